@@ -148,7 +148,6 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
-// connect makes the handlers, the routes and the rules from the configuration.
 func (a *API) connect() {
 	c := a.Config
 	a.tokens = &clienttoken.Tokens{Key: c.ClientTokenKey, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}

@@ -40,42 +40,32 @@ type outcome struct {
 // answer runs guards and handler and writes the answer.
 func (c *call) answer() outcome {
 	result, err := c.guarded()
-	if page, ok := result.(checkout.Document); ok && err == nil {
-		return outcome{status: page.Status, cut: c.api.pages.Write(c.w, page)}
-	}
-	if file, ok := result.(proofpage.File); ok && err == nil {
-		return outcome{status: http.StatusOK, cut: file.Write(c.w)}
-	}
-	if lines, ok := result.(request.Stream); ok && err == nil {
-		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
-			return outcome{status: http.StatusOK, cut: c.stream(lines)}
-		}
-	}
-	if events, ok := result.(request.Feed); ok && err == nil {
-		return c.feed(events)
-	}
-	if elements, ok := result.(request.Listing); ok && err == nil {
-		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
-			return c.list(elements)
-		}
-	}
-	if pieces, ok := result.(request.Text); ok && err == nil {
-		if err = c.reserve(c.api.Intake.Answers, streamSize); err == nil {
-			return c.text(pieces)
-		}
-	}
-	if err != nil && c.route.access == byPage {
+	switch {
+	case err != nil && c.route.access == byPage:
 		return c.failPage(err)
+	case err != nil:
+		return c.failed(err)
 	}
 	status := http.StatusOK
-	if later, is := result.(request.Accepted); is {
-		status, result = http.StatusAccepted, later.Answer
+	switch answer := result.(type) {
+	case checkout.Document:
+		return outcome{status: answer.Status, cut: c.api.pages.Write(c.w, answer)}
+	case proofpage.File:
+		return outcome{status: http.StatusOK, cut: answer.Write(c.w)}
+	case request.Feed:
+		return c.feed(answer)
+	case request.Stream:
+		return c.streamed(func() outcome { return outcome{status: http.StatusOK, cut: c.stream(answer)} })
+	case request.Listing:
+		return c.streamed(func() outcome { return c.list(answer) })
+	case request.Text:
+		return c.streamed(func() outcome { return c.text(answer) })
+	case request.Accepted:
+		status, result = http.StatusAccepted, answer.Answer
 	}
-	var body raw
+	body, err := encode(result)
 	if err == nil {
-		if body, err = encode(result); err == nil {
-			err = c.holdAnswer(body)
-		}
+		err = c.holdAnswer(body)
 	}
 	if err != nil {
 		return c.failed(err)
@@ -83,14 +73,25 @@ func (c *call) answer() outcome {
 	return outcome{status: status, cut: c.write(status, body)}
 }
 
+// streamed reserves the memory of a streamed answer and writes the answer.
+func (c *call) streamed(write func() outcome) outcome {
+	if err := c.reserve(c.api.Intake.Answers, streamSize); err != nil {
+		return c.failed(err)
+	}
+	return write()
+}
+
 // guarded runs pass and turns a panic into an error.
 func (c *call) guarded() (result any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	return c.pass()
+}
+
+// recovered turns a panic into an error. It is deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
 }
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
@@ -170,7 +171,6 @@ func (c *call) write(status int, answer raw) error {
 	return err
 }
 
-// head writes the headers of an answer.
 func (c *call) head(status int, contentType string) {
 	h := c.w.Header()
 	h.Set("Content-Type", contentType)

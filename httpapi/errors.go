@@ -68,7 +68,6 @@ func reasonOf(err error) domain.Reason {
 	return domain.ReasonInternal
 }
 
-// failed answers a failed request.
 func (c *call) failed(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -90,11 +88,7 @@ func (c *call) feed(events request.Feed) outcome {
 
 // produce hands the events to the goroutine that writes them. A panic is an error.
 func produce(ctx context.Context, events request.Feed, messages chan<- request.ServerEvent) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	return events(ctx, func(e request.ServerEvent) error {
 		select {
 		case messages <- e:
@@ -164,7 +158,6 @@ func (w *feedWriter) stillAllowed() error {
 	return nil
 }
 
-// begin writes the headers.
 func (w *feedWriter) begin() error {
 	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a stream of events may be cut")

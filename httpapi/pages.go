@@ -100,7 +100,6 @@ func getChallengePage(c *call) (any, error) {
 	})
 }
 
-// waitingPayment reads the payment that waits for the action of a token.
 func (c *call) waitingPayment(token string) (payment.State, error) {
 	if err := c.enterAction(token); err != nil {
 		return payment.State{}, err

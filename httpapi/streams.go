@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"payledger/domain"
-	"payledger/httpapi/request"
-	"runtime/debug"
 	"strconv"
 	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/request"
 )
 
 func (c *call) list(elements request.Listing) outcome {
@@ -18,16 +18,21 @@ func (c *call) list(elements request.Listing) outcome {
 	if err == nil {
 		err = w.end(next)
 	}
+	return w.outcome(err, "a list ended before its end; the connection is cut")
+}
+
+// outcome returns the outcome of an answer; problem is logged if the answer broke off.
+func (w *listWriter) outcome(err error, problem string) outcome {
 	switch {
 	case err == nil:
 		return outcome{status: http.StatusOK}
-	case w.gone != nil || w.begun && c.Ctx.Err() != nil: // the caller went away
+	case w.gone != nil || w.begun && w.Ctx.Err() != nil: // the caller went away
 		return outcome{status: http.StatusOK, cut: err, abort: true}
 	case w.begun:
-		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("a list ended before its end; the connection is cut")
+		w.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", w.ID).Msg(problem)
 		return outcome{status: http.StatusOK, abort: true}
 	}
-	return c.failed(err)
+	return w.failed(err)
 }
 
 // listWriter writes the elements of a listing one by one.
@@ -41,11 +46,7 @@ type listWriter struct {
 
 // fill writes the elements; a panic is an error.
 func (w *listWriter) fill(elements request.Listing) (next uint64, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	return elements(w.element)
 }
 
@@ -79,7 +80,6 @@ func (w *listWriter) begin() []byte {
 	return []byte(`{"data":[`)
 }
 
-// end writes the text after the elements.
 func (w *listWriter) end(next uint64) error {
 	var before []byte
 	if !w.begun {
@@ -100,23 +100,11 @@ func (w *listWriter) text(parts ...[]byte) error {
 	return nil
 }
 
-// text writes a text piece by piece.
 func (c *call) text(pieces request.Text) outcome {
 	w := &listWriter{call: c, control: http.NewResponseController(c.w)}
-	err := pieces(w)
-	switch {
-	case err == nil:
-		return outcome{status: http.StatusOK}
-	case w.gone != nil || w.begun && c.Ctx.Err() != nil: // the caller went away
-		return outcome{status: http.StatusOK, cut: err, abort: true}
-	case w.begun:
-		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("an answer ended before its end; the connection is cut")
-		return outcome{status: http.StatusOK, abort: true}
-	}
-	return c.failed(err)
+	return w.outcome(pieces(w), "an answer ended before its end; the connection is cut")
 }
 
-// Write writes a piece of a text.
 func (w *listWriter) Write(piece []byte) (int, error) {
 	if !w.begun {
 		w.begin()

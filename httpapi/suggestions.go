@@ -78,7 +78,6 @@ var creates = map[string]bool{
 	"createPayment": true, "createCheckoutPayment": true, "createPaymentAttempt": true, "approvePaymentAttempt": true,
 }
 
-// credentialSuggestion names the credential of the call.
 func (c *call) credentialSuggestion() string {
 	switch c.route.access {
 	case byClientToken, byActionToken:

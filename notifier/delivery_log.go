@@ -187,7 +187,6 @@ func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	return end, l.index.WaitFor(ctx, end)
 }
 
-// errNotSent returns the error of a delivery that could not be sent.
 func errNotSent(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has the delivery, so its record was dropped

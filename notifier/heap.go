@@ -28,15 +28,3 @@ func (w *waiters) Pop() any {
 	}
 	return one
 }
-
-// places is a set of places in the stream.
-type places map[uint64]struct{}
-
-func (p places) has(at uint64) bool {
-	_, there := p[at]
-	return there
-}
-
-func (p places) add(at uint64) { p[at] = struct{}{} }
-
-func (p places) remove(at uint64) { delete(p, at) }

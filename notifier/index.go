@@ -102,7 +102,6 @@ func RowOf(stored deliverylog.Record) (deliveries.Row, error) {
 	return rowOf(stored.Seq, d), nil
 }
 
-// rowOf returns a delivery's row in the index.
 func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 	r := deliveries.Row{
 		ID: d.ID(), Name: d.Name(), Seq: seq, Account: d.Account, Endpoint: d.Endpoint, EventType: string(d.Kind),
@@ -117,7 +116,6 @@ func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 	return r
 }
 
-// detailOf returns a delivery with its attempts.
 func detailOf(seq uint64, d delivery.Delivery) deliveries.Detail {
 	detail := deliveries.Detail{Row: rowOf(seq, d), Tried: make([]deliveries.Attempt, len(d.Attempts))}
 	for i, a := range d.Attempts {

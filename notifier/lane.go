@@ -47,10 +47,10 @@ type lane struct {
 	ahead    ahead
 	queue    []entry
 	waiting  waiters
-	known    places   // of the deliveries that are queued, waiting or in flight
-	overflow overflow // the deliveries that are only in the stream
-	read     uint64   // the stream was read back before this place: deliveries there are known, in overflow, or ended
-	retried  bool     // the last delivery taken was a retry; retries and first attempts alternate
+	known    map[uint64]bool // places of the deliveries that are queued, waiting or in flight
+	overflow overflow        // the deliveries that are only in the stream
+	read     uint64          // the stream was read back before this place: deliveries there are known, in overflow, or ended
+	retried  bool            // the last delivery taken was a retry; retries and first attempts alternate
 }
 
 // limits are the bounds of a lane's memory. Tests use small ones.
@@ -66,7 +66,7 @@ type entry struct {
 func newLane(name string, s stream, h *health.Health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
 	return &lane{
 		name: name, stream: s, health: h, log: log, now: now, limits: bounds, made: time.Now(),
-		wake: make(chan struct{}, 1), known: places{},
+		wake: make(chan struct{}, 1), known: map[uint64]bool{},
 	}
 }
 
@@ -76,13 +76,13 @@ func (l *lane) offer(d plannedDelivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case d.at < l.read || l.known.has(d.at):
+	case d.at < l.read || l.known[d.at]:
 		return
 	case l.overflow.planned || len(l.queue) >= l.limits.queue:
 		l.overflow.leave(d.at, time.Time{})
 	default:
 		l.queue = append(l.queue, entry{at: d.at, record: &d.Delivery, fresh: true})
-		l.known.add(d.at)
+		l.known[d.at] = true
 	}
 	l.signal()
 }
@@ -91,7 +91,7 @@ func (l *lane) offer(d plannedDelivery) {
 func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d.Status.Open() && at >= l.read && !l.known.has(at) {
+	if d.Status.Open() && at >= l.read && !l.known[at] {
 		l.park(at, d)
 	}
 }
@@ -115,7 +115,7 @@ func (l *lane) signal() {
 func (l *lane) holds(place uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known.has(place)
+	return l.known[place]
 }
 
 // moved notes that a delivery's newest record is d at place to, no longer the record at place from. If d is open, it waits
@@ -123,8 +123,8 @@ func (l *lane) holds(place uint64) bool {
 func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known.remove(from)
-	if d.Status.Open() && !l.known.has(to) {
+	delete(l.known, from)
+	if d.Status.Open() && !l.known[to] {
 		l.park(to, d)
 	}
 }
@@ -133,8 +133,8 @@ func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 func (l *lane) movedInFlight(from, to uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known.remove(from)
-	l.known.add(to)
+	delete(l.known, from)
+	l.known[to] = true
 }
 
 // park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the
@@ -156,13 +156,13 @@ func (l *lane) tidy() {
 	if len(l.waiting) <= 2*len(l.known) {
 		return
 	}
-	l.waiting = slices.Clone(slices.DeleteFunc(l.waiting, func(w waiter) bool { return !l.known.has(w.at) })) // frees memory
+	l.waiting = slices.Clone(slices.DeleteFunc(l.waiting, func(w waiter) bool { return !l.known[w.at] })) // frees memory
 	heap.Init(&l.waiting)
 }
 
 // wait makes a delivery wait in memory until a time. The caller holds the lock.
 func (l *lane) wait(at uint64, until time.Time) {
-	l.known.add(at)
+	l.known[at] = true
 	heap.Push(&l.waiting, waiter{due: l.micros(until), at: at})
 }
 
@@ -234,10 +234,10 @@ func (l *lane) pick() (e entry, found, read bool, again time.Time) {
 
 // forget removes deliveries that left the lane from the heads of queue and heap. The caller holds the lock.
 func (l *lane) forget() {
-	for len(l.queue) > 0 && !l.known.has(l.queue[0].at) {
+	for len(l.queue) > 0 && !l.known[l.queue[0].at] {
 		l.queue = l.queue[1:]
 	}
-	for len(l.waiting) > 0 && !l.known.has(l.waiting[0].at) {
+	for len(l.waiting) > 0 && !l.known[l.waiting[0].at] {
 		heap.Pop(&l.waiting)
 	}
 }

@@ -196,15 +196,14 @@ type Tally struct {
 	Ended map[delivery.Status]uint64
 }
 
-// tally holds the counts of a Tally.
+// tally holds the counts.
 type tally struct {
-	mu       sync.Mutex
-	attempts map[delivery.Failure]uint64
-	ended    map[delivery.Status]uint64
+	mu sync.Mutex
+	Tally
 }
 
 func newTally() *tally {
-	return &tally{attempts: map[delivery.Failure]uint64{}, ended: map[delivery.Status]uint64{}}
+	return &tally{Tally: Tally{Attempts: map[delivery.Failure]uint64{}, Ended: map[delivery.Status]uint64{}}}
 }
 
 // record counts the last attempt and the end of d after its record is durable. before is the previous status.
@@ -212,10 +211,10 @@ func (t *tally) record(before delivery.Status, d delivery.Delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if d.Status != delivery.Cancelled || before == delivery.Cancelled {
-		t.attempts[d.Attempts[len(d.Attempts)-1].Failure]++
+		t.Attempts[d.Attempts[len(d.Attempts)-1].Failure]++
 	}
 	if d.Status != before && !d.Status.Open() {
-		t.ended[d.Status]++
+		t.Ended[d.Status]++
 	}
 }
 
@@ -223,5 +222,5 @@ func (t *tally) record(before delivery.Status, d delivery.Delivery) {
 func (n *Notifier) Tally() Tally {
 	n.tally.mu.Lock()
 	defer n.tally.mu.Unlock()
-	return Tally{Attempts: maps.Clone(n.tally.attempts), Ended: maps.Clone(n.tally.ended)}
+	return Tally{Attempts: maps.Clone(n.tally.Attempts), Ended: maps.Clone(n.tally.Ended)}
 }

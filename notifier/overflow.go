@@ -137,13 +137,13 @@ func (l *lane) readBack(ctx context.Context) error {
 // readBackOne adds a record that was read back. The record may be outdated: dispatcher.current reads it again. The caller
 // holds the lock.
 func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
-	if l.known.has(at) || !d.Status.Open() {
+	if l.known[at] || !d.Status.Open() {
 		return
 	}
 	switch when := l.sendAt(d); {
 	case !when.After(now):
 		l.queue = append(l.queue, entry{at: at, record: &d})
-		l.known.add(at)
+		l.known[at] = true
 	case len(l.waiting) < l.limits.waiting:
 		l.wait(at, when)
 	default:

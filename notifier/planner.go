@@ -133,7 +133,6 @@ func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accoun
 	return to, nil
 }
 
-// endpoints returns the account's endpoints that want a kind.
 func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.EndpointID) {
 	for _, e := range merchant.Endpoints {
 		if e.Wants(string(kind)) {
@@ -187,7 +186,6 @@ func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (e
 	return err
 }
 
-// createOne creates one delivery unless it exists.
 func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 	var made plannedDelivery
 	err := p.persist(ctx, func() (err error) {

@@ -151,7 +151,6 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record
 	return nil
 }
 
-// errDropped returns the error of a resend of a dropped delivery.
 func errDropped() error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
 		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")

@@ -61,18 +61,26 @@ func (c *createAccountCommand) Run(ctx context.Context, std terminal.Streams, ar
 	if fault := request.fault(); fault != "" {
 		return options.Usage(errors.New(fault))
 	}
-	service, err := control.Find(ctx, c.Data)
+	var made accounts.Credentials
+	if err := callService(ctx, c.Data, serviceHint, "account-create", request, &made); err != nil {
+		return err
+	}
+	return showCredentials(std.Out, made, c.JSON)
+}
+
+// serviceHint is the advice to start the service that a command needs.
+const serviceHint = "start it with `payledger serve --data` and this folder, and repeat the command"
+
+// callService sends a command to the service that runs on a folder, and decodes its answer. hint is for a folder without a service.
+func callService(ctx context.Context, data, hint, command string, request, answer any) error {
+	service, err := control.Find(ctx, data)
 	if errors.Is(err, control.ErrNoService) {
-		return fmt.Errorf("no service runs on %s: start it with `payledger serve --data %s`, and repeat the command", c.Data, c.Data)
+		return fmt.Errorf("no service runs on %s: %s", data, hint)
 	}
 	if err != nil {
 		return err
 	}
-	var made accounts.Credentials
-	if err := service.Call(ctx, "account-create", request, func(json.RawMessage) error { return nil }, &made); err != nil {
-		return err
-	}
-	return showCredentials(std.Out, made, c.JSON)
+	return service.Call(ctx, command, request, func(json.RawMessage) error { return nil }, answer)
 }
 
 // createAccount serves the command account-create. It answers when the API knows the account.

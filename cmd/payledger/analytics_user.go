@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
 	"payledger/domain/account"
@@ -34,15 +32,9 @@ type analyticsCredentials struct {
 
 // Run prints the credentials file, once.
 func (c *analyticsUserCommand) Run(ctx context.Context, std terminal.Streams) error {
-	client, err := control.Find(ctx, c.Data)
-	if errors.Is(err, control.ErrNoService) {
-		return fmt.Errorf("no service runs on %s: start it with `payledger serve --nats-listen`, or name its folder with --data", c.Data)
-	}
-	if err != nil {
-		return err
-	}
 	var made analyticsCredentials
-	err = client.Call(ctx, "analytics-user", analyticsUser{c.Name, domain.AccountID(c.Account)}, func(json.RawMessage) error { return nil }, &made)
+	hint := "start it with `payledger serve --nats-listen`, or name its folder with --data"
+	err := callService(ctx, c.Data, hint, "analytics-user", analyticsUser{c.Name, domain.AccountID(c.Account)}, &made)
 	if err != nil {
 		return err
 	}

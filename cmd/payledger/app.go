@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/web"
 	"payledger/domain"
-	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/commands"
@@ -348,22 +346,13 @@ const viewsEvery = 200 * time.Millisecond
 
 // healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
 func (a *App) healthy() error {
-	if err := a.ledger.Store.Healthy(); err != nil {
-		return err
+	store := a.ledger.Store
+	for _, check := range []func() error{store.Healthy, store.Full, a.views.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.behind} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
-	if err := a.ledger.Store.Full(); err != nil {
-		return err
-	}
-	if err := a.views.Healthy(); err != nil {
-		return err
-	}
-	if err := a.notifier.Healthy(); err != nil {
-		return err
-	}
-	if err := a.workflows.Healthy(); err != nil {
-		return err
-	}
-	return a.watch.behind()
+	return nil
 }
 
 func (a *App) ready() Ready {
@@ -379,6 +368,3 @@ func (a *App) ready() Ready {
 
 // Failed delivers the error after which the process must end.
 func (a *App) Failed() <-chan error { return a.failed }
-
-var _ processor.Port = (*adapter.Adapter)(nil)
-var _ http.Handler = (*httpapi.API)(nil)

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
@@ -36,19 +34,12 @@ func (c *eraseCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	if c.Customer == "" {
 		return options.Usage(errors.New("customer-id is empty: name the customer by the id that you gave in customerId"))
 	}
-	service, err := control.Find(ctx, c.Data)
-	if errors.Is(err, control.ErrNoService) {
-		return fmt.Errorf("no service runs on %s: start it with `payledger serve --data %s`, and repeat the command", c.Data, c.Data)
-	}
-	if err != nil {
-		return err
-	}
 	var erased person.State
 	request := eraseRequest{Customer: c.Customer, Account: domain.AccountID(c.Account)}
-	if err := service.Call(ctx, "erase-customer", request, func(json.RawMessage) error { return nil }, &erased); err != nil {
+	if err := callService(ctx, c.Data, serviceHint, "erase-customer", request, &erased); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.Out, "customer %.60q is erased: the key of their personal data was destroyed (erased at %s, key %d).\n",
+	_, err := fmt.Fprintf(std.Out, "customer %.60q is erased: the key of their personal data was destroyed (erased at %s, key %d).\n",
 		erased.CustomerID, erased.ErasedAt.Format("2006-01-02T15:04:05Z07:00"), erased.Erased)
 	return err
 }

@@ -19,7 +19,6 @@ func (a *App) openKeyUses() {
 	}
 }
 
-// hasKey reports whether any account has the key.
 func (a *App) hasKey(id domain.APIKeyID) bool {
 	for _, merchant := range a.views.Accounts() {
 		if _, found := merchant.Key(id); found {

@@ -89,7 +89,6 @@ func (c RecordAnswer) oneOf(succeeded, pending, failed Event) Event {
 	}
 }
 
-// failureOf returns the reason of an unsuccessful answer.
 func failureOf(a processor.Answer) domain.Failure {
 	switch {
 	case a.State == processor.Declined:

@@ -102,7 +102,6 @@ func (s RunState) begun(e Start) RunState {
 	return s
 }
 
-// withStep changes one step in a copy.
 func (s RunState) withStep(i int64, at time.Time, change func(*Step)) RunState {
 	s.UpdatedAt, s.Steps = at, slices.Clone(s.Steps)
 	if i >= 0 && i < int64(len(s.Steps)) {

@@ -38,7 +38,6 @@ func (h *Handlers) Rules() map[string]request.Rule {
 // lastEventID is the header in which a client that connects again sends the id of the last event that it received.
 const lastEventID = "Last-Event-ID"
 
-// typeRules refuses unknown types.
 func typeRules(v *validation.Violations, c *request.Call) {
 	known := eventjson.Types()
 	for _, name := range request.Several(c.Query, "types") {
@@ -92,7 +91,6 @@ func selection(c *request.Call) (eventjson.Filter, uint64) {
 	}, uint64(request.Integer(c.Query, "after", 0))
 }
 
-// shownError returns the error for the caller.
 func shownError(err error) error {
 	if errors.Is(err, ordered.ErrBeyond) {
 		return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "No event has the position after yet.")

@@ -245,7 +245,6 @@ func (l *Listener) busy(c *conn) {
 	}
 }
 
-// closed forgets a connection.
 func (l *Listener) closed(c *conn) {
 	if c.counted {
 		l.caps.Clients.Give(c.peer)

@@ -22,7 +22,6 @@ type reconcileLine struct {
 // progressEvery is the least time between two lines with the progress.
 const progressEvery = 500 * time.Millisecond
 
-// reconciliationRules checks the period.
 func reconciliationRules(v *validation.Violations, c *request.Call) {
 	v.Range(request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime))
 }

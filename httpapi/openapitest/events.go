@@ -26,7 +26,6 @@ func Events() (openapi3.Schemas, error) {
 	return schemasOf(schemas)
 }
 
-// schemasOf loads schemas of asyncapi.yaml.
 func schemasOf(schemas []byte) (openapi3.Schemas, error) {
 	frame := "openapi: 3.1.0\ninfo: {title: events, version: '1'}\npaths: {}\ncomponents:\n  schemas:\n"
 	doc, err := openapi3.NewLoader().LoadFromData(append([]byte(frame), schemas...))

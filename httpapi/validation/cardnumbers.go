@@ -91,7 +91,6 @@ func (p *place) inMetadata() bool {
 
 var options = &place{&place{nil, "paymentMethod", -1}, "options", -1}
 
-// isOptions reports whether the place is that of the options.
 func (p *place) isOptions() bool {
 	return p.name == options.name && p.parent != nil && p.parent.name == options.parent.name && p.parent.parent == nil
 }

@@ -90,7 +90,6 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// wrong returns the error for the current byte.
 func (p *parser) wrong() error {
 	if p.at >= len(p.text) {
 		return errTooEarly

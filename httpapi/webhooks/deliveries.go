@@ -8,6 +8,7 @@ import (
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/deliveries"
+	"payledger/projections/history"
 	"payledger/projections/paymentjson"
 )
 
@@ -41,21 +42,10 @@ type deliveryAnswer struct {
 	Dropped     bool              `json:"dropped,omitempty"`
 }
 
-type attemptAnswer struct {
-	Number     int              `json:"number"`
-	StartedAt  paymentjson.Time `json:"startedAt"`
-	DurationMs int64            `json:"durationMs"`
-	StatusCode int              `json:"statusCode,omitempty"`
-	Failure    string           `json:"failure,omitempty"`
-	Manual     bool             `json:"manual"`
-	Excerpt    string           `json:"excerpt"`
-	Keys       []string         `json:"keys"`
-}
-
 // deliveryDetail is a delivery with its attempts, oldest first.
 type deliveryDetail struct {
 	deliveryAnswer
-	Tried []attemptAnswer `json:"attempts"`
+	Tried []history.WebhookAttempt `json:"attempts"`
 }
 
 // ListDeliveries serves GET /management/webhook-deliveries.
@@ -106,12 +96,7 @@ func renderDelivery(d deliveries.Row) deliveryAnswer {
 }
 
 func renderAttempts(d deliveries.Detail) deliveryDetail {
-	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, func(t deliveries.Attempt) attemptAnswer {
-		return attemptAnswer{
-			Number: t.Number, StartedAt: paymentjson.Time{Time: t.StartedAt}, DurationMs: t.Duration.Milliseconds(),
-			StatusCode: t.StatusCode, Failure: t.Failure, Manual: t.Manual, Excerpt: t.Excerpt, Keys: append([]string{}, t.Keys...),
-		}
-	})}
+	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, history.RenderAttempt)}
 }
 
 func deliveryFilter(query url.Values) deliveries.Filter {

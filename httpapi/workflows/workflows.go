@@ -129,7 +129,6 @@ func (h *Handlers) setEnabled(c *request.Call, enabled bool) (any, error) {
 
 func workflowID(c *request.Call) domain.WorkflowID { return domain.WorkflowID(c.Vars["id"]) }
 
-// workflow reads the workflow of the path.
 func (h *Handlers) workflow(c *request.Call) (workflow.Workflow, error) {
 	all, err := h.Commands.Workflows(c.Ctx, c.Merchant.ID)
 	if err != nil {

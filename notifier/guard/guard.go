@@ -135,7 +135,6 @@ func numeric(host string) bool {
 		strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
 }
 
-// allows reports whether AllowCIDRs contains an address.
 func (g Guard) allows(address netip.Addr) bool {
 	return slices.ContainsFunc(g.AllowCIDRs, func(p netip.Prefix) bool { return p.Contains(address.WithZone("").Unmap()) })
 }

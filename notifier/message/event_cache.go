@@ -41,7 +41,6 @@ func newEventCache(s *eventstore.Store) *eventCache {
 	return &eventCache{store: s, byPosition: map[logPosition]*cachedEvent{}, ring: make([]logPosition, cachedEvents)}
 }
 
-// put caches an event.
 func (c *eventCache) put(r *eventstore.Recorded) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,7 +75,6 @@ func decode(stored deliverylog.Record) (record, error) {
 	return r, nil
 }
 
-// value converts the replay for an answer.
 func (r *record) value() deliveries.Replay {
 	v := deliveries.Replay{
 		ReplayRequest: deliveries.ReplayRequest{
@@ -110,7 +109,6 @@ func (r *record) wanted(e *eventstore.Recorded) ([]webhook.Candidate, error) {
 	return wanted, nil
 }
 
-// isReplay reports whether a record of the stream is a replay's.
 func isReplay(stored deliverylog.Record) bool {
 	return strings.HasPrefix(stored.Name, prefix) && !stored.IsDelivery()
 }

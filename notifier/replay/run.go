@@ -63,7 +63,6 @@ func (t *run) run(ctx context.Context) {
 	})
 }
 
-// over reports whether an error ends the replay.
 func over(err error) bool {
 	return errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) || delivery.Permanent(err)
 }
@@ -78,7 +77,6 @@ func reasonOf(err error) string {
 	return "an event or a record is of a newer version of the service"
 }
 
-// advance runs the rest of the replay.
 func (t *run) advance(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)

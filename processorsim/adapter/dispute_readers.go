@@ -173,7 +173,6 @@ func readWorldpay(body json.RawMessage) (disputeFields, error) {
 	}, amount: w.Value.Amount, exponent: w.Value.Exponent, currency: w.Value.Currency}, err
 }
 
-// orNone returns "" for a missing amount.
 func orNone(decimal string) string {
 	if decimal == "" {
 		return "none"

@@ -48,7 +48,6 @@ func (c *Adapter) ByReference(ctx context.Context, name processor.Name, referenc
 	return records, nil
 }
 
-// readEntry reads one operation of a list.
 func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	var e protocol.Entry
 	if json.Unmarshal(text, &e) != nil {

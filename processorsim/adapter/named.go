@@ -35,7 +35,6 @@ var disputeNames = map[processor.Name]fields{
 		"value.exponent value.currencyCode date respondBy"),
 }
 
-// fieldsOf are the fields of a type's JSON.
 func fieldsOf(t reflect.Type) fields {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -151,7 +151,6 @@ func checkKey(key string) (domain.OperationKey, error) {
 	return domain.OperationKey(key), nil
 }
 
-// pathKey reads a key from its path segment.
 func pathKey(escaped string) (domain.OperationKey, error) {
 	key, err := url.PathUnescape(escaped)
 	if err != nil {

@@ -20,7 +20,6 @@ type faults struct {
 	list []protocol.Fault
 }
 
-// add adds a checked fault.
 func (f *faults) add(fault protocol.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

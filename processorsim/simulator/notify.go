@@ -173,7 +173,6 @@ func (n *notifier) run() {
 	}
 }
 
-// deliver makes one attempt and schedules the next.
 func (n *notifier) deliver(d *delivery) {
 	err := n.post(d)
 	if err != nil && n.ctx.Err() != nil {

@@ -173,7 +173,6 @@ func (b *books) each(ctx context.Context, query string, columns int, handle func
 	return rows.Err()
 }
 
-// insertRows writes rows of a table.
 func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) error {
 	statement := t.insert()
 	for i := range rows {

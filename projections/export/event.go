@@ -47,7 +47,6 @@ type Dispute struct {
 	} `json:"current"`
 }
 
-// row returns the row of an event.
 func (e Event) row() EventRow {
 	return EventRow{
 		Position: int64(e.Position), ID: e.ID, Time: e.Time.Time, Type: e.Type, Account: string(e.Account), Aggregate: e.Aggregate,
@@ -110,7 +109,6 @@ func (e Event) transactionRows() (all []TransactionRow, refunds []RefundRow) {
 	return all, refunds
 }
 
-// disputeRow returns the dispute's row after an event.
 func (e Event) disputeRow() DisputeRow {
 	d := e.Dispute
 	row := DisputeRow{

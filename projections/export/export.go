@@ -55,7 +55,6 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	}
 }
 
-// print writes the events to Stdout.
 func (c Config) print(ctx context.Context) (s Summary, err error) {
 	if c.Format != CSV && c.Format != JSONLines {
 		return s, fmt.Errorf("the format %s needs --out", c.Format)

@@ -61,7 +61,6 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 	return nil
 }
 
-// flush writes the batch's rows into the books.
 func (a *batch) flush(ctx context.Context, b *books) error {
 	for id, row := range a.rows {
 		if err := insertRows(ctx, b, payments, []PaymentRow{row}); err != nil {

@@ -38,7 +38,6 @@ type part struct {
 	file *os.File
 }
 
-// intoFolder exports into files of a folder.
 func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	if err := os.MkdirAll(c.Out, 0o750); err != nil {
 		return s, fmt.Errorf("export: %w", err)
@@ -75,7 +74,6 @@ func (f *folder) create(table string) (*os.File, error) {
 	return file, nil
 }
 
-// open creates the writer of a table.
 func open[T any](f *folder, t table[T]) (writer[T], error) {
 	file, err := f.create(t.name)
 	if err != nil {

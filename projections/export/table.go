@@ -118,7 +118,6 @@ func (t table[T]) read(values []any) (row T, err error) {
 	return row, nil
 }
 
-// names returns the names of the columns.
 func (t table[T]) names() []string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {

@@ -86,7 +86,6 @@ func raw(v any) json.RawMessage {
 	return data
 }
 
-// keys returns the keys of both maps, sorted.
 func keys(a, b map[string]any) []string {
 	all := make([]string, 0, len(a)+len(b))
 	for k := range a {

@@ -12,7 +12,6 @@ type Moved struct {
 	Refunded domain.Amount `json:"refunded,omitempty"`
 }
 
-// amounts returns the amounts of a payment.
 func amounts(p paymentjson.Payment) (m Moved) {
 	m.Held = p.Held()
 	if p.Processor != nil {
@@ -21,7 +20,6 @@ func amounts(p paymentjson.Payment) (m Moved) {
 	return m
 }
 
-// since returns the changes from the amounts before.
 func (m Moved) since(before Moved) Moved {
 	return Moved{Held: m.Held - before.Held, Captured: m.Captured - before.Captured, Refunded: m.Refunded - before.Refunded}
 }

@@ -41,7 +41,6 @@ func waiting(s payment.State) []Waiting {
 	return list
 }
 
-// requiredSince returns the time from which the action is required.
 func requiredSince(held payment.Operation) (since time.Time) {
 	for _, a := range held.Answers {
 		if a.State == payment.StateAction {

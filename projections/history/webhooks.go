@@ -87,12 +87,17 @@ func webhookOf(d deliveries.Detail) Webhook {
 		w.NextAt = &paymentjson.Time{Time: d.NextAt}
 	}
 	for _, a := range d.Tried {
-		w.Attempts = append(w.Attempts, WebhookAttempt{
-			Number: a.Number, StartedAt: paymentjson.Time{Time: a.StartedAt}, Duration: a.Duration.Milliseconds(), StatusCode: a.StatusCode,
-			Failure: a.Failure, Manual: a.Manual, Excerpt: a.Excerpt, Keys: append([]string{}, a.Keys...),
-		})
+		w.Attempts = append(w.Attempts, RenderAttempt(a))
 	}
 	return w
+}
+
+// RenderAttempt returns an attempt as an answer shows it.
+func RenderAttempt(a deliveries.Attempt) WebhookAttempt {
+	return WebhookAttempt{
+		Number: a.Number, StartedAt: paymentjson.Time{Time: a.StartedAt}, Duration: a.Duration.Milliseconds(), StatusCode: a.StatusCode,
+		Failure: a.Failure, Manual: a.Manual, Excerpt: a.Excerpt, Keys: append([]string{}, a.Keys...),
+	}
 }
 
 // endpointsAt are the webhook endpoints of an account from a time on.

@@ -44,7 +44,6 @@ func (b *bar) show(what string, done, of uint64) {
 	b.fail(b.shown.Set64(int64(done)))
 }
 
-// events shows a number of events.
 func (b *bar) events(done, of uint64) { b.show("events", done, of) }
 
 // clear removes the bar before a line of output.

@@ -64,7 +64,6 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	return err
 }
 
-// window reads --from and --to.
 func (c *Export) window() (w export.Window, err error) {
 	if c.Out == "" && (c.Format == string(export.Parquet) || c.Format == string(export.SQLite)) {
 		return w, fmt.Errorf("--format %s needs --out", c.Format)

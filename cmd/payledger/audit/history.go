@@ -79,7 +79,6 @@ func (p *arrayPrinter) end() error {
 	return err
 }
 
-// readServer reads the entries from a running server.
 func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) error) error {
 	target := "/payments/" + url.PathEscape(c.Payment) + "/events"
 	query := url.Values{}

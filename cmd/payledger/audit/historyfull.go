@@ -73,7 +73,6 @@ func callLine(c history.Call, currency domain.Currency) string {
 	}
 }
 
-// rawLines returns the lines of the answer's body.
 func rawLines(answer *history.CallAnswer) (lines []string) {
 	if answer == nil || answer.Raw == nil {
 		return nil
@@ -92,7 +91,6 @@ func rawLines(answer *history.CallAnswer) (lines []string) {
 	return lines
 }
 
-// webhookLines returns a line for the webhook and one for each attempt.
 func webhookLines(w history.Webhook) []string {
 	text := fmt.Sprintf("webhook %s to endpoint %s: ", w.EventType, w.EndpointID)
 	if w.Dropped {

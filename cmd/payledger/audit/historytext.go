@@ -91,7 +91,6 @@ func (p *textPrinter) print(lines []string) error {
 	return nil
 }
 
-// head returns the first line of a history.
 func (e historyEntry) head() string {
 	return fmt.Sprintf("Payment %s, %s, order %s. Times are in UTC.",
 		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 40))
@@ -183,7 +182,6 @@ func (e historyEntry) money() string {
 	return strings.Join(moves, " ")
 }
 
-// diff returns a line for each changed field.
 func (e historyEntry) diff() (lines []string) {
 	for _, c := range e.Changed {
 		switch {

@@ -103,7 +103,6 @@ const noAnswer = "no answer, result unknown"
 
 func always(words string) func(eventFields) string { return func(eventFields) string { return words } }
 
-// amount returns the event's amount with its currency.
 func (e eventFields) amount() string {
 	if e.Amount == nil {
 		return "an unknown amount"
@@ -111,7 +110,6 @@ func (e eventFields) amount() string {
 	return e.Amount.Format(e.currency)
 }
 
-// first names the first processor of the route.
 func (e eventFields) first() string {
 	if len(e.Route) == 0 {
 		return ""

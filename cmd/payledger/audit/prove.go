@@ -104,7 +104,6 @@ func sizeOf(name string) (uint64, error) {
 	return tree.Size, err
 }
 
-// checkFile checks the proof in a file.
 func checkFile(name, key string) (file proof.File, checked proof.Checked, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -73,7 +73,6 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 	}
 }
 
-// question reads the flags.
 func (c *Reconcile) question() (q reconcile.Question, err error) {
 	q.Processor = c.Processor
 	if !slices.Contains(processor.Names, q.Processor) {
@@ -100,7 +99,6 @@ func (b *bar) comparison(p reconcile.Progress) {
 	}
 }
 
-// compare compares at the server or in the folder.
 func (c *Reconcile) compare(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	if c.Data == "" {
 		return c.compareThere(ctx, q, report, progress)
@@ -139,7 +137,6 @@ func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, rep
 	return counts, nil
 }
 
-// accounts returns the accounts to compare.
 func (c *Reconcile) accounts(ctx context.Context, store *eventstore.Store) ([]domain.AccountID, error) {
 	all, err := reconcile.Accounts(ctx, store)
 	switch {

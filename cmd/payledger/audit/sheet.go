@@ -22,7 +22,6 @@ type sheet struct {
 // sheetRow is the layout of the table, wide enough for usual names and ids.
 const sheetRow = "%-17s  %-30s  %-9s  %-34s  %-26s  %s\n"
 
-// add prints one difference.
 func (s *sheet) add(d reconcile.Difference) error {
 	s.rows++
 	if s.json {
@@ -76,7 +75,6 @@ type sheetCounts struct {
 	Differences int `json:"differences,omitempty"`
 }
 
-// end prints the counts.
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
 		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, %d entries of its books, and %d notifications about disputes; %d have no answer yet, %d were too fresh to judge.\n",

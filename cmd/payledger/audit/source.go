@@ -81,7 +81,6 @@ func (s Source) read(ctx context.Context, path string, use func(io.Reader) error
 	return refused(answer)
 }
 
-// refused returns the error in a server's answer.
 func refused(answer *http.Response) error {
 	var body struct {
 		Error serverError `json:"error"`
@@ -113,7 +112,6 @@ func readList[T any](answer io.Reader, what, advice string, emit func(T) error) 
 	return nil
 }
 
-// expect reads the given tokens.
 func expect(decoder *json.Decoder, tokens ...json.Token) error {
 	for _, want := range tokens {
 		if got, err := decoder.Token(); err != nil || got != want {

@@ -84,7 +84,6 @@ type eventLine struct {
 	} `json:"payment"`
 }
 
-// String returns one line.
 func (e eventLine) String() string {
 	text := fmt.Sprintf("%8d  %s  %-32s %s %s", e.Position, strings.Replace(e.Time, "T", " ", 1), e.Type, e.Aggregate, e.AggregateID)
 	if p := e.Payment; p != nil {

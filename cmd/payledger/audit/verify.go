@@ -293,7 +293,6 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// print prints one sentence, and a note.
 func (v verified) print(out io.Writer, payment string, took time.Duration) error {
 	if payment != "" {
 		_, err := fmt.Fprintf(out, "payment %s is whole: %d events, each with the hash and the state that follow from the events before it.\n", payment, v.Events)

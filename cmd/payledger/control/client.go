@@ -96,7 +96,6 @@ func same(theirs, ours string) bool {
 	return err == nil && os.SameFile(there, here)
 }
 
-// read reads the lines of an answer.
 func read(from io.Reader, each func(json.RawMessage) error, done any) error {
 	for lines := json.NewDecoder(from); ; {
 		var l line

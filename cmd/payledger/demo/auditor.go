@@ -5,33 +5,22 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 
 	"payledger/eventstore/proof"
+	"payledger/projections/history"
 )
 
-// audited has the checked fields of an entry of an expanded history.
+// audited is an entry of an expanded history.
 type audited struct {
-	event
-	ActorName string `json:"actorName"`
-	Payment   struct {
-		Status string `json:"status"`
-	} `json:"payment"`
-	Raw      []byte `json:"raw"`
-	Webhooks []struct {
-		EventType string `json:"eventType"`
-		Outcome   string `json:"outcome"`
-		Attempts  []struct {
-			StatusCode int `json:"statusCode"`
-		} `json:"attempts"`
-	} `json:"webhooks"`
-	Calls []struct {
-		Step string `json:"step"`
-		Key  string `json:"idempotencyKey"`
-	} `json:"processor"`
+	history.Entry
+	Event json.RawMessage `json:"event"`
 }
+
+func (a audited) String() string { return event{Revision: int(a.Revision), Type: a.Type}.String() }
 
 // audit replays the first payment as an auditor does, and checks its proof without the service.
 func (s *story) audit(ctx context.Context) error {
@@ -62,19 +51,19 @@ func (s *story) replay(entries []audited) (link string, err error) {
 	for _, e := range entries {
 		sum := sha256.Sum256(append(bytes.Clone(last), e.Raw...))
 		if last = sum[:]; hex.EncodeToString(last) != e.Hash {
-			return "", fmt.Errorf("event %s has the hash %s, computed is %x", e.event, e.Hash, last)
+			return "", fmt.Errorf("event %s has the hash %s, computed is %x", e, e.Hash, last)
 		}
 		by := e.Actor
 		if e.ActorName != "" {
 			by = fmt.Sprintf("key %q", e.ActorName)
 		}
 		s.out.line("   %d  %-17s  %s by %s", e.Revision, e.Payment.Status, e.Type, by)
-		for _, c := range e.Calls {
+		for _, c := range e.Processor {
 			s.out.line("      processor  %-9s key %s", c.Step, c.Key)
 		}
 		for _, w := range e.Webhooks {
 			if w.Outcome != "SUCCEEDED" || len(w.Attempts) == 0 {
-				return "", fmt.Errorf("event %s has the webhook %+v, expected a successful one", e.event, w)
+				return "", fmt.Errorf("event %s has the webhook %+v, expected a successful one", e, w)
 			}
 			webhooks++
 			s.out.line("      webhook    %s, answered %d", w.EventType, w.Attempts[len(w.Attempts)-1].StatusCode)

@@ -41,7 +41,6 @@ func (m *merchant) call(ctx context.Context, method, path string, header http.He
 	return m.send(request, path, into, note)
 }
 
-// quiet returns the merchant without output.
 func (m *merchant) quiet() *merchant {
 	return &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
 }

@@ -79,7 +79,6 @@ func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) 
 	return m.operate(ctx, "/payments", key, map[string]any{"paymentMethodToken": token})
 }
 
-// operate calls an operation under an idempotency key.
 func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
 	var p payment
 	header := m.backend()
@@ -88,7 +87,6 @@ func (m *merchant) operate(ctx context.Context, path, key string, body map[strin
 	return p, err
 }
 
-// read reads the payment with its timeline.
 func (m *merchant) read(ctx context.Context, id string) (payment, error) {
 	var p payment
 	err := m.call(ctx, http.MethodGet, "/payments/"+id+"?expand=transactions.events", m.backend(), nil, &p, func() string { return p.note() })

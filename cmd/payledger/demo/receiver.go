@@ -46,36 +46,50 @@ type receiver struct {
 }
 
 func newReceiver(ctx context.Context, secret string) (*receiver, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	r := &receiver{secret: secret, webhooks: make(chan webhook, 16), refused: make(chan error, 16)}
+	url, server, err := serve(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("webhook receiver: %w", err)
 	}
-	r := &receiver{
-		url: "http://" + listener.Addr().String() + "/webhooks", secret: secret,
-		webhooks: make(chan webhook, 16), refused: make(chan error, 16),
-	}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
-	go r.server.Serve(listener) //nolint:errcheck // ends with Close
+	r.url, r.server = url+"/webhooks", server
 	return r, nil
+}
+
+// serve serves on a free port of this machine.
+func serve(ctx context.Context, handler http.Handler) (url string, server *http.Server, err error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server = &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	go server.Serve(listener) //nolint:errcheck // ends with Close
+	return "http://" + listener.Addr().String(), server, nil
 }
 
 // ServeHTTP answers 200 to a verified webhook, and 400 to any other request.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(request.Body, 1<<20))
-	if err == nil {
-		err = signature.Verify(request.Header, body, time.Now(), r.secret)
-	}
 	var h webhook
-	if err == nil {
-		err = json.Unmarshal(body, &h)
-	}
-	if err != nil {
+	if err := readWebhook(request, r.secret, &h); err != nil {
 		r.refused <- err
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
 	}
 	r.webhooks <- h.about()
+}
+
+// readWebhook reads a signed webhook into values.
+func readWebhook(r *http.Request, secret string, into ...any) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err == nil {
+		err = signature.Verify(r.Header, body, time.Now(), secret)
+	}
+	for _, value := range into {
+		if err == nil {
+			err = json.Unmarshal(body, value)
+		}
+	}
+	return err
 }
 
 func (r *receiver) left() (all []webhook, err error) {

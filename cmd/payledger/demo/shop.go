@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"net"
 	"net/http"
-	"time"
 )
 
 // Shop is a small web shop with the hosted checkout. Its pages have no API key, its back end opens the sessions, and it
@@ -27,22 +25,17 @@ type Shop struct {
 var shopFiles embed.FS
 
 // OpenShop opens the shop on a free port of this machine and registers its webhook endpoint.
-func OpenShop(ctx context.Context, stage Stage) (*Shop, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("shop: %w", err)
-	}
+func OpenShop(ctx context.Context, stage Stage) (_ *Shop, err error) {
 	s := &Shop{
-		URL:      "http://" + listener.Addr().String(),
 		merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: &printer{io.Discard}},
 		secret:   stage.SigningSecret,
 		orders:   newOrders(),
 		pages:    template.Must(template.New("").Funcs(template.FuncMap{"euros": price}).ParseFS(shopFiles, "shop/*.html")),
 	}
-	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
-	go s.server.Serve(listener) //nolint:errcheck // ends with Close
-	if err := errors.Join(s.nameItself(ctx), s.subscribe(ctx)); err != nil {
+	if s.URL, s.server, err = serve(ctx, s.handler()); err == nil {
+		err = errors.Join(s.nameItself(ctx), s.subscribe(ctx))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("shop: %w", err)
 	}
 	return s, nil

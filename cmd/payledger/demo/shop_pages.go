@@ -1,15 +1,10 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
-
-	"payledger/notifier/signature"
 )
 
 // most is the largest quantity of an article in an order.
@@ -21,7 +16,6 @@ func (s *Shop) show(w http.ResponseWriter, status int, page string, view any) {
 	_ = s.pages.ExecuteTemplate(w, page, view) // the customer went away
 }
 
-// showCart shows the page of goods.
 func (s *Shop) showCart(w http.ResponseWriter, _ *http.Request) {
 	s.show(w, http.StatusOK, "cart.html", articles)
 }
@@ -104,22 +98,13 @@ func (s *Shop) follow(w http.ResponseWriter, r *http.Request) {
 
 // takeWebhook accepts signed webhooks only (§5.2).
 func (s *Shop) takeWebhook(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	if err == nil {
-		err = signature.Verify(r.Header, body, time.Now(), s.secret)
-	}
 	var order struct {
 		Payment struct {
 			OrderID string `json:"orderId"`
 		} `json:"payment"`
 	}
 	var h webhook
-	for _, into := range []any{&order, &h} {
-		if err == nil {
-			err = json.Unmarshal(body, into)
-		}
-	}
-	if err != nil {
+	if err := readWebhook(r, s.secret, &order, &h); err != nil {
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
 	}

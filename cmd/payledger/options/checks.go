@@ -73,7 +73,6 @@ func (o Options) KeyFaults() []string {
 
 const masterKeyNeeded = "PAYLEDGER_MASTER_KEY (or --master-key-file) is needed in production: a key beside the data protects nothing"
 
-// productionFaults returns the faults that only production has.
 func (o Options) productionFaults() []string {
 	if o.Sandbox() {
 		return nil

@@ -106,7 +106,6 @@ const minRetention = time.Minute
 // maxRetries is the largest number of automatic retries of a webhook.
 const maxRetries = 20
 
-// retryDelays reports whether the delays are valid.
 func retryDelays(delays []time.Duration) bool {
 	return len(delays) <= maxRetries && !slices.ContainsFunc(delays, func(d time.Duration) bool {
 		return d < time.Millisecond || d > 24*time.Hour

@@ -27,7 +27,6 @@ func Harmless(line string) string {
 	return b.String()
 }
 
-// toTheLeft reports whether a character runs from right to left.
 func toTheLeft(r rune) bool {
 	properties, _ := bidi.LookupRune(r)
 	switch properties.Class() {

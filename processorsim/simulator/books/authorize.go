@@ -112,7 +112,6 @@ func (b *Books) applyAuthorize(o *Operation) error {
 	return nil
 }
 
-// approve holds the amount.
 func (s *sale) approve(amount domain.Amount) { s.phase, s.authorized = approved, amount }
 
 // finishAuthorize ends an asynchronous authorization that is still pending.

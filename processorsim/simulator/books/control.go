@@ -72,7 +72,6 @@ func (b *Books) act(kind processor.Kind, s *sale, amount *domain.Amount) (protoc
 	return o.Line(), nil
 }
 
-// orAll returns the requested amount, or all.
 func orAll(amount *domain.Amount, all domain.Amount) domain.Amount {
 	if amount != nil {
 		return *amount

@@ -41,7 +41,6 @@ func refuse(code protocol.Code, message string) processor.Answer {
 	return processor.Answer{State: processor.Failed, Code: code, Message: message}
 }
 
-// operation is the id of the operation itself.
 func (d draft) operation() string { return "op_" + d.id }
 
 // decide returns the answer to op, without time and event id, and the row of the card concerned.

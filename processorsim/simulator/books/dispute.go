@@ -194,7 +194,6 @@ func after(then, now time.Time) time.Time {
 	return now
 }
 
-// notifyURL returns the newest notification URL of a reference.
 func (b *Books) notifyURL(reference domain.PaymentID) string {
 	for _, o := range slices.Backward(b.byReference[reference]) {
 		if o.NotifyURL != "" {
@@ -204,7 +203,6 @@ func (b *Books) notifyURL(reference domain.PaymentID) string {
 	return ""
 }
 
-// foldDisputed adds a report.
 func (b *Books) foldDisputed(t *DisputeReport) error {
 	if t == nil || t.ID == "" || !strings.HasPrefix(t.Dispute.ID, "dp_") || b.disputes.byID[t.ID] != nil {
 		return fmt.Errorf("disputed record without a report")

@@ -40,7 +40,6 @@ func (b *Books) fold(r record) error {
 	return nil
 }
 
-// accept adds an operation with its first answer.
 func (b *Books) accept(o *Operation) error {
 	s := slot{o.Processor, o.Key}
 	if _, used := b.bySlot[s]; used {
@@ -93,7 +92,6 @@ func (b *Books) apply(o *Operation) error {
 	return nil
 }
 
-// finish sets the result of a pending operation.
 func (b *Books) finish(o *Operation, r record) {
 	delete(b.pending, o.ID)
 	o.Answer, o.UpdatedAt, o.line, o.finished = *r.Answer, r.At, lineState(r.Answer.State), true
