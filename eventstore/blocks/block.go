@@ -48,7 +48,7 @@ type Options struct {
 	// From is the first place to read: a Report's Next, or a block with neither Offset nor Last. With Deletes the read begins at
 	// the beginning of the block.
 	From Place
-	// Pace is called after each read with its number of bytes, at most 1 MiB. It may wait; an error ends the work.
+	// Pace is called after each read with its number of bytes, at most 256 KiB. It may wait; an error ends the work.
 	Pace func(n int) error
 	// Uncached reads from the disk instead of the operating system's cache, if the system can do so (Linux). While the cache holds
 	// a block, no other read reveals a damaged disk.

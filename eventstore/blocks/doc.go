@@ -5,7 +5,7 @@
 // # Rules
 //
 //   - It opens files for reading only. It takes no lock.
-//   - Memory is bounded: files are read in pieces of 1 MiB, a record may have 32 MiB, and a length in a file allocates no memory
+//   - Memory is bounded: files are read in pieces of 256 KiB, a record may have 32 MiB, and a length in a file allocates no memory
 //     before its bytes are read. With Options.Deletes the package holds two bits for each sequence of the stream, and always a
 //     Result for each block.
 //   - A wrong record is never skipped without a report: it is a Fault, or the torn tail.

@@ -6,7 +6,7 @@ import (
 )
 
 // chunk is how many bytes are read at a time.
-const chunk = 1 << 20
+const chunk = 256 << 10
 
 // window reads a file once, from front to back, and holds the bytes that the reader needs.
 type window struct {
