@@ -15,6 +15,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -90,7 +91,7 @@ func BenchmarkLoad(b *testing.B) {
 
 func openBench(b *testing.B, dir string) (*eventstore.Store, func()) {
 	b.Helper()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "bench"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}

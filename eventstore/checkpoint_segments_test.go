@@ -12,6 +12,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -22,7 +23,7 @@ func TestCheckpointSegments(t *testing.T) {
 	dir := t.TempDir()
 	var events []*eventstore.Recorded
 	run := func(segment int64, handle func(s *eventstore.Store)) {
-		server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+		server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestCheckpointSegments(t *testing.T) {
 		})
 	}
 	remove(t, filepath.Join(dir, "jetstream", "LEDGER", "streams", "CHECKPOINTS_2"))
-	if server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"}); !errors.Is(err, eventstore.ErrUnhealthy) {
+	if server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"}); !errors.Is(err, eventstore.ErrUnhealthy) {
 		t.Error("a segment is gone:", err)
 		if err == nil {
 			server.Close()

@@ -61,9 +61,6 @@ type serverProcess struct {
 	listen serverListens
 }
 
-// serverListens is what a server tells of itself when it runs.
-type serverListens struct{ Clients, Cluster, Password string }
-
 // clusterOfProcesses starts a cluster with every stream on all three servers.
 func clusterOfProcesses(t *testing.T, shards int) *processes {
 	t.Helper()
@@ -93,10 +90,7 @@ func (c *processes) start(t *testing.T, i int) {
 			routes = append(routes, c.proxies[i][j].Addr())
 		}
 	}
-	config, err := json.Marshal(memberConfig{
-		Dir: c.nodes[i].dir, Name: "n" + strconv.Itoa(i), Listen: "127.0.0.1:0",
-		Cluster: &eventstore.ClusterConfig{Name: "test", Listen: "127.0.0.1:0", Routes: routes, Advertise: nowhere},
-	})
+	config, err := json.Marshal(memberConfig{c.nodes[i].dir, "n" + strconv.Itoa(i), routes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +120,7 @@ func (c *processes) start(t *testing.T, i int) {
 func (c *processes) open(t *testing.T, i int) {
 	t.Helper()
 	config := eventstoretest.Config(nil)
-	config.URL = "nats://payledger:" + c.servers[i].listen.Password + "@" + c.servers[i].listen.Clients
+	config.URL = c.servers[i].listen.url(c.servers[i].listen.Clients)
 	config.Shards, config.Replicas = c.shards, len(c.servers)
 	c.nodes[i].store = openWhenReady(t, config)
 }
@@ -169,8 +163,8 @@ func (c *processes) leader(t *testing.T, stream string) (leader int) {
 
 // memberConfig is the configuration of one server process.
 type memberConfig struct {
-	Dir, Name, Listen string
-	Cluster           *eventstore.ClusterConfig
+	Dir, Name string
+	Routes    []string
 }
 
 // runClusterServer is a server's process: it tells where it listens, and runs until its input ends or it is killed.
@@ -179,11 +173,8 @@ func runClusterServer(t *testing.T, config string) {
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		t.Fatal(err)
 	}
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: c.Dir, Name: c.Name, Listen: c.Listen, Cluster: c.Cluster})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(serverListens{server.ClientAddr(), server.ClusterAddr(), server.Password()}); err != nil {
+	server := startServer(t, member(c.Dir, c.Name, c.Routes))
+	if err := json.NewEncoder(os.Stdout).Encode(listens(server)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)

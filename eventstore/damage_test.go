@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/folder"
 )
 
 // moment is when a damage must be found at the latest.
@@ -75,7 +77,7 @@ func TestDamagedLog(t *testing.T) {
 				c.damage(t, dir)
 				tips(t, dir)
 				before := contentsOf(t, dir)
-				server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+				server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 				if err != nil {
 					t.Log(err)
 					same(t, "the refused folder", contentsOf(t, dir), before)
@@ -110,7 +112,7 @@ func TestDamagedLog(t *testing.T) {
 func TestMissingBlockOfClosedSegment(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: whole, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: whole, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +143,7 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 			}
 			remove(t, of(dir)[i])
 			before := contentsOf(t, dir)
-			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+			server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 			if errors.Is(err, eventstore.ErrUnhealthy) {
 				same(t, "the refused folder", contentsOf(t, dir), before)
 				return
@@ -216,7 +218,7 @@ func checkDamaged(t *testing.T, s *eventstore.Store, filled []*eventstore.Record
 // 8 MB, and stops it in order.
 func fill(t *testing.T, dir string) (all []*eventstore.Recorded) {
 	t.Helper()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,8 +355,8 @@ func TestOpenRefuses(t *testing.T) {
 	if err := open(func(c *eventstore.Config) { c.Shards = 3 }); err == nil || !strings.Contains(err.Error(), "2 shards") {
 		t.Errorf("with another number of shards: %v", err)
 	}
-	_, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "second"})
-	if !errors.Is(err, eventstore.ErrInUse) {
+	_, err := embedded.Start(embedded.Config{Dir: dir, Name: "second"})
+	if !errors.Is(err, folder.ErrInUse) {
 		t.Error(fmt.Errorf("a second process: %w", err))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -33,7 +34,7 @@ func TestDeliveryLostAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+			eachWriter(t, func(t *testing.T, _ *embedded.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
 				d := s.Deliveries()
 				ctx := context.Background()
 				for _, n := range []int{1, 200} {
@@ -136,7 +137,7 @@ func TestWaiting(t *testing.T) {
 	waiting := map[string]bool{} // by name
 	for round := range 3 {
 		func() {
-			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+			server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 			if err != nil {
 				t.Fatal(err)
 			}

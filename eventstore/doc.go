@@ -30,8 +30,9 @@
 //     groupread.go, subscribe.go: reading.
 //   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
 //   - Package checkpointlog: the stream of checkpoints, and the order that it fixes. Package ordered: all events in this order.
-//   - inspect.go and package folder: checks and repairs of a folder before its server starts. scrub.go: checks while the server runs.
-//     Package disk: a full disk. Package sidelog: the streams beside the log, and the index that is their witness.
+//   - Package embedded: the server in this process. Packages archive and folder: checks and repairs of its folder before it starts.
+//     scrub.go: checks while it runs. Package disk: a full disk. Package sidelog: the streams beside the log, and the index that is
+//     their witness.
 //   - Package secretlog: the stream SECRETS. Package blocks reads the server's files.
 //
 // # Deliveries

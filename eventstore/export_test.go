@@ -2,21 +2,17 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/cache"
 	"payledger/eventstore/deliverylog"
-	"payledger/eventstore/streams"
 )
 
 // Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
 
-func (s *Store) Conn() *nats.Conn     { return s.nc }
-func (s *Server) ClusterAddr() string { return s.ns.ClusterAddr().String() }
-func (s *Server) Password() string    { return s.password }
+func (s *Store) Conn() *nats.Conn { return s.nc }
 
 // Waiting is how many events wait for a reader in memory.
 func (r *Reader) Waiting() int { return len(r.events) }
@@ -47,22 +43,6 @@ func (s *Store) Append(ctx context.Context, r *Recorded) error { return s.append
 
 // Recheck looks for holes as after a reconnect.
 func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
-
-// Leads reports whether the server leads the stream.
-func (s *Server) Leads(stream string) bool {
-	return s.ns.JetStreamIsStreamLeader(streams.Account, stream)
-}
-
-func (s *Server) ClientAddr() string { return s.ns.Addr().String() }
-
-// HasLeader returns an error if the server does not know its cluster's leader.
-func (s *Server) HasLeader() error {
-	info, err := s.ns.Jsz(nil)
-	if err == nil && (info.Meta == nil || info.Meta.Leader == "") {
-		err = errors.New("no leader")
-	}
-	return err
-}
 
 // DeliveryQueue is the queue of records that wait to be appended.
 type DeliveryQueue struct{ h *shard }

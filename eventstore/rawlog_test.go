@@ -10,13 +10,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
 // rawLog is a log whose groups a test writes past every store, as large as it wants.
 type rawLog struct {
-	server *eventstore.Server
+	server *embedded.Server
 	nc     *nats.Conn
 	maker  *eventstore.Store // closed: it only knows the log's id and its shards
 	shards []*rawShard

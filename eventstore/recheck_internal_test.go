@@ -8,12 +8,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"payledger/eventstore/embedded"
 )
 
 // openSoleOn opens a store on a folder, until the function that it returns is called.
 func openSoleOn(t *testing.T, dir string) (*Store, func() error) {
 	t.Helper()
-	server, err := StartServer(ServerConfig{Dir: dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,13 @@ import (
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
 const (
-	// tipsFolder is the folder of the tip store in the folder of an embedded server.
-	tipsFolder = "tips"
 	// flushEvery is how often applied events are written to the tip store and synced there.
 	flushEvery = time.Second
 	// progressEvery is the interval of the progress reports of a recovery.
@@ -30,7 +29,7 @@ const (
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
 	if dir == "" && c.Server != nil && c.SoleWriter {
-		dir = filepath.Join(c.Server.dir, tipsFolder)
+		dir = filepath.Join(c.Server.Dir, folder.Tips)
 	}
 	if s.readOnly && dir != "" { // nothing in the folder is changed
 		var err error

@@ -16,6 +16,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
@@ -36,7 +37,7 @@ type rig struct {
 // node is one server with a store on it.
 type node struct {
 	dir    string
-	server *eventstore.Server
+	server *embedded.Server
 	store  *eventstore.Store
 }
 
@@ -98,15 +99,7 @@ func (r *rig) start(t testing.TB, i int) {
 		}
 	}
 	n := r.nodes[i]
-	server, err := eventstore.StartServer(eventstore.ServerConfig{
-		Dir: n.dir, Name: "n" + strconv.Itoa(i), Listen: "127.0.0.1:0",
-		Cluster: &eventstore.ClusterConfig{Name: "test", Listen: "127.0.0.1:0", Routes: routes, Advertise: nowhere},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.server = server
-	t.Cleanup(func() { server.Close() })
+	n.server = startServer(t, member(n.dir, "n"+strconv.Itoa(i), routes))
 	r.join(i)
 }
 
@@ -115,7 +108,7 @@ func (r *rig) open(t testing.TB, i int) {
 	t.Helper()
 	c := eventstoretest.Config(r.nodes[i].server)
 	c.Shards, c.Replicas = r.shards, len(r.nodes)
-	eventually(t, time.Minute, "JetStream has a leader", r.nodes[i].server.HasLeader)
+	eventually(t, time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].server) })
 	r.nodes[i].store = openWhenReady(t, c)
 }
 
@@ -144,7 +137,7 @@ func (r *rig) leave(i int) {
 func (r *rig) join(i int) {
 	for j := range r.nodes {
 		r.proxies[i][j].Heal("")
-		r.proxies[j][i].Heal(r.nodes[i].server.ClusterAddr())
+		r.proxies[j][i].Heal(listens(r.nodes[i].server).Cluster)
 	}
 }
 
@@ -154,7 +147,7 @@ func (r *rig) leader(t testing.TB, stream string) int {
 	leader := -1
 	eventually(t, 30*time.Second, stream+" has a leader", func() error {
 		for i, n := range r.nodes {
-			if n.server.Leads(stream) {
+			if leads(n.server, stream) {
 				leader = i
 				return nil
 			}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/eventstore/archive"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
@@ -34,8 +35,8 @@ type scrub struct {
 	paced   func(ctx context.Context, n int) error
 	groups  map[int]format.Link // the newest group that was read of each shard in this pass
 	through map[int]format.Head
-	torn    string  // the torn tail that was seen last
-	found   Damaged // gets each damage; nil: the first one ends the pass
+	torn    string          // the torn tail that was seen last
+	found   archive.Damaged // gets each damage; nil: the first one ends the pass
 }
 
 // ScrubAge returns how long ago the last whole pass of the scrub began, and false if there was none yet.
@@ -58,11 +59,26 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return err
 }
 
-// scrubAll makes a whole pass as Scrub does, and reports all damage.
-func (s *Store) scrubAll(ctx context.Context, damaged Damaged) error {
+// Archive returns the files of the embedded server, up to an acknowledged end. Close the archive before the store.
+func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	if s.embedded == nil || s.replicas > 1 {
-		return nil
+		return nil, errors.New("eventstore: the log of a cluster has no files in this process; verify the folder of a node")
 	}
+	c, err := s.checkpoints.Last(ctx)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
+		return nil, err
+	}
+	return archive.Of(archive.Running{
+		Dir: s.embedded.Dir, Tips: s.tips, Checkpoints: c.Number, Inspect: s.scrubAll,
+		Load: func(ctx context.Context, key Key) (*Recorded, error) { return s.Load(ctx, key, Latest) },
+	})
+}
+
+// scrubAll makes a whole pass as Scrub does, and reports all damage.
+func (s *Store) scrubAll(ctx context.Context, damaged archive.Damaged) error {
 	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged}
 	err := c.pass(ctx, false)
 	if sick := s.sick.Load(); sick != nil && errors.Is(err, tipstore.ErrDamaged) {
@@ -97,7 +113,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
 	known, beside := c.known() // before the folder is listed: segments are begun meanwhile
-	names, err := blocks.Streams(c.s.embedded.dir, streams.Account)
+	names, err := blocks.Streams(c.s.embedded.Dir, streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
 	}
@@ -203,7 +219,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return nil
 	}
 	c.torn = ""
-	report, err := blocks.Verify(c.s.embedded.dir, streams.Account, name, options)
+	report, err := blocks.Verify(c.s.embedded.Dir, streams.Account, name, options)
 	if h.dropped(seg.first) { // perhaps while it was read
 		return nil
 	}
@@ -223,7 +239,7 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 	}
 	options.From = blocks.Place{}
 	delete(c.groups, h.n)
-	report, err := blocks.Verify(c.s.embedded.dir, streams.Account, name, options)
+	report, err := blocks.Verify(c.s.embedded.Dir, streams.Account, name, options)
 	if h.dropped(through) {
 		return nil
 	}
@@ -309,7 +325,7 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 	}
 	check.Through = max(check.Through, acked)
 	options.Handle = check.See
-	report, err := blocks.Verify(c.s.embedded.dir, streams.Account, name, options)
+	report, err := blocks.Verify(c.s.embedded.Dir, streams.Account, name, options)
 	if err != nil {
 		return 0, "", err
 	}

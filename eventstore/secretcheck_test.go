@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 )
@@ -26,9 +25,9 @@ func TestSecretCheck(t *testing.T) {
 			return verdict
 		}
 	}
-	listening := eventstore.ServerConfig{Dir: dir, Name: "test", Listen: "127.0.0.1:0"}
-	listening.Secret = check(refused)
-	server, err := eventstore.StartServer(listening)
+	stopped := listening(dir)
+	stopped.Secret = check(refused)
+	server, err := embedded.Start(stopped)
 	if err != nil || len(seen) > 0 {
 		t.Fatalf("of an empty folder it saw %q: %v", seen, err)
 	}
@@ -41,7 +40,7 @@ func TestSecretCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := eventstoretest.Config(nil)
-	config.URL, config.Options = server.ClientURL(), []nats.Option{nats.UserInfo("payledger", server.Password())}
+	config.URL = listens(server).url(listens(server).Clients)
 	open := func(verdict error) error {
 		config.Secret = check(verdict)
 		other, err := eventstore.Open(ctx, config)
@@ -72,8 +71,8 @@ func TestSecretCheck(t *testing.T) {
 	must(store.Close())
 	must(server.Close())
 	for _, verdict := range []error{refused, nil} {
-		listening.Secret = check(verdict)
-		server, err := eventstore.StartServer(listening)
+		stopped.Secret = check(verdict)
+		server, err := embedded.Start(stopped)
 		if !errors.Is(err, verdict) || len(seen) != 1 || seen[0] != "a.second=value of a.second" {
 			t.Errorf("of a folder it saw %q: %v", seen, err)
 		}

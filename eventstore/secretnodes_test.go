@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/secretlog"
 )
 
@@ -177,7 +178,7 @@ func valueAt(t *testing.T, s *eventstore.Store, name string) uint64 {
 // An answer that is lost leaves two messages: one is the value, the other is destroyed.
 func TestSecretAnswerLost(t *testing.T) {
 	t.Parallel()
-	eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
 		b, err := s.OpenSecrets(testContext(t))
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -154,7 +155,7 @@ func readWhole(t *testing.T, s *eventstore.Store, total int) {
 
 // checkSegments expects that a shard's last segment is open, and that each begins where the one before ends. Those of
 // one replica are not sealed: their closing group says the same.
-func checkSegments(t *testing.T, server *eventstore.Server, s *eventstore.Store) {
+func checkSegments(t *testing.T, server *embedded.Server, s *eventstore.Store) {
 	t.Helper()
 	nc, err := server.Connect()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/disk"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
@@ -31,16 +32,16 @@ const DefaultShards = 8
 
 // Config is the configuration of a Store. Exactly one of Server and URL is set.
 type Config struct {
-	Server   *Server // an embedded server
-	URL      string  // an external server or cluster
-	Creds    string  // credentials file for URL; "" for none
-	Shards   int     // of a new log; 0 takes DefaultShards, or the number of an existing log
-	Replicas int     // of a new log's streams; 0 is 1
-	ReadOnly bool    // append nothing, not even fences: for tools that read a stopped server's log
+	Server   *embedded.Server // an embedded server
+	URL      string           // an external server or cluster
+	Creds    string           // credentials file for URL; "" for none
+	Shards   int              // of a new log; 0 takes DefaultShards, or the number of an existing log
+	Replicas int              // of a new log's streams; 0 is 1
+	ReadOnly bool             // append nothing, not even fences: for tools that read a stopped server's log
 	Now      func() time.Time
 	Random   io.Reader
 	Logger   zerolog.Logger
-	// Secret, if set, checks a secret of the log at URL before anything there is changed. For Server, ServerConfig has the check.
+	// Secret, if set, checks a secret of the log at URL before anything there is changed. For Server, embedded.Config has the check.
 	Secret secretlog.Check
 	// SoleWriter means that no other process appends to this log: the folder is locked.
 	SoleWriter bool
@@ -77,8 +78,8 @@ type Store struct {
 	replicas int
 	readOnly bool
 	sole     bool
-	lags     bool    // Load may return an old event
-	embedded *Server // nil: an external server
+	lags     bool             // Load may return an old event
+	embedded *embedded.Server // nil: an external server
 	progress func(done, of uint64)
 	dial     func() (*nats.Conn, error)
 
@@ -142,7 +143,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		recent: newRecent(int(memory / 2)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	if c.Server != nil {
-		s.disk.Dir = c.Server.dir
+		s.disk.Dir = c.Server.Dir
 	}
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
@@ -206,7 +207,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
 		s.side.Tips = s.tips
-		if err := s.side.CatchUp(ctx, s.js, s.embedded.dir, streams.Account); err != nil {
+		if err := s.side.CatchUp(ctx, s.js, s.embedded.Dir, streams.Account); err != nil {
 			return err
 		}
 	}

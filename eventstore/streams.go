@@ -27,14 +27,6 @@ const minPayload = 4 << 20
 // reads it at each start.
 const minDuplicates = 100 * time.Millisecond
 
-// ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
-var ErrOldFormat = errors.New("eventstore: the log is in a format that this version does not read")
-
-// oldFormat returns the error for a log in an older format, with the remedy.
-func oldFormat(found string) error {
-	return fmt.Errorf("%w: %s; keep the version that wrote it for this data, and give this one an empty folder", ErrOldFormat, found)
-}
-
 func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas,
@@ -109,7 +101,7 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 		list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(root+".>"))
 		for info := range list.Info() {
 			if streams.Old(info.Config.Name) {
-				return nil, oldFormat("stream " + info.Config.Name)
+				return nil, streams.OldFormat("stream " + info.Config.Name)
 			}
 			if shard, _, ok := streams.Parse(info.Config.Name); ok {
 				all[shard] = append(all[shard], info)
@@ -179,7 +171,7 @@ func (s *Store) adoptID(ctx context.Context, name string) error {
 // adopt takes over shards, replicas and id of an existing log.
 func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
-		return oldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
+		return streams.OldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
 	}
 	shards, err := strconv.Atoi(info.Config.Metadata[metadataShards])
 	if err != nil || shards < 1 {

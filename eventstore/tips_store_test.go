@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/streams"
 )
 
 // stopped makes a log of two shards in dir, or goes on with it, and closes it in order.
 func stopped(t *testing.T, dir string, write func(*eventstore.Store)) {
 	t.Helper()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestTipStoreAtStart(t *testing.T) {
 			copyTree(t, whole, dir)
 			c.change(t, dir)
 			if c.refused {
-				_, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+				_, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 				if !errors.Is(err, eventstore.ErrUnhealthy) {
 					t.Errorf("started with: %v", err)
 				}
@@ -202,8 +204,8 @@ func TestOldFolderIsRefused(t *testing.T) {
 	makeFile(t, filepath.Join(dir, "LOCK"))
 	before := contentsOf(t, dir)
 	for range 2 {
-		_, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
-		if !errors.Is(err, eventstore.ErrOldFormat) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "empty folder") {
+		_, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+		if !errors.Is(err, streams.ErrOldFormat) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "empty folder") {
 			t.Errorf("started with: %v", err)
 		}
 	}

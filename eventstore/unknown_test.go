@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
@@ -26,7 +27,7 @@ var writers = map[string]func(*eventstore.Config){
 }
 
 // eachWriter runs a test with a store whose connection to a server goes through a proxy, for each of the writers.
-func eachWriter(t *testing.T, test func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{})) {
+func eachWriter(t *testing.T, test func(t *testing.T, server *embedded.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{})) {
 	t.Helper()
 	for name, change := range writers {
 		t.Run(name, func(t *testing.T) {
@@ -38,17 +39,14 @@ func eachWriter(t *testing.T, test func(t *testing.T, server *eventstore.Server,
 }
 
 // remoteOn is remote with the server, and with a change of the store's configuration.
-func remoteOn(t *testing.T, change func(*eventstore.Config)) (server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
+func remoteOn(t *testing.T, change func(*eventstore.Config)) (server *embedded.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
 	t.Helper()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test", Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	p = newProxy(t, server.ClientAddr())
+	server = startServer(t, listening(t.TempDir()))
+	at := listens(server)
+	p = newProxy(t, at.Clients)
 	back := make(chan struct{}, 10)
 	c := eventstoretest.Config(nil)
-	c.URL, c.Shards = "nats://payledger:"+server.Password()+"@"+p.Addr(), 1
+	c.URL, c.Shards = at.url(p.Addr()), 1
 	c.Options = []nats.Option{nats.ReconnectHandler(func(*nats.Conn) { back <- struct{}{} })}
 	change(&c)
 	return server, eventstoretest.OpenOn(t, c), p, back
@@ -103,7 +101,7 @@ func TestLostAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachWriter(t, func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+			eachWriter(t, func(t *testing.T, server *embedded.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
 				key := newKey()
 				mustAdd(t, s, key, added{Who: "before"})
 				var lost atomic.Bool
@@ -205,7 +203,7 @@ func TestNoResponders(t *testing.T) {
 // finds the event, once.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	eachWriter(t, func(t *testing.T, server *eventstore.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
+	eachWriter(t, func(t *testing.T, server *embedded.Server, s *eventstore.Store, p *proxy, reconnected <-chan struct{}) {
 		key, late := newKey(), newKey()
 		mustAdd(t, s, key, added{Who: "before"})
 		ctx, deadline := context.WithCancel(testContext(t))
@@ -237,7 +235,7 @@ func TestDeadline(t *testing.T) {
 
 // checkWhole holds an aggregate to these events, in this order and no others, as a store finds them that has only the
 // server's files.
-func checkWhole(t *testing.T, server *eventstore.Server, key eventstore.Key, who ...string) {
+func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who ...string) {
 	t.Helper()
 	c := eventstoretest.Config(server)
 	c.ReadOnly = true
@@ -262,7 +260,7 @@ func checkWhole(t *testing.T, server *eventstore.Server, key eventstore.Key, who
 // Closing the store ends an append under way at once, with an outcome that is said to be unknown.
 func TestCloseDuringAppend(t *testing.T) {
 	t.Parallel()
-	eachWriter(t, func(t *testing.T, _ *eventstore.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
+	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *eventstore.Store, p *proxy, _ <-chan struct{}) {
 		sent := make(chan struct{})
 		var once sync.Once
 		p.Answers(func(piece []byte) bool {

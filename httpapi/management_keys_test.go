@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
@@ -147,7 +148,7 @@ type lateNode struct {
 }
 
 // newLateNode starts a node on a server; its views show the log as it is now until stop.
-func newLateNode(t *testing.T, server *eventstore.Server, made accounts.Credentials) *lateNode {
+func newLateNode(t *testing.T, server *embedded.Server, made accounts.Credentials) *lateNode {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), log: &safeBuffer{}, answers: &safeBuffer{}, account: made}
 	ctx, stop := context.WithCancel(context.Background())

@@ -40,6 +40,7 @@ import (
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator"
 	"payledger/projections"
+	"payledger/projections/eventjson/eventjsontest"
 	"payledger/projections/history"
 )
 
@@ -170,7 +171,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 			must(t, hooks.index.Close())
 		}
 		must(t, r.views.Close())
-		openapitest.CheckLog(t, r.store)
+		eventjsontest.CheckLog(t, r.store)
 	})
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{

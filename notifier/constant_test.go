@@ -16,6 +16,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/notifier/delivery"
 )
 
@@ -31,7 +32,7 @@ func startWith(t testing.TB, n, at int) (s started) {
 	t.Helper()
 	dir, ctx := t.TempDir(), context.Background()
 	open := func() (func(), records) {
-		server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+		server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

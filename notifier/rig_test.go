@@ -25,6 +25,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
@@ -63,7 +64,7 @@ type rig struct {
 	wrap  func(stream) stream
 	views func(message.Views) message.Views
 
-	server   *eventstore.Server
+	server   *embedded.Server
 	store    *eventstore.Store
 	vault    *secrets.Store
 	notifier *Notifier
@@ -92,7 +93,7 @@ func (r *rig) start() {
 	r.t.Helper()
 	ctx := context.Background()
 	var err error
-	r.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: r.dir + "/events", Name: "test"})
+	r.server, err = embedded.Start(embedded.Config{Dir: r.dir + "/events", Name: "test"})
 	r.must(err)
 	r.store, err = eventstore.Open(ctx, eventstore.Config{
 		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole,

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/benchlog"
 	"payledger/projections/sqlitefile"
 )
 
@@ -21,7 +21,7 @@ var benchPayments = flag.Int("rebuildpayments", 500, "number of payments in the 
 // file of the same tables and indexes, in batches of maxBatch. heapMB is the largest heap at a batch's end. With -benchlog it reads
 // the log in that folder.
 func BenchmarkRebuild(b *testing.B) {
-	store, ctx := eventstoretest.OpenBenchLog(b, *benchPayments), context.Background()
+	store, ctx := benchlog.Open(b, *benchPayments), context.Background()
 	n := startNode(b, store, b.TempDir())
 	if err := n.CaughtUp(ctx); err != nil {
 		b.Fatal(err)

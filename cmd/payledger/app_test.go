@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/eventstoretest"
-	"payledger/httpapi/openapitest"
 	"payledger/notifier"
+	"payledger/projections/eventjson/eventjsontest"
 )
 
 // testOptions run the service on free ports, with webhooks to this machine allowed.
@@ -43,7 +43,7 @@ func startApp(t testing.TB, o options.Options) *App {
 		app.credentials = made
 	}
 	t.Cleanup(func() {
-		openapitest.CheckLog(t, app.ledger.Store)
+		eventjsontest.CheckLog(t, app.ledger.Store)
 		if err := app.Stop(); err != nil {
 			t.Error(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/httpapi/openapitest"
+	"payledger/projections/eventjson/eventjsontest"
 )
 
 // TestCloudEvents: the Go SDK of CloudEvents takes every message of the stream EVENTS for a valid event, the one of GET /events. The
@@ -94,7 +94,7 @@ func sameCloudEvent(line, event []byte) error {
 	if fmt.Sprint(got) != fmt.Sprint(expected) || !bytes.Equal(read.Data, event) {
 		return fmt.Errorf("%v, GET /events has %v, %s", got, expected, event)
 	}
-	if err := openapitest.CheckEventHeaders(headers); err != nil {
+	if err := eventjsontest.CheckHeaders(headers); err != nil {
 		return err
 	}
 	for name := range headers {
@@ -103,7 +103,7 @@ func sameCloudEvent(line, event []byte) error {
 		}
 		fewer := maps.Clone(headers)
 		delete(fewer, name)
-		if openapitest.CheckEventHeaders(fewer) == nil {
+		if eventjsontest.CheckHeaders(fewer) == nil {
 			return fmt.Errorf("asyncapi.yaml does not ask for the header %s", name)
 		}
 	}

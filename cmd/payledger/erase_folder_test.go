@@ -18,6 +18,8 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/tipstore"
@@ -66,7 +68,7 @@ func everyByte(t *testing.T, data string) map[string][]byte {
 	t.Helper()
 	places := map[string][]byte{}
 	readAll(t, data, places)
-	archive, err := eventstore.OpenArchive(filepath.Join(data, ledger.EventsFolder))
+	files, err := archive.Open(filepath.Join(data, ledger.EventsFolder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +76,11 @@ func everyByte(t *testing.T, data string) map[string][]byte {
 		return fmt.Errorf("%s %d: %s", stream, seq, reason)
 	}
 	events := 0
-	for shard := range archive.Shards + 1 {
-		if shard == archive.Shards {
-			shard = eventstore.DeliveryShard
+	for shard := range files.Shards + 1 {
+		if shard == files.Shards {
+			shard = deliverylog.ShardNumber
 		}
-		err := archive.Groups(context.Background(), shard, 0, damaged, func(_ string, g *format.Group) error {
+		err := files.Groups(context.Background(), shard, 0, damaged, func(_ string, g *format.Group) error {
 			for _, r := range g.Frames {
 				events++
 				places["the event "+r.EventID+" "+r.Type] = fmt.Appendf(nil, "%s %s %s %s", r.Key, r.Actor, r.CorrelationID, r.Body)
@@ -89,7 +91,7 @@ func everyByte(t *testing.T, data string) map[string][]byte {
 			t.Fatal(err)
 		}
 	}
-	if err := archive.Close(); err != nil {
+	if err := files.Close(); err != nil {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "tips")
@@ -237,12 +239,12 @@ func prove(t *testing.T, api, key, id, file string) string {
 // sessionOf returns the client session of a payment in a stopped folder.
 func sessionOf(t *testing.T, data string, account domain.AccountID, id string) domain.SessionID {
 	t.Helper()
-	archive, err := eventstore.OpenArchive(filepath.Join(data, ledger.EventsFolder))
+	files, err := archive.Open(filepath.Join(data, ledger.EventsFolder))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer archive.Close()
-	r, err := archive.Newest(context.Background(), eventstore.Payments.Key(account, id), func(*eventstore.Recorded) bool { return true })
+	defer files.Close()
+	r, err := files.Newest(context.Background(), eventstore.Payments.Key(account, id), func(*eventstore.Recorded) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/ledger"
-	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 )
 
 // folderState is the content of a folder: each file with its mode and the hash of its bytes, and each subfolder.
@@ -133,7 +133,7 @@ func TestMasterKeyOfAnother(t *testing.T) {
 func TestMasterKeyOfAnUnfinishedStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(dir, ledger.EventsFolder), Name: "payledger"})
+	server, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, ledger.EventsFolder), Name: "payledger"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ const (
 	archivedAtOnce = 64
 )
 
-// archive is a folder with payments that the simulator's books agree with, written without the one or the other.
-type archive struct {
+// archivedFolder is a folder with payments that the simulator's books agree with, written without the one or the other.
+type archivedFolder struct {
 	store *eventstore.Store
 	owner domain.AccountID
 	at    account.Processor
@@ -57,7 +57,7 @@ func TestReconcileArchive(t *testing.T) {
 	if err := errors.Join(err, app.Stop()); err != nil {
 		t.Fatal(err)
 	}
-	a := archive{owner: owner}
+	a := archivedFolder{owner: owner}
 	a.at, _ = tip.State.Processor(processor.Adyen)
 	a.fill(t, o, *archived/archivedEach)
 	command := exec.Command(os.Args[0], "reconcile", "--processor", "ADYEN", "--data", o.Data)
@@ -98,7 +98,7 @@ func peakMemory(pid int) <-chan string {
 }
 
 // fill writes the log and the books.
-func (a *archive) fill(t *testing.T, o options.Options, payments int) {
+func (a *archivedFolder) fill(t *testing.T, o options.Options, payments int) {
 	t.Helper()
 	l, err := ledger.Open(context.Background(), o, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *archive) fill(t *testing.T, o options.Options, payments int) {
 }
 
 // payment writes one that was approved, and captured in parts by somebody else.
-func (a *archive) payment(n int) error {
+func (a *archivedFolder) payment(n int) error {
 	id := domain.PaymentID(fmt.Sprintf("01archived%08d", n))
 	key := eventstore.Payments.Key(a.owner, string(id))
 	add := func(decide func(eventstore.Meta) payment.Event) error {
@@ -164,7 +164,7 @@ func (a *archive) payment(n int) error {
 }
 
 // book writes what the simulator would have of it.
-func (a *archive) book(id domain.PaymentID, kind processor.Kind, i int, parent string, at time.Time) error {
+func (a *archivedFolder) book(id domain.PaymentID, kind processor.Kind, i int, parent string, at time.Time) error {
 	operation := map[string]any{
 		"id": fmt.Sprint("op-", id, "-", i), "processor": processor.Adyen, "processorMerchantId": a.at.MerchantID, "reference": id, "operation": kind,
 		"key": fmt.Sprint(id, ".1"), "amount": 1000, "currency": "EUR", "createdAt": at, "card": "visa-1",

@@ -9,6 +9,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -31,7 +32,7 @@ func TestPutBehindDropped(t *testing.T) {
 type dropNodes struct {
 	t      *testing.T
 	dir    string
-	server *eventstore.Server
+	server *embedded.Server
 }
 
 func newDropNodes(t *testing.T) *dropNodes {

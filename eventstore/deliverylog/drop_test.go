@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -21,7 +22,7 @@ type dropRig struct {
 	t      *testing.T
 	dir    string
 	now    time.Time
-	server *eventstore.Server
+	server *embedded.Server
 	store  *eventstore.Store
 	d      *deliverylog.Stream
 	places map[string]uint64
@@ -43,7 +44,7 @@ func (r *dropRig) start() {
 }
 
 func (r *dropRig) tryStart() (err error) {
-	if r.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: r.dir, Name: "test"}); err != nil {
+	if r.server, err = embedded.Start(embedded.Config{Dir: r.dir, Name: "test"}); err != nil {
 		return err
 	}
 	c := eventstoretest.Config(r.server)

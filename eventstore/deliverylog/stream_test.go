@@ -12,6 +12,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -95,7 +96,7 @@ func TestFollow(t *testing.T) {
 	var seen []deliverylog.Record
 	for range 2 {
 		func() {
-			server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+			server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +186,7 @@ func BenchmarkDeliveries(b *testing.B) {
 // TestFollowOthers: a record that another process put is handed out here once it is durable, in its place.
 func TestFollowOthers(t *testing.T) {
 	t.Parallel()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: t.TempDir(), Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,18 +9,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/secrets"
 )
 
 // Config is what Open uses for a store on server.
-func Config(server *eventstore.Server) eventstore.Config {
+func Config(server *embedded.Server) eventstore.Config {
 	return eventstore.Config{Server: server, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
 }
 
 // Server starts an embedded server on dir for the test's life.
-func Server(t testing.TB, dir string) *eventstore.Server {
+func Server(t testing.TB, dir string) *embedded.Server {
 	t.Helper()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
@@ -36,7 +37,7 @@ var notes = format.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) no
 
 // open is a log in use, with everything that stands beside it.
 type open struct {
-	server     *eventstore.Server
+	server     *embedded.Server
 	store      *eventstore.Store
 	secrets    *secretlog.Stream
 	deliveries *deliverylog.Stream
@@ -56,7 +57,7 @@ func start(ctx context.Context, dir string) (o *open, err error) {
 
 func startWith(ctx context.Context, dir string, segment int64) (o *open, err error) {
 	o = &open{}
-	if o.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"}); err != nil {
+	if o.server, err = embedded.Start(embedded.Config{Dir: dir, Name: "test"}); err != nil {
 		return nil, err
 	}
 	c := eventstoretest.Config(o.server)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/verify"
 )
 
@@ -98,7 +98,7 @@ func (f fault) named(found verify.Fault) bool {
 // verifyFolder returns the faults of a stopped log.
 func verifyFolder(t *testing.T, dir string) (all []verify.Fault) {
 	t.Helper()
-	a, err := eventstore.OpenArchive(dir)
+	a, err := archive.Open(dir)
 	if err != nil { // a tip store that cannot be opened, or no log at all
 		return []verify.Fault{{Difference: err.Error()}}
 	}

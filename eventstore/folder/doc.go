@@ -1,4 +1,5 @@
-// Package folder repairs the folder of a stopped embedded server before a start, and copies files that the server will cut.
+// Package folder locks the folder of an embedded server, repairs the folder of a stopped one before a start, and copies files that
+// the server will cut.
 //
 // # Rules
 //

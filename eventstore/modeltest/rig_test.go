@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 )
 
 var (
@@ -85,7 +86,7 @@ type settings struct {
 	ReadOnly bool  `json:"readOnly"`
 }
 
-func (c settings) config(server *eventstore.Server, log zerolog.Logger) eventstore.Config {
+func (c settings) config(server *embedded.Server, log zerolog.Logger) eventstore.Config {
 	return eventstore.Config{
 		Server: server, Shards: c.Shards, SegmentBytes: c.Segment, Memory: c.Memory, ReadOnly: c.ReadOnly,
 		SoleWriter: true, Now: time.Now, Random: rand.Reader, Logger: log,
@@ -97,13 +98,13 @@ const lastLong = 2 * time.Minute
 
 // opened is a store on a server of its own.
 type opened struct {
-	server *eventstore.Server
+	server *embedded.Server
 	store  *eventstore.Store
 	wire   *wire
 }
 
 func open(dir string, c settings, log zerolog.Logger) (*opened, error) {
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "model"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "model"})
 	if err != nil {
 		return nil, err
 	}

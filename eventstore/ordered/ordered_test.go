@@ -14,6 +14,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
@@ -50,7 +51,7 @@ func appendTo(t testing.TB, s *eventstore.Store) *eventstore.Recorded {
 }
 
 // open opens a store of so many shards in dir: its server's only writer, or one of two.
-func open(t testing.TB, server *eventstore.Server, shards int, sole bool) *eventstore.Store {
+func open(t testing.TB, server *embedded.Server, shards int, sole bool) *eventstore.Store {
 	t.Helper()
 	c := eventstoretest.Config(server)
 	c.Shards, c.SoleWriter = shards, sole

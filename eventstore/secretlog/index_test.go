@@ -19,13 +19,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 )
 
 // keeper is a sole writer's store with its secrets, on a folder.
 type keeper struct {
-	server  *eventstore.Server
+	server  *embedded.Server
 	store   *eventstore.Store
 	secrets *secretlog.Stream
 }
@@ -38,7 +39,7 @@ func keep(dir string) (*keeper, error) { return keepWith(dir, sideSegment) }
 func keepWith(dir string, segment int64) (*keeper, error) {
 	k := &keeper{}
 	var err error
-	if k.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"}); err != nil {
+	if k.server, err = embedded.Start(embedded.Config{Dir: dir, Name: "test"}); err != nil {
 		return nil, err
 	}
 	c := eventstoretest.Config(k.server)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 )
@@ -30,7 +31,7 @@ func TestSecretsAtScale(t *testing.T) {
 	ctx := context.Background()
 	start := func(dir string) (stop func(), b *secretlog.Stream, took [3]time.Duration) {
 		began := time.Now()
-		server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+		server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@
 package streams
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +55,14 @@ func Parse(name string) (shard int, number uint32, ok bool) {
 	shard, err := strconv.Atoi(first)
 	n, err2 := strconv.ParseUint(second, 10, 32)
 	return shard, uint32(n), err == nil && err2 == nil && Name(shard, uint32(n)) == name
+}
+
+// ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.
+var ErrOldFormat = errors.New("eventstore: the log is in a format that this version does not read")
+
+// OldFormat returns the error for a log in an older format, with the remedy.
+func OldFormat(found string) error {
+	return fmt.Errorf("%w: %s; keep the version that wrote it for this data, and give this one an empty folder", ErrOldFormat, found)
 }
 
 // Old reports whether a name is of an older version's log.

@@ -11,7 +11,8 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"payledger/eventstore"
+	"payledger/eventstore/archive"
+	"payledger/eventstore/benchlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
@@ -24,7 +25,7 @@ var benchPayments = flag.Int("verifypayments", 500, "number of payments in the l
 // it decompresses, decodes and hashes the same events. heapMB is the largest heap that was seen during the check. With -benchlog it reads
 // the log in that folder.
 func BenchmarkVerify(b *testing.B) {
-	l := &log{dir: eventstoretest.BenchLog(b, *benchPayments)}
+	l := &log{dir: benchlog.Dir(b, *benchPayments)}
 	public, err := secrets.StoppedVerifier(l.dir, eventstoretest.MasterKey)
 	if err == nil {
 		l.verifier, err = note.NewVerifier(public)
@@ -79,7 +80,7 @@ func readFiles(b *testing.B, dir string) (size uint64) {
 // decodeAll decompresses, decodes and hashes all events, the shards concurrently, and returns their number.
 func decodeAll(b *testing.B, dir string) (events uint64) {
 	b.Helper()
-	a, err := eventstore.OpenArchive(dir)
+	a, err := archive.Open(dir)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -51,7 +52,7 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 	c.stream = stream
 	if c.log == nil {
 		c.log = &g.Log
-		if c.shard == eventstore.DeliveryShard { // its first segments may have been dropped
+		if c.shard == deliverylog.ShardNumber { // its first segments may have been dropped
 			c.head = format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 		}
 	}
@@ -71,7 +72,7 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 			return err
 		}
 	}
-	if c.shard == eventstore.DeliveryShard {
+	if c.shard == deliverylog.ShardNumber {
 		return c.deliveries(ctx, g)
 	}
 	var all []format.Hash

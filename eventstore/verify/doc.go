@@ -3,7 +3,7 @@
 //
 // # What it checks
 //
-//   - Files: the records' checksums, and the streams beside the log against their indexes (eventstore.Archive.Inspect). Without the tip
+//   - Files: the records' checksums, and the streams beside the log against their indexes (archive.Archive.Inspect). Without the tip
 //     store: that a destruction names each missing record of SECRETS.
 //   - Groups: sequences without a gap, the hash of the group before, the counts of events and aggregates, one log id.
 //   - Events: revisions without a gap, Ledger-Prev-Seq, the hash over the hash before.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/format"
 )
 
@@ -12,7 +12,7 @@ import (
 func Recorded(r *format.Recorded) (any, error) { return known[r.Aggregate].recorded(r) }
 
 // MatchedTips lists the tips in runs of a number of tips, and returns the number of tips and the number of events that are in the list.
-func MatchedTips(ctx context.Context, a *eventstore.Archive, in string, tipsOfRun int) (stored, matched uint64, err error) {
+func MatchedTips(ctx context.Context, a *archive.Archive, in string, tipsOfRun int) (stored, matched uint64, err error) {
 	l, err := listTips(ctx, a, in, tipsOfRun)
 	if err != nil {
 		return 0, 0, err

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/format"
 )
 
@@ -67,7 +68,7 @@ func (f *forger) stored(g *format.Group) *format.Group {
 // checked returns the faults of groups.
 func checked(t *testing.T, groups ...*format.Group) (all []string) {
 	t.Helper()
-	r := &run{Config: Config{Archive: &eventstore.Archive{Shards: 1}, Report: func(f Fault) error {
+	r := &run{Config: Config{Archive: &archive.Archive{Shards: 1}, Report: func(f Fault) error {
 		all = append(all, f.String())
 		return nil
 	}}}

@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 )
@@ -48,7 +49,7 @@ func digest(key format.Key, value []byte) [sha256.Size]byte {
 }
 
 // listTips makes the list in a folder, in runs of a number of tips. The caller closes it.
-func listTips(ctx context.Context, a *eventstore.Archive, in string, tipsOfRun int) (l *tipList, err error) {
+func listTips(ctx context.Context, a *archive.Archive, in string, tipsOfRun int) (l *tipList, err error) {
 	l = &tipList{parts: map[int][]io.Reader{}}
 	if l.file, err = os.CreateTemp(in, "tips-"); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
@@ -21,7 +22,7 @@ func TestTipList(t *testing.T) {
 	t.Parallel()
 	const payments = 30
 	l := made(t, payments, nil)
-	a, err := eventstore.OpenArchive(l.dir)
+	a, err := archive.Open(l.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestTipList(t *testing.T) {
 // history returns the events of a payment.
 func (l *log) history(t *testing.T, id domain.PaymentID) (all []*eventstore.Recorded) {
 	t.Helper()
-	a, err := eventstore.OpenArchive(l.dir)
+	a, err := archive.Open(l.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,16 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
 
 // Config is what a run checks, and where its results go.
 type Config struct {
-	Archive *eventstore.Archive
+	Archive *archive.Archive
 	// Verifier checks the signatures of checkpoints; nil: they are not checked.
 	Verifier note.Verifier
 	// Only limits the check to one payment; no checkpoint is compared then.
@@ -118,7 +120,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		r.Memory = defaultMemory
 	}
 	for shard, end := range c.Archive.Ends {
-		if shard != eventstore.DeliveryShard {
+		if shard != deliverylog.ShardNumber {
 			r.of += end.Events
 		}
 	}
@@ -225,13 +227,13 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 		shards[n] = n
 	}
 	if r.Only == "" {
-		shards = append(shards, eventstore.DeliveryShard)
+		shards = append(shards, deliverylog.ShardNumber)
 	} else {
 		shards = []int{domain.Shard(string(r.Only), r.Archive.Shards)}
 	}
 	for _, n := range shards {
 		c := &chain{run: r, shard: n, cache: cache{limit: r.Memory / len(shards)}}
-		if r.Only == "" && n != eventstore.DeliveryShard {
+		if r.Only == "" && n != deliverylog.ShardNumber {
 			hashes := make(chan leaves, groupsAhead)
 			c.hashes, f.shards = hashes, append(f.shards, hashes)
 		}
@@ -286,7 +288,7 @@ func (r *run) damaged(stream string, seq uint64, reason string) error {
 
 // readTail finds the aggregates with events that the tip store has not applied: a killed server leaves those of a second.
 func (c *chain) readTail(ctx context.Context) error {
-	if c.Archive.Running() || !c.Archive.HasTips() || c.shard == eventstore.DeliveryShard {
+	if c.Archive.Running() || !c.Archive.HasTips() || c.shard == deliverylog.ShardNumber {
 		return nil
 	}
 	c.tail = map[format.Key]bool{}

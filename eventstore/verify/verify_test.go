@@ -15,8 +15,10 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/verify"
 )
@@ -34,7 +36,7 @@ func made(t testing.TB, n int, running func(l *log, s *eventstore.Store)) *log {
 	t.Helper()
 	l := &log{dir: t.TempDir()}
 	ctx := context.Background()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: l.dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: l.dir, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func (l *log) checkpoints(t testing.TB, store *eventstore.Store, use func()) {
 }
 
 // faults runs a check of everything.
-func (l *log) faults(t testing.TB, a *eventstore.Archive, change func(*verify.Config)) ([]verify.Fault, verify.Result) {
+func (l *log) faults(t testing.TB, a *archive.Archive, change func(*verify.Config)) ([]verify.Fault, verify.Result) {
 	t.Helper()
 	var all []verify.Fault
 	c := verify.Config{Archive: a, Verifier: l.verifier, Temp: t.TempDir(), Report: func(f verify.Fault) error {
@@ -110,7 +112,7 @@ func (l *log) faults(t testing.TB, a *eventstore.Archive, change func(*verify.Co
 
 func (l *log) stopped(t testing.TB, change func(*verify.Config)) ([]verify.Fault, verify.Result) {
 	t.Helper()
-	a, err := eventstore.OpenArchive(l.dir)
+	a, err := archive.Open(l.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

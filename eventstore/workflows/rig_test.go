@@ -29,6 +29,7 @@ import (
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/commands/sessions"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
@@ -57,7 +58,7 @@ func must(t testing.TB, err error) {
 // rig is a real log's server, simulator and receiver of requests; nodes come and go.
 type rig struct {
 	t      testing.TB
-	server *eventstore.Server
+	server *embedded.Server
 	sim    *adapter.Adapter
 	by     commands.Caller
 	well   *node // it takes no runs

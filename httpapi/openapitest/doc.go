@@ -1,4 +1,4 @@
-// Package openapitest checks HTTP answers against openapi.yaml, and events against asyncapi.yaml, in tests of any package.
+// Package openapitest checks HTTP answers against openapi.yaml, in tests of any package.
 //
 // An answer must have a status that its operation documents, that answer's headers, and a body that fits its schema with all fields.
 // Answers for paths and methods that the document does not have must be errors of D3. An answer that differs is a fault of the

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/benchlog"
 	"payledger/eventstore/ordered"
 	"payledger/projections/eventfeed"
 )
@@ -17,7 +17,7 @@ var benchPayments = flag.Int("feedpayments", 12_500, "number of payments in the 
 // tenth of the events and at the end: the feed's memory does not grow with the log. With -benchlog it reads the log in that folder.
 // go test ./projections/eventfeed -run - -bench Feed -benchtime 1x -feedpayments 100000
 func BenchmarkFeed(b *testing.B) {
-	store := eventstoretest.OpenBenchLog(b, *benchPayments)
+	store := benchlog.Open(b, *benchPayments)
 	r := &rig{store, ordered.New(store)}
 	size := store.Events()
 	heap := func() float64 {

@@ -12,14 +12,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/eventstore"
-	"payledger/httpapi/openapitest"
+	"payledger/projections/eventjson/eventjsontest"
 )
 
 // TestGoldenEvents: an event of every type and schema, with every field filled, fits the schema of its type in asyncapi.yaml. The
 // values of the golden events are made up: only their fields and types are checked here.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
-	schemas, err := openapitest.Events()
+	schemas, err := eventjsontest.Events()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
+	"payledger/eventstore/benchlog"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
@@ -26,7 +27,7 @@ var benchPayments = flag.Int("exportpayments", 2000, "number of payments in the 
 // go test ./cmd/payledger/audit -run - -bench Export -benchtime 1x -exportpayments 100000
 func BenchmarkExport(b *testing.B) {
 	data := b.TempDir()
-	if err := os.Symlink(eventstoretest.BenchLog(b, *benchPayments), filepath.Join(data, ledger.EventsFolder)); err != nil {
+	if err := os.Symlink(benchlog.Dir(b, *benchPayments), filepath.Join(data, ledger.EventsFolder)); err != nil {
 		b.Fatal(err)
 	}
 	o := options.Options{Data: data, MasterKey: hex.EncodeToString(eventstoretest.MasterKey[:])}

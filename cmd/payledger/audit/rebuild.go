@@ -18,6 +18,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/notifier"
 	"payledger/projections"
@@ -167,7 +168,7 @@ func (c *Rebuild) connect(ctx context.Context) (rebuildRun, func() error, error)
 func (c *Rebuild) openFolder(ctx context.Context) (run rebuildRun, end func() error, err error) {
 	config := options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}
 	l, err := ledger.Open(ctx, config, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
+	if errors.Is(err, folder.ErrInUse) {
 		return nil, nil, control.Unreachable(c.Data)
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/reconcile"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
@@ -112,7 +113,7 @@ func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, rep
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
 	}
 	l, err := ledger.Open(ctx, c.FolderKey.of(c.Data), ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
+	if errors.Is(err, folder.ErrInUse) {
 		return counts, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
 	}
 	if err != nil {

@@ -18,6 +18,9 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/archive"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/verify"
 	"payledger/notifier"
@@ -73,19 +76,19 @@ func VerifyHandler(store *eventstore.Store, vault *secrets.Store, views *project
 				return nil, err
 			}
 		}
-		archive, err := store.Archive(ctx)
+		files, err := store.Archive(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if in.Payment == "" {
-			end := archive.Ends[eventstore.DeliveryShard].Last
+			end := files.Ends[deliverylog.ShardNumber].Last
 			check.deliveries, err = compare.LiveDeliveries(ctx, index, store.Deliveries(), end, notifier.RowOf, check.report)
 		}
 		var result verified
 		if err == nil {
-			result, err = check.run(ctx, archive)
+			result, err = check.run(ctx, files)
 		}
-		return result, errors.Join(err, archive.Close())
+		return result, errors.Join(err, files.Close())
 	}
 }
 
@@ -115,9 +118,9 @@ func (c *checker) report(f verify.Fault) error {
 	return errFirst
 }
 
-func (c *checker) run(ctx context.Context, archive *eventstore.Archive) (v verified, err error) {
+func (c *checker) run(ctx context.Context, files *archive.Archive) (v verified, err error) {
 	config := verify.Config{
-		Archive: archive, Verifier: c.verifier, Only: c.request.Payment, Report: c.report,
+		Archive: files, Verifier: c.verifier, Only: c.request.Payment, Report: c.report,
 		Progress: func(done, of uint64) { _ = c.emit(verifyLine{Done: done, Of: of}) }, // the next fault, or the end, meets the error
 	}
 	if c.views != nil {
@@ -128,7 +131,7 @@ func (c *checker) run(ctx context.Context, archive *eventstore.Archive) (v verif
 	}
 	v.Result, err = verify.Run(ctx, config)
 	if err == nil {
-		err = c.finish(ctx, archive, v.Checkpoints)
+		err = c.finish(ctx, files, v.Checkpoints)
 	}
 	if errors.Is(err, errFirst) {
 		err = nil
@@ -141,7 +144,7 @@ func (c *checker) run(ctx context.Context, archive *eventstore.Archive) (v verif
 }
 
 // finish ends the comparisons that have seen the whole log.
-func (c *checker) finish(ctx context.Context, archive *eventstore.Archive, checkpoints uint64) error {
+func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoints uint64) error {
 	if c.views != nil {
 		if err := c.views.Finish(ctx); err != nil {
 			return err
@@ -162,12 +165,12 @@ func (c *checker) finish(ctx context.Context, archive *eventstore.Archive, check
 			return err
 		}
 	}
-	if checkpoints > 0 && !archive.HasPositions() { // the service that wrote them has made it
+	if checkpoints > 0 && !files.HasPositions() { // the service that wrote them has made it
 		if err := c.report(verify.Fault{Stream: "POSITIONS", Sequence: 1, Difference: "the stream is gone"}); err != nil {
 			return err
 		}
 	}
-	if !archive.HasTips() {
+	if !files.HasTips() {
 		c.note = joined(c.note, "there is no tip store, so missing newest records of SECRETS, POSITIONS and DELIVERIES, and an older POSITIONS, cannot be noticed: a start makes the tip store again")
 	}
 	return nil
@@ -232,16 +235,16 @@ func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result
 // checkFolder checks the folder of a stopped server, or a back-up, and changes nothing there.
 func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit func(verifyLine) error) (result verified, err error) {
 	events := filepath.Join(c.Data, ledger.EventsFolder)
-	archive, err := eventstore.OpenArchive(events)
+	files, err := archive.Open(events)
 	switch {
-	case errors.Is(err, eventstore.ErrInUse):
+	case errors.Is(err, folder.ErrInUse):
 		return result, control.Unreachable(c.Data)
 	case errors.Is(err, eventstore.ErrNotFound):
 		return result, fmt.Errorf("%s holds no ledger: name its folder with --data", c.Data)
 	case err != nil:
 		return result, err
 	}
-	defer func() { err = errors.Join(err, archive.Close()) }()
+	defer func() { err = errors.Join(err, files.Close()) }()
 	check := checker{request: request, emit: emit}
 	check.verifier, check.note, err = c.verifier(events)
 	if check.keyless = errors.Is(err, eventstore.ErrNotFound); err != nil && !check.keyless {
@@ -250,7 +253,7 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	if request.Payment == "" {
 		var views stoppedViews
 		defer func() { err = errors.Join(err, views.close()) }()
-		err := check.openViews(ctx, &views, filepath.Join(c.Data, ledger.ViewsFolder), archive.Shards)
+		err := check.openViews(ctx, &views, filepath.Join(c.Data, ledger.ViewsFolder), files.Shards)
 		if errors.Is(err, errFirst) {
 			result.Faults = check.faults
 			return result, nil
@@ -259,7 +262,7 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 			return result, err
 		}
 	}
-	return check.run(ctx, archive)
+	return check.run(ctx, files)
 }
 
 // verifier returns the key that checks signatures, or a note with the reason why none is checked. ErrNotFound: the folder has no such key.

@@ -12,6 +12,7 @@ import (
 	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/secrets"
 )
 
@@ -28,7 +29,7 @@ var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
 
 // Ledger is the log with its secrets, embedded or in an external cluster.
 type Ledger struct {
-	server *eventstore.Server // nil with an external cluster
+	server *embedded.Server // nil with an external cluster
 	Store  *eventstore.Store
 	Vault  *secrets.Store
 	master secrets.Key
@@ -64,7 +65,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 		return nil, key.missing()
 	}
 	if o.NatsURL == "" {
-		if l.server, err = eventstore.StartServer(eventstore.ServerConfig{Dir: filepath.Join(o.Data, EventsFolder), Name: "payledger", Secret: key.check}); err != nil {
+		if l.server, err = embedded.Start(embedded.Config{Dir: filepath.Join(o.Data, EventsFolder), Name: "payledger", Secret: key.check}); err != nil {
 			return nil, err
 		}
 		config.Server = l.server

@@ -11,13 +11,14 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/reconcile"
 )
 
 // Read opens a stopped server's folder for use, and closes it afterwards. It changes nothing there.
 func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err error) {
 	l, err := Open(ctx, o, ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, eventstore.ErrInUse) {
+	if errors.Is(err, folder.ErrInUse) {
 		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", o.Data)
 	}
 	if err != nil {

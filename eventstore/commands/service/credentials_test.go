@@ -18,6 +18,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -127,7 +128,7 @@ type resetRun struct {
 }
 
 // resetOn resets the credentials of a log in a process that may end on the way.
-func resetOn(t *testing.T, server *eventstore.Server, seed byte, at int, after bool) (run resetRun) {
+func resetOn(t *testing.T, server *embedded.Server, seed byte, at int, after bool) (run resetRun) {
 	t.Helper()
 	ctx, die := context.WithCancel(context.Background())
 	defer die()
@@ -153,7 +154,7 @@ func resetOn(t *testing.T, server *eventstore.Server, seed byte, at int, after b
 }
 
 // usersPassword reads the password of the account's first user: the first of the texts that fits, and the names of all verifiers.
-func usersPassword(t *testing.T, server *eventstore.Server, owner accounts.Credentials, texts ...string) (opens string, names []string) {
+func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credentials, texts ...string) (opens string, names []string) {
 	t.Helper()
 	ctx := context.Background()
 	config := eventstoretest.Config(server)

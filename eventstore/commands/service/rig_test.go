@@ -23,6 +23,7 @@ import (
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/commands/sessions"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/processorsim/adapter"
@@ -32,7 +33,7 @@ import (
 // rig is a real store, vault and simulator; the service on top can be started and stopped as processes are.
 type rig struct {
 	t      *testing.T
-	server *eventstore.Server
+	server *embedded.Server
 	store  *eventstore.Store
 	vault  *secrets.Store
 	sim    *adapter.Adapter

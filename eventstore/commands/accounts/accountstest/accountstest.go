@@ -13,6 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -56,7 +57,7 @@ var initialized = sync.OnceValues(func() (made stoppedLog, err error) {
 // initialize makes a log with an account in dir.
 func initialize(dir string) (made accounts.Credentials, err error) {
 	ctx := context.Background()
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {
 		return made, err
 	}

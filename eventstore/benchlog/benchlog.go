@@ -1,4 +1,7 @@
-package eventstoretest
+// Package benchlog makes the log that benchmarks of several packages read. Only tests import it.
+//
+// It stands above package eventstoretest: it runs the writer of checkpoints.
+package benchlog
 
 import (
 	"context"
@@ -13,23 +16,25 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/ordered"
 	"payledger/eventstore/secrets"
 )
 
-var benchLog = flag.String("benchlog", "", "folder of the log that a benchmark reads; made if it is missing or empty, and kept")
+var folder = flag.String("benchlog", "", "folder of the log that a benchmark reads; made if it is missing or empty, and kept")
 
-// BenchAccount is the account of the payments of BenchLog.
-var BenchAccount = domain.NewAccountID([16]byte{7})
+// account is the account of the payments of Dir.
+var account = domain.NewAccountID([16]byte{7})
 
-// benchWriters is how many payments BenchLog makes at the same moment: enough that the groups of the log are large.
-const benchWriters = 512
+// writers is how many payments Dir makes at the same moment: enough that the groups of the log are large.
+const writers = 512
 
-// BenchLog returns the folder of a stopped log for benchmarks: a fresh one of n payments under checkpoints, or, with -benchlog,
-// the one in that folder, whatever its size. Its secrets have MasterKey. A benchmark must append nothing to it.
-func BenchLog(b *testing.B, n int) (dir string) {
+// Dir returns the folder of a stopped log for benchmarks: a fresh one of n payments under checkpoints, or, with -benchlog,
+// the one in that folder, whatever its size. Its secrets have eventstoretest.MasterKey. A benchmark must append nothing to it.
+func Dir(b *testing.B, n int) (dir string) {
 	b.Helper()
-	dir = *benchLog
+	dir = *folder
 	if dir == "" {
 		dir = filepath.Join(b.TempDir(), "log")
 	}
@@ -53,21 +58,21 @@ func BenchLog(b *testing.B, n int) (dir string) {
 	return dir
 }
 
-// OpenBenchLog opens the log of BenchLog for the benchmark's life, as the service opens its own.
-func OpenBenchLog(b *testing.B, n int) *eventstore.Store {
+// Open opens the log of Dir for the benchmark's life, as the service opens its own.
+func Open(b *testing.B, n int) *eventstore.Store {
 	b.Helper()
-	c := Config(Server(b, BenchLog(b, n)))
+	c := eventstoretest.Config(eventstoretest.Server(b, Dir(b, n)))
 	c.SoleWriter = true
-	return OpenOn(b, c)
+	return eventstoretest.OpenOn(b, c)
 }
 
 // makeLog makes a log in a folder.
 func makeLog(ctx context.Context, dir string, n int) error {
-	server, err := eventstore.StartServer(eventstore.ServerConfig{Dir: dir, Name: "test"})
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {
 		return err
 	}
-	c := Config(server)
+	c := eventstoretest.Config(server)
 	c.SoleWriter = true
 	store, err := eventstore.Open(ctx, c)
 	if err != nil {
@@ -78,7 +83,7 @@ func makeLog(ctx context.Context, dir string, n int) error {
 
 // generateCovered appends n payments, and returns when checkpoints cover them.
 func generateCovered(ctx context.Context, store *eventstore.Store, n int) error {
-	vault, err := secrets.Open(ctx, store, MasterKey, rand.Reader)
+	vault, err := secrets.Open(ctx, store, eventstoretest.MasterKey, rand.Reader)
 	if err != nil {
 		return err
 	}
@@ -96,7 +101,7 @@ func generateCovered(ctx context.Context, store *eventstore.Store, n int) error 
 	var read, covered error
 	loops.Go(func() { read = fanout.Run(running) })
 	loops.Go(func() { covered = writer.Run(running) })
-	_, err = Generate(ctx, store, BenchAccount, n, benchWriters)
+	_, err = eventstoretest.Generate(ctx, store, account, n, writers)
 	if err == nil {
 		err = ordered.New(store).Await(ctx, store.Events()-1)
 	}

@@ -1,4 +1,4 @@
-package eventstore
+package archive
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
@@ -17,10 +18,6 @@ import (
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
-
-// An embedded server changes a damaged folder when it starts: it cuts a file at its first bad record, trusts its index where it
-// has one, and drops a stream whose description is damaged. So inspect reads the folder before the server starts, and changes
-// no stream. It refuses a damaged folder. It copies a torn tail, which a power failure can leave; then the server cuts it.
 
 // tornFolder holds copies of torn tails.
 const tornFolder = "torn"
@@ -55,8 +52,8 @@ type segmentReport struct {
 	last   uint64
 }
 
-// inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
-func inspect(dir string) error {
+// Inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
+func Inspect(dir string) error {
 	in := inspection{dir: dir}
 	defer in.close()
 	if err := in.run(); err != nil {
@@ -113,7 +110,7 @@ func (in *inspection) damaged(stream string, seq uint64, reason string) error {
 		in.bad[stream] = true
 		return in.report(stream, seq, reason)
 	}
-	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, seq, reason)
+	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, seq, reason)
 }
 
 // broken is damaged for a stream that cannot be read.
@@ -121,7 +118,7 @@ func (in *inspection) broken(stream string, err error) error {
 	if in.report != nil {
 		return in.damaged(stream, 1, err.Error())
 	}
-	return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", ErrUnhealthy, stream, err)
+	return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, err)
 }
 
 // openTips opens the tip store, unless it was given, and reads its witnesses. A start ignores an unreadable tip store: Open makes it
@@ -138,7 +135,7 @@ func (in *inspection) openTips() error {
 		}
 		return err
 	}
-	dir := filepath.Join(in.dir, tipsFolder)
+	dir := filepath.Join(in.dir, folder.Tips)
 	if _, err := os.Stat(dir); err != nil {
 		return nil //nolint:nilerror // there is none
 	}
@@ -211,7 +208,7 @@ func (in *inspection) readStream(name string) error {
 		verify = func() (blocks.Report, error) { return in.readSide(name, path, options) }
 	}
 	report, err := verify()
-	if errors.Is(err, ErrUnhealthy) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, fault.ErrUnhealthy) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package eventstore
+package archive
 
 import (
 	"bytes"
@@ -10,18 +10,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofrs/flock"
-
 	"payledger/domain"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+
+	"github.com/gofrs/flock"
 )
 
 // Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an end that was acknowledged. It
@@ -32,33 +34,40 @@ type Archive struct {
 	// Ends are the ends of the shards that the tip store has applied, by shard; none without a tip store.
 	Ends map[int]format.Head
 
-	dir         string
-	streams     []string
-	store       *Store // of the running server; nil: it is stopped
-	checkpoints uint64 // running: the newest durable checkpoint
-	lock        *flock.Flock
-	opened      *tipstore.Store // stopped
-	view        *tipstore.View
-	unreadable  error // of the tip store
+	dir        string
+	streams    []string
+	running    *Running // nil: the server is stopped
+	lock       *flock.Flock
+	opened     *tipstore.Store // stopped
+	view       *tipstore.View
+	unreadable error // of the tip store
 }
 
-// DeliveryShard is the number of the shard that holds the records of deliveries.
-const DeliveryShard = deliverylog.ShardNumber
+// Running is a running server, whose files end at an acknowledged end.
+type Running struct {
+	Dir         string
+	Tips        *tipstore.Store
+	Checkpoints uint64 // the newest durable checkpoint
+	// Inspect checks the files, and reports each fault.
+	Inspect func(context.Context, Damaged) error
+	// Load returns the newest event of an aggregate; fault.ErrNotFound if it has none.
+	Load func(context.Context, format.Key) (*format.Recorded, error)
+}
 
-// OpenArchive opens the folder of a stopped server. ErrInUse means that a server runs on it; ErrNotFound that it has no log.
-func OpenArchive(dir string) (*Archive, error) {
+// Open opens the folder of a stopped server. folder.ErrInUse means that a server runs on it; fault.ErrNotFound that it has no log.
+func Open(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
 	var err error
 	if a.streams, err = blocks.Streams(dir, streams.Account); err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
 	}
 	if len(a.streams) == 0 {
-		return nil, fmt.Errorf("%w: %s holds no log", ErrNotFound, dir)
+		return nil, fmt.Errorf("%w: %s holds no log", fault.ErrNotFound, dir)
 	}
-	if err := a.takeLock(); err != nil {
+	if a.lock, err = folder.Share(dir); err != nil {
 		return nil, err
 	}
-	tips := filepath.Join(dir, tipsFolder)
+	tips := filepath.Join(dir, folder.Tips)
 	if _, err := os.Stat(tips); err == nil {
 		if a.opened, err = tipstore.Open(tipstore.Options{Dir: tips, Cache: 32 << 20, ReadOnly: true}); err == nil {
 			view := a.opened.Snapshot()
@@ -79,38 +88,10 @@ func OpenArchive(dir string) (*Archive, error) {
 	return a, nil
 }
 
-// takeLock keeps servers from the folder. A back-up has no lock file.
-func (a *Archive) takeLock() error {
-	path := filepath.Join(a.dir, "LOCK")
-	if _, err := os.Stat(path); err != nil {
-		return nil //nolint:nilerror // no server has used the folder
-	}
-	a.lock = flock.New(path, flock.SetFlag(os.O_RDONLY))
-	switch held, err := a.lock.TryRLock(); {
-	case err != nil:
-		return fmt.Errorf("eventstore: lock %s: %w", a.dir, err)
-	case !held:
-		return fmt.Errorf("%w: %s", ErrInUse, a.dir)
-	}
-	return nil
-}
-
-// Archive returns the files of the embedded server, up to an acknowledged end. Close the archive before the store.
-func (s *Store) Archive(ctx context.Context) (*Archive, error) {
-	if s.embedded == nil || s.replicas > 1 {
-		return nil, errors.New("eventstore: the log of a cluster has no files in this process; verify the folder of a node")
-	}
-	a := &Archive{dir: s.embedded.dir, store: s}
-	switch c, err := s.checkpoints.Last(ctx); {
-	case err == nil:
-		a.checkpoints = c.Number
-	case !errors.Is(err, ErrNotFound):
-		return nil, err
-	}
-	if err := s.writeTips(); err != nil { // the ends of the view are then not before the checkpoint
-		return nil, err
-	}
-	view := s.tips.Snapshot()
+// Of returns the files of a running server. Close the archive before the tip store.
+func Of(r Running) (*Archive, error) {
+	a := &Archive{dir: r.Dir, running: &r}
+	view := r.Tips.Snapshot()
 	a.view = &view
 	var err error
 	if a.streams, err = blocks.Streams(a.dir, streams.Account); err == nil {
@@ -143,11 +124,11 @@ func damagedTips(dir string, err error) error {
 	if !errors.Is(err, tipstore.ErrDamaged) {
 		return err
 	}
-	return fmt.Errorf("the tip store %s: %w; the next start makes it again from the log", filepath.Join(dir, tipsFolder), err)
+	return fmt.Errorf("the tip store %s: %w; the next start makes it again from the log", filepath.Join(dir, folder.Tips), err)
 }
 
 // Running reports whether a server runs on the files.
-func (a *Archive) Running() bool { return a.store != nil }
+func (a *Archive) Running() bool { return a.running != nil }
 
 // HasPositions reports whether there is the stream of positions. The first start of a service makes it.
 func (a *Archive) HasPositions() bool { return slices.Contains(a.streams, sidelog.PositionStream) }
@@ -186,8 +167,8 @@ func (a *Archive) Missing() (names []string) {
 // Inspect checks the files of all streams, and compares the streams beside the log with their indexes. It calls damaged with each
 // fault, without a stream for a fault of the tip store.
 func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
-	if a.store != nil {
-		return a.store.scrubAll(ctx, damaged)
+	if a.running != nil {
+		return a.running.Inspect(ctx, damaged)
 	}
 	if a.unreadable != nil {
 		if err := damaged("", 0, a.unreadable.Error()); err != nil {
@@ -245,7 +226,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 			continue
 		}
 		options := blocks.Options{Subjects: []string{p.subject}, Pace: func(int) error { return ctx.Err() }}
-		if a.store != nil {
+		if a.running != nil {
 			if p.first > end {
 				break
 			}
@@ -285,7 +266,7 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 		}
 		options := blocks.Options{Pace: func(int) error { return ctx.Err() }}
 		options.Handle = func(r blocks.Record) error {
-			if r.Tombstone || r.Erased || r.Seq <= seen || a.store != nil && r.Seq > a.checkpoints {
+			if r.Tombstone || r.Erased || r.Seq <= seen || a.running != nil && r.Seq > a.running.Checkpoints {
 				return nil
 			}
 			c, err := checkpoint.Parse(bytes.Clone(r.Body))
@@ -295,13 +276,13 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 			seen, c.Number = r.Seq, r.Seq
 			return handle(name, c)
 		}
-		if a.store != nil { // the newest block may end within a record
+		if a.running != nil { // the newest block may end within a record
 			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
-			if err != nil || meta.FirstSeq > a.checkpoints {
+			if err != nil || meta.FirstSeq > a.running.Checkpoints {
 				return nil //nolint:nilerror // it was made meanwhile
 			}
 			if !slices.Contains(a.streams, sidelog.Name(checkpoint.Stream, number+1)) {
-				options.Through = a.checkpoints
+				options.Through = a.running.Checkpoints
 			}
 		}
 		if err := a.read(name, options, damaged); err != nil {
@@ -327,30 +308,30 @@ func (a *Archive) read(name string, options blocks.Options, damaged Damaged) err
 	return nil
 }
 
-// Tip returns the newest event of an aggregate that the tip store has; ErrNotFound if it has none.
-func (a *Archive) Tip(shard int, key Key) (*Recorded, error) {
+// Tip returns the newest event of an aggregate that the tip store has; fault.ErrNotFound if it has none.
+func (a *Archive) Tip(shard int, key format.Key) (*format.Recorded, error) {
 	r, err := tiprow.Get(a.view.Get, shard, key)
 	if errors.Is(err, tipstore.ErrNotFound) {
-		return nil, ErrNotFound
+		return nil, fault.ErrNotFound
 	}
 	return r, damagedTips(a.dir, err)
 }
 
 // Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip store first. With a running server
 // it then reads the log, because the ends of the shards are read at different moments.
-func (a *Archive) Newest(ctx context.Context, key Key, fits func(*Recorded) bool) (*Recorded, error) {
+func (a *Archive) Newest(ctx context.Context, key format.Key, fits func(*format.Recorded) bool) (*format.Recorded, error) {
 	r, err := a.Tip(domain.Shard(key.ID, a.Shards), key)
-	if a.store != nil && (errors.Is(err, ErrNotFound) || err == nil && !fits(r)) {
-		r, err = a.store.Load(ctx, key, Latest)
+	if a.running != nil && (errors.Is(err, fault.ErrNotFound) || err == nil && !fits(r)) {
+		r, err = a.running.Load(ctx, key)
 	}
-	if errors.Is(err, ErrNotFound) || err == nil && !fits(r) {
+	if errors.Is(err, fault.ErrNotFound) || err == nil && !fits(r) {
 		return nil, nil
 	}
 	return r, err
 }
 
 // Left returns the part that left an aggregate's state with a revision, as the tip store has it; nil if it has none.
-func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
+func (a *Archive) Left(key format.Key, revision uint64) ([]byte, error) {
 	value, err := a.view.Get(tiprow.LeftKey(key, revision))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return nil, nil
@@ -360,7 +341,7 @@ func (a *Archive) Left(key Key, revision uint64) ([]byte, error) {
 
 // EachTip calls handle with the aggregates in the tip store and the values of their tips, in the order of their keys. A value is
 // valid only during the call. Records of deliveries are left out.
-func (a *Archive) EachTip(handle func(key Key, value []byte) error) error {
+func (a *Archive) EachTip(handle func(key format.Key, value []byte) error) error {
 	return damagedTips(a.dir, a.view.Each(tiprow.Prefix(), func(k, value []byte) error {
 		if key := tiprow.ParseKey(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
 			return handle(key, value)

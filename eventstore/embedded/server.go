@@ -1,0 +1,178 @@
+// Package embedded runs a JetStream server inside this process, on a folder that it locks, inspects and repairs first.
+//
+// The server syncs every write before its acknowledgement. The package knows no event: package archive inspects the folder, package
+// folder repairs it.
+package embedded
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"payledger/eventstore/archive"
+	"payledger/eventstore/disk"
+	"payledger/eventstore/folder"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/streams"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// serverPayload is the largest message. The largest state with its event fits many times over. Open checks the limit of other
+// servers.
+const serverPayload = 8 << 20
+
+// maxStore is larger than any disk.
+const maxStore = 1 << 60
+
+// Config describes an embedded JetStream server.
+type Config struct {
+	Dir  string // of the streams; Start creates it, and locks it until Close
+	Name string
+	// Secret, if set, checks a secret of the folder before anything there is changed.
+	Secret secretlog.Check
+	// Options, if set, changes the server's options (tests): it opens the server to other connections, or makes it a member of a cluster.
+	Options func(*server.Options)
+}
+
+// Server is a JetStream server inside this process: every write is synced before it is acknowledged.
+type Server struct {
+	Dir      string // of the streams
+	ns       *server.Server
+	lock     *flock.Flock
+	password string
+}
+
+const serviceUser = "payledger"
+
+// connectTimeout is the time limit of both ends for a connection inside the process. It is long: a busy machine must not fail a
+// start.
+const connectTimeout = 15 * time.Second
+
+// Start inspects the folder, starts an embedded server on it and waits until it accepts connections. Only its service user may
+// connect, with a password that lives as long as the process.
+func Start(c Config) (*Server, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	lock, err := folder.Lock(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Dir: c.Dir, lock: lock}
+	if err := s.start(c); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(c Config) error {
+	if c.Secret != nil {
+		if err := secretlog.CheckStopped(c.Dir, c.Secret); err != nil {
+			return err
+		}
+	}
+	opts, err := s.options(c)
+	if err != nil {
+		return err
+	}
+	space := &disk.Space{Dir: c.Dir}
+	space.MakeRoom() // the ballast leaves room for a start on a full disk
+	if err := refuseOldFormat(c.Dir); err != nil {
+		return err
+	}
+	if opts.Cluster.Name == "" { // replicas repair each other
+		if err := archive.Inspect(c.Dir); err != nil {
+			return err
+		}
+	}
+	if err := folder.Repair(streamsFolder(c.Dir)); err != nil {
+		return err
+	}
+	if s.ns, err = server.NewServer(opts); err != nil {
+		return fmt.Errorf("eventstore: server: %w", err)
+	}
+	s.ns.Start()
+	if !s.ns.ReadyForConnections(30 * time.Second) {
+		return errors.New("eventstore: the server did not become ready in 30 s")
+	}
+	return nil
+}
+
+// refuseOldFormat refuses a folder that holds a log of an older version, before the server changes anything in it.
+func refuseOldFormat(dir string) error {
+	entries, err := os.ReadDir(streamsFolder(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	for _, entry := range entries {
+		if streams.Old(entry.Name()) {
+			return streams.OldFormat("folder " + dir + " holds stream " + entry.Name())
+		}
+	}
+	return nil
+}
+
+// streamsFolder returns the server's folder of streams.
+func streamsFolder(dir string) string {
+	return filepath.Join(dir, "jetstream", streams.Account, "streams")
+}
+
+func (s *Server) options(c Config) (*server.Options, error) {
+	var password [24]byte
+	if _, err := rand.Read(password[:]); err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	s.password = hex.EncodeToString(password[:])
+	// Only the configuration language can enable JetStream for an account before the server starts.
+	opts := &server.Options{}
+	if err := opts.ProcessConfigString(fmt.Sprintf(
+		`accounts { %s { jetstream: enabled, users: [ { user: %s, password: %q } ] } }`,
+		streams.Account, serviceUser, s.password)); err != nil {
+		return nil, fmt.Errorf("eventstore: server options: %w", err)
+	}
+	opts.ServerName = c.Name
+	opts.DontListen = true
+	opts.JetStream = true
+	opts.StoreDir = c.Dir
+	opts.JetStreamMaxStore = maxStore // the server's default depends on the free space at the start; package disk watches the space
+	opts.SyncAlways = true            // the server's default syncs every two minutes: a power failure would lose answered payments
+	opts.MaxPayload = serverPayload
+	opts.MaxPending = 256 << 20
+	opts.AuthTimeout = connectTimeout.Seconds()
+	opts.NoSigs = true
+	opts.NoLog = true
+	if c.Options != nil {
+		c.Options(opts)
+	}
+	return opts, nil
+}
+
+// Connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent now fails now,
+// and append decides about the outcome.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
+	return nats.Connect("", append(own, opts...)...)
+}
+
+// Native returns the server itself, and the service user's password (tests).
+func (s *Server) Native() (ns *server.Server, password string) { return s.ns, s.password }
+
+// Close stops the server in order: every acknowledged message is on the disk when Close returns.
+func (s *Server) Close() error {
+	if s.ns != nil {
+		s.ns.Shutdown()
+		s.ns.WaitForShutdown()
+	}
+	return s.lock.Unlock()
+}

@@ -1,0 +1,72 @@
+package eventstore_test
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/streams"
+)
+
+// listening is the configuration of a server that other connections reach.
+func listening(dir string) embedded.Config {
+	return embedded.Config{Dir: dir, Name: "test", Options: listen}
+}
+
+func listen(o *server.Options) { o.Host, o.Port, o.DontListen = "127.0.0.1", server.RANDOM_PORT, false }
+
+// member is the configuration of a server in a cluster, with the routes to the others.
+func member(dir, name string, routes []string) embedded.Config {
+	return embedded.Config{Dir: dir, Name: name, Options: func(o *server.Options) {
+		listen(o)
+		o.Cluster = server.ClusterOpts{Name: "test", Host: o.Host, Port: server.RANDOM_PORT, Advertise: nowhere, NoAdvertise: true}
+		for _, r := range routes {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: r})
+		}
+	}}
+}
+
+func startServer(t testing.TB, c embedded.Config) *embedded.Server {
+	t.Helper()
+	s, err := embedded.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// listens tells where a server listens.
+func listens(s *embedded.Server) serverListens {
+	ns, password := s.Native()
+	l := serverListens{Clients: ns.Addr().String(), Password: password}
+	if at := ns.ClusterAddr(); at != nil {
+		l.Cluster = at.String()
+	}
+	return l
+}
+
+// serverListens is what a server tells of itself when it runs.
+type serverListens struct{ Clients, Cluster, Password string }
+
+// url is the address of a server, perhaps through a proxy.
+func (l serverListens) url(at string) string { return "nats://payledger:" + l.Password + "@" + at }
+
+// leads reports whether the server leads the stream.
+func leads(s *embedded.Server, stream string) bool {
+	ns, _ := s.Native()
+	return ns.JetStreamIsStreamLeader(streams.Account, stream)
+}
+
+// hasLeader returns an error if the server does not know its cluster's leader.
+func hasLeader(s *embedded.Server) error {
+	ns, _ := s.Native()
+	info, err := ns.Jsz(nil)
+	if err == nil && (info.Meta == nil || info.Meta.Leader == "") {
+		err = errors.New("no leader")
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// Tips is the folder of the tip store in the folder of an embedded server.
+const Tips = "tips"
+
+// lockFile is the file that one server at a time locks.
+const lockFile = "LOCK"
+
+// ErrInUse means that another process has the data folder open.
+var ErrInUse = errors.New("eventstore: the data folder is in use by another process")
+
+// Lock locks a folder for its server; ErrInUse if another process has it open.
+func Lock(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, lockFile))
+	return lock, locked(dir, lock.TryLock)
+}
+
+// Share keeps servers from a folder, and changes nothing there. A back-up has no lock file: Share then returns nil.
+func Share(dir string) (*flock.Flock, error) {
+	path := filepath.Join(dir, lockFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil //nolint:nilerror // no server has used the folder
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	return lock, locked(dir, lock.TryRLock)
+}
+
+func locked(dir string, try func() (bool, error)) error {
+	switch held, err := try(); {
+	case err != nil:
+		return fmt.Errorf("eventstore: lock %s: %w", dir, err)
+	case !held:
+		return fmt.Errorf("%w: %s", ErrInUse, dir)
+	}
+	return nil
+}
