@@ -12,7 +12,7 @@
 //     and the newest applied event of each shard must still be the same.
 //   - A poison event (unknown type or aggregate, newer schema, unreadable body, gap) stops the projection. Everything
 //     before the event is applied, nothing is skipped, and Run's error and Healthy name the event. A newer build continues
-//     from there.
+//     from there. An unreadable state is no poison if the same batch has a newer state of the aggregate: no row depends on it.
 //   - A row holds columns and no state: the fields that lists filter and sort by, the aggregate's id, and the revision that
 //     the row shows. Its only personal data is the keyed hash of the e-mail address,
 //     which an erasure of the person takes out of the row, whichever of the two events is applied first. secure_delete overwrites replaced data

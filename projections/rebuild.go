@@ -149,8 +149,12 @@ func (f *filler) fill(ctx context.Context, end []uint64) error {
 		if err != nil {
 			continue
 		}
-		if err = cmp.Or(f.p.Store.Full(), f.next.add(ctx, b)); err != nil {
+		if err = f.p.Store.Full(); err == nil {
+			err = f.next.add(ctx, b)
+		}
+		if err != nil {
 			stop()
+			continue
 		}
 		f.done += uint64(b.events)
 		if f.progress != nil {
@@ -167,7 +171,7 @@ func (f *filler) fold(ctx context.Context, at []place, end []uint64, batches cha
 	for !reached(read, end) {
 		var events []*eventstore.Recorded
 		for len(events) == 0 || len(batches) > 0 && len(events) < maxFill && !reached(read, end) {
-			more, err := f.nextEvents(ctx)
+			more, err := f.nextEvents(ctx, maxFill-len(events))
 			if err != nil {
 				return err
 			}
@@ -199,11 +203,11 @@ func reached(at, end []uint64) bool {
 	return true
 }
 
-// nextEvents waits for events while the log is healthy.
-func (f *filler) nextEvents(ctx context.Context) ([]*eventstore.Recorded, error) {
+// nextEvents waits for at most some events while the log is healthy.
+func (f *filler) nextEvents(ctx context.Context, most int) ([]*eventstore.Recorded, error) {
 	for {
 		wait, cancel := context.WithTimeout(ctx, healthEvery)
-		events, err := f.reader.Next(wait, maxFill)
+		events, err := f.reader.Next(wait, most)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return events, err
