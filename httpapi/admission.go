@@ -111,14 +111,12 @@ func (c *call) enter() error {
 	return nil
 }
 
-// shed refuses a request because the gate is full.
 func (c *call) shed() error {
 	c.api.Intake.Tally.Add(intake.Requests)
 	intake.Refused(c.Ctx, retryAfter*time.Second)
 	return overloaded()
 }
 
-// reserve reserves memory for the request until it is over.
 func (c *call) reserve(from *intake.Budget, bytes int64) error {
 	if !from.Take(c.client, bytes) {
 		c.api.Intake.Tally.Add(intake.Memory)
@@ -128,7 +126,6 @@ func (c *call) reserve(from *intake.Budget, bytes int64) error {
 	return nil
 }
 
-// reservation is memory that a request has reserved in a budget.
 type reservation struct {
 	from  *intake.Budget
 	bytes int64
@@ -147,7 +144,6 @@ func (c *call) holdAnswer(answer raw) error {
 	return c.reserve(c.api.Intake.Answers, int64(len(answer.body)))
 }
 
-// giveBack releases the memory that the request has reserved.
 func (c *call) giveBack() {
 	for _, r := range c.reserved {
 		r.from.Give(c.client, r.bytes)

@@ -29,7 +29,6 @@ type call struct {
 	reserved  []reservation // memory
 }
 
-// outcome is the result of a call.
 type outcome struct {
 	status  int
 	failure error // the reason of an error answer
@@ -37,7 +36,6 @@ type outcome struct {
 	abort   bool  // the answer is not whole: cut the connection
 }
 
-// answer runs guards and handler and writes the answer.
 func (c *call) answer() outcome {
 	result, err := c.guarded()
 	switch {
@@ -147,7 +145,6 @@ func nothingHere() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonNotFound, "There is nothing at this path.")
 }
 
-// raw is an encoded answer.
 type raw struct {
 	contentType string
 	body        []byte

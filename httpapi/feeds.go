@@ -24,7 +24,6 @@ const (
 	feedRetry = "retry: 1000\n\n"
 )
 
-// feeds counts the open streams by account.
 type feeds struct {
 	mu     sync.Mutex
 	all    int
@@ -108,7 +107,6 @@ func tooManyFeeds() error {
 	}
 }
 
-// feedWriter writes one stream.
 type feedWriter struct {
 	*call
 	control *http.ResponseController

@@ -40,7 +40,6 @@ var loadOperations = sync.OnceValues(func() (map[string]*validation.Operation, e
 	return validation.Operations(doc), nil
 })
 
-// checkRoutes checks that routes and operations are the same calls.
 func checkRoutes(routes []route, operations map[string]*validation.Operation) error {
 	for _, r := range routes {
 		o := operations[r.operation]

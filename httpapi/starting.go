@@ -36,7 +36,6 @@ func head(w http.ResponseWriter, random io.Reader) (id string) {
 	return id
 }
 
-// refuseBare answers an error without an API.
 func refuseBare(w http.ResponseWriter, random io.Reader, detail errorDetail) {
 	detail.DiagnosticsID = head(w, random)
 	body, err := encode(errorBody{detail})

@@ -35,7 +35,6 @@ func (w *listWriter) outcome(err error, problem string) outcome {
 	return w.failed(err)
 }
 
-// listWriter writes the elements of a listing one by one.
 type listWriter struct {
 	*call
 	control *http.ResponseController
@@ -44,7 +43,6 @@ type listWriter struct {
 	gone    error // the error of a write: the caller went away
 }
 
-// fill writes the elements; a panic is an error.
 func (w *listWriter) fill(elements request.Listing) (next uint64, err error) {
 	defer recovered(&err)
 	return elements(w.element)

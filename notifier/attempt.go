@@ -21,7 +21,6 @@ const (
 	recordTime = time.Second
 )
 
-// dispatcher makes the attempts of deliveries and records their outcomes.
 type dispatcher struct {
 	write     func(context.Context, delivery.Delivery) (sender.Message, error)
 	sender    *sender.Sender

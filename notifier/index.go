@@ -58,7 +58,6 @@ func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) erro
 	return nil
 }
 
-// rowsOf returns the rows of records, and the mark of the last one.
 func rowsOf(page []deliverylog.Record) (rows []deliveries.Row, mark deliveries.Mark, err error) {
 	rows = make([]deliveries.Row, 0, len(page))
 	for _, stored := range page {

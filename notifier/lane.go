@@ -129,7 +129,6 @@ func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	}
 }
 
-// movedInFlight changes the place of a delivery in flight.
 func (l *lane) movedInFlight(from, to uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,7 +53,6 @@ func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID,
 	return n.recordManual(context.WithoutCancel(ctx), lane, stored, d, a)
 }
 
-// last returns the newest record of a delivery.
 func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, delivery.Delivery, error) {
 	stored, err := n.stream.Last(ctx, name)
 	if err != nil {

@@ -196,7 +196,6 @@ type Tally struct {
 	Ended map[delivery.Status]uint64
 }
 
-// tally holds the counts.
 type tally struct {
 	mu sync.Mutex
 	Tally

@@ -54,7 +54,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// advance makes the due times earlier.
 func (s *overflow) advance(by time.Duration) {
 	if !s.due.IsZero() {
 		s.due = s.due.Add(-by)

@@ -44,7 +44,6 @@ type planner struct {
 	id       string // of this process (Delivery.Planner)
 }
 
-// plannedDelivery is a delivery with its place in the stream.
 type plannedDelivery struct {
 	delivery.Delivery
 	at    uint64

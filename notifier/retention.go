@@ -27,7 +27,6 @@ const (
 // retentionProblem is the name of problems with dropping old deliveries, in Notifier.health.
 const retentionProblem = "retention of deliveries"
 
-// retain drops old deliveries until ctx ends.
 func (l *DeliveryLog) retain(ctx context.Context) {
 	for {
 		err := l.dropOld(ctx, l.retention)

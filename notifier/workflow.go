@@ -152,7 +152,6 @@ type subject struct {
 	dispute *payload.Dispute // nil: the event is a payment's
 }
 
-// subjectOf returns the subject of an event, in the state at the event.
 func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
 	store := w.notifier.store
 	switch r.Aggregate {

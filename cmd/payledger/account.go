@@ -16,7 +16,6 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// accountCommand has the commands for merchant accounts.
 type accountCommand struct {
 	Create createAccountCommand `cmd:"" help:"Make one more merchant account in a running service and print its credentials once."`
 }

@@ -25,7 +25,6 @@ type analyticsUser struct {
 	Account domain.AccountID `json:"account,omitempty"`
 }
 
-// analyticsCredentials is the service's answer.
 type analyticsCredentials struct {
 	Credentials string `json:"credentials"` // a NATS credentials file
 }

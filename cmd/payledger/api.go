@@ -22,7 +22,6 @@ import (
 	"payledger/projections/history"
 )
 
-// apiConfig connects the HTTP interface to the other parts.
 func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,

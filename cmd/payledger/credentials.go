@@ -21,7 +21,6 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// credentialsCommand has the commands for lost credentials.
 type credentialsCommand struct {
 	Reset resetCommand `cmd:"" help:"Make new credentials for the account of a stopped server's data folder and print them once."`
 }
@@ -68,7 +67,6 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return err
 }
 
-// showCredentials prints credentials, for people or as JSON.
 func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(made)
@@ -78,7 +76,6 @@ func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) erro
 	return err
 }
 
-// initCommand creates the account of a new data folder.
 type initCommand struct {
 	Data          string `help:"Data folder." default:"./data" type:"path"`
 	Environment   string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`

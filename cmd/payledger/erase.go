@@ -44,7 +44,6 @@ func (c *eraseCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return err
 }
 
-// eraseCustomer serves the command erase-customer.
 func (a *App) eraseCustomer(ctx context.Context, in eraseRequest, _ func(any) error) (any, error) {
 	owner, err := a.oneAccount(in.Account)
 	if err != nil {

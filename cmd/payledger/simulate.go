@@ -15,7 +15,6 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// simCommand runs the simulator alone.
 type simCommand struct {
 	Listen          string `help:"Address." default:"127.0.0.1:8090"`
 	Data            string `help:"Folder of the processors' books." default:"./simulator" type:"path"`

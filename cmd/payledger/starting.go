@@ -58,7 +58,6 @@ func (p *startProgress) rate(now time.Time) float64 {
 	return 0
 }
 
-// String returns the progress in words.
 func (p *startProgress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

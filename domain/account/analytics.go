@@ -22,7 +22,6 @@ type AnalyticsUserCreated struct {
 	User AnalyticsUser `json:"analyticsUser"` // the user; one of the same name is replaced
 }
 
-// Type names the event in the log.
 func (AnalyticsUserCreated) Type() string  { return "account.analytics_user_created" }
 func (AnalyticsUserCreated) accountEvent() {}
 

@@ -14,7 +14,6 @@ type UserPasswordReset struct {
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 }
 
-// Type names the event in the log.
 func (UserPasswordReset) Type() string  { return "account.user_password_reset" }
 func (UserPasswordReset) accountEvent() {}
 

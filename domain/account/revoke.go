@@ -13,7 +13,6 @@ type APIKeyRevoked struct {
 	ID domain.APIKeyID `json:"id"` // the revoked key
 }
 
-// Type names the event in the log.
 func (APIKeyRevoked) Type() string  { return "account.api_key_revoked" }
 func (APIKeyRevoked) accountEvent() {}
 

@@ -18,7 +18,6 @@ const (
 	MaxRuleMetadataBytes = 512 // in a condition: keys and values
 )
 
-// faults collects violations with their paths.
 type faults []domain.Violation
 
 func (f *faults) add(path, format string, args ...any) {

@@ -42,7 +42,6 @@ type SigningSecretRotated struct {
 	PreviousValidUntil time.Time       `json:"previousValidUntil"` // webhooks have the previous secret's signature until then, UTC
 }
 
-// Type names the event in the log.
 func (SigningSecretRotated) Type() string  { return "account.signing_secret_rotated" }
 func (SigningSecretRotated) accountEvent() {}
 

@@ -48,7 +48,6 @@ func (s State) Waiting() []Notification {
 	return waiting
 }
 
-// find returns the index of a notification; -1 if there is none.
 func (s State) find(name processor.Name, id string) int {
 	return slices.IndexFunc(s.Notifications, func(n Notification) bool { return n.Processor == name && n.ID == id })
 }

@@ -50,7 +50,6 @@ func (s State) nextTarget() (Target, bool) {
 	return s.Route[tried], true
 }
 
-// rerouted ends one authorization and requests the next.
 func (s State) rerouted(e AuthorizationRerouted) State {
 	to := StateFailed
 	if e.Failure == domain.IssuerDeclined {

@@ -88,7 +88,6 @@ func (e RefundRefused) Refusal(s State) error {
 	return err
 }
 
-// captureOf returns the capture that a transaction event belongs to.
 func (s State) captureOf(eventID string) (Operation, bool) {
 	for op := range s.Each {
 		if op.Kind != processor.Capture {

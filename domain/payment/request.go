@@ -14,7 +14,6 @@ var ErrRunning = errors.New("another operation of the payment is running")
 // PaymentRequestLimitExceeded).
 const MaxFailures = 100
 
-// notFound is the message for a payment that does not exist.
 const notFound = "The payment cannot be found."
 
 // Request is the common part of all commands on an existing payment.

@@ -35,7 +35,6 @@ func (s State) authenticated() bool {
 	return false
 }
 
-// completed reports whether a completion decided the authorization.
 func (s State) completed(authorization uint64) bool {
 	return slices.ContainsFunc(s.Operations, func(op Operation) bool {
 		return op.Kind == processor.Complete && op.Parent == authorization && op.State == StateSucceeded

@@ -25,7 +25,6 @@ func policy(frameAncestors []string) (string, error) {
 	return ownPolicy + strings.Join(frameAncestors, " "), nil
 }
 
-// isOrigin reports whether a text is an origin in the form of the policy.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&

@@ -29,7 +29,6 @@ func Money(a domain.Amount, c domain.Currency) string {
 	return sign + symbol + grouped(number)
 }
 
-// grouped separates the digits before the point in threes.
 func grouped(number string) string {
 	whole, fraction, _ := strings.Cut(number, ".")
 	var b strings.Builder

@@ -57,13 +57,11 @@ func New(frameAncestors []string) (*Pages, error) {
 	return p, nil
 }
 
-// frame is the data of the layout.
 type frame struct {
 	Title, Assets, Script string
 	View                  any
 }
 
-// render makes a page of a view.
 func (p *Pages) render(status int, file, title string, view any) (Document, error) {
 	var body bytes.Buffer
 	f := frame{Title: title, Assets: PathAssets + "/" + p.assets.version, Script: scripts[file], View: view}

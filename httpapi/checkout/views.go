@@ -85,7 +85,6 @@ func (v Payment) Lines() (lines []Line) {
 	return append(lines, v.extras()...)
 }
 
-// extras returns taxes, shipping and fees.
 func (v Payment) extras() (lines []Line) {
 	add := func(name string, a domain.Amount) {
 		if a != 0 {

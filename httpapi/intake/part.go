@@ -86,7 +86,6 @@ func (p *part) await() error {
 	}
 }
 
-// newest takes the newest connection that waits, or returns nil.
 func (p *part) newest() net.Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,10 +113,8 @@ func (p *part) end() {
 	}
 }
 
-// Close closes the Listener.
 func (p *part) Close() error { return p.of.close() }
 
-// Addr returns the address of the Listener.
 func (p *part) Addr() net.Addr { return p.of.inner.Addr() }
 
 var _ net.Listener = (*part)(nil)

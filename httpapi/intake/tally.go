@@ -24,7 +24,6 @@ var limitNames = [limits]string{
 	"connections", "address_connections", "reserved", "evicted", "write_timeout", "headers", "body", "requests", "address_requests", "memory",
 }
 
-// String returns the limit's name in metrics.
 func (l Limit) String() string { return limitNames[l] }
 
 // Tally counts refusals since the start, by limit. A nil Tally counts nothing.

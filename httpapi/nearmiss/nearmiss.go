@@ -13,7 +13,6 @@ import (
 	"strings"
 )
 
-// longest is the length of the longest name, in bytes.
 const longest = 64
 
 // Of returns the known name that word resembles most, "" if it resembles none. Of equally near names it returns the first in

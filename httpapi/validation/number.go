@@ -75,7 +75,6 @@ func (p *parser) skipDigits() (n int) {
 	return n
 }
 
-// numberKind classifies a number by its value.
 type numberKind int
 
 const (

@@ -60,7 +60,6 @@ type parser struct {
 	verbatim bool   // in the options of the payment method, whose numbers keep their text (D21)
 }
 
-// edit replaces a part of the text.
 type edit struct {
 	from, to int
 	by       string
@@ -204,7 +203,6 @@ func (p *parser) array(depth int) ([]any, error) {
 	}
 }
 
-// string reads a string with its quotes.
 func (p *parser) string() (string, error) {
 	p.at++ // the opening quote
 	start := p.at

@@ -46,7 +46,6 @@ func (o *Operation) queryViolations(r Request) Violations {
 	return found.sorted()
 }
 
-// ofValues validates a parameter with several values.
 func (v *Violations) ofValues(name string, schema *openapi3.Schema, values []string) {
 	if schema.MaxItems != nil && uint64(len(values)) > *schema.MaxItems {
 		v.Add("$"+Member(name), fmt.Sprintf("must have at most %d values", *schema.MaxItems))
@@ -109,7 +108,6 @@ func dateRule(v *Violations, text string) {
 // AmountBits is the size of a signed integer that holds every amount and is exact as a float64.
 const AmountBits = 54
 
-// queryValue converts a parameter to its schema's type.
 func queryValue(text string, integer bool) any {
 	if integer {
 		if n, err := strconv.ParseInt(text, 10, AmountBits); err == nil {

@@ -105,7 +105,6 @@ func Member(name string) string {
 	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
 }
 
-// plainName reports whether a name needs no quotes in a path.
 func plainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]

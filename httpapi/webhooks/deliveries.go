@@ -25,7 +25,6 @@ type Deliveries interface {
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }
 
-// deliveryAnswer is a webhook delivery in a list.
 type deliveryAnswer struct {
 	ID          string            `json:"id"`
 	EndpointID  domain.EndpointID `json:"endpointId"`

@@ -23,7 +23,6 @@ type replayStarted struct {
 	Count int    `json:"count"`
 }
 
-// replayAnswer is a replay in its present state.
 type replayAnswer struct {
 	ID         string                 `json:"id"`
 	EndpointID domain.EndpointID      `json:"endpointId"`

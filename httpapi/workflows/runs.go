@@ -26,7 +26,6 @@ type stepAnswer struct {
 	StatusCode  int64               `json:"statusCode,omitempty"`
 }
 
-// triggerAnswer is the event that started a run.
 type triggerAnswer struct {
 	EventType string           `json:"eventType"`
 	EventID   string           `json:"eventId"`
@@ -91,7 +90,6 @@ func renderRun(s workflow.RunState) runAnswer {
 	}
 }
 
-// effectAnswer is the effect that an action would have had.
 type effectAnswer struct {
 	Type    string        `json:"type"`
 	Amount  domain.Amount `json:"amount,omitempty"`
@@ -108,7 +106,6 @@ type simulatedAnswer struct {
 	Actions      []effectAnswer   `json:"actions"`
 }
 
-// sumAnswer has the totals of one action in one currency.
 type sumAnswer struct {
 	Action       int             `json:"action"` // from 1
 	Type         string          `json:"type"`
@@ -118,7 +115,6 @@ type sumAnswer struct {
 	Amount       domain.Amount   `json:"amount"`
 }
 
-// simulationAnswer has the runs that a workflow would have had.
 type simulationAnswer struct {
 	Events    int               `json:"events"`
 	Triggered int               `json:"triggered"`

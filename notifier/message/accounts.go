@@ -44,7 +44,6 @@ func (a *accounts) endpoint(ctx context.Context, id domain.AccountID, endpoint d
 	return a.endpointNow(ctx, id, endpoint)
 }
 
-// endpointNow returns an endpoint as it is in the log.
 func (a *accounts) endpointNow(ctx context.Context, id domain.AccountID, endpoint domain.EndpointID) (account.State, account.Endpoint, error) {
 	merchant, err := a.latest(ctx, id)
 	if err != nil {

@@ -19,7 +19,6 @@ const (
 	cachedBytes = 16 << 20
 )
 
-// logPosition is an event's address in the log.
 type logPosition struct {
 	shard int
 	seq   uint64
@@ -101,7 +100,6 @@ func (c *eventCache) render(r *eventstore.Recorded, what variant, personal domai
 	return known.rendered(what, personal, make)
 }
 
-// cachedEvent is an event with its renderings.
 type cachedEvent struct {
 	recorded *eventstore.Recorded
 

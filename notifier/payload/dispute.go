@@ -43,7 +43,6 @@ type Dispute struct {
 	MerchantID          string                  `json:"merchantId,omitempty"`
 }
 
-// disputedMethod is the payment method in webhooks about disputes.
 type disputedMethod struct {
 	Type string             `json:"paymentMethodType"`
 	Data disputedMethodData `json:"paymentMethodData"`
@@ -87,7 +86,6 @@ func NewDispute(r *eventstore.Recorded, s dispute.State) (Dispute, error) {
 	return p, nil
 }
 
-// opened returns an error if no event opened the dispute.
 func opened(r *eventstore.Recorded, s dispute.State) error {
 	if !s.Exists() {
 		return fmt.Errorf("notifier: %s revision %d: the dispute was not opened", r.Key, r.Revision)

@@ -17,7 +17,6 @@ type runPayload struct {
 	Run             failedRun        `json:"run"`
 }
 
-// failedRun is the run that failed.
 type failedRun struct {
 	Timestamp paymentjson.Time  `json:"timestamp"` // when the run began
 	ID        domain.RunID      `json:"id"`

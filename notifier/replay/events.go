@@ -15,7 +15,6 @@ const walkAhead = 64
 // errEndOfRange ends the subscription of a shard at the replay's end.
 var errEndOfRange = errors.New("notifier: end of the replay's range")
 
-// relevantEvent is an event with its webhooks of the replay's kinds.
 type relevantEvent struct {
 	*eventstore.Recorded
 	wanted []webhook.Candidate
@@ -61,7 +60,6 @@ func (r *Replayer) eachEvent(ctx context.Context, p *record, do func(relevantEve
 	}
 }
 
-// shardEvents reads one shard.
 type shardEvents struct {
 	events  chan relevantEvent
 	failure error // set before events is closed
@@ -83,7 +81,6 @@ func (w *shardEvents) fill() error {
 	return nil
 }
 
-// read sends the relevant events of one shard to a channel.
 func (r *Replayer) read(ctx context.Context, p *record, shard int, after, end uint64, to chan<- relevantEvent) error {
 	err := r.Store.Subscribe(ctx, shard, after, func(e *eventstore.Recorded) error {
 		if e.Seq > end {

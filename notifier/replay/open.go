@@ -70,7 +70,6 @@ func (r *Replayer) changeOpen(ctx context.Context, change func([]string) ([]stri
 	}
 }
 
-// removeOpen removes a replay from the list of open replays.
 func (r *Replayer) removeOpen(ctx context.Context, name string) error {
 	return r.changeOpen(ctx, func(open []string) ([]string, error) {
 		return slices.DeleteFunc(open, func(other string) bool { return other == name }), nil

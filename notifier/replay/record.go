@@ -88,7 +88,6 @@ func (r *record) value() deliveries.Replay {
 	return v
 }
 
-// covers reports whether an event's time is in the replay's range.
 func (r *record) covers(at time.Time) bool { return !at.Before(r.From) && !at.After(r.To) }
 
 // wanted returns the webhooks that the event may cause among the replay's kinds.

@@ -24,7 +24,6 @@ const (
 	recordTime = time.Second
 )
 
-// run is a replay that runs in this process.
 type run struct {
 	*Replayer
 	replay record
@@ -34,7 +33,6 @@ type run struct {
 	opened bool // this process has written the record as open
 }
 
-// task is one delivery of a chunk.
 type task struct {
 	event     *eventstore.Recorded
 	candidate webhook.Candidate

@@ -10,7 +10,6 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// step is the action of a replay for one delivery.
 type step int
 
 const (

@@ -105,7 +105,6 @@ func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, erro
 	return a, nil
 }
 
-// reply is a receiver's answer.
 type reply struct {
 	status int
 	at     time.Time // of the status line

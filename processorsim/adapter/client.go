@@ -59,7 +59,6 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// Close closes idle connections.
 func (c *Adapter) Close() { c.http.CloseIdleConnections() }
 
 // Send performs op, or returns the result of the first send with its key. Only ctx bounds it.

@@ -30,10 +30,8 @@ var readers = map[processor.Name]func(json.RawMessage) (disputeFields, error){
 	processor.PayPal: readPayPal, processor.Stripe: readStripe, processor.Worldpay: readWorldpay,
 }
 
-// schemeCode is the form of a card scheme's reason code.
 var schemeCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 
-// maxWording bounds a processor's wording in bytes.
 const maxWording = 500
 
 // readDispute maps a dispute to the contract's terms. No error text repeats a value of the body.

@@ -166,7 +166,6 @@ func (c *Adapter) DisputesTold(ctx context.Context, name processor.Name, from, t
 // states are the states of listed operations (D14.16).
 var states = []processor.State{processor.Pending, processor.Succeeded, processor.Failed, processor.Declined}
 
-// checkEntry returns an error if a listed operation contradicts itself.
 func checkEntry(e protocol.Entry, name processor.Name) error {
 	switch {
 	case e.ID == "":

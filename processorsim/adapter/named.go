@@ -15,7 +15,6 @@ import (
 // of its elements.
 type fields map[string]fields
 
-// operationFields are the fields of an operation's result.
 var operationFields = fieldsOf(reflect.TypeFor[protocol.Notification]())
 
 // disputeNames are the fields of each processor's disputes (D16), with the payment's reference, which no reader needs.
@@ -70,7 +69,6 @@ func fieldsNamed(paths string) fields {
 	return named
 }
 
-// fieldsFor returns the fields of a processor's notification.
 func fieldsFor(name processor.Name, object map[string]any) fields {
 	if object["type"] != string(processor.Dispute) {
 		return operationFields

@@ -76,7 +76,6 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	return told, nil
 }
 
-// checkNotification returns an error if a notification contradicts itself.
 func checkNotification(w notificationBody, name processor.Name) error {
 	switch {
 	case !plainText(w.ID, maxNotificationID):

@@ -106,7 +106,6 @@ func (s *Simulator) awaitDisputes() {
 	}
 }
 
-// openDisputes opens due disputes and notifies the service.
 func (s *Simulator) openDisputes(ids ...string) (int, error) {
 	opened, err := s.books.OpenDue(ids...)
 	if err != nil {

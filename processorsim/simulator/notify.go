@@ -26,7 +26,6 @@ const (
 	reorderDefault = 3 * time.Second // the hold of reorder without another notification
 )
 
-// delivery is a notification to be sent.
 type delivery struct {
 	operation string // the id of the operation or dispute report
 	url       string
@@ -138,7 +137,6 @@ func (n *notifier) hold(d *delivery, fault protocol.Fault) {
 	n.schedule.after(wait, n.release)
 }
 
-// release sends all held notifications.
 func (n *notifier) release() {
 	n.mu.Lock()
 	held := n.held

@@ -98,7 +98,6 @@ func (s *Simulator) hold(w http.ResponseWriter, r *http.Request) error {
 	return cut(w)
 }
 
-// getOperation looks up one operation by its key.
 func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) error {
 	name, key, err := target(r)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// httpError is a request that was not carried out.
 type httpError struct {
 	status int
 	body   protocol.Error

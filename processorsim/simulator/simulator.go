@@ -125,7 +125,6 @@ func (s *Simulator) resume(now time.Time) {
 	s.awaitDisputes()
 }
 
-// finish finishes pending operations and notifies the service.
 func (s *Simulator) finish(ids ...string) (int, error) {
 	ended, err := s.books.Finish(ids...)
 	if err != nil {

@@ -53,7 +53,6 @@ func Render(ctx context.Context, s *eventstore.Store, e ordered.Event) (Event, e
 	return out, nil
 }
 
-// setBodies sets the fact and the state after it.
 func (e *Event) setBodies(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded) (err error) {
 	switch r.Aggregate {
 	case eventstore.Payments.Name:

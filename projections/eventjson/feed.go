@@ -102,7 +102,6 @@ func (f *Feed) read(ctx context.Context, filter Filter, after uint64, handle fun
 	return max(through, size), err
 }
 
-// emit renders an event for a caller.
 func (f *Feed) emit(ctx context.Context, e ordered.Event, emit func(Event) error) error {
 	rendered, err := Render(ctx, f.Store, e)
 	if err != nil {

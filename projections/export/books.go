@@ -19,7 +19,6 @@ type books struct {
 	prepared map[string]*sql.Stmt
 }
 
-// cachedPayments bounds the payments in memory.
 const cachedPayments = 20_000
 
 // stateTable holds the export's own state by name.
@@ -42,7 +41,6 @@ func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 	return b, nil
 }
 
-// fileURL returns the name of a file for the driver.
 func fileURL(path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
@@ -78,7 +76,6 @@ func (b *books) close() error {
 
 func (b *books) commit() error { return b.tx.Commit() }
 
-// exec runs a statement that is prepared once.
 func (b *books) exec(ctx context.Context, statement string, args ...any) error {
 	s := b.prepared[statement]
 	if s == nil {
@@ -151,7 +148,6 @@ func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T
 	return row, err
 }
 
-// each calls handle with the values of every row of a query.
 func (b *books) each(ctx context.Context, query string, columns int, handle func([]any) error, args ...any) (err error) {
 	rows, err := b.tx.QueryContext(ctx, query, args...)
 	if err != nil {

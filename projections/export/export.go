@@ -178,7 +178,6 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	return starting{fold: done, show: done}, nil // what the folder has is not exported again
 }
 
-// fold reads the events and writes their rows.
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {
 	rows := newBatch()
 	flush := func() error {

@@ -14,7 +14,6 @@ type Window struct{ From, To time.Time } // both included
 func (w Window) before(at time.Time) bool { return !w.From.IsZero() && at.Before(w.From) }
 func (w Window) behind(at time.Time) bool { return !w.To.IsZero() && at.After(w.To) }
 
-// batch holds the rows of some events.
 type batch struct {
 	events   []EventRow
 	entries  []EntryRow

@@ -32,7 +32,6 @@ type folder struct {
 	entries writer[EntryRow]
 }
 
-// part is a file that is not complete.
 type part struct {
 	name string // the final one
 	file *os.File
@@ -135,7 +134,6 @@ func (f *folder) complete(ctx context.Context, b *books) ([]string, error) {
 	return names, b.setState(ctx, "files", string(text))
 }
 
-// writeTable writes the changed rows of a table into a file.
 func writeTable[T any](ctx context.Context, f *folder, b *books, t table[T], id string) error {
 	w, err := open(f, t)
 	if err != nil {
@@ -168,7 +166,6 @@ func (f *folder) rename(names []string) error {
 	return nil
 }
 
-// discard removes the parts of an export that failed.
 func (f *folder) discard() (err error) {
 	for _, p := range f.parts {
 		_ = p.file.Close()
@@ -177,7 +174,6 @@ func (f *folder) discard() (err error) {
 	return err
 }
 
-// rename renames a file and syncs its folder.
 func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("export: %w", err)

@@ -126,7 +126,6 @@ func (t table[T]) names() []string {
 	return names
 }
 
-// keys returns the names of the primary key's columns.
 func (t table[T]) keys() []string {
 	var keys []Column
 	for _, c := range t.columns {
@@ -138,7 +137,6 @@ func (t table[T]) keys() []string {
 	return table[T]{columns: keys}.names()
 }
 
-// create returns the SQL that creates the table.
 func (t table[T]) create() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TABLE %s (\n", t.name)

@@ -96,7 +96,6 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 	return next, t.each(ctx, last, r.event)
 }
 
-// replay is the state of one replay.
 type replay struct {
 	*Reader
 	after, last    uint64 // entries after the revision after, up to last, are emitted
@@ -166,7 +165,6 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	return r.emit(entry)
 }
 
-// entry returns the entry of an event, without the payment after it.
 func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, error) {
 	generic, _, err := format.Generic(e)
 	if err != nil {

@@ -74,7 +74,6 @@ func besideOf(times []time.Time, received time.Time) uint64 {
 	return uint64(i) + 1
 }
 
-// inboxReplay folds the events of an inbox into notices.
 type inboxReplay struct {
 	list []*Notice
 	at   map[string]*Notice

@@ -19,7 +19,6 @@ type trail struct {
 	times []time.Time            // of all events, by revision from 1
 }
 
-// follow walks back from the tip to the first event.
 func follow(ctx context.Context, store *eventstore.Store, tip *eventstore.Recorded) (*trail, error) {
 	t := &trail{store: store, times: make([]time.Time, tip.Revision)}
 	for end := tip; ; {
@@ -53,7 +52,6 @@ func start(end uint64) uint64 {
 	return end - piece
 }
 
-// each visits the events up to a revision, in order.
 func (t *trail) each(ctx context.Context, last uint64, visit func(context.Context, *eventstore.Recorded) error) error {
 	visitAll := func(events []*eventstore.Recorded) error {
 		for _, r := range events {

@@ -106,7 +106,6 @@ type endpointsAt struct {
 	all   []account.Endpoint
 }
 
-// endpoints returns the ids of all endpoints that the account ever had.
 func (a *actors) endpoints() (ids []domain.EndpointID) {
 	for _, then := range a.hooks {
 		for _, e := range then.all {

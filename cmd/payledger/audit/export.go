@@ -93,7 +93,6 @@ func (c *Export) exportFolder(ctx context.Context, config export.Config) (s expo
 	return s, err
 }
 
-// folderFeed reads the events of a folder.
 type folderFeed struct{ *eventjson.Feed }
 
 func (f folderFeed) Events(ctx context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
@@ -115,7 +114,6 @@ func (f folderFeed) Events(ctx context.Context, after uint64, handle func(e expo
 	return err
 }
 
-// exportServer exports the account's events from a running server.
 func (c *Export) exportServer(ctx context.Context, config export.Config) (export.Summary, error) {
 	config.Source = serverFeed{c.Source}
 	return export.Run(ctx, config)

@@ -14,7 +14,6 @@ import (
 	"payledger/eventstore/feed"
 )
 
-// followRetry is the time after which tail connects again.
 const followRetry = time.Second
 
 // follow reads the events of a running server, and connects again after a break: each event is printed once.

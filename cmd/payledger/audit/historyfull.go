@@ -54,7 +54,6 @@ func besideLines(b history.Beside, currency domain.Currency) (lines []string) {
 	return lines
 }
 
-// targetText returns the processor with the merchant account.
 func targetText(name processor.Name, merchantID string) string {
 	return string(name) + " " + outside(merchantID)
 }

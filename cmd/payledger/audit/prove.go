@@ -33,7 +33,6 @@ type Prove struct {
 	since uint64 // the size of the old checkpoint; 0: none
 }
 
-// proved is the line that Prove prints.
 type proved struct {
 	VerifierKey string `json:"verifierKey"`
 }

@@ -53,12 +53,10 @@ type rebuildLine struct {
 	Of   uint64 `json:"of"`
 }
 
-// rebuilt is the result of one rebuild.
 type rebuilt struct {
 	Events uint64 `json:"events"`
 }
 
-// rebuilder rebuilds read models that are open.
 type rebuilder struct {
 	views  *projections.Projections
 	index  *deliveries.Index
@@ -94,7 +92,6 @@ func (r rebuilder) run(ctx context.Context, projection string, emit func(rebuild
 	return result, err
 }
 
-// rebuildShown is the time between two lines of progress.
 const rebuildShown = 100 * time.Millisecond
 
 func unknownProjection(name string) error {
@@ -124,7 +121,6 @@ func (c *Rebuild) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return errors.Join(err, end())
 }
 
-// rebuildRun rebuilds one read model somewhere.
 type rebuildRun func(ctx context.Context, projection string, emit func(rebuildLine) error) (rebuilt, error)
 
 func rebuildOne(ctx context.Context, std terminal.Streams, projection string, run rebuildRun) error {

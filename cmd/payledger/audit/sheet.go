@@ -58,10 +58,8 @@ func side(d reconcile.Difference, s *reconcile.Side) string {
 	}
 }
 
-// sheetBegin begins the JSON object.
 const sheetBegin = `{"differences": [`
 
-// sheetEnd is the JSON object after the differences.
 type sheetEnd struct {
 	Processor processor.Name   `json:"processor"`
 	From      paymentjson.Time `json:"from,omitzero"`

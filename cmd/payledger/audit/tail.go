@@ -50,7 +50,6 @@ func (c *Tail) Run(ctx context.Context, std terminal.Streams, args options.Argum
 	return err
 }
 
-// printEvent prints the JSON of an event as it is, or for people.
 func printEvent(out io.Writer, text []byte, pretty bool) error {
 	if pretty {
 		var e eventLine

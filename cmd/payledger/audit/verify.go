@@ -52,7 +52,6 @@ type verifyLine struct {
 	Of    uint64        `json:"of,omitempty"`
 }
 
-// verified is the result of a check.
 type verified struct {
 	verify.Result
 	Views  bool   `json:"viewsChecked"`
@@ -95,7 +94,6 @@ func VerifyHandler(store *eventstore.Store, vault *secrets.Store, views *project
 // errFirst ends a check at its first fault.
 var errFirst = errors.New("a fault was found")
 
-// checker makes one check.
 type checker struct {
 	request    VerifyRequest
 	verifier   note.Verifier       // nil: signatures are not checked

@@ -14,7 +14,6 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// stoppedViews are the open files of a stopped service's views.
 type stoppedViews []*sqlitefile.Still
 
 func (v *stoppedViews) close() error {

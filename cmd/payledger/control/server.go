@@ -92,7 +92,6 @@ func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error
 	return listener, nil
 }
 
-// named adds the service's data folder to every answer.
 func named(folder string, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(folderHeader, folder)
@@ -118,7 +117,6 @@ func (s *Server) Stop(ctx context.Context) error {
 	return err
 }
 
-// line is one line of an answer.
 type line struct {
 	Line  json.RawMessage `json:"line,omitempty"`
 	Done  json.RawMessage `json:"done,omitempty"`

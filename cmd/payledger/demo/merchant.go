@@ -45,7 +45,6 @@ func (m *merchant) quiet() *merchant {
 	return &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
 }
 
-// peek reads a payment without output.
 func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
 	return m.quiet().read(ctx, id)
 }
@@ -89,7 +88,6 @@ func (m *merchant) browser(clientToken string) http.Header {
 	return h
 }
 
-// clientSession opens a session for an order of one article.
 func (m *merchant) clientSession(ctx context.Context, order string, amount int64, article string) (string, error) {
 	var session struct {
 		ClientToken string `json:"clientToken"`
@@ -106,7 +104,6 @@ func (m *merchant) clientSession(ctx context.Context, order string, amount int64
 	return session.ClientToken, err
 }
 
-// tokenize enters a card in the checkout.
 func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (string, error) {
 	var instrument struct {
 		Token string `json:"token"`

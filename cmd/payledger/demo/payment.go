@@ -31,7 +31,6 @@ type payment struct {
 	} `json:"transactions"`
 }
 
-// transactionEvent is one entry of a transaction's timeline.
 type transactionEvent struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`

@@ -23,7 +23,6 @@ type webhook struct {
 	Status    string  `json:"status"`        // of a dispute
 }
 
-// hook returns the webhook as the story expects it.
 func (h webhook) hook() hook { return hook{h.EventType, h.Payment.Status} }
 
 func (h webhook) String() string { return h.hook().String() }
@@ -78,7 +77,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.webhooks <- h.about()
 }
 
-// readWebhook reads a signed webhook into values.
 func readWebhook(r *http.Request, secret string, into ...any) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err == nil {

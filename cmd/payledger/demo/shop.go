@@ -41,7 +41,6 @@ func OpenShop(ctx context.Context, stage Stage) (_ *Shop, err error) {
 	return s, nil
 }
 
-// Close closes the shop and its connections.
 func (s *Shop) Close() error { return s.server.Close() }
 
 // nameItself sets the shop's name in the checkout (D20).
@@ -51,10 +50,8 @@ func (s *Shop) nameItself(ctx context.Context) error {
 		&settings, func() string { return "" })
 }
 
-// shopName is the name that customers see.
 const shopName = "Desk & Paper"
 
-// subscribe registers for the webhooks that the shop uses.
 func (s *Shop) subscribe(ctx context.Context) error {
 	var endpoint struct{}
 	return s.merchant.call(ctx, http.MethodPost, "/management/webhook-endpoints", s.merchant.backend(), map[string]any{

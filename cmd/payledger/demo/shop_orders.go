@@ -59,7 +59,6 @@ func (p purchase) Good() bool {
 // Charged reports whether money was captured. An authorization only reserves it.
 func (p purchase) Charged() bool { return p.Good() && p.Paid.Payment.Status != "AUTHORIZED" }
 
-// orders are the shop's orders, in memory.
 type orders struct {
 	mu      sync.Mutex
 	all     map[string]purchase

@@ -7,7 +7,6 @@ import (
 	"strconv"
 )
 
-// most is the largest quantity of an article in an order.
 const most = 9
 
 func (s *Shop) show(w http.ResponseWriter, status int, page string, view any) {

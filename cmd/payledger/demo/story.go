@@ -23,7 +23,6 @@ type Result struct {
 	Webhooks int // about them
 }
 
-// story is the state of one run.
 type story struct {
 	*merchant
 	receiver *receiver

@@ -84,7 +84,6 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	return l, nil
 }
 
-// Close closes the log and its server.
 func (l *Ledger) Close() error {
 	var errs []error
 	if l.Store != nil {

@@ -73,7 +73,6 @@ func (o Options) Check() error {
 	return UsageError{errors.New(strings.Join(faults, "; "))}
 }
 
-// limitFaults returns the numbers and times out of range.
 func (o Options) limitFaults() (faults []string) {
 	check := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -103,7 +102,6 @@ const DefaultWriteTimeout = 30 * time.Second
 // minRetention is the shortest retention of deliveries and events. A segment of deliveries is closed at most every eighth of it.
 const minRetention = time.Minute
 
-// maxRetries is the largest number of automatic retries of a webhook.
 const maxRetries = 20
 
 func retryDelays(delays []time.Duration) bool {

@@ -77,7 +77,6 @@ func (c *card) approve(name processor.Name, answer processor.Answer) processor.A
 	return answer
 }
 
-// authorizationCode returns six digits that belong to a transaction.
 func authorizationCode(transaction string) string {
 	h := fnv.New32a()
 	h.Write([]byte(transaction))

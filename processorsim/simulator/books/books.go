@@ -81,7 +81,6 @@ func Read(dir string) (*Books, error) {
 // Close makes everything durable and closes the file.
 func (b *Books) Close() error { return b.journal.Close() }
 
-// read folds one line of the file.
 func (b *Books) read(line []byte) error {
 	var r record
 	if err := json.Unmarshal(line, &r); err != nil {

@@ -31,7 +31,6 @@ func (b *Books) newDraft() (draft, error) {
 	return draft{id: idEncoding.EncodeToString(random[:]), at: b.now().UTC()}, nil
 }
 
-// transaction is the id of a new transaction at name.
 func (d draft) transaction(name processor.Name) string {
 	return strings.ToLower(string(name)) + "_" + d.id
 }

@@ -89,7 +89,6 @@ func (b *Books) perform(op processor.Operation, technical bool) (*Operation, *ca
 	return o, row, commit, err
 }
 
-// operation makes the record's body.
 func (b *Books) operation(op processor.Operation, d draft, answer processor.Answer) *Operation {
 	answer.At, answer.ProcessorEventID = d.at, "ev_"+d.id
 	o := &Operation{

@@ -76,7 +76,6 @@ func (j *Journal) run() {
 	}
 }
 
-// flush makes what waits durable; false when nothing waits.
 func (j *Journal) flush() bool {
 	j.mu.Lock()
 	if len(j.waiting) == 0 {
