@@ -38,6 +38,8 @@
 //     dropped, and the client asks again.
 //   - Clients connect to a listener of this package, which copies to connections inside the process. nats-server counts the service's own
 //     connections like those of strangers who have not authenticated yet, and opens its address anew at each start.
+//   - An address whose connections end within a second may try 64 more, and then 20 a second; the next ones wait. A refusal takes
+//     0.6 ms of a core, and clients try again for ever.
 //   - The index of the stream's blocks is removed before each start. With it the server trusts blocks that it has not read, and a
 //     consumer then misses a damaged message without an error.
 //   - Heartbeats and repeated deliveries shorter than a second are raised to one: the server would do nothing else.

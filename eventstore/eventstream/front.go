@@ -19,6 +19,7 @@ type front struct {
 	backend  func() (net.Conn, error) // opens a connection to the NATS server
 	secure   bool                     // a client must begin with TLS
 	limit    limits
+	pace     pace
 
 	mu      sync.Mutex
 	open    map[net.Conn]netip.Addr
@@ -100,6 +101,12 @@ func (f *front) release(conn net.Conn) {
 // carry copies both ways until one side ends.
 func (f *front) carry(conn net.Conn) {
 	defer f.release(conn)
+	from := addressOf(conn)
+	if !f.pace.wait(conn, from) {
+		return
+	}
+	begin := time.Now()
+	defer func() { f.pace.ended(from, time.Since(begin)) }()
 	inner, err := f.backend()
 	if err != nil {
 		return
