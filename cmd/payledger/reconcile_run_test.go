@@ -144,7 +144,7 @@ type reconciling struct {
 
 // TestReconcile: payments and disputes in several currencies, at all processors, whose notifications are duplicated,
 // reordered, late and lost, and some payments that somebody else acted on, end as the processors' books say; reconcile
-// finds no difference at the running server and in its folder. Then the books are changed, and it names what was (I1,
+// finds no difference at the running server and in its folder, and the exported entries add up to the books. Then the books are changed, and it names what was (I1,
 // D14).
 func TestReconcile(t *testing.T) {
 	t.Parallel()
@@ -174,8 +174,10 @@ func TestReconcile(t *testing.T) {
 	r.awaitJudged(running...)
 	r.agree(running...)
 	close(r.post.over)
+	booked := r.booked()
 	r.stop()
 	r.agree("--data", r.options.Data)
+	r.entries(booked)
 	r.falsify()
 }
 

@@ -94,8 +94,8 @@ func (c Config) intoFile(ctx context.Context) (Summary, error) {
 	path := c.Out
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		path += partSuffix
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return Summary{}, fmt.Errorf("export: %w", err)
+		if err := errors.Join(removeIfThere(path), removeIfThere(path+"-journal")); err != nil { // a crash left them
+			return Summary{}, err
 		}
 	} else if err != nil {
 		return Summary{}, fmt.Errorf("export: %w", err)
@@ -127,6 +127,9 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	if err != nil {
 		return s, err
 	}
+	if files != nil {
+		files.append = start.again
+	}
 	if err := c.fold(ctx, b, start, files, &s); err != nil {
 		return s, err
 	}
@@ -150,8 +153,12 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	return s, nil
 }
 
-// starting says where an export begins: it folds the events after fold, and shows those after show.
-type starting struct{ fold, show uint64 }
+// starting says where an export begins: it folds the events after fold, and shows those after show. again: it continues one that was
+// committed.
+type starting struct {
+	fold, show uint64
+	again      bool
+}
 
 // start returns where the export begins. The first export into a folder folds the log from its first event, because the
 // entries need each payment's former balances.
@@ -175,7 +182,7 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	case *c.After > done:
 		return starting{}, fmt.Errorf("%s holds an export up to position %d; events between it and --after %d would be missing: use --after %d", c.Out, done, *c.After, done)
 	}
-	return starting{fold: done, show: done}, nil // what the folder has is not exported again
+	return starting{fold: done, show: done, again: true}, nil // what the folder has is not exported again
 }
 
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {

@@ -43,7 +43,7 @@ func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	}
 	books := filepath.Join(c.Out, booksName)
 	_, found := os.Stat(books)
-	files := &folder{dir: c.Out, format: c.Format, append: found == nil}
+	files := &folder{dir: c.Out, format: c.Format, append: found == nil} // the books say whether an export was committed
 	s, err = c.intoBooks(ctx, books, files)
 	if err != nil {
 		err = errors.Join(err, files.discard())

@@ -51,20 +51,41 @@ func (c *Checkpoints) Run(ctx context.Context, std terminal.Streams, args option
 			return err
 		})
 	}
+	return c.fromServer(ctx, std.Err, emit)
+}
+
+// fromServer prints the checkpoints of a running server. With --follow it goes on after the server was away.
+func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, emit func(proof.Checkpoint) error) error {
+	var printed error
+	connected, away := false, false
 	for {
 		err := c.read(ctx, fmt.Sprintf("/checkpoints?after=%d", c.After), func(body io.Reader) error {
-			return readList(body, "checkpoints", "go on with --after and the last number", emit)
+			return readList(body, "checkpoints", "go on with --after and the last number", func(one proof.Checkpoint) error {
+				printed = emit(one)
+				return printed
+			})
 		})
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil || !c.Follow {
+		case !c.Follow || err != nil && (!connected || printed != nil || !passes(err)):
 			return err
+		case err != nil && !away:
+			fmt.Fprintf(notes, "payledger: %v; going on behind checkpoint %d\n", err, c.After)
+		case err == nil:
+			connected = true
 		}
+		away = err != nil
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(followPause):
 		}
 	}
+}
+
+// passes reports whether a later request may succeed: the server is away, starting or busy.
+func passes(err error) bool {
+	var refused serverError
+	return !errors.As(err, &refused) || refused.ErrorID == "ServiceUnavailable" || refused.ErrorID == "RateLimitExceeded"
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestCheckpointsFollow: checkpoints --follow prints each new checkpoint as one line, without a gap, also across a restart of the server,
+// and ends with status 0 when it is interrupted (I1).
+func TestCheckpointsFollow(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := serveProcess(t, "--data", data)
+	key := p.credentials.APIKey
+	address := strings.TrimPrefix(p.ready.API, "http://")
+	follow := exec.Command(os.Args[0], "checkpoints", "--follow", "--url", p.ready.API, "--api-key", key)
+	follow.Env = append(os.Environ(), asProgram+"=1")
+	out, err := follow.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes bytes.Buffer
+	follow.Stderr = &notes
+	if err := follow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = follow.Process.Kill() }) // it may be gone already
+	lines, number := bufio.NewReader(out), 0
+	covers := func(events int) {
+		t.Helper()
+		for size := 0; size < events; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("checkpoints --follow ended: %v", err)
+			}
+			var one struct {
+				Number, Size int
+				Root, Note   string
+			}
+			if err := json.Unmarshal([]byte(line), &one); err != nil || one.Number != number+1 || one.Root == "" || !strings.Contains(one.Note, one.Root) {
+				t.Fatalf("after checkpoint %d comes %s %v", number, line, err)
+			}
+			number, size = one.Number, one.Size
+		}
+	}
+	payments := 0
+	written := func() int {
+		t.Helper()
+		m := newMerchant(p.ready.API, key)
+		paid, err := m.pay(m.token(t, "order-1", 1000, "4111111111111111"), "")
+		if err != nil || paid.status != 200 {
+			t.Fatal(paid.status, err)
+		}
+		payments++
+		var shown struct{ Data []struct{ Position int } }
+		until(t, startTimeout, "the payment has a position", func() (bool, string) {
+			got := m.must(t, "GET", "/events?types=payment.authorized", m.headers(), nil)
+			got.decode(t, &shown)
+			return len(shown.Data) == payments, string(got.body)
+		})
+		return shown.Data[payments-1].Position
+	}
+	covers(written())
+	covers(written())
+	p.stop()
+	p = serveProcess(t, "--data", data, "--listen", address)
+	covers(written())
+	if err := follow.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, lines); err != nil {
+		t.Error(err)
+	}
+	if err := follow.Wait(); err != nil {
+		t.Errorf("an interrupted checkpoints --follow: %v, %s", err, &notes)
+	}
+	if text := notes.String(); strings.Count(text, "\n") > 1 || text != "" && !strings.Contains(text, "going on behind checkpoint ") {
+		t.Errorf("checkpoints --follow says %q", text)
+	}
+	p.stop()
+}
