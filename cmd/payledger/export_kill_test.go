@@ -26,10 +26,10 @@ type pages struct {
 	n       int
 	last    int           // no later page exists; 0: the feed is whole
 	hold    int           // it is not answered; 0: all are
-	reached chan struct{} // closed when that page was asked for
+	reached chan struct{} // closed at the request for that page
 }
 
-// set changes the door and returns a channel that is closed when the held page was asked for.
+// set changes the door and returns a channel that is closed at the request for the held page.
 func (p *pages) set(last, hold int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

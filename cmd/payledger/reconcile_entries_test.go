@@ -31,7 +31,7 @@ func (s sums) whole() sums {
 }
 
 // booked returns the balances that the processors' books and their disputes add up to. The books do not know which capture was the
-// final one: the status, which audit has compared with the books, says whether a hold is left.
+// final one. The status shows it; audit has compared the status with the books.
 func (r *reconciling) booked() sums {
 	r.Helper()
 	lines, err := r.app.processors.Books(context.Background(), adapter.Filter{})
