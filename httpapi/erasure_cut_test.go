@@ -1,0 +1,58 @@
+package httpapi_test
+
+import (
+	"context"
+	"testing"
+
+	"payledger/domain"
+	"payledger/domain/person"
+	"payledger/eventstore/secrets"
+)
+
+// recordErasure records a customer's erasure, as a process that ends before it destroys anything.
+func (r *rig) recordErasure(customer string) {
+	r.t.Helper()
+	meta, err := r.store.NewMeta("test", "request")
+	must(r.t, err)
+	owner := r.account.AccountID
+	id := domain.PersonIDFor(secrets.PersonalKeyName(owner, customer, ""))
+	tip, err := r.store.Repositories().Persons.Execute(context.Background(), owner, id, meta, func(s person.State) (person.Event, error) {
+		return person.DecideErase(s, person.Erase{At: meta.At, ID: id, Account: owner, CustomerID: customer})
+	})
+	must(r.t, err)
+	must(r.t, r.views.WaitFor(context.Background(), tip.Recorded.Shard, tip.Recorded.Seq))
+}
+
+// TestErasureCutShort: a crash ends an erasure behind its event. Data that the customer enters before the recovery continues the
+// erasure stays; all earlier data goes.
+func TestErasureCutShort(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	early := r.session(zenobiaSession("zen"))
+	old := r.want(r.pay(payWith(r.cardOf(early))), 200, "").text1("id")
+	r.want(r.vault(r.cardOf(early), `{"customerId":"zen"}`), 200, "")
+	r.recordErasure("zen")
+	r.late.Add(1) // the erasure has the time before
+	back := r.session(zenobiaSession("zen"))
+	anew := r.want(r.pay(payWith(r.cardOf(back))), 200, "").text1("id")
+	saved := r.want(r.vault(r.cardOf(back), `{"customerId":"zen"}`), 200, "").text1("token")
+	for _, when := range []string{"before the continuation", "after it", "after its repeat"} {
+		if found := showsHer(r.get("/payments/" + old).text); len(found) > 0 {
+			t.Errorf("%s the erased payment shows %v", when, found)
+		}
+		for _, path := range []string{"/payments/" + anew, "/client-session?clientToken=" + back} {
+			if found := showsHer(r.get(path).text); len(found) < 5 {
+				t.Errorf("%s %s shows only %v", when, path, found)
+			}
+		}
+		r.finishErasure("zen")
+		if kept := r.keptFor("zen"); len(kept) != 1 {
+			t.Errorf("%s and a continuation: %d saved cards", when, len(kept))
+		}
+	}
+	r.want(r.pay(`{"paymentMethodToken":"`+saved+`","amount":700,"currencyCode":"EUR","customerId":"zen","orderId":"order-9"}`), 200, "")
+	r.want(r.eraseCustomer("zen"), 200, "")
+	if found := showsHer(r.get("/payments/" + anew).text); len(found) > 0 {
+		t.Errorf("after the second erasure the payment shows %v", found)
+	}
+}
