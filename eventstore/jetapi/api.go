@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/due"
 )
 
 const (
@@ -140,12 +142,5 @@ func IsTimeout(err error) bool {
 
 // Pause waits for d. It returns an error if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return due.Rest(ctx, d, nil)
 }

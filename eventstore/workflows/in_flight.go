@@ -229,7 +229,7 @@ func (e *Engine) drive(ctx context.Context, f *inFlight, l *lane) {
 			}
 			continue // the payment changed meanwhile
 		}
-		err := f.rest(ctx, min(process.NextInterval(tried-1), retryMost))
+		err := due.Rest(ctx, min(process.NextInterval(tried-1), retryMost), f.wake)
 		e.inFlight.forget(f)
 		if err != nil {
 			return
@@ -244,21 +244,8 @@ func (e *Engine) untilDue(ctx context.Context, f *inFlight) bool {
 		if left <= 0 {
 			return ctx.Err() == nil
 		}
-		if f.rest(ctx, left) != nil || !f.due.Over(e.Now()) && e.gone(ctx, f) {
+		if due.Rest(ctx, left, f.wake) != nil || !f.due.Over(e.Now()) && e.gone(ctx, f) {
 			return false
 		}
 	}
-}
-
-// rest waits for d, a wake-up or the end of ctx.
-func (f *inFlight) rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-f.wake:
-	case <-t.C:
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 	"payledger/eventstore/eventstream"
 	"payledger/eventstore/ordered"
 	"payledger/projections/eventjson"
@@ -88,14 +89,7 @@ func (f *Feed) Run(ctx context.Context) error {
 const maxPause = 30 * time.Second
 
 func pause(ctx context.Context, failures int) error {
-	t := time.NewTimer(min(time.Second<<min(failures-1, 10), maxPause))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return due.Rest(ctx, min(time.Second<<min(failures-1, 10), maxPause), nil)
 }
 
 // session connects, checks the stream, and writes until an error.

@@ -271,7 +271,9 @@ func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send
 			f.giveUpWaiting()
 			return
 		}
-		if s.rest(ctx, f, min(process.NextInterval(f.asked), max(0, f.deadline.Left(now)))) != nil {
+		interval := min(process.NextInterval(f.asked), max(0, f.deadline.Left(now)))
+		f.setNext(time.Now().Add(interval))
+		if due.Rest(ctx, interval, f.wake) != nil {
 			return
 		}
 		send = askFirst
@@ -291,18 +293,4 @@ func (s *Payments) release(f *operationInFlight) {
 		return
 	}
 	f.publish(f.tip.State, true)
-}
-
-// rest waits for d, a wake-up or the end of ctx.
-func (s *Payments) rest(ctx context.Context, f *operationInFlight, d time.Duration) error {
-	f.setNext(time.Now().Add(d))
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-f.wake:
-	case <-t.C:
-	}
-	return nil
 }
