@@ -93,7 +93,16 @@ func makeViews(t *testing.T) *viewsTemplate {
 	for _, filter := range []string{"", "status=SETTLED", "status=DECLINED", "order_id=order-2", "customer_id=" + herCustomer, "currency_code=EUR", "min_amount=701", "last_4_digits=1111"} {
 		v.paths = append(v.paths, "/payments?limit=100&"+filter)
 	}
-	v.answers = v.ask(t, m)
+	until(t, time.Minute, "all events have positions", func() (bool, string) {
+		v.answers = v.ask(t, m)
+		events, positions := 0, 0
+		for path, answer := range v.answers {
+			if strings.HasSuffix(path, "/events") {
+				events, positions = events+strings.Count(answer, `"previousHash"`), positions+strings.Count(answer, `"position"`)
+			}
+		}
+		return positions == events && events > 0, fmt.Sprintf("%d of %d", positions, events)
+	})
 	copyViews(t, v.stopped, v.killed)
 	if err := stop(); err != nil {
 		t.Fatal(err)
