@@ -28,11 +28,10 @@ const (
 // name returns the CloudEvents subject, "<accountId>.<aggregate>.<id>". With the revision it identifies an event (I2).
 func (k Key) name() string { return string(k.Account) + "." + k.Aggregate + "." + k.ID }
 
-// bearers are the aggregates whose id is a credential: a session id is the access token of its checkout, and an instrument id
-// pays (D4, D12).
+// bearers are the aggregates whose id is not shown: an instrument id pays (D12), and a session id leads to a person.
 var bearers = []string{"session", "instrument"}
 
-// String returns the name of the aggregate for logs. It replaces an id that is a credential by a fingerprint, the
+// String returns the name of the aggregate for logs. It replaces an id that is not shown by a fingerprint, the
 // first eight digits of its SHA-256.
 func (k Key) String() string {
 	if slices.Contains(bearers, k.Aggregate) {

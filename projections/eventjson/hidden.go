@@ -71,11 +71,11 @@ func hides(name string, value any) bool {
 	return false
 }
 
-// credentials are the fields that hold a session id or a payment method token. Both are credentials: a session id opens its
-// checkout, and a token pays (D4, D12).
+// credentials are the fields that hold a payment method token, which pays (D12), or a session id, which opens nothing (D4) but is
+// shown by its fingerprint on all surfaces.
 var credentials = map[string]bool{"sessionId": true, "token": true, "paymentMethodToken": true}
 
-// bearers are the aggregates whose own id is a credential.
+// bearers are the aggregates whose own id is shown by its fingerprint.
 var bearers = map[string]bool{eventstore.Sessions.Name: true, eventstore.Instruments.Name: true}
 
 // Fingerprint returns the text that stands for a credential: the same for the same credential, so that events can be joined by it.

@@ -17,7 +17,7 @@ type EventRow struct {
 	Type        string    `parquet:"type,dict" doc:"Type, such as payment.captured."`
 	Account     string    `parquet:"account_id,dict" doc:"Merchant account."`
 	Aggregate   string    `parquet:"aggregate,dict" doc:"Kind of the aggregate: payment, dispute, session and others."`
-	AggregateID string    `parquet:"aggregate_id" doc:"Id of the aggregate; a fingerprint if the id is a credential, as a session's is."`
+	AggregateID string    `parquet:"aggregate_id" doc:"Id of the aggregate; of a session or an instrument the fingerprint of its id."`
 	Revision    int64     `parquet:"revision" doc:"Number of the event within its aggregate, from 1, without gaps."`
 	Actor       string    `parquet:"actor,dict" doc:"Who caused the event, such as api_key:ID, processor:NAME or workflow:ID."`
 	Hash        string    `parquet:"hash" doc:"SHA-256 of the event, chained with the aggregate's previous event, hexadecimal."`

@@ -119,7 +119,7 @@ func (a *actors) run(ctx context.Context, correlationID string) (workflow.RunSta
 	return tip.State, nil
 }
 
-// withoutCredential replaces the session id in a decoded event by its fingerprint: a session id opens its checkout.
+// withoutCredential replaces the session id in a decoded event by its fingerprint, as in the events for analysts.
 func withoutCredential(event map[string]any) map[string]any {
 	if id, is := event["sessionId"].(string); is {
 		event["sessionId"] = eventjson.Fingerprint(id)

@@ -6,8 +6,8 @@
 // with events (D6). Personal data is shown as long as its key exists. `position` is the event's place in the whole log (I2);
 // it is absent until a checkpoint covers the event, and the replay waits for no checkpoint. `waiting` has the open
 // operations and actions after the event, and since when they are open. `actorName` is the name of the API key, also of a revoked
-// one, or of the workflow in the version that acted. `moved` has the changes of the amounts held, captured and refunded. A session
-// id opens its checkout: its fingerprint stands for it, as in the events for analysts. Only `raw` has it, as the log does.
+// one, or of the workflow in the version that acted. `moved` has the changes of the amounts held, captured and refunded. The
+// fingerprint of a session id stands for the id, as in the events for analysts. Only `raw` has the id, as the log does.
 //
 // Parts beside an event, if they are requested (expand.go): the webhooks that it caused with their attempts, the calls of
 // processors with key and answer, the candidates of the routing, and the workflow's version. They come from the events, the runs
