@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,8 +59,8 @@ func (s Source) get(ctx context.Context, path string, headers ...string) (*http.
 	}
 	request.Header.Set("X-Api-Key", s.APIKey)
 	request.Header.Set("X-Api-Version", "2.4")
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
+	for pair := range slices.Chunk(headers, 2) {
+		request.Header.Set(pair[0], pair[1])
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
