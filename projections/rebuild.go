@@ -18,6 +18,9 @@ var ErrRebuilding = errors.New("a rebuild of the views runs already: wait until 
 // maxFill is the largest number of events in a transaction of a rebuild.
 const maxFill = 4096
 
+// maxFillBytes is the size in memory at which no more events gather.
+const maxFillBytes = 16 << 20
+
 // healthEvery is the time after which a rebuild without events asks whether the log is healthy.
 const healthEvery = time.Second
 
@@ -170,13 +173,15 @@ func (f *filler) fold(ctx context.Context, at []place, end []uint64, batches cha
 	read := seqsOf(at)
 	for !reached(read, end) {
 		var events []*eventstore.Recorded
-		for len(events) == 0 || len(batches) > 0 && len(events) < maxFill && !reached(read, end) {
+		size := 0
+		for len(events) == 0 || len(batches) > 0 && len(events) < maxFill && size < maxFillBytes && !reached(read, end) {
 			more, err := f.nextEvents(ctx, maxFill-len(events))
 			if err != nil {
 				return err
 			}
 			for _, r := range more {
 				read[r.Shard] = r.Seq
+				size += r.Size()
 			}
 			events = append(events, more...)
 		}

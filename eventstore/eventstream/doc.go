@@ -38,8 +38,9 @@
 //     dropped, and the client asks again.
 //   - Clients connect to a listener of this package, which copies to connections inside the process. nats-server counts the service's own
 //     connections like those of strangers who have not authenticated yet, and opens its address anew at each start.
-//   - An address whose connections end within a second may try 64 more, and then 20 a second; the next ones wait. A refusal takes
-//     0.6 ms of a core, and clients try again for ever.
+//   - An address with a connection that the server ended within six seconds may open 64 more, and then 20 a second. Forty wait, and the
+//     next ones are refused by the front. A refusal takes the server 0.6 ms of a core, and clients try again for ever. Clients behind
+//     the address of such a client connect later than others.
 //   - The index of the stream's blocks is removed before each start. With it the server trusts blocks that it has not read, and a
 //     consumer then misses a damaged message without an error.
 //   - Heartbeats and repeated deliveries shorter than a second are raised to one: the server would do nothing else.

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,14 +41,19 @@ func (f *front) run() {
 			case err != nil: // the process has no file left, for example
 				<-time.After(acceptPause)
 			case !f.admit(conn):
-				_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-				_, _ = conn.Write([]byte("-ERR 'maximum connections exceeded'\r\n"))
+				refuse(conn)
 				_ = conn.Close()
 			default:
 				f.running.Go(func() { f.carry(conn) })
 			}
 		}
 	})
+}
+
+// refuse answers as the server does when it has too many connections.
+func refuse(conn net.Conn) {
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = conn.Write([]byte("-ERR 'maximum connections exceeded'\r\n"))
 }
 
 const (
@@ -103,20 +109,25 @@ func (f *front) carry(conn net.Conn) {
 	defer f.release(conn)
 	from := addressOf(conn)
 	if !f.pace.wait(conn, from) {
+		refuse(conn)
 		return
 	}
 	begin := time.Now()
-	defer func() { f.pace.ended(from, time.Since(begin)) }()
 	inner, err := f.backend()
 	if err != nil {
 		return
 	}
 	var up sync.WaitGroup
+	var left atomic.Bool // the client, before the server
 	up.Go(func() {
 		_ = f.up(inner, conn)
+		left.Store(true)
 		_ = inner.Close()
 	})
 	_ = f.down(conn, inner)
+	if !left.Load() {
+		f.pace.refused(from, time.Since(begin))
+	}
 	_ = conn.Close()
 	_ = inner.Close()
 	up.Wait()

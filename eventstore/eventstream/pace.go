@@ -11,27 +11,38 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// pace slows down addresses whose connections end at once, such as those that the server refuses: a refusal takes the server half a
+// pace slows down addresses whose connections the server ends soon, such as those that it refuses: a refusal takes the server half a
 // millisecond. Other addresses are not slowed down.
 type pace struct {
 	every rate.Limit // connections per second of such an address
 	mu    sync.Mutex
-	slow  map[netip.Addr]*rate.Limiter
+	slow  map[netip.Addr]*slowed
+	swept time.Time
+}
+
+// slowed is an address that is slowed down.
+type slowed struct {
+	*rate.Limiter
+	waiting int // connections
 }
 
 const (
 	// refusedPerSecond is how many connections an address may try per second after refusalsAtOnce.
 	refusedPerSecond, refusalsAtOnce = 20, 64
-	// shortLived is the age below which the end of a connection counts as a refusal.
-	shortLived = time.Second
+	// shortLived is the age below which a connection that the server ends counts as refused. A client has authTimeout to
+	// authenticate itself.
+	shortLived = (authTimeout + 1) * time.Second
+	// maxWaiting is the number of connections of an address that may wait: in two seconds, which clients wait for the server's
+	// first line, each has its turn. Further ones are refused at once.
+	maxWaiting = 2 * refusedPerSecond
 	// paceCheck is the time after which a waiting connection is looked at again.
 	paceCheck = 200 * time.Millisecond
-	// maxPaced is the number of addresses after which those that are not slow any more are forgotten.
-	maxPaced = 1024
+	// maxPaced is the number of addresses above which those that are not slow any more are forgotten, at most once in sweepEvery.
+	maxPaced, sweepEvery = 1024, time.Second
 )
 
-// ended notes that a connection of an address has ended.
-func (p *pace) ended(from netip.Addr, age time.Duration) {
+// refused notes that the server has ended a connection of an address.
+func (p *pace) refused(from netip.Addr, age time.Duration) {
 	if age >= shortLived {
 		return
 	}
@@ -40,32 +51,57 @@ func (p *pace) ended(from netip.Addr, age time.Duration) {
 	if p.slow[from] != nil {
 		return
 	}
-	if len(p.slow) >= maxPaced {
-		for address, l := range p.slow {
-			if l.Tokens() >= refusalsAtOnce {
+	if now := time.Now(); len(p.slow) >= maxPaced && now.Sub(p.swept) >= sweepEvery {
+		p.swept = now
+		for address, s := range p.slow {
+			if s.waiting == 0 && s.Tokens() >= refusalsAtOnce {
 				delete(p.slow, address)
 			}
 		}
 	}
 	if p.slow == nil {
-		p.slow = map[netip.Addr]*rate.Limiter{}
+		p.slow = map[netip.Addr]*slowed{}
 	}
-	p.slow[from] = rate.NewLimiter(p.every, refusalsAtOnce)
+	p.slow[from] = &slowed{Limiter: rate.NewLimiter(p.every, refusalsAtOnce)}
 }
 
-// wait returns when a new connection of an address may begin. It returns false if the client ends the connection before. A client
-// sends nothing before the server's first line.
-func (p *pace) wait(conn net.Conn, from netip.Addr) bool {
+// enter returns the address's entry if a new connection must wait, or nil. It returns false if too many wait.
+func (p *pace) enter(from netip.Addr) (s *slowed, ok bool) {
 	p.mu.Lock()
-	limiter := p.slow[from]
-	p.mu.Unlock()
-	for limiter != nil && !limiter.Allow() {
+	defer p.mu.Unlock()
+	s = p.slow[from]
+	switch {
+	case s == nil || s.Allow():
+		return nil, true
+	case s.waiting >= maxWaiting:
+		return nil, false
+	default:
+		s.waiting++
+		return s, true
+	}
+}
+
+// wait returns when a new connection of an address may begin. It returns false if too many connections of the address wait, or if the
+// client ends the connection before. A client sends nothing before the server's first line.
+func (p *pace) wait(conn net.Conn, from netip.Addr) bool {
+	s, ok := p.enter(from)
+	if s == nil {
+		return ok
+	}
+	defer func() {
+		p.mu.Lock()
+		s.waiting--
+		p.mu.Unlock()
+	}()
+	for {
 		if err := conn.SetReadDeadline(time.Now().Add(paceCheck)); err != nil {
 			return false
 		}
 		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			return false
 		}
+		if s.Allow() {
+			return conn.SetReadDeadline(time.Time{}) == nil
+		}
 	}
-	return conn.SetReadDeadline(time.Time{}) == nil
 }

@@ -1,10 +1,10 @@
 package eventstream
 
 import (
-	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +23,8 @@ func TestPace(t *testing.T) {
 	var tries atomic.Int64
 	refuse := func() (net.Conn, error) {
 		tries.Add(1)
-		return nil, errors.New("refused")
+		ours, theirs := net.Pipe()
+		return ours, theirs.Close()
 	}
 	f := &front{listener: listener, backend: refuse, limit: limits{connections: 1000}} // no further tries per second
 	f.run()
@@ -58,6 +59,17 @@ func TestPace(t *testing.T) {
 	if n := tries.Load(); n != 1+refusalsAtOnce {
 		t.Errorf("%d connections reached the server, one of them out of turn", n)
 	}
+	for range maxWaiting - 1 {
+		defer connect().Close()
+	}
+	for open() != maxWaiting {
+		<-time.After(time.Millisecond)
+	}
+	one := connect()
+	if text, err := io.ReadAll(one); err != nil || !strings.HasPrefix(string(text), "-ERR") {
+		t.Errorf("one more that waits gets %q, %v", text, err)
+	}
+	_ = one.Close()
 	f.pace.mu.Lock()
 	f.pace.slow[netip.MustParseAddr("127.0.0.1")].SetLimit(rate.Inf)
 	f.pace.mu.Unlock()

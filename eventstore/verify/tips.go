@@ -48,13 +48,15 @@ func digest(key format.Key, value []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(append(tiprow.Key(key), 0), value...))
 }
 
-// listTips makes the list in a folder, in runs of a number of tips. The caller closes it.
+// listTips makes the list in a folder, in runs of a number of tips. The caller closes it. If the tip store cannot be read, there is no
+// list: the look-ups then name the fault.
 func listTips(ctx context.Context, a *archive.Archive, in string, tipsOfRun int) (l *tipList, err error) {
 	l = &tipList{parts: map[int][]io.Reader{}}
 	if l.file, err = os.CreateTemp(in, "tips-"); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	run := make([]tipRecord, 0, tipsOfRun)
+	var own error // of the list's file
 	err = a.EachTip(func(key eventstore.Key, value []byte) error {
 		if l.stored++; l.stored%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -69,15 +71,18 @@ func listTips(ctx context.Context, a *archive.Archive, in string, tipsOfRun int)
 		}
 		full := run
 		run = run[:0]
-		return l.write(full)
+		own = l.write(full)
+		return own
 	})
-	if err == nil {
-		err = l.write(run)
+	switch {
+	case err == nil:
+		if err = l.write(run); err == nil {
+			return l, nil
+		}
+	case own == nil && ctx.Err() == nil: // the tip store's
+		err = nil
 	}
-	if err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	return l, nil
+	return nil, errors.Join(err, l.close())
 }
 
 // write appends a run to the file.
@@ -88,7 +93,7 @@ func (l *tipList) write(run []tipRecord) error {
 		shard, end := run[0].shard(), 0
 		for ; end < len(run) && run[end].shard() == shard; end++ {
 			if _, err := to.Write(run[end][:]); err != nil {
-				return fmt.Errorf("verify: %w", err)
+				return noRoom(err)
 			}
 		}
 		size := int64(end * len(tipRecord{}))
@@ -97,10 +102,12 @@ func (l *tipList) write(run []tipRecord) error {
 		run = run[end:]
 	}
 	if err := to.Flush(); err != nil {
-		return fmt.Errorf("verify: %w; set TMPDIR to a folder with room", err)
+		return noRoom(err)
 	}
 	return nil
 }
+
+func noRoom(err error) error { return fmt.Errorf("verify: %w; set TMPDIR to a folder with room", err) }
 
 // close removes the file of the list; nil is no list.
 func (l *tipList) close() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"os"
 	"strings"
 	"testing"
 
@@ -95,6 +96,24 @@ func TestWrongTips(t *testing.T) {
 	}
 	if faults, _ := l.stopped(t, nil); len(faults) > 0 {
 		t.Errorf("after the repair: %v", faults)
+	}
+}
+
+// TestWithoutShards: without the streams of the log, and with the tip store, verify names the streams.
+func TestWithoutShards(t *testing.T) {
+	t.Parallel()
+	l := made(t, 2, nil)
+	streams, err := filepath.Glob(filepath.Join(l.dir, "jetstream", "*", "streams", "LEDGER_*"))
+	if err != nil || len(streams) == 0 {
+		t.Fatal(streams, err)
+	}
+	for _, stream := range streams {
+		if err := os.RemoveAll(stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if faults, _ := l.stopped(t, nil); len(faults) == 0 || !strings.Contains(faults[0].String(), "the stream is gone") {
+		t.Errorf("verify found %v", faults)
 	}
 }
 

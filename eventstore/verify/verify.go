@@ -17,7 +17,6 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
-	"payledger/eventstore/tipstore"
 )
 
 // Config is what a run checks, and where its results go.
@@ -141,7 +140,7 @@ func (r *run) prepare(ctx context.Context) error {
 	var listed error
 	list, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if r.Only == "" && r.Archive.HasTips() {
+	if r.Only == "" && r.Archive.HasTips() && r.Archive.Shards > 0 {
 		listing.Go(func() { r.list, listed = listTips(list, r.Archive, r.scratch.dir, runTips) })
 	}
 	err := r.inspect(ctx)
@@ -149,7 +148,7 @@ func (r *run) prepare(ctx context.Context) error {
 		cancel()
 	}
 	listing.Wait()
-	if err == nil && !errors.Is(listed, tipstore.ErrDamaged) {
+	if err == nil {
 		err = listed
 	}
 	return err

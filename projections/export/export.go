@@ -94,7 +94,7 @@ func (c Config) intoFile(ctx context.Context) (Summary, error) {
 	path := c.Out
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		path += partSuffix
-		if err := errors.Join(removeIfThere(path), removeIfThere(path+"-journal")); err != nil { // a crash left them
+		if err := errors.Join(removeIfThere(path), removeIfThere(path+"-journal"), removeIfThere(c.Out+"-journal")); err != nil { // a crash left them
 			return Summary{}, err
 		}
 	} else if err != nil {
@@ -144,6 +144,11 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	if err := b.setState(ctx, "format", string(c.Format)); err != nil {
 		return s, err
 	}
+	if c.Window != (Window{}) {
+		if err := b.setState(ctx, "window", "1"); err != nil {
+			return s, err
+		}
+	}
 	if err := b.commit(); err != nil {
 		return s, fmt.Errorf("export: %w", err)
 	}
@@ -168,9 +173,15 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 		return starting{}, err
 	}
 	format, err := b.state(ctx, "format")
+	var window string
+	if err == nil {
+		window, err = b.state(ctx, "window")
+	}
 	switch {
 	case err != nil:
 		return starting{}, err
+	case window != "":
+		return starting{}, fmt.Errorf("%s holds an export of a limited time (--from, --to), which cannot be continued; choose another --out", c.Out)
 	case format == "" && c.After == nil:
 		return starting{}, nil
 	case format == "":

@@ -420,6 +420,25 @@ func strangers(t *testing.T) string {
 	return dir
 }
 
+// TestWindowEnds: an export of a window cannot be continued: events behind the window would be missing.
+func TestWindowEnds(t *testing.T) {
+	for _, format := range []export.Format{export.CSV, export.SQLite} {
+		f := newFeed(7)
+		f.grow(1000)
+		c := export.Config{Source: f, Format: format, Out: target(t, format), Window: export.Window{To: f.all[599].Time.Time}}
+		if s := run(t, c); s.Events != 600 {
+			t.Errorf("%s: %d events", format, s.Events)
+		}
+		f.grow(100)
+		for _, after := range []uint64{0, 600, 1000} {
+			_, err := export.Run(t.Context(), export.Config{Source: f, Format: format, Out: c.Out, After: &after})
+			if err == nil || !strings.Contains(err.Error(), "choose another --out") {
+				t.Errorf("%s: continued after %d: %v", format, after, err)
+			}
+		}
+	}
+}
+
 // TestWindow: a window of time limits events, postings and rows.
 func TestWindow(t *testing.T) {
 	f := newFeed(9)
