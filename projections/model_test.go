@@ -178,6 +178,28 @@ func TestPoison(t *testing.T) {
 	}
 }
 
+// TestUnreadableOldState: an unreadable state stops a model, unless the same batch has a newer state of the aggregate.
+func TestUnreadableOldState(t *testing.T) {
+	l := newLogbook(1)
+	l.answer(l.create(1), approved())
+	sound := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, sound)
+	mustApply(t, sound, l.all)
+	want := dump(t, sound)
+
+	l.all[0].Body = l.all[0].Body[:len(l.all[0].Body)-1]
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, m)
+	var p *poison
+	if err := m.apply(context.Background(), l.all[:1]); !errors.As(err, &p) || p.event != l.all[0] {
+		t.Errorf("alone it gives %v", err)
+	}
+	mustApply(t, m, l.all)
+	if got := dump(t, m); !slices.Equal(got, want) {
+		t.Errorf("rows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestRevisionGap: an event that does not follow the newest one of its aggregate is refused, in the batch
 // of that one and after it.
 func TestRevisionGap(t *testing.T) {

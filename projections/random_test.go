@@ -158,7 +158,7 @@ func (l *logbook) rowsAt(t *testing.T, positions []uint64) []string {
 // unreadable event is passed that is the newest of its aggregate.
 func TestUnreadableEvents(t *testing.T) {
 	t.Parallel()
-	stopped, passed := 0, 0
+	stopped := 0
 	rapid.Check(t, func(r *rapid.T) {
 		l := randomStory(r)
 		bad, unreadable := l.spoilt(r)
@@ -191,7 +191,6 @@ func TestUnreadableEvents(t *testing.T) {
 			same("after a second try")
 		}
 		if err == nil {
-			passed++
 			for e := range unreadable {
 				if newest := l.tips[e.Key.String()]; newest.Revision == e.Revision {
 					r.Fatalf("%s revision %d was passed", e.Key, e.Revision)
@@ -205,7 +204,7 @@ func TestUnreadableEvents(t *testing.T) {
 		}
 		same("at the end")
 	})
-	if stopped == 0 || passed == 0 {
-		t.Errorf("%d logs stopped a model, %d did not", stopped, passed)
+	if stopped == 0 {
+		t.Error("no log stopped a model")
 	}
 }
