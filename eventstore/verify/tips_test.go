@@ -3,8 +3,8 @@ package verify_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
