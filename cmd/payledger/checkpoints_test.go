@@ -4,15 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // TestCheckpointsFollow: checkpoints --follow prints each new checkpoint as one line, without a gap, also across a restart of the server,
-// and ends with status 0 when it is interrupted (I1).
+// and ends with status 0 when it is interrupted (I1). A log that does not have the last checkpoint any more is a fault.
 func TestCheckpointsFollow(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -67,6 +70,12 @@ func TestCheckpointsFollow(t *testing.T) {
 		return shown.Data[payments-1].Position
 	}
 	covers(written())
+	p.stop()
+	older := filepath.Join(t.TempDir(), "older")
+	if err := os.CopyFS(older, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	p = serveProcess(t, "--data", data, "--listen", address)
 	covers(written())
 	p.stop()
 	p = serveProcess(t, "--data", data, "--listen", address)
@@ -84,4 +93,11 @@ func TestCheckpointsFollow(t *testing.T) {
 		t.Errorf("checkpoints --follow says %q", text)
 	}
 	p.stop()
+
+	for dir, status := range map[string]int{data: 0, older: 1} {
+		code, _, notes := invoke(t, "checkpoints", "--data", dir, "--after", strconv.Itoa(number))
+		if code != status || (code == 1) != strings.Contains(notes, fmt.Sprintf("the log has no checkpoint %d: it is another log, or an older state", number)) {
+			t.Errorf("checkpoints after %d of %s: status %d, %s", number, dir, code, notes)
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,40 +40,34 @@ func (c *Checkpoints) Run(ctx context.Context, std terminal.Streams, args option
 	}
 	out := json.NewEncoder(std.Out)
 	out.SetEscapeHTML(false)
-	emit := func(one proof.Checkpoint) error {
-		if c.After+1 != one.Number {
-			return fmt.Errorf("checkpoint %d follows checkpoint %d: one is missing", one.Number, c.After)
-		}
-		c.After = one.Number
-		return out.Encode(one)
-	}
+	w := &witness{last: proof.Checkpoint{Number: c.After}, emit: func(one proof.Checkpoint) error { return out.Encode(one) }}
 	if folder {
 		return openFolder(ctx, c.FolderKey.of(c.Data), func(_ *ledger.Ledger, p *prover.Prover) error {
-			_, err := p.Checkpoints(ctx, c.After, 0, emit)
-			return err
+			return w.read(func(after uint64) error {
+				_, err := p.Checkpoints(ctx, after, 0, w.next)
+				return err
+			})
 		})
 	}
-	return c.fromServer(ctx, std.Err, emit)
+	return c.fromServer(ctx, std.Err, w)
 }
 
 // fromServer prints the checkpoints of a running server. With --follow it goes on after the server was away.
-func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, emit func(proof.Checkpoint) error) error {
-	var printed error
+func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, w *witness) error {
 	connected, away := false, false
 	for {
-		err := c.read(ctx, fmt.Sprintf("/checkpoints?after=%d", c.After), func(body io.Reader) error {
-			return readList(body, "checkpoints", "go on with --after and the last number", func(one proof.Checkpoint) error {
-				printed = emit(one)
-				return printed
+		err := w.read(func(after uint64) error {
+			return c.read(ctx, fmt.Sprintf("/checkpoints?after=%d", after), func(body io.Reader) error {
+				return readList(body, "checkpoints", "go on with --after and the last number", w.next)
 			})
 		})
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case !c.Follow || err != nil && (!connected || printed != nil || !passes(err)):
+		case !c.Follow || err != nil && (!connected || w.failed != nil || !passes(err)):
 			return err
 		case err != nil && !away:
-			fmt.Fprintf(notes, "payledger: %v; going on behind checkpoint %d\n", err, c.After)
+			fmt.Fprintf(notes, "payledger: %v; going on behind checkpoint %d\n", err, w.last.Number)
 		case err == nil:
 			connected = true
 		}
@@ -82,6 +78,42 @@ func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, emit func
 		case <-time.After(followPause):
 		}
 	}
+}
+
+// witness emits the checkpoints behind the last one. Each read begins with the last one again: a log that was exchanged, rewritten or
+// restored from an old back-up does not have it.
+type witness struct {
+	last   proof.Checkpoint // with a number alone: its size and root are unknown
+	again  bool             // the read has shown the last one
+	failed error            // what no later read repairs
+	emit   func(proof.Checkpoint) error
+}
+
+// read reads the checkpoints behind a number; from hands each to next.
+func (w *witness) read(from func(after uint64) error) error {
+	w.again = w.last.Number == 0
+	if err := from(max(w.last.Number, 1) - 1); err != nil {
+		return err
+	}
+	if !w.again {
+		w.failed = fmt.Errorf("the log has no checkpoint %d: it is another log, or an older state of the log", w.last.Number)
+	}
+	return w.failed
+}
+
+func (w *witness) next(one proof.Checkpoint) error {
+	switch {
+	case w.again && one.Number == w.last.Number+1:
+		w.failed = w.emit(one)
+	case w.again || one.Number != w.last.Number:
+		w.failed = fmt.Errorf("checkpoint %d is missing before checkpoint %d", w.last.Number+1, one.Number)
+	case w.last.Root != nil && (!bytes.Equal(one.Root, w.last.Root) || one.Size != w.last.Size):
+		base64 := base64.StdEncoding.EncodeToString
+		w.failed = fmt.Errorf("checkpoint %d has size %d and root %s now; it had size %d and root %s: the log was rewritten",
+			one.Number, one.Size, base64(one.Root), w.last.Size, base64(w.last.Root))
+	}
+	w.again, w.last = true, one
+	return w.failed
 }
 
 // passes reports whether a later request may succeed: the server is away, starting or busy.
