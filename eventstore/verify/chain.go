@@ -38,6 +38,8 @@ type leaves struct {
 type aggregate struct {
 	stream   string
 	seq      uint64 // address
+	number   uint64 // of the event in its shard
+	previous uint64 // address of the event before
 	revision uint64
 	hash     format.Hash
 	before   format.Hash // of the event before
@@ -184,7 +186,10 @@ func (c *chain) passed(ctx context.Context, r *format.Recorded, before *aggregat
 
 // follow checks that r follows the aggregate's event before it, and returns the aggregate after r.
 func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error) {
-	next := &aggregate{stream: c.stream, seq: r.Seq, revision: r.Revision, hash: r.Hash, schema: r.Schema, size: entrySize + 2*len(r.Body)}
+	next := &aggregate{
+		stream: c.stream, seq: r.Seq, number: r.Number, previous: r.PrevSeq, revision: r.Revision, hash: r.Hash, schema: r.Schema,
+		size: entrySize + 2*len(r.Body),
+	}
 	var state any
 	var chained string
 	switch {
@@ -341,7 +346,7 @@ func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, 
 	switch {
 	case tip.Seq != a.seq:
 		return true, fault("the tip store has revision %d in group %d as the newest event", tip.Revision, format.GroupOf(tip.Seq))
-	case tip.Key != key || tip.Revision != a.revision || tip.Hash != a.hash || tip.Link(a.before) != a.hash:
+	case tip.Key != key || tip.Number != a.number || tip.PrevSeq != a.previous || tip.Revision != a.revision || tip.Hash != a.hash || tip.Link(a.before) != a.hash:
 		return true, fault("the tip store has other bytes of the event")
 	}
 	return true, nil

@@ -48,8 +48,8 @@ func (s *scratch) close() (err error) {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the revision, the schema (8 bytes each), the
-// two hashes, the length and the text of the stream's name, and the state; no bytes for an unknown one.
+// A key is the shard (2 bytes), aggregate, 0, account, 0, id. A value is the address, the number, the address of the event before, the
+// revision, the schema (8 bytes each), the two hashes, the length and the text of the stream's name, and the state; no bytes for an unknown one.
 
 func scratchKey(shard int, key format.Key) []byte {
 	b := binary.BigEndian.AppendUint16(nil, uint16(shard))
@@ -74,7 +74,7 @@ func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
 		}
 	}
 	b := make([]byte, 0, 100+len(state))
-	for _, n := range []uint64{a.seq, a.revision, uint64(a.schema)} {
+	for _, n := range []uint64{a.seq, a.number, a.previous, a.revision, uint64(a.schema)} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	b = append(append(b, a.hash[:]...), a.before[:]...)
@@ -102,13 +102,16 @@ func (s *scratch) take(shard int, key format.Key) (*aggregate, error) {
 }
 
 func parseScratch(key format.Key, b []byte) (*aggregate, error) {
-	const fixed = 3*8 + 2*32 + 1
+	const fixed = 5*8 + 2*32 + 1
 	a := &aggregate{size: entrySize + 2*len(b)}
 	if len(b) < fixed || len(b) < fixed+int(b[fixed-1]) {
 		return nil, fmt.Errorf("verify: the temporary folder is damaged at %s", key)
 	}
-	a.seq, a.revision, a.schema = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), int(binary.BigEndian.Uint64(b[16:]))
-	a.hash, a.before = format.Hash(b[24:56]), format.Hash(b[56:88])
+	schema := uint64(0)
+	for i, n := range []*uint64{&a.seq, &a.number, &a.previous, &a.revision, &schema} {
+		*n = binary.BigEndian.Uint64(b[8*i:])
+	}
+	a.schema, a.hash, a.before = int(schema), format.Hash(b[40:72]), format.Hash(b[72:104])
 	end := fixed + int(b[fixed-1])
 	a.stream = string(b[fixed:end])
 	if kind := known[key.Aggregate]; kind != nil && len(b) > end {

@@ -69,6 +69,9 @@ func TestWrongTips(t *testing.T) {
 	key, right := tiprow.Key(newest.Key), tiprow.Encode(newest)
 	changed := tiprow.Encode(newest)
 	changed[len(changed)-1] ^= 1
+	renumbered, moved := *newest, *newest
+	renumbered.Number++
+	moved.PrevSeq--
 	foreign := newest.Key
 	foreign.ID = "another"
 	for name, c := range map[string]struct {
@@ -78,6 +81,8 @@ func TestWrongTips(t *testing.T) {
 		"missing": {key, nil, "revision 4: the tip store does not have the aggregate"},
 		"older":   {key, tiprow.Encode(older), "revision 4: the tip store has revision 3 in group "},
 		"changed": {key, changed, "revision 4: the tip store has other bytes of the event"},
+		"number":  {key, tiprow.Encode(&renumbered), "revision 4: the tip store has other bytes of the event"},
+		"before":  {key, tiprow.Encode(&moved), "revision 4: the tip store has other bytes of the event"},
 		"foreign": {tiprow.Key(foreign), right, "the tip store has 1 aggregates that the log does not have"},
 	} {
 		l.setTip(t, c.key, c.value)
