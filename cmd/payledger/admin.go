@@ -84,7 +84,7 @@ func (a *App) openControl(ctx context.Context) (err error) {
 	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.ledger.Store, a.ledger.Vault, a.views, a.index)))
 	mux.Handle("/account-create", control.Command(a.createAccount))
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
-	mux.Handle("/analytics-user", control.Command(a.createAnalyticsUser))
+	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))
 	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.ledger.Store, a.views, a.index)))
 	a.control, err = control.Listen(ctx, a.options.Data, mux)
 	return err

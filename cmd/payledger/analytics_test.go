@@ -131,7 +131,23 @@ func TestAnalyticsUser(t *testing.T) {
 	}
 	app = startApp(t, o)
 	m.api = app.api.URL
-	_, stream = analyst(t, app, dir, "books", "--account", string(app.views.Accounts()[0].ID))
+	conn, stream = analyst(t, app, dir, "books", "--account", string(app.views.Accounts()[0].ID))
+	m.readAsGiven(t, app, stream)
+
+	removed := make(chan struct{})
+	conn.SetClosedHandler(func(*nats.Conn) { close(removed) })
+	for _, name := range []string{"books", "warehouse"} {
+		if status, out, text := invoke(t, "analytics-user", "--data", dir, name, "--remove"); status != 0 || out+text != "" {
+			t.Errorf("%s --remove: status %d, %s%s", name, status, out, text)
+		}
+	}
+	fault("no analytics user of this name", "books", "--remove")
+	select {
+	case <-removed:
+	case <-time.After(time.Minute):
+		t.Error("a removed user still has a connection")
+	}
+	_, stream = analyst(t, app, dir, "third")
 	m.readAsGiven(t, app, stream)
 }
 

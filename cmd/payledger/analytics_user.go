@@ -15,6 +15,7 @@ import (
 // analyticsUserCommand makes credentials for the stream EVENTS of a running service (I1).
 type analyticsUserCommand struct {
 	Name    string `arg:"" help:"Name of the program that will read the events. Credentials of the same name before end."`
+	Remove  bool   `help:"End the credentials of this name, and make no new ones."`
 	Account string `help:"The merchant account whose events it reads, if the ledger has several." placeholder:"ID"`
 	Data    string `help:"Data folder of the running service." default:"./data" type:"path"`
 }
@@ -23,17 +24,18 @@ type analyticsUserCommand struct {
 type analyticsUser struct {
 	Name    string           `json:"name"`
 	Account domain.AccountID `json:"account,omitempty"`
+	Remove  bool             `json:"remove,omitempty"`
 }
 
 type analyticsCredentials struct {
-	Credentials string `json:"credentials"` // a NATS credentials file
+	Credentials string `json:"credentials"` // a NATS credentials file; empty after a removal
 }
 
-// Run prints the credentials file, once.
+// Run prints the credentials file, once; nothing after a removal.
 func (c *analyticsUserCommand) Run(ctx context.Context, std terminal.Streams) error {
 	var made analyticsCredentials
 	hint := "start it with `payledger serve --nats-listen`, or name its folder with --data"
-	err := callService(ctx, c.Data, hint, "analytics-user", analyticsUser{c.Name, domain.AccountID(c.Account)}, &made)
+	err := callService(ctx, c.Data, hint, "analytics-user", analyticsUser{c.Name, domain.AccountID(c.Account), c.Remove}, &made)
 	if err != nil {
 		return err
 	}
@@ -41,9 +43,9 @@ func (c *analyticsUserCommand) Run(ctx context.Context, std terminal.Streams) er
 	return printed(err)
 }
 
-// createAnalyticsUser makes an analytics user. The event is recorded before the user can connect: after a crash in between, the
-// credentials were never shown, and the command can be repeated.
-func (a *App) createAnalyticsUser(ctx context.Context, in analyticsUser, _ func(any) error) (any, error) {
+// changeAnalyticsUser makes or removes an analytics user. The event is recorded before the user can connect: after a crash in between,
+// the credentials were never shown, and the command can be repeated. A removed user may stay connected until the crash ends it.
+func (a *App) changeAnalyticsUser(ctx context.Context, in analyticsUser, _ func(any) error) (any, error) {
 	if a.analysts == nil {
 		return nil, errors.New("the service keeps no stream for analysts: start it with --nats-listen")
 	}
@@ -53,12 +55,18 @@ func (a *App) createAnalyticsUser(ctx context.Context, in analyticsUser, _ func(
 	}
 	a.analystsMu.Lock() // the order of the events is the order of SetUsers
 	defer a.analystsMu.Unlock()
-	file, key, err := a.analysts.Credentials(string(in.Account), in.Name)
-	if err != nil {
-		return nil, err
-	}
+	var file []byte
+	var users []account.AnalyticsUser
 	by := commands.Caller{Account: in.Account, Actor: "cli:analytics-user", RequestID: "analytics-user"}
-	users, err := a.commands.CreateAnalyticsUser(ctx, by, account.AnalyticsUser{Name: in.Name, Key: key})
+	if in.Remove {
+		users, err = a.commands.RemoveAnalyticsUser(ctx, by, in.Name)
+	} else {
+		var key string
+		if file, key, err = a.analysts.Credentials(string(in.Account), in.Name); err != nil {
+			return nil, err
+		}
+		users, err = a.commands.CreateAnalyticsUser(ctx, by, account.AnalyticsUser{Name: in.Name, Key: key})
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -31,14 +31,36 @@ func DecideCreateAnalyticsUser(s State, c AnalyticsUserCreated) (Event, error) {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no account of this id.")
 	}
 	if len(evolveAnalyticsUser(s, c).AnalyticsUsers) > MaxAnalyticsUsers {
-		return nil, domain.Invalid("AnalyticsUser", domain.Violation{Path: "$.name", Description: "the account has the maximum number of analytics users; replace one by its name"})
+		return nil, domain.Invalid("AnalyticsUser", domain.Violation{Path: "$.name", Description: "the account has the maximum number of analytics users; remove one, or replace one by its name"})
+	}
+	return c, nil
+}
+
+// AnalyticsUserRemoved says that the credentials of an analytics user have ended.
+type AnalyticsUserRemoved struct {
+	At   time.Time `json:"at"`   // when it was decided, UTC
+	Name string    `json:"name"` // of the user
+}
+
+func (AnalyticsUserRemoved) Type() string  { return "account.analytics_user_removed" }
+func (AnalyticsUserRemoved) accountEvent() {}
+
+// DecideRemoveAnalyticsUser removes a user by its name.
+func DecideRemoveAnalyticsUser(s State, c AnalyticsUserRemoved) (Event, error) {
+	if !slices.ContainsFunc(s.AnalyticsUsers, func(u AnalyticsUser) bool { return u.Name == c.Name }) {
+		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The account has no analytics user of this name.")
 	}
 	return c, nil
 }
 
 func evolveAnalyticsUser(s State, e AnalyticsUserCreated) State {
-	users := slices.DeleteFunc(slices.Clone(s.AnalyticsUsers), func(u AnalyticsUser) bool { return u.Name == e.User.Name })
-	users = append(users, e.User)
-	s.AnalyticsUsers, s.UpdatedAt = users, e.At
+	s = evolveNoAnalyticsUser(s, AnalyticsUserRemoved{At: e.At, Name: e.User.Name})
+	s.AnalyticsUsers = append(s.AnalyticsUsers, e.User)
+	return s
+}
+
+func evolveNoAnalyticsUser(s State, e AnalyticsUserRemoved) State {
+	s.AnalyticsUsers = slices.DeleteFunc(slices.Clone(s.AnalyticsUsers), func(u AnalyticsUser) bool { return u.Name == e.Name })
+	s.UpdatedAt = e.At
 	return s
 }

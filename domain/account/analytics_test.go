@@ -12,7 +12,7 @@ import (
 )
 
 // TestCreateAnalyticsUser: a new user of a name replaces the one before; others stay; their number is limited; without an account
-// there is none.
+// there is none. A removed user is gone.
 func TestCreateAnalyticsUser(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	set := func(name, key string) error {
@@ -45,6 +45,17 @@ func TestCreateAnalyticsUser(t *testing.T) {
 	}
 	if err := set("books", "U4"); err != nil {
 		t.Errorf("a replaced user of a full account: %v", err)
+	}
+	e, err := account.DecideRemoveAnalyticsUser(s, account.AnalyticsUserRemoved{At: at.Add(2 * time.Hour), Name: "books"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = account.Evolve(s, e)
+	if len(s.AnalyticsUsers) != account.MaxAnalyticsUsers-1 || s.AnalyticsUsers[0].Name != "warehouse" || !s.UpdatedAt.Equal(at.Add(2*time.Hour)) {
+		t.Errorf("after the removal the users are %v at %s", s.AnalyticsUsers, s.UpdatedAt)
+	}
+	if _, err := account.DecideRemoveAnalyticsUser(s, account.AnalyticsUserRemoved{Name: "books"}); domain.ReasonOf(err) != domain.ReasonEntityNotFound {
+		t.Errorf("a second removal: %v", err)
 	}
 	if _, err := account.DecideCreateAnalyticsUser(account.State{}, account.AnalyticsUserCreated{}); domain.ReasonOf(err) != domain.ReasonEntityNotFound {
 		t.Errorf("without an account: %v", err)

@@ -17,7 +17,7 @@ type Event interface {
 func Events() []Event {
 	return []Event{
 		Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{},
-		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{}, UserPasswordReset{}, AnalyticsUserCreated{},
+		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{}, UserPasswordReset{}, AnalyticsUserCreated{}, AnalyticsUserRemoved{},
 	}
 }
 
@@ -89,6 +89,8 @@ func Evolve(s State, e Event) State {
 		return evolvePassword(s, e)
 	case AnalyticsUserCreated:
 		return evolveAnalyticsUser(s, e)
+	case AnalyticsUserRemoved:
+		return evolveNoAnalyticsUser(s, e)
 	case RoutingChanged:
 		s.Routing, s.UpdatedAt = e.Routing, e.At
 	case ProcessorChanged:

@@ -15,3 +15,11 @@ func (s *Accounts) CreateAnalyticsUser(ctx context.Context, by commands.Caller, 
 	})
 	return state.AnalyticsUsers, err
 }
+
+// RemoveAnalyticsUser removes an analytics user of the caller's account by its name, and returns the others (I1).
+func (s *Accounts) RemoveAnalyticsUser(ctx context.Context, by commands.Caller, name string) ([]account.AnalyticsUser, error) {
+	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideRemoveAnalyticsUser(state, account.AnalyticsUserRemoved{At: at, Name: name})
+	})
+	return state.AnalyticsUsers, err
+}
