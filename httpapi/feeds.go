@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -170,7 +169,7 @@ func (w *feedWriter) message(e request.ServerEvent) error {
 	var b bytes.Buffer
 	b.WriteString("id: " + strconv.FormatUint(e.ID, 10) + "\n")
 	if e.Data != nil {
-		data, err := json.Marshal(e.Data) // JSON has no line breaks
+		data, err := elementJSON(e.Data) // JSON has no line breaks
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (w *listWriter) fill(elements request.Listing) (next uint64, err error) {
 }
 
 func (w *listWriter) element(v any) error {
-	text, err := json.Marshal(v)
+	text, err := elementJSON(v)
 	if err != nil {
 		return fmt.Errorf("httpapi: an answer does not encode: %w", err)
 	}
@@ -65,6 +65,16 @@ func (w *listWriter) element(v any) error {
 		w.gone = w.control.Flush()
 	}
 	return w.gone
+}
+
+// elementJSON returns the JSON of an element. Events write it themselves: it takes a fraction of the time.
+func elementJSON(v any) ([]byte, error) {
+	if e, fast := v.(interface {
+		Append(b []byte, html bool) ([]byte, error)
+	}); fast {
+		return e.Append(nil, true)
+	}
+	return json.Marshal(v)
 }
 
 // begin writes the headers, and returns the text before the elements.

@@ -94,7 +94,7 @@ func (a *Aggregate[S, E]) Event(r *Recorded) (E, error) {
 	if !known {
 		return none, fmt.Errorf("%w: %s", ErrUnknownEvent, r.Type)
 	}
-	raw, err := r.eventBytes()
+	raw, _, err := Bodies(r)
 	if err != nil {
 		return none, err
 	}

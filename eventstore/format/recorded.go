@@ -106,6 +106,11 @@ func (r *Recorded) StateBytes() ([]byte, error) {
 
 // Parts returns the encoded state and the encoded parts that left it; left is nil if none left.
 func (r *Recorded) Parts() (state, left []byte, err error) {
+	_, state, left, err = r.parts()
+	return state, left, err
+}
+
+func (r *Recorded) parts() (event, state, left []byte, err error) {
 	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
 	leaves := false
 	if !ok {
@@ -121,32 +126,27 @@ func (r *Recorded) Parts() (state, left []byte, err error) {
 		value, rest = after[:n:n], after[n:]
 		return value
 	}
-	cut("")
+	event = cut("")
 	state = cut(bodyStateKey)
 	if leaves {
 		left = cut(bodyLeftKey)
 	}
 	if err != nil || len(rest) > 0 || !ok && !leaves {
-		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, codec.ErrMalformed)
+		return nil, nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, codec.ErrMalformed)
 	}
-	return state, left, nil
+	return event, state, left, nil
 }
 
-// eventBytes returns the encoded event: a part of the body, not a copy, if the body is as this log writes it.
-func (r *Recorded) eventBytes() ([]byte, error) {
-	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
-	if !ok {
-		rest, ok = bytes.CutPrefix(r.Body, []byte(BodyHeadLeft))
-	}
-	if _, _, err := r.Parts(); ok && err == nil {
-		n, err := codec.Length(rest)
-		return rest[:n:n], err
+// Bodies returns the encoded event and the encoded state: parts of the body, not copies, if the body is as this log writes it.
+func Bodies(r *Recorded) (event, state []byte, err error) {
+	if event, state, _, err = r.parts(); err == nil {
+		return event, state, nil
 	}
 	var raw body
 	if err := codec.Unmarshal(r.Body, &raw); err != nil {
-		return nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
+		return nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
 	}
-	return raw.Event, nil
+	return raw.Event, raw.State, nil
 }
 
 // marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil.

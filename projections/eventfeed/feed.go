@@ -2,10 +2,7 @@ package eventfeed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -138,15 +135,13 @@ func (f *Feed) message(ctx context.Context, e ordered.Event) (eventstream.Messag
 	if err != nil {
 		return eventstream.Message{}, err
 	}
-	var body strings.Builder
-	lines := json.NewEncoder(&body)
-	lines.SetEscapeHTML(false)
-	if err := lines.Encode(rendered); err != nil {
-		return eventstream.Message{}, fmt.Errorf("eventfeed: position %d: %w", e.Position, err)
+	body, err := rendered.Append(nil, false)
+	if err != nil {
+		return eventstream.Message{}, err
 	}
 	return eventstream.Message{
 		Position: e.Position, Account: string(e.Account), Type: e.Type, ID: e.EventID,
 		Subject: string(e.Account) + "." + e.Aggregate + "." + rendered.AggregateID, Time: e.Time.UTC().Format(time.RFC3339Nano),
-		Revision: e.Revision, Hash: rendered.Hash, Body: []byte(strings.TrimSuffix(body.String(), "\n")),
+		Revision: e.Revision, Hash: rendered.Hash, Body: body,
 	}, nil
 }

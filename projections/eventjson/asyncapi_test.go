@@ -31,7 +31,7 @@ type registered struct {
 	field  string // "" without one
 	state  reflect.Type
 	schema int
-	fact   func(*eventstore.Recorded) (map[string]any, error) // as eventjson writes it
+	fact   func(*eventstore.Recorded) ([]byte, error) // as eventjson writes it
 }
 
 func registry() []registered {
@@ -48,7 +48,7 @@ func registry() []registered {
 
 func register[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E, field string) registered {
 	r := registered{name: a.Name, field: field, state: reflect.TypeFor[S](), schema: a.Schema}
-	r.fact = func(recorded *eventstore.Recorded) (map[string]any, error) { return eventjson.Fact(a, recorded) }
+	r.fact = func(recorded *eventstore.Recorded) ([]byte, error) { return eventjson.Fact(a, recorded) }
 	for _, e := range events {
 		r.events = append(r.events, e)
 	}

@@ -3,12 +3,10 @@ package eventjson
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
-	"time"
 
 	"payledger/eventstore"
-	"payledger/projections/paymentjson"
+	"payledger/eventstore/codec"
 )
 
 // hidden are the fields that are left out of events and states.
@@ -27,46 +25,38 @@ const untouched = "metadata"
 // ownJSON is the field whose text is JSON of the merchant's own.
 const ownJSON = "options"
 
-// shown returns a decoded value without the hidden fields, with fingerprints of credentials, and with the times in the format of D1.
-func shown(v any) any {
-	switch v := v.(type) {
-	case time.Time:
-		return paymentjson.Time{Time: v}
-	case map[string]any:
-		for name, field := range v {
-			text, isText := field.(string)
-			switch {
-			case hides(name, field):
-				delete(v, name)
-			case isText && credentials[name]:
-				v[name] = Fingerprint(text)
-			case isText && name == ownJSON && json.Valid([]byte(text)):
-				v[name] = json.RawMessage(text)
-			case name != untouched:
-				v[name] = shown(field)
-			}
-		}
-	case []any:
-		for i := range v {
-			v[i] = shown(v[i])
-		}
-	}
-	return v
-}
-
-// hides reports whether a field is left out.
-func hides(name string, value any) bool {
+// hides reports whether a field is left out. stored is the field's whole value, and v its first token.
+func hides(name string, v codec.Token, stored []byte) bool {
 	if hidden[name] {
 		return true
 	}
-	switch value := value.(type) {
-	case []byte:
+	switch v.Kind {
+	case codec.Bytes:
 		return true
-	case string:
+	case codec.Text:
 		return name == "first6Digits" // shown only if the account opted in (§2.2); a setting of this name is a boolean
-	case map[string]any:
-		_, sealed := value["box"]
-		return sealed && name != untouched
+	case codec.Map:
+		return name != untouched && sealed(stored)
+	}
+	return false
+}
+
+// sealed reports whether a map has the field of sealed values. A malformed map has none: who writes it finds that out.
+func sealed(stored []byte) bool {
+	t, rest, _ := codec.Next(stored)
+	for range t.N {
+		name, value, err := codec.Next(rest)
+		if err != nil {
+			return false
+		}
+		if name.Kind == codec.Text && string(name.Data) == "box" {
+			return true
+		}
+		n, err := codec.Length(value)
+		if err != nil {
+			return false
+		}
+		rest = value[n:]
 	}
 	return false
 }

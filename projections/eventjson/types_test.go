@@ -1,11 +1,12 @@
 package eventjson
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"payledger/eventstore/codec"
 )
 
 // TestTypes: every type stands in the list once.
@@ -20,14 +21,18 @@ func TestTypes(t *testing.T) {
 // TestShown: hidden fields are left out at any depth, credentials have a fingerprint, a merchant's metadata stays.
 func TestShown(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal(shown(map[string]any{
+	stored, err := codec.Marshal(map[string]any{
 		"at": time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), "personal": map[string]any{"key": "k"},
 		"apiKey":  map[string]any{"id": "a", "sha256": []byte("x"), "scopes": []any{"s"}},
 		"other":   map[string]any{"box": []byte("x"), "key": "k"},
 		"card":    map[string]any{"first6Digits": "411111", "last4Digits": "1111"},
 		"options": `{"a":1.0}`, "settings": map[string]any{"first6Digits": true}, "sessionId": "s", "list": []any{map[string]any{"url": "u", "token": ""}},
 		"metadata": map[string]any{"url": "u", "token": "t"}, "n": int64(9007199254740993),
-	}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Event{fact: stored}.AppendFact(nil, true)
 	want := `{"apiKey":{"id":"a","scopes":["s"]},"at":"2026-01-02T03:04:05.000006Z","card":{"last4Digits":"1111"},"list":[{"token":""}],` +
 		`"metadata":{"token":"t","url":"u"},"n":9007199254740993,"options":{"a":1.0},"sessionId":"` + Fingerprint("s") + `","settings":{"first6Digits":true}}`
 	if string(got) != want || err != nil {

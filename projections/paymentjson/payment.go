@@ -189,9 +189,12 @@ const dateLayout = "2006-01-02T15:04:05.000000Z"
 // Time is a date in the JSON of an answer or a webhook, in the format of D1.
 type Time struct{ time.Time }
 
-// MarshalJSON writes the date in UTC to the microsecond.
+// AppendTime appends a date in UTC to the microsecond.
+func AppendTime(b []byte, t time.Time) []byte { return t.UTC().AppendFormat(b, dateLayout) }
+
+// MarshalJSON writes the date as AppendTime.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(make([]byte, 0, len(dateLayout)+2), `"`+dateLayout+`"`), nil
+	return append(AppendTime(append(make([]byte, 0, len(dateLayout)+2), '"'), t.Time), '"'), nil
 }
 
 // UnmarshalJSON reads any RFC 3339 date.

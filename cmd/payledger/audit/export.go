@@ -14,6 +14,8 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
+	"payledger/eventstore/ordered"
 	"payledger/projections/eventjson"
 	"payledger/projections/export"
 )
@@ -102,18 +104,37 @@ func (f folderFeed) Events(ctx context.Context, after uint64, handle func(e expo
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	_, err = f.Page(ctx, eventjson.Filter{}, after, 0, func(e eventjson.Event) error {
-		text, err := json.Marshal(e)
+	_, err = f.Log.Read(ctx, after, func(recorded ordered.Event) error {
+		e, err := f.event(ctx, recorded)
 		if err != nil {
-			return fmt.Errorf("export: %w", err)
+			return err
 		}
-		var read export.Event
-		if err := json.Unmarshal(text, &read); err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		return handle(read, newest)
+		return handle(e, newest)
 	})
 	return err
+}
+
+// event returns an event as GET /events gives it, without its JSON being read back.
+func (f folderFeed) event(ctx context.Context, recorded ordered.Event) (export.Event, error) {
+	e, err := eventjson.RenderBrief(ctx, f.Store, recorded)
+	if err != nil {
+		return export.Event{}, err
+	}
+	out := export.Event{
+		Position: e.Position, ID: e.ID, Type: e.Type, Time: e.Time, Account: e.AccountID, Aggregate: e.Aggregate, AggregateID: e.AggregateID,
+		Revision: e.Revision, Actor: e.Actor, Hash: e.Hash, Payment: e.Payment,
+	}
+	if out.Fact, err = e.AppendFact(nil, true); err != nil || e.Aggregate != eventstore.Disputes.Name {
+		return out, err
+	}
+	state, err := e.AppendState(nil, true)
+	if err == nil {
+		err = json.Unmarshal(state, &out.Dispute)
+	}
+	if err != nil {
+		return out, fmt.Errorf("export: %w", err)
+	}
+	return out, nil
 }
 
 func (c *Export) exportServer(ctx context.Context, config export.Config) (export.Summary, error) {

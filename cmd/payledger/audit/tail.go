@@ -101,7 +101,7 @@ func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte
 		read := func(account domain.AccountID) error {
 			filter := eventjson.Filter{Account: account, Types: c.Type, Payment: domain.PaymentID(c.Payment)}
 			_, err := feed.Page(ctx, filter, c.After, 0, func(e eventjson.Event) error {
-				text, err := json.Marshal(e)
+				text, err := e.Append(nil, true)
 				if err != nil {
 					return fmt.Errorf("tail: %w", err)
 				}

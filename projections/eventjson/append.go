@@ -1,0 +1,133 @@
+package eventjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"payledger/eventstore"
+	"payledger/projections/paymentjson"
+)
+
+// stateNames are the names that states have in the JSON, by aggregate. The log's own aggregate has no state there.
+var stateNames = map[string]string{
+	eventstore.Sessions.Name: "session", eventstore.Instruments.Name: "instrument", eventstore.Attempts.Name: "attempt",
+	eventstore.Accounts.Name: "account", eventstore.Disputes.Name: "dispute", eventstore.Inboxes.Name: "inbox",
+	eventstore.Persons.Name: "person", eventstore.Workflows.Name: "workflow", eventstore.WorkflowRuns.Name: "workflowRun",
+}
+
+// Append appends the JSON of the event to b. html escapes <, > and &, as json.Marshal does; the meaning is the same.
+func (e Event) Append(b []byte, html bool) ([]byte, error) {
+	return e.write(b, html, func(w *writer) error {
+		w.head(&e)
+		w.b = append(w.b, `,"event":`...)
+		if _, err := w.body(e.fact, e.ownID); err != nil {
+			return err
+		}
+		if e.Payment != nil {
+			w.b = append(w.b, `,"payment":`...)
+			if err := w.payment(e.Payment); err != nil {
+				return err
+			}
+		} else if err := w.state(&e); err != nil {
+			return err
+		}
+		w.b = append(w.b, '}')
+		return nil
+	})
+}
+
+// MarshalJSON returns the JSON of the event.
+func (e Event) MarshalJSON() ([]byte, error) { return e.Append(nil, false) }
+
+// AppendFact appends the JSON of the recorded fact alone.
+func (e Event) AppendFact(b []byte, html bool) ([]byte, error) {
+	return e.write(b, html, func(w *writer) error {
+		_, err := w.body(e.fact, e.ownID)
+		return err
+	})
+}
+
+// AppendState appends the JSON of the state after the event, of an aggregate other than a payment. It appends null if there is none.
+func (e Event) AppendState(b []byte, html bool) ([]byte, error) {
+	return e.write(b, html, func(w *writer) error {
+		if len(e.state) == 0 {
+			w.b = append(w.b, "null"...)
+			return nil
+		}
+		_, err := w.body(e.state, e.ownID)
+		return err
+	})
+}
+
+func (e Event) write(b []byte, html bool, use func(*writer) error) ([]byte, error) {
+	b, err := write(b, html, use)
+	if err != nil {
+		return nil, fmt.Errorf("eventjson: position %d: %w", e.Position, err)
+	}
+	return b, nil
+}
+
+// head writes the fields that every event has, up to the hash.
+func (w *writer) head(e *Event) {
+	w.b = append(w.b, `{"position":`...)
+	w.b = strconv.AppendUint(w.b, e.Position, 10)
+	w.field("id", e.ID)
+	w.field("type", e.Type)
+	w.b = append(w.b, `,"time":"`...)
+	w.b = append(paymentjson.AppendTime(w.b, e.Time.Time), '"')
+	w.field("accountId", string(e.AccountID))
+	w.field("aggregate", e.Aggregate)
+	w.field("aggregateId", e.AggregateID)
+	w.b = append(w.b, `,"revision":`...)
+	w.b = strconv.AppendUint(w.b, e.Revision, 10)
+	w.field("actor", e.Actor)
+	w.field("hash", e.Hash)
+}
+
+// field writes a text with its name.
+func (w *writer) field(name, text string) {
+	w.b = append(append(append(w.b, `,"`...), name...), `":`...)
+	w.text([]byte(text))
+}
+
+// state writes the state under its name, or nothing if it has no field.
+func (w *writer) state(e *Event) error {
+	name := stateNames[e.Aggregate]
+	if name == "" || len(e.state) == 0 {
+		return nil
+	}
+	before := len(w.b)
+	w.b = append(append(append(w.b, `,"`...), name...), `":`...)
+	some, err := w.body(e.state, e.ownID)
+	if !some {
+		w.b = w.b[:before]
+	}
+	return err
+}
+
+// lines encode payments. They are kept with their memory.
+var lines = sync.Pool{New: func() any {
+	l := new(line)
+	l.encoder = json.NewEncoder(&l.text)
+	return l
+}}
+
+type line struct {
+	text    bytes.Buffer
+	encoder *json.Encoder
+}
+
+func (w *writer) payment(p *paymentjson.Payment) error {
+	l := lines.Get().(*line)
+	defer lines.Put(l)
+	l.text.Reset()
+	l.encoder.SetEscapeHTML(w.html)
+	if err := l.encoder.Encode(p); err != nil {
+		return fmt.Errorf("payment: %w", err)
+	}
+	w.b = append(w.b, bytes.TrimSuffix(l.text.Bytes(), []byte("\n"))...)
+	return nil
+}
