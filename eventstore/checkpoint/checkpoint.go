@@ -57,7 +57,7 @@ func Sign(signer note.Signer, t *Tree, lastSeq, events []uint64) (Checkpoint, er
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
-	c := Checkpoint{Size: uint64(t.size), LastSeq: lastSeq, Events: events, Root: root[:], Edge: t.Edge()}
+	c := Checkpoint{Size: t.size, LastSeq: lastSeq, Events: events, Root: root[:], Edge: t.Edge()}
 	signed, err := note.Sign(&note.Note{Text: c.Text()}, signer)
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("eventstore: sign checkpoint: %w", err)
