@@ -76,10 +76,15 @@ func (a *App) changeAnalyticsUser(ctx context.Context, in analyticsUser, _ func(
 	return analyticsCredentials{string(file)}, nil
 }
 
-// admitAnalysts lets the recorded analytics users of all accounts connect.
-func (a *App) admitAnalysts(context.Context) error {
+// admitAnalysts lets the recorded analytics users of all accounts connect. The stream is made before, unless that fails.
+func (a *App) admitAnalysts(ctx context.Context) error {
 	if a.analysts == nil {
 		return nil
+	}
+	select {
+	case <-a.feed.Checked():
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	all := map[string][]eventstream.User{}
 	for _, merchant := range a.views.Accounts() {

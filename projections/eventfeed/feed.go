@@ -3,6 +3,7 @@ package eventfeed
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,8 @@ type Feed struct {
 	position atomic.Uint64
 	failures atomic.Uint64
 	failing  atomic.Bool
+	checked  chan struct{}
+	first    func() // closes checked
 }
 
 // New returns the feed of a store.
@@ -40,8 +43,12 @@ func New(c Config) *Feed {
 	if c.Pause == nil {
 		c.Pause = pause
 	}
-	return &Feed{Config: c, log: ordered.New(c.Store)}
+	checked := make(chan struct{})
+	return &Feed{Config: c, log: ordered.New(c.Store), checked: checked, first: sync.OnceFunc(func() { close(checked) })}
 }
+
+// Checked returns a channel that is closed when the first attempt has checked or made the stream, or has failed. Run must have started.
+func (f *Feed) Checked() <-chan struct{} { return f.checked }
 
 // Position returns the position of the newest event that this feed knows to be in the stream.
 func (f *Feed) Position() uint64 { return f.position.Load() }
@@ -57,9 +64,11 @@ var errFull = errors.New("the disk is full")
 
 // Run writes until ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
+	defer f.first()
 	for failed := 0; ctx.Err() == nil; {
 		before := f.position.Load()
 		err := f.session(ctx)
+		f.first()
 		if errors.Is(err, eventstream.ErrConflict) || ctx.Err() != nil {
 			continue
 		}
@@ -100,6 +109,7 @@ func (f *Feed) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.first()
 	for {
 		f.position.Store(after)
 		if f.Store.Full() != nil {
