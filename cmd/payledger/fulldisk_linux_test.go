@@ -22,7 +22,14 @@ const smallDisk = 320 << 20
 func smallFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", smallDisk)); err != nil {
+	mount(t, dir, smallDisk)
+	return dir
+}
+
+// mount mounts a file system of a size in bytes on a folder for the test's life.
+func mount(t *testing.T, dir string, size int64) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", size)); err != nil {
 		t.Fatalf("a file system for this test cannot be mounted: %v; run it as root", err)
 	}
 	t.Cleanup(func() {
@@ -30,7 +37,6 @@ func smallFolder(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	return dir
 }
 
 // fill leaves so many bytes free; it takes what is given up meanwhile, too.
@@ -165,4 +171,50 @@ func TestFullDisk(t *testing.T) {
 		m.read(t, id)
 	}
 	p.stop()
+}
+
+// TestFullAnalyticsDisk: a full disk of the stream EVENTS stops the stream alone. Payments go on, and when there is room the stream
+// has every event at its position.
+func TestFullAnalyticsDisk(t *testing.T) {
+	dir := t.TempDir()
+	disk := filepath.Join(dir, ledger.AnalyticsFolder)
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount(t, disk, 32<<20)
+	o := testOptions(dir)
+	o.NatsListen = "127.0.0.1:0"
+	app := startApp(t, o)
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	payments := 0
+	pay := func() {
+		t.Helper()
+		payments++
+		if paid, err := m.pay(m.token(t, fmt.Sprint("order-", payments), 1000, "4111111111111111"), ""); err != nil || paid.status != http.StatusOK {
+			t.Fatalf("payment %d: status %d, %v", payments, paid.status, err)
+		}
+	}
+	pay()
+	_, stream := analyst(t, app, dir, "warehouse")
+	m.readAsGiven(t, app, stream)
+
+	fill(t, disk, 0)
+	for range 50 {
+		pay()
+	}
+	eventually(t, app.feed.Failing)
+	for range 20 {
+		pay()
+	}
+	if err := app.healthy(); err != nil {
+		t.Errorf("the service is not ready: %v", err)
+	}
+	if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	size := app.events(t)
+	eventually(t, func() bool { return app.feed.Position() >= size && !app.feed.Failing() })
+	t.Log(size, freeIn(t, disk))
+	_, stream = analyst(t, app, dir, "books")
+	m.readAsGiven(t, app, stream)
 }

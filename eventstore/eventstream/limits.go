@@ -13,9 +13,8 @@ type limits struct {
 }
 
 const (
-	// maxPending is the number of bytes that may wait for one connection. A connection that reads too slowly is closed. The
-	// server wants it to be at least serverPayload.
-	maxPending = 2 << 20
+	// maxPending is the number of bytes that may wait for one connection. The server closes a connection for which more waits.
+	maxPending = 3 * pullBytes
 	// consumerSize is about the memory that a consumer takes while it reads an old part of the stream.
 	consumerSize = 1 << 20
 	// The most and the least of connections and consumers, however much memory there is.
@@ -29,7 +28,7 @@ const (
 )
 
 // limitsFor returns the limits for the memory of all buffers, in bytes: half for connections, all of which may read too slowly, half
-// for consumers. With less than 64 MiB the least numbers hold, which may take 32 MiB for connections and 16 MiB for consumers.
+// for consumers. With less than 192 MiB the least numbers hold, which may take 96 MiB for connections and 16 MiB for consumers.
 func limitsFor(memory int64) limits {
 	return limits{
 		connections: int(min(max(memory/2/maxPending, minConnections), maxConnections)),

@@ -3,6 +3,7 @@ package eventstream
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
@@ -25,15 +26,24 @@ var ackNext = []byte("+NXT")
 // malformed is a request that the server answers with an error.
 var malformed = []byte("{")
 
-// pull returns a request for messages with its heartbeats limited. A request of another form than JSON has none.
+// pullBytes is the most bytes that one request gets. Clients have two requests at a time, and what waits for a connection must stay
+// below maxPending. Every message fits. At the end of a request the server says how much is left of it, and clients ask again.
+const pullBytes = serverPayload
+
+// pull returns a request for messages with its heartbeats and its bytes limited. An empty one is for a single message.
 func pull(body []byte) []byte {
 	body = bytes.TrimSpace(body)
-	if len(body) == 0 || body[0] != '{' {
+	if len(body) == 0 {
 		return body
 	}
 	var asked pullRequest
-	if err := json.Unmarshal(body, &asked); err != nil {
+	if batch, err := strconv.Atoi(string(body)); err == nil {
+		asked.Batch = batch
+	} else if err := json.Unmarshal(body, &asked); err != nil {
 		return malformed
+	}
+	if asked.MaxBytes <= 0 || asked.MaxBytes > pullBytes {
+		asked.MaxBytes = pullBytes
 	}
 	if asked.Heartbeat > 0 && asked.Heartbeat < minInterval {
 		asked.Heartbeat = minInterval

@@ -85,15 +85,16 @@ func TestDamagedBlock(t *testing.T) {
 	}
 }
 
-// TestShortIntervals: heartbeats and repeated deliveries come once a second at most.
+// TestShortIntervals: heartbeats and repeated deliveries come once a second at most, and no request gets more bytes than may wait.
 func TestShortIntervals(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]string{
-		"": "", "5": "5", "bad": "bad", "{": "{", `{"batch":"x"}`: "{", " {\"batch\":1} ": `{"batch":1}`,
-		`{"batch":1,"expires":3600000000000,"idle_heartbeat":1}`:         `{"expires":3600000000000,"batch":1,"idle_heartbeat":1000000000}`,
-		`{"batch":1,"expires":1000000000,"Idle_Heartbeat":500000000}`:    `{"expires":2000000000,"batch":1,"idle_heartbeat":1000000000}`,
+		"": "", "5": `{"batch":5,"max_bytes":2097152}`, "bad": "{", "{": "{", `{"batch":"x"}`: "{", " {\"batch\":1} ": `{"batch":1,"max_bytes":2097152}`,
+		`{"batch":1,"expires":3600000000000,"idle_heartbeat":1}`:         `{"expires":3600000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":1000000000}`,
+		`{"batch":1,"expires":1000000000,"Idle_Heartbeat":500000000}`:    `{"expires":2000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":1000000000}`,
 		`{"batch":7,"max_bytes":9,"no_wait":true,"group":"g"}`:           `{"batch":7,"max_bytes":9,"no_wait":true}`,
-		`{"batch":1,"expires":30000000000,"idle_heartbeat":15000000000}`: `{"expires":30000000000,"batch":1,"idle_heartbeat":15000000000}`,
+		`{"batch":7,"max_bytes":9000000}`:                                `{"batch":7,"max_bytes":2097152}`,
+		`{"batch":1,"expires":30000000000,"idle_heartbeat":15000000000}`: `{"expires":30000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":15000000000}`,
 	} {
 		if got := string(eventstream.Pull([]byte(asked))); got != want {
 			t.Errorf("%s becomes %s, expected %s", asked, got, want)

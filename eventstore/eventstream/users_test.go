@@ -2,6 +2,7 @@ package eventstream_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -60,4 +61,56 @@ func TestUser(t *testing.T) {
 	if _, err := u.js.Consumer(t.Context(), eventstream.Name, "warehouse"); err == nil {
 		t.Error("the deleted consumer is there")
 	}
+}
+
+// TestLargeBatches: a user that asks for more messages than may wait for a connection gets them all, in one fetch after the other and
+// in a stream.
+func TestLargeBatches(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 64<<20)
+	r.write(t, 4000, 10_000)
+	path, _ := r.credentials(t, ours)
+	u := r.connect(t, path)
+	var want []uint64
+	for n := uint64(1); n < 4020; n += 2 {
+		want = append(want, n)
+	}
+	same := func(what string, got []uint64) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %d of %d messages", what, len(got), len(want))
+		}
+	}
+	ordered, err := u.js.OrderedConsumer(t.Context(), eventstream.Name, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for len(got) < len(want) {
+		some, _ := read(t, ordered, min(1000, len(want)-len(got)))
+		got = append(got, some...)
+	}
+	same("an ordered consumer", got)
+	durable, err := u.js.CreateConsumer(t.Context(), eventstream.Name, jetstream.ConsumerConfig{Durable: "warehouse", AckPolicy: jetstream.AckNonePolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, err := durable.Messages(jetstream.PullMaxMessages(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer messages.Stop()
+	got = nil
+	for range want {
+		m, err := messages.Next()
+		if err != nil {
+			t.Fatalf("after %d messages: %v", len(got), err)
+		}
+		at, err := m.Metadata()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, at.Sequence.Stream)
+	}
+	same("a durable consumer", got)
 }
