@@ -176,6 +176,11 @@ func TestFullDisk(t *testing.T) {
 // TestFullAnalyticsDisk: a full disk of the stream EVENTS stops the stream alone. Payments go on, and when there is room the stream
 // has every event at its position.
 func TestFullAnalyticsDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the time limits of the server for analysts")
+	}
+	t.Parallel()
+	const patience = 5 * time.Minute
 	dir := t.TempDir()
 	disk := filepath.Join(dir, ledger.AnalyticsFolder)
 	if err := os.Mkdir(disk, 0o700); err != nil {
@@ -202,7 +207,7 @@ func TestFullAnalyticsDisk(t *testing.T) {
 	for range 50 {
 		pay()
 	}
-	eventually(t, app.feed.Failing)
+	until(t, patience, "the feed fails", func() (bool, string) { return app.feed.Failing(), "" })
 	for range 20 {
 		pay()
 	}
@@ -213,8 +218,9 @@ func TestFullAnalyticsDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := app.events(t)
-	eventually(t, func() bool { return app.feed.Position() >= size && !app.feed.Failing() })
-	t.Log(size, freeIn(t, disk))
+	until(t, patience, "the feed has written all events", func() (bool, string) {
+		return app.feed.Position() >= size && !app.feed.Failing(), fmt.Sprint(app.feed.Position(), " of ", size)
+	})
 	_, stream = analyst(t, app, dir, "books")
 	m.readAsGiven(t, app, stream)
 }
