@@ -27,7 +27,7 @@ var ackNext = []byte("+NXT")
 var malformed = []byte("{")
 
 // pullBytes is the most bytes that one request gets. Clients have two requests at a time, and what waits for a connection must stay
-// below maxPending. Every message fits. At the end of a request the server says how much is left of it, and clients ask again.
+// below maxPending. Every message fits. At the end of a request the server answers with the rest, and clients request it again.
 const pullBytes = serverPayload
 
 // pull returns a request for messages with its heartbeats and its bytes limited. An empty one is for a single message.
