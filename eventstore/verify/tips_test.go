@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/verify"
 )
 
-// TestTipList: each tip is met once in the order of the log, however many runs the list has.
+// TestTipList: each tip is met once in the order of the log, however small the runs are. No more runs are read at once than may be.
 func TestTipList(t *testing.T) {
 	t.Parallel()
 	const payments = 30
@@ -27,10 +27,13 @@ func TestTipList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range []int{1, 7, 1000} {
-		stored, matched, err := verify.MatchedTips(context.Background(), a, t.TempDir(), run)
-		if err != nil || stored != payments*eventstoretest.LifeAggregates || matched != stored {
-			t.Errorf("runs of %d: %d of %d tips, %v", run, matched, stored, err)
+	const tips = payments * eventstoretest.LifeAggregates
+	for _, run := range []int{1, 2, 7, tips - 1, tips, tips + 1} {
+		for _, atOnce := range []int{2, 3, 10, 1000} {
+			stored, matched, read, err := verify.MatchedTips(context.Background(), a, t.TempDir(), run, atOnce)
+			if err != nil || stored != tips || matched != stored || read > atOnce || read == 0 {
+				t.Errorf("runs of %d, %d at once: %d of %d tips from %d runs, %v", run, atOnce, matched, stored, read, err)
+			}
 		}
 	}
 	if err := a.Close(); err != nil {

@@ -141,7 +141,7 @@ func (r *run) prepare(ctx context.Context) error {
 	list, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if r.Only == "" && r.Archive.HasTips() && r.Archive.Shards > 0 {
-		listing.Go(func() { r.list, listed = listTips(list, r.Archive, r.scratch.dir, runTips) })
+		listing.Go(func() { r.list, listed = listTips(list, r.Archive, r.scratch.dir, usual) })
 	}
 	err := r.inspect(ctx)
 	if err != nil {
@@ -259,7 +259,7 @@ func (c *chain) read(ctx context.Context) error {
 	if err := c.readTail(ctx); err != nil {
 		return err
 	}
-	if c.list != nil {
+	if c.list != nil && c.shard != deliverylog.ShardNumber {
 		var err error
 		if c.newestTips, err = c.list.of(c.shard); err != nil {
 			return err
