@@ -17,18 +17,16 @@ const livesOfLog = 4
 // as it would be found after the crash, or after a power failure that took what was not synced, again and again.
 func TestCrashes(t *testing.T) {
 	logs := t.TempDir()
-	total, crashed := map[fate]int{}, map[string]int{}
+	total, crashed := &counts{n: map[string]int{}}, &counts{n: map[string]int{}}
 	checks(t, (size(*crashes, 8, 60)+livesOfLog-1)/livesOfLog, func(t *rapid.T) {
 		c := &crashTest{T: t, m: newModel(), logs: logs, dir: folder(t, logs), crashed: crashed}
 		c.shards = rapid.IntRange(1, 4).Draw(t, "shards")
 		for range livesOfLog {
 			c.live()
 		}
-		for f, n := range c.m.tally() {
-			total[f] += n
-		}
+		total.fates(c.m)
 	})
-	t.Logf("%v; %v", crashed, total)
+	t.Logf("%v; %v", crashed.n, total.n)
 }
 
 type crashTest struct {
@@ -37,7 +35,7 @@ type crashTest struct {
 	logs, dir string
 	shards    int
 	m         *model
-	crashed   map[string]int
+	crashed   *counts
 	last      *view
 }
 
@@ -127,8 +125,8 @@ func (c *crashTest) ruin(l *life, end string) {
 	lost, err := l.disk.ruins(found, how, lot)
 	c.must(err)
 	what := [...]string{"kill -9", "nothing unsynced survived", "some of the unsynced survived"}[how]
-	c.crashed[what]++
-	c.crashed[end]++
+	c.crashed.add(what, 1)
+	c.crashed.add(end, 1)
 	c.Logf("crash %s after %d syncs, %s: lost %s", end, l.disk.syncs, what, lost)
 	if err := c.inspect(found); err != nil {
 		if *keep != "" {

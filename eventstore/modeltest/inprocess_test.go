@@ -56,16 +56,14 @@ func settingsOf(t *rapid.T, shards int) settings {
 // TestInProcess: bursts, cut connections, callers that leave, restarts, and stores and servers that are closed with
 // appends under way.
 func TestInProcess(t *testing.T) {
-	total := map[fate]int{}
+	total := counts{n: map[string]int{}}
 	logs := t.TempDir()
 	checks(t, size(*rounds, 6, 100), func(t *rapid.T) {
 		p := &inProcess{T: t, m: newModel(), dir: folder(t, logs)}
 		p.run()
-		for f, n := range p.m.tally() {
-			total[f] += n
-		}
+		total.fates(p.m)
 	})
-	t.Log(total)
+	t.Log(total.n)
 }
 
 // inProcess is one log and its model.

@@ -21,6 +21,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/eventstoretest"
 )
 
 var (
@@ -34,12 +35,18 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild())
 	}
 	flag.Parse()
+	eventstoretest.AtOnce(partsAtOnce, partsAtOnce)
 	m.Run()
 }
 
-// checks runs a property so many times. A failure is logged with its seed, and no file is left.
+// partsAtOnce is how many parts of a test run beside each other: they wait for the disk most of the time.
+const partsAtOnce = 8
+
+// checks runs a property so many times, in parts beside each other. A failure is logged with its seed, and no file is left.
 func checks(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
+	parts := min(n, partsAtOnce)
+	n = (n + parts - 1) / parts
 	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(n), "rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
 		given := false
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
@@ -53,7 +60,33 @@ func checks(t *testing.T, n int, property func(*rapid.T)) {
 			t.Fatal(err)
 		}
 	}
-	rapid.Check(t, property)
+	t.Run("parts", func(t *testing.T) {
+		for part := range parts {
+			t.Run(strconv.Itoa(part+1), func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, property)
+			})
+		}
+	})
+}
+
+// counts counts by name, over the parts of a test.
+type counts struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *counts) add(name string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[name] += n
+}
+
+// fates adds the fates of all calls of a model.
+func (c *counts) fates(m *model) {
+	for f, n := range m.tally() {
+		c.add(fmt.Sprint(f), n)
+	}
 }
 
 // size returns the number from the command line, or one of the defaults.
