@@ -7,11 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestReadmeConsumers: the README's programs for analysts, in Node from the stream EVENTS and in Python over HTTP, print every event
 // of the account once, in the order of positions, and from behind a position on.
 func TestReadmeConsumers(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	o := testOptions(dir)

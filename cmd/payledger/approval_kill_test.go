@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 )
@@ -32,6 +33,9 @@ type pendingApproval struct {
 // TestKillApprovals kills serve in the middle of approvals and aborts, starts it again and looks, before anybody repeats
 // a request: what was decided is carried out by the next start, once, and what was answered stands (§3.3, D5).
 func TestKillApprovals(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	rounds := approvalRounds
 	if testing.Short() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 )
 
 var weighed = flag.Int("weighed", 200, "how many payments TestBytes makes")
@@ -37,6 +38,9 @@ const filledSession = `{"orderId":"%[1]s","customerId":"customer-%[1]s","currenc
 // TestBytes: a payment with its session, card, capture and webhooks takes no more of the disk than promised, where
 // others are made beside it. For figures: -weighed 2000.
 func TestBytes(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	app := startApp(t, testOptions(dir))

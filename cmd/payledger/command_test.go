@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/eventstoretest"
 )
 
 // invoke runs the command line in this process.
@@ -73,6 +74,9 @@ func TestInit(t *testing.T) {
 
 // TestExitStatus: 2 for usage, 1 for a failure, with one line that names the fault and the remedy (I1).
 func TestExitStatus(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	inUse := t.TempDir()
 	startApp(t, testOptions(inUse))

@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/tipstore"
@@ -131,6 +132,9 @@ func holding(places map[string][]byte, value []byte) (found []string) {
 // no file, event, table or journal; the log is whole, proofs from before and after hold, and views that are made again from the log
 // show the same (decision 11, I1).
 func TestErasedFolder(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")

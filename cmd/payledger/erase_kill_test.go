@@ -18,6 +18,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/person"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
 
@@ -133,6 +134,9 @@ func cutShort(t *testing.T, data string, account domain.AccountID, key domain.Se
 // TestKillDuringErasure kills the service while customers are erased: who was answered is erased after the next start, everybody
 // else is erased or as before, a repeat erases the rest, and the log is whole.
 func TestKillDuringErasure(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	const customers = 8
 	rounds := 10

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // killedEvents is the number of events of the test below: an export reads pages of 1000 events, and writes rows each 2000 events.
@@ -95,6 +97,9 @@ func exportedFiles(t *testing.T, out string) map[string]string {
 // TestExportKilled kills an export while it reads, before and after it has written rows: nothing incomplete has a final name, and the
 // next run has every event once, with the same files as an export that was not killed. An export with --after, too (I1).
 func TestExportKilled(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)

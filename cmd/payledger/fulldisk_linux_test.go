@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/cmd/payledger/ledger"
+	"payledger/eventstore/eventstoretest"
 )
 
 // smallDisk is the size of the disk in the test, in bytes: room for what is set aside, and not much more.
@@ -74,6 +75,9 @@ func freeIn(t *testing.T, dir string) int64 {
 // A disk that is full makes the service read-only: writes are refused at once, reads and history go on, and when there is room
 // it goes on by itself; also after a start on the full disk. Nothing that was answered is lost.
 func TestFullDisk(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	dir := smallFolder(t)
 	data := filepath.Join(dir, "data")

@@ -38,6 +38,9 @@ const (
 // TestGrowth: a log with many payments starts, after SIGTERM, after kill -9, without its views and without its tip store, pays, and
 // stays below the memory it was given. It prints what each took. For figures: -grown 1000000 -timeout 2h.
 func TestGrowth(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	load := grownLoad
 	if testing.Short() {

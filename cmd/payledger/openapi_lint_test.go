@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/projections/eventjson"
 )
@@ -14,6 +15,9 @@ import (
 // TestLinters: Spectral and Redocly find nothing in openapi.yaml, and would: without its contact, or with a value that no
 // schema allows, they do.
 func TestLinters(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	tools, there := npmTools(t)
 	if !there {
 		return
@@ -43,6 +47,9 @@ func TestLinters(t *testing.T) {
 // TestAsyncAPIParser: the parser of AsyncAPI finds no error and no warning in asyncapi.yaml, and would: in a document without
 // a version.
 func TestAsyncAPIParser(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	tools, there := npmTools(t)
 	if !there {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
 )
@@ -36,6 +37,9 @@ type call struct {
 // included, and no failure of the server, but 503 with Retry-After. The requests are made of the schema, of it with one
 // fault, or of what is no JSON at all (D1, D3). A test with more: -random.requests 100000 -random.seed 2.
 func TestRandomRequests(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	n := *randomRequests
 	if testing.Short() {

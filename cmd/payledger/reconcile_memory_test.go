@@ -24,6 +24,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 )
 
 var archived = flag.Int("archived", 2000, "how many operations to reconcile in a stopped folder")
@@ -46,6 +47,9 @@ type archivedFolder struct {
 // TestReconcileArchive: a stopped folder with many operations, compared by a process of its own, of which it tells the
 // memory. For a figure: -archived 200000.
 func TestReconcileArchive(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	o := testOptions(t.TempDir())
 	app, err := Start(context.Background(), o, zerolog.Nop())

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // openTerminal makes a pseudo terminal: what is written to inner is read from outer.
@@ -70,6 +72,9 @@ const colour = "\x1b["
 // TestTerminal: on a terminal the log, the credentials and the ready line are for people; NO_COLOR and --log-format are
 // heard (I1).
 func TestTerminal(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	for _, c := range []struct {
 		name                string
@@ -106,6 +111,9 @@ func TestTerminal(t *testing.T) {
 
 // TestPipe: in a pipe every line of stdout and of the log is JSON (I1).
 func TestPipe(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	p := serveProcess(t, "--data", t.TempDir()) // which reads stdout as JSON
 	p.stop()

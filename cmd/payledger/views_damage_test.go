@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/ledger"
+	"payledger/eventstore/eventstoretest"
 	"payledger/projections"
 	"payledger/projections/deliveries"
 )
@@ -32,6 +33,9 @@ var viewFiles = map[string]string{projections.FileName: "read model", deliveries
 // TestVerifyDamagedViews damages the files of the views of a stopped or killed service at random: verify finds and names each fault,
 // or the fault is harmless: after a start every answer is byte for byte as before (I1).
 func TestVerifyDamagedViews(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	v := makeViews(t)
 	for _, state := range []string{v.stopped, v.killed} {
