@@ -6,49 +6,49 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore"
 	"payledger/eventstore/benchlog"
+	"payledger/eventstore/eventstoretest"
 	"payledger/projections/sqlitefile"
 )
 
 var benchPayments = flag.Int("rebuildpayments", 500, "number of payments in the log of BenchmarkRebuild, if it makes one")
 
 // BenchmarkRebuild compares the rate of rows of a rebuild with the rate at which the same process upserts the same rows into an empty
-// file of the same tables and indexes, in batches of maxBatch. heapMB is the largest heap at a batch's end. With -benchlog it reads
-// the log in that folder.
+// file of the same tables and indexes, in batches of maxBatch and in the order of their times. heapMB is the largest heap that was seen
+// during the rebuild, with that of the server. With -benchlog it reads the log in that folder.
 func BenchmarkRebuild(b *testing.B) {
 	store, ctx := benchlog.Open(b, *benchPayments), context.Background()
-	n := startNode(b, store, b.TempDir())
-	if err := n.CaughtUp(ctx); err != nil {
+	p, err := Open(ctx, Config{
+		Dir: b.TempDir(), Store: store, Fanout: eventstore.NewFanout(store), Vault: eventstoretest.Secrets(b, store), Logger: zerolog.Nop(), Now: time.Now,
+	})
+	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			b.Error(err)
+		}
+	})
 	var rebuilding, upserting time.Duration
 	rows, heap := 0, uint64(0)
-	for i := 0; b.Loop(); i++ {
+	for b.Loop() {
 		begin := time.Now()
-		if err := n.Rebuild(ctx, func(uint64, uint64) {
-			var m runtime.MemStats
-			if i == 0 { // later the rows of the comparison are in memory
-				runtime.ReadMemStats(&m)
-				heap = max(heap, m.HeapInuse)
+		heap = max(heap, eventstoretest.LargestHeap(func() {
+			if err := p.Rebuild(ctx, nil); err != nil {
+				b.Fatal(err)
 			}
-		}); err != nil {
-			b.Fatal(err)
-		}
+		}))
 		rebuilding += time.Since(begin)
-		all := map[string][][]any{}
-		rows = 0
-		for _, table := range []string{"payments", "sessions", "namings", "instruments"} {
-			all[table] = tableRows(b, n.model, table)
-			rows += len(all[table])
-		}
-		begin = time.Now()
-		upsertRows(b, all)
-		upserting += time.Since(begin)
+		n, took := upsertAgain(b, p.model)
+		rows = n
+		upserting += took
 	}
 	b.ReportMetric(float64(store.Events()), "events")
 	b.ReportMetric(float64(b.N)*float64(rows)/rebuilding.Seconds(), "rows/s")
@@ -58,66 +58,85 @@ func BenchmarkRebuild(b *testing.B) {
 	b.ReportMetric(float64(heap)/1e6, "heapMB")
 }
 
-// tableRows returns all rows of a table.
-func tableRows(b *testing.B, m *model, table string) [][]any {
-	b.Helper()
-	rows, err := m.Readers().Query("SELECT * FROM " + table)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		b.Fatal(err)
-	}
-	var all [][]any
-	for rows.Next() {
-		values, to := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			to[i] = &values[i]
-		}
-		if err := rows.Scan(to...); err != nil {
-			b.Fatal(err)
-		}
-		all = append(all, values)
-	}
-	if err := rows.Err(); err != nil {
-		b.Fatal(err)
-	}
-	return all
-}
-
-// upsertRows writes rows into a new file.
-func upsertRows(b *testing.B, all map[string][][]any) {
+// upsertAgain upserts the rows of a model into a new file, a batch of all tables at a time, and returns their number and the time of the
+// upserts alone.
+func upsertAgain(b *testing.B, of *model) (rows int, took time.Duration) {
 	b.Helper()
 	ctx := context.Background()
 	m := openTestModel(b, filepath.Join(b.TempDir(), fileName), 1)
 	defer mustClose(b, m)
-	for table, rows := range all {
-		if len(rows) == 0 {
-			continue
-		}
-		var statement *sql.Stmt
-		text := fmt.Sprintf("INSERT INTO %s VALUES (?%s) ON CONFLICT DO UPDATE SET account = excluded.account", table, strings.Repeat(", ?", len(rows[0])-1))
-		if err := m.Prepare(ctx, map[**sql.Stmt]string{&statement: text}); err != nil {
+	var tables []*upserted
+	total := 0
+	for name, time := range map[string]string{"payments": "rowid", "sessions": "expires_at", "namings": "since", "instruments": "created_at"} {
+		t := &upserted{}
+		if err := of.Readers().QueryRow("SELECT count(*) FROM " + name).Scan(&t.count); err != nil {
 			b.Fatal(err)
 		}
-		for len(rows) > 0 {
-			batch := rows[:min(len(rows), maxBatch)]
-			rows = rows[len(batch):]
-			err := sqlitefile.WhenRoom(ctx, func() error {
-				return m.Transact(ctx, func() error {
-					for _, row := range batch {
-						if _, err := statement.ExecContext(ctx, row...); err != nil {
+		all, err := of.Readers().Query("SELECT * FROM " + name + " ORDER BY " + time)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer all.Close()
+		columns, err := all.Columns()
+		if err != nil {
+			b.Fatal(err)
+		}
+		t.rows, t.columns = all, len(columns)
+		text := fmt.Sprintf("INSERT INTO %s VALUES (?%s) ON CONFLICT DO UPDATE SET account = excluded.account", name, strings.Repeat(", ?", len(columns)-1))
+		if err := m.Prepare(ctx, map[**sql.Stmt]string{&t.upsert: text}); err != nil {
+			b.Fatal(err)
+		}
+		tables, total = append(tables, t), total+t.count
+	}
+	for rows < total {
+		for _, t := range tables {
+			t.read(b, t.count*maxBatch/total+1)
+			rows += len(t.batch)
+		}
+		begin := time.Now()
+		err := sqlitefile.WhenRoom(ctx, func() error {
+			return m.Transact(ctx, func() error {
+				for _, t := range tables {
+					for _, row := range t.batch {
+						if _, err := t.upsert.ExecContext(ctx, row...); err != nil {
 							return err
 						}
 					}
-					return nil
-				})
+				}
+				return nil
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+		})
+		if took += time.Since(begin); err != nil {
+			b.Fatal(err)
 		}
+	}
+	return rows, took
+}
+
+// upserted is a table whose rows are upserted again.
+type upserted struct {
+	count   int
+	rows    *sql.Rows
+	columns int
+	upsert  *sql.Stmt
+	batch   [][]any
+}
+
+// read reads the next rows of a table, at most n.
+func (t *upserted) read(b *testing.B, n int) {
+	b.Helper()
+	t.batch = t.batch[:0]
+	for len(t.batch) < n && t.rows.Next() {
+		values, to := make([]any, t.columns), make([]any, t.columns)
+		for i := range values {
+			to[i] = &values[i]
+		}
+		if err := t.rows.Scan(to...); err != nil {
+			b.Fatal(err)
+		}
+		t.batch = append(t.batch, values)
+	}
+	if err := t.rows.Err(); err != nil {
+		b.Fatal(err)
 	}
 }
