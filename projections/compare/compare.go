@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"payledger/domain"
-	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
 	"payledger/eventstore/verify"
@@ -58,7 +56,6 @@ type Comparison struct {
 	before  map[string]int // live: rows at the beginning
 	matched map[string]int
 	waiting map[string][]verify.Newest
-	erased  erasures
 }
 
 // place is the position of a shard: the address of its newest applied event, the number and the hash of that event.
@@ -93,7 +90,7 @@ func Stopped(ctx context.Context, file *sql.DB, report func(verify.Fault) error)
 }
 
 func newComparison(rows source, report func(verify.Fault) error) *Comparison {
-	return &Comparison{rows: rows, report: report, matched: map[string]int{}, waiting: map[string][]verify.Newest{}, erased: erasures{map[domain.PersonID]person.State{}, map[string]verify.Newest{}}}
+	return &Comparison{rows: rows, report: report, matched: map[string]int{}, waiting: map[string][]verify.Newest{}}
 }
 
 // places reads the positions of the file.
@@ -141,7 +138,6 @@ func (c *Comparison) Add(ctx context.Context, n verify.Newest) error {
 	if !of {
 		return nil
 	}
-	c.erased.note(n)
 	c.waiting[row.Table] = append(c.waiting[row.Table], n)
 	if len(c.waiting[row.Table]) < batchRows {
 		return nil
@@ -155,9 +151,6 @@ func (c *Comparison) Finish(ctx context.Context) error {
 		if err := c.flush(ctx, name); err != nil {
 			return err
 		}
-	}
-	if err := c.checkErasures(ctx); err != nil {
-		return err
 	}
 	there := c.before
 	if c.live == nil {
@@ -280,12 +273,17 @@ func (c *Comparison) flush(ctx context.Context, name string) error {
 	}
 	for _, n := range all {
 		want, _ := projections.RowOf(n.Key, n.Shard, n.Seq, n.Revision, n.State)
-		c.erased.spare(n, want, rows[n.Key.ID])
-		difference := differ(name, tables[name].columns, rows[n.Key.ID], want.Values)
+		difference, err := c.differ(ctx, n, rows[n.Key.ID], want)
+		if err != nil {
+			return c.unreadable(ctx, fmt.Errorf("%s: %w", name, err))
+		}
 		if difference != "" && c.live != nil {
 			if difference, err = c.again(ctx, n); err != nil {
 				return err
 			}
+		}
+		if err := c.checkErasure(ctx, n); err != nil {
+			return err
 		}
 		if want.Values != nil {
 			c.matched[name]++
@@ -323,9 +321,8 @@ func (c *Comparison) again(ctx context.Context, n verify.Newest) (difference str
 		if err != nil {
 			return "", err
 		}
-		c.erased.spare(n, want, rows[n.Key.ID])
-		if difference = differ(want.Table, columns, rows[n.Key.ID], want.Values); difference == "" {
-			return "", nil
+		if difference, err = c.differ(ctx, n, rows[n.Key.ID], want); err != nil || difference == "" {
+			return "", err
 		}
 	}
 	return difference, nil

@@ -166,7 +166,10 @@ func differs(t *testing.T, file []byte, faults func(testing.TB, *sql.DB) []strin
 }
 
 // faults compares a file with the log.
-func faults(t testing.TB, file *sql.DB) (all []string) {
+func faults(t testing.TB, file *sql.DB) (all []string) { return against(t, file, newest()) }
+
+// against compares a file with a log of some newest states.
+func against(t testing.TB, file *sql.DB, states []verify.Newest) (all []string) {
 	t.Helper()
 	ctx := context.Background()
 	report := func(f verify.Fault) error { all = append(all, f.String()); return nil }
@@ -174,7 +177,7 @@ func faults(t testing.TB, file *sql.DB) (all []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, n := range newest() {
+	for _, n := range states {
 		if n.Seq <= c.End(n.Shard) {
 			err = errors.Join(err, c.Add(ctx, n))
 		}
