@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"payledger/eventstore"
+	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
 
@@ -90,7 +91,7 @@ func (w *writer) head(e *Event) {
 // field writes a text with its name.
 func (w *writer) field(name, text string) {
 	w.b = append(append(append(w.b, `,"`...), name...), `":`...)
-	w.text([]byte(text))
+	w.b = jsontext.Append(w.b, text, w.html)
 }
 
 // state writes the state under its name, or nothing if it has no field.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"payledger/eventstore/codec"
+	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
 
@@ -127,11 +128,11 @@ func (w *writer) object(t codec.Token, data []byte, id string) (rest []byte, err
 		text := v.Kind == codec.Text
 		switch {
 		case text && credentials[string(name)]:
-			w.text([]byte(Fingerprint(string(v.Data))))
+			w.b = jsontext.Append(w.b, Fingerprint(string(v.Data)), false)
 		case text && string(name) == ownJSON && json.Valid(v.Data):
 			w.own(v.Data)
 		case text && id != "" && string(name) == "id":
-			w.text([]byte(id))
+			w.b = jsontext.Append(w.b, id, w.html)
 		case string(name) == untouched:
 			_, err = w.raw(value)
 		default:
@@ -177,8 +178,7 @@ func (w *writer) name(name []byte) {
 	if w.b[len(w.b)-1] != '{' {
 		w.b = append(w.b, ',')
 	}
-	w.text(name)
-	w.b = append(w.b, ':')
+	w.b = append(jsontext.Append(w.b, name, w.html), ':')
 }
 
 func (w *writer) scalar(t codec.Token) error {
@@ -197,7 +197,7 @@ func (w *writer) scalar(t codec.Token) error {
 		w.b = append(w.b, '"')
 		w.b = append(base64.StdEncoding.AppendEncode(w.b, t.Data), '"')
 	default:
-		w.text(t.Data)
+		w.b = jsontext.Append(w.b, t.Data, w.html)
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ type books struct {
 	db       *sql.DB
 	tx       *sql.Tx
 	all      bool // events and entries are written here, too
-	cached   map[string]PaymentRow
+	marks    bool // the payments and disputes of this export are marked; else it has all of them
+	cached   cache
 	prepared map[string]*sql.Stmt
+	values   []any // of the row that is written
 }
-
-const cachedPayments = 20_000
 
 // stateTable holds the export's own state by name.
 const stateTable = "payledger_export"
@@ -31,7 +31,7 @@ func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 		return nil, fmt.Errorf("export: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	b := &books{db: db, all: all, cached: map[string]PaymentRow{}, prepared: map[string]*sql.Stmt{}}
+	b := &books{db: db, all: all, marks: true, prepared: map[string]*sql.Stmt{}}
 	if b.tx, err = db.BeginTx(ctx, nil); err == nil {
 		err = b.create(ctx)
 	}
@@ -77,18 +77,31 @@ func (b *books) close() error {
 func (b *books) commit() error { return b.tx.Commit() }
 
 func (b *books) exec(ctx context.Context, statement string, args ...any) error {
-	s := b.prepared[statement]
-	if s == nil {
-		var err error
-		if s, err = b.tx.PrepareContext(ctx, statement); err != nil {
-			return fmt.Errorf("export: %w", err)
+	s, err := b.prepare(ctx, statement)
+	if err == nil {
+		_, err = s.ExecContext(context.WithoutCancel(ctx), args...) // the driver starts a goroutine for a context that can end
+	}
+	return failure(ctx, err)
+}
+
+// failure returns the error of a statement. The end of the context ends the transaction, too: then that is the error.
+func failure(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	}
+	return fmt.Errorf("export: %w", err)
+}
+
+func (b *books) prepare(ctx context.Context, statement string) (s *sql.Stmt, err error) {
+	if s = b.prepared[statement]; s == nil {
+		if s, err = b.tx.PrepareContext(ctx, statement); err == nil {
+			b.prepared[statement] = s
 		}
-		b.prepared[statement] = s
 	}
-	if _, err := s.ExecContext(ctx, args...); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return nil
+	return s, err
 }
 
 // state returns a value of the export's own state, "" if there is none.
@@ -116,36 +129,31 @@ func (b *books) position(ctx context.Context) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// payment returns the newest row of a payment, an empty one for a new payment.
-func (b *books) payment(ctx context.Context, id string) (PaymentRow, error) {
-	if row, found := b.cached[id]; found {
-		return row, nil
-	}
-	row, err := readRow(ctx, b, payments, id)
+// readRow returns the row with an id, and whether there is one.
+func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T, found bool, err error) {
+	s, err := b.prepare(ctx, t.selectByID)
 	if err != nil {
-		return row, err
+		return row, false, failure(ctx, err)
 	}
-	b.remember(row)
-	return row, nil
+	values, places := places(len(t.columns))
+	err = s.QueryRowContext(context.WithoutCancel(ctx), id).Scan(places...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	if err != nil {
+		return row, false, failure(ctx, err)
+	}
+	row, err = t.read(values)
+	return row, true, err
 }
 
-func (b *books) remember(row PaymentRow) {
-	if len(b.cached) >= cachedPayments {
-		clear(b.cached)
+// places returns room for the values of n columns, and the pointers to them.
+func places(n int) (values, places []any) {
+	values, places = make([]any, n), make([]any, n)
+	for i := range values {
+		places[i] = &values[i]
 	}
-	if row.ID != "" {
-		b.cached[row.ID] = row
-	}
-}
-
-// readRow returns the row with an id, an empty one if there is none.
-func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T, err error) {
-	statement := fmt.Sprintf("SELECT %s FROM %s WHERE id = ?", strings.Join(t.names(), ", "), t.name)
-	err = b.each(ctx, statement, len(t.columns), func(values []any) (err error) {
-		row, err = t.read(values)
-		return err
-	}, id)
-	return row, err
+	return values, places
 }
 
 func (b *books) each(ctx context.Context, query string, columns int, handle func([]any) error, args ...any) (err error) {
@@ -154,10 +162,7 @@ func (b *books) each(ctx context.Context, query string, columns int, handle func
 		return fmt.Errorf("export: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	values, places := make([]any, columns), make([]any, columns)
-	for i := range values {
-		places[i] = &values[i]
-	}
+	values, places := places(columns)
 	for rows.Next() {
 		if err := rows.Scan(places...); err != nil {
 			return fmt.Errorf("export: %w", err)
@@ -170,19 +175,22 @@ func (b *books) each(ctx context.Context, query string, columns int, handle func
 }
 
 func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) error {
-	statement := t.insert()
 	for i := range rows {
-		if err := b.exec(ctx, statement, t.values(&rows[i])...); err != nil {
+		b.values = t.values(b.values[:0], &rows[i])
+		if err := b.exec(ctx, t.insert, b.values...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeChanged writes the rows of a table whose payment or dispute changed in this export; id is the column with its id.
+// writeChanged writes the rows of a table whose payment or dispute is marked, or all rows; id is the column with its id.
 func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w writer[T]) error {
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s IN (SELECT id FROM changed) ORDER BY %s",
-		strings.Join(t.names(), ", "), t.name, id, strings.Join(t.keys(), ", "))
+	query := fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.names(), ", "), t.name)
+	if b.marks {
+		query += fmt.Sprintf(" WHERE %s IN (SELECT id FROM changed)", id)
+	}
+	query += " ORDER BY " + strings.Join(t.keys(), ", ")
 	rows := make([]T, 0, batchSize)
 	err := b.each(ctx, query, len(t.columns), func(values []any) error {
 		row, err := t.read(values)

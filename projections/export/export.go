@@ -77,18 +77,6 @@ func (c Config) print(ctx context.Context) (s Summary, err error) {
 	return s, errors.Join(err, w.close())
 }
 
-// read calls handle with each event after a position, up to the newest one now.
-func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(Event) error) error {
-	return c.Source.Events(ctx, after, func(e Event, newest uint64) error {
-		if s.First == 0 {
-			s.First = e.Position
-		}
-		s.Last = e.Position
-		c.Progress(e.Position, newest)
-		return handle(e)
-	})
-}
-
 // intoFile exports into a SQLite file. A new file gets its name when it is complete.
 func (c Config) intoFile(ctx context.Context) (Summary, error) {
 	path := c.Out
@@ -197,9 +185,10 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 }
 
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {
+	b.marks = at != starting{} || c.Window != Window{} // else every row of the books belongs to the export
 	rows := newBatch()
 	flush := func() error {
-		if err := rows.flush(ctx, b); err != nil {
+		if err := errors.Join(ctx.Err(), rows.flush(ctx, b)); err != nil {
 			return err
 		}
 		if files != nil {
@@ -207,7 +196,7 @@ func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, 
 				return err
 			}
 		}
-		rows = newBatch()
+		rows.clear()
 		return nil
 	}
 	n := 0

@@ -2,6 +2,8 @@ package export
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -17,14 +19,30 @@ func (w Window) behind(at time.Time) bool { return !w.To.IsZero() && at.After(w.
 type batch struct {
 	events   []EventRow
 	entries  []EntryRow
-	payments map[string]Event // the newest event of each payment
+	payments map[string]*change
 	disputes map[string]DisputeRow
-	rows     map[string]PaymentRow
 	changed  map[string]bool // ids of the payments and disputes with an event in the window
 }
 
+// change is a payment with events in a batch.
+type change struct {
+	before known
+	row    PaymentRow
+	newest Event
+}
+
 func newBatch() *batch {
-	return &batch{payments: map[string]Event{}, disputes: map[string]DisputeRow{}, rows: map[string]PaymentRow{}, changed: map[string]bool{}}
+	return &batch{payments: map[string]*change{}, disputes: map[string]DisputeRow{}, changed: map[string]bool{}}
+}
+
+// clear empties the batch, and keeps its memory for the next one.
+func (a *batch) clear() {
+	clear(a.events)
+	clear(a.entries)
+	clear(a.payments)
+	clear(a.disputes)
+	clear(a.changed)
+	a.events, a.entries = a.events[:0], a.entries[:0]
 }
 
 // add folds an event. shown reports whether the event's own rows belong to the export; if not, it changes the balances only.
@@ -32,20 +50,26 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 	var lines []EntryRow
 	switch {
 	case e.Payment != nil:
-		before, err := b.payment(ctx, string(e.Payment.ID))
-		if err != nil {
-			return err
+		id := string(e.Payment.ID)
+		p := a.payments[id]
+		if p == nil {
+			before, err := b.payment(ctx, id)
+			if err != nil {
+				return err
+			}
+			p = &change{before: before, row: before.row}
+			a.payments[id] = p
 		}
-		after := e.paymentRow(before)
-		lines = paymentEntries(int64(e.Position), e.Time.Time, before, after)
-		b.remember(after)
-		a.rows[after.ID], a.payments[after.ID] = after, e
-		a.changed[after.ID] = a.changed[after.ID] || shown
+		after := e.paymentRow(p.row)
+		lines = paymentEntries(int64(e.Position), e.Time.Time, p.row, after)
+		p.row, p.newest = after, e
+		p.newest.Fact = nil
+		a.changed[id] = a.changed[id] || shown
 	case e.Dispute != nil && e.Dispute.ID != "": // a dispute whose notifications were all rejected was never opened
 		before, found := a.disputes[string(e.Dispute.ID)]
 		if !found {
 			var err error
-			if before, err = readRow(ctx, b, disputes, string(e.Dispute.ID)); err != nil {
+			if before, _, err = readRow(ctx, b, disputes, string(e.Dispute.ID)); err != nil {
 				return err
 			}
 		}
@@ -61,20 +85,10 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 }
 
 func (a *batch) flush(ctx context.Context, b *books) error {
-	for id, row := range a.rows {
-		if err := insertRows(ctx, b, payments, []PaymentRow{row}); err != nil {
-			return err
-		}
-		for _, table := range []string{transactions.name, refunds.name} {
-			if err := b.exec(ctx, "DELETE FROM "+table+" WHERE payment_id = ?", id); err != nil {
-				return err
-			}
-		}
-		all, some := a.payments[id].transactionRows()
-		if err := insertRows(ctx, b, transactions, all); err != nil {
-			return err
-		}
-		if err := insertRows(ctx, b, refunds, some); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(a.payments)) { // in the order of the file
+		p := a.payments[id]
+		all, some := p.newest.transactionRows()
+		if err := b.write(ctx, p.before, p.row, all, some); err != nil {
 			return err
 		}
 	}
@@ -83,19 +97,24 @@ func (a *batch) flush(ctx context.Context, b *books) error {
 			return err
 		}
 	}
+	if err := a.mark(ctx, b); err != nil || !b.all {
+		return err
+	}
+	if err := insertRows(ctx, b, events, a.events); err != nil {
+		return err
+	}
+	return insertRows(ctx, b, entries, a.entries)
+}
+
+// mark marks the payments and disputes that belong to the export.
+func (a *batch) mark(ctx context.Context, b *books) error {
 	for id, changed := range a.changed {
-		if !changed {
+		if !changed || !b.marks {
 			continue
 		}
 		if err := b.exec(ctx, "INSERT OR IGNORE INTO changed (id) VALUES (?)", id); err != nil {
 			return err
 		}
 	}
-	if !b.all {
-		return nil
-	}
-	if err := insertRows(ctx, b, events, a.events); err != nil {
-		return err
-	}
-	return insertRows(ctx, b, entries, a.entries)
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"payledger/projections/paymentjson"
 )
 
 // Column is one column of a table.
@@ -38,6 +40,9 @@ const timeLayout = "2006-01-02T15:04:05.000000Z"
 type table[T any] struct {
 	name    string
 	columns []Column
+
+	insert     string // SQL that inserts a row, or replaces the row of the same key
+	selectByID string // SQL that returns the row with an id
 }
 
 func newTable[T any](name string) table[T] {
@@ -60,6 +65,9 @@ func newTable[T any](name string) table[T] {
 		}
 		t.columns = append(t.columns, c)
 	}
+	names, marks := strings.Join(t.names(), ", "), strings.TrimSuffix(strings.Repeat("?, ", len(t.columns)), ", ")
+	t.insert = fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (%s)", t.name, names, marks)
+	t.selectByID = fmt.Sprintf("SELECT %s FROM %s WHERE id = ?", names, t.name)
 	return t
 }
 
@@ -73,23 +81,47 @@ var (
 	entries      = newTable[EntryRow]("entries")
 )
 
-// values returns a row's values by column: int64, string, or nil for null. Times are text.
-func (t table[T]) values(row *T) []any {
-	v := reflect.ValueOf(row).Elem()
-	out := make([]any, len(t.columns))
-	for i, c := range t.columns {
-		field := v.Field(c.index)
-		switch {
-		case c.Optional && field.IsZero():
-		case c.Kind == Integer:
-			out[i] = field.Int()
-		case c.Kind == Time:
-			out[i] = field.Interface().(time.Time).UTC().Format(timeLayout)
-		default:
-			out[i] = field.String()
-		}
+// cell is the value of a column in a row.
+type cell struct {
+	null    bool
+	integer int64
+	text    string
+	at      *time.Time
+}
+
+// cellOf returns the value of a column. v is the row.
+func (c *Column) cellOf(v reflect.Value) (out cell) {
+	field := v.Field(c.index)
+	if out.null = c.Optional && field.IsZero(); out.null {
+		return out
+	}
+	switch c.Kind {
+	case Integer:
+		out.integer = field.Int()
+	case Time:
+		out.at = field.Addr().Interface().(*time.Time)
+	default:
+		out.text = field.String()
 	}
 	return out
+}
+
+// values appends a row's values by column: int64, string, or nil for null. Times are text.
+func (t table[T]) values(values []any, row *T) []any {
+	v := reflect.ValueOf(row).Elem()
+	for i := range t.columns {
+		switch c := t.columns[i].cellOf(v); {
+		case c.null:
+			values = append(values, nil)
+		case c.at != nil:
+			values = append(values, string(paymentjson.AppendTime(make([]byte, 0, len(timeLayout)), *c.at)))
+		case t.columns[i].Kind == Integer:
+			values = append(values, c.integer)
+		default:
+			values = append(values, c.text)
+		}
+	}
+	return values
 }
 
 // read returns the row of values as SQLite gives them.
@@ -152,12 +184,6 @@ func (t table[T]) create() string {
 	}
 	fmt.Fprintf(&b, "  PRIMARY KEY (%s)\n) WITHOUT ROWID;\n", strings.Join(t.keys(), ", "))
 	return b.String()
-}
-
-// insert returns the SQL that inserts a row, or replaces the row of the same key.
-func (t table[T]) insert() string {
-	marks := strings.TrimSuffix(strings.Repeat("?, ", len(t.columns)), ", ")
-	return fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (%s)", t.name, strings.Join(t.names(), ", "), marks)
 }
 
 // Table describes a table.

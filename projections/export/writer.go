@@ -3,13 +3,16 @@ package export
 import (
 	"bufio"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"payledger/projections/jsontext"
+	"payledger/projections/paymentjson"
 )
 
 // Format is the file format of an export.
@@ -55,15 +58,22 @@ type csvWriter[T any] struct {
 
 func (w *csvWriter[T]) write(rows []T) error {
 	record := make([]string, len(w.table.columns))
+	var made []byte // texts of numbers and times of a row
 	for i := range rows {
-		for c, value := range w.table.values(&rows[i]) {
-			switch value := value.(type) {
-			case int64:
-				record[c] = strconv.FormatInt(value, 10)
-			case string:
-				record[c] = value
-			default:
-				record[c] = ""
+		row := reflect.ValueOf(&rows[i]).Elem()
+		made = made[:0]
+		for n := range w.table.columns {
+			c := w.table.columns[n].cellOf(row)
+			from := len(made)
+			switch {
+			case c.null:
+			case c.at != nil:
+				made = paymentjson.AppendTime(made, *c.at)
+			case w.table.columns[n].Kind == Integer:
+				made = strconv.AppendInt(made, c.integer, 10)
+			}
+			if record[n] = c.text; len(made) > from {
+				record[n] = string(made[from:])
 			}
 		}
 		if err := w.to.Write(record); err != nil {
@@ -83,48 +93,54 @@ type lineWriter[T any] struct {
 	table table[T]
 	names []string // of the columns, as JSON with the colon
 	to    *bufio.Writer
+	line  []byte
 }
 
 func newLineWriter[T any](t table[T], to io.Writer) *lineWriter[T] {
-	w := &lineWriter[T]{table: t, to: bufio.NewWriter(to)}
+	w := &lineWriter[T]{table: t, to: bufio.NewWriterSize(to, lineBuffer)}
 	for _, name := range t.names() {
 		w.names = append(w.names, strconv.Quote(name)+":")
 	}
 	return w
 }
 
+// lineBuffer is the number of bytes that a writer of JSON lines collects before it writes them.
+const lineBuffer = 64 << 10
+
 func (w *lineWriter[T]) write(rows []T) error {
-	var line []byte
 	for i := range rows {
-		line = append(line[:0], '{')
-		for c, value := range w.table.values(&rows[i]) {
-			if value == nil {
-				continue
-			}
-			if len(line) > 1 {
-				line = append(line, ',')
-			}
-			line = append(line, w.names[c]...)
-			switch value := value.(type) {
-			case int64:
-				line = strconv.AppendInt(line, value, 10)
-			case string:
-				if w.table.columns[c].Kind == JSON {
-					line = append(line, value...)
-					continue
-				}
-				text, err := json.Marshal(value)
-				if err != nil {
-					return err
-				}
-				line = append(line, text...)
-			}
-		}
-		if _, err := w.to.Write(append(line, '}', '\n')); err != nil {
+		if _, err := w.to.Write(w.object(reflect.ValueOf(&rows[i]).Elem())); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// object returns the line of a row, until the next call.
+func (w *lineWriter[T]) object(row reflect.Value) []byte {
+	line := append(w.line[:0], '{')
+	for n := range w.table.columns {
+		c := w.table.columns[n].cellOf(row)
+		if c.null {
+			continue
+		}
+		if len(line) > 1 {
+			line = append(line, ',')
+		}
+		line = append(line, w.names[n]...)
+		switch w.table.columns[n].Kind {
+		case Integer:
+			line = strconv.AppendInt(line, c.integer, 10)
+		case Time:
+			line = append(paymentjson.AppendTime(append(line, '"'), *c.at), '"')
+		case JSON:
+			line = append(line, c.text...)
+		default:
+			line = jsontext.Append(line, c.text, true)
+		}
+	}
+	w.line = append(line, '}', '\n')
+	return w.line
 }
 
 func (w *lineWriter[T]) close() error { return w.to.Flush() }

@@ -190,7 +190,26 @@ const dateLayout = "2006-01-02T15:04:05.000000Z"
 type Time struct{ time.Time }
 
 // AppendTime appends a date in UTC to the microsecond.
-func AppendTime(b []byte, t time.Time) []byte { return t.UTC().AppendFormat(b, dateLayout) }
+func AppendTime(b []byte, t time.Time) []byte {
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(b, dateLayout)
+	}
+	hour, minute, second := t.Clock()
+	b = append(digits(digits(b, year/100), year%100), '-')
+	b = append(digits(b, int(month)), '-')
+	b = append(digits(b, day), 'T')
+	b = append(digits(b, hour), ':')
+	b = append(digits(b, minute), ':')
+	b = append(digits(b, second), '.')
+	micros := t.Nanosecond() / 1000
+	b = digits(digits(digits(b, micros/10000), micros/100%100), micros%100)
+	return append(b, 'Z')
+}
+
+// digits appends a number below 100 with two digits.
+func digits(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
 
 // MarshalJSON writes the date as AppendTime.
 func (t Time) MarshalJSON() ([]byte, error) {

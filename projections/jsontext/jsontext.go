@@ -1,4 +1,4 @@
-package eventjson
+package jsontext
 
 import "unicode/utf8"
 
@@ -12,24 +12,23 @@ var plain = func() (plain [utf8.RuneSelf]bool) {
 	return plain
 }()
 
-// text writes a JSON string, as encoding/json does.
-func (w *writer) text(s []byte) {
-	b := append(w.b, '"')
+// Append appends s as a JSON string. html escapes <, > and &, as json.Marshal does.
+func Append[T ~string | ~[]byte](b []byte, s T, html bool) []byte {
+	b = append(b, '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
-			if plain[c] && !(w.html && (c == '<' || c == '>' || c == '&')) {
+			if plain[c] && !(html && (c == '<' || c == '>' || c == '&')) {
 				i++
 				continue
 			}
-			b = append(b, s[start:i]...)
-			b = escaped(b, c)
+			b = escaped(append(b, s[start:i]...), c)
 			i++
 			start = i
 			continue
 		}
-		r, size := utf8.DecodeRune(s[i:])
+		r, size := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
 		switch {
 		case r == utf8.RuneError && size == 1:
 			b = append(append(b, s[start:i]...), `\ufffd`...)
@@ -40,7 +39,7 @@ func (w *writer) text(s []byte) {
 		}
 		i += size
 	}
-	w.b = append(append(b, s[start:]...), '"')
+	return append(append(b, s[start:]...), '"')
 }
 
 func escaped(b []byte, c byte) []byte {

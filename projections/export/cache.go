@@ -1,0 +1,83 @@
+package export
+
+import (
+	"context"
+	"slices"
+)
+
+// known is a payment in the books.
+type known struct {
+	row PaymentRow
+	// The numbers of the payment's rows in the other tables. unknown: another export wrote them, or they are no longer in memory.
+	unknown               bool
+	transactions, refunds []int64
+}
+
+// cache has the payments that were used last.
+type cache struct{ young, old map[string]known }
+
+// cachedPayments is the largest number of payments in each half of the cache.
+const cachedPayments = 10_000
+
+func (c *cache) get(id string) (known, bool) {
+	if k, found := c.young[id]; found {
+		return k, true
+	}
+	k, found := c.old[id]
+	if found {
+		c.put(k)
+	}
+	return k, found
+}
+
+// put keeps a payment. When the young half is full, it becomes the old half, and the former old half is dropped.
+func (c *cache) put(k known) {
+	if c.young == nil || len(c.young) >= cachedPayments {
+		c.young, c.old = make(map[string]known, cachedPayments), c.young
+	}
+	c.young[k.row.ID] = k
+}
+
+// payment returns a payment, an empty one for a new payment.
+func (b *books) payment(ctx context.Context, id string) (known, error) {
+	if k, found := b.cached.get(id); found {
+		return k, nil
+	}
+	row, found, err := readRow(ctx, b, payments, id)
+	return known{row: row, unknown: found}, err
+}
+
+// write replaces the rows of a payment by those after an event.
+func (b *books) write(ctx context.Context, before known, row PaymentRow, all []TransactionRow, some []RefundRow) error {
+	after := known{row: row}
+	for i := range all {
+		after.transactions = append(after.transactions, all[i].Number)
+	}
+	for i := range some {
+		after.refunds = append(after.refunds, some[i].Number)
+	}
+	for table, gone := range map[string]bool{
+		transactions.name: before.unknown || lacks(after.transactions, before.transactions),
+		refunds.name:      before.unknown || lacks(after.refunds, before.refunds),
+	} {
+		if !gone {
+			continue
+		}
+		if err := b.exec(ctx, "DELETE FROM "+table+" WHERE payment_id = ?", row.ID); err != nil {
+			return err
+		}
+	}
+	if err := insertRows(ctx, b, payments, []PaymentRow{row}); err != nil {
+		return err
+	}
+	if err := insertRows(ctx, b, transactions, all); err != nil {
+		return err
+	}
+	b.cached.put(after)
+	return insertRows(ctx, b, refunds, some)
+}
+
+// lacks reports whether a list lacks one of the wanted numbers.
+func lacks(numbers, wanted []int64) bool {
+	return slices.ContainsFunc(wanted, func(n int64) bool { return !slices.Contains(numbers, n) })
+}
