@@ -40,7 +40,7 @@ type Summary struct {
 	Files       []string
 }
 
-// Run exports the events. An error leaves the folder as it was before.
+// Run exports the events. An error leaves the folder as it was before, unless it comes behind the commit: see folder.
 func Run(ctx context.Context, c Config) (Summary, error) {
 	if c.Progress == nil {
 		c.Progress = func(uint64, uint64) {}
@@ -140,10 +140,11 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	if err := b.commit(); err != nil {
 		return s, fmt.Errorf("export: %w", err)
 	}
-	if files != nil {
-		return s, files.rename(s.Files)
+	if files == nil {
+		return s, nil
 	}
-	return s, nil
+	files.done = true
+	return s, files.rename(s.Files)
 }
 
 // starting says where an export begins: it folds the events after fold, and shows those after show. again: it continues one that was

@@ -378,6 +378,56 @@ func TestCrashBeforeNames(t *testing.T) {
 	checkNoHalfFile(t, out)
 }
 
+// TestNamesFail: if files cannot get their names behind the commit, the next export names them, that of a first export and a further one.
+func TestNamesFail(t *testing.T) {
+	for _, format := range folders {
+		f := newFeed(4)
+		f.grow(2_500)
+		out := target(t, format)
+		c := export.Config{Source: f, Format: format, Out: out}
+		var obstacle string
+		c.Progress = func(done, newest uint64) {
+			if done == newest { // the parts of the first rows are there
+				obstacle = filepath.Join(out, "entries."+string(format))
+				if c.After != nil {
+					obstacle = filepath.Join(out, fmt.Sprintf("entries-%012d.%s", *c.After+1, format))
+				}
+				if err := os.MkdirAll(filepath.Join(obstacle, "mine"), 0o750); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		done := uint64(0)
+		for range 2 {
+			if _, err := export.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "gives its files their names") {
+				t.Fatalf("%s: %v", format, err)
+			}
+			if err := os.RemoveAll(obstacle); err != nil {
+				t.Fatal(err)
+			}
+			if c.After == nil { // the first export is not repeated
+				again := c
+				if _, err := export.Run(t.Context(), again); err == nil || !strings.Contains(err.Error(), "append with --after 2500") {
+					t.Fatalf("%s: %v", format, err)
+				}
+				checkNoHalfFile(t, out)
+			}
+			done = uint64(len(f.all))
+			f.grow(2_500)
+			c.After = &done
+		}
+		c.Progress = nil
+		run(t, c)
+		checkNoHalfFile(t, out)
+		if rows := readBack(t, format, out, "events"); len(rows) != 7_500 {
+			t.Errorf("%s: %d events, expected 7500", format, len(rows))
+		}
+		if rows := newest("payments", readBack(t, format, out, "payments")); len(rows) != len(f.payments) {
+			t.Errorf("%s: %d payments, expected %d", format, len(rows), len(f.payments))
+		}
+	}
+}
+
 // TestRefusals: an export that would repeat or leave out events is refused, with the remedy.
 func TestRefusals(t *testing.T) {
 	f := newFeed(5)

@@ -20,11 +20,12 @@ const (
 //
 // Crash safety: files are written under a name that ends with .part and synced. The commit of the books records the position and
 // the names. Then the files get their final names. After a crash before the commit, the next export writes the parts again; after
-// a crash behind it, the next export first renames them. So no event is missing or written twice.
+// a crash or an error behind it, the next export first renames them. So no event is missing or written twice.
 type folder struct {
 	dir    string
 	format Format
 	append bool   // the folder has files already
+	done   bool   // this export was committed
 	first  uint64 // position in the names of appended files
 	parts  []*part
 
@@ -48,8 +49,11 @@ func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	if err != nil {
 		err = errors.Join(err, files.discard())
 	}
-	if !files.append && (err != nil || !c.Window.From.IsZero() || !c.Window.To.IsZero()) {
-		err = errors.Join(err, removeIfThere(books)) // an export of a window cannot be continued
+	switch {
+	case files.done && err != nil: // only the books know the files that have no final name yet
+		err = fmt.Errorf("%w; the export is complete: remove the cause, and the next export into %s gives its files their names", err, c.Out)
+	case !files.append && (err != nil || c.Window != Window{}): // an export of a window cannot be continued
+		err = errors.Join(err, removeIfThere(books))
 	}
 	return s, err
 }
