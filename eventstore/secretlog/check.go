@@ -16,18 +16,18 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Check judges a value of the stream of secrets, given its name and the bytes that are stored. An error refuses the
-// start. The value is valid during the call only.
+// Check checks a stored value, which must not be used after the call. If Check returns an error, the store does not start.
 //
-// It is called once, with the oldest value that stands, or not at all if none stands. Values of groups are left out: they are
-// sealed under other values. A start under a wrong key would make new values that the right key does not open.
+// Check is called once, with the oldest value that exists; if there is none, it is not called. Values of groups are not
+// checked: they are encrypted under keys that are values themselves. A start with a wrong master key would create values
+// that the right key cannot open.
 type Check func(name string, value []byte) error
 
-// errChecked ends the reading of a stream at its first value.
+// errChecked stops a read at the first value.
 var errChecked = errors.New("eventstore: a value was found")
 
-// CheckStopped calls check with the oldest value in a stopped folder. It changes no byte and leaves out
-// damaged records: the inspection reports those.
+// CheckStopped calls check with the oldest value in a stopped folder. It changes no byte. It ignores damaged records: the
+// inspection reports them.
 func CheckStopped(dir string, check Check) error {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
@@ -57,8 +57,8 @@ func CheckStopped(dir string, check Check) error {
 	return nil
 }
 
-// Unnamed reports the records of SECRETS that are missing in a stopped folder although no destruction names them. It needs no
-// tip store, and files without damage.
+// Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no destruction names it.
+// It needs no tip store. The files must be undamaged.
 func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
 	stand, named, last := sequenceSet{}, sequenceSet{}, map[string]uint64{}
 	segments := segmentsIn(names)
@@ -93,8 +93,8 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 	return nil
 }
 
-// ReadStopped returns the oldest value of a name in a stopped folder, as it is stored; ErrNotFound if there is none. It
-// changes no byte.
+// ReadStopped returns the oldest stored value of a name in a stopped folder; ErrNotFound if there is none. It changes no
+// byte.
 func ReadStopped(dir, name string) (stored []byte, err error) {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
@@ -148,7 +148,7 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 	return nil
 }
 
-// segment is a segment of SECRETS, by its name alone.
+// segment is a segment of SECRETS, as its stream's name describes it.
 type segment struct {
 	number uint32
 	stream string
@@ -158,7 +158,7 @@ func (g segment) subject(end string) string {
 	return fmt.Sprintf("%s.%d.%s", root, g.number, end)
 }
 
-// segmentsIn picks the segments of SECRETS out of the names of streams, in their order.
+// segmentsIn returns the segments of SECRETS among the names of streams, in their order.
 func segmentsIn(names []string) (all []segment) {
 	for _, name := range names {
 		if of, number, ok := sidelog.ParseName(name); ok && of == sidelog.SecretStream {

@@ -12,29 +12,33 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// A destruction is three steps, and each may be the last before a crash: a message that names the sequences is durable, and
-// so is the index that knows it; the values are deleted; the index forgets them. A start, and on other nodes the next
-// cleaning, goes on from the index.
+// A destruction has three steps, and a crash may follow each:
+//
+//  1. A message that names the sequences is durable, and so is its entry in the index.
+//  2. The server deletes the values.
+//  3. The index removes its entries.
+//
+// The next start, or the next cleaning of another node, continues from the index.
 
-// Steps of a destruction, for tests that crash at each.
+// Steps of a destruction, for tests that crash after each.
 const (
 	stepRecorded  = "destruction recorded"
 	stepSynced    = "destruction synced"
 	stepDestroyed = "values destroyed"
 )
 
-// step tells a test what was just done.
+// step reports to a test which step has just ended.
 func (b *Stream) step(name string) {
 	if b.stepped != nil {
 		b.stepped(name)
 	}
 }
 
-// purgedAtOnce is how many sequences one message names.
+// purgedAtOnce is the number of sequences that one message names.
 const purgedAtOnce = 100_000
 
-// Destroy overwrites values on the disk, with one record for all. Values that do not exist are destroyed already. After an error
-// each may be destroyed or not: it is safe to repeat.
+// Destroy records the destruction of values with one message, and overwrites the values on the disk. A name without a value
+// is not an error. After an error each value may be destroyed or not: a repeat is safe.
 func (b *Stream) Destroy(ctx context.Context, names ...string) error {
 	var ended []uint64
 	for _, name := range names {
@@ -62,17 +66,17 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) error {
 			}
 		}
 	}
-	// Another node may have made one anew, after the value that was known here.
+	// Another node may have created a new value of a name, which this process had not read.
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
 }
 
-// Purge forgets all values of a group. Their bytes may stay on the disk: only what is encrypted under a
-// destroyed key is purged.
+// Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only values whose encryption key
+// is destroyed.
 func (b *Stream) Purge(ctx context.Context, group string) error {
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
 	}
-	if err := b.finish(ctx); err != nil { // a purge deletes surplus values too: a destruction must name them first
+	if err := b.finish(ctx); err != nil { // the purge also deletes surplus values, which a destruction must name first
 		return err
 	}
 	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, group+"."))
@@ -108,9 +112,10 @@ func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64
 	return b.carryOut(ctx, ends)
 }
 
-// carryOut deletes values that a durable message names, each with its group, and takes them out of the index.
+// carryOut deletes values that a durable message names, and removes them from the index. ends maps each sequence to its
+// group.
 func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
-	if err := b.Tips.Flush(); err != nil { // else the next start would miss them
+	if err := b.Tips.Flush(); err != nil { // else the next start would report the deleted values as missing
 		return err
 	}
 	b.step(stepSynced)
@@ -140,7 +145,7 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	return b.index.write(change)
 }
 
-// erase has the server overwrite one value.
+// erase makes the server overwrite one value.
 func (b *Stream) erase(ctx context.Context, seq uint64) error {
 	g := b.log.Of(seq)
 	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq})
@@ -148,12 +153,12 @@ func (b *Stream) erase(ctx context.Context, seq uint64) error {
 		return nil
 	}
 	if _, readErr := b.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq}); errors.Is(readErr, fault.ErrNotFound) {
-		return nil // somebody else did, or we did and the answer was lost
+		return nil // deleted by another node, or by this call although its answer was lost
 	}
 	return fmt.Errorf("eventstore: destroy secret: %w", err)
 }
 
-// purge has the server delete the values of a group up to a sequence.
+// purge makes the server delete the values of a group up to a sequence.
 func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
 	for _, g := range b.log.All() {
 		if g.First > last {
@@ -170,7 +175,7 @@ func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
 	return nil
 }
 
-// finish ends the destructions that the index knows as begun. On a full disk they wait.
+// finish completes the destructions that have begun, by the index. On a full disk they wait.
 func (b *Stream) finish(ctx context.Context) error {
 	err := b.finishSome(ctx, func(string) bool { return true })
 	if errors.Is(err, fault.ErrFull) {
@@ -179,7 +184,7 @@ func (b *Stream) finish(ctx context.Context) error {
 	return err
 }
 
-// finishSome ends destructions of names that were begun.
+// finishSome completes the destructions that have begun for the wanted names.
 func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) error {
 	found, err := b.index.under(append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...))
 	if err != nil {

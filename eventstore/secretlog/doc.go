@@ -1,15 +1,17 @@
-// Package secretlog is the stream of secrets: their bytes, by name, and their destruction.
+// Package secretlog is the stream of secrets. It stores encrypted bytes under names, and destroys them.
 //
 // # Rules
 //
-//   - The stream alone decides, with the same result on every node: the first value of a name counts until a destruction names it
-//     (package comment of eventstore, Secrets). Only an acknowledgement is success (D3).
-//   - A destruction is durable, in the stream and in the index, before a value is deleted. A start continues it.
-//   - The index has the place and the digest of each name's value. A value that is gone without a destruction, or that was swapped,
-//     is damage.
+//   - The order of the stream decides, so every node gets the same result: the first value of a name is valid until a
+//     destruction names it (package eventstore, Secrets). Only an acknowledged write is a success (D3).
+//   - A destruction is durable, in the stream and in the index, before the server deletes the value. The next start completes
+//     a destruction that a crash interrupted.
+//   - The index holds the sequence and the digest of each name's value. A value that is missing without a destruction, or that
+//     has another digest, is damage.
 //
-// The stream stands beside the log, because its messages can be destroyed: no DenyDelete, no server-side encryption (both defeat
-// secure delete), synced like the log. All values share a subject, so the server's memory does not grow with their number.
+// The stream is separate from the log because its messages can be destroyed. It has no DenyDelete and no server-side
+// encryption: both defeat secure delete. It is synced like the log. All values share one subject, so the server's memory
+// does not grow with their number.
 //
-// It must not know: encryption, and the meaning of names (package secrets); events and shards.
+// The package must not know: encryption, and the meaning of names (package secrets); events and shards.
 package secretlog

@@ -6,13 +6,13 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// OnStep has f called after each step of a destruction.
+// OnStep makes the stream call f after each step of a destruction.
 func (b *Stream) OnStep(f func(step string)) { b.stepped = f }
 
-// Steps are those of a destruction, in their order.
+// Steps are the steps of a destruction, in their order.
 var Steps = []string{stepRecorded, stepSynced, stepDestroyed}
 
-// SwapEntries has the index say of two names that each stands where the other does.
+// SwapEntries swaps the index entries of two names.
 func (b *Stream) SwapEntries(one, other string) error {
 	first, _, err := b.index.entry(one)
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *Stream) SwapEntries(one, other string) error {
 	})
 }
 
-// EraseBehind deletes a value as nobody may: no message says so.
+// EraseBehind deletes a value without recording its destruction.
 func (b *Stream) EraseBehind(ctx context.Context, name string) error {
 	e, _, err := b.index.entry(name)
 	if err != nil {
@@ -36,7 +36,7 @@ func (b *Stream) EraseBehind(ctx context.Context, name string) error {
 	return b.erase(ctx, e.Seq)
 }
 
-// RecordDestruction is the first step of Destroy alone.
+// RecordDestruction performs only the first step of Destroy.
 func (b *Stream) RecordDestruction(ctx context.Context, name string) error {
 	e, err := b.index.find(ctx, name)
 	if err == nil {
@@ -45,16 +45,16 @@ func (b *Stream) RecordDestruction(ctx context.Context, name string) error {
 	return err
 }
 
-// Segments returns how many streams the secrets stand in.
+// Segments returns the number of streams of the secrets.
 func (b *Stream) Segments() int { return len(b.log.All()) }
 
-// Parse reads a message of SECRETS.
+// Parse decodes a message of SECRETS.
 func Parse(seq uint64, body []byte) (kind byte, name, group string, value []byte, ended []uint64, err error) {
 	r, err := parse(seq, body)
 	return r.kind, r.name, r.group, r.value, r.ended, err
 }
 
-// Encode writes one.
+// Encode encodes a message of SECRETS.
 func Encode(kind byte, name, group string, value []byte, ended []uint64) []byte {
 	if kind == kindDestruction {
 		return newDestruction(name, group, ended).body
@@ -62,7 +62,7 @@ func Encode(kind byte, name, group string, value []byte, ended []uint64) []byte 
 	return newValue(name, value).body
 }
 
-// PutIn stores a value of a group, whatever stands there.
+// PutIn stores a value of a group without checking whether the name has a value.
 func (b *Stream) PutIn(ctx context.Context, group, name string) error {
 	_, err := b.put(ctx, groupTopic+group, newValue(name, []byte("x")))
 	return err

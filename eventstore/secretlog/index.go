@@ -15,25 +15,25 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// index is the index of SECRETS in the tip store: the place of each name's value. It is made from the stream alone,
-// message by message in order, and is the same on every node. The first value of a name counts until it is destroyed. A later
-// value of a name that has one is surplus, and is destroyed. For a segment the index has
+// index is the index of SECRETS in the tip store. It holds the sequence of each name's value. It is built from the messages
+// of the stream in their order, so it is the same on every node. The first value of a name is valid until it is destroyed. A
+// later value of a name that has a valid one is surplus, and is destroyed. The keys of a segment are
 //
-//	"s" segment 0 sequence   digest, name      a message that stands
-//	"x" segment 0 sequence   sequence, state   a value that must be destroyed: 0 a destruction names it, 1 none does yet,
-//	                                           2 and the group: it is purged with its group
+//	"s" segment 0 sequence   digest, name      a message that exists
+//	"x" segment 0 sequence   sequence, state   a value to destroy: state 0, a destruction names it; state 1, none names it yet;
+//	                                           state 2 and the group, it is purged with its group
 //
-// and "n" SECRETS 0 name → sequence, digest over all. The witness of package sidelog is its end.
+// and, for all segments, "n" SECRETS 0 name → sequence, digest. The witness of package sidelog is the index's end.
 type index struct {
 	Config
 	log *sidelog.Log
 
 	mu      sync.Mutex
-	applied uint64              // all up to it is in the index
-	pending map[uint64]record   // acknowledged, but not the next one
+	applied uint64              // the index holds all messages up to this sequence
+	pending map[uint64]record   // acknowledged messages with a gap before them
 	gaps    sequenceSet         // sequences without a message that no destruction has named yet
 	changed chan struct{}       // closed and replaced whenever applied grows
-	over    map[string][]byte   // what differs from a tip store that is not written; nil: nothing stands there
+	over    map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	told    []func(name string) // called with each destroyed name; see Stream.Tell
 
 	reading sync.Mutex
@@ -54,7 +54,7 @@ func newIndex(c Config, log *sidelog.Log) *index {
 	return x
 }
 
-// value reads the index; nil when it has no such key.
+// value returns the value of a key in the index; nil if there is none.
 func (x *index) value(key []byte) ([]byte, error) {
 	if value, known := x.over[string(key)]; known {
 		return value, nil
@@ -73,7 +73,7 @@ func (x *index) value(key []byte) ([]byte, error) {
 	return value, err
 }
 
-// write changes the index at once; a nil value deletes.
+// write writes changes to the index in one batch; a nil value deletes the key.
 func (x *index) write(change map[string][]byte) error {
 	if x.over != nil {
 		for key, value := range change {
@@ -93,7 +93,7 @@ func (x *index) write(change map[string][]byte) error {
 	return errors.Join(append(errs, batch.Commit())...)
 }
 
-// under returns the keys that begin with a prefix, without it, and their values.
+// under returns the values of the keys that begin with a prefix, by the rest of the key.
 func (x *index) under(prefix []byte) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	err := x.Tips.Each(prefix, func(key, value []byte) error {
@@ -112,7 +112,7 @@ func (x *index) under(prefix []byte) (map[string][]byte, error) {
 	return found, err
 }
 
-// entry returns where the value of a name stands; false if there is none.
+// entry returns the sequence and digest of a name's value; false if it has none.
 func (x *index) entry(name string) (sidelog.Entry, bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -121,14 +121,14 @@ func (x *index) entry(name string) (sidelog.Entry, bool, error) {
 	return e, e.Seq > 0, err
 }
 
-// place returns how far the index is.
+// place returns the last sequence in the index, and a channel that closes when it grows.
 func (x *index) place() (applied uint64, changed <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.applied, x.changed
 }
 
-// apply enters the next message. The caller holds the lock.
+// apply enters the next message into the index. The caller holds the lock.
 func (x *index) apply(r record) error {
 	digest := r.digest()
 	change := map[string][]byte{}
@@ -160,14 +160,14 @@ func (x *index) apply(r record) error {
 	return x.write(change)
 }
 
-// end collects what a destruction changes, and the names of the values that it ends.
+// end adds the changes of a destruction to change, and returns the names of the destroyed values.
 func (x *index) end(r record, change map[string][]byte) (names []string, err error) {
 	state := []byte{endNamed}
 	if r.group != "" {
 		state = append([]byte{endGroup}, r.group...)
 	}
 	ended := r.ended
-	if r.name != "" { // all of it, whatever is named
+	if r.name != "" { // all values of the name, whichever sequences the message lists
 		value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name))
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (x *index) end(r record, change map[string][]byte) (names []string, err err
 		if err != nil {
 			return nil, err
 		}
-		if len(value) < len(sidelog.Digest{}) { // it is gone
+		if len(value) < len(sidelog.Digest{}) { // the value is already removed
 			continue
 		}
 		name := string(value[len(sidelog.Digest{}):])
@@ -200,7 +200,7 @@ func (x *index) end(r record, change map[string][]byte) (names []string, err err
 	return names, nil
 }
 
-// grow notes that the index is whole up to a sequence. The caller holds the lock.
+// grow notes that the index is complete up to a sequence. The caller holds the lock.
 func (x *index) grow(applied uint64) {
 	if applied <= x.applied {
 		return
@@ -214,7 +214,7 @@ func (x *index) grow(applied uint64) {
 	}
 }
 
-// drain applies what is pending and next. The caller holds the lock.
+// drain applies the pending messages that follow without a gap. The caller holds the lock.
 func (x *index) drain() error {
 	for {
 		r, ok := x.pending[x.applied+1]
@@ -229,7 +229,7 @@ func (x *index) drain() error {
 	}
 }
 
-// learn enters a message that was acknowledged, and all before it.
+// learn enters an acknowledged message into the index, and all messages before it.
 func (x *index) learn(ctx context.Context, r record) error {
 	x.mu.Lock()
 	if r.seq > x.applied {
@@ -249,7 +249,7 @@ func (x *index) learn(ctx context.Context, r record) error {
 		}
 		select {
 		case <-changed:
-		case <-late.C: // an answer is missing, or another node wrote
+		case <-late.C: // an earlier answer was lost, or another node wrote
 			return x.catchUp(ctx, r.seq)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -257,10 +257,10 @@ func (x *index) learn(ctx context.Context, r record) error {
 	}
 }
 
-// learnPause is how long an acknowledgement waits for those before it until their messages are read.
+// learnPause is how long an acknowledged message waits for the messages before it. Then they are read from the stream.
 const learnPause = 2 * time.Millisecond
 
-// sequenceSet is a set of sequences: a bit each.
+// sequenceSet is a set of sequences with one bit for each.
 type sequenceSet map[uint64]uint64
 
 func (s sequenceSet) add(seq uint64) { s[seq/64] |= 1 << (seq % 64) }

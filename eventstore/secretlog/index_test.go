@@ -24,7 +24,7 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// keeper is a sole writer's store with its secrets, on a folder.
+// keeper is the store of a sole writer with its secrets, in a folder.
 type keeper struct {
 	server  *embedded.Server
 	store   *eventstore.Store
@@ -85,7 +85,7 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// testContext ends with the test, and long before the test binary's own limit.
+// testContext returns a context that ends with the test, and long before the limit of the test binary.
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -113,8 +113,8 @@ func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 	}
 }
 
-// The server remembers every subject for ever: their number must not grow with that of the secrets. Streams follow one
-// another; a start finds everything in them, also without the index.
+// TestSecretsAreConstant: the number of subjects, which the server keeps in memory, does not grow with the number of secrets.
+// A start finds all secrets in the segments, with and without the index.
 func TestSecretsAreConstant(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -184,8 +184,8 @@ func TestSecretsAreConstant(t *testing.T) {
 	}
 }
 
-// A value that is gone without a destruction is damage, with the index and without it; so is one that stands where another
-// one must.
+// TestLostSecret: a value that is missing without a destruction is damage, with and without the index. So is a value at the
+// place of another value.
 func TestLostSecret(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -228,8 +228,8 @@ func TestLostSecret(t *testing.T) {
 	}
 }
 
-// TestDestructionCrashes: after a crash at any step the next start ends a destruction that was begun, with the index and
-// without it, and no byte of the value stays. Without a first step the value is unchanged.
+// TestDestructionCrashes: after a crash following any step, the next start completes the destruction, with and without the
+// index, and no byte of the value stays. If the crash precedes the first step, the value is unchanged.
 func TestDestructionCrashes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -281,8 +281,8 @@ func TestDestructionCrashes(t *testing.T) {
 	}
 }
 
-// copyFolder copies the folder of a running or stopped server, as a crash leaves it. The tip store of a running one may write
-// and remove files meanwhile: then what was copied never stood on the disk at one moment, and is copied again.
+// copyFolder copies the folder of a server, running or stopped, as a crash leaves it. If a running tip store creates or
+// removes files during the copy, the copy shows no single moment, and copyFolder copies again.
 func copyFolder(t testing.TB, from string) string {
 	t.Helper()
 	for {
@@ -297,7 +297,7 @@ func copyFolder(t testing.TB, from string) string {
 	}
 }
 
-// namesIn are the names of the files in a folder, in order; none if it does not exist.
+// namesIn returns the names of the files in a folder, sorted; none if the folder does not exist.
 func namesIn(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -310,7 +310,7 @@ func namesIn(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// countBytes counts a text in the streams of secrets.
+// countBytes counts the occurrences of a text in the server's files.
 func countBytes(t testing.TB, dir string, text []byte) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
@@ -327,9 +327,9 @@ func countBytes(t testing.TB, dir string, text []byte) (n int) {
 	return n
 }
 
-// A start reads the newest block of a segment alone where the server, too, believes its index: the time does not grow with
-// the number of secrets. An older block is left to reads and to the scrub. Where the server would read all blocks, so does
-// the start before it, and refuses damage without a change.
+// TestStartLeavesOldBlocks: if the server trusts its index of a segment, a start reads only the segment's newest block, so
+// its time does not grow with the number of secrets. Reads and the scrub find damage in older blocks. If the server would
+// read all blocks, the start reads them first, and refuses a damaged folder without changing it.
 func TestStartLeavesOldBlocks(t *testing.T) {
 	t.Parallel()
 	for _, segment := range []int64{9 << 20, 1 << 30} {
@@ -365,13 +365,13 @@ func TestStartLeavesOldBlocks(t *testing.T) {
 					}
 				}
 				if unhealthy == 0 {
-					t.Error("no read met the damage")
+					t.Error("no read found the damage")
 				}
 				k.close()
 				return
 			}
 			if !errors.Is(err, eventstore.ErrUnhealthy) {
-				t.Error("a start that the server would have cut a block at:", err)
+				t.Error("a start at which the server would have cut a block:", err)
 			}
 			if diff := cmp.Diff(before, contents(t, killed)); diff != "" {
 				t.Error("the folder was changed:", diff)
@@ -393,7 +393,7 @@ func flip(t *testing.T, file string) {
 	}
 }
 
-// contents are all files of a folder that a refused start must not change.
+// contents returns the hashes of all files in a folder that a refused start must not change.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -430,7 +430,8 @@ func fillSecrets(t testing.TB, dir string, segment int64) {
 	}
 }
 
-// A folder that is only read shows what stands behind the index, and nothing that was destroyed; the index is not written.
+// TestSecretsReadOnly: a folder that is opened for reading shows the values after the index's end, and no destroyed value.
+// The index is not written.
 func TestSecretsReadOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -461,8 +462,8 @@ func TestSecretsReadOnly(t *testing.T) {
 	}
 }
 
-// TestPurgeOfSurplus: a group goes in which a value waits that was stored twice; without the tip store the next start knows
-// that all of them were destroyed.
+// TestPurgeOfSurplus: a group is purged while one of its values, which was stored twice, waits for the destruction of the
+// second copy. Without the tip store, the next start finds a destruction for every value.
 func TestPurgeOfSurplus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// pageSecrets is how many messages of SECRETS are read with one question.
+	// pageSecrets is the number of messages in one read.
 	pageSecrets = 1024
 	// rebuildReport is the time between two progress reports of a long reading.
 	rebuildReport = 2 * time.Second
-	// recheckPause is the wait before a message that is missing is read again: a leader without connection to the cluster may have
-	// answered.
+	// recheckPause is the wait before a missing message is read again: the answer may be from a leader that is cut off from
+	// its cluster.
 	recheckPause = time.Second
 )
 
@@ -44,7 +44,7 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 	}
 }
 
-// take enters messages in their order; up to end there is no other one.
+// take enters a page of messages in their order. The page has every message up to end.
 func (x *index) take(page []record, end uint64) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -63,7 +63,7 @@ func (x *index) take(page []record, end uint64) error {
 	return x.drain()
 }
 
-// missing notes that nothing stands up to a sequence. The caller holds the lock.
+// missing notes that there is no message from applied up to a sequence. The caller holds the lock.
 func (x *index) missing(through uint64) {
 	for seq := x.applied + 1; seq <= through; seq++ {
 		x.gaps.add(seq)
@@ -72,7 +72,7 @@ func (x *index) missing(through uint64) {
 	x.grow(through)
 }
 
-// page reads messages from a sequence on, of one segment. Up to end no other one stands.
+// page reads the messages of one segment from a sequence on. It returns every message up to end.
 func (x *index) page(ctx context.Context, from, through uint64) (page []record, end uint64, err error) {
 	g := x.log.Of(from)
 	through = min(through, g.Last)
@@ -92,7 +92,7 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	if len(page) > 0 {
 		return page, end, nil
 	}
-	m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may be gone, or behind
+	m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may lack the message
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, through, nil
 	}
@@ -106,11 +106,11 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	return []record{r}, m.Seq, nil
 }
 
-// direct reads a page from one server; whole says that nothing follows up to through.
+// direct reads a page from one server. whole means that the page has every message up to through.
 func (x *index) direct(ctx context.Context, g sidelog.Segment, from, through uint64) (page []record, whole bool, err error) {
 	past := false
 	whole, err = x.API.Page(ctx, x.Reader, g.Stream, ">", from, pageSecrets, func(seq uint64, data []byte) (bool, error) {
-		if past = seq > through; past { // it is read when it counts
+		if past = seq > through; past { // a later read gets it
 			return false, nil
 		}
 		r, err := parse(seq, data)
@@ -122,7 +122,7 @@ func (x *index) direct(ctx context.Context, g sidelog.Segment, from, through uin
 	return page, whole || past, err
 }
 
-// settle finds out what became of messages that do not stand, and that no destruction has named yet.
+// settle determines why messages are missing that no destruction has named yet.
 func (x *index) settle(ctx context.Context) error {
 	var since time.Time
 	for {
@@ -133,7 +133,7 @@ func (x *index) settle(ctx context.Context) error {
 		if len(gaps) == 0 {
 			return nil
 		}
-		last, err := x.log.LastAtLeader(ctx) // a destruction comes before what it destroys is gone
+		last, err := x.log.LastAtLeader(ctx) // a destruction is in the stream before its values are deleted
 		if err != nil && !errors.Is(err, fault.ErrNotFound) {
 			return err
 		}
@@ -151,7 +151,7 @@ func (x *index) settle(ctx context.Context) error {
 		g := x.log.Of(seq)
 		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq})
 		switch {
-		case err == nil: // a replica lacked it
+		case err == nil: // a replica lacked the message
 			err = x.found(m)
 		case !errors.Is(err, fault.ErrNotFound):
 		case since.IsZero():
@@ -172,7 +172,7 @@ func (x *index) settle(ctx context.Context) error {
 	}
 }
 
-// found enters a message that was taken for missing.
+// found enters a message into the index that counted as missing.
 func (x *index) found(m jetapi.Message) error {
 	r, err := parse(m.Seq, m.Data)
 	if err != nil {
@@ -184,7 +184,7 @@ func (x *index) found(m jetapi.Message) error {
 	return x.apply(r)
 }
 
-// refresh brings the index up to the end of the stream, as its leader holds it. The sole writer's is there always.
+// refresh reads the stream up to the end at its leader. The index of a sole writer is always complete.
 func (x *index) refresh(ctx context.Context) error {
 	if x.Sole {
 		return nil
@@ -199,7 +199,7 @@ func (x *index) refresh(ctx context.Context) error {
 	return x.catchUp(ctx, last.Seq)
 }
 
-// find returns where the value of a name stands; ErrNotFound when it never stood, or was destroyed.
+// find returns the sequence and digest of a name's value; ErrNotFound if it was never stored, or was destroyed.
 func (x *index) find(ctx context.Context, name string) (sidelog.Entry, error) {
 	e, ok, err := x.entry(name)
 	if err == nil && !ok && !x.Sole {
@@ -213,8 +213,8 @@ func (x *index) find(ctx context.Context, name string) (sidelog.Entry, error) {
 	return e, err
 }
 
-// read returns the value at a place of the index; fault.ErrNotFound or errRecord if it is not there. With several replicas it reads
-// at the leader: another replica may still hold a destroyed value.
+// read returns the value at an index entry. The error is fault.ErrNotFound if there is no message, and errRecord if it is
+// another message. With several replicas it reads at the leader: another replica may still hold a destroyed value.
 func (x *index) read(ctx context.Context, name string, e sidelog.Entry) ([]byte, error) {
 	g := x.log.Of(e.Seq)
 	var body []byte

@@ -9,7 +9,7 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// A message of SECRETS, numbers big-endian or, where it says so, as unsigned varints:
+// The layout of a message of SECRETS. Numbers are big-endian; "varints" are unsigned varints:
 //
 //	4 bytes  "PLS1"
 //	1        kind: 0 a value, 1 a destruction
@@ -22,20 +22,20 @@ import (
 // of a destruction:
 //
 //	2        length of the name
-//	…        the name: all earlier values of it are destroyed; may be empty
+//	…        the name, whose earlier values are all destroyed; may be empty
 //	2        length of the group
-//	…        the group, if a whole one is purged; may be empty
-//	varints  the number of sequences that are destroyed, and each as its distance from the one before, the first from 0
+//	…        the group, if all of it is purged; may be empty
+//	varints  the number of destroyed sequences; then each sequence as its distance from the sequence before, the first from 0
 //
-// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>; that of a destruction is
-// secrets.<segment>.destroyed. A destruction is never deleted: sequences without a message are those that one names.
+// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is
+// secrets.<segment>.destroyed. A destruction is never deleted, so it explains each missing sequence.
 const (
 	magic           = "PLS1"
 	kindValue       = 0
 	kindDestruction = 1
 )
 
-// errRecord means that a message is none of SECRETS, or another one than was expected.
+// errRecord means that the bytes are not a message of SECRETS, or not the expected message.
 var errRecord = errors.New("eventstore: it is not the message that was stored")
 
 // record is a message of SECRETS.
@@ -70,7 +70,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(text))), text...)
 }
 
-// parse reads a message; the record shares its memory.
+// parse decodes a message. The record shares the memory of body.
 func parse(seq uint64, body []byte) (record, error) {
 	r := record{seq: seq, body: body}
 	bad := fmt.Errorf("%w: sequence %d", errRecord, seq)
@@ -108,7 +108,7 @@ func cutText(b []byte) (text string, rest []byte, ok bool) {
 	return string(b[2:n]), b[n:], true
 }
 
-// cutSequences reads sequences that grow and stay below one.
+// cutSequences decodes increasing sequences that are all below a limit.
 func cutSequences(b []byte, below uint64) (all []uint64, ok bool) {
 	count, n := binary.Uvarint(b)
 	if n <= 0 || count > uint64(len(b)-n) {

@@ -8,8 +8,8 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// Whatever a message of SECRETS holds, reading it ends with a record or an error, and a record would be written the same
-// again, but for numbers that are written longer than they need be.
+// FuzzParse: parsing any bytes returns a record or an error. Encoding the record gives the same bytes, unless a varint in
+// them was longer than necessary.
 func FuzzParse(f *testing.F) {
 	f.Add(uint64(7), secretlog.Encode(0, "customer-key.acct.id", "", []byte("box"), nil))
 	f.Add(uint64(900), secretlog.Encode(1, "customer-key.acct.id", "", nil, []uint64{7}))
@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The layout of SECRETS, as record.go has it.
+// TestLayout checks the layout that record.go describes.
 func TestLayout(t *testing.T) {
 	for text, body := range map[string][]byte{
 		"PLS1\x00\x00\x03a.bbox":                             secretlog.Encode(0, "a.b", "", []byte("box"), nil),

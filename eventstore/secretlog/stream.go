@@ -22,7 +22,7 @@ const root = "secrets"
 const (
 	// createTimeout bounds the creation of a value with all its publishes.
 	createTimeout = 15 * time.Second
-	// createPause is the wait between two of them.
+	// createPause is the wait between two publishes.
 	createPause = 50 * time.Millisecond
 )
 
@@ -30,16 +30,16 @@ const (
 type Config struct {
 	sidelog.Server
 	Index *sidelog.Index
-	Tips  *tipstore.Store // has the index of the names
-	Fixed bool            // nothing is written to Tips
+	Tips  *tipstore.Store // holds the index of the names
+	Fixed bool            // Tips is not written
 	// Stream returns the configuration of a stream of the log.
 	Stream func(name, subject string) jetstream.StreamConfig
 	Reader int             // number of the connection for look-ups
-	Room   func() error    // returns an error while nothing can be written
+	Room   func() error    // returns an error while the disk is full
 	Life   context.Context // ends with the store
 }
 
-// Ends of the subjects.
+// Last parts of the subjects.
 const (
 	valueTopic     = "value"
 	groupTopic     = "group."
@@ -51,15 +51,15 @@ type Stream struct {
 	Config
 	log     *sidelog.Log
 	index   *index
-	gate    sync.RWMutex      // held for writing while the next segment is begun
+	gate    sync.RWMutex      // locked for writing while the next segment is created
 	stepped func(step string) // for tests
 
 	mu     sync.Mutex
-	failed int // how many messages were sent without an answer
-	before int // failed, when a message was sent that had an answer: those before it are stored, or never will be
+	failed int // number of messages that were sent and had no answer
+	before int // failed at the time when the newest answered message was sent: earlier messages cannot be stored any more
 }
 
-// Open finds or makes the stream, brings the index up to it, and ends destructions that were begun.
+// Open finds or creates the stream, brings the index up to its end, and completes destructions that have begun.
 func Open(ctx context.Context, c Config) (*Stream, error) {
 	log := &sidelog.Log{Server: c.Server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
 		config := c.Stream(name, subject)
@@ -94,7 +94,7 @@ func (b *Stream) open(ctx context.Context) error {
 	switch {
 	case b.ReadOnly, b.API.Replicas > 1, last == x.applied, b.Room() != nil:
 		err = x.catchUp(ctx, last)
-	default: // what stands there counts once it is on the disk
+	default: // an acknowledged message makes all messages before it durable
 		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", nil))
 	}
 	if err == nil && !b.ReadOnly {
@@ -103,27 +103,27 @@ func (b *Stream) open(ctx context.Context) error {
 	return err
 }
 
-// Tell registers forget, which is called with the name of every value that is destroyed from now on, as soon as this process
-// has read the destruction. A caller that caches a value calls Stands afterwards, so that it misses none. forget must not
-// wait.
+// Tell registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has
+// read the destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before.
+// forget must not block.
 func (b *Stream) Tell(forget func(name string)) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
 	b.index.told = append(b.index.told, forget)
 }
 
-// Stands reports whether a name has a value, as far as this process knows.
+// Stands reports whether a name has a value, by the messages that this process has read.
 func (b *Stream) Stands(name string) (bool, error) {
 	_, there, err := b.index.entry(name)
 	return there, err
 }
 
-// Create stores a value under a name that must be new; ErrConflict when it is there.
+// Create stores a value under a new name; ErrConflict if the name has a value.
 func (b *Stream) Create(ctx context.Context, name string, value []byte) error {
 	return b.create(ctx, valueTopic, name, value)
 }
 
-// CreateIn is Create for a value of a group, which Purge ends. The name must begin with the group and a dot.
+// CreateIn is Create for a value of a group, which Purge deletes. The name must begin with the group and a dot.
 func (b *Stream) CreateIn(ctx context.Context, group, name string, value []byte) error {
 	return b.create(ctx, groupTopic+group, name, value)
 }
@@ -141,14 +141,14 @@ func (b *Stream) create(ctx context.Context, subject, name string, value []byte)
 			return err
 		}
 		if pauseErr := jetapi.Pause(ctx, createPause); pauseErr != nil {
-			kind, _, _ := strings.Cut(name, ".") // the rest may name a session
+			kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
 			return fmt.Errorf("%w: secret of kind %s: %w", fault.ErrRefused, kind, err)
 		}
 	}
 }
 
-// store publishes a value once. ErrConflict: the name has another value. A value that was stored twice, because the first
-// answer was lost, or after another value of its name, is destroyed at once.
+// store publishes a value once; ErrConflict if the name has another value. It destroys the published value at once if it is
+// surplus: the first publish was stored although its answer was lost, or another value of the name came first.
 func (b *Stream) store(ctx context.Context, subject string, r record, tried bool) error {
 	e, there, err := b.index.entry(r.name)
 	if err == nil && (there || tried) {
@@ -165,7 +165,7 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	case ours && b.API.Replicas > 1:
 		return nil
 	}
-	seq, err := b.put(ctx, subject, r) // of one that is ours already: then it is on the disk
+	seq, err := b.put(ctx, subject, r) // if an earlier publish is in the stream, this one makes it durable
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,8 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	return fault.ErrConflict
 }
 
-// put publishes a message once and enters it and all before it into the index. Only an acknowledgement is success.
+// put publishes a message once. It enters the message, and all messages before it, into the index. Only an acknowledgement is
+// a success.
 func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, error) {
 	seq, full, err := b.publish(ctx, subject, r)
 	if err == nil && full {
@@ -220,11 +221,11 @@ func (b *Stream) publish(ctx context.Context, subject string, r record) (seq uin
 	return ack.Seq, b.log.Stored(len(m.Data) + len(m.Subject)), b.index.learn(ctx, r)
 }
 
-// roll begins the next segment. If it cannot, the next value tries again.
+// roll creates the next segment. If that fails, the next value tries again.
 func (b *Stream) roll() {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	if b.before < b.failed { // a message may still come in
+	if b.before < b.failed { // a message without an answer may still be stored
 		return
 	}
 	ctx, cancel := context.WithTimeout(b.Life, jetapi.ReadTimeout) // the context of the last writer may end
@@ -235,7 +236,8 @@ func (b *Stream) roll() {
 	}
 }
 
-// Get reads a value; ErrNotFound when it was never stored, or was destroyed. A value that is gone otherwise is damage.
+// Get returns a value; ErrNotFound if it was never stored, or was destroyed. A value that is missing for another reason is
+// damage.
 func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 	var since time.Time
 	for {
@@ -271,7 +273,7 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 }
 
-// Names lists the names under a prefix.
+// Names returns the names under a prefix.
 func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 	if err := b.index.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)

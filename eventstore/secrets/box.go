@@ -18,7 +18,7 @@ const KeySize = 32
 // Key is an AES-256 key.
 type Key [KeySize]byte
 
-// ErrSealed means that a box does not open: another key, another name, or changed bytes.
+// ErrSealed means that a box does not open: the key or the name is wrong, or bytes were changed.
 var ErrSealed = errors.New("secrets: the value does not open with this key")
 
 // ParseKey reads a key written as 64 hexadecimal digits.
@@ -32,10 +32,10 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// String hides the key from logs; Text writes it out.
+// String hides the key from logs. Text returns the key.
 func (k Key) String() string { return "[key]" }
 
-// Text is the form that ParseKey reads.
+// Text returns the key in the form that ParseKey reads.
 func (k Key) Text() string { return hex.EncodeToString(k[:]) }
 
 // NewKey makes a key from random.
@@ -66,7 +66,7 @@ func open(aead cipher.AEAD, name string, box []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// aead prepares the key for use: that takes longer than sealing a person's data.
+// aead returns the key's cipher. Making it takes longer than sealing a person's data.
 func (k Key) aead() (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k[:])
 	if err != nil {
@@ -75,14 +75,14 @@ func (k Key) aead() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// masterKeyFile holds the master key of a data folder that was not given one (sandbox).
+// masterKeyFile holds the generated master key of a data folder (sandbox).
 const masterKeyFile = "master.key"
 
-// MasterKeyPath is where a data folder keeps its own master key.
+// MasterKeyPath returns the path of a data folder's generated master key.
 func MasterKeyPath(dir string) string { return filepath.Join(dir, masterKeyFile) }
 
-// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the one in the folder if text is empty. It makes none: the
-// error is os.ErrNotExist if there is no key.
+// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the folder's generated key if text is empty. It does not
+// generate a key: the error is os.ErrNotExist if there is none.
 func MasterKey(text, dir string) (Key, error) {
 	if text != "" {
 		return ParseKey(text)
@@ -99,8 +99,8 @@ func MasterKey(text, dir string) (Key, error) {
 	return k, nil
 }
 
-// NewMasterKey makes a master key and stores it in the folder, readable by the owner only. An existing one is replaced: a caller
-// makes sure that nothing is sealed under it.
+// NewMasterKey generates a master key and stores it in the folder, readable by the owner only. It replaces an existing key:
+// the caller ensures that no value is sealed under that key.
 func NewMasterKey(dir string, random io.Reader) (Key, error) {
 	k, err := NewKey(random)
 	if err != nil {
@@ -109,7 +109,7 @@ func NewMasterKey(dir string, random io.Reader) (Key, error) {
 	return k, writeDurably(MasterKeyPath(dir), []byte(k.Text()+"\n"))
 }
 
-// Check returns ErrSealed unless the value of a name, as it is stored, opens with the master key k.
+// Check returns ErrSealed unless the master key k opens the stored value of a name.
 func (k Key) Check(name string, value []byte) error {
 	box, err := k.aead()
 	if err != nil {
@@ -119,7 +119,7 @@ func (k Key) Check(name string, value []byte) error {
 	return err
 }
 
-// writeDurably makes a file that is there whole or not at all, also after a power failure.
+// writeDurably creates a file. After a power failure the file is complete or does not exist.
 func writeDurably(path string, data []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"payledger/domain"
 )
 
-// newest remembers by name what was stored or read lately: encrypted cards, so that the payment that follows
-// need not ask for them (they are as unreadable as on the disk), and data keys, made ready for use.
+// newest caches recently used values by name: data keys with their ciphers, and encrypted cards, because a payment soon
+// follows.
 type newest[V any] struct {
-	life time.Duration // how long a value is remembered; 0: until it is pushed out
+	life time.Duration // of a value; 0: until newer values replace it
 
 	mu            sync.Mutex
 	recent, older map[domain.SecretID]remembered[V]
@@ -21,7 +21,7 @@ type remembered[V any] struct {
 	at    time.Time
 }
 
-// newestKept is how many values a generation holds; there are two.
+// newestKept is the number of values in a generation. There are two generations.
 const newestKept = 16 << 10
 
 func (n *newest[V]) put(name domain.SecretID, v V, now time.Time) {

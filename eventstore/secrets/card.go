@@ -13,15 +13,14 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A card that was just entered is encrypted under the key of its minute, and the keys of minutes that are
-// over are destroyed with everything that is needed no more: see Janitor. A card that is still needed then
-// is kept by itself and destroyed by itself.
+// A new card is encrypted under the key of its minute (epoch). When the minute is over, Clean copies the cards that are
+// still needed to values of their own, and destroys the minute's key, so the other cards become unreadable together.
 const (
 	kindCard     = "card"      // card.<epoch>.<account>.<token>
 	kindCardKey  = "card-key"  // card-key.<epoch>
 	kindLateCard = "late-card" // late-card.<account>.<token>
 
-	// epochLength is how long one key serves for new cards.
+	// epochLength is the time for which new cards use one key.
 	epochLength = time.Minute
 )
 
@@ -38,8 +37,8 @@ func epochAt(t time.Time) epoch { return epoch(t.Unix() / int64(epochLength/time
 
 func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 
-// over reports whether no write of a card of e can still be under way at now: a whole epoch lies between, far longer than
-// a write may take. An epoch as far ahead is over, too: the clock was set back since.
+// over reports whether no write of a card of e can be under way at now: a whole epoch lies between, far longer than the
+// timeout of a write. An epoch that is as far ahead of now is over, too: the clock was set back.
 func (e epoch) over(now time.Time) bool { return (e - epochAt(now)).abs() > 1 }
 
 func (e epoch) abs() epoch { return max(e, -e) }
@@ -56,13 +55,14 @@ func (r CardRef) lateName() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindLateCard, string(r.Account), string(r.Token)}, "."))
 }
 
-// storedCard is a card with the time from which nobody may start to use it: its token's end.
+// storedCard is a card with its token's expiry. After the expiry no payment may begin to use the card.
 type storedCard struct {
 	processor.Card
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// PutCard stores a card until its token expires. A payment that began to use it may use it until its outcome (Needed).
+// PutCard stores a card until its token expires. A payment that has begun to use the card may use it until the outcome
+// (Needed).
 func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
 	plain, err := codec.Marshal(storedCard{card, expires})
 	if err != nil {
@@ -88,14 +88,15 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 		if now.mark == key.mark {
 			return remember(v, &v.boxes, ref.name(), box)
 		}
-		if err := v.Destroy(ctx, ref.name()); err != nil { // a node whose clock is ahead ended the epoch before: once more, under its new key
+		if err := v.Destroy(ctx, ref.name()); err != nil { // a node with a fast clock destroyed the epoch's key meanwhile: repeat under the new key
 			return err
 		}
 	}
 }
 
-// Card opens a card for what began at a time: as it was entered, if its token had not expired then and it is there, else
-// the vaulted one, which has no CVV; ErrGone when there is neither. A reference without its time means the vaulted one.
+// Card returns a card for a payment that began at a time. If the token had not expired then and the entered card exists,
+// Card returns it with its CVV, else the vaulted card, which has none; ErrGone if there is neither. A reference without
+// TokenizedAt means the vaulted card.
 func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
 	if !ref.TokenizedAt.IsZero() {
@@ -138,18 +139,18 @@ func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 	return card, codec.Unmarshal(plain, &card)
 }
 
-// epochOf reads the epoch back from a card's name.
+// epochOf returns the epoch in a card's name.
 func epochOf(name domain.SecretID) epoch {
 	parts := strings.Split(string(name), ".")
 	if len(parts) < 2 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(parts[1], 10, 64) // 0 names no epoch: nothing is found there
+	n, _ := strconv.ParseInt(parts[1], 10, 64) // 0 if it is malformed: epoch 0 has no cards
 	return epoch(n)
 }
 
-// DestroyCard ends the use of a card that has its outcome. A card with a value of its own is overwritten at once, unless it
-// is still needed. A new card becomes unreadable with its epoch's key, which Janitor destroys within two minutes.
+// DestroyCard is called after an outcome. It overwrites a card with a value of its own at once, unless the card is still
+// needed. A new card becomes unreadable with its epoch's key, which Clean destroys within two minutes.
 func (v *Store) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
 	v.boxes.drop(ref.name())
 	if !epochAt(ref.TokenizedAt).over(now) {

@@ -1,33 +1,33 @@
-// Package secrets holds what must be able to vanish, or must never be read in the log: card numbers and
-// CVVs until an authorization's outcome is known, the keys of customers' personal data, webhook signing
-// secrets, password verifiers, the checkpoint signer.
+// Package secrets stores the values that must be erasable, or that must never be in the log: card numbers and CVVs until an
+// authorization's outcome is known, the keys of customers' personal data, webhook signing secrets, password verifiers, the
+// checkpoint signer.
 //
-// Every value is AES-256-GCM under the master key, bound to its name as additional data, in a stream of
-// its own beside the log. Personal data itself stands in the log, sealed under the key of its customer,
-// or of its checkout session for a guest; destroying that one value erases the person everywhere. So do texts that
-// processors sent about a payment and that nobody can tell to be harmless.
+// Every value is encrypted with AES-256-GCM under the master key. Its name is the additional data. The values are in a
+// stream of their own beside the log (package secretlog). Personal data is in the log, sealed under the key of its customer,
+// or of the checkout session of a guest. Destroying that key erases the person everywhere. Texts of processors about a
+// payment are sealed under the same key, because they may contain personal data.
 //
-// The keys of a person have numbers (package domain/person). After an erasure, the person's new data is sealed under the key of
-// the next number, so that a customer can come back. The log's erasure event comes before the destruction: from this event on,
-// the key opens nothing, on every node that has read the event, and a number that was erased seals nothing.
+// The keys of a person have numbers (package domain/person). After an erasure, the person's new data is sealed under the key
+// with the next number, so a customer can come back. The erasure event is in the log before the key is destroyed. A node that
+// has read the event opens nothing with the erased key, and seals nothing under it.
 //
-// A card that was not used ends with its client token. A payment that began to use it in time has it until its outcome,
-// for days at most: an action, a second processor and a vaulting may come after the client token's end.
+// A card that no payment uses is destroyed when its client token expires. If a payment began to use the card in time, the
+// card stays until the payment's outcome, for days at most: an action, a second processor and a vaulting may come after the
+// client token's expiry.
 //
-// A vaulted card is a second value, without its CVV and without an expiry, which its token's deletion destroys
-// (kept.go). The card as it was entered ends with the outcome that its CVV was for, vaulted or not.
+// A vaulted card is a second value, without CVV and without expiry. Deleting the token destroys it (kept.go). The card with
+// its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
 //
-// A key value is never written twice. Destroying is a secure delete: the server overwrites the value in a new copy of the file
-// that it stands in, and removes the old file. No program can read the value any more; the disk below should be encrypted,
-// because it may keep blocks of removed files. Only a destruction that is recorded in the stream means destroyed: a value
-// that is gone without one is damage, and the log is called unhealthy. The cards of a minute are recorded together.
+// A key is never written twice. Destroying is a secure delete: the server overwrites the value in a new copy of its file, and
+// removes the old file. No program can read the value any more. The disk should be encrypted, because it may keep blocks
+// of removed files. A value counts as destroyed only if the stream records its destruction. A value that is missing without
+// one is damage, and the log is unhealthy. One record destroys all cards of a minute.
 //
-// A process keeps keys and encrypted cards that it used lately in memory. It forgets one that is destroyed before the
-// destruction is answered; of one that another node destroyed it knows after two seconds, and a server of a cluster that
-// was cut off, after twenty. The name of a minute's key can get another key after a destruction: what was sealed under the one before tells so
-// by its first four bytes, and stays erased.
+// A process caches keys and encrypted cards. It drops a cached value before it answers the value's destruction. A destruction
+// by another node takes effect within two seconds, and on a server that is cut off from its cluster within twenty. The key of
+// a minute may be created anew after its destruction. A box names its key by four bytes, so data under the destroyed key
+// stays erased.
 //
-// Design note: a guest's key belongs to the checkout session rather than to each payment: session,
-// instrument and payments of one checkout are one person, so one destruction erases all of it, and a
-// payment costs one synced write less.
+// Design note: a guest's key belongs to the checkout session, not to each payment. Session, instrument and payments of one
+// checkout are one person: one destruction erases all of it, and a payment costs one synced write less.
 package secrets

@@ -11,17 +11,17 @@ import (
 	"payledger/domain"
 )
 
-// emailHashSize is how much of the HMAC is kept, in bytes: two addresses of an account never meet.
+// emailHashSize is the number of bytes of the HMAC that are stored: two addresses of an account never have the same.
 const emailHashSize = 16
 
-// EmailHash is what an account's payments are found by for an e-mail address (D11): HMAC-SHA256 under a key
-// of the account that is derived from the master key, so that neither the log nor a read model tells an
-// address to somebody who tries likely ones, and two accounts have nothing in common. Case and surrounding
-// space do not count; nothing but space gives "".
+// EmailHash returns the hash by which an account's payments are found for an e-mail address (D11). The hash is HMAC-SHA256
+// under a key of the account, derived from the master key. So the log and the views reveal no address to a reader who tries
+// likely addresses, and the same address has different hashes in two accounts. Case and surrounding space are ignored. The
+// hash of an empty address is "".
 //
-// The hash is not encrypted under the person's key and stays after that was destroyed. The master key's
-// holder could still test a guessed address on it, so a reader that finds data by it must not show what does
-// not open any more. Under another master key it finds nothing.
+// The hash is not encrypted under the person's key, and stays after that key is destroyed. The holder of the master key could
+// still test a guessed address on the hash. So a reader that finds data by the hash must not show erased data. Under another
+// master key the hash finds nothing.
 func (v *Store) EmailHash(account domain.AccountID, email string) (string, error) {
 	email = NormalEmail(email)
 	if email == "" {
@@ -36,7 +36,7 @@ func (v *Store) EmailHash(account domain.AccountID, email string) (string, error
 	return hex.EncodeToString(mac.Sum(nil)[:emailHashSize]), nil
 }
 
-// emailKey derives the account's key, once.
+// emailKey returns the account's key, which the first call derives.
 func (v *Store) emailKey(account domain.AccountID) ([]byte, error) {
 	if key, ok := v.emails.Load(account); ok {
 		return key.([]byte), nil
@@ -49,5 +49,5 @@ func (v *Store) emailKey(account domain.AccountID) ([]byte, error) {
 	return key, nil
 }
 
-// NormalEmail is the form in which two spellings of an e-mail address are the same.
+// NormalEmail returns an e-mail address in lower case, without surrounding space.
 func NormalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }

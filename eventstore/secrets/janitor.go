@@ -11,19 +11,19 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// JanitorInterval is how often Clean should run: with epochs of a minute, a card is unreadable at most two
-// and a half minutes after its outcome is known.
+// JanitorInterval is the interval at which Clean should run. With epochs of a minute, a card is unreadable at most two and
+// a half minutes after its outcome.
 const JanitorInterval = 30 * time.Second
 
-// Needed tells until when a token's card may have to be sent to a processor, given when the token expires. A card that is
-// not needed longer than now is destroyed: before it says so, it does what is left to do with the card.
+// Needed returns the time until which a token's card may have to be sent to a processor, given the token's expiry. A card
+// that is not needed after now is destroyed. Before Needed returns such a time, it completes the remaining work with the
+// card.
 type Needed func(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error)
 
-// Clean destroys what nobody needs (cards stand encrypted until the outcome is known or, unused, the client
-// token expires). For every epoch that is over it keeps the few cards that are still needed by themselves,
-// destroys the epoch's key, and forgets the rest: one overwrite for all cards of a minute, because
-// overwriting one value rewrites the whole block it stands in. It may be repeated and cut short anywhere.
-// It returns how many cards it destroyed.
+// Clean destroys the cards that are no longer needed: the outcome is known, or the client token of an unused card has
+// expired. For every epoch that is over, Clean copies the few cards that are still needed to values of their own, destroys
+// the epoch's key, and purges the epoch's cards. One overwrite makes all cards of a minute unreadable; overwriting each would
+// rewrite its whole block. Clean may be interrupted and repeated. It returns the number of destroyed cards.
 func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	early, err := v.cleanEpochs(ctx, now, needed)
 	if err != nil {
@@ -43,7 +43,7 @@ func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (
 		return 0, err
 	}
 	cards := map[epoch][]domain.SecretID{}
-	for _, key := range keys { // an epoch whose cards are gone still has its key
+	for _, key := range keys { // an epoch without cards may still have its key
 		cards[epochOf(domain.SecretID(key))] = nil
 	}
 	for _, name := range names {
@@ -67,7 +67,7 @@ func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (
 	return destroyed, nil
 }
 
-// endEpoch makes all cards of the epoch unreadable, then forgets them.
+// endEpoch destroys the epoch's key, so that its cards are unreadable, and then purges the cards.
 func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) error {
 	if err := v.Destroy(ctx, e.key()); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) 
 	return v.bytes.Purge(ctx, e.prefix())
 }
 
-// keepNeeded stores the cards that are still needed by themselves, under the master key.
+// keepNeeded copies each card that is still needed to a value of its own, under the master key.
 func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (int, error) {
 	kept := 0
 	for _, name := range names {
@@ -89,7 +89,7 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 		ref := CardRef{Account: domain.AccountID(parts[2]), Token: domain.Token(parts[3])}
 		card, err := v.earlyCard(ctx, name)
 		if errors.Is(err, ErrGone) {
-			continue // an earlier run destroyed the key, and had kept what was needed
+			continue // an earlier run copied the needed cards and destroyed the key
 		}
 		if err != nil {
 			return kept, err
@@ -113,7 +113,7 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 	return kept, nil
 }
 
-// cleanLate overwrites, one by one, kept cards that have had their time or their outcome.
+// cleanLate overwrites, one by one, the copied cards that are no longer needed.
 func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	names, err := v.bytes.Names(ctx, kindLateCard)
 	if err != nil {

@@ -18,15 +18,14 @@ func (r CardRef) keptName() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindKept, string(r.Account), string(r.Token)}, "."))
 }
 
-// KeepCard copies a card that stands in the vault as it was entered, without its CVV, to where it stays until
-// DestroyKept; whether its token has expired since it was vaulted does not count. It is safe to repeat; ErrGone when
-// there is nothing left to copy.
+// KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until DestroyKept. The token may have
+// expired since the vaulting was recorded. A repeat is safe. The error is ErrGone if the entered card no longer exists.
 func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	if kept, err := v.Kept(ctx, ref); kept || err != nil {
 		return err
 	}
 	entered, err := v.entered(ctx, ref)
-	if errors.Is(err, ErrGone) { // somebody else may have copied it just now, and destroyed it
+	if errors.Is(err, ErrGone) { // another process may have copied and destroyed the card just now
 		if kept, keptErr := v.Kept(ctx, ref); kept || keptErr != nil {
 			return keptErr
 		}
@@ -42,12 +41,12 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	}
 	err = v.Create(ctx, ref.keptName(), plain)
 	if errors.Is(err, eventstore.ErrConflict) {
-		err = nil // somebody else copied it
+		err = nil // another process copied the card
 	}
 	return err
 }
 
-// Kept reports whether the card is kept.
+// Kept reports whether the vaulted card exists.
 func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	_, err := v.bytes.Get(ctx, string(ref.keptName()))
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -56,7 +55,7 @@ func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	return err == nil, err
 }
 
-// DestroyKept overwrites a vaulted card. It is safe to repeat.
+// DestroyKept overwrites a vaulted card. A repeat is safe.
 func (v *Store) DestroyKept(ctx context.Context, ref CardRef) error {
 	return v.Destroy(ctx, ref.keptName())
 }

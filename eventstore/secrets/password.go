@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The cost of a password guess (argon2id, RFC 9106's second recommendation): three passes over 64 MiB.
+// The cost of one password guess (argon2id, second recommendation of RFC 9106): three passes over 64 MiB.
 const (
 	argonTime    = 3
 	argonThreads = 4
@@ -18,10 +18,10 @@ const (
 	argonLength  = 32
 )
 
-// PasswordMemory is the memory of a password guess, in KiB. Only tests set it.
+// PasswordMemory is the memory of one password guess, in KiB. Only tests set it.
 var PasswordMemory uint32 = 64 << 10
 
-// NewPassword makes a verifier, "argon2id$<salt>$<hash>" in hexadecimal; the password cannot be had back.
+// NewPassword returns a verifier, "argon2id$<salt>$<hash>" in hexadecimal. It does not contain the password.
 func NewPassword(random io.Reader, password string) ([]byte, error) {
 	salt := make([]byte, argonSalt)
 	if _, err := io.ReadFull(random, salt); err != nil {
@@ -30,7 +30,7 @@ func NewPassword(random io.Reader, password string) ([]byte, error) {
 	return []byte("argon2id$" + hex.EncodeToString(salt) + "$" + hex.EncodeToString(argon(password, salt))), nil
 }
 
-// CheckPassword reports whether the password fits the verifier.
+// CheckPassword reports whether a password matches a verifier.
 func CheckPassword(verifier []byte, password string) bool {
 	parts := strings.Split(string(verifier), "$")
 	if len(parts) != 3 || parts[0] != "argon2id" {

@@ -9,11 +9,11 @@ import (
 	"payledger/domain"
 )
 
-// kindPassword begins the names of password verifiers: password.<account>.<user>, and of later ones
-// password.<account>.<user>.<number>. The numbers of a user's verifiers only grow from one that counts to the next.
+// kindPassword begins the names of password verifiers. A user's first verifier is password.<account>.<user>, later ones are
+// password.<account>.<user>.<number>. Each password reset uses a higher number.
 const kindPassword = "password"
 
-// PasswordName names a user's verifier of a number; the first is 1.
+// PasswordName returns the name of a user's verifier with a number; the first is 1.
 func PasswordName(owner domain.AccountID, user domain.UserID, number uint64) domain.SecretID {
 	parts := []string{kindPassword, string(owner), string(user)}
 	if number > 1 {
@@ -22,7 +22,7 @@ func PasswordName(owner domain.AccountID, user domain.UserID, number uint64) dom
 	return domain.SecretID(strings.Join(parts, "."))
 }
 
-// PasswordNumber reads the number in a name that PasswordName made.
+// PasswordNumber returns the number in a name that PasswordName returned.
 func PasswordNumber(name domain.SecretID) (uint64, error) {
 	parts := strings.Split(string(name), ".")
 	if parts[0] != kindPassword || len(parts) < 3 || len(parts) > 4 {
@@ -38,8 +38,8 @@ func PasswordNumber(name domain.SecretID) (uint64, error) {
 	return number, nil
 }
 
-// CleanPasswords destroys the verifiers of a user that come before the one that counts. Newer ones, of resets under way, are
-// never touched. It may be repeated and cut short anywhere.
+// CleanPasswords destroys a user's verifiers with lower numbers than the valid one. It never destroys newer verifiers, which
+// belong to resets under way. CleanPasswords may be interrupted and repeated.
 func (v *Store) CleanPasswords(ctx context.Context, counts domain.SecretID) error {
 	current, err := PasswordNumber(counts)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// hashName makes a merchant's text into a token, and keeps it out of the names of secrets.
+// hashName returns a hash of a merchant's text, because names of secrets must not contain the text.
 func hashName(account domain.AccountID, text string) string {
 	sum := sha256.Sum256([]byte(string(account) + "\x00" + text))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Seal encrypts personal data under the newest of the person's keys, which it makes at first use, and adds the hash of the
-// customer's e-mail address. key is of PersonalKeyName. Nothing to protect gives nil.
+// Seal encrypts personal data under the newest of the person's keys, and adds the hash of the customer's e-mail address. key
+// is a name from PersonalKeyName; the first call creates the key. For empty data the result is nil.
 func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal) (*domain.Sealed, error) {
 	if p.Empty() {
 		return nil, nil
@@ -45,7 +45,7 @@ func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 	return sealed, err
 }
 
-// Open decrypts personal data; erased data and nil open as empty.
+// Open decrypts personal data. For erased data and for nil the result is empty.
 func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
 	var p domain.Personal
 	if s == nil {
@@ -68,22 +68,22 @@ func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 	return p, codec.Unmarshal(plain, &p)
 }
 
-// dataKey is a key ready for use, and what tells it from others that had its name before or will have it after.
+// dataKey is a key's cipher, with a mark that distinguishes it from other keys that had, or will have, the same name.
 type dataKey struct {
 	aead cipher.AEAD
 	mark mark
 }
 
-// mark is the beginning of a key's hash, which tells nothing of the key.
+// mark is the beginning of a key's hash. It reveals nothing about the key.
 type mark [4]byte
 
-// seal encrypts what may outlive the key: its mark stands before the box.
+// seal encrypts data that may outlive the key. The key's mark precedes the box.
 func (k dataKey) seal(random io.Reader, name string, plain []byte) ([]byte, error) {
 	box, err := seal(k.aead, random, name, plain)
 	return append(k.mark[:], box...), err
 }
 
-// open is the inverse of seal; ErrGone when an earlier key of the name sealed it.
+// open is the inverse of seal; ErrGone if an earlier key of the name sealed the data.
 func (k dataKey) open(name string, box []byte) ([]byte, error) {
 	if len(box) < len(k.mark) {
 		return nil, ErrSealed
@@ -94,7 +94,7 @@ func (k dataKey) open(name string, box []byte) ([]byte, error) {
 	return open(k.aead, name, box[len(k.mark):])
 }
 
-// dataKey reads the key of a person or of a minute, and makes it when asked to and it is not there.
+// dataKey returns the key of a person or of a minute. With create, it creates a missing key.
 func (v *Store) dataKey(ctx context.Context, name domain.SecretID, create bool) (dataKey, error) {
 	if ready, ok := v.keys.get(name, v.now()); ok {
 		return ready, nil

@@ -19,7 +19,7 @@ const checkpointSigner domain.SecretID = "signer.system.checkpoints"
 // signerName is the name in the checkpoint's signature line and in the verifier key.
 const signerName = "payledger"
 
-// CheckpointSigner gives the key that signs checkpoints, made at first use, and its verifier key.
+// CheckpointSigner returns the key that signs checkpoints, and its verifier key. The first call creates the key.
 func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
 	for {
 		stored, err := v.Get(ctx, checkpointSigner)

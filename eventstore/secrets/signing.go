@@ -11,16 +11,16 @@ import (
 	"payledger/domain/account"
 )
 
-// kindSigning begins the names of webhook signing secrets: signing-secret.<account>.<number>. The numbers of an
-// account's secrets only grow, so that a node with an older state of the account still knows which secrets are spent.
+// kindSigning begins the names of webhook signing secrets: signing-secret.<account>.<number>. The numbers of an account's
+// secrets only grow. So a node with an older state of the account never destroys a valid secret.
 const kindSigning = "signing-secret"
 
-// SigningSecretName names an account's signing secret of a number; the first is 1.
+// SigningSecretName returns the name of an account's signing secret with a number; the first is 1.
 func SigningSecretName(owner domain.AccountID, number uint64) domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindSigning, string(owner), strconv.FormatUint(number, 10)}, "."))
 }
 
-// SigningSecretNumber reads the account and the number in a name that SigningSecretName made.
+// SigningSecretNumber returns the account and the number in a name that SigningSecretName returned.
 func SigningSecretNumber(name domain.SecretID) (domain.AccountID, uint64, error) {
 	parts := strings.Split(string(name), ".")
 	if len(parts) != 3 || parts[0] != kindSigning {
@@ -33,10 +33,10 @@ func SigningSecretNumber(name domain.SecretID) (domain.AccountID, uint64, error)
 	return domain.AccountID(parts[1]), number, nil
 }
 
-// CleanSigning destroys signing secrets that sign no webhook any more (§5.2 rule 3, D18): those older than the
-// account's current one, but for the one before it while that is valid. The current secret and newer ones, of
-// rotations under way, are never touched, however old the state that merchant gives. It may be repeated and cut
-// short anywhere. It returns how many secrets it destroyed.
+// CleanSigning destroys signing secrets that sign no webhook any more (§5.2 rule 3, D18): the secrets older than the
+// account's current one, except the previous secret during its overlap. It never destroys the current secret or newer
+// ones, which belong to rotations under way, however old the state is that merchant returns. CleanSigning may be
+// interrupted and repeated. It returns the number of destroyed secrets.
 func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (int, error) {
 	names, err := v.bytes.Names(ctx, kindSigning)
 	if err != nil {
@@ -60,7 +60,7 @@ func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(d
 	return destroyed, nil
 }
 
-// spentSigning reports whether a signing secret signs no webhook any more, and never will again.
+// spentSigning reports whether a signing secret will sign no more webhooks.
 func spentSigning(name domain.SecretID, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (bool, error) {
 	owner, number, err := SigningSecretNumber(name)
 	if err != nil {

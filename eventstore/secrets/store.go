@@ -18,22 +18,22 @@ import (
 // ErrGone means that a value was destroyed or never stored.
 var ErrGone = errors.New("secrets: the value is not there")
 
-// Store seals, keeps and opens secrets. The name of a value says its kind and its owner.
+// Store encrypts, stores and decrypts secrets. The name of a value contains its kind and its owner.
 type Store struct {
 	bytes  *secretlog.Stream
 	master Key
 	random io.Reader
 	box    cipher.AEAD // under the master key
 	now    func() time.Time
-	keys   newest[dataKey] // data keys
-	// numbers are the numbers of persons' keys for new data, by the name of the keys.
+	keys   newest[dataKey]
+	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
 	numbers newest[uint64]
 	persons eventstore.Repository[domain.PersonID, person.State, person.Event]
 	boxes   newest[[]byte] // encrypted cards
 	emails  sync.Map       // domain.AccountID → []byte, the keys of EmailHash
 }
 
-// Open makes a vault on the store's stream of secrets.
+// Open opens the secrets of a log.
 func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Reader) (*Store, error) {
 	b, err := store.OpenSecrets(ctx)
 	if err != nil {
@@ -54,11 +54,11 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	return v, nil
 }
 
-// sharedLife is how long a value is remembered where other nodes may destroy it: so long one that another node destroyed
+// sharedLife is how long a value is cached if other nodes may destroy it. For that time a value that another node destroyed
 // may still open here.
 const sharedLife = 2 * time.Second
 
-// remember keeps a value in memory, unless it was destroyed meanwhile.
+// remember caches a value, unless the value was destroyed meanwhile.
 func remember[V any](v *Store, in *newest[V], name domain.SecretID, value V) error {
 	in.put(name, value, v.now())
 	there, err := v.bytes.Stands(string(name))
@@ -68,7 +68,7 @@ func remember[V any](v *Store, in *newest[V], name domain.SecretID, value V) err
 	return err
 }
 
-// Create stores plain under a new name; eventstore.ErrConflict when the name is taken.
+// Create stores plain under a new name; eventstore.ErrConflict if the name has a value.
 func (v *Store) Create(ctx context.Context, name domain.SecretID, plain []byte) error {
 	box, err := seal(v.box, v.random, string(name), plain)
 	if err != nil {
@@ -77,7 +77,7 @@ func (v *Store) Create(ctx context.Context, name domain.SecretID, plain []byte) 
 	return v.bytes.Create(ctx, string(name), box)
 }
 
-// Get opens the value; ErrGone when it is not there.
+// Get decrypts the value of a name; ErrGone if it has none.
 func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.read(ctx, name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	return open(v.box, string(name), box)
 }
 
-// decoded opens and decodes a value; ErrGone when it is not there.
+// decoded decrypts and decodes the value of a name; ErrGone if it has none.
 func decoded[T any](ctx context.Context, v *Store, name domain.SecretID) (value T, err error) {
 	plain, err := v.Get(ctx, name)
 	if err == nil {
@@ -95,7 +95,7 @@ func decoded[T any](ctx context.Context, v *Store, name domain.SecretID) (value 
 	return value, err
 }
 
-// read returns a box; ErrGone if it does not exist, ServiceUnavailable if it cannot be read now.
+// read returns the box of a name; ErrGone if there is none, ServiceUnavailable if the box cannot be read now.
 func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.bytes.Get(ctx, string(name))
 	switch {
@@ -107,7 +107,7 @@ func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) 
 	return box, nil
 }
 
-// Destroy overwrites the value on disk. It is safe to repeat.
+// Destroy overwrites the value on the disk. A repeat is safe.
 func (v *Store) Destroy(ctx context.Context, name domain.SecretID) error {
 	return v.bytes.Destroy(ctx, string(name))
 }

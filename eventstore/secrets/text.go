@@ -7,11 +7,11 @@ import (
 	"payledger/domain"
 )
 
-// textLabel binds a box to being a text, and no Personal.
+// textLabel is part of the additional data of a text's box, so that the box does not open as a Personal.
 const textLabel = " text"
 
-// SealText encrypts a text that may tell of a person under one of the person's keys; number 0 is the first one, as in
-// domain.Sealed. It makes no key: nil where there is none, as after an erasure.
+// SealText encrypts a text that may contain personal data, under one of the person's keys. Number 0 is the first key, as in
+// domain.Sealed. SealText creates no key: without a key, as after an erasure, the result is nil.
 func (v *Store) SealText(ctx context.Context, key domain.SecretID, number uint64, text string) (*domain.Sealed, error) {
 	k, err := v.personKey(ctx, key, number)
 	if errors.Is(err, ErrGone) {
@@ -27,7 +27,7 @@ func (v *Store) SealText(ctx context.Context, key domain.SecretID, number uint64
 	return &domain.Sealed{Key: key, KeyNumber: number, Box: box}, nil
 }
 
-// OpenText decrypts what SealText made; an erased text and nil open as "".
+// OpenText is the inverse of SealText. For an erased text and for nil the result is "".
 func (v *Store) OpenText(ctx context.Context, s *domain.Sealed) (string, error) {
 	if s == nil {
 		return "", nil

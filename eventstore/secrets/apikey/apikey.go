@@ -1,8 +1,8 @@
-// Package apikey is the format of API keys (D2): plk_sandbox_<keyId>_<secret> or plk_live_…, base62, the
-// last six characters a check (CRC-32/IEEE of the text before them, base62, left-padded with 0), so that
-// scanners and the server reject a typo without a look-up.
+// Package apikey is the format of API keys (D2): plk_sandbox_<keyId>_<secret> or plk_live_…, in base62. The last six
+// characters are a checksum, so that scanners and the server reject a typo without a look-up: the CRC-32/IEEE of the text
+// before them, in base62, left-padded with 0.
 //
-// A key is random through and through; it is stored as the SHA-256 of its text and shown once.
+// The id and the secret are random. A key is shown once, and stored as the SHA-256 of its text.
 package apikey
 
 import (
@@ -17,7 +17,7 @@ import (
 	"payledger/domain/account"
 )
 
-// RandomSize is how many random bytes a key takes.
+// RandomSize is the number of random bytes in a key.
 const RandomSize = 48
 
 const (
@@ -27,19 +27,19 @@ const (
 	alphabet     = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// ErrMalformed means that a text is no key: wrong shape, or a typo.
+// ErrMalformed means that a text is not a key: its form or its checksum is wrong.
 var ErrMalformed = errors.New("apikey: not an API key")
 
 var prefixes = map[string]string{account.Sandbox: "sandbox", account.Production: "live"}
 
-// Key is a new key: what is kept, and the text that is shown once.
+// Key is a new key: its id and hash, which are stored, and its text, which is shown once.
 type Key struct {
 	ID   domain.APIKeyID
 	Text string
 	Hash []byte // SHA-256 of Text
 }
 
-// New makes a key for an environment from random bytes.
+// New returns a key for an environment, made from random bytes.
 func New(environment string, random [RandomSize]byte) Key {
 	id := base62(random[:16], idLength)
 	text := "plk_" + prefixes[environment] + "_" + id + "_" + base62(random[16:], secretLength)
@@ -47,8 +47,8 @@ func New(environment string, random [RandomSize]byte) Key {
 	return Key{ID: domain.APIKeyID(id), Text: text, Hash: Hash(text)}
 }
 
-// Parse reads the environment and the id from a key's text; ErrMalformed when it is none. A key that
-// parses is not yet known: compare its hash.
+// Parse returns the environment and the id in a key's text; ErrMalformed if the text is not a key. A key that parses may
+// still be unknown: the caller compares its hash.
 func Parse(text string) (environment string, id domain.APIKeyID, err error) {
 	parts := strings.Split(text, "_")
 	if len(parts) != 4 || parts[0] != "plk" || len(parts[2]) != idLength || len(parts[3]) != secretLength+checkLength {
@@ -66,7 +66,7 @@ func Parse(text string) (environment string, id domain.APIKeyID, err error) {
 	return "", "", ErrMalformed
 }
 
-// Hash is what is stored of a key.
+// Hash returns the stored form of a key.
 func Hash(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]
@@ -82,7 +82,7 @@ func check(text string) string {
 	return base62([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, checkLength)
 }
 
-// base62 writes the number that b is, left-padded with 0 to n digits; higher digits are dropped.
+// base62 returns b, a big-endian number, as n base62 digits, left-padded with 0. Higher digits are dropped.
 func base62(b []byte, n int) string {
 	value, base, digit := new(big.Int).SetBytes(b), big.NewInt(int64(len(alphabet))), new(big.Int)
 	text := make([]byte, n)

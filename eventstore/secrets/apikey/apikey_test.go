@@ -14,7 +14,7 @@ import (
 
 var environments = []string{account.Sandbox, account.Production}
 
-// frozen is a key made apart from this code, by the description in D2, from the bytes 0 to 47.
+// frozen is the key of the bytes 0 to 47. It was computed without this code, from the description in D2.
 const frozen = "plk_sandbox_7RiJxkEgOGusQGwp_7u7ED6UzpF5eHPrBI5AHumY7UBpOQIJz2EcIKx"
 
 func TestFrozen(t *testing.T) {
@@ -32,7 +32,7 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// TestKeys: a key is read as it was made, and no other text matches it.
+// TestKeys: Parse returns a key's environment and id, and no other text matches the key.
 func TestKeys(t *testing.T) {
 	shape := regexp.MustCompile(`^plk_(sandbox|live)_[0-9A-Za-z]{16}_[0-9A-Za-z]{38}$`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/secrets/apikey"
 )
 
-// vectors are keys made apart from this code, by the description in D2.
+// vectors are keys that were computed without this code, from the description in D2.
 var vectors = []struct{ environment, random, text string }{
 	{account.Sandbox, "the quick brown fox jumps over the lazy dog 0123", "plk_sandbox_6tjZKAMgW83RDPBg_YkE0kHzVR0VArDL8YbQ3V0VlqDn7Yump12EKCV"},
 	{account.Production, "the quick brown fox jumps over the lazy dog 0123", "plk_live_6tjZKAMgW83RDPBg_YkE0kHzVR0VArDL8YbQ3V0VlqDn7Yump4bQ0ce"},
@@ -18,7 +18,7 @@ var vectors = []struct{ environment, random, text string }{
 	{account.Sandbox, strings.Repeat("~", 48), "plk_sandbox_EYnfn7UMp1XnXHu2_gshwOTgwOqfHysGiRjFAzRZd3cmn9KMI4bVJAu"},
 }
 
-// TestVectors: keys are made and read as described.
+// TestVectors: New and Parse agree with the vectors.
 func TestVectors(t *testing.T) {
 	for _, v := range vectors {
 		key := apikey.New(v.environment, [apikey.RandomSize]byte([]byte(v.random)))
@@ -35,7 +35,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestEveryTypo: no single wrong, missing, doubled or swapped character leaves a key, at any place (D2).
+// TestEveryTypo: a text with one wrong, missing, doubled or swapped character is not a key (D2).
 func TestEveryTypo(t *testing.T) {
 	for _, v := range vectors {
 		refused := func(text string) {
@@ -64,7 +64,7 @@ func TestEveryTypo(t *testing.T) {
 	}
 }
 
-// TestEnvironments: the prefix is part of what the check covers, so a key cannot be moved.
+// TestEnvironments: the checksum covers the prefix, so a key of one environment is not a key of another.
 func TestEnvironments(t *testing.T) {
 	for _, v := range vectors {
 		for _, pair := range [][2]string{{"plk_sandbox_", "plk_live_"}, {"plk_live_", "plk_sandbox_"}, {"plk_sandbox_", "plk_test_"}, {"plk_live_", "plk__"}} {
