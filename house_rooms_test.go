@@ -88,10 +88,10 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestKitsAreBelow: a package for tests imports no package whose tests import it, except the folder above it.
-func TestKitsAreBelow(t *testing.T) {
-	kits := map[string]bool{}             // folders
-	users := map[string]map[string]bool{} // by folder of a kit: the folders whose tests import it
+// TestTestHelpersAreBelow: a package of test helpers imports no package whose tests import it, except the folder above it.
+func TestTestHelpersAreBelow(t *testing.T) {
+	helpers := map[string]bool{}          // folders
+	users := map[string]map[string]bool{} // by folder of test helpers: the folders whose tests import it
 	each := func(visit func(s source, dir, target string)) {
 		for _, s := range sources(t) {
 			for _, spec := range s.file.Imports {
@@ -103,7 +103,7 @@ func TestKitsAreBelow(t *testing.T) {
 	}
 	each(func(s source, dir, target string) {
 		if slices.Contains(testPackages, path.Base(dir)) && !s.isTest() {
-			kits[dir] = true
+			helpers[dir] = true
 		}
 		if slices.Contains(testPackages, path.Base(target)) && s.isTest() && dir != target {
 			if users[target] == nil {
@@ -113,11 +113,11 @@ func TestKitsAreBelow(t *testing.T) {
 		}
 	})
 	each(func(s source, dir, target string) {
-		if kits[dir] && !s.isTest() && target != path.Dir(dir) && users[dir][target] {
+		if helpers[dir] && !s.isTest() && target != path.Dir(dir) && users[dir][target] {
 			t.Errorf("%s imports %s, whose tests import %s", s.path, target, dir)
 		}
 	})
-	if !kits["eventstore/eventstoretest"] || !users["eventstore/eventstoretest"]["eventstore"] {
-		t.Error("the test kit of the log was not found")
+	if !helpers["eventstore/eventstoretest"] || !users["eventstore/eventstoretest"]["eventstore"] {
+		t.Error("the test helpers of the log were not found")
 	}
 }

@@ -67,12 +67,12 @@ func TestDeliveryLostAck(t *testing.T) {
 	}
 }
 
-// TestDeliveryOrder: records leave in the order in which they came, but that deliveries' first ones go before outcomes,
-// and not before those that have waited long.
+// TestDeliveryOrder: the queue returns drafts in the order in which they came, with one exception. The first record of a delivery
+// overtakes outcomes, unless an outcome has waited for long.
 func TestDeliveryOrder(t *testing.T) {
 	t.Parallel()
 	q := eventstore.NewDeliveryQueue()
-	take := func(n int, want ...string) {
+	wantNext := func(n int, want ...string) {
 		t.Helper()
 		if got := q.Take(n); !slices.Equal(got, want) {
 			t.Errorf("taken %q, want %q", got, want)
@@ -82,20 +82,20 @@ func TestDeliveryOrder(t *testing.T) {
 	q.Add("first 1", 1, 0)
 	q.Add("outcome 2", 3, 0)
 	q.Add("first 2", 1, 0)
-	take(1, "first 1")
+	wantNext(1, "first 1")
 	q.Add("first 3", 1, 0)
-	take(2, "first 2", "first 3")
+	wantNext(2, "first 2", "first 3")
 	q.Add("outcome 3", 2, 0)
-	take(1, "outcome 1")
+	wantNext(1, "outcome 1")
 	q.Add("first 4", 1, 0)
-	take(2, "first 4", "outcome 2")
+	wantNext(2, "first 4", "outcome 2")
 	q.Add("first 5", 1, 0)
-	take(2, "first 5", "outcome 3")
+	wantNext(2, "first 5", "outcome 3")
 	q.Add("outcome 4", 2, 0)
 	q.Add("first 6", 1, eventstore.OutcomePatience)
 	q.Add("outcome 5", 2, eventstore.OutcomePatience)
 	q.Add("first 7", 1, eventstore.OutcomePatience+1)
-	take(4, "first 6", "outcome 4", "first 7", "outcome 5")
+	wantNext(4, "first 6", "outcome 4", "first 7", "outcome 5")
 }
 
 // putMany puts n records of new names side by side, and gives their places by name.

@@ -188,7 +188,7 @@ func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32,
 type Flight struct {
 	Data []byte
 	h    *shard
-	f    *inFlight
+	f    *groupInFlight
 	d    *entry
 }
 

@@ -68,7 +68,7 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error)
 			if errors.Is(err, ErrNotFound) {
 				err = errors.New("the message is missing")
 			}
-			return nil, h.fail(seq, err)
+			return nil, h.markDamaged(seq, err)
 		}
 		if err := jetapi.Pause(ctx, recheckPause); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 		}
 		g, err := h.parse(m.Seq, m.Data)
 		if err != nil {
-			return 0, h.fail(m.Seq, err)
+			return 0, h.markDamaged(m.Seq, err)
 		}
 		if g.Kind != format.KindClosing {
 			return m.Seq, nil

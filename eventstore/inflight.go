@@ -62,8 +62,8 @@ func endAll(drafts []*entry, err error) {
 	}
 }
 
-// inFlight is a group under way.
-type inFlight struct {
+// groupInFlight is a group under way.
+type groupInFlight struct {
 	g      *format.Group
 	data   []byte
 	seg    segment
@@ -154,11 +154,11 @@ func (h *shard) leave() {
 }
 
 // resume drives a group to its outcome.
-func (h *shard) resume(f *inFlight) { h.drive(f, nil) }
+func (h *shard) resume(f *groupInFlight) { h.drive(f, nil) }
 
 // takeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and
 // drives the group.
-func (h *shard) takeGroup() *inFlight {
+func (h *shard) takeGroup() *groupInFlight {
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
 		return nil
@@ -184,7 +184,7 @@ func (h *shard) takeGroup() *inFlight {
 	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
 		return nil
 	}
-	f := &inFlight{began: time.Now(), seg: h.open(), g: h.next(format.KindEvents)}
+	f := &groupInFlight{began: time.Now(), seg: h.open(), g: h.next(format.KindEvents)}
 	switch {
 	case full:
 		f.g.Kind, f.g.Next = format.KindClosing, h.open().number+1
@@ -216,7 +216,7 @@ func (h *shard) refuseWaiting(cause error) {
 
 // fillGroup moves as many drafts as fit from the queue into the group. It refuses a draft that does not follow the newest event
 // of its aggregate as a conflict. A draft of an aggregate with an event under way stays in the queue.
-func (h *shard) fillGroup(f *inFlight) {
+func (h *shard) fillGroup(f *groupInFlight) {
 	var left []*entry
 	size, full := 0, format.MaxGroupBytes
 	if h.n == deliverylog.ShardNumber {
@@ -263,7 +263,7 @@ func (h *shard) fits(d *entry) error {
 
 // drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if hurry closes first: another
 // goroutine must then drive the group.
-func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
+func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
 		h.mu.Lock()
@@ -304,19 +304,19 @@ func (h *shard) drive(f *inFlight, hurry <-chan struct{}) bool {
 }
 
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
-func (h *shard) send(f *inFlight) {
+func (h *shard) send(f *groupInFlight) {
 	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
 		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)},
 	}})
 }
 
 // readReply reads the answer to a publish.
-func (h *shard) readReply(f *inFlight, m *nats.Msg) {
+func (h *shard) readReply(f *groupInFlight, m *nats.Msg) {
 	result, err := h.readAnswer(f, m)
 	h.noteOutcome(f, result, err)
 }
 
-func (h *shard) readAnswer(f *inFlight, m *nats.Msg) (outcome, error) {
+func (h *shard) readAnswer(f *groupInFlight, m *nats.Msg) (outcome, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return refused, nats.ErrNoResponders
 	}
@@ -337,7 +337,7 @@ func (h *shard) readAnswer(f *inFlight, m *nats.Msg) (outcome, error) {
 
 // noteOutcome notes the outcome of a publish. It applies the groups that are now stored, starts resolve if the first group has
 // no clear outcome, and sends the next group.
-func (h *shard) noteOutcome(f *inFlight, result outcome, err error) {
+func (h *shard) noteOutcome(f *groupInFlight, result outcome, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.result, f.err = result, err

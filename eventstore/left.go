@@ -88,7 +88,7 @@ func (s *Store) unreadable(key Key, err error) error {
 	}
 	if !s.closing.Load() {
 		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; a restart makes it again from the log", ErrUnhealthy, key, err)
-		s.fail(err, false)
+		s.markUnhealthy(err, false)
 	}
 	return err
 }

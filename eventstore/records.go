@@ -142,10 +142,10 @@ func (h *shard) checkFloor() error {
 	first := h.segments[0].first
 	switch {
 	case first > 1 && h.floor.Seq < first-1:
-		return h.damage(first-1, errors.New("the segments before it are gone"))
+		return h.markDamagedLocked(first-1, errors.New("the segments before it are gone"))
 	case h.begins.Seq > 0 && h.floor.Seq == h.begins.Seq && (string(h.floor.Hash) != string(h.begins.Hash[:]) ||
 		h.floor.Records != h.begins.Events || h.floor.Names != h.begins.Aggregates):
-		return h.damage(first, errors.New("it follows another group than the last one that was dropped"))
+		return h.markDamagedLocked(first, errors.New("it follows another group than the last one that was dropped"))
 	}
 	return nil
 }

@@ -46,13 +46,13 @@ func (s *Store) openTips(c Config, cache int64) error {
 	var failed atomic.Int64
 	options := tipstore.Options{Dir: dir, Cache: cache, Failed: func(err error) {
 		if errors.Is(err, tipstore.ErrDamaged) {
-			s.fail(fmt.Errorf("the tip store is damaged: %w; a restart makes it again from the log", err), false)
+			s.markUnhealthy(fmt.Errorf("the tip store is damaged: %w; a restart makes it again from the log", err), false)
 			return
 		}
 		if now := time.Now().Unix(); failed.Swap(now) != now { // Pebble tries again and again
 			s.log.Error().Err(err).Msg("the tip store could not be written; trying again")
 		}
-	}, Fatal: func(err error) { s.fail(err, true) }}
+	}, Fatal: func(err error) { s.markUnhealthy(err, true) }}
 	if s.disk.Dir != "" {
 		options.Room = s.disk.Writable
 	}
@@ -240,12 +240,12 @@ func (h *shard) replay(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.check(g); err != nil {
-		return h.damage(g.Seq, err)
+		return h.markDamagedLocked(g.Seq, err)
 	}
 	if g.Kind == format.KindClosing && g.Seq < h.segmentLast {
 		closed, _ := h.find(g.Seq)
 		if next, _ := h.find(g.Seq + 1); next.number == closed.number {
-			return h.damage(g.Seq+1, errors.New("it stands behind the closing group of its segment"))
+			return h.markDamagedLocked(g.Seq+1, errors.New("it stands behind the closing group of its segment"))
 		}
 	}
 	h.front = g.After(h.front)

@@ -30,7 +30,7 @@ func (h *shard) resolve() {
 }
 
 // resolveFirst takes one step towards the outcome of the first group in flight.
-func (h *shard) resolveFirst(f *inFlight) {
+func (h *shard) resolveFirst(f *groupInFlight) {
 	closed := h.s.closing.Load()
 	switch {
 	case closed:
@@ -38,7 +38,7 @@ func (h *shard) resolveFirst(f *inFlight) {
 	case f.result == refused && !f.uncertain:
 		h.giveUp(f, ErrRefused, f.err)
 	case f.orphan && f.result == stored:
-		h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, errors.New("a group was stored on top of somebody else's")))
+		h.giveUp(f, ErrUnknown, h.markDamaged(f.g.Seq, errors.New("a group was stored on top of somebody else's")))
 	case f.orphan && !f.silent: // it had an answer, and no acknowledgement: it can never be stored
 		h.takeBack(f)
 	case f.orphan:
@@ -49,7 +49,7 @@ func (h *shard) resolveFirst(f *inFlight) {
 }
 
 // lookUp reads the message at the group's place.
-func (h *shard) lookUp(f *inFlight) {
+func (h *shard) lookUp(f *groupInFlight) {
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
 	there, err := h.groupAtLeader(ctx, f.g.Seq)
@@ -61,14 +61,14 @@ func (h *shard) lookUp(f *inFlight) {
 	case errors.Is(err, ErrNotFound):
 		h.sendAgain(f)
 	case errors.Is(err, format.ErrGroup), errors.Is(err, format.ErrFrame):
-		h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, err))
+		h.giveUp(f, ErrUnknown, h.markDamaged(f.g.Seq, err))
 	default:
 		h.waitOrEnd(f, err)
 	}
 }
 
 // sendAgain publishes the same bytes again. The server can store at most one copy: all copies expect the same place.
-func (h *shard) sendAgain(f *inFlight) {
+func (h *shard) sendAgain(f *groupInFlight) {
 	if h.over(f) {
 		return
 	}
@@ -86,7 +86,7 @@ func (h *shard) sendAgain(f *inFlight) {
 }
 
 // waitOrEnd waits before the next look, or ends the group when its time is over.
-func (h *shard) waitOrEnd(f *inFlight, err error) {
+func (h *shard) waitOrEnd(f *groupInFlight, err error) {
 	h.mu.Lock()
 	f.err = errors.Join(f.err, err)
 	h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *shard) waitOrEnd(f *inFlight, err error) {
 
 // over reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
 // that has not answered at all has lost its disk: the process must stop.
-func (h *shard) over(f *inFlight) bool {
+func (h *shard) over(f *groupInFlight) bool {
 	age := time.Since(f.began)
 	switch {
 	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > jetapi.PublishTimeout+durableDeadline:
@@ -113,7 +113,7 @@ func (h *shard) over(f *inFlight) bool {
 // stands handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
 // that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group and its callers
 // wait for that acknowledgement in seen, beside the groups of other writers.
-func (h *shard) stands(f *inFlight) {
+func (h *shard) stands(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.s.replicas > 1 {
@@ -132,7 +132,7 @@ func (h *shard) stands(f *inFlight) {
 }
 
 // expire ends the callers of a group that was found in the log and is still not known to be durable.
-func (h *shard) expire(f *inFlight) {
+func (h *shard) expire(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if drafts, there := h.pendingDrafts[f.g.Seq]; there {
@@ -142,12 +142,12 @@ func (h *shard) expire(f *inFlight) {
 }
 
 // superseded handles a group whose place holds another group.
-func (h *shard) superseded(f *inFlight, there *format.Group) {
+func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 	h.mu.Lock()
 	ours := h.doubted[there.Hash]
 	h.mu.Unlock()
 	if h.s.sole && !ours {
-		h.giveUp(f, ErrRefused, h.fail(there.Seq, errors.New("somebody else has written to the log")))
+		h.giveUp(f, ErrRefused, h.markDamaged(there.Seq, errors.New("somebody else has written to the log")))
 		return
 	}
 	h.takeBack(f)
@@ -171,7 +171,7 @@ func (h *shard) readOn(ctx context.Context, seq uint64) error {
 }
 
 // takeBack returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
-func (h *shard) takeBack(f *inFlight) {
+func (h *shard) takeBack(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(f)
@@ -201,7 +201,7 @@ func (h *shard) wantLater(delay time.Duration) {
 }
 
 // giveUp ends the first group in flight with an error for its callers.
-func (h *shard) giveUp(f *inFlight, kind, cause error) {
+func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if errors.Is(kind, ErrUnknown) {
@@ -217,7 +217,7 @@ func (h *shard) giveUp(f *inFlight, kind, cause error) {
 
 // drop removes the first group in flight, which is not in the log. Groups behind it can never be stored. The caller holds the
 // lock.
-func (h *shard) drop(f *inFlight) {
+func (h *shard) drop(f *groupInFlight) {
 	h.inFlight = h.inFlight[1:]
 	h.forget(f.g)
 	h.front = h.head
@@ -235,8 +235,8 @@ func (h *shard) drop(f *inFlight) {
 
 // stop ends the first group in flight and sends the error to Fatal: the disk does not keep writes, or a group without callers
 // may still be stored.
-func (h *shard) stop(f *inFlight, cause error) {
+func (h *shard) stop(f *groupInFlight, cause error) {
 	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.Seq, time.Since(f.began).Round(time.Second), cause)
-	h.s.fail(err, true)
-	h.giveUp(f, ErrUnknown, h.fail(f.g.Seq, fmt.Errorf("%w: %w", ErrUnhealthy, err)))
+	h.s.markUnhealthy(err, true)
+	h.giveUp(f, ErrUnknown, h.markDamaged(f.g.Seq, fmt.Errorf("%w: %w", ErrUnhealthy, err)))
 }

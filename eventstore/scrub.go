@@ -168,7 +168,7 @@ func (c *scrub) present(names []string, known map[*shard][]segment, beside []str
 			}
 			if !slices.Contains(names, g.name(h.n)) {
 				damage := scrubbed(g.name(h.n), g.first, "the stream is gone")
-				_ = h.fail(g.first, damage) // it returns the shard's first damage
+				_ = h.markDamaged(g.first, damage) // it returns the shard's first damage
 				if err := c.report(damage); err != nil {
 					return err
 				}
@@ -178,7 +178,7 @@ func (c *scrub) present(names []string, known map[*shard][]segment, beside []str
 	for _, name := range beside {
 		if !slices.Contains(names, name) {
 			damage := scrubbed(name, c.s.side.Acked(name), "the stream is gone")
-			c.s.fail(damage, false)
+			c.s.markUnhealthy(damage, false)
 			if err := c.report(damage); err != nil {
 				return err
 			}
@@ -248,7 +248,7 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 	}
 	if reason := c.faultOf(report, through); reason != "" {
 		damage := scrubbed(name, report.Last+1, reason)
-		_ = h.fail(report.Last+1, damage) // it returns the shard's first damage
+		_ = h.markDamaged(report.Last+1, damage) // it returns the shard's first damage
 		return damage
 	}
 	return nil
@@ -270,7 +270,7 @@ func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Opti
 			return nil
 		case try > 0:
 			damage := scrubbed(name, seq, reason)
-			c.s.fail(damage, false)
+			c.s.markUnhealthy(damage, false)
 			return damage
 		}
 		if err := jetapi.Pause(ctx, recheckPause); err != nil {

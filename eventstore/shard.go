@@ -57,7 +57,7 @@ type shard struct {
 	// Beyond head.
 	front         format.Head           // the end of the shard if all groups under way are stored
 	seen          []*format.Group       // read from the log, not known to be durable
-	inFlight      []*inFlight           // sent, in order
+	inFlight      []*groupInFlight      // sent, in order
 	pending       map[Key]int           // how many groups beyond head hold an event of the aggregate
 	pendingDrafts map[uint64][]*entry   // of groups of this process in seen, by sequence
 	building      bool                  // a group is being encoded
@@ -157,7 +157,7 @@ func (h *shard) observe(g *format.Group) error {
 		return nil
 	}
 	if err := h.check(g); err != nil {
-		return h.damage(g.Seq, err)
+		return h.markDamagedLocked(g.Seq, err)
 	}
 	delete(h.doubted, g.Hash)
 	h.front = g.After(h.front)
@@ -324,24 +324,25 @@ func (h *shard) healthy() error {
 	return h.stopped
 }
 
-// damage stops the shard: it accepts no more appends. The caller holds the lock.
-func (h *shard) damage(seq uint64, err error) error {
+// markDamagedLocked marks the shard as damaged: it accepts no more appends. It returns the shard's first damage. The caller
+// holds the lock.
+func (h *shard) markDamagedLocked(seq uint64, err error) error {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fault.Damage(h.nameOf(seq), seq, err)
 	}
 	if h.stopped == nil {
 		h.stopped = err
 		h.refuseWaiting(err)
-		h.s.noteDamage(h.n, err)
+		h.s.noteDamagedShard(h.n, err)
 	}
 	return h.stopped
 }
 
-// fail is damage for callers that do not hold the lock.
-func (h *shard) fail(seq uint64, err error) error {
+// markDamaged is markDamagedLocked for callers that do not hold the lock.
+func (h *shard) markDamaged(seq uint64, err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.damage(seq, err)
+	return h.markDamagedLocked(seq, err)
 }
 
 // from returns the applied groups in memory from seq on; none if the group at seq is not in memory.

@@ -152,7 +152,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if s.beside.Bytes == 0 {
 		s.beside.Bytes = sidelog.SegmentBytes
 	}
-	s.side.Fail, s.side.Log = s.fail, s.log
+	s.side.Fail, s.side.Log = s.markUnhealthy, s.log
 	s.side.Watch = func() bool { return s.embedded != nil && s.replicas <= 1 && !s.closing.Load() }
 	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.gone = s.life.Done()
@@ -305,9 +305,9 @@ func (s *Store) Healthy() error {
 	return nil
 }
 
-// fail marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes, and the
+// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes, and the
 // process must stop.
-func (s *Store) fail(err error, stop bool) {
+func (s *Store) markUnhealthy(err error, stop bool) {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
 	}
@@ -340,8 +340,8 @@ func (s *Store) writable(h *shard) error {
 	return h.healthy()
 }
 
-// noteDamage logs the damage of one shard, which accepts no more appends.
-func (s *Store) noteDamage(shard int, err error) {
+// noteDamagedShard logs the damage of one shard, which accepts no more appends.
+func (s *Store) noteDamagedShard(shard int, err error) {
 	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
 	s.damaged.CompareAndSwap(nil, &err)
 }

@@ -66,13 +66,13 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	}
 	for n := range s.shards {
 		h := newShard(s, n)
-		if err := h.take(segments[n]); err != nil {
+		if err := h.loadSegments(segments[n]); err != nil {
 			return err
 		}
 		s.shard = append(s.shard, h)
 	}
 	s.records = newShard(s, deliverylog.ShardNumber)
-	if err := s.records.take(segments[deliverylog.ShardNumber]); err != nil {
+	if err := s.records.loadSegments(segments[deliverylog.ShardNumber]); err != nil {
 		return err
 	}
 	for n, h := range s.all() {
@@ -189,8 +189,8 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	return nil
 }
 
-// take takes over the segments of the shard in the list of the server. A gap in them is an error.
-func (h *shard) take(infos []*jetstream.StreamInfo) error {
+// loadSegments sets the segments of the shard from the server's list. A gap in them is an error.
+func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
 	for i, info := range infos {
 		_, number, _ := streams.Parse(info.Config.Name)
 		g := segment{number: number, first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
@@ -339,7 +339,7 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
 	err := s.confirm(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
 	if errors.Is(err, ErrUnhealthy) {
-		s.fail(err, false)
+		s.markUnhealthy(err, false)
 	}
 	return err
 }

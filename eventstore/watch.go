@@ -74,7 +74,7 @@ func (s *Store) recheck(ctx context.Context) {
 	err := s.confirm(ctx, s.recheckSegments)
 	switch {
 	case errors.Is(err, ErrUnhealthy):
-		s.fail(err, false)
+		s.markUnhealthy(err, false)
 	case err != nil:
 		s.log.Warn().Err(err).Msg("the log could not be checked for holes")
 	}

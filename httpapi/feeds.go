@@ -68,7 +68,7 @@ func (c *call) feed(events request.Feed) outcome {
 	go func() {
 		ended <- produce(ctx, events, messages)
 	}()
-	err := w.begin()
+	err := w.writeHeader()
 	reading := true
 	if err == nil {
 		reading, err = w.run(messages, ended)
@@ -155,7 +155,7 @@ func (w *feedWriter) stillAllowed() error {
 	return nil
 }
 
-func (w *feedWriter) begin() error {
+func (w *feedWriter) writeHeader() error {
 	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a stream of events may be cut")
 	}

@@ -159,7 +159,7 @@ func newLateNode(t *testing.T, server *embedded.Server, made accounts.Credential
 	fanout := eventstore.NewFanout(r.store)
 	var err error
 	r.views, err = projections.Open(ctx, projections.Config{
-		Dir: r.dir, Store: r.store, Fanout: fanout, Vault: vault, Logger: zerolog.Nop(), Now: r.now,
+		Dir: r.dir, Store: r.store, Fanout: fanout, Secrets: vault, Logger: zerolog.Nop(), Now: r.now,
 	})
 	must(t, err)
 	r.service = service.New(commands.Config{
@@ -173,7 +173,7 @@ func newLateNode(t *testing.T, server *embedded.Server, made accounts.Credential
 	t.Cleanup(func() { r.service.Close(); n.stop(); must(t, r.views.Close()) })
 	must(t, r.views.CaughtUp(ctx))
 	api, err := httpapi.New(httpapi.Config{
-		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Vault: vault},
+		Commands: r.service, Reader: r.views, History: &history.Reader{Store: r.store, Secrets: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: account.Sandbox, Random: rand.Reader,
 		Now: r.now, Logger: zerolog.Nop(),
 		Ready:    func(context.Context) error { return nil },

@@ -141,7 +141,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		must(t, err)
 	}
 	r.views, err = projections.Open(ctx, projections.Config{
-		Dir: filepath.Join(r.dir, "views"), Store: r.store, Fanout: fanout, Vault: vault, Logger: logger, Now: r.now,
+		Dir: filepath.Join(r.dir, "views"), Store: r.store, Fanout: fanout, Secrets: vault, Logger: logger, Now: r.now,
 	})
 	must(t, err)
 	r.service = service.New(commands.Config{
@@ -176,7 +176,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
 		Proofs:   prover.New(prover.Config{Store: r.store}), // no checkpoint is written
-		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Vault: vault},
+		Commands: r.service, Reader: r.views, Reconciler: reconcile.Reconciler{Store: r.store, Books: r.sim}, History: &history.Reader{Store: r.store, Secrets: vault},
 		ClientTokenKey: tokenKey, PublicURL: "https://pay.example/", Environment: environment, Random: rand.Reader,
 		Now: r.now, Logger: logger,
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {

@@ -145,12 +145,12 @@ func TestAnotherPriceForTheAttempt(t *testing.T) {
 	start := func(body string) string {
 		return r.want(r.inBrowser(client, "POST", "/payment-attempts", body), 202, "").text1("currentAttempt", "id")
 	}
-	untold := start(payWith(token))
+	notShown := start(payWith(token))
 	first := start(payShown(token, 2500, "EUR"))
 	r.want(r.patch(client, `"amount":3000`), 200, "")
 	second := start(payShown(token, 3000, "EUR"))
-	if untold == first || first == second || start(payShown(token, 3000, "EUR")) != second || start(payWith(token)) != second {
-		t.Error(untold, first, second)
+	if notShown == first || first == second || start(payShown(token, 3000, "EUR")) != second || start(payWith(token)) != second {
+		t.Error(notShown, first, second)
 	}
 	approved := r.want(r.decide(second, "approve", ""), 200, "")
 	if p := r.get("/payments/" + approved.text1("paymentId")); p.field("amount") != 3000.0 {

@@ -55,7 +55,7 @@ func (w *listWriter) element(v any) error {
 	}
 	before := []byte(",")
 	if !w.begun {
-		before = w.begin()
+		before = w.writeHeader()
 	}
 	if err := w.text(before, text); err != nil {
 		return err
@@ -77,8 +77,8 @@ func elementJSON(v any) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// begin writes the headers, and returns the text before the elements.
-func (w *listWriter) begin() []byte {
+// writeHeader writes the headers, and returns the text before the elements.
+func (w *listWriter) writeHeader() []byte {
 	w.begun = true
 	// When the read deadline passes, the request's context ends. A server without deadlines returns ErrNotSupported.
 	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -91,7 +91,7 @@ func (w *listWriter) begin() []byte {
 func (w *listWriter) end(next uint64) error {
 	var before []byte
 	if !w.begun {
-		before = w.begin()
+		before = w.writeHeader()
 	}
 	if next == 0 {
 		return w.text(before, []byte(`]}`))
@@ -115,7 +115,7 @@ func (c *call) text(pieces request.Text) outcome {
 
 func (w *listWriter) Write(piece []byte) (int, error) {
 	if !w.begun {
-		w.begin()
+		w.writeHeader()
 	}
 	if err := w.text(piece); err != nil {
 		return 0, err

@@ -43,7 +43,7 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	r.t.Helper()
 	var err error
 	w.notifier, err = notifier.New(ctx, notifier.Config{
-		Store: r.store, Fanout: fanout, Vault: vault, Views: r.views, Now: r.now, Random: rand.Reader, Logger: logger,
+		Store: r.store, Fanout: fanout, Secrets: vault, Views: r.views, Now: r.now, Random: rand.Reader, Logger: logger,
 		Timeout:     time.Minute, // receivers that hang do so until a test has looked
 		RetryDelays: append([]time.Duration{}, w.retries...), AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})

@@ -33,7 +33,7 @@ func (r *rig) caused(e *eventstore.Recorded) (kinds []webhook.Kind) {
 	return kinds
 }
 
-func words(kinds []webhook.Kind) string {
+func kindNames(kinds []webhook.Kind) string {
 	var out []string
 	for _, k := range kinds {
 		out = append(out, strings.TrimPrefix(string(k), "PAYMENT."))
@@ -131,7 +131,7 @@ func TestCauses(t *testing.T) {
 			for _, e := range events {
 				s, err := eventstore.StateAt(context.Background(), r.store, eventstore.Payments, e)
 				r.must(err)
-				did := strings.TrimSpace(words(r.caused(e)) + " → " + string(s.Status()))
+				did := strings.TrimSpace(kindNames(r.caused(e)) + " → " + string(s.Status()))
 				got = append(got, strings.TrimPrefix(e.Type, "payment.")+": "+did)
 			}
 			if want := append([]string{"created: → PENDING"}, c.want...); !slices.Equal(got, want) {

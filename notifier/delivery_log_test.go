@@ -166,7 +166,7 @@ func TestLogAnew(t *testing.T) {
 		r.pay(processor.Succeeded)
 	}
 	want := r.settled(5, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
-	for name, spoil := range map[string]func(){
+	for name, corrupt := range map[string]func(){
 		"stands":  func() {},
 		"is lost": func() { r.must(os.Remove(r.dir + "/views/deliveries.sqlite")) },
 		"has another record": func() {
@@ -185,7 +185,7 @@ func TestLogAnew(t *testing.T) {
 		},
 	} {
 		r.stop()
-		spoil()
+		corrupt()
 		r.start()
 		if got := r.list(deliveries.Filter{}); !slices.Equal(got, want) {
 			t.Errorf("it %s: %+v", name, got)

@@ -172,7 +172,7 @@ func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds
 // made now. The caller holds the lock.
 func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
-	l.advance(now)
+	l.shortenWaits(now)
 	if l.ownership.AwaitsFirst(d) {
 		return time.Time{}
 	}
@@ -183,8 +183,8 @@ func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	return time.Now().Add(left)
 }
 
-// advance shortens all waits by the time that the clock was set forward. The caller holds the lock.
-func (l *lane) advance(now time.Time) {
+// shortenWaits shortens all waits by the time that the clock was set forward. The caller holds the lock.
+func (l *lane) shortenWaits(now time.Time) {
 	jump := l.jumps.Forward(now)
 	if jump == 0 {
 		return
@@ -192,7 +192,7 @@ func (l *lane) advance(now time.Time) {
 	for i := range l.waiting {
 		l.waiting[i].due -= jump.Microseconds()
 	}
-	l.overflow.advance(jump)
+	l.overflow.shortenWaits(jump)
 }
 
 // pick returns the next delivery to send now. If there is none, read reports whether the lane must read the stream, and
@@ -200,7 +200,7 @@ func (l *lane) advance(now time.Time) {
 func (l *lane) pick() (e entry, found, read bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.advance(l.now())
+	l.shortenWaits(l.now())
 	l.forget()
 	now := time.Now()
 	isDue := len(l.waiting) > 0 && l.waiting[0].due <= l.micros(now)

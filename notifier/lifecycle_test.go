@@ -126,8 +126,9 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// TestClaimsAreUntold: the claim of an idempotency key is no payment (D9): it causes nothing and stops nothing.
-func TestClaimsAreUntold(t *testing.T) {
+// TestKeyClaimCausesNoWebhook: the claim of an idempotency key is no payment (D9). It causes no webhook, and later events
+// cause theirs.
+func TestKeyClaimCausesNoWebhook(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)

@@ -38,12 +38,12 @@ func (r *rig) node(n int, handover time.Duration, views func(message.Views) mess
 	r.must(err)
 	fanout := eventstore.NewFanout(other.store)
 	shown, err := projections.Open(ctx, projections.Config{
-		Dir: fmt.Sprintf("%s/views%d", r.dir, n), Store: other.store, Fanout: fanout, Vault: other.vault, Logger: zerolog.Nop(), Now: time.Now,
+		Dir: fmt.Sprintf("%s/views%d", r.dir, n), Store: other.store, Fanout: fanout, Secrets: other.vault, Logger: zerolog.Nop(), Now: time.Now,
 	})
 	r.must(err)
 	other.close = []func() error{shown.Close, other.store.Close}
 	c := r.config
-	c.Store, c.Fanout, c.Vault, c.Views, c.Now, c.Random, c.Shared = other.store, fanout, other.vault, views(shown), time.Now, rand.Reader, true
+	c.Store, c.Fanout, c.Secrets, c.Views, c.Now, c.Random, c.Shared = other.store, fanout, other.vault, views(shown), time.Now, rand.Reader, true
 	other.notifier, err = New(ctx, c)
 	r.must(err)
 	if handover > 0 {
@@ -258,8 +258,8 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestTurns: whose turn it is, and who has to take over first.
-func TestTurns(t *testing.T) {
+// TestOwnership: when each process may send a delivery, and when it must take the delivery over first.
+func TestOwnership(t *testing.T) {
 	t.Parallel()
 	const h = 30 * time.Second
 	me := delivery.Ownership{ProcessID: "me", Shared: true, Handover: h}
@@ -271,10 +271,10 @@ func TestTurns(t *testing.T) {
 		return d
 	}
 	for name, c := range map[string]struct {
-		turns delivery.Ownership
-		d     delivery.Delivery
-		turn  time.Time
-		late  int // seconds after which it has to be taken over; -1: never
+		ownership delivery.Ownership
+		d         delivery.Delivery
+		sendAt    time.Time
+		late      int // seconds after which it has to be taken over; -1: never
 	}{
 		"alone":                 {delivery.Ownership{}, by(waits, "other", "other", time.Time{}), at(0), -1},
 		"planned here":          {me, by(planned, "me", "", time.Time{}), time.Time{}, 15},
@@ -285,26 +285,26 @@ func TestTurns(t *testing.T) {
 		"taken over elsewhere":  {me, by(planned, "me", "other", at(60)), at(90), 0},
 		"taken over long since": {me, by(waits, "me", "other", at(-60)), at(30), 0},
 	} {
-		asked, want := c.turn.Add(-5*time.Second), 5*time.Second
-		if c.turn.IsZero() {
+		asked, want := c.sendAt.Add(-5*time.Second), 5*time.Second
+		if c.sendAt.IsZero() {
 			asked, want = goldenTime, 0
 		}
 		for _, early := range []time.Duration{400 * time.Second, 24 * time.Hour} { // the second: before it was noted
 			most := asked.Add(want).Sub(goldenTime) + 900*time.Second // of the longest wait
-			if !c.turns.IsMine(c.d) && (c.d.Status == delivery.Planned || c.d.TakenAt.After(goldenTime)) {
+			if !c.ownership.IsMine(c.d) && (c.d.Status == delivery.Planned || c.d.TakenAt.After(goldenTime)) {
 				most = h
 			}
-			if left := c.turns.Wait(c.d, asked.Add(-early)); c.turn.IsZero() && left != 0 || left > most || !c.turn.IsZero() && left != min(want+early, most) {
-				t.Errorf("%s: %s before its turn %s are left, at most %s", name, early, left, most)
+			if left := c.ownership.Wait(c.d, asked.Add(-early)); c.sendAt.IsZero() && left != 0 || left > most || !c.sendAt.IsZero() && left != min(want+early, most) {
+				t.Errorf("%s: %s before its time %s are left, at most %s", name, early, left, most)
 			}
 		}
-		if got := c.turns.Wait(c.d, asked); got != want || c.turns.AwaitsFirst(c.d) != c.turn.IsZero() {
-			t.Errorf("%s: its turn is at %s, and %s before that %s are left", name, c.turn, want, got)
+		if got := c.ownership.Wait(c.d, asked); got != want || c.ownership.AwaitsFirst(c.d) != c.sendAt.IsZero() {
+			t.Errorf("%s: its time is %s, and %s before that %s are left", name, c.sendAt, want, got)
 		}
-		if late := c.turns.MustTakeOver(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
+		if late := c.ownership.MustTakeOver(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
 			t.Errorf("%s: taken over after %d s: %v", name, c.late, late)
 		}
-		if c.late > 0 && c.turns.MustTakeOver(c.d, at(c.late)) {
+		if c.late > 0 && c.ownership.MustTakeOver(c.d, at(c.late)) {
 			t.Errorf("%s: taken over before %d s", name, c.late)
 		}
 	}

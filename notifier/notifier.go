@@ -30,7 +30,7 @@ const DefaultGrace = 500 * time.Millisecond
 type Config struct {
 	Store   *eventstore.Store
 	Fanout  *eventstore.Fanout // must not run yet
-	Vault   *secrets.Store
+	Secrets *secrets.Store
 	Views   message.Views
 	Now     func() time.Time
 	Random  io.Reader
@@ -60,7 +60,7 @@ type Notifier struct {
 	stream    stream
 	messages  *message.Writer
 	store     *eventstore.Store
-	vault     *secrets.Store
+	secrets   *secrets.Store
 	views     message.Views
 	now       func() time.Time
 	retries   delivery.Schedule
@@ -101,14 +101,14 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err := c.Store.CheckReader(ctx, plannerName, at); err != nil {
 		return nil, err
 	}
-	messages, err := message.NewWriter(ctx, c.Store, c.Vault, c.Views, c.Now)
+	messages, err := message.NewWriter(ctx, c.Store, c.Secrets, c.Views, c.Now)
 	if err != nil {
 		return nil, err
 	}
 	n := &Notifier{
 		stream: s, health: &health.Health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: delivery.NewSchedule(c.RetryDelays), locks: &deliveryLocks{},
 		sender:   sender.New(sender.Config{Guard: c.Guard(), Timeout: c.Timeout, Now: c.Now}),
-		messages: messages, store: c.Store, vault: c.Vault, views: c.Views, now: c.Now,
+		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now,
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
 	n.ownership = delivery.NewOwnership(id, c.Shared, c.Timeout)

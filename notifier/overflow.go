@@ -54,7 +54,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func (s *overflow) advance(by time.Duration) {
+func (s *overflow) shortenWaits(by time.Duration) {
 	if !s.due.IsZero() {
 		s.due = s.due.Add(-by)
 	}

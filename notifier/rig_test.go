@@ -104,12 +104,12 @@ func (r *rig) start() {
 	r.account()
 	fanout := eventstore.NewFanout(r.store)
 	views, err := projections.Open(ctx, projections.Config{
-		Dir: r.dir + "/views", Store: r.store, Fanout: fanout, Vault: r.vault, Logger: zerolog.Nop(), Now: time.Now,
+		Dir: r.dir + "/views", Store: r.store, Fanout: fanout, Secrets: r.vault, Logger: zerolog.Nop(), Now: time.Now,
 	})
 	r.must(err)
 	r.close = []func() error{views.Close, r.store.Close, r.server.Close}
 	c := r.config
-	c.Store, c.Fanout, c.Vault, c.Views, c.Now, c.Random = r.store, fanout, r.vault, views, time.Now, rand.Reader
+	c.Store, c.Fanout, c.Secrets, c.Views, c.Now, c.Random = r.store, fanout, r.vault, views, time.Now, rand.Reader
 	if r.views != nil {
 		c.Views = r.views(views)
 	}

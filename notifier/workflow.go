@@ -82,7 +82,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	if err != nil {
 		return workflows.Response{}, err
 	}
-	opened, err := w.notifier.vault.Open(ctx, about.payment.Details().Personal)
+	opened, err := w.notifier.secrets.Open(ctx, about.payment.Details().Personal)
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
 	}
@@ -130,7 +130,7 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	}
 	var opened domain.Personal
 	if personal {
-		if opened, err = w.notifier.vault.Open(ctx, about.payment.Details().Personal); err != nil {
+		if opened, err = w.notifier.secrets.Open(ctx, about.payment.Details().Personal); err != nil {
 			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", about.payment.ID, err)
 		}
 	}

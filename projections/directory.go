@@ -141,45 +141,45 @@ func (p *Projections) Accounts() []account.State {
 	return slices.SortedFunc(maps.Values(t.byID), func(a, b account.State) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// turns shares reads between concurrent calls with the same key. A read that began before a call may lack events that were
-// acknowledged before the call. The call therefore joins the next read, which begins when the current one has ended. At any
-// time one read of a key runs, and at most one waits.
-type turns[K comparable, V any] struct {
+// sharedReads shares reads between concurrent calls with the same key. A read that began before a call may lack events that
+// were acknowledged before the call. The call therefore joins the next read, which begins when the current read has ended. At
+// any time one read of a key runs, and at most one waits.
+type sharedReads[K comparable, V any] struct {
 	mu  sync.Mutex
-	now map[K]*turn[V] // the running read
+	now map[K]*sharedRead[V] // the running read
 }
 
-// turn is one read.
-type turn[V any] struct {
+// sharedRead is a read that several calls wait for.
+type sharedRead[V any] struct {
 	ctx     context.Context // ends when no caller waits for the read
 	stop    context.CancelFunc
 	callers int
-	next    *turn[V] // begins when this one has ended; nil: no call waits for it
+	next    *sharedRead[V] // begins when this one has ended; nil: no call waits for it
 	done    chan struct{}
 	value   V
 	err     error
 }
 
-func newTurn[V any]() *turn[V] {
-	t := &turn[V]{done: make(chan struct{})}
+func newSharedRead[V any]() *sharedRead[V] {
+	t := &sharedRead[V]{done: make(chan struct{})}
 	t.ctx, t.stop = context.WithCancel(context.Background()) //nolint:gosec // run stops it
 	return t
 }
 
 // do returns the result of a read that began after the call. All calls with the same key must read the same thing.
-func (s *turns[K, V]) do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
+func (s *sharedReads[K, V]) do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	s.mu.Lock()
 	t := s.now[key]
 	switch {
 	case t == nil:
 		if s.now == nil {
-			s.now = map[K]*turn[V]{}
+			s.now = map[K]*sharedRead[V]{}
 		}
-		t = newTurn[V]()
+		t = newSharedRead[V]()
 		s.now[key] = t
 		go s.run(key, t, read)
 	case t.next == nil:
-		t.next = newTurn[V]()
+		t.next = newSharedRead[V]()
 		t = t.next
 	default:
 		t = t.next
@@ -201,7 +201,7 @@ func (s *turns[K, V]) do(ctx context.Context, key K, read func(context.Context) 
 }
 
 // run performs one read after the other until no call waits.
-func (s *turns[K, V]) run(key K, t *turn[V], read func(context.Context) (V, error)) {
+func (s *sharedReads[K, V]) run(key K, t *sharedRead[V], read func(context.Context) (V, error)) {
 	for t != nil {
 		t.value, t.err = guarded(t.ctx, read)
 		t.stop()

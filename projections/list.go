@@ -144,7 +144,7 @@ func (p *Projections) listed(ctx context.Context, account domain.AccountID, f Pa
 func (p *Projections) emailHashes(account domain.AccountID, addresses []string) (emails, hashes []string, err error) {
 	emails, hashes = make([]string, len(addresses)), make([]string, len(addresses))
 	for i, email := range addresses {
-		if hashes[i], err = p.Vault.EmailHash(account, email); err != nil {
+		if hashes[i], err = p.Secrets.EmailHash(account, email); err != nil {
 			return nil, nil, err
 		}
 		emails[i] = secrets.NormalEmail(email)
@@ -158,7 +158,7 @@ func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilte
 	if !f.holds(s) || len(emails) == 0 {
 		return f.holds(s), nil
 	}
-	personal, err := p.Vault.Open(ctx, s.Details().Personal)
+	personal, err := p.Secrets.Open(ctx, s.Details().Personal)
 	if err != nil {
 		return false, err
 	}

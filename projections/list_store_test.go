@@ -100,7 +100,7 @@ func TestListByEmail(t *testing.T) {
 		{"twin", "ADA@EXAMPLE.COM"}, {"nobody", ""}, {"ada", "ada@example.com"}, {"other", "ada@example.org"},
 	} {
 		key := secrets.PersonalKeyName(testAccount, c.customer, "")
-		sealed, err := n.Vault.Seal(ctx, key, domain.Personal{Customer: &domain.Customer{Email: c.email, FirstName: "A"}})
+		sealed, err := n.Secrets.Seal(ctx, key, domain.Personal{Customer: &domain.Customer{Email: c.email, FirstName: "A"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestListByEmail(t *testing.T) {
 	want(testAccount, 2, []string{"ada@example.com", "\tbob@example.com", "ADA@EXAMPLE.COM"}, 6, 4, 3, 2, 1, 0)
 	want(testAccount, 100, []string{"ad@example.com", "", " "})
 	want("acct2", 100, []string{"ada@example.com"})
-	if err := n.Vault.Destroy(ctx, secrets.PersonalKeyName(testAccount, "ada", "")); err != nil {
+	if err := n.Secrets.Destroy(ctx, secrets.PersonalKeyName(testAccount, "ada", "")); err != nil {
 		t.Fatal(err)
 	}
 	for _, limit := range []int{1, 2, 100} {
@@ -142,11 +142,11 @@ func TestEmailHash(t *testing.T) {
 	hashes := map[string]string{}
 	for _, account := range []domain.AccountID{"acct1", "acct2"} {
 		for _, email := range []string{"ada@example.com", "ada@example.org", ""} {
-			hash, err := n.Vault.EmailHash(account, email)
+			hash, err := n.Secrets.EmailHash(account, email)
 			if err != nil || (hash == "") != (email == "") || hash != "" && len(hash) != 32 {
 				t.Fatalf("%s: %q, %v", email, hash, err)
 			}
-			again, err := n.Vault.EmailHash(account, " "+email+"\n")
+			again, err := n.Secrets.EmailHash(account, " "+email+"\n")
 			if err != nil || again != hash {
 				t.Errorf("%q: %s, then %s, %v", email, hash, again, err)
 			}

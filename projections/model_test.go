@@ -140,7 +140,7 @@ func copyDatabase(t *testing.T, from, to string) {
 // TestPoison: in front of an event that cannot be applied everything is applied once, and nothing after
 // it.
 func TestPoison(t *testing.T) {
-	for name, spoil := range map[string]func(*eventstore.Recorded){
+	for name, corrupt := range map[string]func(*eventstore.Recorded){
 		"unknown type":      func(r *eventstore.Recorded) { r.Type = "payment.teleported" },
 		"unknown aggregate": func(r *eventstore.Recorded) { r.Aggregate = "parcel" },
 		"newer schema":      func(r *eventstore.Recorded) { r.Schema++ },
@@ -158,7 +158,7 @@ func TestPoison(t *testing.T) {
 			want := dump(t, prefix)
 
 			good := *l.all[bad]
-			spoil(l.all[bad])
+			corrupt(l.all[bad])
 			m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
 			defer mustClose(t, m)
 			for range 2 { // handed out again it is refused again
@@ -182,10 +182,10 @@ func TestPoison(t *testing.T) {
 func TestUnreadableOldState(t *testing.T) {
 	l := newLogbook(1)
 	l.answer(l.create(1), approved())
-	sound := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
-	defer mustClose(t, sound)
-	mustApply(t, sound, l.all)
-	want := dump(t, sound)
+	undamaged := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, undamaged)
+	mustApply(t, undamaged, l.all)
+	want := dump(t, undamaged)
 
 	l.all[0].Body = l.all[0].Body[:len(l.all[0].Body)-1]
 	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
@@ -257,7 +257,7 @@ func TestOlderSchema(t *testing.T) {
 // a damaged page is made anew; the log is then applied from the start.
 func TestFileMadeAnew(t *testing.T) {
 	l := story(3)
-	for name, spoil := range map[string]func(t *testing.T, path string){
+	for name, corrupt := range map[string]func(t *testing.T, path string){
 		"other version": func(t *testing.T, path string) { execute(t, path, "UPDATE meta SET identity = 'payledger views 0'") },
 		"other program": func(t *testing.T, path string) { execute(t, path, "DROP TABLE meta") },
 		"bad position":  func(t *testing.T, path string) { execute(t, path, "UPDATE positions SET shard = 77 WHERE shard = 1") },
@@ -273,7 +273,7 @@ func TestFileMadeAnew(t *testing.T) {
 			mustApply(t, m, l.all)
 			want := dump(t, m)
 			mustClose(t, m)
-			spoil(t, path)
+			corrupt(t, path)
 			m = openTestModel(t, path, 3)
 			defer mustClose(t, m)
 			if !slices.Equal(m.positions(), []uint64{0, 0, 0}) {

@@ -27,7 +27,7 @@ func TestPaymentAccountWithoutViews(t *testing.T) {
 	}
 	first.stop()
 	views, err := Open(ctx, Config{
-		Dir: dir, Store: store, Fanout: eventstore.NewFanout(store), Vault: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: store.Now,
+		Dir: dir, Store: store, Fanout: eventstore.NewFanout(store), Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: store.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func (p *Projections) forget(events []*eventstore.Recorded) error {
 			return err
 		}
 		if erased, is := e.(person.Erased); is {
-			p.Vault.Forget(secrets.PersonalKeyName(erased.Account, erased.CustomerID, erased.Session), erased.Number)
+			p.Secrets.Forget(secrets.PersonalKeyName(erased.Account, erased.CustomerID, erased.Session), erased.Number)
 		}
 	}
 	return nil

@@ -144,7 +144,7 @@ func TestErasureOnAnotherNode(t *testing.T) {
 	config.Shards, config.Now = 3, func() time.Time { return start }
 	here, there := startNode(t, eventstoretest.OpenOn(t, config), t.TempDir()), startNode(t, eventstoretest.OpenOn(t, config), t.TempDir())
 	key := keyOf("ada", "")
-	sealed, err := here.Vault.Seal(ctx, key, customer)
+	sealed, err := here.Secrets.Seal(ctx, key, customer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +171,10 @@ func TestErasureOnAnotherNode(t *testing.T) {
 			t.Error("the data opens after the erasure")
 		}
 	}
-	if has, err := there.Vault.HasKey(ctx, key, 1); err != nil || !has {
+	if has, err := there.Secrets.HasKey(ctx, key, 1); err != nil || !has {
 		t.Errorf("the key is destroyed already, %v", err)
 	}
-	if next, err := there.Vault.Seal(ctx, key, customer); err != nil || next.KeyNumber != 2 {
+	if next, err := there.Secrets.Seal(ctx, key, customer); err != nil || next.KeyNumber != 2 {
 		t.Errorf("new data is sealed under key %+v, %v", next, err)
 	}
 }

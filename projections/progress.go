@@ -32,8 +32,8 @@ func newProgress(seqs []uint64) *progress {
 	return p
 }
 
-// advance publishes committed positions.
-func (p *progress) advance(seqs []uint64) {
+// publish sets the committed positions, and wakes the callers that wait for them.
+func (p *progress) publish(seqs []uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for shard, seq := range seqs {

@@ -36,13 +36,13 @@ const (
 
 // Config has the parts that the projections use.
 type Config struct {
-	Dir    string // of the read model's file; created if it is missing
-	Store  *eventstore.Store
-	Fanout *eventstore.Fanout // must not run yet
-	Vault  *secrets.Store
-	Logger zerolog.Logger
-	Now    func() time.Time
-	Cache  int64 // bytes of the writer's page cache; 0 takes 32 MiB
+	Dir     string // of the read model's file; created if it is missing
+	Store   *eventstore.Store
+	Fanout  *eventstore.Fanout // must not run yet
+	Secrets *secrets.Store
+	Logger  zerolog.Logger
+	Now     func() time.Time
+	Cache   int64 // bytes of the writer's page cache; 0 takes 32 MiB
 }
 
 // Projections are the read models of this node. All methods but Run and Close are safe for concurrent use; reads that wait
@@ -59,7 +59,7 @@ type Projections struct {
 	applying   sync.Mutex // held while the model in use is changed, or exchanged
 	rebuilding sync.Mutex // held by Rebuild
 
-	accountReads turns[domain.AccountID, account.State]
+	accountReads sharedReads[domain.AccountID, account.State]
 }
 
 // Open opens the read model and registers it with the fan-out at its positions. A file that is damaged or of another
@@ -141,7 +141,7 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 	if err == nil {
 		p.applied.Add(uint64(len(events)))
 	}
-	p.progress.advance(p.model.positions())
+	p.progress.publish(p.model.positions())
 	return len(events), err
 }
 
@@ -187,5 +187,5 @@ func (p *Projections) Close() error {
 
 // Personal opens personal data; nil and erased data open as empty.
 func (p *Projections) Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error) {
-	return p.Vault.Open(ctx, sealed)
+	return p.Secrets.Open(ctx, sealed)
 }

@@ -112,13 +112,13 @@ func (s *shop) stepAttempt(l *logbook, r *rapid.T) {
 	}
 }
 
-// spoilt returns the log with some events that cannot be applied, and these events. Those that only lost their state may pass if a
+// corrupted returns the log with some events that cannot be applied, and these events. Those that only lost their state may pass if a
 // newer event of their aggregate is in the same batch.
-func (l *logbook) spoilt(r *rapid.T) (bad *logbook, events map[*eventstore.Recorded]bool) {
+func (l *logbook) corrupted(r *rapid.T) (bad *logbook, events map[*eventstore.Recorded]bool) {
 	bad, events = newLogbook(l.shards), map[*eventstore.Recorded]bool{}
-	chosen := rapid.SliceOfNDistinct(rapid.IntRange(0, len(l.all)-1), 1, 3, rapid.ID[int]).Draw(r, "spoilt")
-	for i, sound := range l.all {
-		one := *sound
+	chosen := rapid.SliceOfNDistinct(rapid.IntRange(0, len(l.all)-1), 1, 3, rapid.ID[int]).Draw(r, "corrupted")
+	for i, original := range l.all {
+		one := *original
 		if slices.Contains(chosen, i) {
 			events[&one] = true
 			switch rapid.IntRange(0, 3).Draw(r, "how") {
@@ -161,7 +161,7 @@ func TestUnreadableEvents(t *testing.T) {
 	stopped := 0
 	rapid.Check(t, func(r *rapid.T) {
 		l := randomStory(r)
-		bad, unreadable := l.spoilt(r)
+		bad, unreadable := l.corrupted(r)
 		m := openTestModel(t, filepath.Join(t.TempDir(), fileName), l.shards)
 		defer mustClose(t, m)
 		same := func(when string) {

@@ -131,7 +131,7 @@ func (f *filler) run(ctx context.Context) error {
 	p.model, old.retired = f.next, true
 	unread := old.reads == 0
 	p.switching.Unlock()
-	p.progress.advance(f.next.positions())
+	p.progress.publish(f.next.positions())
 	if unread {
 		p.discard(old)
 	}

@@ -45,7 +45,7 @@ func startNode(t testing.TB, store *eventstore.Store, dir string) *node {
 	t.Helper()
 	fanout := eventstore.NewFanout(store)
 	p, err := Open(context.Background(), Config{
-		Dir: dir, Store: store, Fanout: fanout, Vault: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: dir, Store: store, Fanout: fanout, Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -393,7 +393,7 @@ func TestPersonal(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
 	ctx := testContext(t)
-	sealed, err := n.Vault.Seal(ctx, "customer-key.acct1.x", customer)
+	sealed, err := n.Secrets.Seal(ctx, "customer-key.acct1.x", customer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestPersonal(t *testing.T) {
 	if p, err := n.Personal(ctx, nil); err != nil || !p.Empty() {
 		t.Errorf("nil opens as %+v, %v", p, err)
 	}
-	if err := n.Vault.Destroy(ctx, sealed.Key); err != nil {
+	if err := n.Secrets.Destroy(ctx, sealed.Key); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := n.Personal(ctx, sealed); err != nil || !p.Empty() {

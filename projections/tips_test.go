@@ -21,7 +21,7 @@ import (
 func standing(t *testing.T, store *eventstore.Store, dir string) *Projections {
 	t.Helper()
 	p, err := Open(context.Background(), Config{
-		Dir: dir, Store: store, Fanout: eventstore.NewFanout(store), Vault: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: dir, Store: store, Fanout: eventstore.NewFanout(store), Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

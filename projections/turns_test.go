@@ -12,7 +12,7 @@ import (
 // TestTurns: calls during a reading share the one after it, and none of them takes a result that may be older than itself.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s turns[string, int64]
+		var s sharedReads[string, int64]
 		var begun, truth atomic.Int64
 		release := make(chan struct{})
 		read := func(context.Context) (int64, error) {
@@ -60,7 +60,7 @@ func TestTurns(t *testing.T) {
 // readings of its own.
 func TestTurnsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s turns[string, string]
+		var s sharedReads[string, string]
 		var begun, ended atomic.Int64
 		release := make(chan struct{})
 		read := func(ctx context.Context) (string, error) {
@@ -105,7 +105,7 @@ func TestTurnsLeft(t *testing.T) {
 }
 
 // len is how many readings are under way.
-func (s *turns[K, V]) len() int {
+func (s *sharedReads[K, V]) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.now)
@@ -113,7 +113,7 @@ func (s *turns[K, V]) len() int {
 
 // TestTurnsPanic: a reading that panics is an error of its callers.
 func TestTurnsPanic(t *testing.T) {
-	var s turns[string, int]
+	var s sharedReads[string, int]
 	if _, err := s.do(t.Context(), "key", func(context.Context) (int, error) { panic("no such row") }); err == nil {
 		t.Error("no error")
 	}

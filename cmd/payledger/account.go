@@ -99,7 +99,7 @@ func (a *App) createAccount(ctx context.Context, in accountRequest, _ func(any) 
 	if err != nil {
 		return nil, err
 	}
-	made, err := accounts.Create(ctx, a.ledger.Store, a.ledger.Vault, rand.Reader, in.Name, state.Environment, "cli:account")
+	made, err := accounts.Create(ctx, a.ledger.Store, a.ledger.Secrets, rand.Reader, in.Name, state.Environment, "cli:account")
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (a *App) adminHandler() http.Handler {
 // openControl listens on the socket in the data folder, for the commands that reach a running service (I1).
 func (a *App) openControl(ctx context.Context) (err error) {
 	mux := http.NewServeMux()
-	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.ledger.Store, a.ledger.Vault, a.views, a.index)))
+	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.ledger.Store, a.ledger.Secrets, a.views, a.index)))
 	mux.Handle("/account-create", control.Command(a.createAccount))
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
 	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))

@@ -26,7 +26,7 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
-			Store: a.ledger.Store, Vault: a.ledger.Vault, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
+			Store: a.ledger.Store, Secrets: a.ledger.Secrets, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
 			Deliveries: notifier.NewSent(a.ledger.Store),
 		},
 		Events: eventjson.NewFeed(a.ledger.Store), Closing: a.closing,

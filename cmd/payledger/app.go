@@ -150,7 +150,7 @@ func (a *App) initialize(ctx context.Context) error {
 		if !a.options.Sandbox() || a.options.NatsURL != "" {
 			return errors.New("the ledger has no account yet; run `payledger init` first")
 		}
-		made, err := accounts.Initialize(ctx, a.ledger.Store, a.ledger.Vault, rand.Reader, a.options.Environment, "cli:serve")
+		made, err := accounts.Initialize(ctx, a.ledger.Store, a.ledger.Secrets, rand.Reader, a.options.Environment, "cli:serve")
 		if err != nil {
 			return err
 		}
@@ -196,12 +196,12 @@ func (a *App) openViews(ctx context.Context) error {
 	var err error
 	a.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(a.options.Data, ledger.ViewsFolder), Store: a.ledger.Store, Fanout: a.fanout,
-		Vault: a.ledger.Vault, Logger: a.log, Now: a.clock, Cache: limits.Of(a.options.Memory).Pages,
+		Secrets: a.ledger.Secrets, Logger: a.log, Now: a.clock, Cache: limits.Of(a.options.Memory).Pages,
 	})
 	if err != nil {
 		return err
 	}
-	signer, key, err := a.ledger.Vault.CheckpointSigner(ctx)
+	signer, key, err := a.ledger.Secrets.CheckpointSigner(ctx)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (a *App) openNotifier(ctx context.Context) error {
 
 func (a *App) notifierConfig() notifier.Config {
 	return notifier.Config{
-		Store: a.ledger.Store, Fanout: a.fanout, Vault: a.ledger.Vault, Views: a.views, Now: a.clock,
+		Store: a.ledger.Store, Fanout: a.fanout, Secrets: a.ledger.Secrets, Views: a.views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
 		RetryDelays: a.options.WebhookRetryDelays,
 		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
@@ -245,13 +245,13 @@ func (a *App) notifierConfig() notifier.Config {
 
 func (a *App) openCommands(context.Context) error {
 	a.commands = service.New(commands.Config{
-		Store: a.ledger.Store, Secrets: a.ledger.Vault, Processors: a.processors, Account: a.views.Account,
+		Store: a.ledger.Store, Secrets: a.ledger.Secrets, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
 	a.recoverer = recovery.New(recovery.Config{
-		Commands: a.commands, Views: a.views, Secrets: a.ledger.Vault, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
+		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
 	})
 	return nil

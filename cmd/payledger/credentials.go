@@ -50,7 +50,7 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := accounts.ResetCredentials(ctx, l.Store, l.Vault, rand.Reader, domain.AccountID(c.Account), "cli:credentials")
+	made, err := accounts.ResetCredentials(ctx, l.Store, l.Secrets, rand.Reader, domain.AccountID(c.Account), "cli:credentials")
 	switch {
 	case errors.Is(err, accounts.ErrNotInitialized):
 		return fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
@@ -111,7 +111,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := accounts.Initialize(ctx, l.Store, l.Vault, rand.Reader, c.Environment, "cli:init")
+	made, err := accounts.Initialize(ctx, l.Store, l.Secrets, rand.Reader, c.Environment, "cli:init")
 	if errors.Is(err, accounts.ErrInitialized) {
 		return fmt.Errorf("%s holds a ledger already; its credentials were shown when it was made", c.Data)
 	}

@@ -78,7 +78,7 @@ func TestCredentialsReset(t *testing.T) {
 		newMerchant(app.ready().API, key).must(t, "GET", "/management/signing-secret", newMerchant("", key).headers(), nil)
 	}
 	user := app.views.Accounts()[0].Users[0]
-	verifier, err := app.ledger.Vault.Get(t.Context(), user.Password)
+	verifier, err := app.ledger.Secrets.Get(t.Context(), user.Password)
 	if err != nil || secrets.CheckPassword(verifier, old.DashboardPassword) || secrets.CheckPassword(verifier, made.DashboardPassword) {
 		t.Errorf("a password that was replaced still counts (%v)", err)
 	}

@@ -54,7 +54,7 @@ func keysOf(t *testing.T, data string, names ...domain.SecretID) map[string][]by
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := l.Vault.Get(ctx, name)
+		key, err := l.Secrets.Get(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}

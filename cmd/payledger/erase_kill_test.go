@@ -126,7 +126,7 @@ func cutShort(t *testing.T, data string, account domain.AccountID, key domain.Se
 	if last == "the saved card" {
 		return
 	}
-	if err := l.Vault.DestroyPersons(ctx, []secrets.PersonKeys{{Name: key, Through: 1}}); err != nil {
+	if err := l.Secrets.DestroyPersons(ctx, []secrets.PersonKeys{{Name: key, Through: 1}}); err != nil {
 		t.Fatal(err)
 	}
 }

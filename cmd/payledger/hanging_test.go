@@ -230,7 +230,7 @@ func cardGone(t *testing.T, app *App, account domain.AccountID, token domain.Tok
 	if err != nil || !tip.State.Exists() {
 		t.Fatal("no such token", err)
 	}
-	_, err = app.ledger.Vault.Card(context.Background(), secrets.CardRef{Account: account, Token: token, TokenizedAt: tip.State.CreatedAt}, tip.State.CreatedAt)
+	_, err = app.ledger.Secrets.Card(context.Background(), secrets.CardRef{Account: account, Token: token, TokenizedAt: tip.State.CreatedAt}, tip.State.CreatedAt)
 	return errors.Is(err, secrets.ErrGone)
 }
 

@@ -110,7 +110,7 @@ func TestSpentSigningSecrets(t *testing.T) {
 	state, _ := app.views.Account(id)
 	holds := func(number uint64) bool {
 		t.Helper()
-		_, err := app.ledger.Vault.Get(context.Background(), secrets.SigningSecretName(id, number))
+		_, err := app.ledger.Secrets.Get(context.Background(), secrets.SigningSecretName(id, number))
 		if err != nil && !errors.Is(err, secrets.ErrGone) {
 			t.Fatal(err)
 		}

@@ -175,9 +175,9 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 			return err
 		}
 	}
-	sound := true
+	intact := true
 	report := func(stream string, seq uint64, reason string) error {
-		sound = false
+		intact = false
 		return damaged(stream, seq, reason)
 	}
 	for _, whole := range []bool{false, true} { // first the parts that a server reads at its start
@@ -189,7 +189,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 			return err
 		}
 	}
-	if a.view != nil || !sound {
+	if a.view != nil || !intact {
 		return nil
 	}
 	return secretlog.Unnamed(a.dir, a.streams, damaged)

@@ -72,7 +72,7 @@ func (r *reader) step() (done bool, err error) {
 	case err != nil:
 		return false, err
 	case bad == nil:
-		return false, r.take(length)
+		return false, r.accept(length)
 	case bad.certain:
 		r.fault(Fault{Reason: bad.reason})
 		r.offset += int64(bad.length)
@@ -131,8 +131,8 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 	return h.length, nil, nil
 }
 
-// take counts the good record at r.offset and moves to the next.
-func (r *reader) take(length int) error {
+// accept counts the good record at r.offset and moves to the next.
+func (r *reader) accept(length int) error {
 	rec := &r.record
 	if r.o.Handle != nil && len(r.result.Faults) == 0 {
 		if err := r.o.Handle(*rec); errors.Is(err, ErrRefused) {

@@ -66,8 +66,8 @@ func Parse(b []byte) (Checkpoint, error) {
 	for range p.count(2) {
 		c.LastSeq, c.Events = append(c.LastSeq, p.number()), append(c.Events, p.number())
 	}
-	c.Root = p.take(tlog.HashSize)
-	c.Signature = signaturePrefix + base64.StdEncoding.EncodeToString(p.take(p.count(1))) + "\n"
+	c.Root = p.next(tlog.HashSize)
+	c.Signature = signaturePrefix + base64.StdEncoding.EncodeToString(p.next(p.count(1))) + "\n"
 	c.Edge = p.edge()
 	if p.failed || len(p.b) > 0 {
 		return Checkpoint{}, errMalformed
@@ -109,19 +109,20 @@ func (p *parser) count(size int) int {
 	return int(n)
 }
 
-func (p *parser) take(n int) []byte {
+// next returns the next n bytes; nil if there are fewer.
+func (p *parser) next(n int) []byte {
 	if n > len(p.b) {
 		p.failed, p.b = true, nil
 		return nil
 	}
-	taken := p.b[:n:n]
+	part := p.b[:n:n]
 	p.b = p.b[n:]
-	return taken
+	return part
 }
 
 func (p *parser) edge() (edge []Node) {
 	for range p.count(1 + tlog.HashSize) {
-		edge = append(edge, Node{Index: int64(p.number()), Hash: p.take(tlog.HashSize)})
+		edge = append(edge, Node{Index: int64(p.number()), Hash: p.next(tlog.HashSize)})
 	}
 	return edge
 }

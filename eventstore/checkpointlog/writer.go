@@ -76,7 +76,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	for {
 		select {
 		case e := <-w.reader.Events():
-			w.take(e)
+			w.addPending(e)
 			if due == nil {
 				due = time.After(max(delay, every-time.Since(written)))
 			}
@@ -96,8 +96,8 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// take notes an event, unless another node's checkpoint covers it already.
-func (w *Writer) take(e *format.Recorded) {
+// addPending notes an event, unless another node's checkpoint covers it already.
+func (w *Writer) addPending(e *format.Recorded) {
 	if seq := format.GroupOf(e.Seq); seq > w.newest.LastGroup(e.Shard) {
 		w.pending[e.Shard] = append(w.pending[e.Shard], leaf{seq, e.Number, e.EndsGroup(), e.Hash})
 	}
@@ -109,7 +109,7 @@ func (w *Writer) last(ctx context.Context) error {
 	for {
 		select {
 		case e := <-w.reader.Events():
-			w.take(e)
+			w.addPending(e)
 		default:
 			return w.write(ctx)
 		}

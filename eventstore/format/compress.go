@@ -31,8 +31,8 @@ type stack struct {
 	ready, used []*zstd.Encoder
 }
 
-// take returns an encoder that is ready, or a new encoder if none is ready.
-func (s *stack) take() *zstd.Encoder {
+// get returns an encoder that is ready, or a new encoder if none is ready.
+func (s *stack) get() *zstd.Encoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, from := range []*[]*zstd.Encoder{&s.ready, &s.used} {
@@ -93,7 +93,7 @@ const compressFrom = 64
 func compress(b, frames []byte) (how byte, all []byte) {
 	start := len(b)
 	if len(frames) >= compressFrom {
-		e := encoders.take()
+		e := encoders.get()
 		b = e.EncodeAll(frames, b)
 		encoders.give(e)
 		if len(b)-start < len(frames) {

@@ -22,7 +22,7 @@ const lateAnswers = 16
 // Send publishes m and returns the place of its answer. In the client library a request sends and waits in one step. Here they are
 // two steps: groups are sent in their order, and their answers are awaited concurrently.
 func (c *Client) Send(m *nats.Msg) *Reply {
-	r := c.take()
+	r := c.acquire()
 	if r.Err == nil {
 		m.Reply = r.Subject
 		r.Err = c.Conn.PublishMsg(m)
@@ -30,8 +30,8 @@ func (c *Client) Send(m *nats.Msg) *Reply {
 	return r
 }
 
-// take returns a Reply that no other message uses, with a new subject. If the subscription fails, Err is set.
-func (c *Client) take() (r *Reply) {
+// acquire returns a Reply that no other message uses, with a new subject. If the subscription fails, Err is set.
+func (c *Client) acquire() (r *Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if last := len(c.free) - 1; last >= 0 {

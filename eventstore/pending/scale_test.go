@@ -80,7 +80,7 @@ func newNode(t *testing.T) *node {
 	fanout := eventstore.NewFanout(n.store)
 	var err error
 	n.views, err = projections.Open(context.Background(), projections.Config{
-		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Vault: eventstoretest.Secrets(t, n.store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Secrets: eventstoretest.Secrets(t, n.store), Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

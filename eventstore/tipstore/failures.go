@@ -11,8 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// damaged marks the folder if err means that a file is not as it was written: the next start then makes the store again.
-func (s *Store) damaged(err error) error {
+// markIfCorrupt marks the folder as damaged if err means that a file is not as it was written. The next start then rebuilds
+// the store.
+func (s *Store) markIfCorrupt(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -45,7 +46,7 @@ func (s *Store) retried(err error) {
 }
 
 func (s *Store) report(err error) {
-	err = s.damaged(err)
+	err = s.markIfCorrupt(err)
 	if s.failed != nil {
 		s.failed(err)
 	}

@@ -193,10 +193,10 @@ func (s *Store) get(from pebble.Reader, key []byte) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, s.damaged(err)
+		return nil, s.markIfCorrupt(err)
 	}
 	copied := append([]byte(nil), value...)
-	return copied, s.damaged(closer.Close())
+	return copied, s.markIfCorrupt(closer.Close())
 }
 
 // Find is Get for a key that the store probably lacks. Get reads blocks of values for it; Find asks the Bloom filters
@@ -208,7 +208,7 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 	defer s.leave()
 	found, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
-		return nil, s.damaged(err)
+		return nil, s.markIfCorrupt(err)
 	}
 	if err = ErrNotFound; found.SeekPrefixGE(key) && bytes.Equal(found.Key(), key) {
 		if value, err = found.ValueAndErr(); err == nil {
@@ -216,10 +216,10 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 		}
 	}
 	if closed := found.Close(); closed != nil { // a failed search proves nothing
-		return nil, s.damaged(closed)
+		return nil, s.markIfCorrupt(closed)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		err = s.damaged(err)
+		err = s.markIfCorrupt(err)
 	}
 	return value, err
 }
@@ -326,13 +326,13 @@ func (v View) Range(from, before []byte, handle func(key, value []byte) error) (
 	}
 	all, err := v.view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: before})
 	if err != nil {
-		return v.s.damaged(err)
+		return v.s.markIfCorrupt(err)
 	}
-	defer func() { err = errors.Join(err, v.s.damaged(all.Close())) }()
+	defer func() { err = errors.Join(err, v.s.markIfCorrupt(all.Close())) }()
 	for more := all.First(); more; more = all.Next() {
 		value, err := all.ValueAndErr()
 		if err != nil {
-			return v.s.damaged(err)
+			return v.s.markIfCorrupt(err)
 		}
 		if err := handle(all.Key(), value); err != nil {
 			return err

@@ -176,11 +176,11 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 	fanout := eventstore.NewFanout(n.store)
 	var err error
 	n.views, err = projections.Open(ctx, projections.Config{
-		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Vault: n.vault, Logger: zerolog.Nop(), Now: time.Now,
+		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Secrets: n.vault, Logger: zerolog.Nop(), Now: time.Now,
 	})
 	must(t, err)
 	told, err := notifier.New(ctx, notifier.Config{
-		Store: n.store, Fanout: fanout, Vault: n.vault, Views: n.views, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+		Store: n.store, Fanout: fanout, Secrets: n.vault, Views: n.views, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
 		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Shared: true,
 	})
 	must(t, err)

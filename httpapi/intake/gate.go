@@ -48,18 +48,18 @@ func (g *Gate) await(ctx context.Context, queue *list.List) bool {
 		g.mu.Unlock()
 		return true
 	}
-	turn := make(chan struct{})
-	at := queue.PushBack(turn)
+	granted := make(chan struct{})
+	at := queue.PushBack(granted)
 	g.mu.Unlock()
 	select {
-	case <-turn:
+	case <-granted:
 		return true
 	case <-ctx.Done():
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
-	case <-turn: // the place came at the same moment; the next request gets it
+	case <-granted: // the place was granted at the same moment; the next request gets it
 		g.release()
 	default:
 		queue.Remove(at)

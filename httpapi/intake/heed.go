@@ -37,12 +37,12 @@ func (r *Repeats) Wait(ctx context.Context) {
 	if left <= 0 {
 		return
 	}
-	turn := r.pace.Reserve()
-	wait := time.NewTimer(min(left, turn.Delay()))
+	reservation := r.pace.Reserve()
+	wait := time.NewTimer(min(left, reservation.Delay()))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
 	case <-ctx.Done():
-		turn.Cancel()
+		reservation.Cancel()
 	}
 }

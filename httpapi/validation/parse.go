@@ -96,8 +96,8 @@ func (p *parser) wrong() error {
 	return fmt.Errorf("it is no JSON at byte %d", p.at)
 }
 
-// take skips white space and the byte c, which must follow.
-func (p *parser) take(c byte) error {
+// expect skips white space and then the byte c. Another byte is an error.
+func (p *parser) expect(c byte) error {
 	if p.next() != c {
 		return p.wrong()
 	}
@@ -155,14 +155,14 @@ func (p *parser) object(depth int) (map[string]any, error) {
 		if _, twice := object[key]; twice {
 			return nil, errTwice
 		}
-		if err := p.take(':'); err != nil {
+		if err := p.expect(':'); err != nil {
 			return nil, err
 		}
 		if object[key], err = p.Member(key, depth); err != nil {
 			return nil, err
 		}
 		if p.next() != ',' {
-			return object, p.take('}')
+			return object, p.expect('}')
 		}
 		p.at++
 	}
@@ -197,7 +197,7 @@ func (p *parser) array(depth int) ([]any, error) {
 		}
 		array = append(array, v)
 		if p.next() != ',' {
-			return array, p.take(']')
+			return array, p.expect(']')
 		}
 		p.at++
 	}

@@ -17,7 +17,7 @@ const keyTime = time.Minute
 
 // keyring reads signing secrets and keeps each for keyTime. The secret of a name never changes.
 type keyring struct {
-	vault *secrets.Store
+	secrets *secrets.Store
 
 	mu   sync.Mutex
 	read map[domain.SecretID]readKey
@@ -29,7 +29,7 @@ type readKey struct {
 }
 
 func newKeyring(v *secrets.Store) *keyring {
-	return &keyring{vault: v, read: map[domain.SecretID]readKey{}}
+	return &keyring{secrets: v, read: map[domain.SecretID]readKey{}}
 }
 
 // current returns the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
@@ -59,7 +59,7 @@ func (k *keyring) get(ctx context.Context, name domain.SecretID, now time.Time) 
 	if there && now.Sub(known.at).Abs() < keyTime {
 		return sender.Key{Name: name, Text: known.text}, nil
 	}
-	text, err := k.vault.Get(ctx, name)
+	text, err := k.secrets.Get(ctx, name)
 	if err != nil {
 		return sender.Key{}, err
 	}

@@ -37,7 +37,7 @@ const testText = "This is a test of your webhook endpoint."
 // Writer composes messages.
 type Writer struct {
 	store    *eventstore.Store
-	vault    *secrets.Store
+	secrets  *secrets.Store
 	views    Views
 	now      func() time.Time
 	keys     *keyring
@@ -49,7 +49,7 @@ type Writer struct {
 // show the log up to these ends.
 func NewWriter(ctx context.Context, s *eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
 	accounts, err := newAccounts(ctx, s, views)
-	return &Writer{store: s, vault: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), accounts: accounts}, err
+	return &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), accounts: accounts}, err
 }
 
 // Compose returns the message of a delivery, with the state at the delivery's event. It waits until GET shows at least that
@@ -156,7 +156,7 @@ func (w *Writer) Members(ctx context.Context, r *eventstore.Recorded, kind webho
 		return nil, personal, err
 	}
 	if payload.ShowsCustomer(kind) {
-		if personal, err = w.vault.Open(ctx, state.Details().Personal); err != nil {
+		if personal, err = w.secrets.Open(ctx, state.Details().Personal); err != nil {
 			return nil, personal, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
 		}
 	}

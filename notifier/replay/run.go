@@ -45,7 +45,7 @@ type task struct {
 func (t *run) run(ctx context.Context) {
 	name := t.replay.name()
 	_ = t.Health.Retry(ctx, name, func() error {
-		err := t.advance(ctx)
+		err := t.execute(ctx)
 		if ctx.Err() == nil && over(err) {
 			t.replay.State, t.replay.Failure = deliveries.ReplayFailed, reasonOf(err)
 			t.Log.Warn().Err(err).Str("replay", name).Msg("a webhook replay ends early")
@@ -75,7 +75,8 @@ func reasonOf(err error) string {
 	return "an event or a record is of a newer version of the service"
 }
 
-func (t *run) advance(ctx context.Context) error {
+// execute sends the webhooks of a replay, from its stored position to its end.
+func (t *run) execute(ctx context.Context) error {
 	if t.replay.State != deliveries.ReplayRunning {
 		return t.finish(ctx)
 	}

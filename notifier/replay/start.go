@@ -33,7 +33,7 @@ func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bo
 		v.ID, v.State = "", ""
 		return v, nil
 	}
-	if err := r.begin(ctx, p); err != nil {
+	if err := r.recordAndStart(ctx, p); err != nil {
 		return deliveries.Replay{}, err
 	}
 	return p.value(), nil
@@ -128,9 +128,9 @@ func (r *Replayer) count(ctx context.Context, p *record) error {
 	})
 }
 
-// begin makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
+// recordAndStart makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
 // refused replay leaves no record, and again with the second, because other processes may start replays meanwhile.
-func (r *Replayer) begin(ctx context.Context, p record) error {
+func (r *Replayer) recordAndStart(ctx context.Context, p record) error {
 	body, err := p.encode()
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (s *schedule) after(d time.Duration, f func()) (cancel func()) {
 	s.next++
 	id := s.next
 	s.stops[id] = s.afterFunc(d, func() {
-		if !s.begin(id) {
+		if !s.claim(id) {
 			return
 		}
 		defer s.running.Done()
@@ -39,8 +39,8 @@ func (s *schedule) after(d time.Duration, f func()) (cancel func()) {
 	return func() { s.cancel(id) }
 }
 
-// begin claims timer id; false when it was cancelled or all is closed.
-func (s *schedule) begin(id uint64) bool {
+// claim marks timer id as running. It returns false if the timer was cancelled or the schedule is closed.
+func (s *schedule) claim(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, waiting := s.stops[id]; !waiting || s.closed {

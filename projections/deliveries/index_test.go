@@ -111,7 +111,7 @@ func TestRows(t *testing.T) {
 
 // TestAnew: a file that is damaged, of another version or no database at all is made anew.
 func TestAnew(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, x *Index, path string){
+	for name, corrupt := range map[string]func(t *testing.T, x *Index, path string){
 		"no database": func(t *testing.T, _ *Index, path string) {
 			must(t, os.WriteFile(path, []byte("this is no database, but long enough to be taken for one"), 0o600))
 		},
@@ -129,11 +129,11 @@ func TestAnew(t *testing.T) {
 			x := openIndex(t, dir)
 			must(t, x.Apply(context.Background(), []Row{row(1, 1, "PLANNED")}, markAt(1)))
 			if name != "no database" {
-				spoil(t, x, "")
+				corrupt(t, x, "")
 			}
 			must(t, x.Close())
 			if name == "no database" {
-				spoil(t, nil, filepath.Join(dir, fileName))
+				corrupt(t, nil, filepath.Join(dir, fileName))
 			}
 			x = openIndex(t, dir)
 			if left := listAll(t, x, Filter{}, 10); len(left) != 0 || x.Mark().Seq != 0 {

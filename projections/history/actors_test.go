@@ -72,7 +72,7 @@ func TestActors(t *testing.T) {
 		}
 		event(t, store, eventstore.Payments, string(id), actor, request, decide(n))
 	}
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	entries, err := h.all(owner, id, At{})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestActors(t *testing.T) {
 func TestMoved(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1000), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	want := []Moved{{}, {Held: 1250}, {}, {Held: -1000, Captured: 1000}, {}, {Refunded: 300}}
 	for after := range want {
 		entries, _, err := h.part(owner, id, Part{After: uint64(after)})

@@ -150,7 +150,7 @@ func (r *replay) raw(ctx context.Context, recorded *processor.RawAnswer) (*Raw, 
 	if recorded == nil {
 		return nil, nil
 	}
-	additional, err := r.Vault.OpenText(ctx, recorded.Sealed)
+	additional, err := r.Secrets.OpenText(ctx, recorded.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("history: additional fields of an answer: %w", err)
 	}

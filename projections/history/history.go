@@ -39,8 +39,8 @@ type Entry struct {
 
 // Reader replays payments.
 type Reader struct {
-	Store *eventstore.Store
-	Vault *secrets.Store
+	Store   *eventstore.Store
+	Secrets *secrets.Store
 	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
 	// NextAsk returns the time at which a running server sends its next query about an operation to the processor; requested
@@ -140,7 +140,7 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	if e.Revision < r.after {
 		return nil
 	}
-	personal, err := r.Vault.Open(ctx, r.state.Details().Personal)
+	personal, err := r.Secrets.Open(ctx, r.state.Details().Personal)
 	if err != nil {
 		return fmt.Errorf("history: personal data of %s: %w", e.Key, err)
 	}

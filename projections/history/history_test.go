@@ -116,7 +116,7 @@ func (h *Reader) part(account domain.AccountID, id domain.PaymentID, p Part) (en
 func TestHistory(t *testing.T) {
 	store, vault := ledger(t)
 	played(t, store, nil)
-	h := Reader{Store: store, Vault: vault, First6Digits: func(context.Context, domain.AccountID) (bool, error) { return true, nil }}
+	h := Reader{Store: store, Secrets: vault, First6Digits: func(context.Context, domain.AccountID) (bool, error) { return true, nil }}
 	entries, err := h.all(owner, id, At{})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestHistory(t *testing.T) {
 func TestAt(t *testing.T) {
 	store, vault := ledger(t)
 	times := played(t, store, nil)
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	for text, want := range map[string]int{
 		"": 4, "1": 1, "4": 4, "5": 0, "0": 0,
 		"2026-03-14T09:26:52Z": 0, "2026-03-14T09:26:53": 1, times[1].Format(time.RFC3339Nano): 2,
@@ -184,7 +184,7 @@ func TestPersonalData(t *testing.T) {
 		t.Fatal(err)
 	}
 	played(t, store, sealed)
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	for _, erased := range []bool{false, true} {
 		if erased {
 			if err := vault.Destroy(ctx, sealed.Key); err != nil {
@@ -211,7 +211,7 @@ func TestPersonalData(t *testing.T) {
 // count the whole log.
 func TestPositions(t *testing.T) {
 	store, vault := ledger(t)
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	played(t, store, nil)
 	entries, err := h.all(owner, id, At{})
 	if err != nil {

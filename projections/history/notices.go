@@ -48,7 +48,7 @@ func (r *replay) notifications(ctx context.Context, id domain.PaymentID, times [
 	}
 	all := inboxReplay{at: map[string]*Notice{}}
 	err = t.each(ctx, tip.Recorded.Revision, func(ctx context.Context, e *eventstore.Recorded) error {
-		open := func(sealed *domain.Sealed) (string, error) { return r.Vault.OpenText(ctx, sealed) }
+		open := func(sealed *domain.Sealed) (string, error) { return r.Secrets.OpenText(ctx, sealed) }
 		return all.event(e, open, func(at time.Time) bool {
 			beside := besideOf(times, at)
 			return beside > r.after && beside <= r.last

@@ -52,7 +52,7 @@ func TestNotices(t *testing.T) {
 	in(times[3].Add(2*time.Hour), func(s inbox.State) (inbox.Event, error) {
 		return inbox.DecideRejected(s, inbox.WasRejected{At: times[3].Add(2 * time.Hour), Processor: processor.Adyen, ID: "nt_3", Refusal: "impossible"})
 	})
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	entries, err := h.all(owner, id, At{})
 	if err != nil {
 		t.Fatal(err)

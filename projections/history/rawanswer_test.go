@@ -28,7 +28,7 @@ func TestRawAnswer(t *testing.T) {
 		}})
 	}
 	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1000), withBody)
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	for _, want := range []string{`{"buyer":"Ada"}`, ""} {
 		entries, _, err := h.part(owner, id, Part{Expand: []string{ExpandProcessor}})
 		if err != nil || len(entries) != 4 {

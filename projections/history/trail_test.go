@@ -46,7 +46,7 @@ func TestParts(t *testing.T) {
 	store, vault := ledger(t)
 	longLife(t, store, 40)
 	covered(t, store, vault)
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	for _, end := range []At{{}, {Revision: 70}} {
 		whole, err := h.all(owner, id, end)
 		if err != nil || end.Revision == 0 && len(whole) != 84 || end.Revision > 0 && len(whole) != 70 {
@@ -95,7 +95,7 @@ func text(t *testing.T, entries []Entry) string {
 func TestEmitFails(t *testing.T) {
 	store, vault := ledger(t)
 	longLife(t, store, 40)
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	gone := errors.New("gone")
 	handed := 0
 	_, err := h.Payment(context.Background(), owner, id, Part{}, func(Entry) error {

@@ -94,7 +94,7 @@ func TestWaiting(t *testing.T) {
 		capture(400), timeOut(7), answer(7, processor.Pending), answer(7, processor.Succeeded), capture(9999),
 		refund(300), answer(12, processor.Pending), cancel, answer(14, processor.Failed))
 	next := time.Date(2026, 3, 14, 9, 30, 0, 0, time.UTC)
-	h := Reader{Store: store, Vault: vault, NextAsk: func(key domain.OperationKey, _ time.Time) (time.Time, bool) {
+	h := Reader{Store: store, Secrets: vault, NextAsk: func(key domain.OperationKey, _ time.Time) (time.Time, bool) {
 		return next, strings.HasSuffix(string(key), ".12")
 	}}
 	want := []string{
@@ -160,7 +160,7 @@ func TestKeyClaim(t *testing.T) {
 	lead(t, store, claimed, func(s payment.State, r payment.Request) (payment.Event, error) {
 		return payment.DecideClaim(s, payment.ClaimKey{At: r.At, Account: owner, Payment: id, Operation: processor.Capture})
 	})
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	entries, err := h.all(owner, claimed, At{})
 	if domain.ReasonOf(err) != domain.ReasonPayment || entries != nil {
 		t.Errorf("%v, %v", entries, err)
@@ -171,7 +171,7 @@ func TestKeyClaim(t *testing.T) {
 func TestNoToken(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id, create, answer(1, processor.ActionRequired))
-	h := Reader{Store: store, Vault: vault}
+	h := Reader{Store: store, Secrets: vault}
 	entries, err := h.all(owner, id, At{})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestDroppedWebhooks(t *testing.T) {
 	// The authorization is at 54, the capture's answer at 56, the refund's at 58.
 	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1250), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))
 	for _, may := range []bool{false, true} {
-		h := Reader{Store: store, Vault: vault, Deliveries: droppedAll{may}}
+		h := Reader{Store: store, Secrets: vault, Deliveries: droppedAll{may}}
 		entries, _, err := h.part(owner, id, Part{Expand: Expansions})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 const selectSchema = `SELECT type || ' ' || name || ' of ' || tbl_name || ': ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`
 
-// Check returns a fault of a file, or "": its tables and indexes are those of tables, and SQLite's own check finds it sound.
+// Check returns a fault of a file, or "": its tables and indexes are those of tables, and SQLite's own check finds no fault.
 func Check(ctx context.Context, file *sql.DB, tables string) (fault string, err error) {
 	fresh, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -35,12 +35,12 @@ func Check(ctx context.Context, file *sql.DB, tables string) (fault string, err 
 	case !slices.Equal(have, want):
 		return "its tables and indexes are other ones", nil
 	}
-	var sound string
-	if err := file.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&sound); err != nil {
-		sound = err.Error()
+	var result string
+	if err := file.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
+		result = err.Error()
 	}
-	if sound == "ok" {
-		sound = ""
+	if result == "ok" {
+		result = ""
 	}
-	return sound, ctx.Err()
+	return result, ctx.Err()
 }

@@ -110,7 +110,7 @@ func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) err
 		part.Expand = history.Expansions
 	}
 	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
-		replay := history.Reader{Store: l.Store, Vault: l.Vault, Deliveries: notifier.NewSent(l.Store)}
+		replay := history.Reader{Store: l.Store, Secrets: l.Secrets, Deliveries: notifier.NewSent(l.Store)}
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
 			_, err := replay.Payment(ctx, account, domain.PaymentID(c.Payment), part, func(e history.Entry) error {
 				text, err := json.Marshal(e)

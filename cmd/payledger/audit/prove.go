@@ -151,7 +151,7 @@ func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err e
 // openFolder opens a stopped server's folder and its proofs for use, and closes them afterwards.
 func openFolder(ctx context.Context, config options.Options, use func(*ledger.Ledger, *prover.Prover) error) error {
 	return ledger.Read(ctx, config, func(l *ledger.Ledger) error {
-		signer, key, err := l.Vault.CheckpointSigner(ctx)
+		signer, key, err := l.Secrets.CheckpointSigner(ctx)
 		if err != nil {
 			return err
 		}

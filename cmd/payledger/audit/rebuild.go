@@ -183,7 +183,7 @@ func (c *Rebuild) openFolder(ctx context.Context) (run rebuildRun, end func() er
 		return errors.Join(append(errs, l.Close())...)
 	}
 	r.views, err = projections.Open(ctx, projections.Config{
-		Dir: folder, Store: l.Store, Fanout: eventstore.NewFanout(l.Store), Vault: l.Vault, Logger: zerolog.Nop(), Now: time.Now,
+		Dir: folder, Store: l.Store, Fanout: eventstore.NewFanout(l.Store), Secrets: l.Secrets, Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err == nil {
 		r.index, err = deliveries.Open(ctx, folder, zerolog.Nop())

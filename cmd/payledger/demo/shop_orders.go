@@ -67,8 +67,8 @@ type orders struct {
 
 func newOrders() *orders { return &orders{all: map[string]purchase{}, changed: make(chan struct{})} }
 
-// take stores an order under an id that cannot be guessed: the id opens the receipt.
-func (o *orders) take(lines []line) purchase {
+// add stores an order under an id that cannot be guessed: the id opens the receipt.
+func (o *orders) add(lines []line) purchase {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := purchase{ID: "order-" + strings.ToLower(rand.Text()[:12]), Lines: lines}

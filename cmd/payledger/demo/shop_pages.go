@@ -26,7 +26,7 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
 		s.show(w, http.StatusBadRequest, "empty.html", nil)
 		return
 	}
-	order := s.orders.take(lines)
+	order := s.orders.add(lines)
 	token, err := s.openSession(r, order)
 	if err != nil {
 		s.show(w, http.StatusBadGateway, "broken.html", nil)

@@ -29,10 +29,10 @@ var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
 
 // Ledger is the log with its secrets, embedded or in an external cluster.
 type Ledger struct {
-	server *embedded.Server // nil with an external cluster
-	Store  *eventstore.Store
-	Vault  *secrets.Store
-	master secrets.Key
+	server  *embedded.Server // nil with an external cluster
+	Store   *eventstore.Store
+	Secrets *secrets.Store
+	master  secrets.Key
 }
 
 // Mode limits the changes that Open may make to a ledger.
@@ -78,7 +78,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	if l.Store, err = eventstore.Open(ctx, config); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if l.Vault, err = secrets.Open(ctx, l.Store, l.master, rand.Reader); err != nil {
+	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

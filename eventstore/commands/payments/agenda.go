@@ -59,27 +59,27 @@ type agenda struct {
 	mu      sync.Mutex
 	by      map[domain.OperationKey]*question
 	order   questionHeap
-	lanes   map[processor.Name]*lane
+	queues  map[processor.Name]*processorQueue
 	changed chan struct{} // holds one signal: the first question has changed
 }
 
-// lane holds the due questions to one processor.
-type lane struct {
+// processorQueue holds the due questions to one processor.
+type processorQueue struct {
 	held    int // the processor's questions in the agenda
 	due     []*question
 	running int // questions under way
 }
 
 func newAgenda() *agenda {
-	return &agenda{by: map[domain.OperationKey]*question{}, lanes: map[processor.Name]*lane{}, changed: make(chan struct{}, 1)}
+	return &agenda{by: map[domain.OperationKey]*question{}, queues: map[processor.Name]*processorQueue{}, changed: make(chan struct{}, 1)}
 }
 
-// lane returns a processor's lane. The caller holds mu.
-func (a *agenda) lane(name processor.Name) *lane {
-	l := a.lanes[name]
+// queue returns a processor's queue. The caller holds mu.
+func (a *agenda) queue(name processor.Name) *processorQueue {
+	l := a.queues[name]
 	if l == nil {
-		l = &lane{}
-		a.lanes[name] = l
+		l = &processorQueue{}
+		a.queues[name] = l
 	}
 	return l
 }
@@ -88,7 +88,7 @@ func (a *agenda) lane(name processor.Name) *lane {
 func (a *agenda) add(e *question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.lane(e.processor)
+	l := a.queue(e.processor)
 	if a.by[e.key] != nil || l.held >= agendaRoom || process.NextInterval(e.asked) >= process.LastInterval {
 		return
 	}
@@ -115,7 +115,7 @@ func (a *agenda) drop(key domain.OperationKey) {
 		return
 	}
 	delete(a.by, key)
-	a.lane(e.processor).held--
+	a.queue(e.processor).held--
 	if e.place >= 0 {
 		heap.Remove(&a.order, e.place)
 	}
@@ -158,15 +158,15 @@ func (a *agenda) all() []question {
 	return list
 }
 
-// moveDue moves the due questions to their lanes. It returns each lane once for every further goroutine that it needs, and
+// moveDue moves the due questions to their queues. It returns each queue once for every further goroutine that it needs, and
 // the time of the next question; zero: there is none.
-func (a *agenda) moveDue(now time.Time) (start []*lane, next time.Time) {
+func (a *agenda) moveDue(now time.Time) (start []*processorQueue, next time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.order) > 0 && !a.order[0].next.After(now) {
 		e := heap.Pop(&a.order).(*question)
 		e.place = -1
-		l := a.lane(e.processor)
+		l := a.queue(e.processor)
 		l.due = append(l.due, e)
 		if l.running < questionsAtOnce {
 			l.running++
@@ -179,8 +179,8 @@ func (a *agenda) moveDue(now time.Time) (start []*lane, next time.Time) {
 	return start, next
 }
 
-// next returns the next question of a lane; nil if there is none. The caller's goroutine must then end.
-func (a *agenda) next(l *lane) *question {
+// next returns the next question of a queue; nil if there is none. The caller's goroutine must then end.
+func (a *agenda) next(l *processorQueue) *question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(l.due) > 0 {
@@ -219,7 +219,7 @@ func (s *Payments) keepAgenda() {
 	}
 }
 
-func (s *Payments) askDue(a *agenda, l *lane) {
+func (s *Payments) askDue(a *agenda, l *processorQueue) {
 	for e := a.next(l); e != nil; e = a.next(l) {
 		s.askScheduled(s.Life, e)
 	}

@@ -27,7 +27,7 @@ func TestAgenda(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, now := newAgenda(), noon
 		stands, out := map[domain.OperationKey]time.Time{}, map[domain.OperationKey]bool{}
-		running := map[*lane]int{}
+		running := map[*processorQueue]int{}
 		key := func() *question {
 			name := rapid.SampledFrom(processor.Names[:2]).Draw(t, "name")
 			return errandAt(name, rapid.IntRange(0, 30).Draw(t, "n"), now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "in"))*time.Second))
@@ -80,7 +80,7 @@ func TestAgenda(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				held := 0
-				for _, l := range a.lanes {
+				for _, l := range a.queues {
 					held += l.held
 					if l.running > questionsAtOnce || l.running != running[l] {
 						t.Fatalf("%d goroutines, %d started", l.running, running[l])

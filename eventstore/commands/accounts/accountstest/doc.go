@@ -1,2 +1,2 @@
-// Package accountstest is the test kit of accounts: logs that have their first account. Only tests import it.
+// Package accountstest has test helpers for accounts: logs that have their first account. Only tests import it.
 package accountstest
