@@ -26,21 +26,21 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an end that was acknowledged. It
-// opens files for reading only. Package verify checks it.
+// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an acknowledged end. It opens
+// files for reading only. Package verify checks an archive.
 type Archive struct {
 	// Shards is the number of the log's shards.
 	Shards int
-	// Ends are the ends of the shards that the tip store has applied, by shard; none without a tip store.
+	// Ends are the ends up to which the tip store has applied the shards, by shard; none without a tip store.
 	Ends map[int]format.Head
 
 	dir        string
 	streams    []string
 	running    *Running // nil: the server is stopped
 	lock       *flock.Flock
-	opened     *tipstore.Store // stopped
+	opened     *tipstore.Store // of a stopped server
 	view       *tipstore.View
-	unreadable error // of the tip store
+	unreadable error // why the tip store cannot be read
 }
 
 // Running is a running server, whose files end at an acknowledged end.
@@ -54,7 +54,8 @@ type Running struct {
 	Load func(context.Context, format.Key) (*format.Recorded, error)
 }
 
-// Open opens the folder of a stopped server. folder.ErrInUse means that a server runs on it; fault.ErrNotFound that it has no log.
+// Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder. fault.ErrNotFound: the folder has
+// no log.
 func Open(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
 	var err error
@@ -103,7 +104,7 @@ func Of(r Running) (*Archive, error) {
 	return a, nil
 }
 
-// readEnds reads the applied ends, and counts the shards.
+// readEnds sets Ends and Shards.
 func (a *Archive) readEnds() error {
 	a.Ends = map[int]format.Head{}
 	for _, name := range a.streams {
@@ -130,7 +131,7 @@ func damagedTips(dir string, err error) error {
 // Running reports whether a server runs on the files.
 func (a *Archive) Running() bool { return a.running != nil }
 
-// HasPositions reports whether there is the stream of positions. The first start of a service makes it.
+// HasPositions reports whether the stream of positions exists. The first start of a service creates it.
 func (a *Archive) HasPositions() bool { return slices.Contains(a.streams, sidelog.PositionStream) }
 
 // HasTips reports whether there is a readable tip store.
@@ -151,7 +152,7 @@ func (a *Archive) Close() error {
 	return errors.Join(errs...)
 }
 
-// Missing returns the streams that every log has and this one does not.
+// Missing returns the streams that every log must have and this log lacks.
 func (a *Archive) Missing() (names []string) {
 	if a.Shards == 0 {
 		return nil
@@ -164,8 +165,8 @@ func (a *Archive) Missing() (names []string) {
 	return names
 }
 
-// Inspect checks the files of all streams, and compares the streams beside the log with their indexes. It calls damaged with each
-// fault, without a stream for a fault of the tip store.
+// Inspect checks the files of all streams, and compares the streams beside the log with their indexes. It calls damaged with
+// each fault. A fault of the tip store has no stream.
 func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.running != nil {
 		return a.running.Inspect(ctx, damaged)
@@ -180,7 +181,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 		intact = false
 		return damaged(stream, seq, reason)
 	}
-	for _, whole := range []bool{false, true} { // first the parts that a server reads at its start
+	for _, whole := range []bool{false, true} { // the parts that a server reads at its start come first
 		in := inspection{dir: a.dir, tips: a.opened, given: true, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
 		if a.view == nil {
 			in.tips = nil
@@ -195,11 +196,11 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	return secretlog.Unnamed(a.dir, a.streams, damaged)
 }
 
-// Damaged reports a fault of a stream's file: the first sequence that it concerns, and the reason.
+// Damaged reports a fault in a stream's files: the first affected sequence, and the reason.
 type Damaged func(stream string, seq uint64, reason string) error
 
-// Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged with each fault of the files. It
-// ends at the first error of either.
+// Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged with each fault of the
+// files. It returns the first error of handle or damaged.
 func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	type part struct {
 		name    string
@@ -215,7 +216,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 		}
 		meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
 		if err != nil {
-			continue // Inspect reports it, unless the stream was being made
+			continue // Inspect reports it, unless the stream was being created
 		}
 		parts = append(parts, part{name, number, max(1, meta.FirstSeq), streams.Subject(shard, number)})
 	}
@@ -279,7 +280,7 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 		if a.running != nil { // the newest block may end within a record
 			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
 			if err != nil || meta.FirstSeq > a.running.Checkpoints {
-				return nil //nolint:nilerror // it was made meanwhile
+				return nil //nolint:nilerror // the stream was created meanwhile
 			}
 			if !slices.Contains(a.streams, sidelog.Name(checkpoint.Stream, number+1)) {
 				options.Through = a.running.Checkpoints
@@ -308,7 +309,7 @@ func (a *Archive) read(name string, options blocks.Options, damaged Damaged) err
 	return nil
 }
 
-// Tip returns the newest event of an aggregate that the tip store has; fault.ErrNotFound if it has none.
+// Tip returns the newest event of an aggregate in the tip store; fault.ErrNotFound if there is none.
 func (a *Archive) Tip(shard int, key format.Key) (*format.Recorded, error) {
 	r, err := tiprow.Get(a.view.Get, shard, key)
 	if errors.Is(err, tipstore.ErrNotFound) {
@@ -317,8 +318,8 @@ func (a *Archive) Tip(shard int, key format.Key) (*format.Recorded, error) {
 	return r, damagedTips(a.dir, err)
 }
 
-// Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip store first. With a running server
-// it then reads the log, because the ends of the shards are read at different moments.
+// Newest returns the newest event of an aggregate if it satisfies fits, else nil. It reads the tip store first. If the server
+// runs, it then reads the log, because the ends of the shards are from different moments.
 func (a *Archive) Newest(ctx context.Context, key format.Key, fits func(*format.Recorded) bool) (*format.Recorded, error) {
 	r, err := a.Tip(domain.Shard(key.ID, a.Shards), key)
 	if a.running != nil && (errors.Is(err, fault.ErrNotFound) || err == nil && !fits(r)) {
@@ -330,7 +331,7 @@ func (a *Archive) Newest(ctx context.Context, key format.Key, fits func(*format.
 	return r, err
 }
 
-// Left returns the part that left an aggregate's state with a revision, as the tip store has it; nil if it has none.
+// Left returns the part that left an aggregate's state with a revision, from the tip store; nil if there is none.
 func (a *Archive) Left(key format.Key, revision uint64) ([]byte, error) {
 	value, err := a.view.Get(tiprow.LeftKey(key, revision))
 	if errors.Is(err, tipstore.ErrNotFound) {

@@ -13,9 +13,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// The inspection of a stopped folder takes account of the segments of deliveries that were dropped.
+// The inspection of a stopped folder must distinguish dropped segments of deliveries from missing ones.
 
-// readFloor takes the floor from the tip store.
+// readFloor reads the floor from the tip store.
 func (in *inspection) readFloor() {
 	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
 		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
@@ -28,8 +28,8 @@ func (in *inspection) beingDeleted(name string) bool {
 	return ours && shard == deliverylog.ShardNumber && number <= in.floor.Segment
 }
 
-// seeksFloor reports whether the first segments of deliveries are gone, and nothing says yet that they were dropped: the
-// records left of them do.
+// seeksFloor reports whether the first segments of deliveries are gone and the tip store has no floor that covers them. Then
+// the remaining records must contain the floor.
 func (in *inspection) seeksFloor(shard int) bool {
 	return shard == deliverylog.ShardNumber && in.oldest > in.floor.Segment+1
 }
@@ -55,7 +55,7 @@ func (in *inspection) beginning(shard int) (number uint32, first uint64, err err
 	case in.floor.Segment < in.oldest:
 		return in.floor.Segment + 1, in.floor.Seq + 1, nil
 	}
-	name := streams.Name(shard, in.oldest) // dropped, as a later segment says, and not removed yet
+	name := streams.Name(shard, in.oldest) // dropped, by a floor in a later segment, and not removed yet
 	meta, err := blocks.CheckMeta(blocks.Folder(in.dir, streams.Account, name), name)
 	if err != nil {
 		return in.oldest, 0, in.broken(name, err)
@@ -81,7 +81,8 @@ func (in *inspection) complete() error {
 	return nil
 }
 
-// follows checks that a segment is there and begins at a sequence, and returns the sequence after it; 0 if that is unknown.
+// follows checks that a segment exists and begins at a sequence. It returns the sequence after the segment; 0 if that is
+// unknown.
 func (in *inspection) follows(name string, next uint64) (uint64, error) {
 	if _, there := in.reports[name]; !there {
 		return 0, in.missed(name, next, "the stream is gone")
@@ -102,8 +103,8 @@ func (in *inspection) follows(name string, next uint64) (uint64, error) {
 	return max(first, in.reports[name].Last+1), nil
 }
 
-// readSide verifies a stream beside the log, and compares it with its index. If the server will trust the index.db of a segment
-// and read no block, readSide reads only the newest block: the scrub reads the others.
+// readSide verifies a stream beside the log, and compares it with its index. If the server will trust the index.db of a
+// segment and read no block, readSide reads only the newest block; the scrub reads the other blocks.
 func (in *inspection) readSide(name, folder string, options blocks.Options) (blocks.Report, error) {
 	var index blocks.Index
 	_, _, part := sidelog.ParseName(name)
@@ -120,7 +121,7 @@ func (in *inspection) readSide(name, folder string, options blocks.Options) (blo
 		defer view.Close()
 		var err error
 		if check, err = sidelog.NewCheck(view, name); err != nil {
-			check = nil // Open makes the tip store again
+			check = nil // Open rebuilds the tip store
 		}
 	}
 	if check != nil {

@@ -19,10 +19,10 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// tornFolder holds copies of torn tails.
+// tornFolder is the folder for copies of torn tails.
 const tornFolder = "torn"
 
-// inspection is the knowledge about a stopped folder.
+// inspection holds the findings of the inspection of a stopped folder.
 type inspection struct {
 	dir      string
 	required map[string]uint64        // by stream: the sequence up to which a witness requires it
@@ -38,9 +38,9 @@ type inspection struct {
 	given    bool                     // the caller opened the tip store, and closes it
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
-	whole      bool              // every block is read, also those that the server will not read
+	whole      bool              // every block is read, also blocks that the server will not read
 
-	report Damaged         // gets each damage; nil: the first one ends the run
+	report Damaged         // called with each damage; nil: the first damage ends the run
 	bad    map[string]bool // streams with damage
 	pace   func(n int) error
 	closed map[int]uint64 // by shard: the newest group that closes a segment
@@ -62,7 +62,7 @@ func Inspect(dir string) error {
 	return in.keepTorn()
 }
 
-// run reads the folder. An error names the damage.
+// run inspects the folder. An error names the damage.
 func (in *inspection) run() error {
 	names, err := blocks.Streams(in.dir, streams.Account)
 	if errors.Is(err, os.ErrNotExist) {
@@ -121,8 +121,8 @@ func (in *inspection) broken(stream string, err error) error {
 	return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, err)
 }
 
-// openTips opens the tip store, unless it was given, and reads its witnesses. A start ignores an unreadable tip store: Open makes it
-// again.
+// openTips opens the tip store, unless the caller has opened it, and reads its witnesses. It ignores an unreadable tip store:
+// the start rebuilds the tip store.
 func (in *inspection) openTips() error {
 	if in.given {
 		if in.tips == nil {
@@ -141,7 +141,7 @@ func (in *inspection) openTips() error {
 	}
 	tips, err := tipstore.Open(tipstore.Options{Dir: dir, Cache: 1 << 20, ReadOnly: true})
 	if err != nil {
-		return nil //nolint:nilerror // Open makes it again from the log
+		return nil //nolint:nilerror // the start rebuilds it from the log
 	}
 	in.tips = tips
 	if err := in.readTips(); err != nil {
@@ -173,7 +173,7 @@ func (in *inspection) readTips() error {
 // close closes the tip store.
 func (in *inspection) close() {
 	if in.tips != nil && !in.given {
-		_ = in.tips.Close() // it was only read
+		_ = in.tips.Close() // it was opened for reading
 	}
 }
 
@@ -232,7 +232,7 @@ func (in *inspection) readStream(name string) error {
 	return nil
 }
 
-// faults returns the error for the first fault of a stream, or reports all.
+// faults reports all faults of a stream, or returns the error for the first fault if there is no report function.
 func (in *inspection) faults(report blocks.Report) error {
 	if in.report == nil {
 		return in.damaged(report.Stream, report.Last+1, report.Faults[0].String())
@@ -245,9 +245,10 @@ func (in *inspection) faults(report blocks.Report) error {
 	return nil
 }
 
-// checkBeginning checks that a segment of the log begins with the sequence in its description: no message is ever deleted from it. from
-// is the first block that was read; if it is not the first file, it reads the first message. A gap in the numbers of the
-// block files is no fault: the server drops a block that holds no message yet, and continues with the next number.
+// checkBeginning checks that a segment of the log begins with the sequence in its description, because no message of the log
+// is ever deleted. from is the first block that was read. If from is not the first file, checkBeginning reads the first
+// message. A gap in the numbers of the block files is no fault: the server drops a block without messages, and continues
+// with the next number.
 func (in *inspection) checkBeginning(name, path string, report blocks.Report, from int) error {
 	files, err := blocks.Files(path)
 	if err != nil || len(files) == 0 {
@@ -264,7 +265,7 @@ func (in *inspection) checkBeginning(name, path string, report blocks.Report, fr
 			return fmt.Errorf("eventstore: %w", err)
 		}
 		if message.Kind > blocks.Stopped {
-			return nil // the scrub, or the first read, reports damage in a closed segment
+			return nil // the scrub, or the first read of the place, reports damage in a closed segment
 		}
 		first = message.First
 	}
@@ -274,13 +275,14 @@ func (in *inspection) checkBeginning(name, path string, report blocks.Report, fr
 	return nil
 }
 
-// indexed reports whether the server has an index of a whole closed segment: then it reads no block of it.
+// indexed reports whether the server has an index of a complete closed segment. Then the server reads no block of the
+// segment.
 func indexed(name, path string) bool {
 	index, ok := blocks.ReadIndex(path, name)
 	return ok && index.Last > 0
 }
 
-// see notes the witness of a group: the newest acknowledged group of the next shard.
+// see notes the witness in a group: the newest acknowledged group of the next shard.
 func (in *inspection) see(shard int, r blocks.Record) error {
 	if r.Erased || r.Tombstone {
 		return nil
@@ -292,7 +294,7 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 		}
 	}
 	if err != nil || g.Seq != r.Seq || g.Shard != shard {
-		return fmt.Errorf("%w: it is no group of this place", blocks.ErrRefused)
+		return fmt.Errorf("%w: it is not the group of this place", blocks.ErrRefused)
 	}
 	if g.Kind == format.KindClosing {
 		in.closed[shard] = max(in.closed[shard], g.Seq)
@@ -353,7 +355,7 @@ func (in *inspection) compare() error {
 	return nil
 }
 
-// missed is damaged for a stream that does not reach a place. Other damage of the stream explains it.
+// missed is damaged for a stream that does not reach a place. It reports nothing if the stream has other damage.
 func (in *inspection) missed(stream string, seq uint64, reason string) error {
 	if in.bad[stream] {
 		return nil

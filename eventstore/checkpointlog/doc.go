@@ -1,15 +1,17 @@
-// Package checkpointlog is the stream of checkpoints: their writer, their reads, and the order of the log that they fix (I2).
+// Package checkpointlog is the stream of checkpoints: it writes and reads them, and returns the order of events that they
+// fix (I2).
 //
 // # Rules
 //
-//   - A position is given out only if its checkpoint is durable: after a power failure it is the same. On a log of one replica only
-//     an acknowledgement shows this.
-//   - Every node may run a Writer. The compare-and-swap on the stream decides whose checkpoint counts.
-//   - A checkpoint covers whole groups. The edge of the tree is made again from the events if no checkpoint nearby carries it.
-//   - A missing or older checkpoint than the index has is damage (package sidelog).
+//   - A position is returned only if its checkpoint is durable, so a power failure does not change the position. On a log of
+//     one replica only an acknowledgement proves durability.
+//   - Every node may run a Writer. The compare-and-swap on the stream decides whose checkpoint is stored.
+//   - A checkpoint covers whole groups. The edge of the tree (the hashes that appending needs) is computed from the events if
+//     no checkpoint nearby contains it.
+//   - It is damage if the stream ends before the newest checkpoint in the index (package sidelog).
 //
-// The package is below package eventstore, because a start compares the log with the newest checkpoint. Package checkpoint has the
-// message, the text and the tree.
+// Package eventstore imports this package, because a start compares the log with the newest checkpoint. Package checkpoint
+// has the message, the text and the tree.
 //
-// It must not know: how shards append, read and recover, and which events there are.
+// The package must not know: how shards append, read and recover, and which events exist.
 package checkpointlog

@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// edgeKey is the key of the tip store for the number and the edge of the newest checkpoint that this process wrote.
+// edgeKey is the key in the tip store of the newest checkpoint that this process wrote: its number and its edge.
 const edgeKey = "e"
 
 // keepEdge stores the edge of the newest checkpoint for the next start. Without it a start reads some older checkpoints.
@@ -24,7 +24,7 @@ func (l *Log) keepEdge(c checkpoint.Checkpoint) {
 	}
 }
 
-// keptEdge returns the number of the checkpoint whose edge the tip store has, and that edge; 0 when there is none.
+// keptEdge returns the checkpoint number and the edge in the tip store; 0 if there is none.
 func (l *Log) keptEdge() (number uint64, edge []checkpoint.Node) {
 	value, err := l.Tips.Get([]byte(edgeKey))
 	if err != nil {
@@ -33,8 +33,8 @@ func (l *Log) keptEdge() (number uint64, edge []checkpoint.Node) {
 	return checkpoint.ParseEdge(value)
 }
 
-// withEdge returns c with the edge of its tree: its own, or one that is made again from the last checkpoint whose edge is
-// known, and the events after it.
+// withEdge returns c with the edge of its tree. If c does not contain the edge, withEdge computes it from the last known edge
+// and the events after that checkpoint.
 func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
 	if c.Size == 0 || len(c.Edge) > 0 {
 		return c, nil
@@ -58,8 +58,8 @@ func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint
 	return c, nil
 }
 
-// knownEdge returns the last checkpoint up to c whose edge is known, and those after it, from c down. Without one it
-// returns the empty tree.
+// knownEdge returns the last checkpoint up to c whose edge is known, and the checkpoints after it in path, from c down. If
+// no edge is known, it returns the empty tree.
 func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before checkpoint.Checkpoint, path []checkpoint.Checkpoint, err error) {
 	kept, edge := l.keptEdge()
 	for before = c; before.Number > 0; {

@@ -51,8 +51,8 @@ func grow(t *testing.T, s *eventstore.Store) checkpoint.Checkpoint {
 	}
 }
 
-// TestKeptEdge: after a crash the tip store has the edge of an older checkpoint than the newest. A start goes on from
-// there, and notices when the edge is another's.
+// TestKeptEdge: after a crash the tip store has the edge of an older checkpoint than the newest. A start continues from that
+// edge, and detects an edge of another checkpoint.
 func TestKeptEdge(t *testing.T) {
 	t.Parallel()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
@@ -94,7 +94,7 @@ func TestKeptEdge(t *testing.T) {
 	log.KeepEdge(kept)
 	path, err := log.EdgePath(t.Context())
 	if err != nil || path != int(want.Number-kept.Number) {
-		t.Errorf("%d checkpoints were gone back, not %d: %v", path, want.Number-kept.Number, err)
+		t.Errorf("%d checkpoints were read back, not %d: %v", path, want.Number-kept.Number, err)
 	}
 	got, err := log.WithEdge(t.Context())
 	if err != nil {
@@ -106,6 +106,6 @@ func TestKeptEdge(t *testing.T) {
 	kept.Number++
 	log.KeepEdge(kept)
 	if _, err := log.WithEdge(t.Context()); !errors.Is(err, eventstore.ErrUnhealthy) {
-		t.Errorf("the edge of another checkpoint was taken: %v", err)
+		t.Errorf("the edge of another checkpoint was used: %v", err)
 	}
 }

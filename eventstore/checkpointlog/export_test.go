@@ -6,7 +6,7 @@ import (
 	"payledger/eventstore/checkpoint"
 )
 
-// EdgePath returns how many checkpoints lie between the newest and the last one whose edge is known.
+// EdgePath returns the number of checkpoints after the last one whose edge is known.
 func (l *Log) EdgePath(ctx context.Context) (int, error) {
 	c, err := l.Stored(ctx)
 	if err != nil {
@@ -17,7 +17,7 @@ func (l *Log) EdgePath(ctx context.Context) (int, error) {
 	return len(path), err
 }
 
-// WithEdge returns the newest checkpoint with its edge, made from an older edge and the events since.
+// WithEdge returns the newest checkpoint with its edge, computed from an older edge and the events since.
 func (l *Log) WithEdge(ctx context.Context) (checkpoint.Checkpoint, error) {
 	c, err := l.Stored(ctx)
 	if err != nil {

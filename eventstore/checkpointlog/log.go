@@ -22,8 +22,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// A checkpoint carries the edge of the tree at least once in edgeEvery checkpoints and once in edgeEvents events: to find the
-// edge again, a start reads no more than that. The tip store has the edge of a newer one.
+// At least one in edgeEvery checkpoints, and one in edgeEvents events, contains the edge of the tree. So a start reads at most
+// as many to compute the newest edge. Usually the tip store has the edge of a newer checkpoint.
 const (
 	edgeEvery  = 256
 	edgeEvents = 1 << 18
@@ -31,20 +31,20 @@ const (
 
 const (
 	root  = "checkpoints"
-	topic = "c" // the last token of every subject: each message has it, so it is short
+	topic = "c" // the last token of every subject; it is short because each message contains it
 )
 
-// Config has the parts of a Log.
+// Config is the configuration of a Log.
 type Config struct {
 	sidelog.Server
 	Index  *sidelog.Index
-	Tips   *tipstore.Store // keeps the newest edge; Open and Stored need no tip store
+	Tips   *tipstore.Store // stores the newest edge; Open and Stored need no tip store
 	Shards int
 	// Stream returns the configuration of a stream of the log.
 	Stream func(name, subject string) jetstream.StreamConfig
 	// Groups calls each with the groups of a shard from one sequence through another.
 	Groups func(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error
-	Room   func() error    // returns an error while nothing can be written
+	Room   func() error    // returns an error while the disk is full
 	Gone   <-chan struct{} // closed with the store
 }
 
@@ -53,14 +53,14 @@ type Log struct {
 	Config
 	stream *sidelog.Log
 	marks  *cache.Cache[uint64, checkpoint.Checkpoint]
-	edgeAt atomic.Uint64 // size of the newest checkpoint of this process that carries its edge
+	edgeAt atomic.Uint64 // size of the newest checkpoint of this process that contains its edge
 
-	fixing  sync.Mutex // held while a checkpoint is appended
+	fixing  sync.Mutex // locked while a checkpoint is appended
 	doubted bool       // the outcome of the last append is unknown
 	fixed   durability // of the stream
 }
 
-// Open finds the stream, or makes it.
+// Open opens the stream. With create, it creates a missing stream.
 func Open(ctx context.Context, c Config, create bool) (*Log, error) {
 	l := &Log{Config: c, marks: newMarks(), fixed: durability{changed: make(chan struct{})}}
 	l.stream = &sidelog.Log{Server: c.Server, Name: checkpoint.Stream, Root: root, Config: c.Stream}
@@ -121,7 +121,7 @@ func (l *Log) read(ctx context.Context, request jetapi.Get) (checkpoint.Checkpoi
 	return c, c.CheckShards(l.Shards)
 }
 
-// must returns what the index has of the newest checkpoint, and its stream.
+// must returns the index entry of the newest checkpoint, and the checkpoint's stream.
 func (l *Log) must() (stream string, must sidelog.Entry) {
 	all := l.stream.All()
 	for i := len(all) - 1; i >= 0 && must.Seq == 0; i-- {
@@ -136,7 +136,7 @@ func (l *Log) streamOf(number uint64) string {
 	return l.stream.Of(number).Stream
 }
 
-// missing returns the error for a checkpoint that the stream does not have, by its number; 0 is the newest.
+// missing returns the error for a missing checkpoint with a number; 0 means the newest.
 func (l *Log) missing(number, newest uint64) error {
 	if newest > 0 && number <= newest {
 		number = max(number, 1)
@@ -145,7 +145,7 @@ func (l *Log) missing(number, newest uint64) error {
 	return fault.ErrNotFound
 }
 
-// write signs and appends the checkpoint of a tree. ErrConflict: another node wrote one first.
+// write signs and appends the checkpoint of a tree. ErrConflict: another node wrote a checkpoint first.
 func (l *Log) write(ctx context.Context, signer note.Signer, before checkpoint.Checkpoint, t *checkpoint.Tree, lastSeq, events []uint64) (checkpoint.Checkpoint, error) {
 	c, err := checkpoint.Sign(signer, t, lastSeq, events)
 	if err != nil {
@@ -161,7 +161,7 @@ func (l *Log) write(ctx context.Context, signer note.Signer, before checkpoint.C
 	return c, err
 }
 
-// put publishes c behind checkpoint `after`, with its edge or without, and gives its number.
+// put publishes c after checkpoint `after`, with its edge or without, and returns its number.
 func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, edge bool) (uint64, error) {
 	data, err := c.Encode(edge)
 	if err != nil {
@@ -180,7 +180,7 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	g := l.stream.Newest()
 	m := nats.NewMsg(g.Subject(topic))
 	m.Data = data
-	if known := l.fixed.newest(); !l.Sole || l.doubted || after == 0 || known != after { // else it is known what stands there
+	if known := l.fixed.newest(); !l.Sole || l.doubted || after == 0 || known != after { // else no other writer can have appended
 		expected := after
 		if after < g.First { // of the segment before
 			expected = 0
@@ -208,9 +208,9 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	return ack.Seq, nil
 }
 
-// fix returns once the checkpoint is durable: a position that was handed out must be the same
-// after a power failure. On a one-replica log only a PubAck tells; where this store saw none, it publishes
-// the newest checkpoint again, word for word: such a copy covers no event.
+// fix returns once the checkpoint is durable: a power failure must not change a position that was returned. On a log of one
+// replica only a PubAck proves durability. If this process has seen none, it publishes an exact copy of the newest checkpoint,
+// which covers no event.
 func (l *Log) fix(ctx context.Context, number uint64) error {
 	if l.API.Replicas > 1 || l.ReadOnly {
 		return nil
@@ -229,7 +229,7 @@ func (l *Log) fix(ctx context.Context, number uint64) error {
 	}
 }
 
-// poll is the time between two reads of the newest checkpoint while a reader waits for one of another node.
+// poll is the time between two reads of the newest checkpoint while a reader waits for another node's checkpoint.
 const poll = 200 * time.Millisecond
 
 // Await returns when the log has a durable checkpoint with a number above after, or when ctx ends.

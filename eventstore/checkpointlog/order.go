@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// marksKept is how many checkpoints are remembered: some 300 bytes each.
+// marksKept is the number of cached checkpoints, of some 300 bytes each.
 const marksKept = 8192
 
 // newMarks returns a cache of checkpoints, with their counts and last groups only. A checkpoint never changes, and a caller that
@@ -22,7 +22,7 @@ func newMarks() *cache.Cache[uint64, checkpoint.Checkpoint] {
 	return cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
 }
 
-// Order is the order of the log as far as one checkpoint has fixed it.
+// Order is the order of the events that one checkpoint covers.
 type Order struct {
 	log  *Log
 	last checkpoint.Checkpoint // the zero value covers no event
@@ -32,7 +32,7 @@ type Order struct {
 func (l *Log) Order(ctx context.Context) (Order, error) {
 	o := Order{log: l}
 	var err error
-	if number := l.fixed.newest(); l.Sole && number > 0 { // the sole writer knows which is the newest
+	if number := l.fixed.newest(); l.Sole && number > 0 { // the sole writer knows the newest checkpoint
 		o.last, err = l.mark(ctx, number)
 		return o, err
 	}
@@ -66,8 +66,8 @@ func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, 
 	return position, true, nil
 }
 
-// covering finds the checkpoint that covers the event, and the one before it. The search goes down powers of two from
-// the first checkpoint on, so that every search reads the same checkpoints first; those are remembered.
+// covering returns the checkpoint that covers the event, and the checkpoint before it. The search halves powers of two from
+// the first checkpoint on, so every search first reads the same checkpoints, which are cached.
 func (o Order) covering(ctx context.Context, r *format.Recorded) (before, at checkpoint.Checkpoint, err error) {
 	for step := uint64(1) << bits.Len64(o.last.Number); step > 0; step >>= 1 {
 		if before.Number+step > o.last.Number {
@@ -105,8 +105,8 @@ const leavesAtOnce = 4096
 // errLeavesRead ends the reading of leaves.
 var errLeavesRead = errors.New("eventstore: enough leaves")
 
-// Leaves calls visit with the hashes of the events at the positions from+1 to through, in their order. Those are the leaves from
-// to through−1 of the Merkle tree.
+// Leaves calls visit with the hashes of the events at the positions from+1 to through, in their order. These hashes are the
+// leaves number from to through−1 of the Merkle tree.
 func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(format.Hash) error) error {
 	if through > o.last.Size {
 		return fmt.Errorf("%w: position %d", fault.ErrNotFound, through)

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// delay is the wait after a new event before the next checkpoint is written: I2 allows 250 ms after quiet, the
-	// write included.
+	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the last event, the write
+	// included.
 	delay = 100 * time.Millisecond
-	// every is how often checkpoints are written under load.
+	// every is the interval of checkpoints under load.
 	every = time.Second
 )
 
-// Reader receives the events of the log, those of a shard in their order.
+// Reader returns the events of the log, and the events of each shard in their order.
 type Reader interface {
 	Events() <-chan *format.Recorded
 	Stop()
 }
 
-// Writer writes checkpoints. Every node runs one; the compare-and-swap on the stream decides
-// whose checkpoint stands, and the others go on from it.
+// Writer writes checkpoints. Every node runs a Writer. The compare-and-swap on the stream decides whose checkpoint is stored,
+// and the other nodes continue from that checkpoint.
 type Writer struct {
 	log     *Log
 	signer  note.Signer
@@ -38,21 +38,21 @@ type Writer struct {
 	newest  checkpoint.Checkpoint
 	pending [][]leaf // per shard, in order, after newest
 
-	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the events after the first
-	// `before` ones. It must not wait. Set it before Run.
+	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
+	// before is the number of events that were covered before. Covered must not block. Set it before Run.
 	Covered func(before uint64, hashes []format.Hash)
 }
 
-// leaf is what a checkpoint needs of an event.
+// leaf is the part of an event that a checkpoint needs.
 type leaf struct {
 	seq    uint64 // of its group
 	number uint64
-	ends   bool // it is the last of its group
+	ends   bool // it is the last event of its group
 	hash   format.Hash
 }
 
-// NewWriter prepares to go on from the newest checkpoint. register registers the writer's reader: call NewWriter before the fan-out
-// runs.
+// NewWriter returns a writer that continues from the newest checkpoint. register registers the writer's reader, so call
+// NewWriter before the fan-out runs.
 func NewWriter[R Reader](ctx context.Context, log *Log, register func(name string, after []uint64) R, signer note.Signer) (*Writer, error) {
 	newest, err := log.Last(ctx)
 	if err == nil {
@@ -67,8 +67,8 @@ func NewWriter[R Reader](ctx context.Context, log *Log, register func(name strin
 	}, nil
 }
 
-// Run writes a checkpoint soon after every new event, until ctx ends, and then a last one for the events that it has
-// received. The next start covers the others. Run returns an error only if the existing checkpoints are damaged.
+// Run writes a checkpoint soon after every new event, until ctx ends. Then Run writes a last checkpoint for the events that
+// it has received. The next start covers the other events. Run returns an error only if the existing checkpoints are damaged.
 func (w *Writer) Run(ctx context.Context) error {
 	defer w.reader.Stop()
 	var due <-chan time.Time
@@ -96,7 +96,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// addPending notes an event, unless another node's checkpoint covers it already.
+// addPending adds an event to pending, unless another node's checkpoint covers the event.
 func (w *Writer) addPending(e *format.Recorded) {
 	if seq := format.GroupOf(e.Seq); seq > w.newest.LastGroup(e.Shard) {
 		w.pending[e.Shard] = append(w.pending[e.Shard], leaf{seq, e.Number, e.EndsGroup(), e.Hash})
@@ -116,7 +116,7 @@ func (w *Writer) last(ctx context.Context) error {
 	}
 }
 
-// write covers everything that is pending.
+// write writes a checkpoint that covers all pending whole groups.
 func (w *Writer) write(ctx context.Context) error {
 	for {
 		lastSeq, events, leaves := w.cover()
@@ -131,12 +131,12 @@ func (w *Writer) write(ctx context.Context) error {
 		}
 		written, err := w.log.write(ctx, w.signer, w.newest, t, lastSeq, events)
 		if err != nil {
-			// Another node's came first, or ours did and its answer was lost: go on from what stands there.
+			// Another node's checkpoint came first, or this one is stored and its answer was lost: continue from the stored one.
 			newest, readErr := w.log.Stored(ctx)
 			if readErr == nil {
 				newest, readErr = w.log.withEdge(ctx, newest)
 			}
-			if readErr != nil || newest.Number <= w.newest.Number { // less: from a leader that was cut off
+			if readErr != nil || newest.Number <= w.newest.Number { // a lower number is from a leader that is cut off
 				return errors.Join(err, readErr)
 			}
 			written = newest
@@ -147,7 +147,7 @@ func (w *Writer) write(ctx context.Context) error {
 	}
 }
 
-// cover lists the hashes of the pending events in the order of the next checkpoint, whole groups only.
+// cover returns the hashes of the pending events in the order of the next checkpoint, whole groups only.
 func (w *Writer) cover() (lastSeq, events []uint64, leaves []format.Hash) {
 	lastSeq, events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
 	for shard, pending := range w.pending {
@@ -164,7 +164,7 @@ func (w *Writer) cover() (lastSeq, events []uint64, leaves []format.Hash) {
 	return lastSeq, events, leaves
 }
 
-// dropCovered goes on from the newest checkpoint, and drops the events that it covers.
+// dropCovered sets the newest checkpoint, and drops the pending events that it covers.
 func (w *Writer) dropCovered(newest checkpoint.Checkpoint) {
 	w.newest = newest
 	for shard, events := range w.pending {

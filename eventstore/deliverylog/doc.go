@@ -6,13 +6,12 @@
 //     records of a name are a chain. Put is a compare-and-swap on the newest record of its name.
 //   - Only an acknowledgement is success (D3). Put may be repeated with the same bytes.
 //   - The places of the open deliveries are in the tip store, by endpoint. So a start reads only open deliveries.
-//   - The oldest segment is dropped as a whole, and only if none of its records is the newest of its name and open. The floor is
-//     durable before anything is removed.
+//   - The oldest segment is dropped as a whole, and only if none of its records is the newest record of an open delivery. The
+//     floor is durable before anything is removed.
 //   - The body of a record belongs to the notifier. This package does not read it.
 //
-// The package is below package eventstore, which implements Shard: recovery, the scrub and the inspection of a stopped folder need
-// the floor, and the tip store's writer needs the index of open deliveries. With the stream above the engine, these would stay in
-// the engine.
+// Package eventstore imports this package and implements Shard: the restore at a start, the scrub and the inspection of a
+// stopped folder need the floor, and the tip store's writer needs the index of open deliveries.
 //
-// It must not know: JetStream, webhooks, and how a shard appends, reads and recovers.
+// The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its tips.
 package deliverylog

@@ -14,10 +14,10 @@ import (
 // The oldest segment of the stream is dropped as a whole, in these steps. A crash may come between any two of them.
 //
 //  1. The caller has copied the open records of the segment forward, and every reader has passed the segment.
-//  2. The floor is appended: a record beside the deliveries. It names the last group of the dropped segment, and for each shard
-//     of the log the address up to which events plan no delivery. From its acknowledgement on no reader sees the dropped
-//     records, and their names are free.
-//  3. The tip store forgets the dropped records, and is synced.
+//  2. The floor is appended to the stream. This record names the last group of the dropped segment, and for each shard of the
+//     log the address up to which events plan no delivery. After its acknowledgement no reader sees the dropped records, and
+//     their names are free.
+//  3. The dropped records are removed from the tip store, which is synced.
 //  4. The stream of the segment is deleted.
 //
 // A start finds a segment that a floor covers, and continues (Sweep). A missing segment that no floor covers is damage.
@@ -75,9 +75,9 @@ func ParseFloor(r *format.Recorded) (Floor, error) {
 // Floor returns the end of the dropped segments.
 func (d *Stream) Floor() Floor { return d.h.Floor() }
 
-// Drop appends the floor after the oldest segment. log has for each shard the address up to which events plan nothing: these
-// events are durable, and include the events of all records of the segment. ErrHeld: the segment is open, or holds the newest
-// record of a name and this record is open.
+// Drop appends the floor that covers the oldest segment. log has for each shard the address up to which events plan nothing.
+// These events must be durable, and include the events of all records of the segment. ErrHeld: the segment is open, or holds
+// the newest record of an open delivery.
 func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log []uint64) (Floor, error) {
 	before, segments := d.h.Floor(), d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number })
@@ -126,5 +126,5 @@ func (d *Stream) Drop(ctx context.Context, number uint32, newest time.Time, log 
 	return f, err
 }
 
-// Sweep removes dropped segments from the disk. It may be repeated, and any process may do it.
+// Sweep removes dropped segments from the disk. Any process may call it, also repeatedly.
 func (d *Stream) Sweep(ctx context.Context) error { return d.h.Sweep(ctx) }

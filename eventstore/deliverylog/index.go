@@ -19,19 +19,19 @@ import (
 //
 //	"o" account "." endpoint 0 place    the rest of the name
 //
-// Both are written together (WriteIndex). The engine has the changes that are not written yet in memory.
+// Both are written in one batch (WriteIndex). Package eventstore holds the changes that are not written yet in memory.
 const openPrefix = 'o'
 
 func openKey(lane string, place uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(append([]byte{openPrefix}, lane...), 0), place)
 }
 
-// behindLane is greater than all keys of an endpoint, and less than those of the next.
+// behindLane returns a key after all keys of an endpoint, and before the keys of the next endpoint.
 func behindLane(lane string) []byte {
 	return append(append([]byte{openPrefix}, lane...), 1)
 }
 
-// Replaced returns the key in the index of the record before r, or nil if r is the first record of a delivery or belongs to none.
+// Replaced returns the index key of the record before r. It returns nil if r is a delivery's first record, or no delivery's.
 func Replaced(r *format.Recorded) []byte {
 	if r.Aggregate != format.DeliveryAggregate || r.PrevSeq == 0 {
 		return nil
@@ -62,16 +62,16 @@ func WriteIndex(batch tipstore.Batch, tips map[format.Key]*format.Recorded, repl
 
 // Tips are the newest records of all names at one moment.
 type Tips struct {
-	Newer  map[format.Key]*format.Recorded // the tip store may lack them
+	Newer  map[format.Key]*format.Recorded // records that the tip store may lack
 	View   tipstore.View                   // the caller closes it
 	Stored func(key format.Key) (*format.Recorded, error)
 }
 
-// errEnough ends a walk over keys.
+// errEnough stops an iteration over keys.
 var errEnough = errors.New("eventstore: enough")
 
-// Waiting returns up to limit open deliveries of an endpoint, lane <accountId>.<endpointId>, whose newest records are at or after
-// a place, in the order of their places. end reports that there are no more.
+// Waiting returns up to limit open deliveries of an endpoint whose newest records are at or after a place, in the order of
+// their places. lane is <accountId>.<endpointId>. end reports that there are no more.
 func (d *Stream) Waiting(ctx context.Context, lane string, from uint64, limit int) (page []Record, end bool, err error) {
 	tips, err := d.tips(ctx, func(r *format.Recorded) bool {
 		of, _ := laneOf(r.Key)

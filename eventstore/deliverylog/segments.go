@@ -33,7 +33,7 @@ type Segment struct {
 	Number         uint32
 	First, Last    uint64 // places of its first and last record without floors; 0 if it has none
 	Oldest, Newest time.Time
-	Closed         bool // it takes no more records
+	Closed         bool // no more records are appended
 }
 
 // Segments returns the oldest segment that was not dropped, and the segment that takes records; they may be the same.
@@ -60,7 +60,8 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	return oldest, open, nil
 }
 
-// isKept reports whether a record counts for its segment. A floor does not: else there would always be a segment to drop.
+// isKept reports whether a record counts as content of its segment. A floor does not: else there would always be a segment
+// to drop.
 func isKept(r *format.Recorded) bool { return r.Key != FloorKey }
 
 // describe reads the first and the last record of a segment; end is the last group of the stream.
@@ -105,7 +106,7 @@ func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Rec
 	for seq := g.First; seq <= g.Last; {
 		next, err := d.h.Groups(ctx, seq, g.Last, func(in *format.Group) error {
 			if in.Seq > g.Last {
-				return nil // Groups goes on with groups in memory
+				return nil // Groups may continue with later groups in memory
 			}
 			for _, r := range in.Frames {
 				open := false
@@ -130,5 +131,5 @@ func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Rec
 	return nil
 }
 
-// CloseSegment closes a segment as soon as it is the open one, however small it is.
+// CloseSegment closes a segment as soon as it is the open segment, however small it is.
 func (d *Stream) CloseSegment(number uint32) { d.h.CloseSegment(number) }

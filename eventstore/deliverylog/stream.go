@@ -39,13 +39,13 @@ type Shard interface {
 	Follow(ctx context.Context, next uint64, each func(*format.Group) error) error
 	// Append appends a record, and sets its place. ErrConflict: look up the tip again.
 	Append(ctx context.Context, r *format.Recorded) error
-	// CloseSegment closes the segment of this number as soon as it is the open one, however small it is.
+	// CloseSegment closes the segment with this number as soon as it is the open segment, however small it is.
 	CloseSegment(number uint32)
-	// Sweep removes dropped segments from the disk. It may be repeated, and any process may do it.
+	// Sweep removes dropped segments from the disk. Any process may call it, also repeatedly.
 	Sweep(ctx context.Context) error
 }
 
-// Stream stores records by name. A name is tokens joined by dots; domain.ValidID accepts each token.
+// Stream stores records by name. A name has tokens with dots between them; domain.ValidID accepts each token.
 type Stream struct {
 	h   Shard
 	now func() time.Time
@@ -61,7 +61,7 @@ type Record struct {
 	Body []byte
 }
 
-// IsDelivery reports whether the record belongs to a delivery. Other records stand beside the deliveries.
+// IsDelivery reports whether the record belongs to a delivery. The floor, for example, does not.
 func (r Record) IsDelivery() bool { return isDelivery(r.Name) }
 
 // RecordOf returns the record of a frame of the stream.

@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// putMany puts n records of new names side by side, and gives their places by name.
+// putMany puts n records with new names concurrently, and returns their places by name.
 func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[string]uint64 {
 	t.Helper()
 	var mu sync.Mutex
@@ -38,9 +38,9 @@ func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[stri
 	return places
 }
 
-// TestDeliveryGroup: each of many concurrent records is stored at the place that its writer gets; a record that lost the
-// compare-and-swap is refused alone.
-func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once leave others no time, and get none
+// TestDeliveryGroup: Put returns the place of each of many concurrent records. A lost compare-and-swap refuses only its own
+// record, not the others of the group.
+func TestDeliveryGroup(t *testing.T) { // not parallel: its six hundred writers would delay other tests
 	store := eventstoretest.Open(t, t.TempDir())
 	d := store.Deliveries()
 	ctx := context.Background()
@@ -55,7 +55,7 @@ func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once lea
 	places, conflicts := map[string]uint64{}, 0
 	for i := range n {
 		name := fmt.Sprintf("acct1.end1.event%d.KIND", i)
-		for _, body := range []string{name + " a", name + " b"} { // two writers of each name: one wins
+		for _, body := range []string{name + " a", name + " b"} { // two writers for each name, of which one wins
 			writers.Go(func() {
 				seq, err := d.Put(ctx, name, 0, []byte(body), true)
 				mu.Lock()
@@ -78,7 +78,7 @@ func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once lea
 	for body, seq := range places {
 		name, _, _ := strings.Cut(body, " ")
 		if there, err := d.Last(ctx, name); err != nil || there.Seq != seq || string(there.Body) != body {
-			t.Errorf("%s was told %d, there is %+v %v", body, seq, there, err)
+			t.Errorf("%s was stored at %d; the stream has %+v %v", body, seq, there, err)
 		}
 	}
 	if there, err := d.Last(ctx, taken); err != nil || there.Seq != first {
@@ -86,8 +86,8 @@ func TestDeliveryGroup(t *testing.T) { // alone: six hundred writers at once lea
 	}
 }
 
-// TestFollow: every record comes once, in order, those that are there and those that come; from any place on, also
-// after a restart; records beside deliveries are marked as such.
+// TestFollow: Follow returns every record once and in order, existing and new records, from any place on, also after a
+// restart. Records that belong to no delivery are marked.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,7 +152,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// BenchmarkDeliveries: records a second, put side by side, and followed from the first.
+// BenchmarkDeliveries measures the records per second of concurrent Puts, and of Follow from the first record.
 func BenchmarkDeliveries(b *testing.B) {
 	d := eventstoretest.Open(b, b.TempDir()).Deliveries()
 	const n = 20_000
@@ -183,7 +183,7 @@ func BenchmarkDeliveries(b *testing.B) {
 	}
 }
 
-// TestFollowOthers: a record that another process put is handed out here once it is durable, in its place.
+// TestFollowOthers: Follow returns a record of another process once it is durable, in its order.
 func TestFollowOthers(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Name: "test"})
@@ -213,7 +213,7 @@ func TestFollowOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen := next(from); seen.Seq != seq || seen.Name != name || string(seen.Body) != name {
-			t.Errorf("put at %d, handed out %+v", seq, seen)
+			t.Errorf("put at %d, Follow returns %+v", seq, seen)
 		}
 		from = seq + 1
 	}

@@ -1,7 +1,8 @@
-// Package embedded runs a JetStream server inside this process, on a folder that it locks, inspects and repairs first.
+// Package embedded runs a JetStream server inside this process. Before the server starts, the package locks, inspects and
+// repairs the server's folder.
 //
-// The server syncs every write before its acknowledgement. The package knows no event: package archive inspects the folder, package
-// folder repairs it.
+// The server syncs every write before it acknowledges the write. The package must not know events: package archive inspects
+// the folder, and package folder repairs it.
 package embedded
 
 import (
@@ -25,8 +26,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// serverPayload is the largest message. The largest state with its event fits many times over. Open checks the limit of other
-// servers.
+// serverPayload is the size limit of a message, in bytes, many times the size of the largest event with its state.
+// eventstore.Open checks the limit of other servers.
 const serverPayload = 8 << 20
 
 // maxStore is larger than any disk.
@@ -36,9 +37,9 @@ const maxStore = 1 << 60
 type Config struct {
 	Dir  string // of the streams; Start creates it, and locks it until Close
 	Name string
-	// Secret, if set, checks a secret of the folder before anything there is changed.
+	// Secret, if set, checks a secret of the folder before the folder is changed.
 	Secret secretlog.Check
-	// Options, if set, changes the server's options (tests): it opens the server to other connections, or makes it a member of a cluster.
+	// Options, if set, changes the server's options (tests), for example to open a port or to join a cluster.
 	Options func(*server.Options)
 }
 
@@ -56,8 +57,8 @@ const serviceUser = "payledger"
 // start.
 const connectTimeout = 15 * time.Second
 
-// Start inspects the folder, starts an embedded server on it and waits until it accepts connections. Only its service user may
-// connect, with a password that lives as long as the process.
+// Start inspects the folder, starts an embedded server on it and waits until the server accepts connections. Only the service
+// user may connect, with a password that is generated at each start.
 func Start(c Config) (*Server, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
@@ -88,7 +89,7 @@ func (s *Server) start(c Config) error {
 	if err := refuseOldFormat(c.Dir); err != nil {
 		return err
 	}
-	if opts.Cluster.Name == "" { // replicas repair each other
+	if opts.Cluster.Name == "" { // a cluster repairs a damaged replica itself
 		if err := archive.Inspect(c.Dir); err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (s *Server) start(c Config) error {
 	return nil
 }
 
-// refuseOldFormat refuses a folder that holds a log of an older version, before the server changes anything in it.
+// refuseOldFormat refuses a folder with a log of an older format, before the server changes the folder.
 func refuseOldFormat(dir string) error {
 	entries, err := os.ReadDir(streamsFolder(dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -158,17 +159,17 @@ func (s *Server) options(c Config) (*server.Options, error) {
 	return opts, nil
 }
 
-// Connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent now fails now,
-// and append decides about the outcome.
+// Connect returns a connection of the service user. Reconnect buffering is off: a publish that cannot be sent fails at once,
+// and the append determines its outcome.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
 	return nats.Connect("", append(own, opts...)...)
 }
 
-// Native returns the server itself, and the service user's password (tests).
+// Native returns the NATS server and the service user's password (tests).
 func (s *Server) Native() (ns *server.Server, password string) { return s.ns, s.password }
 
-// Close stops the server in order: every acknowledged message is on the disk when Close returns.
+// Close stops the server. Every acknowledged message is on the disk when Close returns.
 func (s *Server) Close() error {
 	if s.ns != nil {
 		s.ns.Shutdown()

@@ -50,7 +50,7 @@ type merchant struct {
 	users []User
 }
 
-// SetUsers sets the users of merchants' accounts. Former users that are no more among them are disconnected.
+// SetUsers sets the users of merchants' accounts. It disconnects users that are no longer in the list.
 func (s *Server) SetUsers(all map[string][]User) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *Server) reload(public string) error {
 	return nil
 }
 
-// Credentials returns the credentials file of a new user of a merchant's account, and the user's public key. They are valid while the
-// user is one of SetUsers.
+// Credentials returns the credentials file of a new user of a merchant's account, and the user's public key. The credentials
+// are valid while SetUsers lists the user.
 func (s *Server) Credentials(account, name string) (file []byte, public string, err error) {
 	if !validName.MatchString(name) {
 		return nil, "", errors.New("the name of an analytics user has 1 to 64 letters, digits, - and _")
@@ -132,8 +132,8 @@ func (s *Server) Credentials(account, name string) (file []byte, public string, 
 	return file, public, err
 }
 
-// claims returns the claims of a merchant's account. Each user has a signing key of its own, derived from the user's public key: without
-// it in the claims, the user's token is worth nothing.
+// claims returns the claims of a merchant's account. Each user has a signing key, derived from the user's public key. A user's
+// token is valid only if the claims contain this signing key.
 func (m merchant) claims(k keys, account string, l limits) (*jwt.AccountClaims, error) {
 	claims := jwt.NewAccountClaims(m.public)
 	claims.Name = account
@@ -157,11 +157,11 @@ func (m merchant) claims(k keys, account string, l limits) (*jwt.AccountClaims, 
 	return claims, nil
 }
 
-// connectAccounts joins the accounts of a merchant and of the stream. Everything between them is one way: a reply subject that a user
-// chooses means nothing in the account of the stream.
+// connectAccounts connects a merchant's account with the account of the stream. Each import goes one way: a reply subject that
+// a user chooses has no meaning in the account of the stream.
 func connectAccounts(events, of *jwt.AccountClaims, account string) {
-	// The server itself would answer all requests to $JS.API in an account without JetStream, unless the account imports
-	// $JS.API.INFO. Nobody may publish to it, and nobody answers.
+	// In an account without JetStream the server would answer all requests to $JS.API, unless the account imports
+	// $JS.API.INFO. No user may publish to this import, and it has no subscription.
 	of.Imports.Add(&jwt.Import{
 		Name: "no JetStream", Account: events.Subject, Type: jwt.Service, Subject: nobodySubject, LocalSubject: userAPI + "INFO",
 	})

@@ -32,7 +32,7 @@ func newVictim(t testing.TB, r *rig) *victim {
 	if v.consumer, err = v.js.CreateConsumer(t.Context(), eventstream.Name, jetstream.ConsumerConfig{Durable: "books", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
 		t.Fatal(err)
 	}
-	other := r.connect(t, path) // the first connection's own answers come there
+	other := r.connect(t, path) // the answers to the first connection come to its own inbox
 	if v.listener, err = other.SubscribeSync("_INBOX.>"); err == nil {
 		err = other.Flush()
 	}
@@ -75,7 +75,7 @@ func (u *user) barrier(t testing.TB) {
 	}
 }
 
-// TestForbiddenSubjects: a user can publish and subscribe to nothing but its requests and inboxes.
+// TestForbiddenSubjects: a user can publish only requests, and subscribe only to its inboxes.
 func TestForbiddenSubjects(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -125,7 +125,7 @@ func TestForbiddenSubjects(t *testing.T) {
 	v.untouched(t, r)
 }
 
-// requests are requests with which a user tries to read, or to change, what is not its own. Each has a subject and a body.
+// attacks returns requests with which a user tries to read or change another account's data, by subject and body.
 func attacks() [][2]string {
 	create := func(name, fields string) [2]string {
 		return [2]string{"$JS.API.CONSUMER.CREATE.EVENTS." + name, `{"stream_name":"EVENTS","config":{"name":"` + name + `","ack_policy":"none"` + fields + `}}`}
@@ -162,7 +162,7 @@ func attacks() [][2]string {
 	return all
 }
 
-// targets are subjects at which a message of the server could do harm.
+// targets returns the subjects at which a message of the server could do harm.
 func targets() []string {
 	return []string{
 		"$JS.API.STREAM.DELETE.EVENTS", "$JS.API.STREAM.PURGE.EVENTS", "events.0theirs.forged", "events.0ours.forged", "inbox.0theirs.x", "_INBOX.0theirs.x",
@@ -171,8 +171,9 @@ func targets() []string {
 	}
 }
 
-// TestForbiddenRequests: no request that a user may send reads another account's events, reaches its consumers, or makes the server
-// publish to a subject of the user's choice. The answers come at inboxes and at every subject that could do harm.
+// TestForbiddenRequests: no request that a user may send reads another account's events, reaches its consumers, or makes the
+// server publish to a subject of the user's choice. Each request is sent with inboxes, and with every subject that could do
+// harm, as the reply subject.
 func TestForbiddenRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -228,7 +229,7 @@ func TestForbiddenRequests(t *testing.T) {
 	}
 }
 
-// TestForbiddenUsers: only credentials that the service made, for users that it knows, open a connection.
+// TestForbiddenUsers: only the service's own credentials, of registered users, open a connection.
 func TestForbiddenUsers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
@@ -289,7 +290,7 @@ func TestForbiddenUsers(t *testing.T) {
 		conn, err := nats.Connect(r.URL(), option, nats.NoReconnect())
 		if err == nil {
 			conn.Close()
-			t.Errorf("with %s there is a connection", name)
+			t.Errorf("%s opens a connection", name)
 		}
 	}
 }
@@ -301,7 +302,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestReplacedUser: a user that is no more one of its account is disconnected and stays out; the others stay.
+// TestReplacedUser: a user that SetUsers no longer lists is disconnected and cannot connect again; the other users stay.
 func TestReplacedUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)

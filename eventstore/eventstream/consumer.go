@@ -18,7 +18,7 @@ const (
 	consumerBatch     = 1000 // messages of one request
 	consumerWaiting   = 64   // requests that wait
 	consumerUnacked   = 10_000
-	ephemeralInactive = time.Hour // after which a consumer that is not durable goes
+	ephemeralInactive = time.Hour // after which the server deletes an idle consumer that is not durable
 )
 
 // consumerRequest is a request to create or change a consumer. Fields of JetStream that are not here do not reach the server.
@@ -50,11 +50,11 @@ type consumerConfig struct {
 	MaxBatch       int               `json:"max_batch,omitempty"`
 }
 
-// tolerated are fields that clients set by themselves and that mean nothing here.
+// tolerated are fields that client libraries always set, and that have no effect here.
 var tolerated = []string{"num_replicas", "mem_storage"}
 
-// unknownField returns an error for the first field of a configuration that does not reach the server and is not empty: its absence would
-// surprise the user.
+// unknownField returns an error for the first non-empty field of a configuration that does not reach the server. Without the
+// error the user would expect the field to have an effect.
 func unknownField(body []byte) error {
 	var asked struct{ Config map[string]json.RawMessage }
 	if err := json.Unmarshal(body, &asked); err != nil {
@@ -74,10 +74,10 @@ func unknownField(body []byte) error {
 	return nil
 }
 
-// empty are values that are as good as none.
+// empty are the values that mean the same as a missing field.
 var empty = []string{"null", "false", "0", `""`, "[]", "{}"}
 
-// create passes on a request for a consumer that reads the account's own events.
+// create forwards a request for a consumer, limited to the account's own events.
 func (g *gate) create(ctx context.Context, r request) {
 	var asked consumerRequest
 	if err := json.Unmarshal(r.body, &asked); err != nil || asked.Config == nil {
@@ -114,7 +114,7 @@ func (g *gate) create(ctx context.Context, r request) {
 // restrict limits the consumer to the account's own events and to the limits of an account, or refuses it.
 func (c *consumerRequest) restrict(r request) error {
 	if c.Stream != Name {
-		return fmt.Errorf("there is no stream but %s", Name)
+		return fmt.Errorf("the only stream is %s", Name)
 	}
 	if c.Action != "" && c.Action != "create" && c.Action != "update" {
 		return fmt.Errorf("unknown action %q", c.Action)
@@ -168,7 +168,7 @@ func (c *consumerRequest) restrict(r request) error {
 	return nil
 }
 
-// full reports whether the account may have no further consumer. A consumer that exists may be changed.
+// full reports whether the account has its maximum of consumers. An existing consumer may be changed.
 func (g *gate) full(ctx context.Context, r request) (bool, error) {
 	stream, err := g.js.Stream(ctx, Name)
 	if err != nil {

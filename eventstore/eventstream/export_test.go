@@ -4,10 +4,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Pull is what the gate makes of a request for messages.
+// Pull returns the request that the gate forwards for a request for messages.
 var Pull = pull
 
-// EndServiceConnections ends the service's own connections, as the server ends that of a slow reader. It returns their number.
+// EndServiceConnections ends the service's own connections, as the server ends a slow reader's. It returns their number.
 func (s *Server) EndServiceConnections() (ended int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,7 +104,7 @@ func TestGateOpensAgain(t *testing.T) {
 	r.connect(t, path).again(t)
 }
 
-// TestFlood: while a merchant floods its gate, another one is answered, and the merchant itself is answered again afterwards.
+// TestFlood: while a merchant floods its gate, another merchant gets answers. After the flood the merchant gets answers again.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	big := []byte(strings.Repeat("x", 15_000))
@@ -172,8 +172,8 @@ func (r *rig) connectionsOf(t testing.TB, path string) int {
 	return len(all) - 1
 }
 
-// TestStrangers: connections that never authenticate themselves take no place of the service, nor more than half of the others' from
-// one address.
+// TestStrangers: connections that never authenticate themselves use none of the service's connections. From one address they
+// use at most half of the other connections.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 8<<20) // 16 connections, 8 from an address
@@ -229,7 +229,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestServerDoesNotStart: if the NATS server does not start, Start is no failure, and Restart tries again on the same address.
+// TestServerDoesNotStart: if the NATS server does not start, Start returns no error, and Restart tries again on the same
+// address.
 func TestServerDoesNotStart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "analytics")

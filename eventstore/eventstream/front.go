@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// front accepts the connections of analysts and carries them to the NATS server inside the process. Connections of strangers take no
-// place that the service itself needs, and the address stays taken while the server restarts.
+// front accepts the connections of analysts and forwards them to the NATS server inside the process. Unknown clients cannot
+// use up the connections that the service needs. The address stays bound while the server restarts.
 type front struct {
 	listener net.Listener
 	backend  func() (net.Conn, error) // opens a connection to the NATS server
@@ -38,7 +38,7 @@ func (f *front) run() {
 			switch {
 			case errors.Is(err, net.ErrClosed):
 				return
-			case err != nil: // the process has no file left, for example
+			case err != nil: // the process has no free file descriptor, for example
 				<-time.After(acceptPause)
 			case !f.admit(conn):
 				refuse(conn)
@@ -58,7 +58,7 @@ func refuse(conn net.Conn) {
 
 const (
 	acceptPause = 100 * time.Millisecond
-	// writeTimeout is the time in which a client must read what waits for it.
+	// writeTimeout is the time limit of one write to a client.
 	writeTimeout = 10 * time.Second
 	// Sizes of the buffers of a connection, in bytes.
 	upBuffer, downBuffer = 4 << 10, 16 << 10
@@ -77,7 +77,7 @@ func (f *front) admit(conn net.Conn) bool {
 	return true
 }
 
-// addressOf returns the address of a client: for IPv6 its network of 64 bits, which one client may have alone.
+// addressOf returns the address of a client; for IPv6 its network of 64 bits, because one client may use the whole network.
 func addressOf(conn net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *front) carry(conn net.Conn) {
 		return
 	}
 	var up sync.WaitGroup
-	var left atomic.Bool // the client, before the server
+	var left atomic.Bool // the client ended the connection before the server
 	up.Go(func() {
 		_ = f.up(inner, conn)
 		left.Store(true)
@@ -138,7 +138,7 @@ var errPlain = errors.New("eventstream: the client does not begin with TLS")
 
 // up copies to the server.
 func (f *front) up(inner, conn net.Conn) error {
-	if f.secure { // the server itself takes both on a connection inside the process
+	if f.secure { // on a connection inside the process the server accepts both
 		first := make([]byte, 1)
 		if _, err := io.ReadFull(conn, first); err != nil {
 			return err
@@ -157,7 +157,8 @@ func (f *front) up(inner, conn net.Conn) error {
 // tlsHandshake is the first byte of a TLS connection.
 const tlsHandshake = 0x16
 
-// down copies to the client. The server's first line, INFO, says that TLS is only possible, because the server sees no network.
+// down copies to the client. It changes the server's first line, INFO: the server declares TLS as optional, because it sees no
+// network connection.
 func (f *front) down(conn, inner net.Conn) error {
 	from, to := bufio.NewReaderSize(inner, upBuffer), timed{conn}
 	if f.secure {

@@ -16,19 +16,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// gate carries the requests of users to the stream. It is the only way there: users have no rights in the account of the stream.
-// It passes on a request only if the request reads events of the user's own account, and sends all answers to the user's inbox. It
-// keeps nothing between requests. Each merchant's account has a gate of its own, so that a flood of requests does not reach the others.
+// gate forwards the requests of users to the stream. Users have no rights in the account of the stream, so there is no other
+// way. The gate forwards a request only if it reads events of the user's own account, and sends all answers to the user's
+// inbox. It has no state between requests. Each merchant's account has its own gate, so a flood of requests does not reach
+// the other accounts.
 type gate struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	limit    limits
-	creating sync.Mutex // two requests must not both create the last consumer
+	creating sync.Mutex // so that two concurrent requests cannot exceed the limit of consumers
 }
 
 // request is a request of a user.
 type request struct {
-	account string // of the user; the server has set it, not the user
+	account string // of the user, set by the server
 	verb    string // "CONSUMER.INFO"
 	name    string // of the consumer, without the account, or ""
 	inbox   string // subject of the answer in the account of the stream
@@ -38,8 +39,8 @@ type request struct {
 // validName matches the names of consumers and accounts.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// openGate opens the gate of an account, if it is not open, and keeps it open: when its connection ends, it opens another one. The
-// server ends a connection that reads too slowly. The caller holds mu, or is the only one.
+// openGate opens the gate of an account, if it is not open. When the gate's connection ends, the gate opens another one: the
+// server ends a connection that reads too slowly. The caller holds mu, or is the only user of the server.
 func (s *Server) openGate(account string) error {
 	if s.gates[account] != nil {
 		return nil
@@ -125,23 +126,25 @@ func (g *gate) open(account string) (err error) {
 	return g.conn.Flush()
 }
 
-// The requests of one kind that may wait at a gate: those for messages and acknowledgements, and others, one of which is handled at a
-// time. Further ones are dropped.
+// The number of requests that may wait at a gate: for messages and acknowledgements, and of other kinds, which are handled one
+// at a time. Further requests are dropped.
 const (
 	gatePending      = 4096
 	gateControls     = 64
 	gatePendingBytes = 1 << 20
 )
 
-// consumer returns the name of a consumer in the stream. The account begins it, so that no account can name another's consumers.
+// consumer returns the name of a consumer in the stream. The name begins with the account, so no account can name another
+// account's consumers.
 func (r request) consumer() string { return consumerPrefix(r.account) + r.name }
 
 func consumerPrefix(account string) string { return account + "_" }
 
-// filter is the subject of all events of an account.
+// filter returns the subject of all events of an account.
 func filter(account string) string { return "events." + account + ".>" }
 
-// inboxOf returns the subject in the account of the stream that leads to a user's reply subject, or "" if it is no inbox, or too long.
+// inboxOf returns the subject in the account of the stream that leads to a user's reply subject; "" if the reply subject is
+// not an inbox, or too long.
 func inboxOf(account, reply string) string {
 	rest, ok := strings.CutPrefix(reply, userInbox)
 	if !ok || !passes(rest) {
@@ -150,11 +153,11 @@ func inboxOf(account, reply string) string {
 	return inboxSubject + "." + account + "." + rest
 }
 
-// maxSubject is the greatest length of a part of a subject that a user chooses. The server closes a connection that sends a line longer
-// than MaxControlLine, and the gate's lines have such parts twice.
+// maxSubject is the maximum length of a part of a subject that a user chooses. The server closes a connection that sends a
+// line longer than MaxControlLine, and the gate's lines contain such parts twice.
 const maxSubject = 256
 
-// passes reports whether a part of a subject can be in a subject of the gate.
+// passes reports whether a subject of the gate may contain a part of a user's subject.
 func passes(part string) bool {
 	return len(part) <= maxSubject && !strings.ContainsAny(part, "*> \t\r\n") && !strings.Contains("."+part+".", "..")
 }
@@ -172,14 +175,14 @@ func parse(m *nats.Msg) (r request, ok bool) {
 	return r, r.inbox != "" && validName.MatchString(r.account) && (r.name == "" || validName.MatchString(r.name))
 }
 
-// next passes on a request for messages.
+// next forwards a request for messages.
 func (g *gate) next(m *nats.Msg) {
 	if r, ok := parse(m); ok && r.name != "" {
 		g.send(userAPI+"CONSUMER.MSG.NEXT."+Name+"."+r.consumer(), r.inbox, pull(r.body))
 	}
 }
 
-// ack passes on an acknowledgement of a message of the account's own consumer.
+// ack forwards an acknowledgement for the account's own consumer.
 func (g *gate) ack(m *nats.Msg) {
 	tokens := strings.SplitN(m.Subject, ".", 3)
 	account, rest := tokens[1], tokens[2]
@@ -217,7 +220,7 @@ func (g *gate) control(m *nats.Msg) {
 // gateTimeout is the time limit of the gate's own requests to the server.
 const gateTimeout = 5 * time.Second
 
-// streamInfo answers with what concerns the account.
+// streamInfo answers a request for the stream's state, limited to the account.
 func (g *gate) streamInfo(ctx context.Context, r request) {
 	stream, err := g.js.Stream(ctx, Name)
 	var info *jetstream.StreamInfo
@@ -238,11 +241,11 @@ func (g *gate) streamInfo(ctx context.Context, r request) {
 	g.answer(r, "stream_info", map[string]any{"config": shown, "created": info.Created, "state": state})
 }
 
-// notThere is the answer while the server cannot answer.
+// notThere is the answer while the server is not available.
 const notThere = "the stream is not there; try again later"
 
-// ask answers a request with the server's answer to another one. The server's answers to $JS.API do not pass from one account to
-// another, but its messages do.
+// ask sends the server a request, and answers the user's request with the result. The server's own answers to $JS.API do not
+// pass from one account to another.
 func (g *gate) ask(ctx context.Context, r request, subject string, body []byte) {
 	answer, err := g.conn.RequestWithContext(ctx, subject, body)
 	if err != nil {
@@ -267,7 +270,7 @@ func (g *gate) refuse(r request, code int, problem string) {
 	g.answer(r, strings.ToLower(strings.ReplaceAll(r.verb, ".", "_")), map[string]any{"error": map[string]any{"code": code, "description": problem}})
 }
 
-// send publishes without headers: a user's own ones go no further.
+// send publishes a message without the user's headers.
 func (g *gate) send(subject, reply string, body []byte) {
-	_ = g.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: body}) // a client that gets no answer asks again
+	_ = g.conn.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: body}) // a client without an answer repeats its request
 }

@@ -13,11 +13,11 @@ type limits struct {
 }
 
 const (
-	// maxPending is the number of bytes that may wait for one connection. The server closes a connection for which more waits.
+	// maxPending is the number of bytes that may wait for one connection. The server closes a connection that exceeds it.
 	maxPending = 3 * pullBytes
-	// consumerSize is about the memory that a consumer takes while it reads an old part of the stream.
+	// consumerSize is the approximate memory of a consumer that reads an old part of the stream.
 	consumerSize = 1 << 20
-	// The most and the least of connections and consumers, however much memory there is.
+	// Bounds of the number of connections and consumers, for any amount of memory.
 	maxConnections, minConnections = 4096, 16
 	maxConsumers, minConsumers     = 1024, 16
 	// serverPayload is the largest message of the stream, in bytes. The largest event fits several times over: a state has at most
@@ -27,8 +27,9 @@ const (
 	authTimeout = 5
 )
 
-// limitsFor returns the limits for the memory of all buffers, in bytes: half for connections, all of which may read too slowly, half
-// for consumers. With less than 192 MiB the least numbers hold, which may take 96 MiB for connections and 16 MiB for consumers.
+// limitsFor returns the limits for a memory, in bytes, of all buffers. Half of it is for connections, all of which may read too
+// slowly, and half for consumers. With less than 192 MiB the minimum numbers apply, which may take 96 MiB for connections and
+// 16 MiB for consumers.
 func limitsFor(memory int64) limits {
 	return limits{
 		connections: int(min(max(memory/2/maxPending, minConnections), maxConnections)),
@@ -36,7 +37,7 @@ func limitsFor(memory int64) limits {
 	}
 }
 
-// accountShare is the part of all connections and consumers that one account may have: a quarter.
+// accountShare divides the connections and consumers: one account may have a quarter of them.
 const accountShare = 4
 
 // connectionsOf returns the number of connections of one account's users.

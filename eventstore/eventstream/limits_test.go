@@ -14,8 +14,8 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestLimits: connections, consumers, subscriptions, batches and requests of an account are limited; another account still has its
-// own.
+// TestLimits: connections, consumers, subscriptions, batches and requests of an account are limited. An account at its limits
+// takes none from another account.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 32<<20) // 16 connections, 4 of an account

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// pace slows down addresses whose connections the server ends soon, such as those that it refuses: a refusal takes the server half a
-// millisecond. Other addresses are not slowed down.
+// pace slows down addresses whose connections the server soon ends, for example because it refuses them: a refusal takes the
+// server half a millisecond. Other addresses are not slowed down.
 type pace struct {
 	every rate.Limit // connections per second of such an address
 	mu    sync.Mutex
@@ -27,17 +27,18 @@ type slowed struct {
 }
 
 const (
-	// refusedPerSecond is how many connections an address may try per second after refusalsAtOnce.
+	// refusedPerSecond is the number of connections that a slowed address may open per second after refusalsAtOnce.
 	refusedPerSecond, refusalsAtOnce = 20, 64
 	// shortLived is the age below which a connection that the server ends counts as refused. A client has authTimeout to
 	// authenticate itself.
 	shortLived = (authTimeout + 1) * time.Second
-	// maxWaiting is the number of connections of an address that may wait: in two seconds, which clients wait for the server's
-	// first line, each has its turn. Further ones are refused at once.
+	// maxWaiting is the number of connections of an address that may wait. Each waits at most two seconds, the time that clients
+	// wait for the server's first line. Further connections are refused at once.
 	maxWaiting = 2 * refusedPerSecond
-	// paceCheck is the time after which a waiting connection is looked at again.
+	// paceCheck is the interval at which a waiting connection is checked.
 	paceCheck = 200 * time.Millisecond
-	// maxPaced is the number of addresses above which those that are not slow any more are forgotten, at most once in sweepEvery.
+	// maxPaced is the number of addresses above which entries that no longer slow an address are removed, at most once in
+	// sweepEvery.
 	maxPaced, sweepEvery = 1024, time.Second
 )
 
@@ -81,8 +82,8 @@ func (p *pace) enter(from netip.Addr) (s *slowed, ok bool) {
 	}
 }
 
-// wait returns when a new connection of an address may begin. It returns false if too many connections of the address wait, or if the
-// client ends the connection before. A client sends nothing before the server's first line.
+// wait returns when a new connection of an address may begin. It returns false if too many connections of the address wait, or
+// if the client ends the connection meanwhile. A client sends nothing before the server's first line.
 func (p *pace) wait(conn net.Conn, from netip.Addr) bool {
 	s, ok := p.enter(from)
 	if s == nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestPace: connections that are refused reach the server 64 times, and then only at a pace. A client that gives up while it waits does
-// not reach the server. A client that has waited does, once it is its turn.
+// TestPace: the server refuses 64 connections of an address. Then further connections of the address wait. A client that gives
+// up while it waits does not reach the server. A client that waits long enough reaches the server.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,11 +53,11 @@ func TestPace(t *testing.T) {
 		defer f.mu.Unlock()
 		return len(f.open)
 	}
-	for open() != 1 { // the one that left is gone, the other one waits; both may not have been accepted yet
+	for open() != 1 { // the client that gave up is gone, the other waits; the front may not have accepted either yet
 		<-time.After(time.Millisecond)
 	}
 	if n := tries.Load(); n != 1+refusalsAtOnce {
-		t.Errorf("%d connections reached the server, one of them out of turn", n)
+		t.Errorf("%d connections reached the server, one of them too early", n)
 	}
 	for range maxWaiting - 1 {
 		defer connect().Close()

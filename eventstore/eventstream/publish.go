@@ -26,7 +26,7 @@ type Message struct {
 // source is the CloudEvents source, as in the log.
 const source = "/payledger"
 
-// encode returns the NATS message: an event in the binary mode of the CloudEvents binding for NATS.
+// encode returns the NATS message, in the binary mode of the CloudEvents binding for NATS.
 func (m Message) encode() *nats.Msg {
 	return &nats.Msg{
 		Subject: "events." + m.Account + "." + m.Type,
@@ -40,13 +40,13 @@ func (m Message) encode() *nats.Msg {
 	}
 }
 
-// The messages that may be on their way to the server at once, by number and bytes.
+// Limits of the messages that are sent and not acknowledged, by number and bytes.
 const (
 	windowMessages = 512
 	windowBytes    = 8 << 20
 )
 
-// window has the messages that the server has not acknowledged yet, oldest first.
+// window holds the messages that the server has not acknowledged yet, oldest first.
 type window struct {
 	sent  []sent
 	bytes int
@@ -57,8 +57,8 @@ type sent struct {
 	size int
 }
 
-// Publish sends the next message. It waits while the window is full. An error, ErrConflict for example, may be that of an earlier
-// message; after it, Connect again.
+// Publish sends the next message. It waits while the window is full. An error, ErrConflict for example, may belong to an
+// earlier message. After an error the caller must Connect again.
 func (e *Stream) Publish(ctx context.Context, m Message) error {
 	for w := &e.window; len(w.sent) > 0 && (len(w.sent) >= windowMessages || w.bytes+len(m.Body) > windowBytes); {
 		if err := w.await(ctx); err != nil {
@@ -74,7 +74,7 @@ func (e *Stream) Publish(ctx context.Context, m Message) error {
 	return nil
 }
 
-// Flush waits until the server has every message that was published.
+// Flush waits until the server has acknowledged every published message.
 func (e *Stream) Flush(ctx context.Context) error {
 	for len(e.window.sent) > 0 {
 		if err := e.window.await(ctx); err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// minInterval is the least time between two heartbeats, and between two deliveries of a message that is not acknowledged. Each takes
-// work of the server, without a request of the user.
+// minInterval is the minimum time between two heartbeats, and between two deliveries of a message that is not acknowledged.
+// Both load the server without a request of the user.
 const minInterval = time.Second
 
 // pullRequest is a request for messages. Fields of JetStream that are not here do not reach the server.
@@ -26,11 +26,12 @@ var ackNext = []byte("+NXT")
 // malformed is a request that the server answers with an error.
 var malformed = []byte("{")
 
-// pullBytes is the most bytes that one request gets. Clients have two requests at a time, and what waits for a connection must stay
-// below maxPending. Every message fits. At the end of a request the server answers with the rest, and clients request it again.
+// pullBytes is the maximum number of bytes for one request. Clients have two requests at a time, and the bytes that wait for a
+// connection must stay below maxPending. Every message fits. The server's last answer to a request contains the unused rest of the
+// request, and clients request the rest again.
 const pullBytes = serverPayload
 
-// pull returns a request for messages with its heartbeats and its bytes limited. An empty one is for a single message.
+// pull returns a request for messages with limited bytes and a limited heartbeat interval. An empty request is for one message.
 func pull(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 {
@@ -47,7 +48,7 @@ func pull(body []byte) []byte {
 	}
 	if asked.Heartbeat > 0 && asked.Heartbeat < minInterval {
 		asked.Heartbeat = minInterval
-		if asked.Expires > 0 { // the server wants it to be twice as long at least
+		if asked.Expires > 0 { // the server requires at least twice the heartbeat
 			asked.Expires = max(asked.Expires, 2*minInterval)
 		}
 	}

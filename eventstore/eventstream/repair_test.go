@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// TestDamagedBlock: damage in a block in the middle of the stream, while the server is stopped, is noticed at the next start.
+// TestDamagedBlock: the next start detects damage that a stopped server's stream got in a middle block.
 func TestDamagedBlock(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,7 +85,8 @@ func TestDamagedBlock(t *testing.T) {
 	}
 }
 
-// TestShortIntervals: heartbeats and repeated deliveries come once a second at most, and no request gets more bytes than may wait.
+// TestShortIntervals: heartbeats and repeated deliveries come at most once a second, and no request asks for more bytes than may wait
+// for a connection.
 func TestShortIntervals(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]string{

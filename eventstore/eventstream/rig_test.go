@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 // The merchants of the tests.
 const ours, theirs = "0ours", "0theirs"
 
-// derive returns the secrets of the tests' servers.
+// derive returns the secret of a purpose.
 func derive(purpose string) []byte { sum := sha256.Sum256([]byte(purpose)); return sum[:] }
 
-// rig is a server with a stream that has events of two merchants in turn.
+// rig is a server with a stream in which the events of two merchants alternate.
 type rig struct {
 	*eventstream.Server
 	writer *eventstream.Stream
@@ -66,7 +66,7 @@ func newRig(t testing.TB, memory int64) *rig {
 	return r
 }
 
-// write appends n events, of the merchants in turn, each with a body of this size at least.
+// write appends n events, alternately of the two merchants, each with a body of at least size bytes.
 func (r *rig) write(t testing.TB, n, size int) {
 	t.Helper()
 	for range n {
@@ -82,7 +82,7 @@ func (r *rig) write(t testing.TB, n, size int) {
 	}
 }
 
-// credentials adds a user to those of an account, and returns the path of the user's credentials file.
+// credentials adds a user to an account, and returns the path of the user's credentials file.
 func (r *rig) credentials(t testing.TB, account string, others ...eventstream.User) (path string, user eventstream.User) {
 	t.Helper()
 	text, key, err := r.Credentials(account, "analyst")
@@ -155,7 +155,7 @@ func read(t testing.TB, c jetstream.Consumer, n int) (sequences []uint64, subjec
 	return sequences, subjects
 }
 
-// certified returns a certificate of 127.0.0.1, and the roots that know it.
+// certified returns a certificate for 127.0.0.1, and the roots that verify it.
 func certified(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)

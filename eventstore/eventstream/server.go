@@ -21,10 +21,10 @@ import (
 
 // Config describes a server.
 type Config struct {
-	Dir    string                      // of the stream; Start creates it. The caller has locked it
-	Listen string                      // "host:port"; port 0 takes a free one
+	Dir    string                      // of the stream; Start creates it. The caller holds its lock
+	Listen string                      // "host:port"; port 0 means a free port
 	TLS    *tls.Config                 // nil: none
-	Derive func(purpose string) []byte // returns the secret of a purpose, 32 bytes, always the same
+	Derive func(purpose string) []byte // returns the secret of a purpose, always the same 32 bytes
 	Memory int64                       // of all buffers for clients, in bytes
 	Lost   func(account string)        // the gate of an account lost its connection, and opens another one; nil: not reported
 }
@@ -43,7 +43,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	ns       *server.Server // nil while it does not run
-	failed   error          // why it does not run
+	failed   error          // why the server does not run
 	resolver *server.MemAccResolver
 	gates    map[string]func() // by the merchant's account: closes its gate
 	opened   sync.WaitGroup    // gates
@@ -97,8 +97,8 @@ func (s *Server) backend() (net.Conn, error) {
 	return ns.InProcessConn()
 }
 
-// openOrEmpty starts the NATS server. If the folder is so damaged that no stream can be kept in it, it is emptied: its content is
-// derived.
+// openOrEmpty starts the NATS server. If the folder is so damaged that the server cannot store streams there, openOrEmpty
+// empties the folder: its content is derived from the log.
 func (s *Server) openOrEmpty() {
 	s.failed = s.open()
 	if errors.Is(s.failed, errFolder) {
@@ -108,11 +108,11 @@ func (s *Server) openOrEmpty() {
 	}
 }
 
-// errFolder means that the server cannot keep streams in its folder.
+// errFolder means that the server cannot store streams in its folder.
 var errFolder = errors.New("eventstream: the server cannot use its folder")
 
-// open starts the NATS server. The caller holds mu, or is the only one. With an index of the messages the server would trust it, and not
-// notice damage in a block.
+// open starts the NATS server. The caller holds mu, or is the only user. open removes the index of the messages: the server
+// would trust the index, and not detect damage in a block.
 func (s *Server) open() error {
 	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("eventstream: %w", err)
@@ -129,7 +129,7 @@ func (s *Server) open() error {
 	s.resolver = &server.MemAccResolver{}
 	opts := &server.Options{
 		ServerName: "payledger-analytics", DontListen: true, NoSigs: true, NoLog: true,
-		JetStream: true, StoreDir: s.config.Dir, JetStreamMaxStore: 1 << 60, JetStreamMaxMemory: 1, // the disk is watched by the ledger
+		JetStream: true, StoreDir: s.config.Dir, JetStreamMaxStore: 1 << 60, JetStreamMaxMemory: 1, // the ledger watches the disk
 		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: s.resolver, SystemAccount: s.system.public,
 		TLSConfig: s.config.TLS, TLS: s.config.TLS != nil,
 	}
@@ -143,7 +143,7 @@ func (s *Server) open() error {
 	}
 	s.ns = ns
 	ns.Start()
-	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(readyTimeout) { // it could not open its streams: a start that succeeded is ready
+	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(readyTimeout) { // the server could not open its streams: otherwise it is ready at once
 		s.stop()
 		return fmt.Errorf("%w %s", errFolder, s.config.Dir)
 	}
@@ -202,7 +202,7 @@ func (s *Server) Restart() error {
 	return s.failed
 }
 
-// stop stops the server, if it runs.
+// stop stops the NATS server, if it runs.
 func (s *Server) stop() {
 	for _, end := range s.gates {
 		end()
@@ -239,7 +239,8 @@ func (s *Server) streams() string { return filepath.Join(s.config.Dir, "jetstrea
 // folder returns the folder of EVENTS.
 func (s *Server) folder() string { return filepath.Join(s.streams(), s.events.public, "streams", Name) }
 
-// connect returns a connection of the service in the account of the stream, inside the process. It does not connect again.
+// connect returns a connection of the service in the account of the stream, inside the process. The connection does not
+// reconnect.
 func (s *Server) connect(ns *server.Server, options ...nats.Option) (*nats.Conn, error) {
 	if ns == nil || !ns.JetStreamEnabled() {
 		return nil, fmt.Errorf("%w: the server has stopped JetStream", ErrFailed)
@@ -250,7 +251,7 @@ func (s *Server) connect(ns *server.Server, options ...nats.Option) (*nats.Conn,
 	}
 	options = append(options, nats.InProcessServer(ns), nats.UserJWTAndSeed(token, string(seed)), nats.NoReconnect(), nats.Name("payledger"),
 		nats.Timeout(startTimeout), nats.NoCallbacksAfterClientClose(),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // the gate dropped requests; else the library writes to stderr
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // the gate drops requests, and without a handler the library writes to stderr
 	conn, err := nats.Connect("", options...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFailed, err)

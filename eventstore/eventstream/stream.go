@@ -16,7 +16,7 @@ import (
 var (
 	// ErrMissing means that there is no stream.
 	ErrMissing = errors.New("eventstream: there is no stream EVENTS")
-	// ErrConflict means that another writer has written the message, or a message before it is missing: read State again.
+	// ErrConflict means that another writer wrote the message, or that a message before it is missing: read State again.
 	ErrConflict = errors.New("eventstream: the message is not the next one")
 	// ErrFailed means that the server cannot store or read messages until Restart.
 	ErrFailed = errors.New("eventstream: the server for analysts has failed")
@@ -62,11 +62,11 @@ const requestTimeout = 30 * time.Second
 // State is the range of the stream's messages.
 type State struct {
 	First uint64 // position of the first message; Last+1 in an empty stream
-	Last  uint64 // position of the newest message, also if it is gone
-	Whole bool   // no message in between is missing or damaged, as far as the server knows
+	Last  uint64 // position of the newest message, also if that message was dropped
+	Whole bool   // the server knows of no missing or damaged message in between
 }
 
-// State returns the stream's range. ErrMissing means that there is no stream, or one of another configuration.
+// State returns the stream's range. ErrMissing: there is no stream, or it has another configuration.
 func (e *Stream) State(ctx context.Context) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -93,8 +93,8 @@ func (e *Stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return stream.CachedInfo(), nil
 }
 
-// config returns the stream's configuration. Its first message has the position first; messages are dropped when they are older than
-// retention, unless it is 0.
+// config returns the stream's configuration. The first message has the position first. The server drops messages that are
+// older than retention; 0 keeps all messages.
 func config(first uint64, retention time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: Name, Description: "payledger's events; the sequence is the position", Subjects: []string{"events.>"},
@@ -103,8 +103,7 @@ func config(first uint64, retention time.Duration) jetstream.StreamConfig {
 	}
 }
 
-// Create drops the stream, if there is one, and makes an empty one whose first message will have the position first, which is at
-// least 1.
+// Create drops an existing stream, and creates an empty stream whose first message will have the position first, at least 1.
 func (e *Stream) Create(ctx context.Context, first uint64, retention time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

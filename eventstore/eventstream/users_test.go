@@ -53,13 +53,13 @@ func TestUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := read(t, again, 1); fmt.Sprint(got) != "[21]" {
-		t.Errorf("the durable consumer goes on with %v", got)
+		t.Errorf("the durable consumer continues with %v", got)
 	}
 	if err := u.js.DeleteConsumer(t.Context(), eventstream.Name, "warehouse"); err != nil {
 		t.Error(err)
 	}
 	if _, err := u.js.Consumer(t.Context(), eventstream.Name, "warehouse"); err == nil {
-		t.Error("the deleted consumer is there")
+		t.Error("the deleted consumer still exists")
 	}
 }
 
