@@ -204,7 +204,7 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 			continue
 		}
 		h.waiting = append(h.waiting, d)
-		f := h.takeGroup()
+		f := h.dequeueGroup()
 		h.mu.Unlock()
 		if f == nil || len(f.drafts) != 1 {
 			return nil, errors.New("the group did not leave")
@@ -277,7 +277,7 @@ func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) 
 	h.waiting = append(h.waiting, d)
 	enough := h.s.pipelineFrom
 	h.s.pipelineFrom = 1
-	f := h.takeGroup()
+	f := h.dequeueGroup()
 	h.s.pipelineFrom = enough
 	h.mu.Unlock()
 	if f == nil || len(f.drafts) != 1 {

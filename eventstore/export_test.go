@@ -53,7 +53,7 @@ func NewDeliveryQueue() DeliveryQueue {
 
 // Add adds a record that came at a moment.
 func (q DeliveryQueue) Add(name string, revision uint64, at time.Duration) {
-	q.h.wait(&entry{r: &Recorded{Key: Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))})
+	q.h.enqueue(&entry{r: &Recorded{Key: Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))})
 }
 
 func (q DeliveryQueue) Take(n int) (names []string) {

@@ -93,8 +93,8 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	}
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	h.mu.Lock()
-	h.wait(d)
-	f := h.takeGroup()
+	h.enqueue(d)
+	f := h.dequeueGroup()
 	h.mu.Unlock()
 	if f != nil && !h.drive(f, ctx.Done()) {
 		go h.resume(f)
@@ -115,9 +115,9 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 // outcomePatience is how long the record of an outcome lets first records overtake it.
 const outcomePatience = 50 * time.Millisecond
 
-// wait puts a draft into the queue. The first record of a delivery overtakes records of outcomes, because its webhook has not
+// enqueue puts a draft into the queue. The first record of a delivery overtakes records of outcomes, because its webhook has not
 // been sent yet. It does not overtake a draft that has waited for outcomePatience. The caller holds the lock.
-func (h *shard) wait(d *entry) {
+func (h *shard) enqueue(d *entry) {
 	at := len(h.waiting)
 	if h.n == deliverylog.ShardNumber && d.r.Revision == 1 {
 		at = 0
@@ -146,9 +146,9 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
 }
 
-// leave sends the next group if takeGroup returns one. The caller holds the lock.
-func (h *shard) leave() {
-	if f := h.takeGroup(); f != nil {
+// sendNext sends the next group, if dequeueGroup returns one. The caller holds the lock.
+func (h *shard) sendNext() {
+	if f := h.dequeueGroup(); f != nil {
 		go h.resume(f)
 	}
 }
@@ -156,9 +156,9 @@ func (h *shard) leave() {
 // resume drives a group to its outcome.
 func (h *shard) resume(f *groupInFlight) { h.drive(f, nil) }
 
-// takeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and
+// dequeueGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and
 // drives the group.
-func (h *shard) takeGroup() *groupInFlight {
+func (h *shard) dequeueGroup() *groupInFlight {
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
 		return nil
@@ -271,7 +271,7 @@ func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 		h.front = f.g.After(h.front)
 		h.inFlight = append(h.inFlight, f)
 		h.send(f)
-		h.leave()
+		h.sendNext()
 		h.mu.Unlock()
 		runtime.Gosched() // the connection's goroutine sends the group first
 		format.RefreshEncoder()
@@ -348,7 +348,7 @@ func (h *shard) noteOutcome(f *groupInFlight, result outcome, err error) {
 		h.resolving = true
 		go h.resolve()
 	}
-	h.leave()
+	h.sendNext()
 }
 
 // releaseStored releases the acknowledged groups at the front. An acknowledged group behind a group that was not stored follows

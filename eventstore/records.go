@@ -107,7 +107,7 @@ func (h records) CloseSegment(number uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rollFrom = number
-	h.leave()
+	h.sendNext()
 }
 
 // noteFloor notes an acknowledged floor. The caller holds the lock, and has checked the record.

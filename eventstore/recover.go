@@ -377,7 +377,7 @@ func (s *Store) writeTips() error {
 	for n, h := range shards {
 		h.mu.Lock()
 		h.flushing, h.left.flushing, h.passing, h.synced = nil, nil, nil, heads[n]
-		h.leave()
+		h.sendNext()
 		h.mu.Unlock()
 	}
 	return nil

@@ -19,7 +19,7 @@ func (h *shard) resolve() {
 		h.releaseStored()
 		if len(h.inFlight) == 0 || h.inFlight[0].result == unanswered {
 			h.resolving = false
-			h.leave()
+			h.sendNext()
 			h.mu.Unlock()
 			return
 		}
@@ -40,7 +40,7 @@ func (h *shard) resolveFirst(f *groupInFlight) {
 	case f.orphan && f.result == stored:
 		h.giveUp(f, ErrUnknown, h.markDamaged(f.g.Seq, errors.New("a group was stored on top of somebody else's")))
 	case f.orphan && !f.silent: // it had an answer, and no acknowledgement: it can never be stored
-		h.takeBack(f)
+		h.requeue(f)
 	case f.orphan:
 		h.stop(f, errors.New("a group may still arrive whose predecessor was not stored"))
 	default:
@@ -55,7 +55,7 @@ func (h *shard) lookUp(f *groupInFlight) {
 	there, err := h.groupAtLeader(ctx, f.g.Seq)
 	switch {
 	case err == nil && there.Hash == f.g.Hash:
-		h.stands(f)
+		h.foundInLog(f)
 	case err == nil:
 		h.superseded(f, there)
 	case errors.Is(err, ErrNotFound):
@@ -69,7 +69,7 @@ func (h *shard) lookUp(f *groupInFlight) {
 
 // sendAgain publishes the same bytes again. The server can store at most one copy: all copies expect the same place.
 func (h *shard) sendAgain(f *groupInFlight) {
-	if h.over(f) {
+	if h.timedOut(f) {
 		return
 	}
 	h.mu.Lock()
@@ -90,14 +90,14 @@ func (h *shard) waitOrEnd(f *groupInFlight, err error) {
 	h.mu.Lock()
 	f.err = errors.Join(f.err, err)
 	h.mu.Unlock()
-	if !h.over(f) {
+	if !h.timedOut(f) {
 		_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
 	}
 }
 
-// over reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
+// timedOut reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
 // that has not answered at all has lost its disk: the process must stop.
-func (h *shard) over(f *groupInFlight) bool {
+func (h *shard) timedOut(f *groupInFlight) bool {
 	age := time.Since(f.began)
 	switch {
 	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > jetapi.PublishTimeout+durableDeadline:
@@ -110,10 +110,10 @@ func (h *shard) over(f *groupInFlight) bool {
 	return true
 }
 
-// stands handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
+// foundInLog handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
 // that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group and its callers
 // wait for that acknowledgement in seen, beside the groups of other writers.
-func (h *shard) stands(f *groupInFlight) {
+func (h *shard) foundInLog(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.s.replicas > 1 {
@@ -150,16 +150,16 @@ func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 		h.giveUp(f, ErrRefused, h.markDamaged(there.Seq, errors.New("somebody else has written to the log")))
 		return
 	}
-	h.takeBack(f)
+	h.requeue(f)
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
-	if err := h.readOn(ctx, there.Seq); err != nil {
+	if err := h.tryReadUpTo(ctx, there.Seq); err != nil {
 		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("the log could not be read on; trying again")
 	}
 }
 
-// readOn reads the log up to seq. It returns errBusy if a group of this process is under way.
-func (h *shard) readOn(ctx context.Context, seq uint64) error {
+// tryReadUpTo reads the log up to seq. It returns errBusy if a group of this process is under way.
+func (h *shard) tryReadUpTo(ctx context.Context, seq uint64) error {
 	h.mu.Lock()
 	next := h.front.Seq + 1
 	if len(h.inFlight) > 0 || h.building {
@@ -170,8 +170,8 @@ func (h *shard) readOn(ctx context.Context, seq uint64) error {
 	return h.readGroups(ctx, next, seq, h.observe)
 }
 
-// takeBack returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
-func (h *shard) takeBack(f *groupInFlight) {
+// requeue returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
+func (h *shard) requeue(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(f)

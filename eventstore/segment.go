@@ -132,7 +132,7 @@ func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 	full := *last
 	h.segments = append(h.segments, next)
 	h.rolling = false
-	h.leave()
+	h.sendNext()
 	h.mu.Unlock()
 	return h.seal(ctx, full)
 }

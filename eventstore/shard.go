@@ -164,7 +164,7 @@ func (h *shard) observe(g *format.Group) error {
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
 		h.apply(g)
 		h.closed(g)
-		h.leave()
+		h.sendNext()
 		return nil
 	}
 	h.seen = append(h.seen, g)
@@ -179,7 +179,7 @@ func (h *shard) observe(g *format.Group) error {
 	if len(g.Frames) > 0 {
 		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.Seq) })
 	}
-	h.leave()
+	h.sendNext()
 	return nil
 }
 
@@ -242,7 +242,7 @@ func (h *shard) wantFence(seq uint64) {
 		return
 	}
 	h.wanted = max(h.wanted, seq)
-	h.leave()
+	h.sendNext()
 }
 
 // await returns nil when the group at seq is acknowledged.
@@ -286,7 +286,7 @@ func (h *shard) catchUp(ctx context.Context) error {
 		if known >= last {
 			break
 		}
-		err := h.readOn(ctx, last)
+		err := h.tryReadUpTo(ctx, last)
 		if err == nil {
 			break
 		}

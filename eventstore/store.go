@@ -368,7 +368,7 @@ func (s *Store) Close() error {
 	s.stop()
 	for _, h := range s.all() {
 		h.mu.Lock()
-		h.leave() // the store is closing: leave refuses the waiting drafts
+		h.sendNext() // the store is closing: sendNext refuses the waiting drafts
 		h.mu.Unlock()
 	}
 	if s.tips != nil {

@@ -190,10 +190,10 @@ func (h *shard) tailSegment(ctx context.Context) error {
 	}
 }
 
-// readUpTo is readOn, repeated until no group of this process is under way.
+// readUpTo repeats tryReadUpTo until no group of this process is under way.
 func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 	for {
-		err := h.readOn(ctx, seq)
+		err := h.tryReadUpTo(ctx, seq)
 		if !errors.Is(err, errBusy) {
 			return err
 		}

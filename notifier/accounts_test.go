@@ -82,7 +82,7 @@ func TestEndpointBehind(t *testing.T) {
 			if d := r.until("over", func(d delivery.Delivery) bool { return !d.Status.Open() }); d.Status != delivery.Succeeded {
 				t.Errorf("it is %s", d.Status)
 			}
-			inbox.take(1)
+			inbox.waitFor(1)
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestAccountAfterStart(t *testing.T) {
 		return &lagging{Views: v, was: was, shard: newest.Shard, seq: newest.Seq}
 	}
 	r.start()
-	inbox.take(1)
+	inbox.waitFor(1)
 	r.stop()
 	old.none()
 }
@@ -145,7 +145,7 @@ func TestAccountAfterWait(t *testing.T) {
 	<-gate.asked
 	r.redirect(id, inbox.url)
 	close(gate.open)
-	inbox.take(1)
+	inbox.waitFor(1)
 	r.stop()
 	old.none()
 }

@@ -134,7 +134,7 @@ func TestCrash(t *testing.T) {
 			return 0
 		}, false},
 		{"between plan and position, all sent", false, positions, func(t *testing.T, r *rig, c *crashing, v *receiver) int {
-			v.take(payments)
+			v.waitFor(payments)
 			c.await(t, payments, true)
 			return payments
 		}, false},
@@ -144,12 +144,12 @@ func TestCrash(t *testing.T) {
 			return 0
 		}, false},
 		{"between attempt and outcome, position written", false, outcomes, func(_ *testing.T, r *rig, c *crashing, v *receiver) int {
-			n := len(v.take(payments)) // attempts are made while outcomes wait for their records
+			n := len(v.waitFor(payments)) // attempts are made while outcomes wait for their records
 			c.saved(r)
 			return n
 		}, true},
 		{"between attempt and outcome, position not written", false, outcomesAndPosition, func(_ *testing.T, r *rig, _ *crashing, v *receiver) int {
-			return len(v.take(payments))
+			return len(v.waitFor(payments))
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,9 +166,9 @@ func TestCrash(t *testing.T) {
 			if c.resent {
 				expected = payments
 			}
-			hooks := inbox.take(expected)
+			hooks := inbox.waitFor(expected)
 			r.pay(processor.Succeeded) // all that is older is planned when this comes
-			hooks = append(hooks, inbox.take(1)...)
+			hooks = append(hooks, inbox.waitFor(1)...)
 			r.stop()
 			inbox.none()
 			for what, n := range count(hooks) {
@@ -197,7 +197,7 @@ func TestLostAnswers(t *testing.T) {
 	for range payments {
 		r.pay(processor.Succeeded)
 	}
-	hooks := inbox.take(payments)
+	hooks := inbox.waitFor(payments)
 	r.stop()
 	inbox.none()
 	if n := len(count(hooks)); n != payments || lost.Load() == 0 {
@@ -246,7 +246,7 @@ func TestTakenUp(t *testing.T) {
 	r.stop()
 	inbox.none()
 	r.start()
-	if hook := inbox.take(1)[0]; hook.EventID != e.EventID {
+	if hook := inbox.waitFor(1)[0]; hook.EventID != e.EventID {
 		t.Errorf("received %s", hook.body)
 	}
 }

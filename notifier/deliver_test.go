@@ -27,7 +27,7 @@ func TestOrderly(t *testing.T) {
 		s := r.pay(answers[i%len(answers)])
 		want[string(s.ID)] = s.Status()
 	}
-	hooks := inbox.take(2 * payments)
+	hooks := inbox.waitFor(2 * payments)
 	for _, h := range hooks {
 		if h.path == "/disputes" || h.EventType != webhook.PaymentStatus || h.Sequence != 2 || h.Version != "2.1" {
 			t.Errorf("%s got %s", h.path, h.body)
@@ -50,7 +50,7 @@ func TestOrderly(t *testing.T) {
 	r.stop()
 	r.start()
 	r.pay(processor.Succeeded)
-	inbox.take(2)
+	inbox.waitFor(2)
 	r.stop()
 	inbox.none()
 	r.start()
@@ -86,11 +86,11 @@ func TestHangingEndpoint(t *testing.T) {
 	for range payments {
 		r.pay(processor.Succeeded)
 	}
-	good.take(payments)
-	dead.take(laneAttempts)
+	good.waitFor(payments)
+	dead.waitFor(laneAttempts)
 	dead.none()
 	close(release)
-	dead.take(payments - laneAttempts)
+	dead.waitFor(payments - laneAttempts)
 	r.stop()
 	good.none()
 	dead.none()
@@ -107,7 +107,7 @@ func TestEndpointJustMade(t *testing.T) {
 		id := r.endpoint(inbox.url)
 		r.pay(processor.Succeeded)
 		for seen := false; !seen; {
-			seen = inbox.take(1)[0].NotificationConfig.ID == id
+			seen = inbox.waitFor(1)[0].NotificationConfig.ID == id
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestLogResend(t *testing.T) {
 	endpoint := r.endpoint(inbox.url + "/")
 	bad.Store(true)
 	s := r.pay(processor.Succeeded)
-	first := inbox.take(1)[0]
+	first := inbox.waitFor(1)[0]
 	row := r.settled(1, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})[0]
 	if row.Endpoint != endpoint || row.AggregateID != string(s.ID) || row.StatusCode != 500 || row.Failure != "STATUS" || row.Attempts != 1 {
 		t.Errorf("listed %+v", row)
@@ -129,7 +129,7 @@ func TestLogResend(t *testing.T) {
 		bad.Store(c.bad)
 		d, err := r.log.Resend(ctx, merchantID, row.ID)
 		r.must(err)
-		if again := inbox.take(1)[0]; again.EventID != first.EventID || again.Sequence != first.Sequence {
+		if again := inbox.waitFor(1)[0]; again.EventID != first.EventID || again.Sequence != first.Sequence {
 			t.Errorf("resent %s", again.body)
 		}
 		last := d.Tried[len(d.Tried)-1]

@@ -153,13 +153,13 @@ func TestPlanMeanwhile(t *testing.T) {
 	if made, err := r.notifier.Plan(ctx, e, first, nil); err != nil || len(made) != 1 {
 		t.Fatal(made, err)
 	}
-	inbox.take(1)
+	inbox.waitFor(1)
 	lost := errors.New("the answer was lost")
 	plans.meanwhile = func(uint64) error { return lost }
 	if made, err := r.notifier.Plan(ctx, e, second, nil); !errors.Is(err, lost) || len(made) != 0 {
 		t.Fatal(made, err)
 	}
-	if h := inbox.take(1)[0]; h.path != "/second" {
+	if h := inbox.waitFor(1)[0]; h.path != "/second" {
 		t.Errorf("came to %s", h.path)
 	}
 }

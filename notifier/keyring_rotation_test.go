@@ -39,7 +39,7 @@ func TestDestroyedPrevious(t *testing.T) {
 	r.rotate()
 	r.must(r.vault.Destroy(context.Background(), secretName))
 	r.pay(processor.Succeeded)
-	if h := inbox.take(1)[0]; len(h.header.Values(signature.HeaderSecondary)) > 0 {
+	if h := inbox.waitFor(1)[0]; len(h.header.Values(signature.HeaderSecondary)) > 0 {
 		t.Errorf("came with %v", h.header)
 	}
 	d := r.until("over", func(d delivery.Delivery) bool { return d.Status == delivery.Succeeded })

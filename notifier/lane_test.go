@@ -229,7 +229,7 @@ func TestPoison(t *testing.T) {
 	r.start()
 	r.endpoint(inbox.url)
 	r.pay(processor.Succeeded)
-	inbox.take(1)
+	inbox.waitFor(1)
 	strange := format.NewAggregate("payment", 1, []teleported{{}}, func(s int, _ teleported) int { return s + 1 })
 	key := strange.Key(merchantID, "01strange")
 	execute(r, strange, key, func(eventstore.Meta, int) (teleported, error) { return teleported{}, nil })

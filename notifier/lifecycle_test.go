@@ -58,11 +58,11 @@ func TestWholeLife(t *testing.T) {
 	r.endpoint(refunds.url, string(webhook.PaymentRefund), string(webhook.RefundFailed))
 	id := newPaymentID()
 	r.lead(id, wholeLife(id)...)
-	hooks := all.take(len(wholeLifeHooks))
+	hooks := all.waitFor(len(wholeLifeHooks))
 	if got := came(hooks); !slices.Equal(got, wholeLifeHooks) {
 		t.Errorf("came\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wholeLifeHooks, "\n"))
 	}
-	if got := came(refunds.take(4)); !slices.Equal(got, wholeLifeHooks[4:8]) {
+	if got := came(refunds.waitFor(4)); !slices.Equal(got, wholeLifeHooks[4:8]) {
 		t.Errorf("came %v", got)
 	}
 	statuses := map[uint64]payment.Status{}
@@ -99,12 +99,12 @@ func TestPlannedAgain(t *testing.T) {
 		r.lead(id, wholeLife(id)...)
 	}
 	expected := payments * len(wholeLifeHooks)
-	inbox.take(expected)
+	inbox.waitFor(expected)
 	faults.await(t, expected, true)
 	planned := slices.Sorted(maps.Keys(r.records()))
 	r.crash(faults)
 	r.pay(processor.Succeeded) // all that is older is planned when this comes
-	if h := inbox.take(1)[0]; h.Sequence != 2 || h.Payment.Status != payment.StatusAuthorized {
+	if h := inbox.waitFor(1)[0]; h.Sequence != 2 || h.Payment.Status != payment.StatusAuthorized {
 		t.Errorf("came %s", h.body)
 	}
 	r.stop()
@@ -139,7 +139,7 @@ func TestKeyClaimCausesNoWebhook(t *testing.T) {
 		return payment.DecideClaim(s, payment.ClaimKey{At: q.At, Account: merchantID, Payment: newPaymentID(), Operation: processor.Capture})
 	})
 	other := r.pay(processor.Succeeded)
-	if h := inbox.take(1)[0]; h.Payment.ID != other.ID {
+	if h := inbox.waitFor(1)[0]; h.Payment.ID != other.ID {
 		t.Errorf("came %s", h.body)
 	}
 	r.stop()
@@ -156,7 +156,7 @@ func TestFailedCapture(t *testing.T) {
 	r.endpoint(inbox.url, string(webhook.CaptureFailed))
 	id := newPaymentID()
 	s := r.lead(id, creation(id, nil), answer(succeeded), capture(700, true), answerWith(processor.Answer{State: failed, Message: "no"}))
-	hook := inbox.take(1)[0] // its signature was verified
+	hook := inbox.waitFor(1)[0] // its signature was verified
 	var body struct {
 		payload.Envelope
 		payload.Failed

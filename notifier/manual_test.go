@@ -67,9 +67,9 @@ func TestResend(t *testing.T) {
 	r.pay(processor.Succeeded)
 	ctx := context.Background()
 	before := r.until("waiting", func(d delivery.Delivery) bool { return d.Status == delivery.Failed })
-	inbox.take(1)
+	inbox.waitFor(1)
 	r.must(r.notifier.Resend(ctx, merchantID, before.Name()))
-	inbox.take(1)
+	inbox.waitFor(1)
 	d := r.until("tried by hand", func(d delivery.Delivery) bool { return len(d.Attempts) == 2 })
 	if d.Status != delivery.Failed || !d.NextAt.Equal(before.NextAt) || !d.Attempts[1].Manual || d.Attempts[0].Manual || d.AutomaticAttempts() != 1 {
 		t.Errorf("%+v", d)
@@ -81,10 +81,10 @@ func TestResend(t *testing.T) {
 	r.enable(endpoint, true)
 	answer.Store(204)
 	r.must(r.notifier.Resend(ctx, merchantID, d.Name()))
-	inbox.take(1)
+	inbox.waitFor(1)
 	answer.Store(500)
 	r.must(r.notifier.Resend(ctx, merchantID, d.Name()))
-	inbox.take(1)
+	inbox.waitFor(1)
 	d = r.records()[d.Name()]
 	if d.Status != delivery.Succeeded || len(d.Attempts) != 4 || !d.NextAt.IsZero() {
 		t.Errorf("%+v", d)
@@ -121,7 +121,7 @@ func TestResendWhileWaiting(t *testing.T) {
 	if d.AutomaticAttempts() != 6 || len(d.Attempts) != 9 {
 		t.Errorf("%d attempts, %d of them automatic", len(d.Attempts), d.AutomaticAttempts())
 	}
-	inbox.take(9)
+	inbox.waitFor(9)
 	r.stop()
 	inbox.none()
 }
@@ -134,7 +134,7 @@ func TestPlan(t *testing.T) {
 	r.start()
 	first := r.endpoint(old.url)
 	s := r.pay(processor.Succeeded)
-	old.take(1)
+	old.waitFor(1)
 	id := r.endpoint(late.url)
 	ctx := context.Background()
 	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
@@ -145,7 +145,7 @@ func TestPlan(t *testing.T) {
 			t.Fatalf("time %d: %v %v", i+1, created, err)
 		}
 	}
-	if h := late.take(1)[0]; h.EventID != e.EventID || h.NotificationConfig.ID != id {
+	if h := late.waitFor(1)[0]; h.EventID != e.EventID || h.NotificationConfig.ID != id {
 		t.Errorf("came %s", h.body)
 	}
 	for _, c := range []struct {
@@ -184,7 +184,7 @@ func TestSendTest(t *testing.T) {
 	if err != nil || a.StatusCode != 200 || a.Failure != "" || !a.Manual {
 		t.Errorf("%+v %v", a, err)
 	}
-	bodies <- string(inbox.take(1)[0].body)
+	bodies <- string(inbox.waitFor(1)[0].body)
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(<-bodies), &fields); err != nil || len(fields) != 1 || fields["message"] == "" {
 		t.Errorf("%v %v", fields, err)
@@ -193,7 +193,7 @@ func TestSendTest(t *testing.T) {
 	if a, err = r.notifier.SendTest(context.Background(), merchantID, id); err != nil || a.Failure != delivery.FailureStatus {
 		t.Errorf("%+v %v", a, err)
 	}
-	inbox.take(1)
+	inbox.waitFor(1)
 	if _, err := r.notifier.SendTest(context.Background(), merchantID, "unknown"); !errors.Is(err, message.ErrNoEndpoint) {
 		t.Error(err)
 	}
@@ -215,13 +215,13 @@ func TestRotation(t *testing.T) {
 	r.start()
 	r.endpoint(inbox.url + "/")
 	r.pay(processor.Succeeded)
-	h := inbox.take(1)[0]
+	h := inbox.waitFor(1)[0]
 	if got := <-signatures; got.primary != signature.Sign(secretText, h.body) || got.secondary != "" {
 		t.Errorf("before: %+v", got)
 	}
 	r.rotate()
 	r.pay(processor.Succeeded)
-	h = inbox.take(1)[0] // verified by the receiver that knows the first secret only
+	h = inbox.waitFor(1)[0] // verified by the receiver that knows the first secret only
 	if got := <-signatures; got.primary != signature.Sign(secondText, h.body) || got.secondary != signature.Sign(secretText, h.body) {
 		t.Errorf("after: %+v", got)
 	}
@@ -253,7 +253,7 @@ func TestEndpointGone(t *testing.T) {
 		r.start()
 		id := r.endpoint(inbox.url + "/")
 		r.pay(processor.Succeeded)
-		inbox.take(1)
+		inbox.waitFor(1)
 		gone(r, id)
 		_, newest := r.newestAccount()
 		r.must(shown.WaitFor(context.Background(), newest.Shard, newest.Seq))

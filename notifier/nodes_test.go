@@ -81,7 +81,7 @@ func TestNodes(t *testing.T) {
 	for range payments {
 		r.pay(processor.Succeeded)
 	}
-	hooks := inbox.take(3 * payments)
+	hooks := inbox.waitFor(3 * payments)
 	for over := false; !over; {
 		over = true
 		for _, d := range r.records() {
@@ -129,7 +129,7 @@ func TestNodeGone(t *testing.T) {
 		t.Fatal(made, err)
 	}
 	goes.stop()
-	inbox.take(1)
+	inbox.waitFor(1)
 	d := r.until("over", func(d delivery.Delivery) bool { return d.Status == delivery.Succeeded })
 	if d.Sender != stays.notifier.ownership.ProcessID || !d.TakenAt.IsZero() {
 		t.Errorf("%+v", d)

@@ -83,7 +83,7 @@ func TestPlanFails(t *testing.T) {
 				<-refused
 			}
 			end(r, faults)
-			inbox.take(1)
+			inbox.waitFor(1)
 		})
 	}
 }

@@ -139,7 +139,7 @@ func TestRebinding(t *testing.T) {
 	if err != nil || a.StatusCode != http.StatusOK {
 		t.Errorf("%+v %v", a, err)
 	}
-	inbox.take(1)
+	inbox.waitFor(1)
 }
 
 // TestControlForms: the address that is dialled is judged by where its packets go, however it is written.

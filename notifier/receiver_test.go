@@ -127,7 +127,7 @@ func TestTimeout(t *testing.T) {
 	if err != nil || a.Failure != delivery.FailureTimeout || a.StatusCode != 0 || a.Duration < 2_000_000 {
 		t.Errorf("%+v %v", a, err)
 	}
-	inbox.take(1)
+	inbox.waitFor(1)
 	inbox.none()
 }
 
@@ -160,7 +160,7 @@ func TestConnectGuard(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, a, err)
 		}
 		if c.want == "" {
-			inbox.take(1)
+			inbox.waitFor(1)
 		}
 		inbox.none()
 	}

@@ -87,7 +87,7 @@ func TestReplayCrash(t *testing.T) {
 			r.pay(processor.Succeeded)
 			over := r.replay(all(r.newer(inbox.url)), 1)
 			r.isDone(over, 1)
-			inbox.take(1)
+			inbox.waitFor(1)
 			p, at := r.storedReplay(over) // its request, later and under another id, is the replay that crashes
 			p.ID, p.Runner, p.Through = "66666666-0000-4000-8000-000000000006", "crashed", at
 			if !c.ended {
@@ -106,7 +106,7 @@ func TestReplayCrash(t *testing.T) {
 			r.start()
 			if c.runs {
 				r.isDone(p.ID, 1)
-				inbox.take(1)
+				inbox.waitFor(1)
 			}
 			if stays := slices.Contains(r.replayRecords(), replayName(p.ID)); stays != c.stays {
 				t.Errorf("the stream has the replay's record: %v, expected %v", stays, c.stays)

@@ -30,16 +30,16 @@ func TestReplayLostIndex(t *testing.T) {
 				r.pay(processor.Declined)
 			}
 			r.settled(n, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
-			inbox.take(n)
+			inbox.waitFor(n)
 			q := all(endpoint)
 			q.OnlyFailed = onlyFailed
 			id := r.replay(q, n)
-			again := inbox.take(3)
+			again := inbox.waitFor(3)
 			r.stop()
 			r.must(os.Remove(r.dir + "/views/deliveries.sqlite"))
 			r.rate = 10_000
 			r.start()
-			again = append(again, inbox.take(n-len(again))...)
+			again = append(again, inbox.waitFor(n-len(again))...)
 			r.isDone(id, n)
 			if distinct := count(again); len(distinct) != n {
 				t.Errorf("%d of %d came again", len(distinct), n)
@@ -73,7 +73,7 @@ func TestReplayFailedAmongLive(t *testing.T) {
 		r.pay(processor.Declined)
 	}
 	r.settled(failed, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
-	inbox.take(failed)
+	inbox.waitFor(failed)
 	bad.Store(false)
 	held.Store(true)
 	for range live {
@@ -85,7 +85,7 @@ func TestReplayFailedAmongLive(t *testing.T) {
 	id := r.replay(q, failed)
 	close(gate)
 	r.isDone(id, failed)
-	if hooks := inbox.take(failed + live); len(count(hooks)) != failed+live {
+	if hooks := inbox.waitFor(failed + live); len(count(hooks)) != failed+live {
 		t.Errorf("%d distinct webhooks came", len(count(hooks)))
 	}
 	inbox.none()
@@ -104,9 +104,9 @@ func TestReplayClocks(t *testing.T) {
 		r.pay(processor.Declined)
 	}
 	r.settled(5, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
-	inbox.take(5)
+	inbox.waitFor(5)
 	r.isDone(r.replay(all(endpoint), 5), 5)
-	inbox.take(5)
+	inbox.waitFor(5)
 	inbox.none()
 	failed := all(endpoint)
 	failed.OnlyFailed = true
@@ -139,7 +139,7 @@ func failing(t *testing.T, n int) (*logRig, *receiver, deliveries.ReplayRequest,
 		r.pay(processor.Declined)
 	}
 	r.settled(n, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
-	inbox.take(n)
+	inbox.waitFor(n)
 	q.OnlyFailed = true
 	return r, inbox, q, bad
 }
@@ -151,7 +151,7 @@ func TestReplayOvertaken(t *testing.T) {
 	bad.Store(false)
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
-	inbox.take(5)
+	inbox.waitFor(5)
 	r.asIfUnderWay(id, func(*storedReplay) {})
 	r.stop()
 	r.start()
@@ -165,12 +165,12 @@ func TestReplaySchema1(t *testing.T) {
 	r, inbox, q, _ := failing(t, 5)
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
-	inbox.take(5)
+	inbox.waitFor(5)
 	r.asIfUnderWay(id, func(p *storedReplay) { p.Schema, p.Through = 1, 0 })
 	r.stop()
 	r.start()
 	r.isDone(id, 5)
-	inbox.take(5)
+	inbox.waitFor(5)
 	inbox.none()
 }
 
@@ -181,7 +181,7 @@ func TestReplaysUnreadable(t *testing.T) {
 	r, inbox, q, _ := failing(t, 5)
 	id := r.replay(q, 5)
 	r.isDone(id, 5)
-	inbox.take(5)
+	inbox.waitFor(5)
 	r.asIfUnderWay(id, func(*storedReplay) {})
 	ctx := context.Background()
 	open, at := r.openReplays()
@@ -200,7 +200,7 @@ func TestReplaysUnreadable(t *testing.T) {
 	open.Schema--
 	r.putOpen(stored.Seq, open)
 	r.isDone(id, 5)
-	inbox.take(5)
+	inbox.waitFor(5)
 	inbox.none()
 	if err := r.notifier.Healthy(); err != nil {
 		t.Error(err)

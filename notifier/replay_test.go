@@ -106,7 +106,7 @@ func TestBackfill(t *testing.T) {
 	}
 	const live = 54 // 50 authorizations and 4 captures
 	r.settled(live, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
-	for _, h := range inbox.take(live) {
+	for _, h := range inbox.waitFor(live) {
 		want = append(want, plain(t, h))
 	}
 	endpoint := r.newer(inbox.url + "/new")
@@ -114,7 +114,7 @@ func TestBackfill(t *testing.T) {
 	for range 2 {
 		r.isDone(r.replay(q, live), live)
 		var got []string
-		hooks := inbox.take(live)
+		hooks := inbox.waitFor(live)
 		inOrder(t, hooks)
 		for _, h := range hooks {
 			if got = append(got, plain(t, h)); h.path != "/new" || h.NotificationConfig.ID != endpoint {
@@ -179,7 +179,7 @@ func TestReplayRange(t *testing.T) {
 	}
 	inbox.none()
 	r.isDone(r.replay(deliveries.ReplayRequest{Account: merchantID, Endpoint: endpoint, From: times[1], To: times[4], EventTypes: []string{"PAYMENT.STATUS"}}, 4), 4)
-	for _, h := range inbox.take(4) {
+	for _, h := range inbox.waitFor(4) {
 		if date := h.Date.Time; date.Before(times[1]) || date.After(times[4]) {
 			t.Errorf("an event of %s came", date)
 		}
@@ -210,14 +210,14 @@ func TestReplayFailed(t *testing.T) {
 		r.pay(processor.Succeeded)
 	}
 	failed := r.settled(7, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
-	inbox.take(8)
+	inbox.waitFor(8)
 	q := all(endpoint)
 	q.OnlyFailed = true
 	r.isDone(r.replay(q, 7), 7) // it fails again: that is no failure of the replay
-	inbox.take(7)
+	inbox.waitFor(7)
 	bad.Store(false)
 	r.isDone(r.replay(q, 7), 7)
-	hooks := inbox.take(7)
+	hooks := inbox.waitFor(7)
 	for _, d := range failed {
 		if !slices.ContainsFunc(hooks, func(h received) bool { return h.EventID == d.EventID }) {
 			t.Errorf("%s was not sent", d.EventID)
@@ -253,7 +253,7 @@ func TestReplayRestart(t *testing.T) {
 	}
 	endpoint := r.newer(inbox.url + "/")
 	id := r.replay(all(endpoint), n)
-	hooks := inbox.take(10)
+	hooks := inbox.waitFor(10)
 	defer func() {
 		if t.Failed() {
 			p, _ := r.log.Replay(context.Background(), merchantID, id)
@@ -268,12 +268,12 @@ func TestReplayRestart(t *testing.T) {
 	for _, more := range []int{30, 50} { // the second stop comes after the first chunk
 		r.stop()
 		r.start()
-		hooks = append(hooks, inbox.take(more)...)
+		hooks = append(hooks, inbox.waitFor(more)...)
 	}
 	r.stop()
 	r.rate = 10_000
 	r.start()
-	hooks = append(hooks, inbox.take(n-len(hooks))...)
+	hooks = append(hooks, inbox.waitFor(n-len(hooks))...)
 	r.isDone(id, n)
 	if distinct := count(hooks); len(distinct) != n {
 		t.Errorf("%d of %d came", len(distinct), n)
@@ -307,13 +307,13 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 	}
 	endpoint := r.newer(inbox.url + "/")
 	id := r.replay(all(endpoint), 40)
-	inbox.take(replayAttempts) // all hang
+	inbox.waitFor(replayAttempts) // all hang
 	fresh := string(r.pay(processor.Succeeded).ID)
-	if h := inbox.take(1)[0]; string(h.Payment.ID) != fresh {
+	if h := inbox.waitFor(1)[0]; string(h.Payment.ID) != fresh {
 		t.Errorf("%s came before the live one", h.body)
 	}
 	close(release)
-	inbox.take(40 - replayAttempts)
+	inbox.waitFor(40 - replayAttempts)
 	r.isDone(id, 40)
 }
 
@@ -329,7 +329,7 @@ func TestReplayEnds(t *testing.T) {
 	}
 	endpoint := r.newer(inbox.url + "/")
 	id := r.replay(all(endpoint), 60)
-	inbox.take(2)
+	inbox.waitFor(2)
 	ids := []string{id}
 	for range maxReplays - 1 {
 		p, err := r.log.StartReplay(context.Background(), all(endpoint), false)

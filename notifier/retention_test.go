@@ -52,10 +52,10 @@ func TestRetention(t *testing.T) {
 	for range settled {
 		r.pay(processor.Succeeded)
 	}
-	inbox.take(settled)
+	inbox.waitFor(settled)
 	bad.Store(true)
 	r.pay(processor.Succeeded)
-	inbox.take(1)
+	inbox.waitFor(1)
 	r.settled(settled, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 	waits := r.settled(1, deliveries.Filter{Statuses: []string{"FAILED"}})[0]
 	r.dropAll()
@@ -81,7 +81,7 @@ func TestRetention(t *testing.T) {
 	if sent, err := r.log.Resend(ctx, merchantID, waits.ID); err != nil || sent.Status != "SUCCEEDED" || len(sent.Tried) != 2 {
 		t.Errorf("%+v %v", sent, err)
 	}
-	inbox.take(1)
+	inbox.waitFor(1)
 	inbox.none()
 }
 
@@ -94,11 +94,11 @@ func TestRetentionReplay(t *testing.T) {
 	for range 5 {
 		r.pay(processor.Succeeded)
 	}
-	inbox.take(5)
+	inbox.waitFor(5)
 	r.settled(5, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 	r.dropAll()
 	r.pay(processor.Succeeded)
-	inbox.take(1)
+	inbox.waitFor(1)
 	r.settled(6, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 	replay, err := r.log.StartReplay(context.Background(), deliveries.ReplayRequest{
 		Account: merchantID, Endpoint: id, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour),
@@ -119,7 +119,7 @@ func TestRetentionWatermark(t *testing.T) {
 	for range settled {
 		r.pay(processor.Succeeded)
 	}
-	inbox.take(settled)
+	inbox.waitFor(settled)
 	r.settled(settled, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 	r.dropAll()
 	for range 2 {
@@ -127,7 +127,7 @@ func TestRetentionWatermark(t *testing.T) {
 		r.wrap = func(s stream) stream { return forgotten{s} }
 		r.start()
 		r.pay(processor.Succeeded)
-		inbox.take(1) // all events before it were planned
+		inbox.waitFor(1) // all events before it were planned
 		inbox.none()
 	}
 	r.settled(settled+2, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
@@ -149,7 +149,7 @@ func TestRetentionHolds(t *testing.T) {
 	r := newOldRig(t)
 	r.endpoint(inbox.url)
 	s := r.pay(processor.Succeeded)
-	inbox.take(1)
+	inbox.waitFor(1)
 	row := r.settled(1, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})[0]
 	ctx := context.Background()
 	r.must(r.log.dropOld(ctx, 10*DefaultRetention))
@@ -183,7 +183,7 @@ func TestCopiedMeanwhile(t *testing.T) {
 	r.start()
 	r.endpoint(inbox.url)
 	r.pay(processor.Succeeded)
-	inbox.take(1)
+	inbox.waitFor(1)
 	d := r.until("over", func(d delivery.Delivery) bool { return !d.Status.Open() })
 	if d.Status != delivery.Succeeded || len(d.Attempts) != 1 {
 		t.Errorf("%+v", d)

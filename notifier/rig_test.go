@@ -283,8 +283,8 @@ func (v *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take waits for n webhooks.
-func (v *receiver) take(n int) []received {
+// waitFor waits for n webhooks.
+func (v *receiver) waitFor(n int) []received {
 	v.t.Helper()
 	timeout := time.After(patience)
 	var all []received

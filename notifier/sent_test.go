@@ -20,7 +20,7 @@ func TestSent(t *testing.T) {
 	ctx := context.Background()
 	pay := func(finished int) (*eventstore.Recorded, deliveries.Row) {
 		r.pay(processor.Succeeded)
-		inbox.take(1)
+		inbox.waitFor(1)
 		row := r.settled(finished, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})[0]
 		_, d, err := r.notifier.last(ctx, row.Name)
 		r.must(err)

@@ -36,7 +36,7 @@ func TestStop(t *testing.T) {
 			r.start()
 			r.endpoint(inbox.url + "/")
 			r.pay(processor.Succeeded)
-			inbox.take(1)
+			inbox.waitFor(1)
 			stopping := context.AfterFunc(r.context, func() {
 				if c.grace == patience {
 					close(release)
@@ -57,7 +57,7 @@ func TestStop(t *testing.T) {
 			}
 			close(release)
 			r.start()
-			inbox.take(1)
+			inbox.waitFor(1)
 		})
 	}
 }
@@ -96,7 +96,7 @@ func TestOwnTrouble(t *testing.T) {
 	r.start()
 	r.endpoint(inbox.url)
 	r.pay(processor.Succeeded)
-	inbox.take(1)
+	inbox.waitFor(1)
 	if err := <-views.meanwhile; !errors.Is(err, down) {
 		t.Errorf("meanwhile Healthy said %v", err)
 	}

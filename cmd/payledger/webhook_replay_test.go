@@ -40,7 +40,7 @@ func newHoldingInbox(t *testing.T, free int) *holdingInbox {
 		if err := json.NewDecoder(q.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
-		if b.take(body.EventID) {
+		if b.receive(body.EventID) {
 			select {
 			case <-b.let:
 			case <-q.Context().Done():
@@ -52,8 +52,8 @@ func newHoldingInbox(t *testing.T, free int) *holdingInbox {
 	return b
 }
 
-// take counts a webhook, and reports whether it has to wait.
-func (b *holdingInbox) take(event string) (wait bool) {
+// receive counts a webhook, and reports whether it has to wait.
+func (b *holdingInbox) receive(event string) (wait bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.came[event]++

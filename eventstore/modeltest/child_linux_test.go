@@ -201,7 +201,7 @@ func (l *life) do(next command, m *model) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	m.begin(next.Burst)
+	m.noteCalls(next.Burst)
 	_, _ = l.input.Write(append(text, '\n')) // it fails when the child has crashed
 	for {
 		got, open := <-l.lines

@@ -120,7 +120,7 @@ func (p *inProcess) sighted(s sight) {
 func (p *inProcess) start(operations []operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.m.begin(operations)
+	p.m.noteCalls(operations)
 }
 
 // plain is a burst that nothing disturbs.

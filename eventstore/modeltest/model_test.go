@@ -51,8 +51,8 @@ func (m *model) opened(id format.LogID) {
 	m.id = id
 }
 
-// begin notes calls that are about to be made.
-func (m *model) begin(operations []operation) {
+// noteCalls notes calls that are about to be made.
+func (m *model) noteCalls(operations []operation) {
 	m.clock++
 	for _, o := range operations {
 		m.calls[o.Op] = &call{operation: o, began: m.clock}

@@ -43,7 +43,7 @@ func look(ctx context.Context, s *eventstore.Store) (*view, error) {
 			if i > 0 && r.Seq <= events[i-1].Seq || r.Number != uint64(i+1) || r.Shard != shard {
 				errs = append(errs, fmt.Errorf("shard %d: event %d stands at %s with number %d", shard, i+1, at(r.Seq), r.Number))
 			}
-			errs = append(errs, v.take(r))
+			errs = append(errs, v.apply(r))
 		}
 	}
 	if s.Events() != total {
@@ -76,8 +76,8 @@ func readShard(ctx context.Context, s *eventstore.Store, shard int) (events []*e
 	return events, nil
 }
 
-// take adds an event to the view, and holds it to the event before it of the same aggregate.
-func (v *view) take(r *eventstore.Recorded) error {
+// apply adds an event to the view, and holds it to the event before it of the same aggregate.
+func (v *view) apply(r *eventstore.Recorded) error {
 	e, err := tallies.Event(r)
 	if err != nil {
 		return err

@@ -28,13 +28,13 @@ type index struct {
 	Config
 	log *sidelog.Log
 
-	mu      sync.Mutex
-	applied uint64              // the index holds all messages up to this sequence
-	pending map[uint64]record   // acknowledged messages with a gap before them
-	gaps    sequenceSet         // sequences without a message that no destruction has named yet
-	changed chan struct{}       // closed and replaced whenever applied grows
-	over    map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
-	told    []func(name string) // called with each destroyed name; see Stream.Tell
+	mu          sync.Mutex
+	applied     uint64              // the index holds all messages up to this sequence
+	pending     map[uint64]record   // acknowledged messages with a gap before them
+	gaps        sequenceSet         // sequences without a message that no destruction has named yet
+	changed     chan struct{}       // closed and replaced whenever applied grows
+	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
+	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
 
 	reading sync.Mutex
 }
@@ -49,14 +49,14 @@ const (
 func newIndex(c Config, log *sidelog.Log) *index {
 	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: sequenceSet{}, changed: make(chan struct{})}
 	if c.Fixed {
-		x.over = map[string][]byte{}
+		x.overlay = map[string][]byte{}
 	}
 	return x
 }
 
 // value returns the value of a key in the index; nil if there is none.
 func (x *index) value(key []byte) ([]byte, error) {
-	if value, known := x.over[string(key)]; known {
+	if value, known := x.overlay[string(key)]; known {
 		return value, nil
 	}
 	value, err := x.Tips.Get(key)
@@ -75,9 +75,9 @@ func (x *index) value(key []byte) ([]byte, error) {
 
 // write writes changes to the index in one batch; a nil value deletes the key.
 func (x *index) write(change map[string][]byte) error {
-	if x.over != nil {
+	if x.overlay != nil {
 		for key, value := range change {
-			x.over[key] = value
+			x.overlay[key] = value
 		}
 		return nil
 	}
@@ -102,7 +102,7 @@ func (x *index) under(prefix []byte) (map[string][]byte, error) {
 	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for key, value := range x.over {
+	for key, value := range x.overlay {
 		if rest, ok := strings.CutPrefix(key, string(prefix)); ok && value != nil {
 			found[rest] = value
 		} else if ok {
@@ -135,12 +135,12 @@ func (x *index) apply(r record) error {
 	stream := x.log.Of(r.seq).Stream
 	if r.kind == kindDestruction {
 		change[string(sidelog.RecordKey(stream, r.seq))] = digest[:]
-		ended, err := x.end(r, change)
+		ended, err := x.destructionChanges(r, change)
 		if err == nil {
 			err = x.write(change)
 		}
 		for _, name := range ended {
-			for _, forget := range x.told {
+			for _, forget := range x.onDestroyed {
 				forget(name)
 			}
 		}
@@ -160,8 +160,8 @@ func (x *index) apply(r record) error {
 	return x.write(change)
 }
 
-// end adds the changes of a destruction to change, and returns the names of the destroyed values.
-func (x *index) end(r record, change map[string][]byte) (names []string, err error) {
+// destructionChanges adds the changes of a destruction to change, and returns the names of the destroyed values.
+func (x *index) destructionChanges(r record, change map[string][]byte) (names []string, err error) {
 	state := []byte{endNamed}
 	if r.group != "" {
 		state = append([]byte{endGroup}, r.group...)
@@ -208,7 +208,7 @@ func (x *index) grow(applied uint64) {
 	x.applied = applied
 	close(x.changed)
 	x.changed = make(chan struct{})
-	if x.over == nil {
+	if x.overlay == nil {
 		g := x.log.Of(applied)
 		x.Index.Witnessed(g.Stream, applied)
 	}
@@ -229,8 +229,8 @@ func (x *index) drain() error {
 	}
 }
 
-// learn enters an acknowledged message into the index, and all messages before it.
-func (x *index) learn(ctx context.Context, r record) error {
+// enterAcknowledged enters an acknowledged message into the index, and all messages before it.
+func (x *index) enterAcknowledged(ctx context.Context, r record) error {
 	x.mu.Lock()
 	if r.seq > x.applied {
 		x.pending[r.seq] = r
@@ -240,7 +240,7 @@ func (x *index) learn(ctx context.Context, r record) error {
 	if err != nil {
 		return err
 	}
-	late := time.NewTimer(learnPause)
+	late := time.NewTimer(answerPause)
 	defer late.Stop()
 	for {
 		applied, changed := x.place()
@@ -257,8 +257,8 @@ func (x *index) learn(ctx context.Context, r record) error {
 	}
 }
 
-// learnPause is how long an acknowledged message waits for the messages before it. Then they are read from the stream.
-const learnPause = 2 * time.Millisecond
+// answerPause is how long an acknowledged message waits for the messages before it. Then they are read from the stream.
+const answerPause = 2 * time.Millisecond
 
 // sequenceSet is a set of sequences with one bit for each.
 type sequenceSet map[uint64]uint64

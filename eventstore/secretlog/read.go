@@ -28,7 +28,7 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 	for {
 		applied, _ := x.place()
 		if applied >= through {
-			return x.settle(ctx)
+			return x.resolveGaps(ctx)
 		}
 		if now := time.Now(); now.Sub(report) > rebuildReport {
 			report = now
@@ -36,7 +36,7 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 		}
 		page, end, err := x.page(ctx, applied+1, through)
 		if err == nil {
-			err = x.take(page, end)
+			err = x.enterPage(page, end)
 		}
 		if err != nil {
 			return err
@@ -44,8 +44,8 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 	}
 }
 
-// take enters a page of messages in their order. The page has every message up to end.
-func (x *index) take(page []record, end uint64) error {
+// enterPage enters a page of messages in their order. The page has every message up to end.
+func (x *index) enterPage(page []record, end uint64) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range page {
@@ -122,8 +122,8 @@ func (x *index) direct(ctx context.Context, g sidelog.Segment, from, through uin
 	return page, whole || past, err
 }
 
-// settle determines why messages are missing that no destruction has named yet.
-func (x *index) settle(ctx context.Context) error {
+// resolveGaps determines why messages are missing that no destruction has named yet.
+func (x *index) resolveGaps(ctx context.Context) error {
 	var since time.Time
 	for {
 		x.mu.Lock()
@@ -140,7 +140,7 @@ func (x *index) settle(ctx context.Context) error {
 		if last.Seq > applied {
 			page, end, err := x.page(ctx, applied+1, last.Seq)
 			if err == nil {
-				err = x.take(page, end)
+				err = x.enterPage(page, end)
 			}
 			if err != nil {
 				return err
@@ -152,7 +152,7 @@ func (x *index) settle(ctx context.Context) error {
 		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq})
 		switch {
 		case err == nil: // a replica lacked the message
-			err = x.found(m)
+			err = x.enterLate(m)
 		case !errors.Is(err, fault.ErrNotFound):
 		case since.IsZero():
 			since = time.Now()
@@ -172,8 +172,8 @@ func (x *index) settle(ctx context.Context) error {
 	}
 }
 
-// found enters a message into the index that counted as missing.
-func (x *index) found(m jetapi.Message) error {
+// enterLate enters a message into the index that counted as missing.
+func (x *index) enterLate(m jetapi.Message) error {
 	r, err := parse(m.Seq, m.Data)
 	if err != nil {
 		return x.Index.Damage(x.log.Of(m.Seq).Stream, m.Seq, err.Error())

@@ -103,13 +103,13 @@ func (b *Stream) open(ctx context.Context) error {
 	return err
 }
 
-// Tell registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has
+// OnDestroyed registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has
 // read the destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before.
 // forget must not block.
-func (b *Stream) Tell(forget func(name string)) {
+func (b *Stream) OnDestroyed(forget func(name string)) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
-	b.index.told = append(b.index.told, forget)
+	b.index.onDestroyed = append(b.index.onDestroyed, forget)
 }
 
 // Stands reports whether a name has a value, by the messages that this process has read.
@@ -218,7 +218,7 @@ func (b *Stream) publish(ctx context.Context, subject string, r record) (seq uin
 		return 0, false, errors.New("answer to a publish names no sequence")
 	}
 	r.seq = ack.Seq
-	return ack.Seq, b.log.Stored(len(m.Data) + len(m.Subject)), b.index.learn(ctx, r)
+	return ack.Seq, b.log.Stored(len(m.Data) + len(m.Subject)), b.index.enterAcknowledged(ctx, r)
 }
 
 // roll creates the next segment. If that fails, the next value tries again.

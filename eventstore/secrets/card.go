@@ -100,7 +100,7 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
 	if !ref.TokenizedAt.IsZero() {
-		card, err = v.entered(ctx, ref)
+		card, err = v.enteredCard(ctx, ref)
 	}
 	if err == nil && !began.Before(card.ExpiresAt) {
 		err = ErrGone
@@ -111,7 +111,7 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 	return card.Card, err
 }
 
-func (v *Store) entered(ctx context.Context, ref CardRef) (storedCard, error) {
+func (v *Store) enteredCard(ctx context.Context, ref CardRef) (storedCard, error) {
 	card, err := v.earlyCard(ctx, ref.name())
 	if errors.Is(err, ErrGone) {
 		card, err = decoded[storedCard](ctx, v, ref.lateName())

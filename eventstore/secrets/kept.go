@@ -24,7 +24,7 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	if kept, err := v.Kept(ctx, ref); kept || err != nil {
 		return err
 	}
-	entered, err := v.entered(ctx, ref)
+	entered, err := v.enteredCard(ctx, ref)
 	if errors.Is(err, ErrGone) { // another process may have copied and destroyed the card just now
 		if kept, keptErr := v.Kept(ctx, ref); kept || keptErr != nil {
 			return keptErr

@@ -25,12 +25,12 @@ type Store struct {
 	random io.Reader
 	box    cipher.AEAD // under the master key
 	now    func() time.Time
-	keys   newest[dataKey]
+	keys   valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
-	numbers newest[uint64]
+	numbers valueCache[uint64]
 	persons eventstore.Repository[domain.PersonID, person.State, person.Event]
-	boxes   newest[[]byte] // encrypted cards
-	emails  sync.Map       // domain.AccountID → []byte, the keys of EmailHash
+	boxes   valueCache[[]byte] // encrypted cards
+	emails  sync.Map           // domain.AccountID → []byte, the keys of EmailHash
 }
 
 // Open opens the secrets of a log.
@@ -45,21 +45,21 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	}
 	v := &Store{bytes: b, master: master, random: random, box: box, now: store.Now, persons: store.Repositories().Persons}
 	if !store.Sole() {
-		v.keys.life, v.boxes.life, v.numbers.life = sharedLife, sharedLife, sharedLife
+		v.keys.life, v.boxes.life, v.numbers.life = sharedCacheLife, sharedCacheLife, sharedCacheLife
 	}
-	b.Tell(func(name string) {
+	b.OnDestroyed(func(name string) {
 		v.keys.drop(domain.SecretID(name))
 		v.boxes.drop(domain.SecretID(name))
 	})
 	return v, nil
 }
 
-// sharedLife is how long a value is cached if other nodes may destroy it. For that time a value that another node destroyed
+// sharedCacheLife is how long a value is cached if other nodes may destroy it. For that time a value that another node destroyed
 // may still open here.
-const sharedLife = 2 * time.Second
+const sharedCacheLife = 2 * time.Second
 
 // remember caches a value, unless the value was destroyed meanwhile.
-func remember[V any](v *Store, in *newest[V], name domain.SecretID, value V) error {
+func remember[V any](v *Store, in *valueCache[V], name domain.SecretID, value V) error {
 	in.put(name, value, v.now())
 	there, err := v.bytes.Stands(string(name))
 	if !there || err != nil {

@@ -46,9 +46,9 @@ func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State,
 	case errors.Is(err, payment.ErrRunning):
 		return s, Effect{Action: a, Refusal: "It would have waited for another operation, and been decided after that."}
 	case err != nil:
-		return s, Effect{Action: a, Refusal: words(err)}
+		return s, Effect{Action: a, Refusal: refusalText(err)}
 	case is:
-		return s, Effect{Action: a, Refusal: words(refused.Refusal(s))}
+		return s, Effect{Action: a, Refusal: refusalText(refused.Refusal(s))}
 	}
 	s = payment.Evolve(s, requested)
 	op, found := s.Operation(s.Revision)
@@ -56,7 +56,7 @@ func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State,
 		return s, Effect{Action: a} // a cancellation that waits for the authorization
 	}
 	if a.Type == workflow.Cancel && s.Status() == payment.StatusSettled {
-		return s, Effect{Action: a, Refusal: words(s.CannotCancel())}
+		return s, Effect{Action: a, Refusal: refusalText(s.CannotCancel())}
 	}
 	answered, err := payment.DecideAnswer(s, payment.RecordAnswer{
 		At: at, EventID: simulated, Request: op.Revision, Answer: processor.Answer{State: processor.Succeeded, At: at},

@@ -46,7 +46,7 @@ type Engine struct {
 	position    *position.Position
 	conditions  conditions
 	definitions definitionHistory
-	inFlight    inFlightRuns
+	active      activeRuns
 	swept       map[domain.WorkflowID]sweepPlace
 	sweptAhead  sweepPlace
 	health      health
@@ -73,7 +73,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	}
 	e.reader = e.fanout.Reader(readerName, at)
 	e.conditions = conditions{compiler: e.compilerFor}
-	e.inFlight.start()
+	e.active.start()
 	return e, nil
 }
 
@@ -89,7 +89,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 	})
 	beside.Go(func() { position.Run(background, e.save) })
-	beside.Go(func() { e.lookAfter(background) })
+	beside.Go(func() { e.runSweeps(background) })
 	err := e.plan(background)
 	if cause := context.Cause(background); err == nil && ctx.Err() == nil {
 		err = cause // the log cannot be read
@@ -108,11 +108,11 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // Act lets the actions of runs begin. Call it once, when Payments and Requests work.
-func (e *Engine) Act() { close(e.inFlight.acting) }
+func (e *Engine) Act() { close(e.active.acting) }
 
 // Close stops the runs under way and waits for them. They continue at the next start. A run that waits in Payments stops when
 // the call of Payments returns.
-func (e *Engine) Close() { e.inFlight.close() }
+func (e *Engine) Close() { e.active.close() }
 
 // Healthy returns nil while every event is planned, else the problem that holds up or ended the planner.
 func (e *Engine) Healthy() error { return e.health.err() }

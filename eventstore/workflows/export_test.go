@@ -4,16 +4,16 @@ import "time"
 
 // InFlight counts the runs in memory.
 func (e *Engine) InFlight() int {
-	e.inFlight.mu.Lock()
-	defer e.inFlight.mu.Unlock()
-	return len(e.inFlight.by)
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return len(e.active.byID)
 }
 
 // Parked counts the runs that wait without a place.
 func (e *Engine) Parked() int {
-	e.inFlight.mu.Lock()
-	defer e.inFlight.mu.Unlock()
-	return len(e.inFlight.parked.by)
+	e.active.mu.Lock()
+	defer e.active.mu.Unlock()
+	return len(e.active.parked.byID)
 }
 
 // SetPatience shortens how long an event is tried that cannot be read; before Run.

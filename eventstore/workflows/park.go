@@ -16,8 +16,8 @@ const (
 
 // parked holds the runs that wait for long, mostly for an outcome.
 type parked struct {
-	by map[domain.RunID]*parkedRun
-	of map[domain.PaymentID]map[domain.RunID]bool
+	byID      map[domain.RunID]*parkedRun
+	byPayment map[domain.PaymentID]map[domain.RunID]bool
 }
 
 type parkedRun struct {
@@ -27,8 +27,8 @@ type parkedRun struct {
 
 // park removes a run from memory until its payment changes, or for a time that grows with its inactivity. It returns
 // false if the payment changed meanwhile.
-func (e *Engine) park(f *inFlight) bool {
-	fs := &e.inFlight
+func (e *Engine) park(f *activeRun) bool {
+	fs := &e.active
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.forgetLocked(f)
@@ -45,50 +45,50 @@ func (e *Engine) park(f *inFlight) bool {
 }
 
 // parkAhead parks a run that was noted ahead of the clock, until its delay is over. No event wakes the run earlier.
-func (fs *inFlightRuns) parkAhead(run OpenRun, now time.Time) {
+func (fs *activeRuns) parkAhead(run OpenRun, now time.Time) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if p := &fs.parked; fs.by[run.ID] == nil && p.by[run.ID] == nil && len(p.by) < maxParked {
-		p.by[run.ID] = &parkedRun{run, run.due(now)}
+	if p := &fs.parked; fs.byID[run.ID] == nil && p.byID[run.ID] == nil && len(p.byID) < maxParked {
+		p.byID[run.ID] = &parkedRun{run, run.due(now)}
 	}
 }
 
 func (p *parked) add(run *parkedRun) {
-	if len(p.by) >= maxParked {
+	if len(p.byID) >= maxParked {
 		return
 	}
-	p.by[run.ID] = run
-	if p.of[run.Payment] == nil {
-		p.of[run.Payment] = map[domain.RunID]bool{}
+	p.byID[run.ID] = run
+	if p.byPayment[run.Payment] == nil {
+		p.byPayment[run.Payment] = map[domain.RunID]bool{}
 	}
-	p.of[run.Payment][run.ID] = true
+	p.byPayment[run.Payment][run.ID] = true
 }
 
-// rests reports whether a run is parked and not due.
-func (p *parked) rests(id domain.RunID, now time.Time) bool {
-	run := p.by[id]
+// waitsLonger reports whether a run is parked and not due yet.
+func (p *parked) waitsLonger(id domain.RunID, now time.Time) bool {
+	run := p.byID[id]
 	return run != nil && !run.until.Over(now)
 }
 
 // remove removes a run, and reports whether it was parked.
 func (p *parked) remove(id domain.RunID) bool {
-	run := p.by[id]
+	run := p.byID[id]
 	if run == nil {
 		return false
 	}
-	delete(p.by, id)
-	if delete(p.of[run.Payment], id); len(p.of[run.Payment]) == 0 {
-		delete(p.of, run.Payment)
+	delete(p.byID, id)
+	if delete(p.byPayment[run.Payment], id); len(p.byPayment[run.Payment]) == 0 {
+		delete(p.byPayment, run.Payment)
 	}
 	return true
 }
 
 // removeOf removes and returns the runs that wait for a payment.
 func (p *parked) removeOf(payment domain.PaymentID) (runs []OpenRun) {
-	for id := range p.of[payment] {
-		runs = append(runs, p.by[id].OpenRun)
-		delete(p.by, id)
+	for id := range p.byPayment[payment] {
+		runs = append(runs, p.byID[id].OpenRun)
+		delete(p.byID, id)
 	}
-	delete(p.of, payment)
+	delete(p.byPayment, payment)
 	return runs
 }

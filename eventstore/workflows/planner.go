@@ -17,12 +17,12 @@ import (
 const (
 	// maxBatch is the number of events that are planned before the position moves.
 	maxBatch = 512
-	// startWriters bounds the runs that are begun concurrently.
+	// startWriters bounds the runs that are started concurrently.
 	startWriters = 64
 )
 
-// plan begins the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event
-// is skipped.
+// plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event is
+// skipped.
 func (e *Engine) plan(ctx context.Context) error {
 	defer e.reader.Stop()
 	for {
@@ -43,39 +43,39 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 	var starts []start
 	e.definitions.refresh()
 	for _, r := range events {
-		e.told(r)
+		e.wakeRuns(r)
 		found, err := e.starts(ctx, r)
 		if err != nil {
 			return fmt.Errorf("workflows: %s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
 		}
 		starts = append(starts, found...)
 	}
-	if err := e.begin(ctx, starts); err != nil {
+	if err := e.startRuns(ctx, starts); err != nil {
 		return err
 	}
 	e.position.Advance(events)
 	return nil
 }
 
-// told wakes the runs that wait for an event's payment, and a run that another node changed.
-func (e *Engine) told(r *eventstore.Recorded) {
+// wakeRuns wakes the runs that wait for an event's payment. If the event is of a run, another node may have changed the run,
+// and wakeRuns wakes it.
+func (e *Engine) wakeRuns(r *eventstore.Recorded) {
 	switch {
 	case r.Aggregate == eventstore.Payments.Name:
 		e.wake(domain.PaymentID(r.ID))
 	case r.Aggregate == eventstore.WorkflowRuns.Name && r.Revision > 1 && !e.Alone:
-		e.inFlight.wakeRun(domain.RunID(r.ID))
+		e.active.wakeRun(domain.RunID(r.ID))
 	}
 }
 
-// start is a run to begin.
+// start is a run to start.
 type start struct {
 	command workflow.StartRun
 	cause   *eventstore.Recorded // the trigger
 }
 
-// starts returns the runs that an event begins. An unreadable event begins runs that report the fault and are skipped,
-// so that
-// other events are not held up.
+// starts returns the runs that an event starts. For an unreadable event they report the fault and are skipped, so that the
+// event does not hold up other events.
 func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
 	candidates, err := causes.Candidates(r)
 	if err != nil || len(candidates) == 0 {
@@ -99,7 +99,7 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 		found, err := e.startsOf(ctx, r, candidate, waiting, &spend)
 		if errors.Is(err, errUnreadable) {
 			e.Logger.Error().Err(err).Str("event", r.Key.String()).Uint64("revision", r.Revision).Msg("an event cannot be evaluated; its workflow runs are skipped")
-			found, err = unread(r, kind, waiting), nil
+			found, err = unreadableStarts(r, kind, waiting), nil
 		}
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 	return begun, nil
 }
 
-// startsOf returns the runs that an event begins for one kind of webhook. waiting are the workflows with that trigger.
+// startsOf returns the runs that an event starts for one kind of webhook. waiting are the workflows with that trigger.
 func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate webhook.Candidate, waiting []workflow.Workflow, spend *uint64) ([]start, error) {
 	var subject Subject
 	var cause *workflow.RunState
@@ -129,7 +129,7 @@ func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate
 	}
 	var begun []start
 	for _, w := range waiting {
-		if !met(w.Definition.Trigger, subject) {
+		if !matches(w.Definition.Trigger, subject) {
 			continue
 		}
 		s := startOf(r, kind, w)
@@ -144,8 +144,8 @@ func startOf(r *eventstore.Recorded, kind string, w workflow.Workflow) start {
 	return start{cause: r, command: workflow.StartRun{Account: r.Account, Workflow: w, Trigger: occasion(r, kind)}}
 }
 
-// unread returns the runs of an unreadable event: one for each workflow, because the event's status is unknown.
-func unread(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []start {
+// unreadableStarts returns the runs of an unreadable event: one for each workflow, because the event's status is unknown.
+func unreadableStarts(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []start {
 	var begun []start
 	for _, w := range waiting {
 		s := startOf(r, kind, w)
@@ -158,8 +158,8 @@ func unread(r *eventstore.Recorded, kind string, waiting []workflow.Workflow) []
 	return begun
 }
 
-// met reports whether a trigger matches the payment's new status.
-func met(t workflow.Trigger, s Subject) bool {
+// matches reports whether a trigger matches the payment's new status.
+func matches(t workflow.Trigger, s Subject) bool {
 	return t.Status == "" || t.Status == string(s.Payment.Status())
 }
 
@@ -187,8 +187,8 @@ func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow
 	return &tip.State, nil
 }
 
-// begin records runs, and calls take for the runs that are due soon.
-func (e *Engine) begin(ctx context.Context, starts []start) error {
+// startRuns records the first events of runs, and activates the runs that are due soon.
+func (e *Engine) startRuns(ctx context.Context, starts []start) error {
 	var (
 		mu      sync.Mutex
 		first   error
@@ -198,7 +198,7 @@ func (e *Engine) begin(ctx context.Context, starts []start) error {
 	for range min(startWriters, len(starts)) {
 		running.Go(func() {
 			for s := range next {
-				err := e.persist(ctx, func() error { return e.beginOne(ctx, s) })
+				err := e.persist(ctx, func() error { return e.startRun(ctx, s) })
 				mu.Lock()
 				first = cmp.Or(first, err)
 				mu.Unlock()
@@ -213,7 +213,7 @@ func (e *Engine) begin(ctx context.Context, starts []start) error {
 	return first
 }
 
-func (e *Engine) beginOne(ctx context.Context, s start) error {
+func (e *Engine) startRun(ctx context.Context, s start) error {
 	id := s.command.RunID()
 	meta, err := e.Store.NewMeta("workflow:"+string(s.command.Workflow.ID), s.cause.CorrelationID)
 	if err != nil {
@@ -232,7 +232,7 @@ func (e *Engine) beginOne(ctx context.Context, s start) error {
 		return nil
 	}
 	if run, now := OpenRunOf(tip.State), e.Now(); run.due(now).Left(now) < horizon {
-		e.take(run)
+		e.activate(run)
 	}
 	return nil
 }

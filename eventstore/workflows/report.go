@@ -20,8 +20,8 @@ type sumKey struct {
 	currency domain.Currency
 }
 
-// met adds a trigger on which the condition holds.
-func (p *report) met(s Simulated) {
+// addMatch adds a trigger on which the condition holds.
+func (p *report) addMatch(s Simulated) {
 	p.Met++
 	if p.Payments = append(p.Payments, s); len(p.Payments) > 2*MaxSimulated {
 		p.oldest()

@@ -325,10 +325,10 @@ func (r *rig) books(id domain.PaymentID) string {
 	r.t.Helper()
 	lines, err := r.sim.Books(background, adapter.Filter{Reference: id})
 	must(r.t, err)
-	return words(lines)
+	return operationsText(lines)
 }
 
-func words(lines []protocol.Line) string {
+func operationsText(lines []protocol.Line) string {
 	var got []string
 	for _, l := range lines {
 		got = append(got, string(l.Operation)+" "+string(l.State))

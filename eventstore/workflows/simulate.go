@@ -182,7 +182,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		return err
 	}
 	subject, err := t.engine.Subjects.Subject(ctx, r, kind, false)
-	if err != nil || !met(t.Workflow.Trigger, subject) {
+	if err != nil || !matches(t.Workflow.Trigger, subject) {
 		return err
 	}
 	caused, err := causes.Holds(ctx, t.engine.Store, r, candidates[i].When, t.previous)
@@ -205,7 +205,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		if err != nil || cause != nil && cause.Workflow.ID == t.ID {
 			return err
 		}
-		t.report.met(Simulated{
+		t.report.addMatch(Simulated{
 			Payment: subject.Payment.ID, Occasion: occasion(r, kind), Currency: subject.Payment.Currency,
 			Effects: DryRun(subject.Payment, t.Workflow.Actions, r.Time),
 		})

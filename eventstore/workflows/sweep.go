@@ -17,10 +17,10 @@ const (
 	sweepPages = 16
 )
 
-// lookAfter sweeps the open runs: at the start, periodically, and when there is room for more.
-func (e *Engine) lookAfter(ctx context.Context) {
+// runSweeps sweeps the open runs: at the start, periodically, and when there is room for more.
+func (e *Engine) runSweeps(ctx context.Context) {
 	select {
-	case <-e.inFlight.acting:
+	case <-e.active.acting:
 	case <-ctx.Done():
 		return
 	}
@@ -34,12 +34,12 @@ func (e *Engine) lookAfter(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-e.inFlight.look:
+		case <-e.active.sweepNow:
 		}
 	}
 }
 
-// sweep calls take for the runs that are due and that no node drives, of every workflow in turn.
+// sweep activates the runs that are due and that no node drives, of every workflow in turn.
 func (e *Engine) sweep(ctx context.Context) error {
 	due := e.Now().Add(horizon)
 	ids, err := e.OpenRuns.DueWorkflows(ctx, due)
@@ -69,12 +69,12 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 		for _, state := range ahead {
 			run, now := OpenRunOf(state), e.Now()
 			switch {
-			case e.theirs(run):
+			case e.drivenElsewhere(run):
 			case run.due(now).Left(now) > horizon:
-				e.inFlight.parkAhead(run, now)
+				e.active.parkAhead(run, now)
 				fallthrough
 			default:
-				e.take(run)
+				e.activate(run)
 			}
 			e.sweptAhead = sweepPlace{run.noted(), run.ID}
 		}
@@ -86,9 +86,9 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 	return nil
 }
 
-// theirs reports whether another node may drive a run.
-func (e *Engine) theirs(run OpenRun) bool {
-	return run.Running && !e.Alone && e.Now().Sub(run.Updated).Abs() <= orphaned
+// drivenElsewhere reports whether another node may drive a run.
+func (e *Engine) drivenElsewhere(run OpenRun) bool {
+	return run.Running && !e.Alone && e.Now().Sub(run.Updated).Abs() <= abandonedAfter
 }
 
 // sweepPlace is the place of the last open run that was read.
@@ -108,7 +108,7 @@ func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Ti
 		}
 		for _, state := range open {
 			run := OpenRunOf(state)
-			if !e.theirs(run) && !e.take(run) {
+			if !e.drivenElsewhere(run) && !e.activate(run) {
 				return nil
 			}
 			from = sweepPlace{run.Since, run.ID}

@@ -101,14 +101,14 @@ func TestCauseIsWaitedFor(t *testing.T) {
 	if tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest); err != nil || tip.State.Exists() {
 		t.Fatalf("began %+v %v", tip.State, err)
 	}
-	r.begin(cause)
+	r.startRun(cause)
 	if s, _ := r.over(r.runOf(flow, p)); s.Status() != workflow.Skipped || !strings.Contains(s.Condition.Error, "was caused by run "+string(cause.RunID())) {
 		t.Errorf("%+v", s)
 	}
 }
 
-// begin records a run.
-func (r *rig) begin(c workflow.StartRun) {
+// startRun records a run.
+func (r *rig) startRun(c workflow.StartRun) {
 	meta, err := r.well.store.NewMeta("test", "request")
 	if err == nil {
 		_, err = eventstore.ExecuteNew(background, r.well.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(c.Account, string(c.RunID())), meta,
@@ -153,7 +153,7 @@ func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.S
 						AggregateID: at.ID, Sequence: at.Revision, Shard: int64(at.Shard), Seq: at.Seq, At: due.Add(-w.Definition.Delay()),
 					},
 				}
-				r.begin(made[i])
+				r.startRun(made[i])
 			}
 		})
 	}

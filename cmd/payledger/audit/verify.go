@@ -60,9 +60,9 @@ type verified struct {
 }
 
 // VerifyHandler serves the command verify of a running service.
-func VerifyHandler(store *eventstore.Store, vault *secrets.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, VerifyRequest, func(any) error) (any, error) {
+func VerifyHandler(store *eventstore.Store, secretStore *secrets.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, VerifyRequest, func(any) error) (any, error) {
 	return func(ctx context.Context, in VerifyRequest, emit func(any) error) (any, error) {
-		_, key, err := vault.CheckpointSigner(ctx)
+		_, key, err := secretStore.CheckpointSigner(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ var ErrNoAccount = errors.New("the ledger has no such account")
 // secret, an API key with every scope, and another password of the first dashboard user. Existing API keys still work. Webhooks carry the
 // previous secret's signature too, for SigningOverlap. After a crash or an error, some credentials exist that were
 // never shown; the next run creates all of them again. Each is an event of the account by actor.
-func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
+func ResetCredentials(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
 	state, err := store.Initialized(ctx)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		err = ErrNotInitialized
@@ -40,7 +40,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, vault *secre
 		return Credentials{}, err
 	}
 	s := &Accounts{Base: commands.NewBase(commands.Config{
-		Store: store, Secrets: vault, Random: random,
+		Store: store, Secrets: secretStore, Random: random,
 		Account: func(domain.AccountID) (account.State, bool) { return tip.State, tip.State.Exists() },
 	})}
 	defer s.Close()

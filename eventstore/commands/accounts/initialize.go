@@ -36,14 +36,14 @@ const (
 // Initialize creates the first account of a log. Secrets are stored first, then the account, then the claim that the
 // log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
 // account.
-func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
+func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
 	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
 			err = ErrInitialized
 		}
 		return Credentials{}, err
 	}
-	credentials, err := Create(ctx, store, vault, random, firstName, environment, actor)
+	credentials, err := Create(ctx, store, secretStore, random, firstName, environment, actor)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -56,7 +56,7 @@ func Initialize(ctx context.Context, store *eventstore.Store, vault *secrets.Sto
 
 // Create creates an account with an API key, a signing secret and a user of the dashboard. After a crash or an error the account
 // may exist without anybody knowing its credentials; ResetCredentials makes others.
-func Create(ctx context.Context, store *eventstore.Store, vault *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
+func Create(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
 	meta, err := store.NewMeta(actor, "init")
 	if err != nil {
 		return Credentials{}, err
@@ -69,10 +69,10 @@ func Create(ctx context.Context, store *eventstore.Store, vault *secrets.Store, 
 	if err != nil {
 		return Credentials{}, err
 	}
-	if err := vault.Create(ctx, created.Signing.Secret, []byte(shown.SigningSecret)); err != nil {
+	if err := secretStore.Create(ctx, created.Signing.Secret, []byte(shown.SigningSecret)); err != nil {
 		return Credentials{}, err
 	}
-	if err := vault.Create(ctx, created.User.Password, verifier); err != nil {
+	if err := secretStore.Create(ctx, created.User.Password, verifier); err != nil {
 		return Credentials{}, err
 	}
 	created.At, created.APIKey.CreatedAt, created.Signing.CreatedAt = meta.At, meta.At, meta.At

@@ -59,8 +59,8 @@ func waiting(account domain.AccountID, id domain.WorkflowID, n int, due time.Tim
 
 func idle(t *testing.T, runs open) *Engine {
 	e := &Engine{Config: Config{Now: time.Now, Logger: zerolog.Nop(), Alone: true, OpenRuns: runs}, swept: map[domain.WorkflowID]sweepPlace{}}
-	e.inFlight.start()
-	t.Cleanup(e.inFlight.close)
+	e.active.start()
+	t.Cleanup(e.active.close)
 	return e
 }
 
@@ -69,40 +69,40 @@ func idle(t *testing.T, runs open) *Engine {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	runs := waiting("a", "hanging", maxInFlight+500, now.Add(-time.Hour))
+	runs := waiting("a", "hanging", maxActive+500, now.Add(-time.Hour))
 	for i := range 49 {
-		runs = append(runs, waiting("a", domain.WorkflowID(fmt.Sprint("hanging-", i)), maxInFlightOfWorkflow+10, now.Add(-time.Hour))...)
+		runs = append(runs, waiting("a", domain.WorkflowID(fmt.Sprint("hanging-", i)), maxActiveOfWorkflow+10, now.Add(-time.Hour))...)
 	}
 	runs = append(runs, waiting("b", "capture", 1, now.Add(-time.Minute))...)
 	e := idle(t, runs)
 	if err := e.sweep(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if e.inFlight.by["capture-000000"] == nil {
+	if e.active.byID["capture-000000"] == nil {
 		t.Error("a run is not taken while thousands of another account's are open")
 	}
-	if n := e.inFlight.lanes["hanging"].users; n != maxInFlightOfWorkflow {
+	if n := e.active.quotas["hanging"].active; n != maxActiveOfWorkflow {
 		t.Errorf("%d places for one workflow", n)
 	}
-	if n := e.inFlight.accounts["a"]; n > maxInFlightOfAccount+50*spared {
+	if n := e.active.accounts["a"]; n > maxActiveOfAccount+50*guaranteedOfWorkflow {
 		t.Errorf("%d places for one account", n)
 	}
 	for i := range 20 {
-		e.take(OpenRunOf(waiting(domain.AccountID(fmt.Sprint("c", i)), domain.WorkflowID(fmt.Sprint("c", i)), 1, now)[0]))
+		e.activate(OpenRunOf(waiting(domain.AccountID(fmt.Sprint("c", i)), domain.WorkflowID(fmt.Sprint("c", i)), 1, now)[0]))
 	}
-	if n := len(e.inFlight.by); n < maxInFlightOfAccount+21 {
+	if n := len(e.active.byID); n < maxActiveOfAccount+21 {
 		t.Errorf("%d places", n)
 	}
 }
 
-// TestSweepGoesOn: runs that wait for long keep none behind them from being reached; they are looked at again later.
+// TestSweepGoesOn: a sweep continues past runs that wait for long, and a later sweep reads them again.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	runs := waiting("a", "refunds", 3*maxInFlightOfWorkflow, now.Add(-time.Hour))
+	runs := waiting("a", "refunds", 3*maxActiveOfWorkflow, now.Add(-time.Hour))
 	e := idle(t, runs)
-	for _, s := range runs[:2*maxInFlightOfWorkflow] { // PENDING for days
-		f := &inFlight{OpenRun: OpenRunOf(s), wake: make(chan struct{}, 1)}
+	for _, s := range runs[:2*maxActiveOfWorkflow] { // PENDING for days
+		f := &activeRun{OpenRun: OpenRunOf(s), wake: make(chan struct{}, 1)}
 		f.Payment = domain.PaymentID(s.ID)
 		f.Updated = now.Add(-48 * time.Hour)
 		if !e.park(f) {
@@ -112,14 +112,14 @@ func TestSweepGoesOn(t *testing.T) {
 	if err := e.sweep(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if e.inFlight.by[runs[3*maxInFlightOfWorkflow-1].ID] == nil || len(e.inFlight.by) != maxInFlightOfWorkflow {
-		t.Errorf("%d runs are taken, not the last", len(e.inFlight.by))
+	if e.active.byID[runs[3*maxActiveOfWorkflow-1].ID] == nil || len(e.active.byID) != maxActiveOfWorkflow {
+		t.Errorf("%d runs are taken, not the last", len(e.active.byID))
 	}
 	e.wake(domain.PaymentID(runs[0].ID))
-	if len(e.inFlight.parked.by) != 2*maxInFlightOfWorkflow-1 || e.inFlight.parked.rests(runs[0].ID, now) || !e.inFlight.parked.rests(runs[1].ID, now) {
-		t.Errorf("%d runs rest", len(e.inFlight.parked.by))
+	if len(e.active.parked.byID) != 2*maxActiveOfWorkflow-1 || e.active.parked.waitsLonger(runs[0].ID, now) || !e.active.parked.waitsLonger(runs[1].ID, now) {
+		t.Errorf("%d runs rest", len(e.active.parked.byID))
 	}
-	if e.Now = func() time.Time { return now.Add(parkMost + time.Minute) }; e.inFlight.parked.rests(runs[1].ID, e.Now()) {
+	if e.Now = func() time.Time { return now.Add(parkMost + time.Minute) }; e.active.parked.waitsLonger(runs[1].ID, e.Now()) {
 		t.Error("it rests for ever")
 	}
 }
@@ -158,17 +158,17 @@ func TestSetBack(t *testing.T) {
 				}
 			}
 			sweep()
-			if e.inFlight.by[atOnce.ID] == nil || e.inFlight.by[begun.ID] == nil || len(e.inFlight.by) != 2 {
-				t.Errorf("%d runs are taken at once", len(e.inFlight.by))
+			if e.active.byID[atOnce.ID] == nil || e.active.byID[begun.ID] == nil || len(e.active.byID) != 2 {
+				t.Errorf("%d runs are taken at once", len(e.active.byID))
 			}
 			e.wake("01p")
 			<-time.After(delay - time.Second)
-			if sweep(); e.inFlight.by[later.ID] != nil {
+			if sweep(); e.active.byID[later.ID] != nil {
 				t.Error("a run is taken before its delay has gone by")
 			}
 			<-time.After(time.Second)
 			sweep()
-			if f := e.inFlight.by[later.ID]; f == nil || !f.due.Over(e.Now()) {
+			if f := e.active.byID[later.ID]; f == nil || !f.due.Over(e.Now()) {
 				t.Errorf("a run is not taken after its delay: %+v", f)
 			}
 		})

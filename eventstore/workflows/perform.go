@@ -11,69 +11,69 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// next is the result of advance for a run in memory.
-type next struct {
-	over  bool // the run has ended, or another node drives it
-	moved bool // an outcome was recorded: the count of repeats begins anew
-	parks bool // the run must wait for long
+// progress is the result of performActions for a run in memory.
+type progress struct {
+	over     bool // the run has ended, or another node drives it
+	recorded bool // an outcome was recorded: the count of repeats starts again
+	mustPark bool // the run must wait for long
 }
 
-// advance performs the actions of a run, one after the other, until the run is over or has to wait.
-func (e *Engine) advance(ctx context.Context, f *inFlight) (n next) {
+// performActions performs the actions of a run, one after the other, until the run is over or has to wait.
+func (e *Engine) performActions(ctx context.Context, f *activeRun) (p progress) {
 	key := eventstore.WorkflowRuns.Key(f.Account, string(f.ID))
 	for {
 		tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, key, eventstore.Latest)
 		if err != nil || ctx.Err() != nil {
-			return e.later(f, n, err)
+			return e.retryLater(f, p, err)
 		}
 		step, more := tip.State.Next()
 		if !tip.State.Open() || !more {
-			n.over = true
-			return n
+			p.over = true
+			return p
 		}
-		requested, theirs, err := e.request(ctx, f, tip, step)
+		requested, drivenElsewhere, err := e.request(ctx, f, tip, step)
 		switch {
 		case err != nil:
-			return e.later(f, n, err)
-		case theirs:
-			n.over = true // if the other node ends, the sweep finds the run
-			return n
+			return e.retryLater(f, p, err)
+		case drivenElsewhere:
+			p.over = true // if the other node ends, the sweep finds the run
+			return p
 		}
 		result, failure, err := e.act(ctx, requested.State, step)
 		if err != nil {
-			return e.later(f, n, err)
+			return e.retryLater(f, p, err)
 		}
 		if err := e.record(ctx, f, requested, step, result, failure); err != nil {
-			return e.later(f, n, err)
+			return e.retryLater(f, p, err)
 		}
-		n.moved = true
+		p.recorded = true
 	}
 }
 
-// gone reports whether a run that is not due yet has ended or another node drives it.
-func (e *Engine) gone(ctx context.Context, f *inFlight) bool {
+// noLongerWaiting reports whether a run that is not due yet has ended or another node drives it.
+func (e *Engine) noLongerWaiting(ctx context.Context, f *activeRun) bool {
 	tip, err := eventstore.Load(ctx, e.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(f.Account, string(f.ID)), eventstore.Latest)
 	return err == nil && tip.State.Status() != workflow.Waiting
 }
 
-// later returns n for a run that tries again after err.
-func (e *Engine) later(f *inFlight, n next, err error) next {
+// retryLater returns p for a run that repeats its action later, because of err.
+func (e *Engine) retryLater(f *activeRun, p progress, err error) progress {
 	switch {
 	case errors.Is(err, workflow.ErrNotNext), err == nil:
 	case errors.Is(err, errUndecided):
-		n.parks = true
+		p.mustPark = true
 	default:
 		e.Logger.Debug().Err(err).Str("run", string(f.ID)).Msg("workflow run: trying again")
 	}
-	return n
+	return p
 }
 
-// request records that an action is about to be performed. theirs reports whether another node recorded that, and may
+// request records that an action is about to be performed. drivenElsewhere reports whether another node recorded that, and may
 // perform the action now.
-func (e *Engine) request(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], theirs bool, err error) {
+func (e *Engine) request(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], drivenElsewhere bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
 		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // this node recorded the request, and the answer to the write was lost
-		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < orphaned, nil
+		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < abandonedAfter, nil
 	}
 	requested, err = e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		return workflow.DecideRequest(s, at, step)
@@ -85,7 +85,7 @@ func (e *Engine) request(ctx context.Context, f *inFlight, tip eventstore.Tip[wo
 }
 
 // record records the outcome of an action.
-func (e *Engine) record(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
+func (e *Engine) record(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
 	_, err := e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		if failure != "" {
 			return workflow.DecideFailure(s, at, step, failure)
@@ -95,7 +95,7 @@ func (e *Engine) record(ctx context.Context, f *inFlight, tip eventstore.Tip[wor
 	return err
 }
 
-func (e *Engine) append(ctx context.Context, f *inFlight, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
+func (e *Engine) append(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int, decide func(workflow.RunState, time.Time) (workflow.RunEvent, error)) (eventstore.Tip[workflow.RunState], error) {
 	meta, err := e.Store.NewMeta(actor(tip.State), tip.State.Diagnostics(step))
 	if err != nil {
 		return tip, err
@@ -121,7 +121,7 @@ func (e *Engine) act(ctx context.Context, s workflow.RunState, step int) (result
 	outcome, err := e.Payments.RunWorkflowOperation(ctx, by, s.Payment, action, s.StepKey(step))
 	switch {
 	case err != nil && refused(err):
-		return result, words(err), nil
+		return result, refusalText(err), nil
 	case err != nil:
 		return result, "", err
 	case !outcome.Known:
@@ -153,8 +153,8 @@ func refused(err error) bool {
 	return e.Kind != domain.KindUnavailable && e.Kind != domain.KindInternal && e.Reason != domain.ReasonConcurrentModification
 }
 
-// words returns the text of a refusal, for the merchant.
-func words(err error) string {
+// refusalText returns the text of a refusal, for the merchant.
+func refusalText(err error) string {
 	var e *domain.Error
 	if !errors.As(err, &e) {
 		return "The action was refused."
