@@ -87,7 +87,7 @@ func (s *Store) unreadable(key Key, err error) error {
 		s.tips.Condemn()
 	}
 	if !s.closing.Load() {
-		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; a restart makes it again from the log", ErrUnhealthy, key, err)
+		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; a restart rebuilds it from the log", ErrUnhealthy, key, err)
 		s.markUnhealthy(err, false)
 	}
 	return err

@@ -125,7 +125,7 @@ func damagedTips(dir string, err error) error {
 	if !errors.Is(err, tipstore.ErrDamaged) {
 		return err
 	}
-	return fmt.Errorf("the tip store %s: %w; the next start makes it again from the log", filepath.Join(dir, folder.Tips), err)
+	return fmt.Errorf("the tip store %s: %w; the next start rebuilds it from the log", filepath.Join(dir, folder.Tips), err)
 }
 
 // Running reports whether a server runs on the files.

@@ -67,7 +67,7 @@ func (x *index) value(key []byte) ([]byte, error) {
 		if errors.Is(err, tipstore.ErrDamaged) {
 			x.Tips.Condemn()
 		}
-		err = fmt.Errorf("%w: the tip store cannot be read: %w; a restart makes it again from the log", fault.ErrUnhealthy, err)
+		err = fmt.Errorf("%w: the tip store cannot be read: %w; a restart rebuilds it from the log", fault.ErrUnhealthy, err)
 		x.Index.Fail(err, false)
 	}
 	return value, err

@@ -170,7 +170,7 @@ func (s *Store) folder(o Options) error {
 	return nil
 }
 
-// Discard removes the store's files. The log makes it again.
+// Discard removes the store's files. A start rebuilds the store from the log.
 func Discard(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("tipstore: %w", err)

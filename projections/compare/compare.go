@@ -13,18 +13,18 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// batchRows is how many rows of a table are read at once.
+// batchRows is the number of rows in one read of a table.
 const batchRows = 256
 
 // Remedy is the advice for views that differ from the log.
-const Remedy = "the views hold no facts of their own: stop the service, remove views/views.sqlite* from its data folder, and start it to make them again from the log"
+const Remedy = "the views hold no facts of their own: stop the service, remove views/views.sqlite* from its data folder, and start it to rebuild them from the log"
 
-// tries is how often a row of a running service is compared again.
+// tries is the number of times that a row of a running service is compared.
 const tries = 5
 
 // table is a table of the read model.
 type table struct {
-	columns []string // the aggregate's id first, then as projections.RowOf has them
+	columns []string // the aggregate's id, then the columns in the order of projections.RowOf
 	lasting bool     // rows are never deleted
 }
 
@@ -46,12 +46,12 @@ var tables = map[string]table{
 	"persons":  {[]string{"id", "account", "customer", "session", "erased", "erased_at", "destroyed"}, true},
 }
 
-// Comparison is one comparison. It is for one goroutine.
+// Comparison is one comparison of the views with the log. Only one goroutine may use it.
 type Comparison struct {
 	rows    source
 	live    *projections.Projections // nil: the service is stopped
 	report  func(verify.Fault) error
-	ends    map[int]place  // stopped: the positions of the file that Shown has not compared
+	ends    map[int]place  // stopped: the file's positions that Shown has not compared yet
 	end     map[int]uint64 // stopped: the last addresses that the file shows
 	before  map[string]int // live: rows at the beginning
 	matched map[string]int
@@ -68,7 +68,7 @@ func (p place) of(r *eventstore.Recorded) bool {
 	return p.seq == r.Seq && p.number == r.Number && string(p.hash) == string(r.Hash[:])
 }
 
-// Live compares the read model of a running service. Call it before the archive of the log is taken.
+// Live starts the comparison of a running service's read model. Call it before the archive of the log is opened.
 func Live(ctx context.Context, p *projections.Projections, report func(verify.Fault) error) (*Comparison, error) {
 	c := newComparison(p.WithRows, report)
 	c.live = p
@@ -77,7 +77,7 @@ func Live(ctx context.Context, p *projections.Projections, report func(verify.Fa
 	return c, err
 }
 
-// Stopped compares the file of a stopped service.
+// Stopped starts the comparison of a stopped service's file.
 func Stopped(ctx context.Context, file *sql.DB, report func(verify.Fault) error) (*Comparison, error) {
 	c := newComparison(still(file), report)
 	var err error
@@ -132,7 +132,7 @@ func (c *Comparison) Shown(r *eventstore.Recorded) error {
 	return c.fault("the position of shard %d in the views has another number or hash than event %d of the log", r.Shard, r.Number)
 }
 
-// Add compares the row of an aggregate, now or with others.
+// Add compares the row of an aggregate. Rows are compared in batches.
 func (c *Comparison) Add(ctx context.Context, n verify.Newest) error {
 	row, of := projections.RowOf(n.Key, n.Shard, n.Seq, n.Revision, n.State)
 	if !of {
@@ -177,7 +177,7 @@ func (c *Comparison) Finish(ctx context.Context) error {
 	return c.checkFile(ctx)
 }
 
-// checkPlaces compares the positions that Shown did not get. A running service has its events in the log.
+// checkPlaces compares the positions for which Shown was not called. A running service reads their events from the log.
 func (c *Comparison) checkPlaces(ctx context.Context) error {
 	left := c.ends
 	if c.live != nil {
@@ -302,7 +302,7 @@ func (c *Comparison) flush(ctx context.Context, name string) error {
 	return nil
 }
 
-// again compares an aggregate that may have a newer event by now.
+// again compares an aggregate that may have got a newer event.
 func (c *Comparison) again(ctx context.Context, n verify.Newest) (difference string, err error) {
 	for range tries {
 		r, err := c.live.Store.Load(ctx, n.Key, eventstore.Latest)

@@ -33,7 +33,8 @@ import (
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newest are the newest states of one aggregate for each table, and those of a second payment and run with other empty columns.
+// newest returns the newest state of one aggregate for each table, and of a second payment and a second run with other empty
+// columns.
 func newest() []verify.Newest {
 	all := []verify.Newest{
 		{Key: eventstore.Payments.Key("acct", "pay1"), State: payment.State{
@@ -68,13 +69,13 @@ func newest() []verify.Newest {
 	return all
 }
 
-// last is the newest event of the log.
+// last returns the newest event of the log.
 func last() *eventstore.Recorded {
 	all := newest()
 	return &eventstore.Recorded{Key: all[len(all)-1].Key, Seq: all[len(all)-1].Seq, Number: 40, Hash: format.Hash{1, 2, 3}}
 }
 
-// views makes the file that the log gives, and returns its bytes.
+// views projects the log into a file, and returns the file's bytes.
 func views(t testing.TB) []byte {
 	t.Helper()
 	ctx, path := context.Background(), filepath.Join(t.TempDir(), projections.FileName)
@@ -119,7 +120,7 @@ func closed(t testing.TB, file interface{ Close() error }, path string) []byte {
 	return b
 }
 
-// changed returns a copy of a file after a change; nil if the file cannot have it.
+// changed returns a copy of a file after a change; nil if the file's schema forbids the change.
 func changed(t testing.TB, file []byte, change string) *sql.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy")
@@ -152,7 +153,7 @@ func changed(t testing.TB, file []byte, change string) *sql.DB {
 	return db
 }
 
-// differs changes a file, and wants a fault with a text.
+// differs changes a file, and checks that the comparison reports a fault with a text.
 func differs(t *testing.T, file []byte, faults func(testing.TB, *sql.DB) []string, want, remedy, change string) {
 	t.Helper()
 	db := changed(t, file, change)
@@ -165,10 +166,10 @@ func differs(t *testing.T, file []byte, faults func(testing.TB, *sql.DB) []strin
 	}
 }
 
-// faults compares a file with the log.
+// faults compares a file with the log, and returns the reported faults.
 func faults(t testing.TB, file *sql.DB) (all []string) { return against(t, file, newest()) }
 
-// against compares a file with a log of some newest states.
+// against compares a file with a log that has some newest states.
 func against(t testing.TB, file *sql.DB, states []verify.Newest) (all []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -191,7 +192,7 @@ func against(t testing.TB, file *sql.DB, states []verify.Newest) (all []string) 
 	return all
 }
 
-// wrongValues are statements that change a column: to another value, to the same value of another type, and to NULL.
+// wrongValues returns statements that change a column: to another value, to the same value of another type, and to NULL.
 func wrongValues(table, column string) []string {
 	update := "UPDATE " + table + " SET " + column + " = "
 	return []string{
@@ -201,8 +202,8 @@ func wrongValues(table, column string) []string {
 	}
 }
 
-// TestEveryColumn: a wrong value of any column of any table is found, and so is the right value of a wrong type, a NULL, a missing
-// row, one too many, and a wrong position.
+// TestEveryColumn: for any column of any table the comparison finds a wrong value, the right value of a wrong type, and a NULL.
+// It also finds a missing row, an extra row, and a wrong position.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	file := views(t)

@@ -16,12 +16,12 @@ import (
 )
 
 // DeliveriesRemedy is the advice for an index of deliveries that differs from the log.
-const DeliveriesRemedy = "the index of deliveries holds no facts of its own: stop the service, remove views/deliveries.sqlite* from its data folder, and start it to make it again from the log"
+const DeliveriesRemedy = "the index of deliveries holds no facts of its own: stop the service, remove views/deliveries.sqlite* from its data folder, and start it to rebuild it from the log"
 
 // RowOf returns the row of a delivery's record.
 type RowOf func(deliverylog.Record) (deliveries.Row, error)
 
-// Deliveries is one comparison of the index of deliveries with its log. It is for one goroutine.
+// Deliveries is one comparison of the index of deliveries with its log. Only one goroutine may use it.
 type Deliveries struct {
 	rows   source
 	rowOf  RowOf
@@ -32,7 +32,7 @@ type Deliveries struct {
 	marked bool            // the log has the mark's record
 	end    uint64          // live: the last record that is compared
 	before int             // live: rows at the beginning
-	first  uint64          // place of the first record that the log has
+	first  uint64          // place of the first record in the log
 	names  int             // in the log
 	shown  int             // rows that were compared
 	read   []read
@@ -44,7 +44,7 @@ type read struct {
 	row    deliveries.Row
 }
 
-// StoppedDeliveries compares the file of a stopped service.
+// StoppedDeliveries starts the comparison of a stopped service's file.
 func StoppedDeliveries(ctx context.Context, file *sql.DB, rowOf RowOf, report func(verify.Fault) error) (*Deliveries, error) {
 	d := &Deliveries{rows: still(file), rowOf: rowOf, report: report}
 	var err error
@@ -52,7 +52,7 @@ func StoppedDeliveries(ctx context.Context, file *sql.DB, rowOf RowOf, report fu
 	return d, err
 }
 
-// LiveDeliveries compares the index of a running service, which must show the records up to end.
+// LiveDeliveries starts the comparison of a running service's index, which must show the records up to end.
 func LiveDeliveries(ctx context.Context, x *deliveries.Index, log *deliverylog.Stream, end uint64, rowOf RowOf, report func(verify.Fault) error) (*Deliveries, error) {
 	if err := x.WaitFor(ctx, end); err != nil {
 		return nil, err
@@ -82,14 +82,14 @@ func (d *Deliveries) count(ctx context.Context, query string, args ...any) (n in
 	return n, d.rows(ctx, func(file *sql.DB) error { return file.QueryRowContext(ctx, query, args...).Scan(&n) })
 }
 
-// Add takes the next record of the log.
+// Add adds the next record of the log.
 func (d *Deliveries) Add(ctx context.Context, stream string, r *eventstore.Recorded) error {
 	if d.first == 0 {
 		d.first = r.Seq
 	}
 	record := deliverylog.RecordOf(r)
 	if d.log == nil && r.Seq > d.mark.Seq {
-		return nil // a start applies it
+		return nil // the next start applies it
 	}
 	if r.Seq == d.mark.Seq {
 		d.marked = d.mark.Name == record.Name && d.mark.Hash == sha256.Sum256(record.Body)
@@ -97,7 +97,7 @@ func (d *Deliveries) Add(ctx context.Context, stream string, r *eventstore.Recor
 	if !record.IsDelivery() {
 		return nil
 	}
-	if r.PrevSeq < d.first { // the first that the log has of its name
+	if r.PrevSeq < d.first { // the first record of its name in the log
 		d.names++
 	}
 	row, err := d.rowOf(record)
@@ -110,7 +110,7 @@ func (d *Deliveries) Add(ctx context.Context, stream string, r *eventstore.Recor
 	return d.flush(ctx)
 }
 
-// flush compares the rows of the records read.
+// flush compares the rows of the added records.
 func (d *Deliveries) flush(ctx context.Context) error {
 	all := d.read
 	d.read = d.read[:0]

@@ -25,7 +25,7 @@ import (
 // oldest is the place of the first record that was not dropped.
 const oldest = 5
 
-// records are the records of three deliveries; the second has two, the third a dropped one before.
+// records returns the records of three deliveries. The second has two records; a dropped record precedes the third's.
 func records() (all []*eventstore.Recorded) {
 	add := func(number, place, before uint64, status string) {
 		row := deliveries.Row{
@@ -59,7 +59,7 @@ func rowOf(r deliverylog.Record) (row deliveries.Row, err error) {
 	return row, json.Unmarshal(r.Body, &row)
 }
 
-// index makes the file that the records give, with a row of a dropped delivery.
+// index projects the records into a file, adds a row of a dropped delivery, and returns the file's bytes.
 func index(t testing.TB, all []*eventstore.Recorded) []byte {
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
@@ -84,7 +84,7 @@ func index(t testing.TB, all []*eventstore.Recorded) []byte {
 	return closed(t, x, filepath.Join(dir, deliveries.FileName))
 }
 
-// wrongDeliveries compares a file with the records.
+// wrongDeliveries compares a file with the records, and returns the reported faults.
 func wrongDeliveries(t testing.TB, file *sql.DB) (all []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -105,8 +105,8 @@ func wrongDeliveries(t testing.TB, file *sql.DB) (all []string) {
 	return all
 }
 
-// TestDeliveriesColumns: a wrong value of any column of the index of deliveries is found, and so is the right value of a wrong type,
-// a missing row, one too many, and a wrong mark. An index that is behind the log is whole.
+// TestDeliveriesColumns: for any column of the index of deliveries the comparison finds a wrong value and the right value of a
+// wrong type. It also finds a missing row, an extra row, and a wrong mark. An index that is behind the log has no fault.
 func TestDeliveriesColumns(t *testing.T) {
 	t.Parallel()
 	file := index(t, records())

@@ -12,13 +12,13 @@ import (
 	"payledger/projections"
 )
 
-// The row of a payment has no e-mail hash if its person was erased. The views have the erased persons, whose rows are compared with the
-// log like all others: so no erasure is kept in memory.
+// The row of a payment has no e-mail hash if its person was erased. The views also have a row for each erased person, which is compared
+// with the log as other rows are. So the comparison keeps no erasures in memory.
 
 var emailColumn = slices.Index(tables["payments"].columns, "email_hash")
 
-// differ returns the first difference between the row of an aggregate and the row that the log gives, or "". It sets want to the row
-// after an erasure.
+// differ returns the first difference between the row of an aggregate and the row projected from the log; "" if there is none. If the
+// person was erased, differ removes the e-mail hash from want.
 func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, want projections.Row) (string, error) {
 	if s, is := n.State.(payment.State); is && want.Values != nil && have != nil && s.EmailHash != "" && have[emailColumn] == "" {
 		erased, err := c.erased(ctx, n.Key.Account, &s)
@@ -33,7 +33,8 @@ func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, wa
 	return differ(want.Table, tables[want.Table].columns, have, want.Values), nil
 }
 
-// erased reports whether the views have the erasure of a payment's personal data. They show it together with the payment's empty column.
+// erased reports whether the views have the erasure of a payment's personal data. One transaction of the views stores the erasure and
+// empties the payment's column.
 func (c *Comparison) erased(ctx context.Context, account domain.AccountID, s *payment.State) (bool, error) {
 	id := string(projections.PersonOf(account, s.CustomerID, s.Session))
 	rows, err := rowsByID(ctx, c.rows, "persons", []string{"id", "erased"}, []string{id})
@@ -44,7 +45,7 @@ func (c *Comparison) erased(ctx context.Context, account domain.AccountID, s *pa
 	return is && person.State{Erased: uint64(erased)}.HasErased(max(s.KeyNumber, 1)), nil
 }
 
-// checkErasure reports an erased person whose payments have the e-mail hash. The views show the erasure.
+// checkErasure reports an erased person whose payments have the e-mail hash although the views have the erasure.
 func (c *Comparison) checkErasure(ctx context.Context, n verify.Newest) error {
 	s, is := n.State.(person.State)
 	if !is {

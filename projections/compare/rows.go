@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// source calls do with a file of views. Each call may get another file with the same rows.
+// source calls do with a file of views. Two calls may use different files with the same rows.
 type source func(ctx context.Context, do func(*sql.DB) error) error
 
 func still(file *sql.DB) source {
 	return func(_ context.Context, do func(*sql.DB) error) error { return do(file) }
 }
 
-// rowsByID returns the rows of a table with some ids, by id, with their values as SQLite has them.
+// rowsByID returns the rows of a table with some ids, by id, with the values and types of SQLite.
 func rowsByID(ctx context.Context, from source, table string, columns, ids []string) (map[string][]any, error) {
 	list, err := json.Marshal(ids)
 	if err != nil {
@@ -44,7 +44,8 @@ func rowsByID(ctx context.Context, from source, table string, columns, ids []str
 	})
 }
 
-// differ returns the first difference between a row and the row that the log gives, or "". nil is no row.
+// differ returns the first difference between a row and the row projected from the log; "" if there is none. nil means that
+// there is no row.
 func differ(table string, columns []string, have, want []any) string {
 	switch {
 	case want == nil && have == nil:
@@ -55,7 +56,7 @@ func differ(table string, columns []string, have, want []any) string {
 		return "the views have a row of it in " + table + ", which it must not have"
 	}
 	for i, column := range columns {
-		if !reflect.DeepEqual(have[i], want[i]) { // the types count
+		if !reflect.DeepEqual(have[i], want[i]) { // also of types
 			return fmt.Sprintf("the views have %v as %s of %s, the log %v", have[i], column, table, want[i])
 		}
 	}

@@ -54,7 +54,7 @@ func (c *checker) openFile(ctx context.Context, views *stoppedViews, path, ident
 		c.note = joined(c.note, "the "+what+" has no file, and was not compared: a start makes it")
 		return nil
 	case errors.Is(err, sqlitefile.ErrStale):
-		c.note = joined(c.note, "the file of the "+what+" is of another version, and was not compared: a start makes it again")
+		c.note = joined(c.note, "the file of the "+what+" is of another version, and was not compared: a start rebuilds it")
 		return nil
 	case err == nil:
 		*views = append(*views, file)
