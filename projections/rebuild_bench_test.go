@@ -26,7 +26,7 @@ var benchPayments = flag.Int("rebuildpayments", 500, "number of payments in the 
 func BenchmarkRebuild(b *testing.B) {
 	store, ctx := benchlog.Open(b, *benchPayments), context.Background()
 	p, err := Open(ctx, Config{
-		Dir: b.TempDir(), Store: store, Fanout: eventstore.NewFanout(store), Vault: eventstoretest.Secrets(b, store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: b.TempDir(), Store: store, Fanout: eventstore.NewFanout(store), Secrets: eventstoretest.Secrets(b, store), Logger: zerolog.Nop(), Now: time.Now,
 	})
 	if err != nil {
 		b.Fatal(err)

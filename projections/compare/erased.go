@@ -33,8 +33,8 @@ func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, wa
 	return differ(want.Table, tables[want.Table].columns, have, want.Values), nil
 }
 
-// erased reports whether the views have the erasure of a payment's personal data. One transaction of the views stores the erasure and
-// empties the payment's column.
+// erased reports whether the views have the erasure of a payment's personal data. The views show the erasure together with the payment's
+// empty column.
 func (c *Comparison) erased(ctx context.Context, account domain.AccountID, s *payment.State) (bool, error) {
 	id := string(projections.PersonOf(account, s.CustomerID, s.Session))
 	rows, err := rowsByID(ctx, c.rows, "persons", []string{"id", "erased"}, []string{id})
