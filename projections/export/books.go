@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// books is the SQLite file of an export, inside one transaction: the newest rows of payments and disputes, and the position up to
+// books is the SQLite file of an export, inside one transaction, which only close and commit end: database/sql would roll back on a
+// goroutine of its own when a context ends, and the file is removed then. It has the newest rows of payments and disputes, and the position up to
 // which events were folded. For the format SQLite it is the export itself.
 type books struct {
 	db       *sql.DB
@@ -32,7 +33,7 @@ func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 	}
 	db.SetMaxOpenConns(1)
 	b := &books{db: db, all: all, marks: true, prepared: map[string]*sql.Stmt{}}
-	if b.tx, err = db.BeginTx(ctx, nil); err == nil {
+	if b.tx, err = db.BeginTx(context.WithoutCancel(ctx), nil); err == nil {
 		err = b.create(ctx)
 	}
 	if err != nil {
@@ -74,30 +75,28 @@ func (b *books) close() error {
 	return errors.Join(err, b.db.Close())
 }
 
-func (b *books) commit() error { return b.tx.Commit() }
+// commit makes the export durable, unless ctx has ended.
+func (b *books) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.tx.Commit()
+}
 
 func (b *books) exec(ctx context.Context, statement string, args ...any) error {
 	s, err := b.prepare(ctx, statement)
 	if err == nil {
 		_, err = s.ExecContext(context.WithoutCancel(ctx), args...) // the driver starts a goroutine for a context that can end
 	}
-	return failure(ctx, err)
-}
-
-// failure returns the error of a statement. The end of the context ends the transaction, too: then that is the error.
-func failure(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		err = ctx.Err()
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
 	}
-	return fmt.Errorf("export: %w", err)
+	return nil
 }
 
 func (b *books) prepare(ctx context.Context, statement string) (s *sql.Stmt, err error) {
 	if s = b.prepared[statement]; s == nil {
-		if s, err = b.tx.PrepareContext(ctx, statement); err == nil {
+		if s, err = b.tx.PrepareContext(context.WithoutCancel(ctx), statement); err == nil {
 			b.prepared[statement] = s
 		}
 	}
@@ -133,7 +132,7 @@ func (b *books) position(ctx context.Context) (uint64, error) {
 func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T, found bool, err error) {
 	s, err := b.prepare(ctx, t.selectByID)
 	if err != nil {
-		return row, false, failure(ctx, err)
+		return row, false, fmt.Errorf("export: %w", err)
 	}
 	values, places := places(len(t.columns))
 	err = s.QueryRowContext(context.WithoutCancel(ctx), id).Scan(places...)
@@ -141,7 +140,7 @@ func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T
 		return row, false, nil
 	}
 	if err != nil {
-		return row, false, failure(ctx, err)
+		return row, false, fmt.Errorf("export: %w", err)
 	}
 	row, err = t.read(values)
 	return row, true, err
@@ -157,7 +156,7 @@ func places(n int) (values, places []any) {
 }
 
 func (b *books) each(ctx context.Context, query string, columns int, handle func([]any) error, args ...any) (err error) {
-	rows, err := b.tx.QueryContext(ctx, query, args...)
+	rows, err := b.tx.QueryContext(context.WithoutCancel(ctx), query, args...)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -167,7 +166,7 @@ func (b *books) each(ctx context.Context, query string, columns int, handle func
 		if err := rows.Scan(places...); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		if err := handle(values); err != nil {
+		if err := errors.Join(ctx.Err(), handle(values)); err != nil {
 			return err
 		}
 	}

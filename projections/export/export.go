@@ -137,7 +137,7 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 			return s, err
 		}
 	}
-	if err := b.commit(); err != nil {
+	if err := b.commit(ctx); err != nil {
 		return s, fmt.Errorf("export: %w", err)
 	}
 	if files == nil {

@@ -8,9 +8,6 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
-
 	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
@@ -25,9 +22,6 @@ const (
 	Parquet   Format = "parquet"
 	SQLite    Format = "sqlite"
 )
-
-// rowGroup is the number of rows of a Parquet row group, which is held in memory until it is written.
-const rowGroup = 20_000
 
 // writer writes the rows of one table.
 type writer[T any] interface {
@@ -44,7 +38,7 @@ func newWriter[T any](f Format, t table[T], to io.Writer) (writer[T], error) {
 	case JSONLines:
 		return newLineWriter(t, to), nil
 	case Parquet:
-		return &parquetWriter[T]{parquet.NewGenericWriter[T](to, parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(rowGroup))}, nil
+		return newParquetWriter[T](to), nil
 	default:
 		return nil, fmt.Errorf("export: no writer for %s", f)
 	}
@@ -144,13 +138,3 @@ func (w *lineWriter[T]) object(row reflect.Value) []byte {
 }
 
 func (w *lineWriter[T]) close() error { return w.to.Flush() }
-
-// parquetWriter writes columns, compressed with Zstandard.
-type parquetWriter[T any] struct{ to *parquet.GenericWriter[T] }
-
-func (w *parquetWriter[T]) write(rows []T) error {
-	_, err := w.to.Write(rows)
-	return err
-}
-
-func (w *parquetWriter[T]) close() error { return w.to.Close() }
