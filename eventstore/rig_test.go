@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	eventstoretest.AtOnce(6, 2)
+	eventstoretest.AtOnce(8, 3)
 	m.Run()
 }
 

@@ -280,7 +280,7 @@ func TestCloseDuringAppend(t *testing.T) {
 		if err := <-ended; !errors.Is(err, eventstore.ErrUnknown) {
 			t.Error(err)
 		}
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 10*time.Second { // an append that is not ended takes longer
 			t.Errorf("it took %s", took)
 		}
 		select {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,8 +18,9 @@ import (
 )
 
 const (
-	killRounds      = 100
-	killRoundsShort = 3
+	killLedgers     = 4  // beside each other
+	killRounds      = 25 // of each
+	killRoundsShort = 3  // of one
 	killConcurrency = 50
 	settleDeadline  = 30 * time.Second
 )
@@ -42,15 +44,21 @@ type attempt struct {
 	body     []byte
 }
 
-// TestKill9 kills serve in the middle of 50 concurrent creates, starts it again and compares, round after
+// TestKill9 kills services in the middle of 50 concurrent creates, starts them again and compares, round after
 // round: every answered payment is there as it was answered, every other one is resolved by asking the
 // processor, none twice, and the processors' books agree payment by payment (D8, D9, D14).
 func TestKill9(t *testing.T) {
-	t.Parallel()
-	rounds := killRounds
+	ledgers, rounds := killLedgers, killRounds
 	if testing.Short() {
-		rounds = killRoundsShort
+		ledgers, rounds = 1, killRoundsShort
 	}
+	for n := range ledgers {
+		t.Run(strconv.Itoa(n+1), func(t *testing.T) { testKill9(t, rounds) })
+	}
+}
+
+func testKill9(t *testing.T, rounds int) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	forgetSettings()
-	eventstoretest.AtOnce(6, 2)
+	eventstoretest.AtOnce(8, 3)
 	os.Exit(m.Run())
 }
 

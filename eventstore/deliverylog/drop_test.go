@@ -93,7 +93,7 @@ func (r *dropRig) roll() {
 		r.t.Fatal(err)
 	}
 	r.d.CloseSegment(open.Number)
-	eventually(r.t, 10*time.Second, "a new segment", func() error {
+	eventually(r.t, time.Minute, "a new segment", func() error {
 		_, now, err := r.d.Segments(context.Background())
 		if err == nil && now.Number <= open.Number {
 			err = fmt.Errorf("segment %d is open", now.Number)

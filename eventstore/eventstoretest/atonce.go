@@ -6,7 +6,10 @@ import (
 	"strconv"
 )
 
-const gcPercent = 400
+const (
+	gcPercent   = 400
+	memoryLimit = 3 << 30 // of a test program: beyond it, memory is collected more often
+)
 
 // AtOnce sets how many tests of a package run beside each other, from its TestMain, after flag.Parse: usually more than
 // there are cores, as they wait for links and disks more than they compute, and few under the race detector, where they
@@ -15,6 +18,7 @@ const gcPercent = 400
 func AtOnce(usual, underRace int) {
 	if flag.Lookup("test.bench").Value.String() == "" { // benchmarks run as the service does
 		debug.SetGCPercent(gcPercent)
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	n := usual
 	if race {

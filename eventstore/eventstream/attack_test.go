@@ -117,7 +117,7 @@ func TestForbiddenSubjects(t *testing.T) {
 				t.Errorf("the server answers %v", err)
 			}
 			refused[err.Error()] = true
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d of %d attempts were refused: %v", len(refused), len(publish)+len(subscribe), refused)
 		}
 	}
@@ -316,7 +316,7 @@ func TestReplacedUser(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the former user is still connected")
 	}
 	if conn, err := nats.Connect(r.URL(), nats.UserCredentials(first), nats.NoReconnect()); err == nil {

@@ -198,6 +198,10 @@ func TestStrangers(t *testing.T) {
 		for _, address := range []string{"127.0.0.1", "127.0.0.2"} {
 			for n := range 9 {
 				conn, first := from(address)
+				for limit := time.Now().Add(time.Minute); n < 8 && !strings.HasPrefix(first, "INFO ") && time.Now().Before(limit); {
+					_ = conn.Close() // the server still counts connections that have ended
+					conn, first = from(address)
+				}
 				if n < 8 != strings.HasPrefix(first, "INFO ") {
 					t.Errorf("connection %d from %s: %s", n, address, first)
 				}

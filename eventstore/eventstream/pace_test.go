@@ -46,25 +46,28 @@ func TestPace(t *testing.T) {
 	if n := tries.Load(); n != 1+refusalsAtOnce {
 		t.Fatalf("%d connections reached the server", n)
 	}
+	awaitOpen := func(n int) {
+		open := func() int {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return len(f.open)
+		}
+		for open() != n {
+			<-time.After(time.Millisecond)
+		}
+	}
+	awaitOpen(0)
 	left, waiting := connect(), connect()
+	awaitOpen(2)
 	_ = left.Close()
-	open := func() int {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return len(f.open)
-	}
-	for open() != 1 { // the client that gave up is gone, the other waits; the front may not have accepted either yet
-		<-time.After(time.Millisecond)
-	}
+	awaitOpen(1) // the client that gave up is gone, the other waits
 	if n := tries.Load(); n != 1+refusalsAtOnce {
 		t.Errorf("%d connections reached the server, one of them too early", n)
 	}
 	for range maxWaiting - 1 {
 		defer connect().Close()
 	}
-	for open() != maxWaiting {
-		<-time.After(time.Millisecond)
-	}
+	awaitOpen(maxWaiting)
 	one := connect()
 	if text, err := io.ReadAll(one); err != nil || !strings.HasPrefix(string(text), "-ERR") {
 		t.Errorf("one more that waits gets %q, %v", text, err)

@@ -105,7 +105,7 @@ func TestCostlyEndsSoon(t *testing.T) {
 	} {
 		began := time.Now()
 		v, cost := compile(t, text).Evaluate(long)
-		if took := time.Since(began); took > time.Second || cost < 100 {
+		if took := time.Since(began); took > 10*time.Second || cost < 100 {
 			t.Errorf("%.60s: took %s, cost %d: %+v", text, took, cost, v)
 		}
 	}
