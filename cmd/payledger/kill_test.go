@@ -48,6 +48,7 @@ type attempt struct {
 // round: every answered payment is there as it was answered, every other one is resolved by asking the
 // processor, none twice, and the processors' books agree payment by payment (D8, D9, D14).
 func TestKill9(t *testing.T) {
+	t.Parallel()
 	ledgers, rounds := killLedgers, killRounds
 	if testing.Short() {
 		ledgers, rounds = 1, killRoundsShort
