@@ -83,14 +83,11 @@ func TestExport(t *testing.T) {
 	}
 	checkSums(t, whole)
 	checkExamples(t, whole)
-	account := string(app.credentials.AccountID)
-	for _, query := range []string{
-		"SELECT group_concat(id || position || hash) FROM (SELECT * FROM events WHERE account_id = '" + account + "' ORDER BY position)",
-		"SELECT group_concat(id || status || amount_captured || amount_refunded) FROM (SELECT * FROM payments ORDER BY id)",
-		"SELECT group_concat(position || line || ledger_account || debit || credit) FROM (SELECT * FROM entries ORDER BY position, line)",
-	} {
-		if live, folder := queried(t, filepath.Join(out, "sqlite"), query), queried(t, whole, query); live != folder || live == "" {
-			t.Errorf("%s:\nserver %s\nfolder %s", query, live, folder)
+	for _, table := range []string{"events", "payments", "transactions", "refunds", "disputes", "entries"} { // the folder has the system's events, too
+		query := "SELECT * FROM " + table + " WHERE account_id = '" + string(app.credentials.AccountID) + "' ORDER BY 1, 2"
+		live, folder := rowsOf(t, filepath.Join(out, "sqlite"), query), rowsOf(t, whole, query)
+		if live != folder || live == "" && table != "disputes" {
+			t.Errorf("%s:\nserver %s\nfolder %s", table, live, folder)
 		}
 	}
 }
