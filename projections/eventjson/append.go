@@ -12,14 +12,14 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// stateNames are the names that states have in the JSON, by aggregate. The log's own aggregate has no state there.
+// stateNames are the names of states in the JSON, by aggregate. The JSON has no state of the log's own aggregate.
 var stateNames = map[string]string{
 	eventstore.Sessions.Name: "session", eventstore.Instruments.Name: "instrument", eventstore.Attempts.Name: "attempt",
 	eventstore.Accounts.Name: "account", eventstore.Disputes.Name: "dispute", eventstore.Inboxes.Name: "inbox",
 	eventstore.Persons.Name: "person", eventstore.Workflows.Name: "workflow", eventstore.WorkflowRuns.Name: "workflowRun",
 }
 
-// Append appends the JSON of the event to b. html escapes <, > and &, as json.Marshal does; the meaning is the same.
+// Append appends the JSON of the event to b. With html it escapes <, > and &, as json.Marshal does; the values are the same.
 func (e Event) Append(b []byte, html bool) ([]byte, error) {
 	return e.write(b, html, func(w *writer) error {
 		w.head(&e)
@@ -51,7 +51,7 @@ func (e Event) AppendFact(b []byte, html bool) ([]byte, error) {
 	})
 }
 
-// AppendState appends the JSON of the state after the event, of an aggregate other than a payment. It appends null if there is none.
+// AppendState appends the JSON of the state after the event, for aggregates other than payments. It appends null if there is none.
 func (e Event) AppendState(b []byte, html bool) ([]byte, error) {
 	return e.write(b, html, func(w *writer) error {
 		if len(e.state) == 0 {
@@ -109,7 +109,7 @@ func (w *writer) state(e *Event) error {
 	return err
 }
 
-// lines encode payments. They are kept with their memory.
+// lines is a pool of encoders for payments, which keep their buffers.
 var lines = sync.Pool{New: func() any {
 	l := new(line)
 	l.encoder = json.NewEncoder(&l.text)

@@ -27,7 +27,7 @@ var securitySchemes = node{
 	{"credentials", node{{"type", "asymmetricEncryption"}, {"description", "A NATS credentials file, from payledger analytics-user NAME. It reads the events of one account."}}},
 }
 
-// channels returns the channels; messages are those of all event types.
+// channels returns the channels. messages has the messages of all event types.
 func channels(messages node) node {
 	return node{
 		{"events", node{
@@ -93,7 +93,7 @@ var cloudEvent = node{{"contentType", "application/json"}, {"headers", node{
 // eventTypes are the names of all event types.
 var eventTypes = texts(eventjson.Types())
 
-// envelope has the schemas of fields that every event has.
+// envelope has the schemas of the fields that every event has.
 var envelope = map[string]node{
 	"Position": {{"type", "integer"}, {"minimum", 1}, {"description", "Place in the log over all accounts, from 1. Positions of one account have gaps."}},
 	"EventId":  {{"type", "string"}, {"format", "uuid"}},

@@ -20,7 +20,7 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// meanings are the texts of EVENTS.md: of a type by its name, and of a field by the type's name and its own.
+// meanings are the texts of EVENTS.md. The key of a type is its name; the key of a field has the type's and the field's name.
 type meanings map[string]string
 
 func readMeanings(t *testing.T) meanings {
@@ -46,7 +46,7 @@ func readMeanings(t *testing.T) meanings {
 	return all
 }
 
-// schemas makes the schemas of Go types, as eventjson writes their values.
+// schemas generates the schemas of Go types, for the JSON that eventjson writes.
 type schemas struct {
 	t        *testing.T
 	meanings meanings
@@ -56,10 +56,10 @@ type schemas struct {
 // dateTime is the schema of times (D1).
 var dateTime = node{{"type", "string"}, {"format", "date-time"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z$"}}
 
-// fingerprint is the schema of a text that stands for a credential.
+// fingerprint is the schema of a credential's fingerprint.
 var fingerprint = node{{"type", "string"}, {"pattern", "^(#[0-9a-f]{24})?$"}, {"description", "stands for a credential: the same in all events"}}
 
-// enumerations are the values of types that are texts. Of a processor's own texts no schema is made: any may come.
+// enumerations are the values of string types. A processor's own codes have no schema, because any text is possible.
 var enumerations = map[reflect.Type]list{
 	reflect.TypeFor[processor.Name]():    texts(processor.Names),
 	reflect.TypeFor[processor.Outcome](): texts([]processor.Outcome{processor.Authenticated, processor.AuthenticationFailed}),
@@ -126,7 +126,7 @@ func (s *schemas) object(typ reflect.Type, meaning string, bearer bool) node {
 	return n
 }
 
-// described adds a description. A schema that is a reference has no room for one.
+// described adds a description. A schema that is a reference cannot have one.
 func described(schema node, text string) node {
 	if len(schema) > 0 && schema[0].name == "$ref" {
 		return node{{"allOf", list{schema}}, {"description", text}}
@@ -134,7 +134,7 @@ func described(schema node, text string) node {
 	return append(slices.Clone(schema), field{"description", text})
 }
 
-// sample returns a value of the type as a decoded event has it.
+// sample returns a value of the type in the form of a decoded event.
 func sample(typ reflect.Type) any {
 	switch {
 	case typ.Kind() == reflect.Pointer:
@@ -154,7 +154,7 @@ func sample(typ reflect.Type) any {
 	return nil
 }
 
-// of returns the schema of a type. null means that an empty value is written, too: as null, if it is a list, a map or a pointer.
+// of returns the schema of a type. With null, empty values are written too, and an empty list, map or pointer is written as null.
 func (s *schemas) of(typ reflect.Type, null bool) node {
 	switch {
 	case typ == reflect.TypeFor[time.Time]():
@@ -215,7 +215,7 @@ func nullable(schema node, null bool) node {
 
 var loadOpenAPI = sync.OnceValues(httpapi.LoadOpenAPI)
 
-// addOpenAPI adds a schema of openapi.yaml with those that it refers to, in the terms of JSON Schema.
+// addOpenAPI adds a schema of openapi.yaml, and the schemas that it refers to, converted to JSON Schema.
 func (s *schemas) addOpenAPI(name string) {
 	if _, known := s.objects[name]; known {
 		return
@@ -236,7 +236,7 @@ func (s *schemas) addOpenAPI(name string) {
 	s.objects[name] = ordered(s.inJSONSchema(decoded)).(node)
 }
 
-// inJSONSchema turns a schema of OpenAPI 3.0 into one of JSON Schema.
+// inJSONSchema converts a schema of OpenAPI 3.0 to JSON Schema.
 func (s *schemas) inJSONSchema(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// node is a mapping of YAML whose fields have an order.
+// node is a mapping of YAML with ordered fields.
 type node []field
 
 type field struct {
@@ -18,7 +18,7 @@ type field struct {
 
 type list []any
 
-// flowWidth is the length up to which a value stands on one line.
+// flowWidth is the maximum length of a value on one line.
 const flowWidth = 180
 
 // block returns the lines of a mapping.
@@ -92,7 +92,7 @@ func scalar(text string) string {
 	return strings.TrimSpace(quoted.String())
 }
 
-// ordered returns a decoded JSON value with its mappings as nodes, sorted but for the fields that readers look for first.
+// ordered returns a decoded JSON value with its mappings as nodes. The fields are sorted, after the fields that readers need first.
 func ordered(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -20,14 +20,14 @@ type Event struct {
 	Time        paymentjson.Time
 	AccountID   domain.AccountID
 	Aggregate   string
-	AggregateID string // of a session or an instrument its fingerprint
+	AggregateID string // for a session or an instrument: the id's fingerprint
 	Revision    uint64 // of the aggregate, from 1, without a gap
 	Actor       string
 	Hash        string               // Ledger-Hash
 	Payment     *paymentjson.Payment // after the event; nil for other aggregates
 
-	fact, state []byte // as stored, in the newest schema; state is empty where JSON shows none
-	ownID       string // of the field id in both, if it is a credential
+	fact, state []byte // as stored, in the newest schema; state is empty if the JSON has none
+	ownID       string // value of the field id in fact and state, if it is a credential
 }
 
 // Render returns an event of a store's log.
@@ -99,8 +99,8 @@ func (e *Event) setPayment(ctx context.Context, s *eventstore.Store, r *eventsto
 	return nil
 }
 
-// bodies returns an event and the state after it, as stored. An event of an older schema is upgraded, and its state is folded again,
-// so that all events have the fields of the newest schema.
+// bodies returns an event and the state after the event, as stored. It upgrades an event of an older schema, and folds the state
+// again, so that all events have the fields of the newest schema.
 func bodies[S any, E domain.Event](ctx context.Context, s *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (stored, state []byte, err error) {
 	stored, state, err = format.Bodies(r)
 	if err != nil || r.Schema == a.Schema {
@@ -125,7 +125,7 @@ func fact[S any, E domain.Event](a *eventstore.Aggregate[S, E], r *eventstore.Re
 	return stored, err
 }
 
-// upgraded returns an event of an older schema in the newest one.
+// upgraded returns an event of an older schema, converted to the newest schema.
 func upgraded[S any, E domain.Event](a *eventstore.Aggregate[S, E], r *eventstore.Recorded) ([]byte, error) {
 	event, err := a.Event(r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type Filter struct {
 	Account domain.AccountID // "" selects every account
 	Types   []string         // none selects all
-	Payment domain.PaymentID // "" does not filter; else the events of the payment itself, and Account is needed
+	Payment domain.PaymentID // "" selects every aggregate; else only events of this payment of Account, which must be set
 }
 
 func (f Filter) holds(e ordered.Event) bool {
@@ -32,15 +32,15 @@ type Feed struct {
 // NewFeed returns the feed of a store.
 func NewFeed(s *eventstore.Store) *Feed { return &Feed{Store: s, Log: ordered.New(s)} }
 
-// errFull ends a page early; Page returns it to no caller.
+// errFull ends a page early. Page does not return it.
 var errFull = errors.New("eventjson: the page is full")
 
-// examined is the largest number of events that one page looks at. A page of a rare type in a long log ends there.
+// examined is the maximum number of events that one page reads. For a rare type in a long log the page ends there.
 const examined = 50_000
 
-// Page calls emit with the selected events after a position, oldest first: at most limit of them (0: all), and all that a page
-// looks at. next is the position up to which the page looked, if more events may follow; else 0. ordered.ErrBeyond means that the
-// log has no such position; a payment that is unknown, or of another account, is the domain's PaymentError.
+// Page calls emit with the selected events after a position, oldest first, at most limit of them (0: no limit). It reads at most
+// examined events. next is the position up to which the page has read, if more events may follow; else 0. ordered.ErrBeyond: the
+// log has no such position. For a payment that is unknown, or of another account, the error is the domain's PaymentError.
 func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int, emit func(Event) error) (next uint64, err error) {
 	emitted, looked, last := 0, 0, after
 	_, err = f.read(ctx, filter, after, func(e ordered.Event) error {
@@ -60,8 +60,8 @@ func (f *Feed) Page(ctx context.Context, filter Filter, after uint64, limit int,
 	return 0, err
 }
 
-// Follow calls emit with the selected events after a position, and waits for further ones until ctx ends or an emit fails. passed
-// is called whenever no event up to a position is missing any more, also without a selected event.
+// Follow calls emit with the selected events after a position, and then with new ones, until ctx ends or emit returns an error. It
+// calls passed with each position up to which it has emitted all selected events, also if none was selected.
 func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit func(Event) error, passed func(position uint64) error) error {
 	for {
 		through, err := f.read(ctx, filter, after, func(e ordered.Event) error {
@@ -85,8 +85,8 @@ func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit fun
 	}
 }
 
-// read calls handle with the events after a position that have one now, of the filter's payment or of the whole log. It returns
-// the position up to which it read.
+// read calls handle with the existing events after a position, of the filter's payment or of the whole log. It returns the position
+// up to which it has read.
 func (f *Feed) read(ctx context.Context, filter Filter, after uint64, handle func(ordered.Event) error) (uint64, error) {
 	if filter.Payment == "" {
 		return f.Log.Read(ctx, after, handle)
@@ -110,7 +110,8 @@ func (f *Feed) emit(ctx context.Context, e ordered.Event, emit func(Event) error
 	return emit(rendered)
 }
 
-// Check refuses a position that the log does not have, and a payment that the filter's account does not have, as Page does.
+// Check returns the errors of Page for a position that the log does not have, and for a payment that the filter's account does not
+// have.
 func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
 	size, err := f.Log.Size(ctx)
 	if err != nil {
@@ -129,5 +130,5 @@ func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
 	return err
 }
 
-// key names the payment of the filter.
+// key returns the key of the filter's payment.
 func (f Filter) key() eventstore.Key { return eventstore.Payments.Key(f.Account, string(f.Payment)) }

@@ -15,8 +15,8 @@ import (
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// TestGoldenEvents: an event of every type and schema, with every field filled, fits the schema of its type in asyncapi.yaml. The
-// values of the golden events are made up: only their fields and types are checked here.
+// TestGoldenEvents: an event of every type and schema version, with every field set, matches the schema of its type in
+// asyncapi.yaml. The golden events have arbitrary values, so only fields and types are checked here.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	schemas, err := eventjsontest.Events()
@@ -66,7 +66,7 @@ func readGolden(t *testing.T, aggregate, typ, file string) *eventstore.Recorded 
 	return &eventstore.Recorded{Key: eventstore.Key{Account: "a", Aggregate: aggregate, ID: "id"}, Type: typ, Schema: schema, Revision: 1, Body: body}
 }
 
-// loosen removes the rules about values from a schema, and from those in it.
+// loosen removes the rules about values from a schema and from the schemas in it.
 func loosen(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
 	if ref == nil || done[ref.Value] {
 		return

@@ -12,17 +12,17 @@ import (
 // hidden are the fields that are left out of events and states.
 var hidden = map[string]bool{
 	"personal": true, "additional": true, // sealed personal data
-	"emailHash": true, "keyHash": true, "keyHashes": true, // a reader who guesses the text could confirm it
+	"emailHash": true, "keyHash": true, "keyHashes": true, // a reader could confirm a guessed text
 	"signingSecret": true, "secret": true, "hint": true, "password": true, "actionToken": true, // secrets and their names
 	"user": true, "users": true, // the merchant's staff
-	"url": true, "returnUrl": true, // can carry a secret
+	"url": true, "returnUrl": true, // can contain a secret
 	"body": true, "rawAnswer": true, // a processor's own text
 }
 
-// untouched are the fields whose values are the merchant's own and stay as they are.
+// untouched is the field whose value is the merchant's own and is not changed.
 const untouched = "metadata"
 
-// ownJSON is the field whose text is JSON of the merchant's own.
+// ownJSON is the field whose text is the merchant's own JSON.
 const ownJSON = "options"
 
 // hides reports whether a field is left out. stored is the field's whole value, and v its first token.
@@ -61,14 +61,15 @@ func sealed(stored []byte) bool {
 	return false
 }
 
-// credentials are the fields that hold a payment method token, which pays (D12), or a session id, which opens nothing (D4) but is
-// shown by its fingerprint on all surfaces.
+// credentials are the fields with a payment method token, which can pay (D12), or with a session id. A session id opens nothing
+// (D4), but every surface shows its fingerprint instead.
 var credentials = map[string]bool{"sessionId": true, "token": true, "paymentMethodToken": true}
 
-// bearers are the aggregates whose own id is shown by its fingerprint.
+// bearers are the aggregates whose id is replaced by its fingerprint.
 var bearers = map[string]bool{eventstore.Sessions.Name: true, eventstore.Instruments.Name: true}
 
-// Fingerprint returns the text that stands for a credential: the same for the same credential, so that events can be joined by it.
+// Fingerprint returns the text that replaces a credential. The same credential has the same fingerprint, so events can be joined by
+// it.
 func Fingerprint(credential string) string {
 	if credential == "" {
 		return ""
@@ -77,10 +78,10 @@ func Fingerprint(credential string) string {
 	return "#" + hex.EncodeToString(sum[:12])
 }
 
-// browser begins the actor of a call by client token, which ends with the session's id.
+// browser begins the actor of a call with a client token. The actor ends with the session's id.
 const browser = "client_token:"
 
-// Actor returns an event's actor without a credential: of a call by client token the fingerprint of its session.
+// Actor returns an event's actor. For a call with a client token it contains the session's fingerprint instead of the session's id.
 func Actor(recorded string) string {
 	if id, byBrowser := strings.CutPrefix(recorded, browser); byBrowser {
 		return browser + Fingerprint(id)

@@ -9,7 +9,7 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// TestTypes: every type stands in the list once.
+// TestTypes: the list has every type once.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	all := Types()

@@ -12,12 +12,12 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// actors has the API keys, workflow runs and webhook endpoints of an account.
+// actors reads the API keys, workflow runs and webhook endpoints of an account.
 type actors struct {
 	store   *eventstore.Store
 	account domain.AccountID
 	keys    map[domain.APIKeyID]string // by id; nil: not read yet
-	every   bool                       // the account's events were read: keys has the revoked ones, too
+	every   bool                       // the account's events were read: keys has revoked keys, too
 	hooks   []endpointsAt              // oldest first, if every
 	runs    map[domain.RunID]workflow.RunState
 }
@@ -36,7 +36,8 @@ func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, erro
 	}
 }
 
-// key returns the name of an API key. The account's state has the keys that exist, its events also those that were revoked.
+// key returns the name of an API key. A key that was revoked is not in the account's state; then key reads the account's
+// events.
 func (a *actors) key(ctx context.Context, id domain.APIKeyID) (string, error) {
 	if name, known := a.keys[id]; known || a.every {
 		return name, nil
@@ -63,7 +64,7 @@ func (a *actors) tip(ctx context.Context) (eventstore.Tip[account.State], error)
 	return tip, err
 }
 
-// readAccount reads all keys and endpoints that the account ever had, once.
+// readAccount reads all keys and endpoints that the account ever had. Later calls do nothing.
 func (a *actors) readAccount(ctx context.Context) error {
 	if a.every {
 		return nil

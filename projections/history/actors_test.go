@@ -29,8 +29,8 @@ func event[S any, E domain.Event](t *testing.T, store *eventstore.Store, a *even
 	}
 }
 
-// TestActors: an API key and a workflow have their names, a revoked key too; a browser's actor and the event show a fingerprint
-// of the session, and only the raw bytes the session id.
+// TestActors: entries have the names of API keys, also revoked ones, and of workflows. A browser's actor and the event show a
+// fingerprint of the session; only the raw bytes contain the session id.
 func TestActors(t *testing.T) {
 	const session, run = "01session1", "01run1"
 	store, vault := ledger(t)
@@ -99,7 +99,8 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// TestMoved: every event has the changes of the amounts, also in a part of a history, and their sums are the payment's amounts.
+// TestMoved: every entry has the changes of the amounts, also in a part of a history. The sums of the changes are the payment's
+// amounts.
 func TestMoved(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1000), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))

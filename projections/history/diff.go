@@ -74,7 +74,7 @@ func leaf(path string, from, to any, changes *[]Change) {
 	}
 }
 
-// raw encodes a value; absent gives nil.
+// raw returns a value as JSON; nil for absent.
 func raw(v any) json.RawMessage {
 	if _, is := v.(absent); is {
 		return nil
@@ -114,7 +114,7 @@ func element(list []any, i int) any {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// step returns the part of a path for a key; a merchant's metadata keys may be any text.
+// step returns the part of a path for a key. A merchant's metadata key may be any text.
 func step(key string) string {
 	if plainKey.MatchString(key) {
 		return "." + key

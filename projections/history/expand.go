@@ -12,7 +12,7 @@ import (
 	"payledger/eventstore"
 )
 
-// The parts that stand beside an event if they are requested.
+// The parts that an entry has if they are requested.
 const (
 	ExpandWebhooks  = "webhooks"
 	ExpandProcessor = "processor"
@@ -23,12 +23,12 @@ const (
 // Expansions are all parts that can be requested.
 var Expansions = []string{ExpandWebhooks, ExpandProcessor, ExpandRouting, ExpandWorkflow}
 
-// Beside are the requested parts. A part that an event does not have is left out.
+// Beside are the requested parts of an entry. A part that does not apply to the event is absent.
 type Beside struct {
 	Webhooks  []Webhook `json:"webhooks,omitempty"`  // that the event caused
-	Processor []Call    `json:"processor,omitempty"` // calls that the event requested, or has the answer of
-	Routing   *Route    `json:"routing,omitempty"`   // of an event that chose a processor
-	Workflow  *Cause    `json:"workflow,omitempty"`  // that led to the event
+	Processor []Call    `json:"processor,omitempty"` // calls that the event requested or answered
+	Routing   *Route    `json:"routing,omitempty"`   // if the event chose a processor
+	Workflow  *Cause    `json:"workflow,omitempty"`  // if a workflow's action led to the event
 }
 
 // Call is a call of a processor.
@@ -59,10 +59,10 @@ type CallAnswer struct {
 	Code              string `json:"code,omitempty"`
 	Message           string `json:"message,omitempty"`
 	AuthorizationCode string `json:"authorizationCode,omitempty"`
-	Raw               *Raw   `json:"raw,omitempty"` // absent for an answer in a notification, which stands beside the event before
+	Raw               *Raw   `json:"raw,omitempty"` // absent for an answer in a notification; the entry before has the notification
 }
 
-// Raw is the body of an answer as it was recorded: without card data and tokens.
+// Raw is the recorded body of an answer, without card data and tokens.
 type Raw struct {
 	Body       string `json:"body"`                 // the fields of the protocol
 	Additional string `json:"additional,omitempty"` // the other fields, until the payment's personal data is erased
@@ -72,7 +72,7 @@ type Raw struct {
 
 // Route has the merchant accounts that were candidates, in order, and the chosen one (D15).
 type Route struct {
-	Candidates []payment.Target `json:"candidates"` // those that had not been tried
+	Candidates []payment.Target `json:"candidates"` // the merchant accounts that had not been tried
 	Chosen     payment.Target   `json:"chosen"`
 }
 
@@ -92,7 +92,7 @@ type Trigger struct {
 	EventID   string `json:"eventId"`
 }
 
-// beside returns the requested parts of an event. generic is the decoded event, r.state the state after it.
+// beside returns the requested parts of an event. generic is the decoded event, and r.state is the state after the event.
 func (r *replay) beside(ctx context.Context, e *eventstore.Recorded, fact payment.Event, generic map[string]any) (b Beside, err error) {
 	if slices.Contains(r.expand, ExpandProcessor) {
 		if b.Processor, err = r.calls(ctx, e.Revision, generic); err != nil {
@@ -145,7 +145,7 @@ func (r *replay) calls(ctx context.Context, revision uint64, generic map[string]
 	return all, nil
 }
 
-// raw returns the body of an answer with its additional fields opened.
+// raw returns the body of an answer with its additional fields decrypted.
 func (r *replay) raw(ctx context.Context, recorded *processor.RawAnswer) (*Raw, error) {
 	if recorded == nil {
 		return nil, nil
@@ -164,7 +164,7 @@ func callOf(s payment.State, op payment.Operation, step CallStep) Call {
 	}
 }
 
-// routing returns the choice of a processor by an event; nil for an event without one.
+// routing returns the choice of a processor by an event; nil if the event made no choice.
 func routing(route []payment.Target, fact payment.Event) *Route {
 	var chosen payment.Target
 	switch e := fact.(type) {
@@ -182,7 +182,7 @@ func routing(route []payment.Target, fact payment.Event) *Route {
 	return &Route{Candidates: route[left:], Chosen: chosen}
 }
 
-// cause returns the workflow's action that led to an event; nil if none did.
+// cause returns the workflow's action that led to an event; nil if there is none.
 func (a *actors) cause(ctx context.Context, correlationID string) (*Cause, error) {
 	run, err := a.run(ctx, correlationID)
 	if err != nil || !run.Exists() {

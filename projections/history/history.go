@@ -21,7 +21,7 @@ type Entry struct {
 	Position      *uint64             `json:"position,omitempty"` // from 1; left out while no checkpoint covers the event
 	Time          paymentjson.Time    `json:"time"`
 	Type          string              `json:"type"`
-	Actor         string              `json:"actor"`               // as eventjson.Actor gives it
+	Actor         string              `json:"actor"`               // as eventjson.Actor returns it
 	ActorName     string              `json:"actorName,omitempty"` // of the API key, also a revoked one, or of the workflow
 	CommandID     string              `json:"commandId"`
 	CorrelationID string              `json:"correlationId"`
@@ -30,10 +30,10 @@ type Entry struct {
 	Moved         Moved               `json:"moved,omitzero"`
 	Changed       []Change            `json:"changed"`
 	Waiting       []Waiting           `json:"waiting,omitempty"`       // open operations and actions after the event
-	Notices       []Notice            `json:"notifications,omitempty"` // that came after the event and before the next one (D14.5)
+	Notices       []Notice            `json:"notifications,omitempty"` // received after the event and before the next event (D14.5)
 	PreviousHash  string              `json:"previousHash"`            // of the payment's event before; 64 zeroes for the first
 	Hash          string              `json:"hash"`                    // SHA-256 over the bytes of PreviousHash and Raw, hexadecimal
-	Raw           []byte              `json:"raw"`                     // the bytes of the event in the log, from its attributes on
+	Raw           []byte              `json:"raw"`                     // the event's bytes in the log, beginning with its attributes
 	Beside
 }
 
@@ -52,16 +52,16 @@ type Reader struct {
 // Part selects a part of a payment's history.
 type Part struct {
 	At    At     // where the history ends
-	After uint64 // the part begins behind this revision; 0 is the first event
-	Limit int    // of entries; 0 is none
-	// Expand names the parts that stand beside each event: ExpandWebhooks, …
+	After uint64 // the part begins after this revision; 0: with the first event
+	Limit int    // of entries; 0: no limit
+	// Expand names the further parts of each entry: ExpandWebhooks, …
 	Expand []string
 }
 
-// Payment replays a payment and calls emit with each entry of a part, oldest first; an error of emit ends the replay. More
-// entries follow after the revision next; 0: no more. A payment that is unknown or of another account, and the claim of an
-// idempotency key (D9), are the domain's PaymentError. ErrNotThere means that the payment has no revision for At. Both errors
-// come before the first entry.
+// Payment replays a payment and calls emit with each entry of a part, oldest first. An error of emit ends the replay. next is
+// the revision after which more entries follow; 0: there are no more. For a payment that is unknown or of another account, and
+// for the claim of an idempotency key (D9), the error is the domain's PaymentError. ErrNotThere: the payment has no revision for
+// At. Both errors come before the first entry.
 func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part Part, emit func(Entry) error) (next uint64, err error) {
 	tip, err := eventstore.Load(ctx, h.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
 	if err != nil {
@@ -109,7 +109,7 @@ type replay struct {
 	amounts        Moved // in that JSON
 	actors         actors
 	expand         []string
-	link, previous eventstore.Hash // of the newest event that was folded, and of the one before
+	link, previous eventstore.Hash // of the last folded event, and of the event before it
 }
 
 // prepare reads everything that the entries need except the events.
@@ -129,7 +129,7 @@ func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domai
 	return err
 }
 
-// event folds an event, and emits its entry if the part has it.
+// event folds an event, and emits its entry if the part contains the event.
 func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	fact, err := eventstore.Payments.Event(e)
 	if err != nil {

@@ -53,7 +53,7 @@ func ledger(t *testing.T) (*eventstore.Store, *secrets.Store) {
 	return store, eventstoretest.Secrets(t, store)
 }
 
-// played appends one payment's life: created, timed out, pending at the processor, authorized.
+// played appends the events of one payment: created, timed out, pending at the processor, authorized.
 func played(t *testing.T, store *eventstore.Store, personal *domain.Sealed) []time.Time {
 	t.Helper()
 	ctx := context.Background()
@@ -98,7 +98,7 @@ func played(t *testing.T, store *eventstore.Store, personal *domain.Sealed) []ti
 func (h *Reader) all(account domain.AccountID, id domain.PaymentID, at At) ([]Entry, error) {
 	entries, next, err := h.part(account, id, Part{At: at})
 	if next != 0 {
-		return nil, fmt.Errorf("the whole goes on behind %d", next)
+		return nil, fmt.Errorf("the history continues after %d", next)
 	}
 	return entries, err
 }
@@ -112,7 +112,7 @@ func (h *Reader) part(account domain.AccountID, id domain.PaymentID, p Part) (en
 	return entries, next, err
 }
 
-// TestHistory holds the replay of one payment against a reviewed file (I1).
+// TestHistory compares the replay of one payment with a reviewed file (I1).
 func TestHistory(t *testing.T) {
 	store, vault := ledger(t)
 	played(t, store, nil)
@@ -141,7 +141,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestAt: a replay ends after a revision, or with what was there at a time; what was not there is an error.
+// TestAt: a replay ends after a revision, or with the last event at or before a time. An unknown revision, or a time before the
+// first event, is an error.
 func TestAt(t *testing.T) {
 	store, vault := ledger(t)
 	times := played(t, store, nil)
@@ -173,7 +174,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestPersonalData: it is shown in the payment while its key exists, and in the event only sealed.
+// TestPersonalData: the payment shows personal data while its key exists. The event shows only sealed data.
 func TestPersonalData(t *testing.T) {
 	ctx := context.Background()
 	store, vault := ledger(t)
@@ -207,8 +208,8 @@ func TestPersonalData(t *testing.T) {
 	}
 }
 
-// TestPositions: an event is shown at once, without its position; once a checkpoint covers it, with it, and positions
-// count the whole log.
+// TestPositions: an event is shown at once, first without its position. After a checkpoint covers the event, it is shown with its
+// position in the whole log.
 func TestPositions(t *testing.T) {
 	store, vault := ledger(t)
 	h := Reader{Store: store, Secrets: vault}
@@ -236,7 +237,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// covered has a checkpoint written over all that is in the log.
+// covered writes a checkpoint that covers the whole log.
 func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 	t.Helper()
 	fanout := eventstore.NewFanout(store)
@@ -271,7 +272,7 @@ func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 	}
 }
 
-// TestDiff: paths name leaves; additions, removals and changes differ, also for null.
+// TestDiff: each path names a leaf. Additions, removals and changes are distinguished, also for null.
 func TestDiff(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`{"a":1}`, `{"a":1}`, ``},

@@ -15,25 +15,25 @@ import (
 
 // Notice is a processor's notification about the payment (D14.5).
 type Notice struct {
-	ID         string            `json:"id"` // the processor's
+	ID         string            `json:"id"` // from the processor
 	Processor  processor.Name    `json:"processor"`
 	Kind       processor.Kind    `json:"kind"`
 	ReceivedAt paymentjson.Time  `json:"receivedAt"`
-	Found      bool              `json:"found,omitempty"` // by a query: it did not arrive
+	Found      bool              `json:"found,omitempty"` // a query found it; it did not arrive by itself
 	Outcome    inbox.Outcome     `json:"outcome"`
 	SettledAt  *paymentjson.Time `json:"settledAt,omitempty"`
 	Effect     string            `json:"effect,omitempty"`     // the resulting event
-	Dispute    string            `json:"disputeId,omitempty"`  // of the dispute that it is about
-	Refusal    string            `json:"refusal,omitempty"`    // why it cannot be true
+	Dispute    string            `json:"disputeId,omitempty"`  // if the notification is about a dispute
+	Refusal    string            `json:"refusal,omitempty"`    // why the notification cannot be true
 	Redacted   bool              `json:"redacted,omitempty"`   // parts of the body were not stored
 	Body       json.RawMessage   `json:"body"`                 // the fields of the protocol, without card data (D14.9)
 	Additional json.RawMessage   `json:"additional,omitempty"` // the body's other fields, until the payment's data is erased
 	Hash       string            `json:"hash"`                 // of its event, in the chain of the payment's inbox
 }
 
-// notifications reads the notifications about a payment in the order of their arrival, and groups them by the revision of the
-// newest event at that time. A notification that arrived before its payment belongs to the first event. times are those of
-// the payment's events. Only notifications of the part are returned.
+// notifications returns the notifications about a payment in the order of their arrival, by the revision of the newest event at
+// that time. A notification that arrived before its payment belongs to the first event. times are the times of the payment's
+// events. notifications returns only notifications of the requested part.
 func (r *replay) notifications(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.Latest)
 	if err != nil {
@@ -79,7 +79,7 @@ type inboxReplay struct {
 	at   map[string]*Notice
 }
 
-// event folds one event. A notification is kept if wanted reports true for its time of arrival; open opens its sealed fields.
+// event folds one event. It keeps a notification if wanted returns true for its time of arrival. open decrypts sealed fields.
 func (i *inboxReplay) event(r *eventstore.Recorded, open func(*domain.Sealed) (string, error), wanted func(time.Time) bool) error {
 	fact, err := eventstore.Inboxes.Event(r)
 	if err != nil {
@@ -122,7 +122,7 @@ func body(text string) json.RawMessage {
 		return json.RawMessage(text)
 	}
 	quoted, err := json.Marshal(text)
-	if err != nil { // a text always encodes
+	if err != nil { // encoding a string cannot fail
 		panic(err)
 	}
 	return quoted

@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestNotices: what processors told stands beside the event after which it came, as it came, with what became of it;
-// what came before the payment beside the first; a replay that ends earlier has none (D14).
+// TestNotices: an entry has the notifications that arrived after its event, with their bodies and effects. Notifications that
+// arrived before the payment are in the first entry. A replay that ends earlier does not have them (D14).
 func TestNotices(t *testing.T) {
 	store, vault := ledger(t)
 	times := played(t, store, nil)

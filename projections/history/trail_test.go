@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// longLife leads a payment through many refunds, and keeps a notification after each tenth event.
+// longLife appends the events of a payment with many refunds, and a notification after each tenth event.
 func longLife(t *testing.T, store *eventstore.Store, refunds int) {
 	t.Helper()
 	moves := []move{create, answer(1, processor.Succeeded), capture(1250), answer(3, processor.Succeeded)}
@@ -40,8 +40,8 @@ func longLife(t *testing.T, store *eventstore.Store, refunds int) {
 	}
 }
 
-// TestParts: the parts of a history, of whatever length, are the whole when they are put together: changes, positions
-// and notifications too.
+// TestParts: the parts of a history, of any length, together equal the whole history, including changes, positions and
+// notifications.
 func TestParts(t *testing.T) {
 	store, vault := ledger(t)
 	longLife(t, store, 40)
@@ -109,7 +109,7 @@ func TestEmitFails(t *testing.T) {
 	}
 }
 
-// TestTrailMemory: of a history of any length the walk holds one piece. The store's own caches are bounded by themselves.
+// TestTrailMemory: for a history of any length the trail holds one piece in memory. The store's caches have their own bounds.
 func TestTrailMemory(t *testing.T) {
 	store, _ := ledger(t)
 	longLife(t, store, 150)

@@ -17,8 +17,8 @@ type Waiting struct {
 	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14.2)
 	Revision  uint64                 `json:"revision"` // of the event that requested it
 	State     payment.OperationState `json:"state"`
-	Since     paymentjson.Time       `json:"since"`               // the time of the request, or from which the action is required
-	ExpiresAt *paymentjson.Time      `json:"expiresAt,omitempty"` // of an action: the time at which it fails
+	Since     paymentjson.Time       `json:"since"`               // the time of the request, or of the event that required the action
+	ExpiresAt *paymentjson.Time      `json:"expiresAt,omitempty"` // of an action: the time at which it expires
 	AskedNext *paymentjson.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the time of the next query
 }
 
@@ -58,7 +58,7 @@ func (h *Reader) schedule(newest *Entry) {
 	for i := range newest.Waiting {
 		requested := newest.Waiting[i].Since.Time
 		if newest.Waiting[i].ExpiresAt != nil {
-			requested = time.Time{} // it waits for the customer
+			requested = time.Time{} // the operation waits for the customer
 		}
 		if at, known := h.NextAsk(newest.Waiting[i].Key, requested); known && !at.IsZero() {
 			newest.Waiting[i].AskedNext = &paymentjson.Time{Time: at}

@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore"
 )
 
-// move decides one event; request is what every command brings.
+// move decides one event. request has the fields that every command has.
 type move func(s payment.State, request payment.Request) (payment.Event, error)
 
 // lead appends events to a payment, a second apart.
@@ -45,7 +45,7 @@ func create(s payment.State, r payment.Request) (payment.Event, error) {
 	})
 }
 
-// answer is the processor's, to the request at a revision.
+// answer returns the move with the processor's answer to the request at a revision.
 func answer(revision uint64, state processor.State) move {
 	return func(s payment.State, r payment.Request) (payment.Event, error) {
 		return payment.DecideAnswer(s, payment.RecordAnswer{
@@ -85,7 +85,7 @@ func timeOut(revision uint64) move {
 	}
 }
 
-// TestWaiting: every entry of a lifecycle has the open operations, the time since they are open, and the changes.
+// TestWaiting: every entry of a lifecycle has the open operations with the time since each is open, and the changes.
 func TestWaiting(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id,
@@ -114,7 +114,7 @@ func TestWaiting(t *testing.T) {
 		"payment.void_requested | refund .12 PENDING 09:27:04 void .14 REQUESTED 09:27:06",
 		"payment.void_failed | refund .12 PENDING 09:27:04 next 09:30:00",
 	}
-	for _, at := range []At{{}, {Revision: 14}} { // the next question is about now: no entry of the past has it
+	for _, at := range []At{{}, {Revision: 14}} { // only the newest entry has the time of the next query
 		entries, err := h.all(owner, id, at)
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func describe(e Entry) string {
 	return text
 }
 
-// TestKeyClaim: the stream of a key's claim is no payment (D9).
+// TestKeyClaim: the stream of an idempotency key's claim is not a payment (D9).
 func TestKeyClaim(t *testing.T) {
 	store, vault := ledger(t)
 	claimed := domain.PaymentIDForKey(owner, "key-1")
@@ -167,7 +167,7 @@ func TestKeyClaim(t *testing.T) {
 	}
 }
 
-// TestNoToken: a history shows what the customer had to do, never the token to do it with.
+// TestNoToken: a history shows the customer's required action, but never the action's token.
 func TestNoToken(t *testing.T) {
 	store, vault := ledger(t)
 	lead(t, store, id, create, answer(1, processor.ActionRequired))

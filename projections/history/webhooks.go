@@ -25,9 +25,9 @@ type Deliveries interface {
 
 // Webhook is a webhook that an event caused, for one endpoint.
 type Webhook struct {
-	EndpointID domain.EndpointID `json:"endpointId"` // also of an endpoint that was deleted
+	EndpointID domain.EndpointID `json:"endpointId"` // the endpoint may be deleted
 	EventType  webhook.Kind      `json:"eventType"`
-	// Dropped: the record is older than deliveries are kept. All other fields are then empty.
+	// Dropped means that the delivery's retention is over. All other fields are then empty.
 	Dropped   bool              `json:"dropped,omitempty"`
 	ID        string            `json:"id,omitempty"` // of the delivery (D20)
 	Outcome   string            `json:"outcome,omitempty"`
@@ -42,10 +42,10 @@ type WebhookAttempt struct {
 	StartedAt  paymentjson.Time `json:"startedAt"`
 	Duration   int64            `json:"durationMs"`
 	StatusCode int              `json:"statusCode,omitempty"` // 0: no answer
-	Failure    string           `json:"failure,omitempty"`    // "": it succeeded
+	Failure    string           `json:"failure,omitempty"`    // "": the attempt succeeded
 	Manual     bool             `json:"manual"`
 	Excerpt    string           `json:"excerpt"` // the answer's first bytes
-	Keys       []string         `json:"keys"`    // names of the secrets that signed it
+	Keys       []string         `json:"keys"`    // names of the secrets that signed the request
 }
 
 // webhooks returns the webhooks that an event caused, by type and endpoint.
@@ -92,7 +92,7 @@ func webhookOf(d deliveries.Detail) Webhook {
 	return w
 }
 
-// RenderAttempt returns an attempt as an answer shows it.
+// RenderAttempt returns an attempt in the form of the API.
 func RenderAttempt(a deliveries.Attempt) WebhookAttempt {
 	return WebhookAttempt{
 		Number: a.Number, StartedAt: paymentjson.Time{Time: a.StartedAt}, Duration: a.Duration.Milliseconds(), StatusCode: a.StatusCode,
@@ -100,7 +100,7 @@ func RenderAttempt(a deliveries.Attempt) WebhookAttempt {
 	}
 }
 
-// endpointsAt are the webhook endpoints of an account from a time on.
+// endpointsAt has the webhook endpoints of an account from a time on, until the next change.
 type endpointsAt struct {
 	since time.Time
 	all   []account.Endpoint
@@ -117,7 +117,7 @@ func (a *actors) endpoints() (ids []domain.EndpointID) {
 	return ids
 }
 
-// wanted reports whether an endpoint took webhooks of a kind at a time.
+// wanted reports whether an endpoint subscribed to webhooks of a kind at a time.
 func (a *actors) wanted(id domain.EndpointID, kind webhook.Kind, at time.Time) (wanted bool) {
 	for _, then := range a.hooks {
 		if then.since.After(at) {

@@ -10,7 +10,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// bar shows on a terminal how much is done, with rate and time left.
+// bar shows the progress of a command on a terminal, with its rate and the remaining time.
 type bar struct {
 	out   io.Writer // nil: no terminal
 	shown *progressbar.ProgressBar
@@ -25,7 +25,7 @@ func newBar(out io.Writer) *bar {
 	return &bar{out: out}
 }
 
-// show draws the bar. An unknown total, 0, only counts.
+// show draws the bar. If the total is unknown (0), it shows only the count.
 func (b *bar) show(what string, done, of uint64) {
 	if b.out == nil {
 		return

@@ -19,7 +19,7 @@ type CheckProof struct {
 	Since string `help:"File with an old checkpoint: check that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
 }
 
-// Run checks the file, and prints its events and what the proof says.
+// Run checks the file, and prints its events and the result.
 func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Arguments) (err error) {
 	file, checked, err := checkFile(c.File, c.Key)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package audit has the commands of auditors (I1): History replays one payment, Verify checks the whole log, Reconcile compares the
-// ledger with a processor's books, and Rebuild makes the read models again from the log.
+// ledger with a processor's books, and Rebuild rebuilds the read models from the log.
 //
-// Rules: all read a running server, or the folder of a stopped server, and change no ledger; Rebuild replaces views. They print each
-// entry as soon as it is read and keep none. Exit statuses of Reconcile: 0 no differences, 1 differences, 2 the comparison
-// did not end (TroubleError).
+// Rules: each command reads a running server, or the folder of a stopped server. No command changes the log; Rebuild replaces views.
+// A command prints each entry as soon as it is read, and keeps no entries in memory. Exit statuses of Reconcile: 0 no differences,
+// 1 differences, 2 the comparison is incomplete (TroubleError).
 //
-// What it must not know: the service's parts and how they start.
+// The package must not know: the service's parts and how they start.
 package audit

@@ -99,7 +99,7 @@ func parseHistory(answer io.Reader, emit func(json.RawMessage) error) error {
 	return readList(answer, "events", "the printed history is incomplete, try again", emit)
 }
 
-// readFolder replays the payment from a stopped server's folder and changes nothing there.
+// readFolder replays the payment from a stopped server's folder, which it does not change.
 func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) error) error {
 	at, err := history.ParseAt(c.At)
 	if err != nil {

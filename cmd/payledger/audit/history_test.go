@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// printed prints entries as text.
+// printed returns entries as text.
 func printed(t *testing.T, c History, entries ...string) string {
 	t.Helper()
 	var out strings.Builder
@@ -39,7 +39,7 @@ func printed(t *testing.T, c History, entries ...string) string {
 	return out.String()
 }
 
-// life is a history of two captures, a decline by another processor, a refund and a waiting operation.
+// life returns a history with two captures, a decline by another processor, a refund and a waiting operation.
 func life(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "history.json"))
@@ -77,7 +77,7 @@ func TestHistoryText(t *testing.T) {
 	}
 }
 
-// TestHistoryRaw: the text of --raw is enough to compute the chain of hashes up to the last one.
+// TestHistoryRaw: a reader can compute the chain of hashes from the text of --raw, up to the last hash.
 func TestHistoryRaw(t *testing.T) {
 	t.Parallel()
 	var entries []string
@@ -115,8 +115,8 @@ func checkChain(t *testing.T, text string, events int) {
 	}
 }
 
-// TestHistoryWords: every type of a payment's events has words, and its line fits with large amounts, the longest status and hostile
-// texts.
+// TestHistoryWords: every type of a payment's events has a description. Its line is not too wide with large amounts, the longest
+// status and hostile texts.
 func TestHistoryWords(t *testing.T) {
 	t.Parallel()
 	hostile := strings.Repeat("\x1b[31m\u202e\u05d0界\"\n\x9b", 100)
@@ -128,7 +128,7 @@ func TestHistoryWords(t *testing.T) {
 		"code":H,"message":H,"name":H,"outcome":H,"reason":H,"final":true,"operation":H,"paymentId":H,"expiresAt":"2026-03-14T09:26:53Z"}`, "H", string(quote))
 	for _, e := range payment.Events() {
 		if eventWords[e.Type()] == nil || eventWords[e.Type()](eventFields{}) == "" && e.Type() != "payment.resumed" {
-			t.Errorf("%s has no words", e.Type())
+			t.Errorf("%s has no description", e.Type())
 		}
 		moved, money := "{}", ""
 		switch e.(type) {
@@ -156,7 +156,7 @@ func TestHistoryWords(t *testing.T) {
 		}
 	}
 	if len(eventWords) != len(payment.Events()) {
-		t.Errorf("%d types have words, %d exist", len(eventWords), len(payment.Events()))
+		t.Errorf("%d types have a description, %d exist", len(eventWords), len(payment.Events()))
 	}
 }
 
@@ -174,8 +174,8 @@ func TestHistoryImitation(t *testing.T) {
 	}
 }
 
-// TestHistoryAsItComes: an entry is printed before the next one has come, and the array is the server's (I1); an answer
-// that breaks off, wherever, is an error, and its array is not closed.
+// TestHistoryAsItComes: an entry is printed before the next entry arrives, and the array equals the server's (I1). An answer that
+// breaks off at any byte is an error, and its array is not closed.
 func TestHistoryAsItComes(t *testing.T) {
 	t.Parallel()
 	const first, second = `{"revision":1,"type":"a"}`, `{"revision":2,"type":"b","payment":{"x":[]}}`

@@ -96,8 +96,8 @@ func (e historyEntry) head() string {
 		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 40))
 }
 
-// line returns the line of an event: revision, time, time since the event before, status after it, type, actor, moved money and
-// words. Long names and words are cut, money is not.
+// line returns the line of an event: revision, time, time since the event before, status after the event, type, actor, moved money
+// and description. It cuts long names and descriptions, but never money.
 func (e historyEntry) line(before time.Time, words string) (line string, cut bool) {
 	elapsed := ""
 	if !before.IsZero() {
@@ -114,7 +114,7 @@ func (e historyEntry) line(before time.Time, words string) (line string, cut boo
 	return begin + actor + prefixed(": ", money+shown), shown != terminal.Harmless(words)
 }
 
-// quoted returns a text from outside in quotation marks, in at most so many columns.
+// quoted returns a text from outside in quotation marks, cut to a number of columns.
 func quoted(text string, most int) string {
 	return `"` + strings.ReplaceAll(terminal.Clip(text, most-2), `"`, "'") + `"`
 }

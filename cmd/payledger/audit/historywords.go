@@ -11,7 +11,7 @@ import (
 	"payledger/domain"
 )
 
-// eventFields are the fields of events that words need.
+// eventFields are the fields of events that descriptions need.
 type eventFields struct {
 	Amount    *domain.Amount `json:"amount"`
 	Route     []target       `json:"route"`
@@ -34,7 +34,7 @@ type target struct {
 	Processor string `json:"processor"`
 }
 
-// words returns a few words about an event besides its type; "" for an unknown type.
+// words returns the description of an event, which its line shows after the type; "" for an unknown type.
 func (e historyEntry) words() (string, error) {
 	fields := eventFields{currency: e.Payment.CurrencyCode}
 	if err := json.Unmarshal(e.Event, &fields); err != nil {
@@ -46,7 +46,7 @@ func (e historyEntry) words() (string, error) {
 	return "", nil
 }
 
-// eventWords has the words for each type of a payment's events.
+// eventWords has the description for each type of a payment's events.
 var eventWords = map[string]func(eventFields) string{
 	"payment.created":                 func(e eventFields) string { return e.amount() + " requested" + e.first() },
 	"payment.authorized":              always("approved"),
@@ -134,7 +134,7 @@ func outside(text string) string {
 	return quoted(text, 200)
 }
 
-// why returns the reason of an unsuccessful answer, after the words.
+// why returns the words with the reason of an unsuccessful answer.
 func (e eventFields) why(words string) string {
 	return strings.Join(slices.DeleteFunc([]string{words, e.Failure, outside(e.Code), outside(e.Message)}, func(part string) bool {
 		return part == ""

@@ -37,7 +37,7 @@ type proved struct {
 	VerifierKey string `json:"verifierKey"`
 }
 
-// Run writes the file and prints the verifier key. The file has its name only when it is whole and its check succeeded.
+// Run writes the file and prints the verifier key. A file with the given name is complete, and its check has succeeded.
 func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 	return json.NewEncoder(std.Out).Encode(proved{key})
 }
 
-// saveFile writes a file under another name, checks it, and then gives it its name. After an error nothing is left.
+// saveFile writes a file under a temporary name, checks it, and then renames it. After an error it removes the file.
 func saveFile(name string, write func(io.Writer) error, check func(name string) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
@@ -114,7 +114,7 @@ func checkFile(name, key string) (file proof.File, checked proof.Checked, err er
 	return file, checked, err
 }
 
-// fromServer writes the proof that a running server makes, and returns the server's verifier key.
+// fromServer writes the proof of a running server, and returns the server's verifier key.
 func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err error) {
 	var known proved
 	err = c.read(ctx, "/verifier-key", func(body io.Reader) error { return json.NewDecoder(body).Decode(&known) })
@@ -133,7 +133,7 @@ func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err e
 	})
 }
 
-// fromFolder writes the proof from a stopped server's folder, and changes nothing there.
+// fromFolder writes the proof from a stopped server's folder, which it does not change.
 func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err error) {
 	err = openFolder(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger, p *prover.Prover) error {
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {

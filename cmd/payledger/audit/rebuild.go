@@ -33,7 +33,7 @@ const (
 
 var knownProjections = []string{projectionViews, projectionDeliveries}
 
-// Rebuild makes read models again from the log, beside a running service or in a stopped server's folder (I1).
+// Rebuild rebuilds read models from the log, beside a running service or in a stopped server's folder (I1).
 type Rebuild struct {
 	Projection string `arg:"" optional:"" help:"views (payments, disputes and all other lists) or deliveries (of webhooks); without it, both."`
 	Data       string `help:"Data folder, of a running service or of a stopped one." default:"./data" type:"path"`
@@ -78,7 +78,7 @@ func (r rebuilder) run(ctx context.Context, projection string, emit func(rebuild
 		result.Events = done
 		if now := time.Now(); now.Sub(shown) >= rebuildShown {
 			shown = now
-			_ = emit(rebuildLine{done, of}) // the end meets the error
+			_ = emit(rebuildLine{done, of}) // a later emit returns the same error
 		}
 	}
 	switch projection {

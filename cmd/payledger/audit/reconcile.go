@@ -91,7 +91,8 @@ func (c *Reconcile) question() (q reconcile.Question, err error) {
 	return q, nil
 }
 
-// comparison shows the progress of a comparison. The number of entries in a processor's books is unknown: their pass only counts.
+// comparison shows the progress of a comparison. The number of entries in a processor's books is unknown, so the bar shows only the
+// count.
 func (b *bar) comparison(p reconcile.Progress) {
 	if p.Books {
 		b.show("entries of the books", uint64(p.Records+p.Disputes), 0)
@@ -107,7 +108,7 @@ func (c *Reconcile) compare(ctx context.Context, q reconcile.Question, report fu
 	return c.compareFolder(ctx, q, report, progress)
 }
 
-// compareFolder compares all accounts of a stopped server's folder, or one of them, and changes nothing there.
+// compareFolder compares all accounts of a stopped server's folder, or one of them. It does not change the folder.
 func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)

@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// compareThere makes a running server compare; the differences arrive line by line.
+// compareThere requests the comparison from a running server. The differences arrive line by line.
 func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	query := url.Values{"processor": {string(q.Processor)}}
 	for name, at := range map[string]time.Time{"from": q.From, "to": q.To} {

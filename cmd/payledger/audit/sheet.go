@@ -44,7 +44,7 @@ func (s *sheet) add(d reconcile.Difference) error {
 	return err
 }
 
-// side returns the part of one side that the difference is about.
+// side returns the compared value of one side.
 func side(d reconcile.Difference, s *reconcile.Side) string {
 	switch {
 	case s == nil:
@@ -67,7 +67,7 @@ type sheetEnd struct {
 	Compared  sheetCounts      `json:"compared"`
 }
 
-// sheetCounts are the numbers of compared things. The differences stand before them.
+// sheetCounts are the numbers of compared items. They follow the differences.
 type sheetCounts struct {
 	reconcile.Counts
 	Differences int `json:"differences,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// TestSheetKeepsNothing: every difference stands in the output as soon as it is known, and the whole is one object.
+// TestSheetKeepsNothing: every difference is in the output as soon as it is known, and the whole output is one object.
 func TestSheetKeepsNothing(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -25,7 +25,7 @@ func TestSheetKeepsNothing(t *testing.T) {
 	}
 }
 
-// sheetTable is a table with a row of every kind, as people read it.
+// sheetTable is the printed table with a row of every kind.
 const sheetTable = `
 DIFFERENCE         PAYMENT                         OPERATION  KEY OR ID                           HERE                        THERE
 MISSING_HERE       01payment                       capture    01payment.3                         -                           SUCCEEDED 25.00 EUR
@@ -37,7 +37,7 @@ OTHER_MERCHANT     01payment                       void       01payment.8       
 6 differences. Compared with STRIPE: 7 payments with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
 `
 
-// TestSheetTable: each kind of difference shows what it is about on both sides, in the digits of its currency.
+// TestSheetTable: each kind of difference shows the compared values of both sides, with the decimal places of the currency.
 func TestSheetTable(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -33,7 +33,8 @@ func (k FolderKey) of(folder string) options.Options {
 	return options.Options{Data: folder, MasterKey: k.MasterKey, MasterKeyFile: k.MasterKeyFile}
 }
 
-// isFolder checks the arguments, and reports whether the command reads a stopped server's folder. Only there it may name an account.
+// isFolder checks the arguments, and reports whether the command reads a stopped server's folder. --account is valid only with a
+// folder.
 func (s Source) isFolder(args options.Arguments, account string) (bool, error) {
 	if err := args.Refused(); err != nil {
 		return false, err
@@ -92,7 +93,7 @@ func refused(answer *http.Response) error {
 	return body.Error
 }
 
-// readList calls emit with each element of the answer {"data": […]} as it arrives. advice is for a list that breaks off.
+// readList calls emit with each element of the answer {"data": […]} as it arrives. If the list breaks off, the error has advice.
 func readList[T any](answer io.Reader, what, advice string, emit func(T) error) error {
 	decoder := json.NewDecoder(answer)
 	if err := expect(decoder, json.Delim('{'), "data", json.Delim('[')); err != nil {
@@ -122,7 +123,7 @@ func expect(decoder *json.Decoder, tokens ...json.Token) error {
 	return nil
 }
 
-// flagTime reads a time as the API does (D1), or a day in UTC plus ofDay; "" gives the zero time.
+// flagTime parses a time as the API does (D1), or a day in UTC, to which it adds ofDay. For "" the result is the zero time.
 func flagTime(name, text string, ofDay time.Duration) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -94,7 +94,7 @@ func (e eventLine) String() string {
 	return text + "  by " + e.Actor
 }
 
-// readFolder prints the events of a stopped server's folder, of all accounts or one. It changes nothing there.
+// readFolder prints the events of a stopped server's folder, of all accounts or one. It does not change the folder.
 func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
 	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
 		feed := eventjson.NewFeed(l.Store)

@@ -91,7 +91,7 @@ func VerifyHandler(store *eventstore.Store, secretStore *secrets.Store, views *p
 	}
 }
 
-// errFirst ends a check at its first fault.
+// errFirst stops a check after the first fault.
 var errFirst = errors.New("a fault was found")
 
 type checker struct {
@@ -100,7 +100,7 @@ type checker struct {
 	views      *compare.Comparison // nil: views are not compared
 	deliveries *compare.Deliveries // nil: the index of deliveries is not compared
 	emit       func(verifyLine) error
-	keyless    bool // the master key opens no key of the checkpoints, because there is none
+	keyless    bool // the secrets have no key for checkpoints
 	faults     int
 	note       string
 }
@@ -119,7 +119,7 @@ func (c *checker) report(f verify.Fault) error {
 func (c *checker) run(ctx context.Context, files *archive.Archive) (v verified, err error) {
 	config := verify.Config{
 		Archive: files, Verifier: c.verifier, Only: c.request.Payment, Report: c.report,
-		Progress: func(done, of uint64) { _ = c.emit(verifyLine{Done: done, Of: of}) }, // the next fault, or the end, meets the error
+		Progress: func(done, of uint64) { _ = c.emit(verifyLine{Done: done, Of: of}) }, // a later emit returns the same error
 	}
 	if c.views != nil {
 		config.Newest, config.ViewEnd, config.Shown = c.views.Add, c.views.End, c.views.Shown
@@ -141,7 +141,7 @@ func (c *checker) run(ctx context.Context, files *archive.Archive) (v verified, 
 	return v, err
 }
 
-// finish ends the comparisons that have seen the whole log.
+// finish completes the comparisons after the whole log was read.
 func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoints uint64) error {
 	if c.views != nil {
 		if err := c.views.Finish(ctx); err != nil {
@@ -163,7 +163,7 @@ func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoint
 			return err
 		}
 	}
-	if checkpoints > 0 && !files.HasPositions() { // the service that wrote them has made it
+	if checkpoints > 0 && !files.HasPositions() { // the service that wrote the checkpoints also created the stream of positions
 		if err := c.report(verify.Fault{Stream: "POSITIONS", Sequence: 1, Difference: "the stream is gone"}); err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	return result.print(std.Out, c.Payment, time.Since(begun))
 }
 
-// check checks at the service that runs on the folder, or the folder itself.
+// check sends the request to the service that runs on the folder. If no service runs, it checks the folder itself.
 func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result verified, err error) {
 	request := VerifyRequest{Payment: domain.PaymentID(c.Payment), All: c.All}
 	service, err := control.Find(ctx, c.Data)
@@ -230,7 +230,7 @@ func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result
 	return result, err
 }
 
-// checkFolder checks the folder of a stopped server, or a back-up, and changes nothing there.
+// checkFolder checks the folder of a stopped server, or a back-up. It does not change the folder.
 func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit func(verifyLine) error) (result verified, err error) {
 	events := filepath.Join(c.Data, ledger.EventsFolder)
 	files, err := archive.Open(events)
@@ -263,7 +263,8 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	return check.run(ctx, files)
 }
 
-// verifier returns the key that checks signatures, or a note with the reason why none is checked. ErrNotFound: the folder has no such key.
+// verifier returns the key that checks signatures, or a note with the reason why signatures are not checked. ErrNotFound: the folder
+// has no such key.
 func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	text, err := options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile)
 	if err != nil {

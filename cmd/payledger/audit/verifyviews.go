@@ -45,8 +45,8 @@ func (c *checker) openViews(ctx context.Context, views *stoppedViews, folder str
 	})
 }
 
-// openFile opens one file and calls use with it. A file that is missing, or of another version, is made again at a start: a note
-// says that it was not compared.
+// openFile opens one file and calls use with it. A start rebuilds a file that is missing or of another version; a note says that the
+// file was not compared.
 func (c *checker) openFile(ctx context.Context, views *stoppedViews, path, identity, what, remedy string, use func(*sqlitefile.Still) error) error {
 	file, err := sqlitefile.OpenStill(ctx, path, identity, "")
 	switch {

@@ -24,14 +24,14 @@ type Client struct {
 	http   *http.Client
 }
 
-// Find returns a client of the service that runs on a data folder. ErrNoService means that there is none: the folder can be read
+// Find returns a client of the service that runs on a data folder. ErrNoService: no service runs, and the folder can be read
 // directly.
 func Find(ctx context.Context, data string) (*Client, error) {
 	socket := filepath.Join(data, socketName)
 	if to, err := os.Readlink(socket); err == nil {
 		socket = to
 	}
-	if len(socket) > maxPath { // the service would have made a link
+	if len(socket) > maxPath { // a service would have created a link
 		return nil, ErrNoService
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -46,7 +46,7 @@ func Find(ctx context.Context, data string) (*Client, error) {
 	case err != nil:
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	_ = conn.Close() // it has sent nothing
+	_ = conn.Close() // nothing was sent
 	return &Client{data: data, socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
 }
 
@@ -56,7 +56,7 @@ func Unreachable(data string) error {
 		data, filepath.Join(data, socketName))
 }
 
-// Call sends a command, calls each with every line of the answer, and decodes the last one into done.
+// Call sends a command. It calls each with every line of the answer except the last, which it decodes into done.
 func (c *Client) Call(ctx context.Context, command string, in any, each func(json.RawMessage) error, done any) error {
 	defer c.http.CloseIdleConnections()
 	body, err := json.Marshal(in)

@@ -60,7 +60,7 @@ func stop(t *testing.T, s *control.Server) {
 	}
 }
 
-// folders are a data folder with a short path and one whose path is too long for a socket.
+// folders returns a data folder with a short path, and a folder whose path is too long for a socket.
 func folders(t *testing.T) map[string]string {
 	t.Helper()
 	short, err := os.MkdirTemp("", "ctl")
@@ -103,11 +103,11 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A killed service leaves its socket, which refuses connections: the next service replaces it.
+// TestStaleSocket: a killed service leaves its socket, which refuses connections. The next service replaces it.
 func TestStaleSocket(t *testing.T) {
 	for name, data := range folders(t) {
 		if name == "long" {
-			continue // its socket cannot be made here directly
+			continue // the test cannot create a socket with this path
 		}
 		left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(data, "control.sock"))
 		if err != nil {
@@ -126,7 +126,7 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-// A copied folder has a link to the socket of the first one's service.
+// TestServiceOfAnotherFolder: a client detects that a copied folder's link leads to the socket of the original folder's service.
 func TestServiceOfAnotherFolder(t *testing.T) {
 	data := folders(t)["long"]
 	s := serve(t, data)

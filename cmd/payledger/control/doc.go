@@ -7,11 +7,11 @@
 //
 // # Rules
 //
-//   - Only the process that holds the data folder listens. It replaces a socket that a killed service left.
-//   - A client takes a socket that nobody listens on for a stopped service.
-//   - A path of a socket has about 108 bytes at most. Where the folder's path is longer, the socket is in a private temporary
-//     folder, and control.sock is a symbolic link to it. The answer of a service names its folder, so that a client that follows
-//     the link of a copied folder notices the wrong service.
+//   - Only the process that holds the lock of the data folder listens. It replaces a socket that a killed service left.
+//   - If no process listens on the socket, the client concludes that the service is stopped.
+//   - The path of a socket has at most about 108 bytes. If the folder's path is longer, the socket is in a private temporary
+//     folder, and control.sock is a symbolic link to it. The answer of a service names its folder, so a client that follows the
+//     link of a copied folder detects the wrong service.
 //
-// What it must not know: what the commands do.
+// The package must not know: what the commands do.
 package control

@@ -15,7 +15,7 @@ import (
 const (
 	// socketName is the socket's name in the data folder.
 	socketName = "control.sock"
-	// maxPath is the length of a socket's path, in bytes, that every Unix takes.
+	// maxPath is the length of a socket's path, in bytes, that every Unix accepts.
 	maxPath = 100
 	// folderHeader is the header of an answer that names the service's data folder.
 	folderHeader = "Payledger-Data"
@@ -31,8 +31,8 @@ type Server struct {
 	served  chan error
 }
 
-// Listen listens on the socket of a data folder. The caller must hold the folder: Listen replaces a socket that nobody listens
-// on. handler gets the commands.
+// Listen listens on the socket of a data folder. The caller must hold the folder's lock: Listen replaces a socket without a
+// listening process. handler serves the commands.
 func Listen(ctx context.Context, data string, handler http.Handler) (*Server, error) {
 	folder, err := filepath.Abs(data)
 	if err != nil {
@@ -51,7 +51,8 @@ func Listen(ctx context.Context, data string, handler http.Handler) (*Server, er
 	return s, nil
 }
 
-// listen binds the socket in a folder that only this user can enter, and moves it to its place when its mode is right.
+// listen binds the socket in a folder that only this user can enter. It sets the socket's mode, and then moves the socket to its
+// place.
 func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error) {
 	room, err := os.MkdirTemp(folder, ".control-")
 	if err != nil {
@@ -99,7 +100,7 @@ func named(folder string, handler http.Handler) http.Handler {
 	})
 }
 
-// Stop removes the socket and ends the commands: their contexts are cancelled after ctx has ended.
+// Stop removes the socket and waits for the running commands. When ctx ends, it cancels their contexts.
 func (s *Server) Stop(ctx context.Context) error {
 	err := os.Remove(s.link)
 	if errors.Is(err, os.ErrNotExist) {
@@ -123,8 +124,8 @@ type line struct {
 	Error string          `json:"error,omitempty"`
 }
 
-// Command returns the handler of a command. do gets the decoded body, calls emit with each line of the answer, and returns the
-// last one. The context of do ends when the client has gone.
+// Command returns the handler of a command. do receives the decoded body, calls emit with each line of the answer, and returns the
+// last line. The context of do ends when the client disconnects.
 func Command[In any](do func(ctx context.Context, in In, emit func(any) error) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -157,7 +158,7 @@ func Command[In any](do func(ctx context.Context, in In, emit func(any) error) (
 			err = write(&l.Done, &l, done)
 		}
 		if err != nil {
-			_ = out.Encode(line{Error: err.Error()}) // the client may have gone
+			_ = out.Encode(line{Error: err.Error()}) // the client may have disconnected
 		}
 	})
 }

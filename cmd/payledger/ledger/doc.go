@@ -1,7 +1,7 @@
 // Package ledger opens a data folder: the log, its server, and the secrets under the folder's master key.
 //
-// Rules: a ledger with a sealed value opens with its own master key and no other; the check comes before any
-// change. ReadOnly changes nothing. One process at a time holds the folder (folder.ErrInUse).
+// Rules: a ledger that has a sealed value opens only with its own master key, which is checked before any change. ReadOnly changes
+// nothing. One process at a time holds the folder's lock (folder.ErrInUse).
 //
-// What it must not know: views, HTTP, commands.
+// The package must not know: views, HTTP, commands.
 package ledger

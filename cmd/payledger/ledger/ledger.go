@@ -24,7 +24,7 @@ const (
 	AnalyticsFolder = "analytics" // the stream EVENTS: derived from the log
 )
 
-// ProofFile has the stored hashes for proofs; derived from the log.
+// ProofFile has the stored hashes for proofs, which are derived from the log.
 var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
 
 // Ledger is the log with its secrets, embedded or in an external cluster.
@@ -43,7 +43,7 @@ const (
 	ReadOnly Mode = iota
 	// Existing opens a ledger that has its master key.
 	Existing
-	// Create makes the log and its master key if there are none.
+	// Create creates the log and its master key if they do not exist.
 	Create
 )
 

@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// masterKey is the key that seals every secret of a ledger. A ledger with a sealed value opens with its own key only: another
-// key would seal new values that the ledger's own key does not open.
+// masterKey is the key that seals every secret of a ledger. A ledger that has a sealed value opens only with its own key: with
+// another key it would get values that its own key does not open.
 type masterKey struct {
 	key  secrets.Key
 	held bool // false: no key is set, and the data folder has none

@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// Read opens a stopped server's folder for use, and closes it afterwards. It changes nothing there.
+// Read opens a stopped server's folder, calls use, and closes the folder. It does not change the folder.
 func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err error) {
 	l, err := Open(ctx, o, ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {
@@ -28,8 +28,8 @@ func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err 
 	return use(l)
 }
 
-// OfAccount calls use with the named account, or with the first one of the ledger if name is empty. If that one has no such payment
-// and there are others, the error says to name one.
+// OfAccount calls use with the named account, or with the ledger's first account if name is empty. If the first account does not
+// have the payment and there are other accounts, the error says to name the account.
 func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.AccountID) error) error {
 	all, err := reconcile.Accounts(ctx, l.Store)
 	if err != nil {

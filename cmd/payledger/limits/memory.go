@@ -72,7 +72,7 @@ func (m Bounds) Connections(files int) int {
 	return max(minConnections, min(int(m.Limit/connectionSize), files/fileShare, maxConnections))
 }
 
-// Of returns the bounds for --memory; 0 takes memoryShare of what the cgroup or the machine has.
+// Of returns the bounds for --memory; 0 means memoryShare of the memory of the cgroup or the machine.
 func Of(flag Size) Bounds {
 	limit := int64(flag)
 	if limit == 0 {

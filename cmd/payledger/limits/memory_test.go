@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMemorySize: sizes are read with their units, and nothing else is.
+// TestMemorySize: a size has a number and a known unit; any other text is an error.
 func TestMemorySize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Size{"512MiB": 512 << 20, "4GiB": 4 << 30, "1 TiB": 1 << 40, "300000000": 300000000, "0": 0, "768MB": 768_000_000} {
@@ -43,8 +43,8 @@ func TestMemoryBounds(t *testing.T) {
 	}
 }
 
-// TestAvailable: the memory is that of the machine, or the least of the cgroups that the process is in, of either version; in a
-// container the cgroup is at the top.
+// TestAvailable: the available memory is the least of the machine's memory and the limits of the process's cgroups, of version 1
+// and 2. In a container the process sees its own cgroup as the top.
 func TestAvailable(t *testing.T) {
 	t.Parallel()
 	const meminfo = "MemTotal:        4194304 kB\nMemFree:          100000 kB\n"

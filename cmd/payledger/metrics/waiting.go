@@ -20,7 +20,7 @@ type waitingCollector struct {
 	until time.Time // read serves until then
 }
 
-// A count of the views serves for some time: counting a million operations takes 3 s on a busy machine.
+// A count of the views is used for some time, because counting a million operations takes 3 s on a busy machine.
 const (
 	countTimeout = 10 * time.Second
 	countWorth   = 20 // times the duration of the count
@@ -82,7 +82,7 @@ func (c *waitingCollector) counted() []projections.PendingOperations {
 	return list
 }
 
-// earlier returns the earlier of two times; zero is unknown.
+// earlier returns the earlier of two times; the zero time means unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -1,3 +1,2 @@
-// Package terminal tells output for people from output for scripts (I1): on a terminal people read a text, and elsewhere
-// scripts read JSON lines.
+// Package terminal distinguishes output for people from output for scripts (I1): text on a terminal, and JSON lines elsewhere.
 package terminal

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Harmless returns a line whose text comes from outside, for a terminal. Control characters, invisible characters and text that
-// runs from right to left have their code points instead: they could hide or reorder other parts of the line.
+// Harmless returns a line with text from outside in a form for a terminal. It replaces control characters, invisible characters and
+// right-to-left text by their code points, because they could hide or reorder other parts of the line.
 func Harmless(line string) string {
 	var b strings.Builder
 	for _, r := range line {
@@ -54,7 +54,7 @@ func columns(r rune) int {
 	}
 }
 
-// Clip returns the text as Harmless does, cut to a number of columns. A cut text ends with "…".
+// Clip returns the result of Harmless, cut to a number of columns. A cut text ends with "…".
 func Clip(text string, most int) string {
 	text = Harmless(text)
 	if Columns(text) <= most {

@@ -15,7 +15,7 @@ const (
 	Console = "console"
 )
 
-// Streams are where a command writes.
+// Streams are the outputs of a command.
 type Streams struct{ Out, Err io.Writer }
 
 // Is reports whether w is a terminal.

@@ -17,7 +17,7 @@ func NewDoor(h http.Handler) *Door {
 	return d
 }
 
-// Open makes h answer the requests that follow.
+// Open makes h serve later requests.
 func (d *Door) Open(h http.Handler) { d.inside.Store(&h) }
 
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*d.inside.Load()).ServeHTTP(w, r) }

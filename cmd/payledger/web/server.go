@@ -96,7 +96,7 @@ func (w *Server) serve(server *http.Server, on net.Listener, tls *Certificate) {
 	go func() { w.done <- serve() }()
 }
 
-// Stop accepts no new requests, and waits for running ones until ctx ends; then it cuts them.
+// Stop accepts no new requests. It waits for running requests until ctx ends, and then closes their connections.
 func (w *Server) Stop(ctx context.Context) (err error) {
 	for _, server := range w.servers {
 		stopped := server.Shutdown(ctx)

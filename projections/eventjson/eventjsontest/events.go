@@ -1,6 +1,6 @@
-// Package eventjsontest checks the JSON of events against asyncapi.yaml, in tests of any package.
+// Package eventjsontest checks the JSON of events against asyncapi.yaml, for tests of any package.
 //
-// What it must not know: how the JSON is made.
+// The package must not know: how the JSON is rendered.
 package eventjsontest
 
 import (
@@ -23,7 +23,8 @@ import (
 // uuid validates `format: uuid`: any variant and version of RFC 9562.
 var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForUUIDOfRFC9562))
 
-// Events returns the schemas of asyncapi.yaml, those of whole events by type. Each call loads them anew.
+// Events returns the schemas of asyncapi.yaml. The schema of a whole event has the event type as its name. Each call loads the
+// file again.
 func Events() (openapi3.Schemas, error) {
 	_, schemas, found := bytes.Cut(eventjson.AsyncAPI(), []byte("\n  schemas:\n"))
 	if !found {
@@ -44,7 +45,7 @@ func schemasOf(schemas []byte) (openapi3.Schemas, error) {
 	return doc.Components.Schemas, nil
 }
 
-// takeNull lets items without any rule be null, as JSON Schema does. The library does so only if a schema is nullable.
+// takeNull allows null for items without rules, as JSON Schema does. The library allows null only if a schema is nullable.
 func takeNull(s *openapi3.Schema) {
 	for _, property := range s.Properties {
 		for _, one := range property.Value.AnyOf {
@@ -57,7 +58,7 @@ func takeNull(s *openapi3.Schema) {
 
 var loadEvents = sync.OnceValues(Events)
 
-// CheckEvent checks the JSON of an event as analysts get it against the schema of its type in asyncapi.yaml.
+// CheckEvent checks the rendered JSON of an event against the schema of its type in asyncapi.yaml.
 func CheckEvent(text []byte) error {
 	schemas, err := loadEvents()
 	if err != nil {
@@ -95,7 +96,8 @@ func CheckHeaders(headers map[string]any) error {
 // checkedEvents is the largest number of events of a log that CheckLog reads.
 const checkedEvents = 5000
 
-// CheckLog checks the JSON of every event of a log against asyncapi.yaml. Of a large log it checks the first events.
+// CheckLog checks the JSON of every event of a log against asyncapi.yaml. Of a log with more than checkedEvents events it checks
+// the first ones.
 func CheckLog(t testing.TB, store *eventstore.Store) {
 	t.Helper()
 	ctx, position := context.WithoutCancel(t.Context()), uint64(0)
