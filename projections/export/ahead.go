@@ -63,7 +63,7 @@ func (c Config) ahead(ctx context.Context, after uint64, batches chan<- []read) 
 		}
 		return send()
 	})
-	if len(batch) > 0 && ctx.Err() == nil {
+	if len(batch) > 0 && (err == nil || ctx.Err() == nil) { // else send has failed with this batch
 		if unsent := send(); err == nil {
 			err = unsent
 		}

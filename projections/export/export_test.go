@@ -529,3 +529,27 @@ func TestInterrupted(t *testing.T) {
 		run(t, export.Config{Source: f, Format: format, Out: out})
 	}
 }
+
+// leaving is a feed that is interrupted after its last event and does not notice it.
+type leaving struct {
+	*feed
+	interrupt func()
+}
+
+func (l leaving) Events(ctx context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
+	defer l.interrupt()
+	return l.feed.Events(ctx, after, handle)
+}
+
+// TestInterruptedAtTheEnd: an export to stdout that is interrupted has every event, or it fails.
+func TestInterruptedAtTheEnd(t *testing.T) {
+	f := newFeed(13)
+	f.grow(300)
+	for range 100 { // the last batch may be handed over before the interruption counts
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := export.Run(ctx, export.Config{Source: leaving{f, cancel}, Format: export.CSV, Stdout: io.Discard})
+		if err == nil && s.Events != 300 || err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatalf("%d of 300 events, %v", s.Events, err)
+		}
+	}
+}
