@@ -105,8 +105,10 @@ func (w *witness) next(one proof.Checkpoint) error {
 	switch {
 	case w.again && one.Number == w.last.Number+1:
 		w.failed = w.emit(one)
-	case w.again || one.Number != w.last.Number:
+	case w.again:
 		w.failed = fmt.Errorf("checkpoint %d is missing before checkpoint %d", w.last.Number+1, one.Number)
+	case one.Number != w.last.Number:
+		w.failed = fmt.Errorf("checkpoint %d is missing before checkpoint %d", w.last.Number, one.Number)
 	case w.last.Root != nil && (!bytes.Equal(one.Root, w.last.Root) || one.Size != w.last.Size):
 		base64 := base64.StdEncoding.EncodeToString
 		w.failed = fmt.Errorf("checkpoint %d has size %d and root %s now; it had size %d and root %s: the log was rewritten",

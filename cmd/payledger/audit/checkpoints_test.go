@@ -28,6 +28,7 @@ func TestWitness(t *testing.T) {
 		"the log is empty":      {0, [][]proof.Checkpoint{log("a", 1), nil}, 1, "the log has no checkpoint 1"},
 		"the log was rewritten": {0, [][]proof.Checkpoint{log("a", 1, 2), log("b", 1, 2, 3)}, 2, "checkpoint 2 has size 20 and root Yg== now"},
 		"a gap":                 {0, [][]proof.Checkpoint{log("a", 1, 3)}, 1, "checkpoint 2 is missing"},
+		"the last is gone":      {0, [][]proof.Checkpoint{log("a", 1, 2), log("a", 3)}, 2, "checkpoint 2 is missing before checkpoint 3"},
 		"the first is missing":  {0, [][]proof.Checkpoint{log("a", 2)}, 0, "checkpoint 1 is missing"},
 	} {
 		emitted := c.after
