@@ -8,7 +8,7 @@ import (
 
 const (
 	gcPercent   = 400
-	memoryLimit = 3 << 30 // of a test program: beyond it, memory is collected more often
+	memoryLimit = 8 << 30 // of a test program, far above what lives at once: beyond it, memory is collected more often
 )
 
 // AtOnce sets how many tests of a package run beside each other, from its TestMain, after flag.Parse: usually more than
