@@ -126,7 +126,6 @@ func (h *shard) leftInMemory(key Key) []format.LeftRow {
 	return append(flushing[:len(flushing):len(flushing)], dirty...)
 }
 
-// writeLeft adds rows to a batch.
 func writeLeft(batch tipstore.Batch, all map[Key][]format.LeftRow) error {
 	for key, rows := range all {
 		for _, row := range rows {

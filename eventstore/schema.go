@@ -66,7 +66,6 @@ func newestLeft(s payment.State) (any, bool) {
 	return left, some
 }
 
-// joinPast returns a payment's state with its past.
 func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
 	s.Past = nil
 	for _, row := range rows {

@@ -193,7 +193,6 @@ type scrubPlace struct {
 	Done  string // the last stream that was read
 }
 
-// stream reads one stream.
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	shard, number, ours := streams.Parse(name)
 	deletes, side := sidelog.Beside(name)

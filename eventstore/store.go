@@ -270,7 +270,6 @@ func (s *Store) all() []*shard {
 	return append(s.shard[:len(s.shard):len(s.shard)], s.records)
 }
 
-// numbered returns a shard by its number.
 func (s *Store) numbered(n int) *shard {
 	if n == deliverylog.ShardNumber {
 		return s.records

@@ -51,7 +51,6 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 	return h.follow(ctx, max(1, format.GroupOf(after)), each)
 }
 
-// handlerError is an error of a reader's handler.
 type handlerError struct{ error }
 
 // follow calls each with the shard's groups from next on, until ctx ends or each returns an error. It returns that error.

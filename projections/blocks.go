@@ -29,7 +29,6 @@ var usualSizes = sizes{block: 1000, walk: 500, chunk: 64}
 // codeSize is the size of a code in bytes, little-endian.
 const codeSize = 4
 
-// blockColumn is a column of a block.
 type blockColumn int64
 
 const (

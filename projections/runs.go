@@ -69,7 +69,6 @@ func rowOfRun(v *view[workflow.RunState]) []any {
 	return row
 }
 
-// dueOf is a run's due_at.
 func dueOf(s *workflow.RunState) (due sql.NullInt64) {
 	switch {
 	case s.Status() == workflow.Waiting:
@@ -80,7 +79,6 @@ func dueOf(s *workflow.RunState) (due sql.NullInt64) {
 	return due
 }
 
-// notedOf is a run's noted_at.
 func notedOf(s *workflow.RunState) int64 {
 	if s.Status() == workflow.Waiting {
 		return s.Trigger.At.UnixMicro()
@@ -191,7 +189,6 @@ func (p *Projections) AheadRuns(ctx context.Context, noted time.Time, after doma
 	return p.runs(ctx, rows)
 }
 
-// runRow is the row of a run.
 type runRow struct {
 	rowKey
 	due sql.NullInt64

@@ -54,8 +54,7 @@ type Running struct {
 	Load func(context.Context, format.Key) (*format.Recorded, error)
 }
 
-// Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder. fault.ErrNotFound: the folder has
-// no log.
+// Open opens the folder of a stopped server. folder.ErrInUse: a server runs on the folder. fault.ErrNotFound: the folder has no log.
 func Open(dir string) (*Archive, error) {
 	a := &Archive{dir: dir}
 	var err error

@@ -81,8 +81,7 @@ func (in *inspection) complete() error {
 	return nil
 }
 
-// follows checks that a segment exists and begins at a sequence. It returns the sequence after the segment; 0 if that is
-// unknown.
+// follows checks that a segment exists and begins at a sequence. It returns the sequence after the segment; 0 if that is unknown.
 func (in *inspection) follows(name string, next uint64) (uint64, error) {
 	if _, there := in.reports[name]; !there {
 		return 0, in.missed(name, next, "the stream is gone")

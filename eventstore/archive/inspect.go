@@ -245,10 +245,9 @@ func (in *inspection) faults(report blocks.Report) error {
 	return nil
 }
 
-// checkBeginning checks that a segment of the log begins with the sequence in its description, because no message of the log
-// is ever deleted. from is the first block that was read. If from is not the first file, checkBeginning reads the first
-// message. A gap in the numbers of the block files is no fault: the server drops a block without messages, and continues
-// with the next number.
+// checkBeginning checks that a segment of the log begins with the sequence in its description, because no message of the log is ever
+// deleted. from is the first block that was read. If from is not the first file, checkBeginning reads the first message. A gap in the
+// numbers of the block files is no fault: the server drops a block without messages, and continues with the next number.
 func (in *inspection) checkBeginning(name, path string, report blocks.Report, from int) error {
 	files, err := blocks.Files(path)
 	if err != nil || len(files) == 0 {
@@ -275,8 +274,7 @@ func (in *inspection) checkBeginning(name, path string, report blocks.Report, fr
 	return nil
 }
 
-// indexed reports whether the server has an index of a complete closed segment. Then the server reads no block of the
-// segment.
+// indexed reports whether the server has an index of a complete closed segment. Then the server reads no block of the segment.
 func indexed(name, path string) bool {
 	index, ok := blocks.ReadIndex(path, name)
 	return ok && index.Last > 0

@@ -66,7 +66,6 @@ func Open(b *testing.B, n int) *eventstore.Store {
 	return eventstoretest.OpenOn(b, c)
 }
 
-// makeLog makes a log in a folder.
 func makeLog(ctx context.Context, dir string, n int) error {
 	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 	if err != nil {

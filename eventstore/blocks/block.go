@@ -119,7 +119,6 @@ func ReadBlock(path, stream string, o Options) (Result, error) {
 	return r.result, nil
 }
 
-// blockFile is an open block file.
 type blockFile struct {
 	*os.File
 	uncached bool

@@ -1,5 +1,4 @@
-// Package checkpointlog is the stream of checkpoints: it writes and reads them, and returns the order of events that they
-// fix (I2).
+// Package checkpointlog is the stream of checkpoints: it writes and reads them, and returns the order of events that they fix (I2).
 //
 // # Rules
 //

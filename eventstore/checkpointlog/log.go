@@ -208,9 +208,8 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	return ack.Seq, nil
 }
 
-// fix returns once the checkpoint is durable: a power failure must not change a position that was returned. On a log of one
-// replica only a PubAck proves durability. If this process has seen none, it publishes an exact copy of the newest checkpoint,
-// which covers no event.
+// fix returns once the checkpoint is durable: a power failure must not change a position that was returned. On a log of one replica only
+// a PubAck proves durability. If this process has seen none, it publishes an exact copy of the newest checkpoint, which covers no event.
 func (l *Log) fix(ctx context.Context, number uint64) error {
 	if l.API.Replicas > 1 || l.ReadOnly {
 		return nil

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the last event, the write
-	// included.
+	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the last event, the write included.
 	delay = 100 * time.Millisecond
 	// every is the interval of checkpoints under load.
 	every = time.Second

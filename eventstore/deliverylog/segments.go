@@ -60,8 +60,7 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	return oldest, open, nil
 }
 
-// isKept reports whether a record counts as content of its segment. A floor does not: else there would always be a segment
-// to drop.
+// isKept reports whether a record counts as content of its segment. A floor does not: else there would always be a segment to drop.
 func isKept(r *format.Recorded) bool { return r.Key != FloorKey }
 
 // describe reads the first and the last record of a segment; end is the last group of the stream.

@@ -11,7 +11,6 @@ import (
 	"payledger/eventstore/format"
 )
 
-// putTimeout bounds a Put.
 const putTimeout = 15 * time.Second
 
 // Shard is the shard of the records, as package eventstore keeps it.

@@ -53,8 +53,7 @@ type Server struct {
 
 const serviceUser = "payledger"
 
-// connectTimeout is the time limit of both ends for a connection inside the process. It is long: a busy machine must not fail a
-// start.
+// connectTimeout is the time limit of both ends for a connection inside the process. It is long: a busy machine must not fail a start.
 const connectTimeout = 15 * time.Second
 
 // Start inspects the folder, starts an embedded server on it and waits until the server accepts connections. Only the service

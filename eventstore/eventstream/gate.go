@@ -16,10 +16,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// gate forwards the requests of users to the stream. Users have no rights in the account of the stream, so there is no other
-// way. The gate forwards a request only if it reads events of the user's own account, and sends all answers to the user's
-// inbox. It has no state between requests. Each merchant's account has its own gate, so a flood of requests does not reach
-// the other accounts.
+// gate forwards the requests of users to the stream. Users have no rights in the account of the stream, so there is no other way. The
+// gate forwards a request only if it reads events of the user's own account, and sends all answers to the user's inbox. It has no state
+// between requests. Each merchant's account has its own gate, so a flood of requests does not reach the other accounts.
 type gate struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
@@ -27,7 +26,6 @@ type gate struct {
 	creating sync.Mutex // so that two concurrent requests cannot exceed the limit of consumers
 }
 
-// request is a request of a user.
 type request struct {
 	account string // of the user, set by the server
 	verb    string // "CONSUMER.INFO"
@@ -255,7 +253,6 @@ func (g *gate) ask(ctx context.Context, r request, subject string, body []byte) 
 	g.send(r.inbox, "", answer.Data)
 }
 
-// answer answers a request itself.
 func (g *gate) answer(r request, kind string, fields map[string]any) {
 	fields["type"] = "io.nats.jetstream.api.v1." + kind + "_response"
 	text, err := json.Marshal(fields)

@@ -60,7 +60,6 @@ func (i identity) service() (token string, seed []byte, err error) {
 	return token, seed, err
 }
 
-// newUser returns a new random key pair of a user.
 func newUser() (pair nkeys.KeyPair, public string, err error) {
 	if pair, err = nkeys.CreateUser(); err != nil {
 		return nil, "", fmt.Errorf("eventstream: user: %w", err)

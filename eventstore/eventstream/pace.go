@@ -37,8 +37,7 @@ const (
 	maxWaiting = 2 * refusedPerSecond
 	// paceCheck is the interval at which a waiting connection is checked.
 	paceCheck = 200 * time.Millisecond
-	// maxPaced is the number of addresses above which entries that no longer slow an address are removed, at most once in
-	// sweepEvery.
+	// maxPaced is the number of addresses above which entries that no longer slow an address are removed, at most once in sweepEvery.
 	maxPaced, sweepEvery = 1024, time.Second
 )
 

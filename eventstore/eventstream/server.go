@@ -239,8 +239,7 @@ func (s *Server) streams() string { return filepath.Join(s.config.Dir, "jetstrea
 // folder returns the folder of EVENTS.
 func (s *Server) folder() string { return filepath.Join(s.streams(), s.events.public, "streams", Name) }
 
-// connect returns a connection of the service in the account of the stream, inside the process. The connection does not
-// reconnect.
+// connect returns a connection of the service in the account of the stream, inside the process. The connection does not reconnect.
 func (s *Server) connect(ns *server.Server, options ...nats.Option) (*nats.Conn, error) {
 	if ns == nil || !ns.JetStreamEnabled() {
 		return nil, fmt.Errorf("%w: the server has stopped JetStream", ErrFailed)

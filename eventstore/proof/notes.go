@@ -86,7 +86,6 @@ func open(signed string, key note.Verifier) (string, error) {
 	}
 }
 
-// parseKey reads a verifier key.
 func parseKey(key string) (note.Verifier, error) {
 	verifier, err := note.NewVerifier(strings.TrimSpace(key))
 	if err != nil {

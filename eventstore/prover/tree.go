@@ -68,7 +68,6 @@ func (t *tree) size() int64 { return t.tiles*tile + int64(len(t.tail)) }
 // full reports whether the hashes in memory should be written.
 func (t *tree) full() bool { return len(t.memory) >= flushAt }
 
-// add appends a leaf.
 func (t *tree) add(leaf tlog.Hash) error {
 	t.tail = append(t.tail, leaf)
 	if len(t.tail) < tile {

@@ -89,7 +89,6 @@ func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant s
 	return err == nil, err
 }
 
-// has reports whether an account has a payment.
 func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)), eventstore.AllowStale)
 	return tip.State.Exists(), err

@@ -94,7 +94,6 @@ func (r *run) record(ctx context.Context, there processor.Record) error {
 	return r.found(list)
 }
 
-// again loads a payment again.
 func (r *run) again(ctx context.Context, id domain.PaymentID) (payment.State, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(r.Account, string(id)), eventstore.Latest)
 	return tip.State.Whole(), err

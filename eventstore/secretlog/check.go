@@ -18,9 +18,8 @@ import (
 
 // Check checks a stored value, which must not be used after the call. If Check returns an error, the store does not start.
 //
-// Check is called once, with the oldest value that exists; if there is none, it is not called. Values of groups are not
-// checked: they are encrypted under keys that are values themselves. A start with a wrong master key would create values
-// that the right key cannot open.
+// Check is called once, with the oldest value that exists; if there is none, it is not called. Values of groups are not checked: they are
+// encrypted under keys that are values themselves. A start with a wrong master key would create values that the right key cannot open.
 type Check func(name string, value []byte) error
 
 // errChecked stops a read at the first value.
@@ -93,8 +92,7 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 	return nil
 }
 
-// ReadStopped returns the oldest stored value of a name in a stopped folder; ErrNotFound if there is none. It changes no
-// byte.
+// ReadStopped returns the oldest stored value of a name in a stopped folder; ErrNotFound if there is none. It changes no byte.
 func ReadStopped(dir, name string) (stored []byte, err error) {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {

@@ -70,8 +70,7 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) error {
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
 }
 
-// Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only values whose encryption key
-// is destroyed.
+// Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only values whose encryption key is destroyed.
 func (b *Stream) Purge(ctx context.Context, group string) error {
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
@@ -112,8 +111,7 @@ func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64
 	return b.carryOut(ctx, ends)
 }
 
-// carryOut deletes values that a durable message names, and removes them from the index. ends maps each sequence to its
-// group.
+// carryOut deletes values that a durable message names, and removes them from the index. ends maps each sequence to its group.
 func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	if err := b.Tips.Flush(); err != nil { // else the next start would report the deleted values as missing
 		return err

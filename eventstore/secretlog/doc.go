@@ -9,9 +9,8 @@
 //   - The index holds the sequence and the digest of each name's value. A value that is missing without a destruction, or that
 //     has another digest, is damage.
 //
-// The stream is separate from the log because its messages can be destroyed. It has no DenyDelete and no server-side
-// encryption: both defeat secure delete. It is synced like the log. All values share one subject, so the server's memory
-// does not grow with their number.
+// The stream is separate from the log because its messages can be destroyed. It has no DenyDelete and no server-side encryption: both
+// defeat secure delete. It is synced like the log. All values share one subject, so the server's memory does not grow with their number.
 //
 // The package must not know: encryption, and the meaning of names (package secrets); events and shards.
 package secretlog

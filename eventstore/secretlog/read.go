@@ -15,8 +15,7 @@ const (
 	pageSecrets = 1024
 	// rebuildReport is the time between two progress reports of a long reading.
 	rebuildReport = 2 * time.Second
-	// recheckPause is the wait before a missing message is read again: the answer may be from a leader that is cut off from
-	// its cluster.
+	// recheckPause is the wait before a missing message is read again: the answer may be from a leader that is cut off from its cluster.
 	recheckPause = time.Second
 )
 

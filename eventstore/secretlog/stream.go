@@ -103,9 +103,8 @@ func (b *Stream) open(ctx context.Context) error {
 	return err
 }
 
-// OnDestroyed registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has
-// read the destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before.
-// forget must not block.
+// OnDestroyed registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has read the
+// destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before. forget must not block.
 func (b *Stream) OnDestroyed(forget func(name string)) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
@@ -181,8 +180,7 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	return fault.ErrConflict
 }
 
-// put publishes a message once. It enters the message, and all messages before it, into the index. Only an acknowledgement is
-// a success.
+// put publishes a message once. It enters the message, and all messages before it, into the index. Only an acknowledgement is a success.
 func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, error) {
 	seq, full, err := b.publish(ctx, subject, r)
 	if err == nil && full {
@@ -236,8 +234,7 @@ func (b *Stream) roll() {
 	}
 }
 
-// Get returns a value; ErrNotFound if it was never stored, or was destroyed. A value that is missing for another reason is
-// damage.
+// Get returns a value; ErrNotFound if it was never stored, or was destroyed. A value that is missing for another reason is damage.
 func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 	var since time.Time
 	for {

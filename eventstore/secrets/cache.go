@@ -7,8 +7,7 @@ import (
 	"payledger/domain"
 )
 
-// valueCache caches recently used values by name: data keys with their ciphers, and encrypted cards, because a payment soon
-// follows.
+// valueCache caches recently used values by name: data keys with their ciphers, and encrypted cards, because a payment soon follows.
 type valueCache[V any] struct {
 	life time.Duration // of a value; 0: until newer values replace it
 

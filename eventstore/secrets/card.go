@@ -61,8 +61,7 @@ type storedCard struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// PutCard stores a card until its token expires. A payment that has begun to use the card may use it until the outcome
-// (Needed).
+// PutCard stores a card until its token expires. A payment that has begun to use the card may use it until the outcome (Needed).
 func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, expires time.Time) error {
 	plain, err := codec.Marshal(storedCard{card, expires})
 	if err != nil {

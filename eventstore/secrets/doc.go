@@ -11,9 +11,8 @@
 // with the next number, so a customer can come back. The erasure event is in the log before the key is destroyed. A node that
 // has read the event opens nothing with the erased key, and seals nothing under it.
 //
-// A card that no payment uses is destroyed when its client token expires. If a payment began to use the card in time, the
-// card stays until the payment's outcome, for days at most: an action, a second processor and a vaulting may come after the
-// client token's expiry.
+// A card that no payment uses is destroyed when its client token expires. If a payment began to use the card in time, the card stays
+// until the payment's outcome, for days at most: an action, a second processor and a vaulting may come after the client token's expiry.
 //
 // A vaulted card is a second value, without CVV and without expiry. Deleting the token destroys it (kept.go). The card with
 // its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
@@ -23,10 +22,9 @@
 // of removed files. A value counts as destroyed only if the stream records its destruction. A value that is missing without
 // one is damage, and the log is unhealthy. One record destroys all cards of a minute.
 //
-// A process caches keys and encrypted cards. It drops a cached value before it answers the value's destruction. A destruction
-// by another node takes effect within two seconds, and on a server that is cut off from its cluster within twenty. The key of
-// a minute may be created anew after its destruction. A box names its key by four bytes, so data under the destroyed key
-// stays erased.
+// A process caches keys and encrypted cards. It drops a cached value before it answers the value's destruction. A destruction by another
+// node takes effect within two seconds, and on a server that is cut off from its cluster within twenty. The key of a minute may be
+// created anew after its destruction. A box names its key by four bytes, so data under the destroyed key stays erased.
 //
 // Design note: a guest's key belongs to the checkout session, not to each payment. Session, instrument and payments of one
 // checkout are one person: one destruction erases all of it, and a payment costs one synced write less.

@@ -14,10 +14,9 @@ import (
 // emailHashSize is the number of bytes of the HMAC that are stored: two addresses of an account never have the same.
 const emailHashSize = 16
 
-// EmailHash returns the hash by which an account's payments are found for an e-mail address (D11). The hash is HMAC-SHA256
-// under a key of the account, derived from the master key. So the log and the views reveal no address to a reader who tries
-// likely addresses, and the same address has different hashes in two accounts. Case and surrounding space are ignored. The
-// hash of an empty address is "".
+// EmailHash returns the hash by which an account's payments are found for an e-mail address (D11). The hash is HMAC-SHA256 under a key of
+// the account, derived from the master key. So the log and the views reveal no address to a reader who tries likely addresses, and the
+// same address has different hashes in two accounts. Case and surrounding space are ignored. The hash of an empty address is "".
 //
 // The hash is not encrypted under the person's key, and stays after that key is destroyed. The holder of the master key could
 // still test a guessed address on the hash. So a reader that finds data by the hash must not show erased data. Under another

@@ -15,9 +15,8 @@ import (
 // a half minutes after its outcome.
 const JanitorInterval = 30 * time.Second
 
-// Needed returns the time until which a token's card may have to be sent to a processor, given the token's expiry. A card
-// that is not needed after now is destroyed. Before Needed returns such a time, it completes the remaining work with the
-// card.
+// Needed returns the time until which a token's card may have to be sent to a processor, given the token's expiry. A card that is not
+// needed after now is destroyed. Before Needed returns such a time, it completes the remaining work with the card.
 type Needed func(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error)
 
 // Clean destroys the cards that are no longer needed: the outcome is known, or the client token of an unused card has

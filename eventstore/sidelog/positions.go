@@ -29,7 +29,6 @@ type Positions struct {
 	room   func() error
 }
 
-// position is a record.
 type position struct {
 	Schema int      `json:"schema"`
 	Log    []uint64 `json:"log"` // per shard: the last address that the reader is done with

@@ -60,7 +60,6 @@ func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Evaluatio
 	return verdict
 }
 
-// compilerFor returns the compiler for an event type.
 func (e *Engine) compilerFor(eventType string) *condition.Compiler {
 	if strings.HasPrefix(eventType, "DISPUTE.") {
 		return e.DisputeCompiler

@@ -110,8 +110,7 @@ func actor(s workflow.RunState) string { return "workflow:" + string(s.Workflow.
 // errUndecided means that the outcome of an action is not known yet.
 var errUndecided = errors.New("workflows: the outcome is not known yet")
 
-// act performs an action. failure is the reason of a failure, for the merchant. An error means that the action has no outcome
-// yet.
+// act performs an action. failure is the reason of a failure, for the merchant. An error means that the action has no outcome yet.
 func (e *Engine) act(ctx context.Context, s workflow.RunState, step int) (result workflow.Result, failure string, err error) {
 	action := s.Steps[step].Action
 	if action.Type == workflow.HTTPRequest {

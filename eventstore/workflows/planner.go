@@ -21,8 +21,7 @@ const (
 	startWriters = 64
 )
 
-// plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event is
-// skipped.
+// plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event is skipped.
 func (e *Engine) plan(ctx context.Context) error {
 	defer e.reader.Stop()
 	for {
@@ -68,7 +67,6 @@ func (e *Engine) wakeRuns(r *eventstore.Recorded) {
 	}
 }
 
-// start is a run to start.
 type start struct {
 	command workflow.StartRun
 	cause   *eventstore.Recorded // the trigger

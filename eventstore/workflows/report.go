@@ -45,7 +45,6 @@ func (p *report) addMatch(s Simulated) {
 // added returns a sum, at most the largest amount: clients of JSON do not read larger numbers exactly (§8).
 func added(a, b domain.Amount) domain.Amount { return min(a+b, domain.MaxAmount) }
 
-// add adds another report.
 func (p *report) add(o *report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

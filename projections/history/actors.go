@@ -36,8 +36,7 @@ func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, erro
 	}
 }
 
-// key returns the name of an API key. A key that was revoked is not in the account's state; then key reads the account's
-// events.
+// key returns the name of an API key. A key that was revoked is not in the account's state; then key reads the account's events.
 func (a *actors) key(ctx context.Context, id domain.APIKeyID) (string, error) {
 	if name, known := a.keys[id]; known || a.every {
 		return name, nil

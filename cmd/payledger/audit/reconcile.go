@@ -41,7 +41,6 @@ type Reconcile struct {
 // TroubleError means that the comparison is incomplete.
 type TroubleError struct{ error }
 
-// errDifferences is the error for a comparison with differences.
 var errDifferences = errors.New("the ledger and the processor's books differ")
 
 // Run compares and prints.

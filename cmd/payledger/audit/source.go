@@ -33,8 +33,7 @@ func (k FolderKey) of(folder string) options.Options {
 	return options.Options{Data: folder, MasterKey: k.MasterKey, MasterKeyFile: k.MasterKeyFile}
 }
 
-// isFolder checks the arguments, and reports whether the command reads a stopped server's folder. --account is valid only with a
-// folder.
+// isFolder checks the arguments, and reports whether the command reads a stopped server's folder. --account is valid only with a folder.
 func (s Source) isFolder(args options.Arguments, account string) (bool, error) {
 	if err := args.Refused(); err != nil {
 		return false, err

@@ -24,8 +24,7 @@ type Client struct {
 	http   *http.Client
 }
 
-// Find returns a client of the service that runs on a data folder. ErrNoService: no service runs, and the folder can be read
-// directly.
+// Find returns a client of the service that runs on a data folder. ErrNoService: no service runs, and the folder can be read directly.
 func Find(ctx context.Context, data string) (*Client, error) {
 	socket := filepath.Join(data, socketName)
 	if to, err := os.Readlink(socket); err == nil {

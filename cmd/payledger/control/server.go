@@ -51,8 +51,7 @@ func Listen(ctx context.Context, data string, handler http.Handler) (*Server, er
 	return s, nil
 }
 
-// listen binds the socket in a folder that only this user can enter. It sets the socket's mode, and then moves the socket to its
-// place.
+// listen binds the socket in a folder that only this user can enter. It sets the socket's mode, and then moves the socket to its place.
 func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error) {
 	room, err := os.MkdirTemp(folder, ".control-")
 	if err != nil {

@@ -148,7 +148,6 @@ func (s *Notifications) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox
 	return payload, nil
 }
 
-// recordDisposition records the result of a notification.
 func (s *Notifications) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, result disposition) (eventstore.Tip[inbox.State], error) {
 	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), tip.Recorded.CorrelationID)
 	if err != nil {

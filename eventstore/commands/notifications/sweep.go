@@ -30,7 +30,6 @@ type sweeps struct {
 	at map[processor.Name]*sweep
 }
 
-// of returns a processor's cursor.
 func (w *sweeps) of(name processor.Name) *sweep {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +150,6 @@ func (s *Notifications) receiveListed(ctx context.Context, payload processor.Sig
 	return err
 }
 
-// recordCursor records the cursor.
 func (s *Notifications) recordCursor(ctx context.Context, name processor.Name, through time.Time) error {
 	if through.IsZero() {
 		return nil

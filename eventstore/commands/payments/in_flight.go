@@ -166,7 +166,6 @@ func (fs *inFlightOperations) awaits(f *operationInFlight) bool {
 	return f.awaited
 }
 
-// all returns the operations in flight.
 func (fs *inFlightOperations) all() []*operationInFlight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
