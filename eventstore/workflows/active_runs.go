@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxActive, maxInFlightOfAccount and maxInFlightOfWorkflow limit the runs in memory. The other runs stay in the views. A workflow
+	// maxActive, maxActiveOfAccount and maxActiveOfWorkflow limit the runs in memory. The other runs stay in the views. A workflow
 	// with fewer than guaranteedOfWorkflow runs in memory may exceed the first two limits, up to hardMaxActive runs in total.
 	maxActive            = 4096
 	maxActiveOfAccount   = 1024
