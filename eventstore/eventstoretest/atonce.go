@@ -6,10 +6,7 @@ import (
 	"strconv"
 )
 
-const (
-	gcPercent   = 400
-	memoryLimit = 8 << 30 // of a test program, far above what lives at once: beyond it, memory is collected more often
-)
+const gcPercent = 400
 
 // AtOnce sets how many tests of a package run beside each other, from its TestMain, after flag.Parse: usually more than
 // there are cores, as they wait for links and disks more than they compute, and few under the race detector, where they
@@ -18,7 +15,6 @@ const (
 func AtOnce(usual, underRace int) {
 	if flag.Lookup("test.bench").Value.String() == "" { // benchmarks run as the service does
 		debug.SetGCPercent(gcPercent)
-		debug.SetMemoryLimit(memoryLimit)
 	}
 	n := usual
 	if race {
