@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
@@ -76,13 +77,17 @@ func (a *App) changeAnalyticsUser(ctx context.Context, in analyticsUser, _ func(
 	return analyticsCredentials{string(file)}, nil
 }
 
-// admitAnalysts lets the recorded analytics users of all accounts connect. The stream is made before, unless that fails.
+// streamPatience is the longest time for which the first check of the stream EVENTS delays a start.
+const streamPatience = 5 * time.Second
+
+// admitAnalysts lets the recorded analytics users of all accounts connect. The stream is made before, unless that fails or takes long.
 func (a *App) admitAnalysts(ctx context.Context) error {
 	if a.analysts == nil {
 		return nil
 	}
 	select {
 	case <-a.feed.Checked():
+	case <-time.After(streamPatience):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/options"
-	"payledger/eventstore/eventstoretest"
 )
 
 // checkoutCase is something that customers do on the hosted page. The short ones are played in small runs too.
@@ -57,9 +56,6 @@ var checkoutCases = []checkoutCase{
 // TestCheckout: customers pay on the hosted page, in a real browser, against the whole service (D12); all at once, each
 // in a browser context of its own.
 func TestCheckout(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	t.Parallel()
 	b, found := startBrowser(t)
 	if !found {

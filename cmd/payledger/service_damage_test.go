@@ -16,11 +16,10 @@ import (
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/eventstore/blocks"
-	"payledger/eventstore/eventstoretest"
 )
 
 var (
-	besideFaults    = flag.Int("besidefaults", 20, "number of faults that TestVerifyDamageBesideService makes; with -short a third of it")
+	besideFaults    = flag.Int("besidefaults", 20, "number of faults that TestVerifyDamageBesideService makes; with -short a quarter of it")
 	besideFaultSeed = flag.Uint64("besidefaultseed", 0, "seed of the first of these faults; 0 takes one from the clock")
 )
 
@@ -30,9 +29,6 @@ var besideStreams = []string{"LEDGER_", "DELIVERIES_", "SECRETS_", "POSITIONS", 
 // TestVerifyDamageBesideService damages the files of a running service at random: verify beside the service names the stream, or the
 // scrub finds the fault and readyz is red, or the fault is harmless: the answers, also after a restart, are byte for byte as before (I1).
 func TestVerifyDamageBesideService(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	t.Parallel()
 	v := makeViews(t)
 	seed, n := *besideFaultSeed, *besideFaults
@@ -40,7 +36,7 @@ func TestVerifyDamageBesideService(t *testing.T) {
 		seed = uint64(time.Now().UnixNano() % 1e9)
 	}
 	if testing.Short() {
-		n = (n + 2) / 3
+		n /= 4
 	}
 	counts := map[string]int{}
 	for i := range uint64(n) {
