@@ -72,7 +72,7 @@ func upsertAgain(b *testing.B, of *model) (rows int, took time.Duration) {
 		if err := of.Readers().QueryRow("SELECT count(*) FROM " + name).Scan(&t.count); err != nil {
 			b.Fatal(err)
 		}
-		all, err := of.Readers().Query("SELECT * FROM " + name + " ORDER BY " + time)
+		all, err := of.Readers().Query("SELECT * FROM " + name + " ORDER BY " + time) //nolint:rowserrcheck // read checks it
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func (b *books) commit(ctx context.Context) error {
 }
 
 func (b *books) exec(ctx context.Context, statement string, args ...any) error {
-	s, err := b.prepare(ctx, statement)
+	s, err := b.prepare(ctx, statement) //nolint:sqlclosecheck // the end of the transaction closes it
 	if err == nil {
 		_, err = s.ExecContext(context.WithoutCancel(ctx), args...) // the driver starts a goroutine for a context that can end
 	}
@@ -130,7 +130,7 @@ func (b *books) position(ctx context.Context) (uint64, error) {
 
 // readRow returns the row with an id, and whether there is one.
 func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T, found bool, err error) {
-	s, err := b.prepare(ctx, t.selectByID)
+	s, err := b.prepare(ctx, t.selectByID) //nolint:sqlclosecheck // the end of the transaction closes it
 	if err != nil {
 		return row, false, fmt.Errorf("export: %w", err)
 	}

@@ -112,7 +112,8 @@ func (w *lineWriter[T]) write(rows []T) error {
 
 // object returns the line of a row, until the next call.
 func (w *lineWriter[T]) object(row reflect.Value) []byte {
-	line := append(w.line[:0], '{')
+	line := w.line[:0]
+	line = append(line, '{')
 	for n := range w.table.columns {
 		c := w.table.columns[n].cellOf(row)
 		if c.null {
@@ -133,8 +134,9 @@ func (w *lineWriter[T]) object(row reflect.Value) []byte {
 			line = jsontext.Append(line, c.text, true)
 		}
 	}
-	w.line = append(line, '}', '\n')
-	return w.line
+	line = append(line, '}', '\n')
+	w.line = line
+	return line
 }
 
 func (w *lineWriter[T]) close() error { return w.to.Flush() }
