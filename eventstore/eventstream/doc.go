@@ -41,8 +41,9 @@
 //     service's own connections together with connections that have not authenticated yet, and opens its address anew at each
 //     start.
 //   - If the server ended a connection of an address within six seconds, the address may open 64 more connections, and then 20
-//     a second. Forty connections wait, and the front refuses further ones. A refusal takes the server 0.6 ms of a core, and
-//     clients try again for ever. Other clients behind the same address also wait.
+//     a second. A client that sends its credentials and leaves within a second counts as well. Forty connections wait, and the
+//     front refuses further ones. A refusal takes the server 0.6 ms of a core, and clients try again for ever. Other clients
+//     behind the same address also wait.
 //   - The index of the stream's blocks is removed before each start. If the index exists, the server trusts blocks that it has
 //     not read, and a consumer then misses a damaged message without an error.
 //   - The intervals of heartbeats and repeated deliveries are at least one second. Shorter intervals could take all of the

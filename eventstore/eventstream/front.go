@@ -118,16 +118,16 @@ func (f *front) carry(conn net.Conn) {
 		return
 	}
 	var up sync.WaitGroup
+	var sent atomic.Int64
 	var left atomic.Bool // the client ended the connection before the server
 	up.Go(func() {
-		_ = f.up(inner, conn)
+		n, _ := f.up(inner, conn) // it may have failed because the connection ended
+		sent.Store(n)
 		left.Store(true)
 		_ = inner.Close()
 	})
 	_ = f.down(conn, inner)
-	if !left.Load() {
-		f.pace.refused(from, time.Since(begin))
-	}
+	f.pace.ended(from, time.Since(begin), left.Load(), sent.Load())
 	_ = conn.Close()
 	_ = inner.Close()
 	up.Wait()
@@ -136,22 +136,21 @@ func (f *front) carry(conn net.Conn) {
 // errPlain ends a connection without TLS.
 var errPlain = errors.New("eventstream: the client does not begin with TLS")
 
-// up copies to the server.
-func (f *front) up(inner, conn net.Conn) error {
+// up copies to the server, and returns the number of bytes.
+func (f *front) up(inner, conn net.Conn) (int64, error) {
 	if f.secure { // on a connection inside the process the server accepts both
 		first := make([]byte, 1)
 		if _, err := io.ReadFull(conn, first); err != nil {
-			return err
+			return 0, err
 		}
 		if first[0] != tlsHandshake {
-			return errPlain
+			return 1, errPlain
 		}
 		if _, err := inner.Write(first); err != nil {
-			return err
+			return 1, err
 		}
 	}
-	_, err := io.CopyBuffer(struct{ io.Writer }{inner}, struct{ io.Reader }{conn}, make([]byte, upBuffer))
-	return err
+	return io.CopyBuffer(struct{ io.Writer }{inner}, struct{ io.Reader }{conn}, make([]byte, upBuffer))
 }
 
 // tlsHandshake is the first byte of a TLS connection.

@@ -14,7 +14,8 @@ import (
 // pace slows down addresses whose connections the server soon ends, for example because it refuses them: a refusal takes the
 // server half a millisecond. Other addresses are not slowed down.
 type pace struct {
-	every rate.Limit // connections per second of such an address
+	every rate.Limit    // connections per second of such an address
+	hasty time.Duration // see hasty
 	mu    sync.Mutex
 	slow  map[netip.Addr]*slowed
 	swept time.Time
@@ -32,6 +33,9 @@ const (
 	// shortLived is the age below which a connection that the server ends counts as refused. A client has authTimeout to
 	// authenticate itself.
 	shortLived = (authTimeout + 1) * time.Second
+	// hasty is the age below which a connection that the client ends counts as refused, if the client has sent anything: the server may
+	// have checked its credentials.
+	hasty = time.Second
 	// maxWaiting is the number of connections of an address that may wait. Each waits at most two seconds, the time that clients
 	// wait for the server's first line. Further connections are refused at once.
 	maxWaiting = 2 * refusedPerSecond
@@ -41,9 +45,9 @@ const (
 	maxPaced, sweepEvery = 1024, time.Second
 )
 
-// refused notes that the server has ended a connection of an address.
-func (p *pace) refused(from netip.Addr, age time.Duration) {
-	if age >= shortLived {
+// ended notes that a connection of an address has ended: by the client, which had sent some bytes, or by the server.
+func (p *pace) ended(from netip.Addr, age time.Duration, byClient bool, sent int64) {
+	if !byClient && age >= shortLived || byClient && (age >= p.hasty || sent == 0) {
 		return
 	}
 	p.mu.Lock()

@@ -84,3 +84,63 @@ func TestPace(t *testing.T) {
 	}
 	_ = waiting.Close()
 }
+
+// TestPaceOfHastyClients: clients that send credentials and leave count like refused ones. Clients that send nothing do not.
+func TestPaceOfHastyClients(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := make(chan struct{}, 1000)
+	serve := func() (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			arrived <- struct{}{}
+			_, _ = io.Copy(io.Discard, theirs)
+		}()
+		return ours, nil
+	}
+	f := &front{listener: listener, backend: serve, limit: limits{connections: 1000}}
+	f.pace.hasty = time.Hour
+	f.run()
+	defer f.close()
+	connect := func(text string) {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-arrived
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+	}
+	slowed := func() bool {
+		f.pace.mu.Lock()
+		defer f.pace.mu.Unlock()
+		return f.pace.slow[netip.MustParseAddr("127.0.0.1")] != nil
+	}
+	idle := func() {
+		for {
+			f.mu.Lock()
+			open := len(f.open)
+			f.mu.Unlock()
+			if open == 0 {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+	}
+	for range 2 * refusalsAtOnce {
+		connect("")
+	}
+	if idle(); slowed() {
+		t.Error("clients that send nothing are slowed down")
+	}
+	connect("CONNECT {}\r\n")
+	if idle(); !slowed() {
+		t.Error("a client that sends credentials and leaves is not counted")
+	}
+}

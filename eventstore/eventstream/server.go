@@ -80,7 +80,7 @@ func Start(c Config) (*Server, error) {
 		_, port, _ := net.SplitHostPort(s.address)
 		s.address = net.JoinHostPort(host, port)
 	}
-	s.front = &front{listener: listener, backend: s.backend, secure: c.TLS != nil, limit: s.limits, pace: pace{every: refusedPerSecond}}
+	s.front = &front{listener: listener, backend: s.backend, secure: c.TLS != nil, limit: s.limits, pace: pace{every: refusedPerSecond, hasty: hasty}}
 	s.openOrEmpty()
 	s.front.run()
 	return s, nil
