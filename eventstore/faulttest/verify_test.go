@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,12 +88,23 @@ func (f fault) named(found verify.Fault) bool {
 	}
 	for _, path := range append(strings.Fields(f.detail), f.file) { // the detail may name another file
 		if _, rest, in := strings.Cut(path, "/streams/"); in {
-			if stream, _, _ := strings.Cut(rest, "/"); strings.HasPrefix(text, stream+" at sequence ") {
+			stream, _, _ := strings.Cut(rest, "/")
+			if strings.HasPrefix(text, stream+" at sequence ") || strings.HasPrefix(text, after(stream)+" at sequence ") && strings.Contains(text, "the segment before ends at") {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// after returns the name of the next segment of a stream.
+func after(segment string) string {
+	end := strings.LastIndexByte(segment, '_') + 1
+	number, err := strconv.Atoi(segment[end:])
+	if err != nil {
+		return segment
+	}
+	return segment[:end] + strconv.Itoa(number+1)
 }
 
 // verifyFolder returns the faults of a stopped log.
