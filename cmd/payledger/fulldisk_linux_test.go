@@ -130,7 +130,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		slices.Sort(all)
 		slowest := all[len(all)-1]
-		if median := all[len(all)/2]; median > jetapi.PublishTimeout/2 { // one that is sent to the full disk waits longer; a busy machine may hold one up
+		if median := all[len(all)/2]; median > jetapi.PublishTimeout/2 { // a write that waits for the full disk takes longer, and a busy machine delays single requests
 			t.Errorf("a write was refused after %s", median)
 		}
 		reads := time.Now()

@@ -11,7 +11,7 @@ import (
 type Reply struct {
 	sub     *nats.Subscription
 	prefix  string
-	Answers chan *nats.Msg // late answers to earlier messages, too
+	Answers chan *nats.Msg // may hold late answers to earlier messages, too
 	Subject string         // of the answer to the newest message
 	Err     error          // the newest message could not be sent
 }
@@ -37,6 +37,7 @@ func (c *Client) acquire() (r *Reply) {
 	if last := len(c.free) - 1; last >= 0 {
 		r, c.free = c.free[last], c.free[:last]
 		r.Err = nil
+		r.dropLateAnswers()
 	} else {
 		r = &Reply{prefix: nats.NewInbox() + ".", Answers: make(chan *nats.Msg, lateAnswers)}
 		r.sub, r.Err = c.Conn.ChanSubscribe(r.prefix+"*", r.Answers)
@@ -44,6 +45,17 @@ func (c *Client) acquire() (r *Reply) {
 	c.count++
 	r.Subject = r.prefix + strconv.FormatUint(c.count, 36)
 	return r
+}
+
+// dropLateAnswers empties the channel, so that it has room for the answer to the next message.
+func (r *Reply) dropLateAnswers() {
+	for {
+		select {
+		case <-r.Answers:
+		default:
+			return
+		}
+	}
 }
 
 // Done makes r available again, after its answer came or the wait for it ended.

@@ -125,7 +125,7 @@ func (fs *activeRuns) room(run OpenRun, l *workflowQuota) bool {
 	return false
 }
 
-// release gives a place back. If runs found no place and half of the places are free now, release triggers a sweep.
+// release frees the run's place. If runs were turned away before, and half of the places are free now, release starts a sweep.
 func (fs *activeRuns) release(f *activeRun, l *workflowQuota) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
