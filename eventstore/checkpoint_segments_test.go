@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -107,7 +108,7 @@ func TestCheckpointBytesADay(t *testing.T) {
 		}
 		putCheckpoint(t, s, c, i%256 == 0)
 	}
-	js, err := jetstream.New(s.Conn())
+	js, err := jetstream.New(s.Conn(), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (w *checkpointing) stop(t testing.TB) {
 func (w *checkpointing) covers(t testing.TB, size uint64) checkpoint.Checkpoint {
 	t.Helper()
 	var last checkpoint.Checkpoint
-	eventually(t, 30*time.Second, fmt.Sprintf("a checkpoint over %d events", size), func() (err error) {
+	eventually(t, 2*time.Minute, fmt.Sprintf("a checkpoint over %d events", size), func() (err error) {
 		if last, err = w.store.Checkpoints().Last(testContext(t)); err == nil && last.Size < size {
 			err = fmt.Errorf("it covers %d", last.Size)
 		}
@@ -84,7 +84,7 @@ func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) checkpoint.
 		}
 	}
 	var last checkpoint.Checkpoint
-	eventually(t, 30*time.Second, fmt.Sprintf("a checkpoint over %v", ends), func() (err error) {
+	eventually(t, 2*time.Minute, fmt.Sprintf("a checkpoint over %v", ends), func() (err error) {
 		if last, err = w.store.Checkpoints().Last(testContext(t)); err != nil {
 			return err
 		}

@@ -141,8 +141,8 @@ func (c *processes) kill(t *testing.T, i int) {
 // leader is the server that leads the stream, as they say.
 func (c *processes) leader(t *testing.T, stream string) (leader int) {
 	t.Helper()
-	eventually(t, 30*time.Second, stream+" has a leader", func() error {
-		answer, err := c.store().Conn().Request("$JS.API.STREAM.INFO."+stream, nil, 2*time.Second)
+	eventually(t, 2*time.Minute, stream+" has a leader", func() error {
+		answer, err := c.store().Conn().Request("$JS.API.STREAM.INFO."+stream, nil, 10*time.Second)
 		if err != nil {
 			return err
 		}

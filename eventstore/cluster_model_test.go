@@ -166,7 +166,7 @@ func (m *model) call(t *testing.T, c *clusterCall, node int) {
 func (m *model) more(t *testing.T, n int64) {
 	t.Helper()
 	until := m.acks.Load() + n
-	eventually(t, time.Minute, "writers make progress", func() error {
+	eventually(t, 2*time.Minute, "writers make progress", func() error {
 		if acks := m.acks.Load(); acks < until {
 			return fmt.Errorf("%d of %d", acks, until)
 		}

@@ -65,8 +65,8 @@ func (r *rig) heals(t testing.TB) {
 	t.Helper()
 	for _, n := range r.nodes {
 		for shard := range r.shards {
-			eventually(t, time.Minute, "the cluster is whole", func() error {
-				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			eventually(t, 2*time.Minute, "the cluster is whole", func() error {
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 				defer cancel()
 				_, err := eventstore.ExecuteNew(ctx, n.store, tallies, keyIn(n.store, shard), newMeta(t, n.store),
 					func(tally) (added, error) { return added{Who: "healed"}, nil })
@@ -82,8 +82,15 @@ func testNoQuorum(t *testing.T, r *rig) {
 	key := keyIn(s, 0)
 	before := mustAdd(t, s, key, added{Who: "before"})
 	r.leave(leader)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx, deadline := context.WithCancel(t.Context())
+	defer deadline()
+	limit := testContext(t)
+	go func() { // once it is under way
+		if err := s.WaitFlights(limit, 0, 1); err != nil {
+			t.Error(err)
+		}
+		deadline()
+	}()
 	_, err := eventstore.ExecuteFrom(ctx, s, tallies, before, newMeta(t, s), func(tally) (added, error) { return added{Who: "unknown"}, nil })
 	if !errors.Is(err, eventstore.ErrUnknown) {
 		t.Errorf("without a quorum: %v", err)
@@ -109,7 +116,7 @@ func testCutOffReplica(t *testing.T, r *rig) {
 	far := (leader + 1) % len(r.nodes)
 	key := keyIn(r.store(), 0)
 	mustAdd(t, r.nodes[leader].store, key, added{N: 1})
-	eventually(t, 30*time.Second, "the replica has the first event", func() error {
+	eventually(t, 2*time.Minute, "the replica has the first event", func() error {
 		return second(r.nodes[far].store.Load(testContext(t), key, eventstore.AllowStale))
 	})
 	r.leave(far)
@@ -129,7 +136,7 @@ func testCutOffReplica(t *testing.T, r *rig) {
 	}
 	r.join(far)
 	r.heals(t)
-	eventually(t, 30*time.Second, "the replica that is back decides", func() error { // a busy cluster may elect once more
+	eventually(t, 2*time.Minute, "the replica that is back decides", func() error { // a busy cluster may elect once more
 		tip, err := eventstore.Execute(testContext(t), s, tallies, key, newMeta(t, s), decide)
 		if errors.Is(err, errEarly) || err == nil && tip.State.Count != 3 {
 			t.Fatal(err, tip.State)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -213,7 +214,7 @@ func TestDeliverySubjects(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())
 	putMany(t, store.Deliveries(), "event", 500)
-	js, err := jetstream.New(store.Conn())
+	js, err := jetstream.New(store.Conn(), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,9 @@ type sickDisk struct {
 	Fatal     time.Duration  // from the failure to the call to stop; 0: none came
 }
 
+// sickMost is the time within which the log must demand a stop: it takes 10 s on a machine with nothing else to do.
+const sickMost = 2 * time.Minute
+
 // sickCase is what the child appends to when its disk fails, and whether it writes alone, as in production.
 type sickCase struct{ Target, Writer string }
 
@@ -70,7 +73,7 @@ func TestFsyncFails(t *testing.T) {
 			if slices.Contains(result.Facts, "lost") || !slices.Contains(result.Facts, "acknowledged") {
 				t.Errorf("readers were given %v", result.Facts)
 			}
-			if result.Fatal == 0 || result.Fatal > 20*time.Second {
+			if result.Fatal == 0 || result.Fatal > sickMost {
 				t.Errorf("told to stop after %s", result.Fatal)
 			}
 			t.Logf("told to stop after %s; the append was told %q", result.Fatal.Round(time.Millisecond), result.Told)
@@ -85,7 +88,7 @@ func sickChild(t *testing.T, dir string, c sickCase) (result sickDisk) {
 	if err != nil {
 		t.Error(err)
 	}
-	child := exec.CommandContext(testContext(t), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=60s")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=5m")
 	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncCase+"="+string(name))
 	output, err := child.Output()
 	line, _, _ := bytes.Cut(output, []byte("\n"))
@@ -159,7 +162,7 @@ func runSickDisk(t *testing.T) {
 		}
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), sickMost)
 	defer cancel()
 	go s.Subscribe(ctx, s.ShardOf(key), 0, fact)
 	if err := failFsync(); err != nil {

@@ -108,15 +108,15 @@ func (r *rig) open(t testing.TB, i int) {
 	t.Helper()
 	c := eventstoretest.Config(r.nodes[i].server)
 	c.Shards, c.Replicas = r.shards, len(r.nodes)
-	eventually(t, time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].server) })
+	eventually(t, 2*time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].server) })
 	r.nodes[i].store = openWhenReady(t, c)
 }
 
 // openWhenReady opens a store as soon as the cluster answers.
 func openWhenReady(t testing.TB, c eventstore.Config) (store *eventstore.Store) {
 	t.Helper()
-	eventually(t, time.Minute, "the cluster opens", func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	eventually(t, 2*time.Minute, "the cluster opens", func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		var err error
 		store, err = eventstore.Open(ctx, c)
@@ -145,7 +145,7 @@ func (r *rig) join(i int) {
 func (r *rig) leader(t testing.TB, stream string) int {
 	t.Helper()
 	leader := -1
-	eventually(t, 30*time.Second, stream+" has a leader", func() error {
+	eventually(t, 2*time.Minute, stream+" has a leader", func() error {
 		for i, n := range r.nodes {
 			if leads(n.server, stream) {
 				leader = i

@@ -35,7 +35,7 @@ func create(t testing.TB, b *secretlog.Stream, names ...string) {
 // readSecret returns a value. A server of a busy cluster may not answer in time; readSecret then repeats the request. Only an answer counts.
 func readSecret(t testing.TB, b *secretlog.Stream, name string) (value []byte, err error) {
 	t.Helper()
-	eventually(t, time.Minute, "an answer about "+name, func() error {
+	eventually(t, 2*time.Minute, "an answer about "+name, func() error {
 		value, err = b.Get(testContext(t), name)
 		if errors.Is(err, context.DeadlineExceeded) {
 			return err
@@ -196,7 +196,7 @@ func TestSecretAnswerLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		holds(t, b, "customer-key.acct.lost", false)
-		js, err := jetstream.New(s.Conn())
+		js, err := jetstream.New(s.Conn(), jetstream.WithDefaultTimeout(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -162,14 +162,14 @@ func checkSegments(t *testing.T, server *embedded.Server, s *eventstore.Store) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for shard := range s.Shards() {
 		firsts := s.Segments(shard)
 		for i, first := range firsts {
-			eventually(t, 30*time.Second, fmt.Sprintf("segment %d of %d of shard %d is as it should be", i+1, len(firsts), shard), func() error {
+			eventually(t, 2*time.Minute, fmt.Sprintf("segment %d of %d of shard %d is as it should be", i+1, len(firsts), shard), func() error {
 				stream, err := js.Stream(testContext(t), eventstore.SegmentName(shard, uint32(i+1)))
 				if err != nil {
 					return err
@@ -208,7 +208,7 @@ func TestCrashWhileRolling(t *testing.T) {
 				keys := l.keys(0, 3)
 				l.put(t, h, keys[0], keys[1], keys[1])
 				l.closing(t, h)
-				js, err := jetstream.New(l.nc)
+				js, err := jetstream.New(l.nc, jetstream.WithDefaultTimeout(time.Minute))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -260,7 +260,7 @@ func TestSegmentsThatDoNotFollow(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		js, err := jetstream.New(l.nc)
+		js, err := jetstream.New(l.nc, jetstream.WithDefaultTimeout(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -184,7 +184,7 @@ func publish(t testing.TB, f *eventstore.Flight, want int) {
 func TestNoResponders(t *testing.T) {
 	t.Parallel()
 	r := single(t, 2)
-	if _, err := r.store().Conn().Request("$JS.API.STREAM.DELETE."+eventstore.StreamName(1), nil, time.Second); err != nil {
+	if _, err := r.store().Conn().Request("$JS.API.STREAM.DELETE."+eventstore.StreamName(1), nil, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
@@ -422,7 +422,7 @@ func TestToldByAnother(t *testing.T) {
 	p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
 	first := mustAdd(t, near, newKey(), added{Who: "first"}).Recorded
 	mustAdd(t, near, newKey(), added{Who: "second"})
-	eventually(t, 20*time.Second, "the other node knows of the first event", func() error {
+	eventually(t, 2*time.Minute, "the other node knows of the first event", func() error {
 		if at := far.Appended(0); at < first.Seq {
 			return fmt.Errorf("it knows of %d, and the event stands at %d", at, first.Seq)
 		}

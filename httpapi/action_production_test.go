@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"testing"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -37,7 +36,7 @@ func (r *rig) challenge() (client, id, resumeToken string) {
 // gets the outcome from the processor (D12).
 func TestActionInProduction(t *testing.T) {
 	t.Parallel()
-	r := newRigIn(t, account.Production, 10*time.Second, nil)
+	r := newRigIn(t, account.Production, usualTimeout, nil)
 	for outcome, want := range map[processor.Outcome]string{processor.Authenticated: "AUTHORIZED", processor.AuthenticationFailed: "DECLINED"} {
 		client, id, token := r.challenge()
 		resumes := map[string]func() answer{
@@ -71,7 +70,7 @@ func TestActionInProduction(t *testing.T) {
 // TestAbandonedInProduction: an action that nobody took in time has failed (D7).
 func TestAbandonedInProduction(t *testing.T) {
 	t.Parallel()
-	r := newRigIn(t, account.Production, 10*time.Second, nil)
+	r := newRigIn(t, account.Production, usualTimeout, nil)
 	_, id, token := r.challenge()
 	r.late.Store(3601)
 	if a := r.want(r.post("/payments/"+id+"/resume", resumeWith(token)), 200, ""); a.text1("status") != "DECLINED" {
@@ -84,7 +83,7 @@ func TestAbandonedInProduction(t *testing.T) {
 func TestPassedAndGone(t *testing.T) {
 	t.Parallel()
 	for _, environment := range []string{account.Production, account.Sandbox} {
-		r := newRigIn(t, environment, 10*time.Second, nil)
+		r := newRigIn(t, environment, usualTimeout, nil)
 		_, id, _ := r.challenge()
 		r.atProcessor(id, processor.Authenticated)
 		r.late.Store(3601)

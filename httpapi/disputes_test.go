@@ -30,7 +30,7 @@ func disputed(r *rig, n int) (payments []string, all []map[string]any) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); len(all) < n; <-tick.C {
+	for deadline := time.Now().Add(patience); len(all) < n; <-tick.C {
 		if all = r.disputes(""); time.Now().After(deadline) {
 			r.t.Fatalf("%d of %d disputes are shown", len(all), n)
 		}

@@ -98,7 +98,7 @@ func (r *rig) applied(id domain.PaymentID) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(patience); ; <-tick.C {
 		tip, err := eventstore.Load(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.AllowStale)
 		must(r.t, err)
 		if tip.Recorded != nil && len(tip.State.Waiting()) == 0 {
@@ -278,7 +278,7 @@ type fuzzRig struct {
 }
 
 func newFuzzRig(f testing.TB, hooks *webhooks) *fuzzRig {
-	r := &fuzzRig{rig: newRigWith(f, 10*time.Second, hooks), targets: map[string]*target{}}
+	r := &fuzzRig{rig: newRigWith(f, usualTimeout, hooks), targets: map[string]*target{}}
 	transport := &http.Transport{}
 	f.Cleanup(transport.CloseIdleConnections)
 	r.client = &http.Client{Transport: checking(func(q *http.Request) (*http.Response, error) {

@@ -190,7 +190,7 @@ func TestCallerGone(t *testing.T) {
 	hangUp()
 	<-over
 	<-done
-	for late := time.Now().Add(usualTimeout); r.api.Answers()[499] == 0 && time.Now().Before(late); {
+	for late := time.Now().Add(patience); r.api.Answers()[499] == 0 && time.Now().Before(late); {
 		_ = r.want(r.do(request{method: "GET", path: "/healthz"}), 200, "")
 	}
 	line := r.lineOf(t, func(l logLine) bool { return strings.HasSuffix(l.Route, "/test") })

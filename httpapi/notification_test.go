@@ -69,7 +69,7 @@ func (r *rig) untilLogged(text string, times int) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); strings.Count(r.log.String(), text) < times; <-tick.C {
+	for deadline := time.Now().Add(patience); strings.Count(r.log.String(), text) < times; <-tick.C {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("the log has %q fewer than %d times\n%s", text, times, r.log.String())
 		}

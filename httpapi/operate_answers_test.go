@@ -22,7 +22,7 @@ func (r *rig) slow(kind processor.Kind, at processor.Name, delay time.Duration) 
 }
 
 // callerTimeout is how long callers of the tests below wait: long enough for all else that they ask for.
-const callerTimeout = 2 * time.Second
+const callerTimeout = 5 * time.Second
 
 // answersAsItStands holds the answer to a call that timed out to the payment as it is read, and gives its path.
 func (r *rig) answersAsItStands(made answer) string {
@@ -47,7 +47,7 @@ func TestCaptureAtTimeout(t *testing.T) {
 	r := newRigWaiting(t, callerTimeout)
 	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
 	token := r.tokenize(r.session(someSession), goodCard)
-	r.slow(processor.Capture, "", 4*callerTimeout)
+	r.slow(processor.Capture, "", 2*callerTimeout)
 	made := r.want(r.pay(payWith(token)), 200, "")
 	if made.text1("status") != "AUTHORIZED" {
 		t.Errorf("answered %s", made.text1("status"))
@@ -62,7 +62,7 @@ func TestCaptureAfterActionAtTimeout(t *testing.T) {
 	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
 	done := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
-	r.slow(processor.Capture, "", 4*callerTimeout)
+	r.slow(processor.Capture, "", 2*callerTimeout)
 	resumed := r.want(r.post("/payments/"+made.text1("id")+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
 	r.until(r.answersAsItStands(resumed), "status", "SETTLED")
 }
@@ -72,7 +72,7 @@ func TestSecondProcessorAtTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, callerTimeout)
 	token := r.tokenize(r.session(someSession), "4000000000005266")
-	r.slow(processor.Authorize, "BRAINTREE", 4*callerTimeout)
+	r.slow(processor.Authorize, "BRAINTREE", 2*callerTimeout)
 	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
@@ -82,7 +82,7 @@ func TestSecondProcessorAfterSlowFirst(t *testing.T) {
 	r := newRigWaiting(t, 2*callerTimeout)
 	token := r.tokenize(r.session(someSession), "4000000000005266")
 	r.slow(processor.Authorize, "ADYEN", callerTimeout)
-	r.slow(processor.Authorize, "BRAINTREE", 6*callerTimeout)
+	r.slow(processor.Authorize, "BRAINTREE", 3*callerTimeout)
 	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
@@ -110,7 +110,7 @@ func TestRefusedAfterWaiting(t *testing.T) {
 	at := "/payments/" + string(domain.PaymentIDForKey(r.account.AccountID, "make"))
 	made := make(chan answer, 1)
 	go func() { made <- r.pay(payWith(token), "X-Idempotency-Key", "make") }()
-	for deadline := time.Now().Add(5 * time.Second); r.get(at).status == 400 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); r.get(at).status == 400 && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond)
 	}
 	r.want(r.post(at+"/capture", "", "X-Idempotency-Key", "key"), 400, "InvalidPaymentStatus")

@@ -293,7 +293,7 @@ func TestOperationTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, callerTimeout)
 	at, once := r.paid(goodCard, ""), 1
-	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, DelayMs: 6000, Count: &once}))
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, DelayMs: int((2 * callerTimeout).Milliseconds()), Count: &once}))
 	late := r.want(r.post(at+"/capture", ""), 200, "")
 	if late.text1("status") != "AUTHORIZED" || late.text1("statusReason", "type") != "GATEWAY_TIMEOUT" || late.field("processor", "amountCaptured") != 0.0 {
 		t.Errorf("not known in time: %s", late.text)

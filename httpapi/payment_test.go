@@ -38,7 +38,7 @@ func (r *rig) until(path, field, value string) answer {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+	for deadline := time.Now().Add(patience); ; <-tick.C {
 		a := r.want(r.get(path), 200, "")
 		if a.text1(field) == value {
 			return a

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -47,26 +46,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	eventstoretest.AtOnce(8, 2)
-	code := m.Run()
-	if code == 0 {
-		code = leaks(time.Now().Add(20 * time.Second))
-	}
-	os.Exit(code)
-}
-
-// leaks tells, as an exit status, whether goroutines are left at the deadline: thousands of closed connections take a
-// while to end.
-func leaks(deadline time.Time) int {
-	for {
-		err := goleak.Find()
-		if err == nil {
-			return 0
-		}
-		if time.Now().After(deadline) {
-			fmt.Fprintln(os.Stderr, "goroutines are left:", err)
-			return 1
-		}
-	}
+	eventstoretest.RunWithoutLeaks(m)
 }
 
 // rig is the API on a real log, real read models, real commands and the real simulator, behind real HTTP
@@ -104,8 +84,12 @@ func newRig(t testing.TB, change ...func(*httpapi.Config)) *rig {
 	return newRigWaiting(t, usualTimeout, change...)
 }
 
-// usualTimeout is the payment timeout of tests that do not choose theirs.
-const usualTimeout = 10 * time.Second
+const (
+	// usualTimeout is the payment timeout of tests that do not choose theirs.
+	usualTimeout = time.Minute
+	// patience is for what must come; it is never waited out in a good run.
+	patience = 2 * time.Minute
+)
 
 // newRigWaiting is newRig with a payment timeout.
 func newRigWaiting(t testing.TB, paymentTimeout time.Duration, change ...func(*httpapi.Config)) *rig {

@@ -272,7 +272,7 @@ func (r *rig) eventually(so func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !so(); <-tick.C {
+	for deadline := time.Now().Add(patience); !so(); <-tick.C {
 		if time.Now().After(deadline) {
 			r.t.Fatal("it never came")
 		}

@@ -163,7 +163,7 @@ func (r *hookRig) eventually(is func() bool, otherwise func() string) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+	for deadline := time.Now().Add(patience); !is(); <-tick.C {
 		if time.Now().After(deadline) {
 			r.t.Fatal(otherwise())
 		}

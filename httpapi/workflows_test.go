@@ -123,7 +123,7 @@ func TestWorkflowRuns(t *testing.T) {
 	id := "/workflows/" + r.want(r.manage("POST", "/workflows", halves), 200, "").text1("id")
 	other := "/workflows/" + r.want(r.manage("POST", "/workflows", strings.Replace(halves, "> 100", "> 1000000", 1)), 200, "").text1("id")
 	ran := func(path string, n int) []any {
-		for deadline := time.Now().Add(20 * time.Second); ; {
+		for deadline := time.Now().Add(patience); ; {
 			data := r.want(r.manage("GET", path+"/runs", ""), 200, "").field("data").([]any)
 			done := 0
 			for _, run := range data {

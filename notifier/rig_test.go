@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -38,17 +37,14 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	eventstoretest.AtOnce(8, 2)
-	// A server that is shut down while it makes the next segment leaves its goroutines for that stream: a fault of the library, which
-	// ends with the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
-		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
+	eventstoretest.RunWithoutLeaks(m)
 }
 
 const (
 	merchantID domain.AccountID = "acct1"
 	secretText                  = "plsec_0123456789abcdefghijABCDEFGHIJ"
 	secretName domain.SecretID  = "signing-secret.acct1.1"
-	patience                    = 20 * time.Second // for what must come; never waited out in a good run
+	patience                    = time.Minute // for what must come; never waited out in a good run
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

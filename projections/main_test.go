@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"payledger/eventstore/eventstoretest"
 )
 
 func TestMain(m *testing.M) {
@@ -12,5 +12,5 @@ func TestMain(m *testing.M) {
 		applyUntilKilled(dir)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	eventstoretest.RunWithoutLeaks(m)
 }

@@ -71,12 +71,12 @@ func TestEventsKilled(t *testing.T) {
 			break
 		}
 	}
-	conn, err := nats.Connect(p.ready.NATS, nats.UserCredentials(path))
+	conn, err := nats.Connect(p.ready.NATS, nats.UserCredentials(path), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

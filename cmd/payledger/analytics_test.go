@@ -71,12 +71,12 @@ func analyst(t *testing.T, app *App, dir string, arguments ...string) (*nats.Con
 	if err := os.WriteFile(path, []byte(credentials), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := nats.Connect(app.ready().NATS, nats.UserCredentials(path), nats.NoReconnect())
+	conn, err := nats.Connect(app.ready().NATS, nats.UserCredentials(path), nats.NoReconnect(), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

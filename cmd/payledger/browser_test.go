@@ -100,7 +100,7 @@ type tab struct {
 }
 
 // patience is how long a page may take to show what it should.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // tab opens one, as wide as a telephone or a desk's screen. When the test ends it must have had nothing to complain
 // of but what allowed names.

@@ -22,7 +22,7 @@ const (
 	killRounds      = 25 // of each
 	killRoundsShort = 3  // of one
 	killConcurrency = 50
-	settleDeadline  = 30 * time.Second
+	settleDeadline  = 2 * time.Minute
 )
 
 // killCards are paid with in turn; each ends in its own state.

@@ -19,7 +19,7 @@ import (
 )
 
 // hooksSettle is how long after the last event webhooks may come.
-const hooksSettle = 30 * time.Second
+const hooksSettle = 2 * time.Minute
 
 // hookOf names a webhook: the event it tells of, and what about it.
 type hookOf struct {

@@ -73,7 +73,7 @@ func (m *merchant) ran(t testing.TB, path string, n int) []runSeen {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	var found []runSeen
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(settleDeadline); time.Now().Before(deadline); <-tick.C {
 		found = m.runs(t, path)
 		over := 0
 		for _, r := range found {

@@ -45,10 +45,10 @@ func start(t testing.TB, dir string) *rig {
 	if !ns.ReadyForConnections(30 * time.Second) {
 		t.Fatal("the server did not become ready")
 	}
-	if r.nc, err = nats.Connect("", nats.InProcessServer(ns)); err != nil {
+	if r.nc, err = nats.Connect("", nats.InProcessServer(ns), nats.Timeout(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if r.js, err = jetstream.New(r.nc); err != nil {
+	if r.js, err = jetstream.New(r.nc, jetstream.WithDefaultTimeout(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return r

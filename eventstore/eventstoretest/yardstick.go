@@ -35,7 +35,7 @@ func MeasureYardstick(t testing.TB, streams, writers, n, size int) Yardstick {
 		defer nc.Close()
 		clients[i] = &jetapi.Client{Conn: nc}
 	}
-	js, err := jetstream.New(clients[0].Conn)
+	js, err := jetstream.New(clients[0].Conn, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

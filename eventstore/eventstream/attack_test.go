@@ -69,7 +69,7 @@ func (u *user) barrier(t testing.TB) {
 		"$JS.API.STREAM.INFO.EVENTS": "", "$JS.API.CONSUMER.INFO.EVENTS.none": "", "$JS.API.CONSUMER.CREATE.EVENTS": "bad", "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.x": "bad",
 		"$JS.API.CONSUMER.MSG.NEXT.EVENTS.barrier": `{"batch":1,"no_wait":true}`, "$JS.ACK.EVENTS.0ours_barrier.1.1.1.1.1": `+NXT {"batch":1,"no_wait":true}`,
 	} {
-		if _, err := u.Request(request, []byte(body), 10*time.Second); err != nil {
+		if _, err := u.Request(request, []byte(body), patience); err != nil {
 			t.Fatalf("%s: %v", request, err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestForbiddenRequests(t *testing.T) {
 	if _, err := u.js.CreateConsumer(t.Context(), eventstream.Name, jetstream.ConsumerConfig{Durable: "mine", HeadersOnly: true}); err != nil {
 		t.Fatal(err)
 	}
-	push, err := u.Request("$JS.API.CONSUMER.CREATE.EVENTS.push", []byte(`{"stream_name":"EVENTS","config":{"name":"push","deliver_subject":"_INBOX.x"}}`), 10*time.Second)
+	push, err := u.Request("$JS.API.CONSUMER.CREATE.EVENTS.push", []byte(`{"stream_name":"EVENTS","config":{"name":"push","deliver_subject":"_INBOX.x"}}`), patience)
 	if err != nil || !strings.Contains(string(push.Data), "push consumers are not supported") {
 		t.Errorf("a push consumer: %+v, %v", push, err)
 	}
@@ -287,7 +287,7 @@ func TestForbiddenUsers(t *testing.T) {
 		"its own signature": nats.UserJWTAndSeed(signed(account, failed, func(c *jwt.UserClaims) { c.Pub.Allow.Add(">") }), string(seed)),
 		"never recorded":    nats.UserCredentials(unknownPath),
 	} {
-		conn, err := nats.Connect(r.URL(), option, nats.NoReconnect())
+		conn, err := nats.Connect(r.URL(), option, nats.NoReconnect(), patient)
 		if err == nil {
 			conn.Close()
 			t.Errorf("%s opens a connection", name)
@@ -319,7 +319,7 @@ func TestReplacedUser(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the former user is still connected")
 	}
-	if conn, err := nats.Connect(r.URL(), nats.UserCredentials(first), nats.NoReconnect()); err == nil {
+	if conn, err := nats.Connect(r.URL(), nats.UserCredentials(first), nats.NoReconnect(), patient); err == nil {
 		conn.Close()
 		t.Error("the former user connects again")
 	}

@@ -85,7 +85,7 @@ func TestGateOpensAgain(t *testing.T) {
 	theirPath, _ := r.credentials(t, theirs)
 	path, _ := r.credentials(t, ours)
 	v, u := r.connect(t, theirPath), r.connect(t, path)
-	if err := errors.Join(v.answered(10*time.Second), u.answered(10*time.Second)); err != nil {
+	if err := errors.Join(v.answered(patience), u.answered(patience)); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -139,7 +139,7 @@ func TestFlood(t *testing.T) {
 				})
 			}
 			for n := range 10 {
-				if err := v.answered(20 * time.Second); err != nil {
+				if err := v.answered(patience); err != nil {
 					t.Errorf("request %d of the other merchant: %v", n, err)
 				}
 			}
@@ -157,7 +157,7 @@ func (r *rig) connectionsOf(t testing.TB, path string) int {
 	t.Helper()
 	var all []*nats.Conn
 	for {
-		conn, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect())
+		conn, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect(), patient)
 		if err != nil {
 			break
 		}
@@ -221,7 +221,7 @@ func TestStrangers(t *testing.T) {
 			_ = conn.Close()
 		}
 		for limit := time.Now().Add(time.Minute); ; {
-			conn, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect())
+			conn, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect(), patient)
 			if err == nil {
 				conn.Close()
 				break

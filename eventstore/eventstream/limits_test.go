@@ -23,7 +23,7 @@ func TestLimits(t *testing.T) {
 	theirPath, _ := r.credentials(t, theirs)
 	connections := 0
 	for ; connections < 20; connections++ {
-		conn, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect())
+		conn, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect(), patient)
 		if err != nil {
 			break
 		}
@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 	if _, err := other.js.CreateConsumer(t.Context(), eventstream.Name, jetstream.ConsumerConfig{Durable: "c"}); err != nil {
 		t.Errorf("another account has no consumer: %v", err)
 	}
-	if _, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect()); err == nil {
+	if _, err := nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect(), patient); err == nil {
 		t.Error("a fifth connection is possible")
 	}
 	fed := r.last
@@ -50,7 +50,7 @@ func TestLimits(t *testing.T) {
 
 func limited(t *testing.T, r *rig, conn *nats.Conn) {
 	t.Helper()
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, _ := r.credentials(t, ours)
-	if conn, err := nats.Connect(strings.Replace(server.URL(), "tls://", "nats://", 1), nats.UserCredentials(path), nats.NoReconnect()); err == nil {
+	if conn, err := nats.Connect(strings.Replace(server.URL(), "tls://", "nats://", 1), nats.UserCredentials(path), nats.NoReconnect(), patient); err == nil {
 		conn.Close()
 		t.Error("a client without TLS is connected")
 	}
-	conn, err := nats.Connect(server.URL(), nats.UserCredentials(path), nats.NoReconnect(), nats.Secure(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))
+	conn, err := nats.Connect(server.URL(), nats.UserCredentials(path), nats.NoReconnect(), patient, nats.Secure(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,14 +19,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/eventstream"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	goleak.VerifyTestMain(m)
+	eventstoretest.RunWithoutLeaks(m)
 }
 
 // The merchants of the tests.
@@ -100,6 +100,11 @@ func (r *rig) credentials(t testing.TB, account string, others ...eventstream.Us
 	return path, user
 }
 
+// patience is for what must come, patient for connections: it is never waited out in a good run.
+const patience = time.Minute
+
+var patient = nats.Timeout(patience)
+
 // user is a connection of an analyst.
 type user struct {
 	*nats.Conn
@@ -111,7 +116,7 @@ func (r *rig) connect(t testing.TB, path string) *user {
 	t.Helper()
 	u := &user{refused: make(chan error, 64)}
 	var err error
-	u.Conn, err = nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	u.Conn, err = nats.Connect(r.URL(), nats.UserCredentials(path), nats.NoReconnect(), patient, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		select {
 		case u.refused <- err:
 		default:
@@ -121,7 +126,7 @@ func (r *rig) connect(t testing.TB, path string) *user {
 		t.Fatal(err)
 	}
 	t.Cleanup(u.Close)
-	if u.js, err = jetstream.New(u.Conn); err != nil {
+	if u.js, err = jetstream.New(u.Conn, jetstream.WithDefaultTimeout(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return u
@@ -131,7 +136,7 @@ func (r *rig) connect(t testing.TB, path string) *user {
 func read(t testing.TB, c jetstream.Consumer, n int) (sequences []uint64, subjects []string) {
 	t.Helper()
 	for len(sequences) < n {
-		batch, err := c.Fetch(n-len(sequences), jetstream.FetchMaxWait(10*time.Second))
+		batch, err := c.Fetch(n-len(sequences), jetstream.FetchMaxWait(patience))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
@@ -22,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	goleak.VerifyTestMain(m)
+	eventstoretest.RunWithoutLeaks(m)
 }
 
 // added is the event of the tests' aggregate.

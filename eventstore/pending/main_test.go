@@ -3,7 +3,7 @@ package pending_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"payledger/eventstore/eventstoretest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { eventstoretest.RunWithoutLeaks(m) }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/domain"
@@ -26,7 +25,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { eventstoretest.RunWithoutLeaks(m) }
 
 const owner domain.AccountID = "acct1"
 

@@ -115,7 +115,7 @@ func (c scene) play(t *testing.T, on string, w failureMode) {
 	n := r.start(nodeConfig{fault: f})
 	select {
 	case <-f.hit:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the effect never came")
 	}
 	n.kill()

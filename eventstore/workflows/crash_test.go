@@ -71,7 +71,7 @@ func crash(t *testing.T, e effect, w failureMode) {
 	n := r.start(nodeConfig{fault: f})
 	select {
 	case <-f.hit:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the effect never came")
 	}
 	if w == crashBefore || w == crashAfter {
@@ -163,7 +163,7 @@ func (r *rig) begun(id domain.RunID) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(r.by.Account, string(id)), eventstore.Latest)
 		must(r.t, err)
 		if tip.State.Exists() {

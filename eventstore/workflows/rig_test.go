@@ -42,6 +42,9 @@ import (
 
 var background = context.Background()
 
+// patience is for what must come; it is never waited out in a good run.
+const patience = 2 * time.Minute
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	eventstoretest.AtOnce(12, 3)
@@ -306,7 +309,7 @@ func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) 
 	key := eventstore.WorkflowRuns.Key(r.by.Account, string(id))
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest)
 		must(r.t, err)
 		if tip.State.Exists() && !tip.State.Open() {

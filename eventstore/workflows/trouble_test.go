@@ -71,7 +71,7 @@ func TestHoldsUpNobodyElse(t *testing.T) {
 	last := r.pay()
 	tip, err := eventstore.Load(background, r.well.store, eventstore.Payments, eventstore.Payments.Key(r.by.Account, string(last.ID)), eventstore.Latest)
 	must(t, err)
-	soon, cancel := context.WithTimeout(background, 30*time.Second)
+	soon, cancel := context.WithTimeout(background, patience)
 	defer cancel()
 	if err := n.views.WaitFor(soon, tip.Recorded.Shard, tip.Recorded.Seq); err != nil {
 		t.Errorf("the views do not come to the newest payment: %v", err)
@@ -126,7 +126,7 @@ func (r *rig) until(what string, is func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		if is() {
 			return
 		}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"payledger/domain"
 	"payledger/eventstore"
@@ -26,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	goleak.VerifyTestMain(m)
+	eventstoretest.RunWithoutLeaks(m)
 }
 
 // rig is a log with its checkpoints.

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
@@ -29,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { eventstoretest.RunWithoutLeaks(m) }
 
 const (
 	owner domain.AccountID = "acct1"

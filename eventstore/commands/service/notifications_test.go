@@ -95,7 +95,7 @@ func (r *rig) eventually(what string, is func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); !is(); <-tick.C {
 		if time.Now().After(deadline) {
 			r.t.Fatal(what)
 		}
