@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"payledger/domain"
@@ -43,6 +44,35 @@ func TestReadersOfGroups(t *testing.T) {
 			}
 			readChecks(t, l, s)
 		})
+	}
+}
+
+// TestSlowSubscriber: a subscriber that has a batch of groups gets all of them, although they leave the memory of the shard meanwhile.
+func TestSlowSubscriber(t *testing.T) {
+	t.Parallel()
+	s := sole(t, 1).store()
+	large := strings.Repeat("x", 3<<20) // two of them are more than the memory of a shard
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	mustAdd(t, s, keyIn(s, 0), added{Who: "first"})
+	received := 0
+	err := s.Subscribe(ctx, 0, 0, func(*eventstore.Recorded) error {
+		switch received++; received {
+		case 1: // the next batch has several groups
+			for range 4 {
+				mustAdd(t, s, keyIn(s, 0), added{Who: "of one batch"})
+			}
+		case 2:
+			for range 2 {
+				mustAdd(t, s, keyIn(s, 0), added{Who: large})
+			}
+		case 1 + 4 + 2:
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || received != 1+4+2 {
+		t.Errorf("%d events, %v", received, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -345,12 +346,13 @@ func (h *shard) markDamaged(seq uint64, err error) error {
 	return h.markDamagedLocked(seq, err)
 }
 
-// from returns the applied groups in memory from seq on; none if the group at seq is not in memory.
+// from returns the applied groups in memory from seq on; none if the group at seq is not in memory. The slice is the caller's own: apply
+// clears the places of groups that leave the memory.
 func (h *shard) from(seq uint64) []*format.Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.recent) == 0 || seq < h.recent[0].Seq || seq > h.head.Seq {
 		return nil
 	}
-	return h.recent[seq-h.recent[0].Seq:]
+	return slices.Clone(h.recent[seq-h.recent[0].Seq:])
 }
