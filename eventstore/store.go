@@ -58,6 +58,8 @@ type Config struct {
 	SideBytes int64
 	// Lags makes Load return the state that this process has applied, as on a replicated log (tests).
 	Lags bool
+	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout (tests on a busy machine take more).
+	ReadTimeout time.Duration
 	// Options are added to the connection's (tests cut it).
 	Options []nats.Option
 }
@@ -137,7 +139,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		memory = DefaultMemory
 	}
 	s := &Store{
-		nc: nc, api: &jetapi.Client{Conn: nc}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
+		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecent(int(memory / 2)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,

@@ -31,7 +31,7 @@ func (r *rig) node(n int, handover time.Duration, views func(message.Views) mess
 	other := &rig{t: r.t, dir: r.dir, config: r.config, shards: r.shards, server: r.server}
 	var err error
 	other.store, err = eventstore.Open(ctx, eventstore.Config{
-		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: patience,
 	})
 	r.must(err)
 	other.vault, err = secrets.Open(ctx, other.store, secrets.Key{1, 2, 3}, rand.Reader)

@@ -92,7 +92,7 @@ func (r *rig) start() {
 	r.server, err = embedded.Start(embedded.Config{Dir: r.dir + "/events", Name: "test"})
 	r.must(err)
 	r.store, err = eventstore.Open(ctx, eventstore.Config{
-		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole,
+		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole, ReadTimeout: patience,
 	})
 	r.must(err)
 	r.vault, err = secrets.Open(ctx, r.store, secrets.Key{1, 2, 3}, rand.Reader)

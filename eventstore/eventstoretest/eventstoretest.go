@@ -13,9 +13,12 @@ import (
 	"payledger/eventstore/secrets"
 )
 
+// readTimeout bounds a read: a server that stands still on a busy machine is not taken for one that does not answer.
+const readTimeout = time.Minute
+
 // Config is what Open uses for a store on server.
 func Config(server *embedded.Server) eventstore.Config {
-	return eventstore.Config{Server: server, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
+	return eventstore.Config{Server: server, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
 }
 
 // Server starts an embedded server on dir for the test's life.

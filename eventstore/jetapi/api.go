@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// ReadTimeout bounds one request to the server; the context of the caller bounds all of them together.
+	// ReadTimeout bounds one request to the server, if Client.ReadTimeout is 0; the context of the caller bounds all of them together.
 	ReadTimeout = 5 * time.Second
 	// PublishTimeout bounds one publish. Without an answer in time its outcome is unknown.
 	PublishTimeout = 3 * time.Second
@@ -28,9 +28,10 @@ const (
 
 // Client sends requests over the connection of a store.
 type Client struct {
-	Conn     *nats.Conn
-	Replicas int // of the streams; 0 while it is not known
-	readers  []*nats.Conn
+	Conn        *nats.Conn
+	Replicas    int           // of the streams; 0 while it is not known
+	ReadTimeout time.Duration // of one read; 0 takes the constant
+	readers     []*nats.Conn
 
 	mu    sync.Mutex
 	count uint64   // of the messages that were sent with Send

@@ -122,7 +122,7 @@ type settings struct {
 func (c settings) config(server *embedded.Server, log zerolog.Logger) eventstore.Config {
 	return eventstore.Config{
 		Server: server, Shards: c.Shards, SegmentBytes: c.Segment, Memory: c.Memory, ReadOnly: c.ReadOnly,
-		SoleWriter: true, Now: time.Now, Random: rand.Reader, Logger: log,
+		SoleWriter: true, Now: time.Now, Random: rand.Reader, Logger: log, ReadTimeout: lastLong,
 	}
 }
 
