@@ -98,7 +98,7 @@ func TestHostile(t *testing.T) {
 		"drips headers for ever":   {do: say("HTTP/1.1 200 OK\r\n", drip("a: b\r\n")), failure: delivery.FailureTimeout},
 		"drips a status for ever":  {do: drip("H"), failure: delivery.FailureTimeout},
 		"hangs in the body":        {do: say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nwell", hang), status: 200, excerpt: "well"},
-		"drips a body for ever":    {do: say("HTTP/1.1 200 OK\r\n\r\n", drip("z")), status: 200, excerpt: "zzz"},
+		"drips a body for ever":    {do: say("HTTP/1.1 200 OK\r\n\r\nzzz", drip("z")), status: 200, excerpt: "zzz"},
 		"an endless body": {do: say("HTTP/1.1 500 No\r\n\r\n", func(c net.Conn, _ <-chan struct{}) {
 			for {
 				if _, err := io.WriteString(c, flood); err != nil {
@@ -124,7 +124,7 @@ func TestHostile(t *testing.T) {
 			if c.do != nil {
 				url = hostile(t, c.do)
 			}
-			timeout := 5 * time.Second // none of these lasts as long, however busy the machine
+			timeout := patience // none of these lasts as long, however busy the machine
 			if c.failure == delivery.FailureTimeout {
 				timeout = 300 * time.Millisecond
 			}

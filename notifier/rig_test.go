@@ -72,7 +72,7 @@ type rig struct {
 }
 
 func newRig(t testing.TB) *rig {
-	r := &rig{t: t, shards: 2, dir: t.TempDir(), config: Config{Timeout: patience, AllowCIDRs: loopback}}
+	r := &rig{t: t, shards: 2, dir: t.TempDir(), config: Config{Timeout: 5 * patience, AllowCIDRs: loopback}}
 	t.Cleanup(func() { r.stop() })
 	return r
 }

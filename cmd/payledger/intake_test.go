@@ -335,10 +335,10 @@ func TestViewsWatch(t *testing.T) {
 		}
 		return v.behind() == nil
 	})
-	v.shown.Store(time.Now().Add(-readyWithin - 2*watchEvery).UnixNano()) // the third hangs since
+	cancel()
+	running.Wait() // no look is under way
+	v.shown.Store(time.Now().Add(-readyWithin - 2*watchEvery).UnixNano())
 	if v.behind() == nil {
 		t.Error("ready although the views are behind")
 	}
-	cancel()
-	running.Wait()
 }

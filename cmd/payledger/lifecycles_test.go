@@ -38,7 +38,7 @@ const (
 	lifecycleFaults   = 0.05 // of each mode
 	lifecycleTimeout  = time.Second
 	lifecycleAction   = 5 * time.Second
-	lifecycleSettles  = time.Minute
+	lifecycleSettles  = 3 * time.Minute
 )
 
 // TestLifecycles plays random lifecycles over HTTP against processors that misbehave in every way they can,

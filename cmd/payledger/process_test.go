@@ -14,7 +14,7 @@ import (
 )
 
 // startTimeout bounds a start of the program in tests, recovery included.
-const startTimeout = time.Minute
+const startTimeout = 3 * time.Minute
 
 // process is the program running as a child of the test.
 type process struct {
@@ -84,10 +84,8 @@ func (p *process) kill() {
 const stopLimit = 10 * time.Second
 
 // stop ends the process in order and fails the test when it does not exit 0, with time for a busy machine.
-func (p *process) stop() { p.t.Helper(); p.stopWithin(time.Minute) }
-
-// stopWithin is stop with a limit of its own.
-func (p *process) stopWithin(limit time.Duration) {
+func (p *process) stop() {
+	const limit = time.Minute
 	p.t.Helper()
 	start := time.Now()
 	if err := p.command.Process.Signal(os.Interrupt); err != nil {

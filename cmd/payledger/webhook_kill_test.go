@@ -24,9 +24,9 @@ var webhookKills = flag.Int("webhook-kills", 0, "how often TestWebhookKill9 kill
 const (
 	webhookKillsDefault = 10
 	webhookKillsShort   = 3
-	webhookStories      = 16               // payments of a round, side by side
-	webhookSlack        = 15 * time.Second // how late an attempt may come on a busy machine
-	webhookSettles      = time.Minute
+	webhookStories      = 16          // payments of a round, side by side
+	webhookSlack        = time.Minute // how late an attempt may come on a busy machine
+	webhookSettles      = 3 * time.Minute
 )
 
 // webhookDelays are short, so that several attempts of a delivery come between two kills.

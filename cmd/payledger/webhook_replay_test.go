@@ -157,7 +157,7 @@ func eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !is(); <-tick.C {
+	for deadline := time.Now().Add(settleDeadline); !is(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come to be")
 		}

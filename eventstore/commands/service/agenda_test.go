@@ -251,7 +251,7 @@ func TestCloseWhileAsking(t *testing.T) {
 	go func() { defer close(closed); s.Close() }()
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second): // a question may take 20 s
+	case <-time.After(15 * time.Second): // a question takes 20 s
 		t.Fatal("the service does not end")
 	}
 	r.settle()
