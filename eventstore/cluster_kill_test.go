@@ -120,7 +120,7 @@ func (c *processes) start(t *testing.T, i int) {
 func (c *processes) open(t *testing.T, i int) {
 	t.Helper()
 	config := eventstoretest.Config(nil)
-	config.URL = c.servers[i].listen.url(c.servers[i].listen.Clients)
+	config.External.URL = c.servers[i].listen.url(c.servers[i].listen.Clients)
 	config.Shards, config.Replicas = c.shards, len(c.servers)
 	c.nodes[i].store = openWhenReady(t, config)
 }

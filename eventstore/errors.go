@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"errors"
+	"fmt"
 
 	"payledger/eventstore/fault"
 )
@@ -14,6 +15,8 @@ var (
 	ErrUnknown   = fault.ErrUnknown
 	ErrUnhealthy = fault.ErrUnhealthy
 	ErrFull      = fault.ErrFull
+	// ErrNoLog means that the folder or the cluster holds no log.
+	ErrNoLog = fmt.Errorf("%w: there is no ledger here", ErrNotFound)
 	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for outcomes.
 	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
 )

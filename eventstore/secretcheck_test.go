@@ -40,7 +40,7 @@ func TestSecretCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := eventstoretest.Config(nil)
-	config.URL = listens(server).url(listens(server).Clients)
+	config.External.URL = listens(server).url(listens(server).Clients)
 	open := func(verdict error) error {
 		config.Secret = check(verdict)
 		other, err := eventstore.Open(ctx, config)

@@ -18,6 +18,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/disk"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/external"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
@@ -30,18 +31,17 @@ import (
 // concurrently.
 const DefaultShards = 8
 
-// Config is the configuration of a Store. Exactly one of Server and URL is set.
+// Config is the configuration of a Store. Exactly one of Server and External is set.
 type Config struct {
 	Server   *embedded.Server // an embedded server
-	URL      string           // an external server or cluster
-	Creds    string           // credentials file for URL; "" for none
+	External external.Access  // an external cluster
 	Shards   int              // of a new log; 0 takes DefaultShards, or the number of an existing log
-	Replicas int              // of a new log's streams; 0 is 1
+	Replicas int              // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
 	ReadOnly bool             // append nothing, not even fences: for tools that read a stopped server's log
 	Now      func() time.Time
 	Random   io.Reader
 	Logger   zerolog.Logger
-	// Secret, if set, checks a secret of the log at URL before anything there is changed. For Server, embedded.Config has the check.
+	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
 	Secret secretlog.Check
 	// SoleWriter means that no other process appends to this log: the folder is locked.
 	SoleWriter bool
@@ -150,7 +150,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
 	}
-	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Bytes: uint64(c.SideBytes)}
+	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Complete: c.Server == nil, Bytes: uint64(c.SideBytes)}
 	if s.beside.Bytes == 0 {
 		s.beside.Bytes = sidelog.SegmentBytes
 	}
@@ -170,11 +170,7 @@ func connect(c Config) (*nats.Conn, error) {
 	if c.Server != nil {
 		return c.Server.Connect(c.Options...)
 	}
-	opts := append(jetapi.Options(), c.Options...)
-	if c.Creds != "" {
-		opts = append(opts, nats.UserCredentials(c.Creds))
-	}
-	return nats.Connect(c.URL, opts...)
+	return c.External.Connect(append(jetapi.Options(), c.Options...)...)
 }
 
 func (s *Store) open(ctx context.Context, c Config, memory int64) error {

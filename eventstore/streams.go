@@ -17,6 +17,8 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
@@ -45,8 +47,8 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		if err := neverUsed(segments); err != nil {
 			return err
 		}
-		if c.ReadOnly {
-			return fmt.Errorf("%w: there is no ledger here", ErrNotFound)
+		if c.ReadOnly || c.Server == nil && c.Replicas == 0 {
+			return ErrNoLog
 		}
 		if err := s.createLog(ctx, c); err != nil {
 			return err
@@ -80,6 +82,9 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	}
 	return nil
 }
+
+// StreamsOf returns the number of streams that a log needs room for: all of a new log, and the next segments of those that have any.
+func StreamsOf(shards int) int { return 2*(shards+3) + 1 }
 
 // neverUsed returns an error if a log without shard 0 holds messages: its first shard was lost. Otherwise its creation was cut
 // short.
@@ -138,6 +143,12 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	}
 	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
 		return fmt.Errorf("eventstore: random: %w", err)
+	}
+	if c.Server == nil { // the streams that an embedded log gets at their first use
+		s.api.Replicas = s.replicas
+		if err := errors.Join(secretlog.Make(ctx, s.beside, s.streamConfig), sidelog.MakePositions(ctx, s.beside)); err != nil {
+			return err
+		}
 	}
 	if err := s.openCheckpoints(ctx, true); err != nil {
 		return err

@@ -46,7 +46,7 @@ func remoteOn(t *testing.T, change func(*eventstore.Config)) (server *embedded.S
 	p = newProxy(t, at.Clients)
 	back := make(chan struct{}, 10)
 	c := eventstoretest.Config(nil)
-	c.URL, c.Shards = at.url(p.Addr()), 1
+	c.External.URL, c.Shards, c.Replicas = at.url(p.Addr()), 1, 1
 	c.Options = []nats.Option{nats.ReconnectHandler(func(*nats.Conn) { back <- struct{}{} })}
 	change(&c)
 	return server, eventstoretest.OpenOn(t, c), p, back

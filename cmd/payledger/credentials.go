@@ -78,6 +78,9 @@ func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) erro
 
 type initCommand struct {
 	Data          string `help:"Data folder." default:"./data" type:"path"`
+	options.NATS  `embed:""`
+	Replicas      int    `name:"nats-replicas" help:"With --nats-url: the number of servers that hold every stream, 3 or 5." default:"3"`
+	SystemCreds   string `name:"nats-system-creds" help:"With --nats-url: credentials file of a system user, if the ledger's NATS account does not see how the servers are configured." type:"path"`
 	Environment   string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
 	Shards        int    `help:"Number of shard streams." placeholder:"N"`
 	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
@@ -89,6 +92,16 @@ type initCommand struct {
 func (c *initCommand) check(args options.Arguments) error {
 	o := options.Options{Environment: c.Environment, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}.WithFiles()
 	faults := o.KeyFaults()
+	if c.NatsURL != "" { // the new master key is printed, and not kept beside the data
+		faults = o.WrittenFaults()
+	}
+	faults = append(faults, c.NATS.Faults()...)
+	if c.Replicas != 3 && c.Replicas != 5 {
+		faults = append(faults, fmt.Sprintf("--nats-replicas is %d: it must be 3 or 5", c.Replicas))
+	}
+	if c.NatsURL == "" && (args.Has("--nats-replicas") || c.SystemCreds != "") {
+		faults = append(faults, "--nats-replicas and --nats-system-creds are for --nats-url, which is missing")
+	}
 	if !o.Sandbox() {
 		faults = append(faults, args.Faults()...)
 	}
@@ -102,6 +115,9 @@ func (c *initCommand) check(args options.Arguments) error {
 func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
 	if err := c.check(args); err != nil {
 		return err
+	}
+	if c.NatsURL != "" {
+		return c.makeCluster(ctx, std)
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
@@ -119,4 +135,24 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 		return err
 	}
 	return showCredentials(std.Out, made, c.JSON)
+}
+
+// makeCluster makes a ledger on an external NATS cluster.
+func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) error {
+	cluster := ledger.Cluster{
+		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
+	}
+	shown := false
+	err := cluster.Make(ctx, func(made ledger.Made) error {
+		shown = true
+		if c.JSON {
+			return printed(json.NewEncoder(std.Out).Encode(made))
+		}
+		_, err := fmt.Fprintf(std.Out, "master key          %s\n", made.MasterKey)
+		return printed(errors.Join(err, showCredentials(std.Out, made.Credentials, false)))
+	})
+	if err != nil && shown {
+		return fmt.Errorf("%w; what was printed is not valid: run init again", err)
+	}
+	return err
 }

@@ -135,7 +135,7 @@ func TestSpentSigningSecrets(t *testing.T) {
 func TestWebhooksShared(t *testing.T) {
 	t.Parallel()
 	for url, shared := range map[string]bool{"": false, "nats://127.0.0.1:4222": true} {
-		a := &App{options: options.Options{NatsURL: url}, ledger: &ledger.Ledger{}}
+		a := &App{options: options.Options{NATS: options.NATS{NatsURL: url}}, ledger: &ledger.Ledger{}}
 		if got := a.notifierConfig().Shared; got != shared {
 			t.Errorf("with --nats-url %q: %v", url, got)
 		}

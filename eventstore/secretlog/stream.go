@@ -61,17 +61,27 @@ type Stream struct {
 
 // Open finds or creates the stream, brings the index up to its end, and completes destructions that have begun.
 func Open(ctx context.Context, c Config) (*Stream, error) {
-	log := &sidelog.Log{Server: c.Server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
-		config := c.Stream(name, subject)
-		config.DenyDelete, config.DenyPurge = false, false
-		return config
-	}}
+	log := newLog(c.Server, c.Stream)
 	b := &Stream{Config: c, log: log, index: newIndex(c, log)}
 	return b, b.open(ctx)
 }
 
+func newLog(server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) *sidelog.Log {
+	return &sidelog.Log{Server: server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
+		config := stream(name, subject)
+		config.DenyDelete, config.DenyPurge = false, false
+		return config
+	}}
+}
+
+// Make makes the stream. It may exist.
+func Make(ctx context.Context, server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) error {
+	_, err := newLog(server, stream).Open(ctx, true)
+	return err
+}
+
 func (b *Stream) open(ctx context.Context) error {
-	last, err := b.log.Open(ctx, !b.ReadOnly)
+	last, err := b.log.Open(ctx, !b.ReadOnly && !b.Complete)
 	if err != nil {
 		return err
 	}

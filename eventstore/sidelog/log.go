@@ -27,6 +27,7 @@ type Server struct {
 	API      *jetapi.Client
 	Sole     bool // no other process writes to the log
 	ReadOnly bool
+	Complete bool   // no first segment is made: the log was made with all its streams
 	Bytes    uint64 // size from which a stream continues in a new segment
 }
 

@@ -37,16 +37,25 @@ type position struct {
 // OpenPositions finds or makes the stream. room returns an error while nothing can be written.
 func OpenPositions(ctx context.Context, server Server, index *Index, shards int, room func() error) (*Positions, error) {
 	_, err := server.JS.Stream(ctx, PositionStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && !server.ReadOnly {
-		_, err = server.JS.CreateStream(ctx, jetstream.StreamConfig{
-			Name: PositionStream, Subjects: []string{positionRoot + ".*"}, Storage: jetstream.FileStorage,
-			Replicas: server.API.Replicas, MaxMsgsPerSubject: 1, Compression: jetstream.NoCompression,
-		})
+	if errors.Is(err, jetstream.ErrStreamNotFound) && !server.ReadOnly && !server.Complete {
+		return &Positions{server, index, shards, room}, MakePositions(ctx, server)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %s: %w", PositionStream, err)
 	}
 	return &Positions{server, index, shards, room}, nil
+}
+
+// MakePositions makes the stream. It may exist.
+func MakePositions(ctx context.Context, server Server) error {
+	_, err := server.JS.CreateStream(ctx, jetstream.StreamConfig{
+		Name: PositionStream, Subjects: []string{positionRoot + ".*"}, Storage: jetstream.FileStorage,
+		Replicas: server.API.Replicas, MaxMsgsPerSubject: 1, Compression: jetstream.NoCompression,
+	})
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("eventstore: create %s: %w", PositionStream, err)
+	}
+	return nil
 }
 
 // Load returns the position of a reader; zeroes if it has none.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/external"
 	"payledger/eventstore/secrets"
 )
 
@@ -55,7 +57,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 		config.Now = time.Now
 	}
 	config.ReadOnly = mode == ReadOnly
-	config.URL, config.Creds, config.Shards = o.NatsURL, o.NatsCreds, o.Shards
+	config.External, config.Shards = o.Access(), o.Shards
 	config.Random, config.SoleWriter, config.Memory = rand.Reader, o.NatsURL == "", limits.Of(o.Memory).Caches
 	key, err := readMasterKey(o)
 	if err != nil {
@@ -69,19 +71,39 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 			return nil, err
 		}
 		config.Server = l.server
-	} else if config.Secret = key.check; !config.ReadOnly {
-		config.Tips = filepath.Join(o.Data, "tips")
+	} else if err := openExternal(ctx, &config, o, key); err != nil {
+		return nil, err
 	}
 	if l.master, err = key.orNew(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if l.Store, err = eventstore.Open(ctx, config); err != nil {
+	l.Store, err = eventstore.Open(ctx, config)
+	if o.NatsURL != "" && errors.Is(err, eventstore.ErrNoLog) {
+		err = fmt.Errorf("the NATS cluster %[1]s holds no ledger: make one with `payledger init --nats-url %[1]s`", config.External.Servers())
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// openExternal checks the external cluster, and completes the configuration for its log.
+func openExternal(ctx context.Context, config *eventstore.Config, o options.Options, key masterKey) error {
+	seen, err := external.Ready(ctx, config.External)
+	if err != nil {
+		return err
+	}
+	if !seen {
+		config.Logger.Warn().Str("service", external.ServerInfo).
+			Msg("the NATS account does not import the service, so it is not checked that all NATS servers sync every write")
+	}
+	if config.Secret = key.check; !config.ReadOnly {
+		config.Tips = filepath.Join(o.Data, "tips")
+	}
+	return nil
 }
 
 func (l *Ledger) Close() error {

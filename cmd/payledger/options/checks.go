@@ -46,19 +46,26 @@ func (o Options) WithFiles() Options {
 	return o
 }
 
+// WrittenFaults returns the keys that are written wrongly.
+func (o Options) WrittenFaults() []string {
+	faults := slices.Clone(o.faults)
+	if o.MasterKey != "" {
+		if _, err := secrets.ParseKey(o.MasterKey); err != nil {
+			faults = append(faults, "PAYLEDGER_MASTER_KEY: "+err.Error())
+		}
+	}
+	return faults
+}
+
 // KeyFaults returns the keys and certificates that are missing or unusable.
 func (o Options) KeyFaults() []string {
-	faults := slices.Clone(o.faults)
+	faults := o.WrittenFaults()
 	if o.MasterKey == "" && o.MasterKeyFile == "" {
 		switch {
 		case !o.Sandbox():
 			faults = append(faults, masterKeyNeeded)
 		case o.NatsURL != "":
 			faults = append(faults, "PAYLEDGER_MASTER_KEY is needed with --nats-url: every node uses the same")
-		}
-	} else if o.MasterKey != "" {
-		if _, err := secrets.ParseKey(o.MasterKey); err != nil {
-			faults = append(faults, "PAYLEDGER_MASTER_KEY: "+err.Error())
 		}
 	}
 	if (o.TLSCert == "") != (o.TLSKey == "") {

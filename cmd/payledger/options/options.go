@@ -14,19 +14,19 @@ import (
 	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
+	"payledger/eventstore/external"
 )
 
 // Options are the flags of serve (I1); demo sets its own.
 type Options struct {
-	Data                string          `help:"Data folder." default:"./data" type:"path"`
-	Listen              string          `help:"Address of the API." default:"127.0.0.1:8080"`
-	AdminListen         string          `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
-	Pprof               bool            `help:"Serve /debug/pprof on the operators' address."`
-	BehindProxy         bool            `help:"In production: --listen may be public without TLS, because a proxy ends it."`
-	Environment         string          `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
-	Shards              int             `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
-	NatsURL             string          `name:"nats-url" help:"External NATS cluster instead of the embedded server."`
-	NatsCreds           string          `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
+	Data                string `help:"Data folder." default:"./data" type:"path"`
+	Listen              string `help:"Address of the API." default:"127.0.0.1:8080"`
+	AdminListen         string `help:"Address of /metrics and /readyz for operators." default:"127.0.0.1:8081"`
+	Pprof               bool   `help:"Serve /debug/pprof on the operators' address."`
+	BehindProxy         bool   `help:"In production: --listen may be public without TLS, because a proxy ends it."`
+	Environment         string `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
+	Shards              int    `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
+	NATS                `embed:""`
 	NatsListen          string          `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
 	EventsRetention     time.Duration   `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
 	MasterKey           string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
@@ -61,12 +61,37 @@ type Options struct {
 	faults    []string  // of files that WithFiles could not read
 }
 
+// NATS are the flags of the connection to an external NATS cluster.
+type NATS struct {
+	NatsURL   string `name:"nats-url" help:"External NATS cluster instead of the embedded server: the URL of one server, or of several, separated by commas." placeholder:"URL"`
+	NatsCreds string `name:"nats-creds" help:"Credentials file for --nats-url." type:"path"`
+	NatsCA    string `name:"nats-ca" help:"File with the certificates of the authorities that sign the NATS servers' certificates; TLS is required then." type:"path"`
+	NatsCert  string `name:"nats-cert" help:"Client certificate file for --nats-url." type:"path"`
+	NatsKey   string `name:"nats-key" help:"Key file of --nats-cert." type:"path"`
+}
+
+// Access returns the access to the external cluster.
+func (n NATS) Access() external.Access {
+	return external.Access{URL: n.NatsURL, Creds: n.NatsCreds, CA: n.NatsCA, Cert: n.NatsCert, Key: n.NatsKey}
+}
+
+// Faults returns the faults of the flags.
+func (n NATS) Faults() (faults []string) {
+	if (n.NatsCert == "") != (n.NatsKey == "") {
+		faults = append(faults, "--nats-cert and --nats-key go together")
+	}
+	if n.NatsURL == "" && n != (NATS{}) {
+		faults = append(faults, "--nats-creds, --nats-ca, --nats-cert and --nats-key are for --nats-url, which is missing")
+	}
+	return faults
+}
+
 // Sandbox reports whether the environment is the sandbox.
 func (o Options) Sandbox() bool { return o.Environment == account.Sandbox }
 
 // Check returns one error with every fault that the parser does not see.
 func (o Options) Check() error {
-	faults := slices.Concat(o.limitFaults(), o.KeyFaults(), o.productionFaults())
+	faults := slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults())
 	if len(faults) == 0 {
 		return nil
 	}

@@ -37,6 +37,12 @@ const (
 // log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
 // account.
 func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
+	return InitializeShown(ctx, store, secretStore, random, environment, actor, func(Credentials) error { return nil })
+}
+
+// InitializeShown is Initialize for a log whose credentials nobody can replace if they are lost. It calls show before the claim: if show
+// or the claim fails, the log is not initialized, and the credentials are void.
+func InitializeShown(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string, show func(Credentials) error) (Credentials, error) {
 	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
 			err = ErrInitialized
@@ -44,6 +50,9 @@ func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secre
 		return Credentials{}, err
 	}
 	credentials, err := Create(ctx, store, secretStore, random, firstName, environment, actor)
+	if err == nil {
+		err = show(credentials)
+	}
 	if err != nil {
 		return Credentials{}, err
 	}

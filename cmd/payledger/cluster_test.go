@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"payledger/cmd/payledger/ledger"
+	"payledger/eventstore/clustertest"
+)
+
+// initCluster runs `payledger init` for a cluster, and returns what it printed.
+func initCluster(t *testing.T, url string, args ...string) ledger.Made {
+	t.Helper()
+	status, out, errs := runInit(t, url, append(args, "--json")...)
+	if status != 0 {
+		t.Fatalf("init: status %d: %s", status, errs)
+	}
+	var made ledger.Made
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return made
+}
+
+func runInit(t *testing.T, url string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("PAYLEDGER_NATS_URL", url)
+	var out, errs bytes.Buffer
+	status = run(append([]string{"init"}, args...), &out, &errs)
+	if strings.Contains(errs.String(), clustertest.Password) || strings.Count(errs.String(), "\n") > 1 {
+		t.Errorf("stderr has a password, or more than one line: %s", errs.String())
+	}
+	return status, out.String(), errs.String()
+}
+
+// Two nodes serve the ledger that one init made; a second init is refused.
+func TestClusterOfTwoNodes(t *testing.T) {
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	url := c.URL(clustertest.User)
+	made := initCluster(t, url, "--shards", "2")
+	if status, out, errs := runInit(t, url); status != exitFailure || out != "" || !strings.Contains(errs, "holds a ledger already") {
+		t.Fatalf("a second init: status %d, %s%s", status, out, errs)
+	}
+	t.Setenv("PAYLEDGER_MASTER_KEY", made.MasterKey)
+	a := serveProcess(t, "--data", t.TempDir())
+	b := serveProcess(t, "--data", t.TempDir(), "--processor-url", a.ready.Simulator)
+	if strings.Contains(a.ready.NATS, clustertest.Password) {
+		t.Errorf("the ready line has a password: %s", a.ready.NATS)
+	}
+	atA, atB := newMerchant(a.ready.API, made.APIKey), newMerchant(b.ready.API, made.APIKey)
+	answer, err := atA.pay(atA.token(t, "order-1", 2000, "4111111111111111"), "key-1")
+	if err != nil || answer.status != http.StatusOK {
+		t.Fatalf("pay: %d %s %v", answer.status, answer.body, err)
+	}
+	var paid paymentAnswer
+	answer.decode(t, &paid)
+	eventually(t, func() bool {
+		answer, err := atB.call("POST", "/payments/"+paid.ID+"/capture", atB.headers(), map[string]any{"amount": 1500})
+		return err == nil && answer.status == http.StatusOK
+	})
+	eventually(t, func() bool {
+		p, _ := atA.read(t, paid.ID)
+		return p.Status == "PARTIALLY_CAPTURED" || p.Status == "SETTLED" || p.Status == "SETTLING" || p.Status == "PARTIALLY_SETTLED"
+	})
+	b.stop()
+	a.stop()
+}

@@ -1,0 +1,146 @@
+// Package clustertest runs clusters of real NATS servers in a test's process.
+package clustertest
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Users of a cluster. The ledger's account sees the servers' configuration; the account PLAIN does not.
+const (
+	User      = "payledger"
+	PlainUser = "plain"
+	Password  = "pass:w%rd" // an unusual one: it must survive in URLs, and appear nowhere else
+)
+
+// accounts is the accounts' part of the servers' configuration. It is the example of the README.
+const accounts = `
+accounts {
+  SYS { users: [ { user: system, password: %[1]q } ]
+        exports: [ { service: "$SYS.REQ.SERVER.PING.VARZ", response_type: stream, accounts: [ LEDGER ] } ] }
+  LEDGER { jetstream: enabled, users: [ { user: payledger, password: %[1]q } ]
+           imports: [ { service: { account: SYS, subject: "$SYS.REQ.SERVER.PING.VARZ" } } ] }
+  PLAIN { jetstream: enabled, users: [ { user: plain, password: %[1]q } ] }
+}
+system_account: SYS
+`
+
+// Cluster is a cluster of NATS servers.
+type Cluster struct {
+	Servers []*server.Server
+	options []*server.Options
+}
+
+// Start starts a cluster of n servers with JetStream for the test's life. change, if not nil, changes the options of the server with a
+// number.
+func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	routes := ports(t, n)
+	for i := range n {
+		o := &server.Options{}
+		if err := o.ProcessConfigString(fmt.Sprintf(accounts, Password)); err != nil {
+			t.Fatal(err)
+		}
+		o.ServerName, o.Host, o.Port = fmt.Sprintf("n%d", i+1), "127.0.0.1", server.RANDOM_PORT
+		o.JetStream, o.StoreDir, o.SyncAlways, o.MaxPayload = true, t.TempDir(), true, 8<<20
+		o.NoSigs, o.NoLog = true, true
+		if n > 1 {
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: routes[i]}
+			for _, port := range routes {
+				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+			}
+		}
+		if change != nil {
+			change(i, o)
+		}
+		c.options = append(c.options, o)
+		c.Servers = append(c.Servers, start(t, o))
+	}
+	for _, s := range c.Servers {
+		if !s.ReadyForConnections(time.Minute) {
+			t.Fatalf("server %s is not ready", s.Name())
+		}
+	}
+	return c
+}
+
+// ports returns free ports: a server of a cluster must know the ports of the others before it starts.
+func ports(t testing.TB, n int) (all []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // together: the ports differ
+		all = append(all, l.Addr().(*net.TCPAddr).Port)
+	}
+	return all
+}
+
+func start(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	s.Start()
+	return s
+}
+
+// Formed waits until all servers with JetStream are members of one JetStream cluster that has a leader.
+func (c *Cluster) Formed(t testing.TB) *Cluster {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := c.unformed()
+		if err == nil {
+			return c
+		}
+		select {
+		case <-deadline:
+			t.Fatal(err)
+		case <-again.C:
+		}
+	}
+}
+
+func (c *Cluster) unformed() error {
+	members := 0
+	for _, s := range c.Servers {
+		if s.JetStreamEnabled() {
+			members++
+		}
+	}
+	for _, s := range c.Servers {
+		if s.JetStreamIsLeader() {
+			if n := len(s.JetStreamClusterPeers()); n != members {
+				return fmt.Errorf("%d of %d servers are in the JetStream cluster", n, members)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("the JetStream cluster of %d servers has no leader", members)
+}
+
+// URL returns the URLs of all servers for a user.
+func (c *Cluster) URL(user string) string {
+	var all []string
+	for _, s := range c.Servers {
+		all = append(all, (&url.URL{Scheme: "nats", User: url.UserPassword(user, Password), Host: s.Addr().String()}).String())
+	}
+	return strings.Join(all, ",")
+}

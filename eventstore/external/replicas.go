@@ -1,0 +1,41 @@
+package external
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// CheckReplicas returns an error if a stream of the log has fewer than MinReplicas replicas, or fewer than another stream. If planned is
+// not 0, the log is about to be made: streams that exist must have as many replicas.
+func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) error {
+	most, counts, order := 0, map[string]int{}, []string{}
+	list := js.ListStreams(ctx)
+	for info := range list.Info() {
+		name := info.Config.Name
+		_, _, ours := streams.Parse(name)
+		if _, beside := sidelog.Beside(name); !ours && !beside {
+			continue
+		}
+		most = max(most, info.Config.Replicas)
+		counts[name], order = info.Config.Replicas, append(order, name)
+	}
+	if err := list.Err(); err != nil {
+		return fmt.Errorf("eventstore: list of streams: %w", err)
+	}
+	for _, name := range order {
+		switch n := counts[name]; {
+		case planned > 0 && n != planned:
+			return fmt.Errorf("an earlier init made stream %s with %d replicas: give --nats-replicas %d, or delete the stream", name, n, n)
+		case n < MinReplicas:
+			return fmt.Errorf("stream %s has %d replica(s), and the loss of one server would stop or lose the ledger: give every stream %d (`nats stream edit %s --replicas %d`), or make a new ledger with `payledger init`", name, n, max(most, MinReplicas), name, max(most, MinReplicas))
+		case n < most:
+			return fmt.Errorf("stream %s has %d replicas, and other streams of the ledger have %d: give it as many (`nats stream edit %s --replicas %d`)", name, n, most, name, most)
+		}
+	}
+	return nil
+}
