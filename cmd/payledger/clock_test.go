@@ -28,7 +28,7 @@ import (
 const (
 	cardChallenged = "4916994064252017" // the customer must pass a check (D13)
 	// clockDelay is the length of each wait in TestClockSetBack, and of all of them after --payment-timeout.
-	clockDelay = 8 * time.Second
+	clockDelay = 12 * time.Second
 )
 
 // jumpingClock shows the time of the machine's clock while somebody sets that.
@@ -129,7 +129,7 @@ func TestClockSetBack(t *testing.T) {
 func clockOptions(dir, processors string) options.Options {
 	o := testOptions(dir)
 	o.ProcessorURL, o.ProcessorSecret = processors, "secret"
-	o.PaymentTimeout, o.ActionTimeout, o.WebhookRetryDelays = 3*time.Second, clockDelay, []time.Duration{clockDelay}
+	o.PaymentTimeout, o.ActionTimeout, o.WebhookRetryDelays = 5*time.Second, clockDelay, []time.Duration{clockDelay}
 	return o
 }
 

@@ -3,6 +3,7 @@ package eventstream_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -193,8 +194,10 @@ func TestStrangers(t *testing.T) {
 		}
 		return conn, first
 	}
-	for round := range 2 {
+	for round := 0; round < 2; {
 		var strangers []net.Conn
+		var wrong []string
+		began := time.Now()
 		for _, address := range []string{"127.0.0.1", "127.0.0.2"} {
 			for n := range 9 {
 				conn, first := from(address)
@@ -203,13 +206,22 @@ func TestStrangers(t *testing.T) {
 					conn, first = from(address)
 				}
 				if n < 8 != strings.HasPrefix(first, "INFO ") {
-					t.Errorf("connection %d from %s: %s", n, address, first)
+					wrong = append(wrong, fmt.Sprintf("connection %d from %s: %s", n, address, first))
 				}
 				strangers = append(strangers, conn)
 			}
 		}
 		if _, first := from("127.0.0.3"); !strings.Contains(first, "maximum connections exceeded") {
-			t.Errorf("a further connection: %s", first)
+			wrong = append(wrong, fmt.Sprintf("a further connection: %s", first))
+		}
+		if len(wrong) > 0 && time.Since(began) > 4*time.Second { // the server ends a connection that does not authenticate itself in 5 s
+			for _, conn := range strangers {
+				_ = conn.Close()
+			}
+			continue
+		}
+		if round++; len(wrong) > 0 {
+			t.Error(strings.Join(wrong, "\n"))
 		}
 		again, err := r.Connect()
 		if err != nil {

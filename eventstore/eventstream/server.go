@@ -51,10 +51,8 @@ type Server struct {
 	merchants map[string]merchant // by the merchant's account
 }
 
-const (
-	startTimeout = 30 * time.Second // of a connection inside the process
-	readyTimeout = 2 * time.Second  // of a server after its start
-)
+// startTimeout is the time in which a server is ready after its start, and in which a connection inside the process opens.
+const startTimeout = 30 * time.Second
 
 // Start starts a server. It fails if the address cannot be used. If only the NATS server does not start, Connect returns ErrFailed until
 // a Restart succeeds. All messages are checked first, which takes time for a long stream.
@@ -143,7 +141,7 @@ func (s *Server) open() error {
 	}
 	s.ns = ns
 	ns.Start()
-	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(readyTimeout) { // the server could not open its streams: otherwise it is ready at once
+	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) { // the server could not open its streams: otherwise it is ready at once
 		s.stop()
 		return fmt.Errorf("%w %s", errFolder, s.config.Dir)
 	}

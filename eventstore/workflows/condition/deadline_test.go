@@ -39,7 +39,7 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("evaluated %d times", 1+len(calls))
 	}
 	made.guard.blocked.Store(time.Now().UnixNano())
-	made.guard.most = evaluateMost
+	made.guard.most = time.Minute
 	if v, _ := made.Evaluate(Values{"payment": priced{1}}); !v.Holds {
 		t.Errorf("afterwards %+v", v)
 	}
