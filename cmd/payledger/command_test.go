@@ -125,3 +125,28 @@ func TestExitStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestDemoThere plays the story twice against a running server that has other payments (I1).
+func TestDemoThere(t *testing.T) {
+	t.Parallel()
+	p := serveProcess(t, "--data", t.TempDir(), "--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8")
+	for range 2 {
+		status, out, stderr := invoke(t, "demo", "--once", "--url", p.ready.API+"/", "--api-key", p.credentials.APIKey, "--signing-secret", p.credentials.SigningSecret)
+		if status != 0 || !strings.Contains(out, "Everything as expected: 31 events of 7 payments.") {
+			t.Fatalf("demo --once --url exits %d: %s\n%s", status, stderr, out)
+		}
+	}
+	for _, wrong := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--api-key", p.credentials.APIKey}, "--signing-secret"},
+		{[]string{"--api-key", "plk_live_x", "--signing-secret", "x"}, "sandbox"},
+	} {
+		status, _, stderr := invoke(t, append([]string{"demo", "--once", "--url", p.ready.API}, wrong.args...)...)
+		if status != exitUsage || !strings.Contains(stderr, wrong.says) {
+			t.Errorf("demo --url %v exits %d: %s", wrong.args, status, stderr)
+		}
+	}
+	p.stop()
+}

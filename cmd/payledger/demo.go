@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"payledger/cmd/payledger/demo"
@@ -17,13 +20,19 @@ import (
 
 // demoCommand plays a story of payments for newcomers.
 type demoCommand struct {
-	Once     bool   `help:"Exit after the story: 0 if every step had the expected result, 1 if not."`
-	Listen   string `help:"Address of the API." default:"127.0.0.1:0"`
-	LogLevel string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
+	Once          bool   `help:"Exit after the story: 0 if every step had the expected result, 1 if not."`
+	Listen        string `help:"Address of the API." default:"127.0.0.1:0"`
+	URL           string `name:"url" help:"Play the story against a running server of the sandbox on this machine, and exit." placeholder:"URL"`
+	APIKey        string `name:"api-key" help:"With --url: the API key." placeholder:"KEY"`
+	SigningSecret string `help:"With --url: the signing secret of webhooks." placeholder:"SECRET"`
+	LogLevel      string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
 }
 
 // Run starts the whole service in a temporary folder, plays the story and runs until it is interrupted.
-func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error) {
+func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+	if c.playsThere(args) {
+		return c.playThere(ctx, std)
+	}
 	dir, err := os.MkdirTemp("", "payledger-demo-")
 	if err != nil {
 		return fmt.Errorf("temporary folder: %w", err)
@@ -46,7 +55,7 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error)
 	if err != nil {
 		return fmt.Errorf("the story failed: %w", err)
 	}
-	fmt.Fprintf(std.Out, "\nEverything as expected: %d events of %d payments.\n", story.Events, story.Payments)
+	c.passed(std, story)
 	if c.Once {
 		return nil
 	}
@@ -62,6 +71,39 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams) (err error)
 	case err = <-app.Failed():
 		return err
 	}
+}
+
+func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
+	fmt.Fprintf(std.Out, "\nEverything as expected: %d events of %d payments.\n", story.Events, story.Payments)
+}
+
+// playsThere reports whether the story is for a running server. The variable PAYLEDGER_URL alone, which the demo itself advises to set,
+// does not redirect a demo that is to run here: it needs --once, or the flag.
+func (c *demoCommand) playsThere(args options.Arguments) bool {
+	return c.URL != "" && (c.Once || args.Has("--url"))
+}
+
+// playThere plays the story against a running server. The server must allow webhooks to this machine, and should have a short
+// --payment-timeout: the story waits for a processor that never answers.
+func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error {
+	switch {
+	case c.APIKey == "" || c.SigningSecret == "":
+		return options.Usage(errors.New("--url needs --api-key and --signing-secret (PAYLEDGER_API_KEY, PAYLEDGER_SIGNING_SECRET); the server's init printed them"))
+	case strings.HasPrefix(strings.TrimSpace(c.APIKey), options.LivePrefix):
+		return options.Usage(errors.New("the API key is of production: the story makes payments, and is for the sandbox only"))
+	}
+	var run [4]byte
+	if _, err := rand.Read(run[:]); err != nil {
+		return err
+	}
+	story, err := demo.Play(ctx, demo.Stage{
+		API: strings.TrimRight(c.URL, "/"), APIKey: c.APIKey, SigningSecret: c.SigningSecret, Out: std.Out, Run: "-" + hex.EncodeToString(run[:]),
+	})
+	if err != nil {
+		return fmt.Errorf("the story failed: %w", err)
+	}
+	c.passed(std, story)
+	return nil
 }
 
 // demoPaymentTimeout is short: the story waits for a processor that never answers.

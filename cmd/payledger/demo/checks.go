@@ -120,6 +120,9 @@ func (s *story) checkWebhooks(ctx context.Context, p payment, expected []hook) e
 		}
 		expected = slices.Delete(expected, i, i+1)
 		s.result.Webhooks++
+		if h.PaymentID != "" {
+			s.disputes++
+		}
 		s.out.webhook(h)
 	}
 	s.early = append(s.early, came...)

@@ -43,27 +43,46 @@ func (s *story) nothingMore(ctx context.Context) error {
 
 // delivered waits until every webhook to the receiver is delivered, and returns their number.
 func (s *story) delivered(ctx context.Context) (int, error) {
-	quiet := s.quiet()
-	path := "/management/webhook-deliveries?limit=100&endpointId=" + url.QueryEscape(s.endpoint)
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(webhookPatience)
 	defer tick.Stop()
 	for {
-		var list struct {
-			Data []delivery `json:"data"`
-		}
-		if err := quiet.call(ctx, http.MethodGet, path, quiet.backend(), nil, &list, func() string { return "" }); err != nil {
+		list, err := s.deliveries(ctx)
+		if err != nil {
 			return 0, err
 		}
 		underWay := func(d delivery) bool { return d.Outcome != "SUCCEEDED" }
-		if len(list.Data) >= s.result.Webhooks && !slices.ContainsFunc(list.Data, underWay) {
-			return len(list.Data), nil
+		if len(list) >= s.result.Webhooks && !slices.ContainsFunc(list, underWay) {
+			return len(list), nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case <-late:
-			return 0, fmt.Errorf("of %d webhooks some were not delivered within %s: %v", s.result.Webhooks, webhookPatience, list.Data)
+			return 0, fmt.Errorf("of %d webhooks some were not delivered within %s: %v", s.result.Webhooks, webhookPatience, list)
 		}
 	}
+}
+
+// deliveries returns the deliveries to an endpoint, or with a Run those of the story's payments. A delivery about a dispute names no
+// payment.
+func (s *story) deliveries(ctx context.Context) (all []delivery, err error) {
+	quiet, path := s.quiet(), "/management/webhook-deliveries?limit=100&endpointId="+url.QueryEscape(s.endpoint)
+	paths := []string{path}
+	if s.run != "" {
+		paths, all = paths[:0], slices.Repeat([]delivery{{Outcome: "SUCCEEDED"}}, s.disputes)
+		for id := range s.shown {
+			paths = append(paths, path+"&paymentId="+url.QueryEscape(id))
+		}
+	}
+	for _, path := range paths {
+		var list struct {
+			Data []delivery `json:"data"`
+		}
+		if err := quiet.call(ctx, http.MethodGet, path, quiet.backend(), nil, &list, func() string { return "" }); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Data...)
+	}
+	return all, nil
 }

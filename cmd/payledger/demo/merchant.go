@@ -14,6 +14,7 @@ import (
 type merchant struct {
 	api    string
 	apiKey string
+	run    string // ends orders and idempotency keys
 	out    *printer
 	client http.Client
 }
@@ -42,7 +43,7 @@ func (m *merchant) call(ctx context.Context, method, path string, header http.He
 }
 
 func (m *merchant) quiet() *merchant {
-	return &merchant{api: m.api, apiKey: m.apiKey, out: &printer{io.Discard}}
+	return &merchant{api: m.api, apiKey: m.apiKey, run: m.run, out: &printer{io.Discard}}
 }
 
 func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
@@ -94,7 +95,7 @@ func (m *merchant) clientSession(ctx context.Context, order string, amount int64
 		Expires     string `json:"clientExpirationDate"`
 	}
 	err := m.call(ctx, http.MethodPost, "/client-session", m.backend(), map[string]any{
-		"orderId": order, "currencyCode": "EUR",
+		"orderId": order + m.run, "currencyCode": "EUR",
 		"order": map[string]any{"lineItems": []any{
 			map[string]any{"itemId": "sku-1", "name": article, "amount": amount, "quantity": 1, "productType": "PHYSICAL"},
 		}},

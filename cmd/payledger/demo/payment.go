@@ -9,6 +9,7 @@ import (
 // payment has the checked fields of the Payment JSON (D6).
 type payment struct {
 	ID           string `json:"id"`
+	OrderID      string `json:"orderId"`
 	Status       string `json:"status"`
 	DateUpdated  string `json:"dateUpdated"`
 	StatusReason struct {
@@ -81,7 +82,7 @@ func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) 
 func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
 	var p payment
 	header := m.backend()
-	header.Set("X-Idempotency-Key", key)
+	header.Set("X-Idempotency-Key", key+m.run)
 	err := m.call(ctx, http.MethodPost, path, header, body, &p, func() string { return p.note() })
 	return p, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"payledger/notifier/signature"
@@ -20,6 +21,7 @@ type webhook struct {
 	Payment   payment `json:"payment"`
 	Amount    int64   `json:"requestAmount"` // of a failed operation (§6.3)
 	PaymentID string  `json:"paymentId"`     // of a dispute (§6.4)
+	OrderID   string  `json:"orderId"`       // of a dispute
 	Status    string  `json:"status"`        // of a dispute
 }
 
@@ -30,7 +32,7 @@ func (h webhook) String() string { return h.hook().String() }
 // about returns the webhook with a dispute's payment id and status in the payment.
 func (h webhook) about() webhook {
 	if h.PaymentID != "" {
-		h.Payment.ID, h.Payment.Status = h.PaymentID, h.Status
+		h.Payment.ID, h.Payment.Status, h.Payment.OrderID = h.PaymentID, h.Status, h.OrderID
 	}
 	return h
 }
@@ -39,13 +41,14 @@ func (h webhook) about() webhook {
 type receiver struct {
 	url      string
 	secret   string
+	run      string // ends the orders of the story
 	server   *http.Server
 	webhooks chan webhook
 	refused  chan error
 }
 
-func newReceiver(ctx context.Context, secret string) (*receiver, error) {
-	r := &receiver{secret: secret, webhooks: make(chan webhook, 16), refused: make(chan error, 16)}
+func newReceiver(ctx context.Context, secret, run string) (*receiver, error) {
+	r := &receiver{secret: secret, run: run, webhooks: make(chan webhook, 16), refused: make(chan error, 16)}
 	url, server, err := serve(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("webhook receiver: %w", err)
@@ -74,7 +77,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
 	}
-	r.webhooks <- h.about()
+	if h = h.about(); strings.HasSuffix(h.Payment.OrderID, r.run) {
+		r.webhooks <- h
+	}
 }
 
 func readWebhook(r *http.Request, secret string, into ...any) error {

@@ -13,6 +13,9 @@ type Stage struct {
 	APIKey        string
 	SigningSecret string
 	Out           io.Writer
+	// Run, if set, is a text that no other story on this service has had: orders and idempotency keys end with it. The story then
+	// ignores the webhooks of other payments.
+	Run string
 }
 
 // Result is the result of the story.
@@ -28,6 +31,7 @@ type story struct {
 	receiver *receiver
 	endpoint string         // of the receiver
 	shown    map[string]int // events of each payment that the reader has seen
+	disputes int            // webhooks about disputes
 	early    []webhook      // webhooks that came before they were expected
 	paid     payment        // of the first chapter, for the later ones
 	result   Result
@@ -57,12 +61,12 @@ var chapters = []chapter{
 // Play plays the whole story. Its error is the first unexpected result.
 func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 	out := &printer{stage.Out}
-	inbox, err := newReceiver(ctx, stage.SigningSecret)
+	inbox, err := newReceiver(ctx, stage.SigningSecret, stage.Run)
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, inbox.close()) }()
-	s := &story{merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: out}, receiver: inbox, shown: map[string]int{}}
+	s := &story{merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: out, run: stage.Run}, receiver: inbox, shown: map[string]int{}}
 	out.line("Everything below is real: HTTP, a synced JetStream log, SQLite read models, signed webhooks.")
 	for i, c := range chapters {
 		out.chapter(i+1, c.title)

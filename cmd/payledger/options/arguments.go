@@ -15,8 +15,8 @@ var secretFlags = []string{"--master-key", "--processor-secret"}
 // urlFlags are the flags that hold a URL, which may have a password in it.
 var urlFlags = []string{"--nats-url", "--processor-url"}
 
-// livePrefix begins the API keys of production (D2).
-const livePrefix = "plk_live_"
+// LivePrefix begins the API keys of production (D2).
+const LivePrefix = "plk_live_"
 
 // Arguments are the arguments of the process.
 type Arguments []string
@@ -27,7 +27,7 @@ func (args Arguments) secretsIn() (flags []string) {
 		if !joined && i+1 < len(args) {
 			value = args[i+1]
 		}
-		live := flag == "--api-key" && strings.HasPrefix(strings.TrimSpace(value), livePrefix)
+		live := flag == "--api-key" && strings.HasPrefix(strings.TrimSpace(value), LivePrefix)
 		if live || slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
 			flags = append(flags, flag)
 		}
