@@ -122,6 +122,7 @@ var mayImport = map[string][]string{
 	"httpapi":      {"domain", "eventstore", "projections"},
 	"processorsim": {"domain"},
 	"cmd":          {"domain", "eventstore", "projections", "notifier", "httpapi", "processorsim"},
+	"deploy":       {}, // it uses the programs, as an operator does
 }
 
 // confined lists third-party packages, by import path prefix, with the folders that may import them.
@@ -134,7 +135,7 @@ var confined = map[string][]string{
 	"github.com/gorilla/mux":         {"httpapi", "processorsim"},
 	"modernc.org/sqlite":             {"projections"},
 	"database/sql":                   {"projections"},
-	"github.com/alecthomas/kong":     {"cmd"},
+	"github.com/alecthomas/kong":     {"cmd", "deploy"},
 	"github.com/prometheus":          {"cmd"},
 	"github.com/getkin/kin-openapi":  {"httpapi"},
 	"github.com/golang-jwt/jwt":      {"httpapi"},

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// node is a place in the cluster; a child runs on it.
+type node struct {
+	name  string
+	child *child // nil before its first start
+	start func(context.Context) error
+	links []*link // all of the links from and to it
+
+	ending      atomic.Bool // somebody requested the child's end
+	paused, cut bool
+}
+
+// apiNode is one `payledger serve`.
+type apiNode struct {
+	*node
+	url, admin string
+}
+
+// cluster is the whole of it.
+type cluster struct {
+	dir      string
+	programs string
+	out      io.Writer // messages for people
+	settings *settings
+	spawner  *spawner
+
+	nats      []*natsNode
+	simulator *node
+	simURL    string
+	apis      []*apiNode
+	nodes     []*node // all of them, in the order of their start
+}
+
+// ready is the line on stdout (I1).
+type ready struct {
+	Ready         bool           `json:"ready"`
+	API           []string       `json:"api"`
+	Admin         []string       `json:"admin"`
+	NATS          []string       `json:"nats"`
+	Simulator     string         `json:"simulator"`
+	APIKey        string         `json:"apiKey"`
+	SigningSecret string         `json:"signingSecret"`
+	Data          string         `json:"data"`
+	PIDs          map[string]int `json:"pids"`
+}
+
+// newCluster locks the folder and makes the nodes and the links between them. Nothing runs yet.
+func newCluster(dir, programs string, apis int, out io.Writer) (*cluster, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	s, err := openSettings(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{dir: dir, programs: programs, out: out, settings: s, spawner: newSpawner()}
+	for i := range servers {
+		n := &natsNode{node: &node{name: fmt.Sprintf("nats-%d", i+1)}, in: map[string]*link{}}
+		n.dir = filepath.Join(dir, n.name)
+		n.start = func(ctx context.Context) error {
+			if err := c.startNATS(ctx, n); err != nil {
+				return err
+			}
+			return n.awaitHealth(ctx)
+		}
+		c.nats, c.nodes = append(c.nats, n), append(c.nodes, n.node)
+	}
+	c.simulator = &node{name: "simulator", start: c.startSimulator}
+	c.nodes = append(c.nodes, c.simulator)
+	for i := range apis {
+		a := &apiNode{node: &node{name: fmt.Sprintf("api-%d", i+1)}}
+		a.start = func(ctx context.Context) error { return c.startAPI(ctx, a) }
+		c.apis, c.nodes = append(c.apis, a), append(c.nodes, a.node)
+	}
+	if err := c.openLinks(); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// openLinks makes a link from every other node to each NATS server.
+func (c *cluster) openLinks() error {
+	for _, to := range c.nats {
+		for _, from := range c.nodes {
+			if from == to.node || from == c.simulator {
+				continue
+			}
+			l, err := newLink(context.Background())
+			if err != nil {
+				return fmt.Errorf("link from %s to %s: %w", from.name, to.name, err)
+			}
+			to.in[from.name] = l
+			from.links, to.links = append(from.links, l), append(to.links, l)
+		}
+	}
+	return nil
+}
+
+// Limits of a start and a stop. A start makes or reads the log.
+const (
+	startLimit   = 5 * time.Minute
+	restartLimit = time.Minute
+	stopLimit    = 20 * time.Second
+)
+
+// start starts all nodes, and makes the log if the folder has none.
+func (c *cluster) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	c.say("starting %d NATS servers on %s", len(c.nats), c.dir)
+	for _, n := range c.nats { // all of them before one is healthy: two make a quorum
+		if err := c.startNATS(ctx, n); err != nil {
+			return c.failed(n.node, err)
+		}
+	}
+	for _, n := range c.nats {
+		if err := n.awaitHealth(ctx); err != nil {
+			return c.failed(n.node, err)
+		}
+	}
+	if c.settings.Credentials == nil {
+		c.say("making a log with %d replicas", servers)
+		if err := c.init(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.startSimulator(ctx); err != nil {
+		return c.failed(c.simulator, err)
+	}
+	c.say("starting %d API nodes", len(c.apis))
+	var starting sync.WaitGroup
+	errs := make([]error, len(c.apis))
+	for i, a := range c.apis {
+		starting.Go(func() {
+			if err := a.start(ctx); err != nil {
+				errs[i] = c.failed(a.node, err)
+			}
+		})
+	}
+	starting.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, n := range c.nodes {
+		c.settings.Ports[n.name] = c.listens(n)
+		c.follow(n)
+	}
+	return errors.Join(c.settings.save(), c.settings.writeEnv(c.dir, c.ready()))
+}
+
+// follow reports the end of a node's child that nobody requested.
+func (c *cluster) follow(n *node) {
+	ended := n.child
+	go func() {
+		<-ended.ended
+		if ended.err != nil && !n.ending.Load() {
+			c.say("%s ended: %v; its log is %s", n.name, ended.err, c.logOf(n.name))
+		}
+	}()
+}
+
+// listens returns the address for a node's clients.
+func (c *cluster) listens(n *node) string {
+	for _, a := range c.apis {
+		if a.node == n {
+			return host(a.url)
+		}
+	}
+	if n == c.simulator {
+		return host(c.simURL)
+	}
+	return c.settings.Ports[n.name]
+}
+
+// failed adds the end of the node's log to the error of its start.
+func (c *cluster) failed(n *node, err error) error {
+	if n.child != nil && !n.child.running() {
+		err = errors.Join(err, n.child.err)
+	}
+	text, _ := os.ReadFile(c.logOf(n.name)) // it may be missing
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return fmt.Errorf("%s: %w; its log ends with: %s", n.name, err, lines[len(lines)-1])
+}
+
+// init makes the log once, and keeps its credentials.
+func (c *cluster) init(ctx context.Context) error {
+	command := exec.CommandContext(ctx, filepath.Join(c.programs, "payledger"), "init", "--nats-replicas", fmt.Sprint(servers), "--json") //nolint:gosec // our own program
+	command.Env = append(c.environment(), "PAYLEDGER_NATS_URL="+c.settings.natsURL(c.natsURLs()))
+	command.Dir = c.dir
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	text, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("payledger init: %w: %s", err, strings.TrimSpace(complaint.String()))
+	}
+	var made credentials
+	if err := json.Unmarshal(text, &made); err != nil {
+		return fmt.Errorf("payledger init printed something else than its credentials: %w", err)
+	}
+	c.settings.Credentials = &made
+	return c.settings.save()
+}
+
+func (c *cluster) natsURLs() (urls []string) {
+	for _, n := range c.nats {
+		urls = append(urls, "nats://"+n.clients)
+	}
+	return urls
+}
+
+func (c *cluster) ready() ready {
+	r := ready{
+		Ready: true, NATS: c.natsURLs(), Simulator: c.simURL, Data: c.dir, PIDs: map[string]int{},
+		APIKey: c.settings.Credentials.APIKey, SigningSecret: c.settings.Credentials.SigningSecret,
+	}
+	for _, a := range c.apis {
+		r.API, r.Admin = append(r.API, a.url), append(r.Admin, a.admin)
+	}
+	for _, n := range c.nodes {
+		r.PIDs[n.name] = n.child.pid()
+	}
+	return r
+}
+
+// close ends the children in the reverse order of their start, and every link.
+func (c *cluster) close() error {
+	var errs []error
+	stop := func(nodes []*node) {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		ended := make([]error, len(nodes))
+		var stopping sync.WaitGroup
+		for i, n := range nodes {
+			if n.child == nil {
+				continue
+			}
+			n.ending.Store(true)
+			stopping.Go(func() {
+				if err := n.child.stop(ctx); err != nil {
+					ended[i] = fmt.Errorf("%s: %w", n.name, err)
+				}
+			})
+		}
+		stopping.Wait()
+		errs = append(errs, ended...)
+	}
+	stop(c.nodes[len(c.nats)+1:])
+	stop([]*node{c.simulator})
+	stop(c.nodes[:len(c.nats)])
+	for _, n := range c.nats {
+		for _, l := range n.in {
+			l.close()
+		}
+	}
+	return errors.Join(append(errs, c.settings.close())...)
+}
+
+func (c *cluster) say(format string, args ...any) {
+	fmt.Fprintf(c.out, "local-cluster: "+format+"\n", args...)
+}
+
+func (c *cluster) logOf(name string) string { return filepath.Join(c.dir, "logs", name+".log") }
+
+// environment is that of this process without the settings of payledger: each child has its own.
+func (c *cluster) environment() (env []string) {
+	for _, set := range os.Environ() {
+		if !strings.HasPrefix(set, "PAYLEDGER_") {
+			env = append(env, set)
+		}
+	}
+	return env
+}

@@ -1,0 +1,23 @@
+// Command localcluster runs a whole cluster of payledger as processes on loopback (I1): three NATS servers with a log of three
+// replicas, the processor simulator, and API nodes. The script deploy/local-cluster builds the programs and runs it.
+//
+//	deploy/local-cluster --data ./data --watch
+//
+// Rules:
+//
+//   - It prints one ready line on stdout, when every node takes requests. Its messages go to stderr, the logs of its children to the
+//     folder logs in the data folder.
+//   - The same data folder continues the same cluster. Credentials are in cluster.json there, which only its user may read, and as
+//     variables for a shell in cluster.env.
+//   - It ends its children in order on SIGTERM and SIGINT: API nodes, simulator, NATS servers. On Linux the children end with it,
+//     however it ends.
+//   - A child that ends by itself stays away until `start NODE` (with --watch), or until the next start: the others go on without it.
+//   - NATS servers use deploy/nats/jetstream.conf and accounts.conf, as in production. They trust loopback: no TLS.
+//
+// Design: every connection between NATS servers, and between API nodes and NATS servers, goes through a listener of this process
+// (link.go), one for each pair. `cut NODE` makes these links carry nothing, in both directions, without closing a connection: each
+// side waits, as it does for a machine that nobody can reach. `heal` lets the held bytes go on, as TCP does after an outage. The
+// processors' requests and the merchant's are not cut. The alternative, network namespaces, needs root.
+//
+// What it must not know: the log, the domain, and every package of payledger. It uses the programs as an operator does.
+package main

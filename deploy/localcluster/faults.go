@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// usage lists the commands of --watch.
+const usage = "kill N, pause N, cut N, heal [N], start N, quit; N is a node's name or number"
+
+// errQuit is the result of the command that ends the cluster.
+var errQuit = errors.New("quit")
+
+// obey carries out a command, and returns what to show.
+func (c *cluster) obey(ctx context.Context, line string) (string, error) {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return "", nil
+	}
+	switch {
+	case words[0] == "quit" && len(words) == 1:
+		return "", errQuit
+	case words[0] == "heal" && len(words) == 1:
+		return c.healAll(ctx)
+	case len(words) != 2:
+		return "", errors.New(usage)
+	}
+	n, err := c.find(words[1])
+	if err != nil {
+		return "", err
+	}
+	switch words[0] {
+	case "kill":
+		return n.name + " is killed; start it again with: start " + n.name, n.kill()
+	case "pause":
+		return n.name + " is paused; it goes on with: heal " + n.name, n.pause(true)
+	case "cut":
+		return n.name + " is cut off from NATS; connect it with: heal " + n.name, n.cutOff(true)
+	case "heal":
+		return n.name + " is healed", c.heal(ctx, n)
+	case "start":
+		return n.name + " runs", c.restart(ctx, n)
+	default:
+		return "", errors.New(usage)
+	}
+}
+
+// find returns a node by its name, or by its number in the table.
+func (c *cluster) find(word string) (*node, error) {
+	for i, n := range c.nodes {
+		if n.name == word || strconv.Itoa(i+1) == word {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no node %s", word)
+}
+
+func (n *node) kill() error {
+	n.ending.Store(true)
+	n.paused = false
+	err := n.child.signal(syscall.SIGKILL)
+	<-n.child.ended
+	return err
+}
+
+// pause stops the process without ending it, as a virtual machine that is moved.
+func (n *node) pause(pause bool) error {
+	signal := syscall.SIGCONT
+	if pause {
+		signal = syscall.SIGSTOP
+	}
+	n.paused = pause
+	return n.child.signal(signal)
+}
+
+// cutOff cuts, or heals, every link from and to the node.
+func (n *node) cutOff(cut bool) error {
+	if len(n.links) == 0 {
+		return fmt.Errorf("%s has no link to NATS; pause it instead", n.name)
+	}
+	n.cut = cut
+	for _, l := range n.links {
+		l.cut(cut)
+	}
+	return nil
+}
+
+// heal ends every fault of a node. A link to a node that is still cut off stays cut.
+func (c *cluster) heal(ctx context.Context, n *node) error {
+	var errs []error
+	if n.cut {
+		errs = append(errs, n.cutOff(false))
+		for _, other := range c.nodes {
+			if other.cut {
+				errs = append(errs, other.cutOff(true))
+			}
+		}
+	}
+	if n.paused {
+		errs = append(errs, n.pause(false))
+	}
+	if !n.child.running() {
+		errs = append(errs, c.restart(ctx, n))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *cluster) healAll(ctx context.Context) (string, error) {
+	var errs []error
+	for _, n := range c.nodes {
+		errs = append(errs, c.heal(ctx, n))
+	}
+	return "every node is healed", errors.Join(errs...)
+}
+
+// restart starts a node whose child is gone.
+func (c *cluster) restart(ctx context.Context, n *node) error {
+	if n.child.running() {
+		return fmt.Errorf("%s runs", n.name)
+	}
+	n.ending.Store(false)
+	ctx, cancel := context.WithTimeout(ctx, restartLimit)
+	defer cancel()
+	if err := n.start(ctx); err != nil {
+		return c.failed(n, err)
+	}
+	c.follow(n)
+	return nil
+}

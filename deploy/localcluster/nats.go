@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	natsconf "payledger/deploy/nats"
+)
+
+// natsNode is one NATS server with the links of the others to it.
+type natsNode struct {
+	*node
+	dir     string
+	clients string           // address for clients
+	monitor string           // URL of its monitoring
+	in      map[string]*link // by the name of the node that connects
+}
+
+// servers is the number of NATS servers: the log has a replica on each.
+const servers = 3
+
+// nowhere is the address of the routes that servers announce to each other, so that they use the links only.
+const nowhere = "127.0.0.1:1"
+
+// startNATS writes the server's configuration, starts it and leads the links to it. It falls back to a free port when the port of its
+// last start is in use.
+func (c *cluster) startNATS(ctx context.Context, n *natsNode) error {
+	err := c.tryNATS(ctx, n, c.settings.Ports[n.name])
+	if errors.Is(err, errEnded) && c.settings.Ports[n.name] != "" {
+		err = c.tryNATS(ctx, n, "")
+	}
+	return err
+}
+
+func (c *cluster) tryNATS(ctx context.Context, n *natsNode, listen string) error {
+	if listen == "" {
+		listen = "127.0.0.1:-1"
+	}
+	config, err := c.natsConfig(n, listen)
+	if err != nil {
+		return err
+	}
+	n.child, err = c.spawner.spawn(filepath.Join(c.programs, "nats-server"), []string{"--config", config}, c.natsEnv(n), c.logOf(n.name))
+	if err != nil {
+		return err
+	}
+	ports, err := n.readPorts(ctx)
+	if err != nil {
+		return err
+	}
+	n.clients, n.monitor = host(ports.NATS[0]), "http://"+host(ports.Monitoring[0])
+	for from, l := range n.in {
+		if strings.HasPrefix(from, "nats-") {
+			l.lead(host(ports.Cluster[0]))
+		} else {
+			l.lead(n.clients)
+		}
+	}
+	c.settings.Ports[n.name] = n.clients
+	return c.settings.save()
+}
+
+// natsConfig writes the server's configuration, which includes the files of deploy/nats.
+func (c *cluster) natsConfig(n *natsNode, listen string) (string, error) {
+	if err := os.MkdirAll(n.dir, 0o700); err != nil {
+		return "", err
+	}
+	for _, name := range []string{"jetstream.conf", "accounts.conf"} {
+		text, err := natsconf.Files.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		if err := writePrivate(filepath.Join(n.dir, name), text); err != nil {
+			return "", err
+		}
+	}
+	var routes []string
+	for _, other := range c.nats {
+		if other != n {
+			routes = append(routes, fmt.Sprintf("nats-route://route:%s@%s", c.settings.RoutePassword, other.in[n.name].address()))
+		}
+	}
+	text := fmt.Sprintf(`server_name: %s
+listen: %q
+http: "127.0.0.1:-1"
+ports_file_dir: %q
+include "jetstream.conf"
+include "accounts.conf"
+cluster {
+  name: payledger
+  listen: "127.0.0.1:-1"
+  advertise: %q
+  no_advertise: true
+  authorization { user: route, password: $PAYLEDGER_NATS_ROUTE_PASSWORD }
+  routes: ["%s"]
+}
+`, n.name, listen, n.dir, nowhere, strings.Join(routes, `", "`))
+	file := filepath.Join(n.dir, "nats.conf")
+	return file, writePrivate(file, []byte(text))
+}
+
+func (c *cluster) natsEnv(n *natsNode) []string {
+	return append(c.environment(),
+		"PAYLEDGER_NATS_STORE="+strconv.Quote(filepath.Join(n.dir, "store")),
+		"PAYLEDGER_NATS_PASSWORD="+c.settings.NATSPassword,
+		"PAYLEDGER_NATS_OPERATOR_PASSWORD="+c.settings.OperatorPassword,
+		"PAYLEDGER_NATS_ROUTE_PASSWORD="+c.settings.RoutePassword,
+	)
+}
+
+// ports are the addresses that a NATS server wrote to its file of ports.
+type ports struct {
+	NATS       []string `json:"nats"`
+	Monitoring []string `json:"monitoring"`
+	Cluster    []string `json:"cluster"`
+}
+
+// readPorts waits for the server's file of ports.
+func (n *natsNode) readPorts(ctx context.Context) (found ports, err error) {
+	file := filepath.Join(n.dir, fmt.Sprintf("nats-server_%d.ports", n.child.pid()))
+	err = every(ctx, 20*time.Millisecond, func() error {
+		if !n.child.running() {
+			return fmt.Errorf("%s: %w", n.name, errEnded)
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &found)
+		}
+		if err != nil || len(found.NATS) == 0 || len(found.Monitoring) == 0 || len(found.Cluster) == 0 {
+			return errWait
+		}
+		return nil
+	})
+	return found, err
+}
+
+// awaitHealth waits until the server's JetStream takes part in the cluster.
+func (n *natsNode) awaitHealth(ctx context.Context) error {
+	return every(ctx, 50*time.Millisecond, func() error {
+		if !n.child.running() {
+			return fmt.Errorf("%s: %w", n.name, errEnded)
+		}
+		if get(ctx, n.monitor+"/healthz", nil) != nil {
+			return errWait
+		}
+		return nil
+	})
+}
+
+// errWait makes every repeat its check.
+var errWait = errors.New("not yet")
+
+// every repeats check until it returns something other than errWait, or ctx ends.
+func every(ctx context.Context, pause time.Duration, check func() error) error {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		if err := check(); !errors.Is(err, errWait) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// host returns the address of a URL.
+func host(url string) string {
+	_, address, found := strings.Cut(url, "://")
+	if !found {
+		return url
+	}
+	return address
+}
+
+// get reads JSON from a node into a value, if there is one. Any status but 200 is an error.
+func get(ctx context.Context, url string, into any) error {
+	status, err := read(ctx, url, into)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answered %d", url, status)
+	}
+	return err
+}
+
+// read is get for every status.
+func read(ctx context.Context, url string, into any) (status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if into != nil {
+		err = json.NewDecoder(answer.Body).Decode(into)
+	}
+	return answer.StatusCode, err
+}
+
+// client asks the nodes for their state. A paused node does not answer.
+var client = &http.Client{Timeout: time.Second}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+)
+
+// startSimulator starts the simulated processors, at the address of their last start if it is free.
+func (c *cluster) startSimulator(ctx context.Context) error {
+	var line struct{ Simulator string }
+	env := append(c.environment(), "PAYLEDGER_PROCESSOR_SECRET="+c.settings.ProcessorSecret)
+	err := c.startAt(ctx, c.simulator, env, &line, func(listen string) []string {
+		return []string{"processorsim", "--listen", listen, "--data", filepath.Join(c.dir, "simulator"), "--log-format", "json"}
+	})
+	c.simURL = line.Simulator
+	return err
+}
+
+// startAPI starts an API node. The story of `payledger demo` waits for a processor that never answers: the payment timeout is short.
+func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
+	var urls []string
+	for _, n := range c.nats {
+		urls = append(urls, "nats://"+n.in[a.name].address())
+	}
+	env := append(c.environment(),
+		"PAYLEDGER_NATS_URL="+c.settings.natsURL(urls),
+		"PAYLEDGER_MASTER_KEY="+c.settings.Credentials.MasterKey,
+		"PAYLEDGER_PROCESSOR_SECRET="+c.settings.ProcessorSecret,
+	)
+	var line struct{ API, Admin string }
+	err := c.startAt(ctx, a.node, env, &line, func(listen string) []string {
+		return []string{
+			"serve", "--data", filepath.Join(c.dir, a.name), "--listen", listen, "--admin-listen", "127.0.0.1:0", "--processor-url", c.simURL,
+			"--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8", "--memory", "512MiB", "--log-format", "json",
+		}
+	})
+	a.url, a.admin = line.API, line.Admin
+	return err
+}
+
+// startAt starts a node of the program payledger at the address of its last start, or at a free one, and reads its ready line.
+func (c *cluster) startAt(ctx context.Context, n *node, env []string, line any, args func(listen string) []string) error {
+	try := func(listen string) (err error) {
+		if n.child, err = c.spawner.spawn(filepath.Join(c.programs, "payledger"), args(listen), env, c.logOf(n.name)); err != nil {
+			return err
+		}
+		return n.child.awaitReady(ctx, line)
+	}
+	last := c.settings.Ports[n.name]
+	if last == "" {
+		return try("127.0.0.1:0")
+	}
+	err := try(last)
+	if errors.Is(err, errEnded) {
+		err = try("127.0.0.1:0")
+	}
+	return err
+}
