@@ -143,7 +143,7 @@ func newBelongings(r *disputeRun) belongings {
 	endpoint := post("/management/webhook-endpoints", map[string]any{"url": receiver.URL}).ID
 	payment := r.settled("order-1", cardApproved, "ADYEN")
 	disputed := r.open(payment, "DISPUTE")
-	r.shows(disputed.ID)
+	eventually(t, func() bool { return r.shows(disputed.ID).ID != "" }) // the processor's notification has come
 	attempt := m.pendingApprovals(t)[0]
 	var card struct{ Token string }
 	m.must(t, "POST", "/payment-instruments/"+m.token(t, "order-2", 2500, cardApproved)+"/vault", m.headers(), `{"customerId":"customer-7","verify":false}`).decode(t, &card)

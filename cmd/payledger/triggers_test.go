@@ -132,7 +132,7 @@ func TestTechnicalErrors(t *testing.T) {
 func TestTimeOuts(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
-	o.PaymentTimeout = 3 * time.Second
+	o.PaymentTimeout = 6 * time.Second
 	app, m, came := openTriggers(t, o)
 	var all []pulled
 	for _, c := range troubledBy(protocol.DropBefore) {

@@ -69,7 +69,10 @@ func TestWebhookMetrics(t *testing.T) {
 		t.Errorf("the oldest:\n%s", text)
 	}
 	var waiting struct{ Data []struct{ ID string } }
-	m.must(t, "GET", "/management/webhook-deliveries?outcome=FAILED", m.headers(), nil).decode(t, &waiting)
+	eventually(t, func() bool { // the list follows the deliveries
+		m.must(t, "GET", "/management/webhook-deliveries?outcome=FAILED", m.headers(), nil).decode(t, &waiting)
+		return len(waiting.Data) == 1
+	})
 	m.must(t, "POST", "/management/webhook-deliveries/"+waiting.Data[0].ID+"/resend", m.headers(), nil)
 	awaitMetrics(t, app, `payledger_webhook_attempts_total{result="STATUS"} 2`, `payledger_webhook_deliveries_open{status="FAILED"} 1`)
 }
