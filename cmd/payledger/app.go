@@ -138,7 +138,7 @@ func (a *App) openLedger(ctx context.Context) error {
 	}
 	var err error
 	a.ledger, err = ledger.Open(ctx, a.options, ledger.Create, eventstore.Config{
-		Now: a.clock, Logger: a.log, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+		Now: a.clock, Logger: a.log, ReadTimeout: a.options.ReadTimeout, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
 }

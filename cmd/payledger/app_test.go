@@ -25,8 +25,8 @@ func testOptions(dir string) options.Options {
 	return options.Options{
 		Data: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
 		PaymentTimeout: 90 * time.Second, ActionTimeout: 24 * time.Hour, ClientTokenTTL: 24 * time.Hour, WebhookTimeout: 10 * time.Second, DisputeLookup: time.Minute, WriteTimeout: options.DefaultWriteTimeout,
-		DeliveryRetention: notifier.DefaultRetention,
-		WebhookAllowCIDR:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: "warn", LogFormat: "console",
+		DeliveryRetention: notifier.DefaultRetention, ReadTimeout: time.Minute,
+		WebhookAllowCIDR: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, LogLevel: "warn", LogFormat: "console",
 	}
 }
 

@@ -57,8 +57,9 @@ type Options struct {
 	LogLevel            string          `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"info"`
 	LogFormat           string          `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
 
-	Arguments Arguments `kong:"-"` // of the process
-	faults    []string  // of files that WithFiles could not read
+	Arguments   Arguments     `kong:"-"` // of the process
+	ReadTimeout time.Duration `kong:"-"` // of the log; 0 takes the usual one (tests on a busy machine take more)
+	faults      []string      // of files that WithFiles could not read
 }
 
 // NATS are the flags of the connection to an external NATS cluster.
