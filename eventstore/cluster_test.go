@@ -3,6 +3,7 @@ package eventstore_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func TestClusterFaults(t *testing.T) { // alone: elections have their time
 		{"the own group under way is refused a second time, and succeeds", testInFlight, false},
 		{"a deadline without a quorum is an unknown outcome", testNoQuorum, false},
 		{"a replica that was cut off gives no refusal", testCutOffReplica, false},
+		{"a leader that was cut off returns no old state", testCutOffLeader, false},
 		{"a link is cut and healed under writers", testLinkCut, true},
 	} {
 		if fault.slow && testing.Short() {
@@ -145,6 +147,55 @@ func testCutOffReplica(t *testing.T, r *rig) {
 	})
 }
 
+// A leader that lost every connection without noticing leads on for seconds: neither its old state nor a refusal by it must get out.
+// It also leads the group of all servers, as else it refuses all requests soon.
+func testCutOffLeader(t *testing.T, r *rig) {
+	leader := slices.IndexFunc(r.nodes, func(n *node) bool { return leadsAll(n.server) })
+	if leader < 0 {
+		t.Fatal("the cluster has no leader")
+	}
+	r.moveLeader(t, eventstore.StreamName(0), leader)
+	near, far := r.nodes[leader].store, r.nodes[(leader+1)%len(r.nodes)].store
+	key := keyIn(far, 0)
+	mustAdd(t, far, key, added{N: 1})
+	if tip, err := eventstore.Load(testContext(t), near, tallies, key, eventstore.Latest); err != nil || tip.State.Count != 1 {
+		t.Fatal(tip.State, err)
+	}
+	r.silence(leader)
+	others := slices.Delete(slices.Clone(r.nodes), leader, leader+1)
+	eventually(t, time.Minute, "the others have a leader", func() error {
+		if slices.ContainsFunc(others, func(n *node) bool { return leads(n.server, eventstore.StreamName(0)) }) {
+			return nil
+		}
+		return errors.New("none")
+	})
+	eventually(t, time.Minute, "the new leader takes an event", func() error { return second(add(t, far, key, added{N: 1})) })
+	t.Logf("the silent leader leads: %t", leads(r.nodes[leader].server, eventstore.StreamName(0)))
+	errEarly := errors.New("too early")
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		tip, err := eventstore.Load(ctx, near, tallies, key, eventstore.Latest)
+		if err == nil {
+			t.Errorf("cut off: a read of %+v", tip.State)
+		}
+		_, err = eventstore.Execute(ctx, near, tallies, key, newMeta(t, near), func(s tally) (added, error) {
+			if s.Count < 2 {
+				return added{}, errEarly
+			}
+			return added{N: 1}, nil
+		})
+		if err == nil || errors.Is(err, errEarly) {
+			t.Errorf("cut off: %v", err)
+		}
+		cancel()
+	}
+	r.join(leader)
+	r.heals(t)
+	if tip, err := eventstore.Load(testContext(t), near, tallies, key, eventstore.Latest); err != nil || tip.State.Count < 2 {
+		t.Errorf("after the cut: %+v, %v", tip.State, err)
+	}
+}
+
 func testLinkCut(t *testing.T, r *rig) {
 	a, b := r.leader(t, eventstore.StreamName(0)), r.leader(t, eventstore.StreamName(1))
 	if a == b {
@@ -159,6 +210,9 @@ func testLinkCut(t *testing.T, r *rig) {
 		r.proxies[a][b].Heal("")
 		r.proxies[b][a].Heal("")
 	}
+	r.silence(a)
+	m.more(t, 100)
+	r.join(a)
 	m.more(t, 50)
 	m.check(t)
 }

@@ -26,8 +26,9 @@
 //   - Package format: the bytes of frames and groups, and the addresses of events.
 //   - shard.go: the state of a shard. inflight.go: groups that wait for their acknowledgement. resolve.go: the outcome of a group
 //     without a clear answer. segment.go and package streams: the streams of a shard, and their names.
-//   - recover.go, tips.go and packages tipstore and tiprow: the tip store and its rows. left.go: the parts that left a state. load.go,
-//     groupread.go, subscribe.go: reading.
+//   - recover.go and packages tipstore and tiprow: the tip store and its rows. left.go: the parts that left a state. load.go,
+//     groupread.go, subscribe.go: reading. barrier.go: reads of what all processes have appended.
+//     turns.go: several processes append to one shard.
 //   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
 //   - Package checkpointlog: the stream of checkpoints, and the order that it fixes. Package ordered: all events in this order.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs of its folder before it starts.
@@ -274,6 +275,13 @@
 // An append expects a sequence number, not a group: a second group in flight can be acknowledged on top of another writer's
 // group. So each group carries the hash of the group before it, and only the sole writer of a locked folder has two groups in
 // flight, the second when many events wait. A group that was acknowledged on top of another writer's group stops the shard.
+//
+// On several replicas a read of the newest state, and a refusal that rests on one, waits for the acknowledgement of a group that was
+// sent after the call. All readers of a moment share the group, which is the node's next one, or an empty one of 187 bytes. The
+// leader's own answer proves nothing: a leader that lost its connections without noticing answers with an old state for up to 20 s.
+// Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
+// servers' system account at every node, and rests on a page made for monitoring. Three servers on two busy cores
+// (BenchmarkLatest): 3.8 ms for one reader, 19,000 reads/s for 64 readers at one node, with one group for 30 reads.
 //
 // Durability on one replica. The embedded server shows a message before its sync. It goes on showing a message whose sync
 // failed, and does not answer. So a group that was read counts only after a later acknowledgement: of the next group, or of a

@@ -61,6 +61,12 @@ func leads(s *embedded.Server, stream string) bool {
 	return ns.JetStreamIsStreamLeader(streams.Account, stream)
 }
 
+// leadsAll reports whether the server leads the cluster's group of all servers.
+func leadsAll(s *embedded.Server) bool {
+	ns, _ := s.Native()
+	return ns.JetStreamIsLeader()
+}
+
 // hasLeader returns an error if the server does not know its cluster's leader.
 func hasLeader(s *embedded.Server) error {
 	ns, _ := s.Native()

@@ -198,7 +198,7 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 {
+		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 || h.turns.wait() > 0 {
 			h.mu.Unlock()
 			runtime.Gosched()
 			continue

@@ -69,6 +69,9 @@ type groupInFlight struct {
 	seg    segment
 	drafts []*entry
 	began  time.Time
+
+	barriers []*entry
+
 	reply  *jetapi.Reply
 	result outcome // of the newest publish
 	err    error
@@ -172,9 +175,12 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	if h.s.sole {
 		depth = soleDepth
 	}
-	fence := idle && (h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced)
+	fence := idle && (len(h.barriers) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced)
 	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
 	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
+	if idle && h.turns.wait() > 0 {
+		return nil
+	}
 	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing {
 		return nil
 	}
@@ -199,15 +205,17 @@ func (h *shard) dequeueGroup() *groupInFlight {
 		}
 	}
 	f.g.Place()
+	h.takeBarriers(f)
 	h.building = true
 	return f
 }
 
-// refuseWaiting ends the drafts in the queue: they were never sent. It also ends the drafts of groups that were found in the log
+// refuseWaiting ends the barriers and the drafts in the queue: they were never sent. It also ends the drafts of groups that were found in the log
 // and are not known to be durable, as unknown. The caller holds the lock.
 func (h *shard) refuseWaiting(cause error) {
 	endAll(h.waiting, fmt.Errorf("%w: it was never sent: %w", ErrRefused, cause))
-	h.waiting = nil
+	endAll(h.barriers, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
+	h.waiting, h.barriers = nil, nil
 	for seq, drafts := range h.pendingDrafts {
 		delete(h.pendingDrafts, seq)
 		endAll(drafts, fmt.Errorf("%w: %w", ErrUnknown, cause))
@@ -369,6 +377,8 @@ func (h *shard) release() {
 	h.apply(f.g)
 	h.segments[len(h.segments)-1].bytes += uint64(len(f.data)) + messageOverhead
 	endAll(f.drafts, nil)
+	endAll(f.barriers, nil)
+	h.giveWay(time.Since(f.began))
 	h.closed(f.g)
 }
 

@@ -13,6 +13,7 @@ type proxy struct {
 	mu       sync.Mutex
 	target   string
 	cut      bool                    // new connections are refused
+	silent   bool                    // no byte gets through, and no end of a connection
 	answer   func(piece []byte) bool // asked for every piece on its way back: false drops it
 	links    map[*link]bool
 }
@@ -73,31 +74,36 @@ func (p *proxy) join(client net.Conn, target string) {
 	p.links[l] = true
 	p.mu.Unlock()
 	go func() {
-		io.Copy(server, client)
+		p.carry(l.server, l.client, func([]byte) bool { return true })
 		l.close()
 	}()
-	p.back(l)
+	p.carry(l.client, l.server, func(piece []byte) bool {
+		p.mu.Lock()
+		answer := p.answer
+		p.mu.Unlock()
+		return answer == nil || answer(piece)
+	})
 	l.close()
 	p.mu.Lock()
 	delete(p.links, l)
 	p.mu.Unlock()
 }
 
-// back carries the server's bytes to the client, as long as they are let through.
-func (p *proxy) back(l *link) {
+// carry copies bytes, as long as they are let through.
+func (p *proxy) carry(to io.Writer, from io.Reader, through func(piece []byte) bool) {
 	buffer := make([]byte, 64<<10)
 	for {
-		n, err := l.server.Read(buffer)
+		n, err := from.Read(buffer)
 		if err != nil {
 			return
 		}
 		p.mu.Lock()
-		answer := p.answer
+		silent := p.silent
 		p.mu.Unlock()
-		if answer != nil && !answer(buffer[:n]) {
+		if silent || !through(buffer[:n]) {
 			continue
 		}
-		if _, err := l.client.Write(buffer[:n]); err != nil {
+		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}
 	}
@@ -125,6 +131,13 @@ func (p *proxy) Cut() {
 	}
 }
 
+// Silence loses all bytes on the way, in both directions, as a cable does that was pulled: nobody sees an end of a connection.
+func (p *proxy) Silence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = true
+}
+
 // Drop ends all connections; new ones are taken.
 func (p *proxy) Drop() {
 	p.mu.Lock()
@@ -138,6 +151,12 @@ func (p *proxy) Drop() {
 func (p *proxy) Heal(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.silent { // bytes are missing in these connections
+		p.silent = false
+		for l := range p.links {
+			l.close()
+		}
+	}
 	p.cut, p.answer = false, nil
 	if target != "" {
 		p.target = target

@@ -116,6 +116,7 @@ func (h *shard) timedOut(f *groupInFlight) bool {
 func (h *shard) foundInLog(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.againBarriers(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
 	if h.s.replicas > 1 {
 		f.result = stored
 		return
@@ -184,6 +185,7 @@ func (h *shard) requeue(f *groupInFlight) {
 		again = append(again, d)
 	}
 	h.waiting = append(again, h.waiting...)
+	h.againBarriers(f, 0)
 	if f.g.Kind == format.KindFence && len(h.pendingDrafts) == 0 {
 		h.wantLater(jitter()) // several writers that retry at once would conflict again
 	}
@@ -212,6 +214,7 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 		cause = f.err
 	}
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
+	h.againBarriers(f, resolvePause)
 	h.wantLater(recheckPause)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"strconv"
@@ -134,6 +135,14 @@ func (r *rig) leave(i int) {
 	}
 }
 
+// silence loses everything between node i and the others, until join.
+func (r *rig) silence(i int) {
+	for j := range r.nodes {
+		r.proxies[i][j].Silence()
+		r.proxies[j][i].Silence()
+	}
+}
+
 func (r *rig) join(i int) {
 	for j := range r.nodes {
 		r.proxies[i][j].Heal("")
@@ -155,6 +164,24 @@ func (r *rig) leader(t testing.TB, stream string) int {
 		return fmt.Errorf("none")
 	})
 	return leader
+}
+
+// moveLeader makes a node the leader of a stream.
+func (r *rig) moveLeader(t testing.TB, stream string, to int) {
+	t.Helper()
+	nc, err := r.nodes[to].server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	request := fmt.Sprintf(`{"placement":{"preferred":"n%d"}}`, to)
+	eventually(t, time.Minute, stream+" is led by the node", func() error {
+		if leads(r.nodes[to].server, stream) {
+			return nil
+		}
+		_, err := nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, []byte(request), time.Second)
+		return errors.Join(errors.New("not yet"), err)
+	})
 }
 
 // eventually asks again until check passes, where the server gives no signal to wait for.

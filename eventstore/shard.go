@@ -64,6 +64,8 @@ type shard struct {
 	building      bool                  // a group is being encoded
 	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
 	waiting       []*entry              // first come, first served
+	barriers      []*entry              // readers that wait for the next group of this process
+	turns         turns                 // between this process and others
 	wanted        uint64                // a caller waits for the acknowledgement of this group: a fence is sent if no other group is
 	announced     uint64                // the newest group of this shard that is named by a witness
 	announce      bool                  // send a fence with a witness of head, if no other group has one
@@ -163,6 +165,7 @@ func (h *shard) observe(g *format.Group) error {
 	delete(h.doubted, g.Hash)
 	h.front = g.After(h.front)
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
+		h.turns.theirs()
 		h.apply(g)
 		h.closed(g)
 		h.sendNext()
@@ -268,13 +271,17 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 	}
 }
 
-// catchUp reads the log up to its last group, and returns when that group is acknowledged. For the sole writer it does nothing.
+// catchUp returns when this process has applied every group that was acknowledged before the call. For the sole writer it does
+// nothing. On replicas it is a barrier. A start and a tool that only reads cannot append: they read up to the end that the leader knows.
 func (h *shard) catchUp(ctx context.Context) error {
 	if h.s.sole {
 		return nil
 	}
 	if err := h.healthy(); err != nil {
 		return err
+	}
+	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() {
+		return h.barrier(ctx)
 	}
 	last, err := h.lastAtLeader(ctx)
 	if err != nil {

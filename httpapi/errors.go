@@ -47,10 +47,10 @@ func violationsOf(model string, found []domain.Violation) violationsOfModel {
 	return v
 }
 
-// unavailable turns the error of a log that is damaged or full, or does not answer in time, into a 503.
+// unavailable turns the error of a log that is damaged or full, has no majority of its servers, or does not answer in time, into a 503.
 func unavailable(err error) error {
 	var known *domain.Error
-	away := errors.Is(err, eventstore.ErrUnhealthy) || errors.Is(err, eventstore.ErrFull) || errors.Is(err, context.DeadlineExceeded)
+	away := errors.Is(err, eventstore.ErrUnhealthy) || errors.Is(err, eventstore.ErrFull) || errors.Is(err, eventstore.ErrNoMajority) || errors.Is(err, context.DeadlineExceeded)
 	if errors.As(err, &known) || !away {
 		return err
 	}

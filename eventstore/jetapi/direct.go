@@ -49,11 +49,11 @@ func (c *Client) directTimeout() time.Duration {
 	if c.Replicas > 1 {
 		return replicaTimeout
 	}
-	return c.readTimeout()
+	return c.Patience()
 }
 
-// readTimeout bounds one read with its repetitions.
-func (c *Client) readTimeout() time.Duration { return cmp.Or(c.ReadTimeout, ReadTimeout) }
+// Patience bounds one read with its repetitions.
+func (c *Client) Patience() time.Duration { return cmp.Or(c.ReadTimeout, ReadTimeout) }
 
 // Direct reads one message from one server, over the connection of a reader. ErrNotFound: that server does not have it.
 func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint64) ([]byte, error) {

@@ -26,7 +26,7 @@ type Message struct {
 // AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it repeats the request, because no
 // server answers during an election.
 func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.readTimeout())
+	ctx, cancel := context.WithTimeout(ctx, c.Patience())
 	defer cancel()
 	for {
 		message, err := c.atLeaderOnce(ctx, stream, request)

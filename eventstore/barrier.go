@@ -1,0 +1,80 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// barrier returns when this process has applied every group that any process had appended before the call. It waits for the
+// acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all groups before that place.
+// The group is the next one of this process, or an empty one. All callers that wait when the group is made share it. Only the
+// acknowledgement counts: a group with the same bytes may stand at the place since before the call.
+//
+// A read at the leader of the stream would be faster, and wrong: a leader that lost its connections answers with an old end for up to
+// jetapi.StaleLeader.
+func (h *shard) barrier(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
+	defer cancel()
+	b := &entry{began: time.Now(), done: make(chan struct{})}
+	h.mu.Lock()
+	h.barriers = append(h.barriers, b)
+	f := h.dequeueGroup()
+	h.mu.Unlock()
+	if f != nil && !h.drive(f, ctx.Done()) {
+		go h.resume(f)
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		h.leaveBarrier(b)
+		return noMajority(h, ctx.Err())
+	}
+}
+
+func noMajority(h *shard, cause error) error {
+	return fmt.Errorf("%w: %s: %w", ErrNoMajority, h.name(), cause)
+}
+
+// leaveBarrier takes back the wait of a caller that left.
+func (h *shard) leaveBarrier(b *entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, waiting := range h.barriers {
+		if waiting == b {
+			h.barriers = append(h.barriers[:i:i], h.barriers[i+1:]...)
+			return
+		}
+	}
+}
+
+// takeBarriers moves the waiting barriers to a group. The caller holds the lock.
+func (h *shard) takeBarriers(f *groupInFlight) { f.barriers, h.barriers = h.barriers, nil }
+
+// againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
+func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
+	var again []*entry
+	for _, b := range f.barriers {
+		if time.Since(b.began) < h.s.api.Patience() {
+			again = append(again, b)
+		} else {
+			b.end(noMajority(h, errors.Join(f.err, context.DeadlineExceeded)))
+		}
+	}
+	f.barriers = nil
+	if len(again) == 0 {
+		return
+	}
+	if pause == 0 {
+		h.barriers = append(h.barriers, again...)
+		return
+	}
+	time.AfterFunc(pause, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.barriers = append(h.barriers, again...)
+		h.sendNext()
+	})
+}
