@@ -33,7 +33,9 @@ func TestSimulationsAtOnce(t *testing.T) {
 	r := newRig(t)
 	p := r.pay()
 	until := make(chan bool)
-	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects { return unreadable{s, p.ID, until} }})
+	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects {
+		return unreadable{Subjects: s, payment: p.ID, until: until}
+	}})
 	s := workflows.Simulation{Account: r.by.Account, Workflow: defined(workflow.OnPaymentStatus, "AUTHORIZED", `true`, workflow.Action{Type: workflow.Cancel})}
 	var first sync.WaitGroup
 	first.Go(func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ type unreadable struct {
 	workflows.Subjects
 	payment domain.PaymentID
 	until   chan bool // nil: an error
+
+	tried *atomic.Bool // with an error
+	seen  chan bool    // closed when the test has seen the error
 }
 
 func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
@@ -26,6 +30,12 @@ func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventTy
 	case r.ID != string(u.payment):
 		return u.Subjects.Subject(ctx, r, eventType, personal)
 	case u.until == nil:
+		if u.tried.Swap(true) { // the health has the first error until a test has seen it
+			select {
+			case <-u.seen:
+			case <-ctx.Done():
+			}
+		}
 		return workflows.Subject{}, errors.New("torn")
 	}
 	select {
@@ -43,10 +53,12 @@ func TestUnreadableEvent(t *testing.T) {
 	r := newRig(t)
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	torn, good := r.pay(), r.pay()
+	seen := make(chan bool)
 	n := r.start(nodeConfig{patience: 3 * time.Second, subjects: func(s workflows.Subjects) workflows.Subjects {
-		return unreadable{Subjects: s, payment: torn.ID}
+		return unreadable{Subjects: s, payment: torn.ID, tried: &atomic.Bool{}, seen: seen}
 	}})
 	r.until("the health tells", func() bool { err := n.engine.Healthy(); return err != nil && strings.Contains(err.Error(), "torn") })
+	close(seen)
 	s, _ := r.over(r.runOf(flow, torn))
 	if s.Status() != workflow.Skipped || s.Payment != torn.ID || !strings.Contains(s.Condition.Error, "cannot be evaluated") {
 		t.Errorf("%+v", s)
@@ -65,7 +77,7 @@ func TestHoldsUpNobodyElse(t *testing.T) {
 	flow := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})
 	stuck, until := r.pay(), make(chan bool)
 	n := r.start(nodeConfig{subjects: func(s workflows.Subjects) workflows.Subjects {
-		return unreadable{s, stuck.ID, until}
+		return unreadable{Subjects: s, payment: stuck.ID, until: until}
 	}})
 	r.fill(1_700) // some 6,800 events
 	last := r.pay()
