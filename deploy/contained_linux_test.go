@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"payledger/eventstore/eventstoretest"
 )
 
 // asContainer, set in the environment, makes the test binary the first process of a container.
@@ -30,8 +28,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	eventstoretest.AtOnce(2, 1)
-	os.Exit(m.Run())
+	status := m.Run()
+	if dir, _ := programs(); dir != "" {
+		os.RemoveAll(dir)
+	}
+	os.Exit(status)
 }
 
 // contained is an order for a container.
