@@ -68,9 +68,9 @@ func (h *shard) find(seq uint64) (segment, bool) {
 
 // Metadata of every segment. A log is never opened with another number of shards than it was made with.
 const (
-	metadataShards = streams.MetadataShards
+	metadataShards = "payledger-shards"
 	metadataFormat = "payledger-format"
-	metadataLog    = streams.MetadataLog
+	metadataLog    = "payledger-log"
 	logFormat      = "3"
 )
 

@@ -46,11 +46,11 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if folder {
 		run = c.exportFolder
 	}
-	shown := terminal.NewBar(std.Err)
+	shown := newBar(std.Err)
 	s, err := run(ctx, export.Config{
-		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, Progress: shown.Events,
+		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, Progress: shown.events,
 	})
-	shown.Clear()
+	shown.clear()
 	if err != nil {
 		return err
 	}

@@ -180,11 +180,11 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		return err
 	}
 	begun := time.Now()
-	progress := terminal.NewBar(std.Err)
+	progress := newBar(std.Err)
 	var first *verify.Fault
 	emit := func(l verifyLine) error {
 		if l.Fault == nil {
-			progress.Events(l.Done, l.Of)
+			progress.events(l.Done, l.Of)
 			return nil
 		}
 		if first == nil {
@@ -193,12 +193,12 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		if !c.All {
 			return nil
 		}
-		progress.Clear()
+		progress.clear()
 		_, err := fmt.Fprintln(std.Out, l.Fault)
 		return err
 	}
 	result, err := c.check(ctx, emit)
-	progress.Clear()
+	progress.clear()
 	switch {
 	case err != nil:
 		return err

@@ -3,24 +3,30 @@
 //
 //	manifests rules FILE         prints {"alerts": […], "metrics": […]} of Prometheus rules
 //	manifests metrics            reads PromQL expressions, one a line, and prints {"metrics": […]}
+//	manifests compose FILE       prints {"kinds": […]} of a compose file, the names of its services
 //	manifests kubernetes FILE…   decodes manifests strictly and prints {"kinds": […]}
 package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -50,6 +56,8 @@ func check(what string, files []string) (r result, err error) {
 			err = r.read(lines.Text())
 		}
 		return r, err
+	case "compose":
+		return r, r.compose(files[0])
 	case "kubernetes":
 		for _, file := range files {
 			if err := r.decode(file); err != nil {
@@ -58,7 +66,7 @@ func check(what string, files []string) (r result, err error) {
 		}
 		return r, nil
 	default:
-		return r, errors.New("rules, metrics or kubernetes")
+		return r, errors.New("rules, metrics, compose or kubernetes")
 	}
 }
 
@@ -100,6 +108,26 @@ func (r *result) read(text string) error {
 	return nil
 }
 
+// compose loads a compose file as docker compose does, with the variables of the environment.
+func (r *result) compose(file string) error {
+	environment := types.NewMapping(os.Environ())
+	project, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{
+		ConfigFiles: []types.ConfigFile{{Filename: file}}, Environment: environment, WorkingDir: filepath.Dir(file),
+	}, loader.WithProfiles([]string{"*"}))
+	if err != nil {
+		return err
+	}
+	for name, service := range project.Services {
+		for _, v := range service.Volumes {
+			if v.Type == types.VolumeTypeVolume && project.Volumes[v.Source].Name == "" {
+				return fmt.Errorf("%s: there is no volume %s", name, v.Source)
+			}
+		}
+		r.Kinds = append(r.Kinds, name)
+	}
+	return nil
+}
+
 // kinds are the kinds of manifests that deploy has.
 var kinds = map[string]func() any{
 	"v1/Namespace":                       func() any { return &core.Namespace{} },
@@ -128,7 +156,12 @@ func (r *result) decode(file string) error {
 		if empty == nil {
 			return fmt.Errorf("the kind %s is not known", kind)
 		}
-		if err := yaml.UnmarshalStrict([]byte(document), empty()); err != nil {
+		text, err := yaml.YAMLToJSONStrict([]byte(document))
+		if err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+		wrong, err := kjson.UnmarshalStrict(text, empty()) // as the server decodes: letters in another case are another field
+		if err := errors.Join(append(wrong, err)...); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 		r.Kinds = append(r.Kinds, kind)
