@@ -1,10 +1,14 @@
 package eventstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"payledger/eventstore/backup"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
 )
 
 // check verifies a group that was read from the log: it must follow h.front, and every event must continue its aggregate. The
@@ -98,4 +102,38 @@ func continues(r, tip *Recorded) error {
 		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
 	}
 	return nil
+}
+
+// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. Positions and checkpoints are read before
+// that moment, so they refer to nothing behind it. The end of SECRETS is read after it.
+func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
+	if s.embedded == nil || s.replicas > 1 {
+		return cut, errors.New("eventstore: the log of a cluster has no files in this process")
+	}
+	if cut.Positions, err = sidelog.NewestPositions(ctx, s.beside); err != nil {
+		return cut, err
+	}
+	c, err := s.checkpoints.Last(ctx)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return cut, err
+	}
+	cut.Checkpoints, cut.Ends = c.Number, map[int]uint64{}
+	for _, h := range s.all() {
+		h.mu.Lock()
+	}
+	for _, h := range s.all() {
+		cut.Ends[h.n] = h.head.Seq
+		if h.n != deliverylog.ShardNumber {
+			cut.Events += h.head.Events
+		}
+	}
+	cut.Dropped = s.records.floor.Segment
+	for _, h := range s.all() {
+		h.mu.Unlock()
+	}
+	sealed, err := s.OpenSecrets(ctx)
+	if err == nil {
+		cut.Secrets = sealed.End()
+	}
+	return cut, err
 }

@@ -68,9 +68,9 @@ func (h *shard) find(seq uint64) (segment, bool) {
 
 // Metadata of every segment. A log is never opened with another number of shards than it was made with.
 const (
-	metadataShards = "payledger-shards"
+	metadataShards = streams.MetadataShards
 	metadataFormat = "payledger-format"
-	metadataLog    = "payledger-log"
+	metadataLog    = streams.MetadataLog
 	logFormat      = "3"
 )
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/audit"
+	"payledger/cmd/payledger/backups"
 	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/metrics"
 	"payledger/eventstore"
@@ -86,6 +87,7 @@ func (a *App) openControl(ctx context.Context) (err error) {
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
 	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))
 	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.ledger.Store, a.views, a.index)))
+	mux.Handle("/"+backups.CutCommand, control.Command(backups.CutHandler(a.ledger.Store)))
 	a.control, err = control.Listen(ctx, a.options.Data, mux)
 	return err
 }

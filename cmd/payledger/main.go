@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"payledger/cmd/payledger/audit"
+	"payledger/cmd/payledger/backups"
 	"payledger/cmd/payledger/health"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -37,6 +38,8 @@ type cli struct {
 	Rebuild       audit.Rebuild        `cmd:"" help:"Make the read models again from the log, beside the running service."`
 	EraseCustomer eraseCommand         `cmd:"" help:"Erase a customer: destroy the key of their personal data."`
 	AnalyticsUser analyticsUserCommand `cmd:"" help:"Print NATS credentials that read one account's events and nothing else."`
+	Backup        backups.Backup       `cmd:"" help:"Copy the log, beside the running service: consistent, incremental, the keys apart."`
+	Restore       backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
 	Reconcile     audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
 	Health        health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
 	Version       versionCommand       `cmd:"" help:"Print the version."`

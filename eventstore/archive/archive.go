@@ -181,11 +181,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 		return damaged(stream, seq, reason)
 	}
 	for _, whole := range []bool{false, true} { // the parts that a server reads at its start come first
-		in := inspection{dir: a.dir, tips: a.opened, given: true, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
-		if a.view == nil {
-			in.tips = nil
-		}
-		if err := in.run(); err != nil {
+		if err := a.inspect(ctx, whole, report); err != nil {
 			return err
 		}
 	}
@@ -193,6 +189,41 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 		return nil
 	}
 	return secretlog.Unnamed(a.dir, a.streams, damaged)
+}
+
+// InspectStart checks the parts of a stopped server's files that a server reads at its start. It ignores a damaged tip store, which a
+// start makes again.
+func (a *Archive) InspectStart(ctx context.Context, damaged Damaged) error {
+	return a.inspect(ctx, false, func(stream string, seq uint64, reason string) error {
+		if stream == "" {
+			return nil
+		}
+		return damaged(stream, seq, reason)
+	})
+}
+
+func (a *Archive) inspect(ctx context.Context, whole bool, report Damaged) error {
+	in := inspection{dir: a.dir, tips: a.opened, given: true, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
+	if a.view == nil {
+		in.tips = nil
+	}
+	return in.run()
+}
+
+// DroppedDeliveries returns the number of the newest dropped segment of deliveries, by the tip store; 0 without one.
+func (a *Archive) DroppedDeliveries() (uint32, error) {
+	if a.view == nil {
+		return 0, nil
+	}
+	r, err := tiprow.Get(a.view.Get, deliverylog.ShardNumber, deliverylog.FloorKey)
+	if errors.Is(err, tipstore.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, damagedTips(a.dir, err)
+	}
+	floor, err := deliverylog.ParseFloor(r)
+	return floor.Segment, err
 }
 
 // Damaged reports a fault in a stream's files: the first affected sequence, and the reason.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,4 +78,21 @@ func number(name string) (int, bool) {
 	digits, ok := strings.CutSuffix(name, ".blk")
 	n, err := strconv.ParseUint(digits, 10, 32)
 	return int(n), ok && err == nil && strconv.FormatUint(n, 10) == digits
+}
+
+// FirstIn returns the sequence in the first record of a block file, unchecked; 0 if the file is empty.
+func FirstIn(path string) (uint64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("blocks: %w", err)
+	}
+	defer f.Close() // it was only read
+	var head [headLen]byte
+	switch _, err := io.ReadFull(f, head[:]); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("blocks: %w", err)
+	}
+	return readHead(head[:]).seq, nil
 }

@@ -15,18 +15,21 @@ const Tips = "tips"
 // lockFile is the file that one server at a time locks.
 const lockFile = "LOCK"
 
+// LockPath returns the path of the file that Lock locks.
+func LockPath(dir string) string { return filepath.Join(dir, lockFile) }
+
 // ErrInUse means that another process has the data folder open.
 var ErrInUse = errors.New("eventstore: the data folder is in use by another process")
 
 // Lock locks a folder for its server; ErrInUse if another process has it open.
 func Lock(dir string) (*flock.Flock, error) {
-	lock := flock.New(filepath.Join(dir, lockFile))
+	lock := flock.New(LockPath(dir))
 	return lock, locked(dir, lock.TryLock)
 }
 
 // Share keeps servers from a folder, and changes nothing there. A back-up has no lock file: Share then returns nil.
 func Share(dir string) (*flock.Flock, error) {
-	path := filepath.Join(dir, lockFile)
+	path := LockPath(dir)
 	if _, err := os.Stat(path); err != nil {
 		return nil, nil //nolint:nilerror // no server has used the folder
 	}

@@ -174,6 +174,14 @@ func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	return g, rest[WitnessHeader:], nil
 }
 
+// CountFrames returns the number of events that a group's message claims to have; 0 if it is no group.
+func CountFrames(data []byte) uint64 {
+	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
+		return 0
+	}
+	return uint64(binary.BigEndian.Uint16(data[6:]))
+}
+
 // ParseGroup decodes a message. It checks the hash, the frames and their addresses.
 func ParseGroup(data []byte) (*Group, error) {
 	g, rest, err := ParseGroupHeader(data)

@@ -280,6 +280,12 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 }
 
+// End returns the last sequence up to which this process has read the stream. All messages up to it are durable.
+func (b *Stream) End() uint64 {
+	applied, _ := b.index.place()
+	return applied
+}
+
 // Names returns the names under a prefix.
 func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 	if err := b.index.refresh(ctx); err != nil {

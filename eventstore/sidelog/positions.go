@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -54,6 +56,44 @@ func MakePositions(ctx context.Context, server Server) error {
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return fmt.Errorf("eventstore: create %s: %w", PositionStream, err)
+	}
+	return nil
+}
+
+// NewestPositions returns the newest record of each reader, by reader; nil if the stream does not exist.
+func NewestPositions(ctx context.Context, server Server) (map[string][]byte, error) {
+	stream, err := server.JS.Stream(ctx, PositionStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	var info *jetstream.StreamInfo
+	if err == nil {
+		info, err = stream.Info(ctx, jetstream.WithSubjectFilter(positionRoot+".*"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %s: %w", PositionStream, err)
+	}
+	newest := map[string][]byte{}
+	for subject := range info.State.Subjects {
+		message, err := server.API.AtLeader(ctx, PositionStream, jetapi.Get{LastBySubject: subject})
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: %s: %w", PositionStream, err)
+		}
+		newest[RecordName(PositionStream, subject)] = message.Data
+	}
+	return newest, nil
+}
+
+// RestorePositions creates the stream with the newest records of the readers.
+func RestorePositions(ctx context.Context, js jetstream.JetStream, replicas int, newest map[string][]byte) error {
+	err := MakePositions(ctx, Server{JS: js, API: &jetapi.Client{Replicas: replicas}})
+	for _, reader := range slices.Sorted(maps.Keys(newest)) {
+		if err == nil {
+			_, err = js.PublishMsg(ctx, &nats.Msg{Subject: positionRoot + "." + reader, Data: newest[reader]})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %s: %w", PositionStream, err)
 	}
 	return nil
 }

@@ -24,6 +24,12 @@ const (
 	deliveryRoot = "deliveries"
 )
 
+// Metadata of every segment: the number of the log's shards, and its id.
+const (
+	MetadataShards = "payledger-shards"
+	MetadataLog    = "payledger-log"
+)
+
 // Roots are the first tokens of the subjects.
 var Roots = []string{root, deliveryRoot}
 

@@ -46,11 +46,11 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if folder {
 		run = c.exportFolder
 	}
-	shown := newBar(std.Err)
+	shown := terminal.NewBar(std.Err)
 	s, err := run(ctx, export.Config{
-		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, Progress: shown.events,
+		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, Progress: shown.Events,
 	})
-	shown.clear()
+	shown.Clear()
 	if err != nil {
 		return err
 	}

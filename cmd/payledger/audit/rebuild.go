@@ -124,9 +124,9 @@ func (c *Rebuild) Run(ctx context.Context, std terminal.Streams, args options.Ar
 type rebuildRun func(ctx context.Context, projection string, emit func(rebuildLine) error) (rebuilt, error)
 
 func rebuildOne(ctx context.Context, std terminal.Streams, projection string, run rebuildRun) error {
-	progress, begun := newBar(std.Err), time.Now()
-	result, err := run(ctx, projection, func(l rebuildLine) error { progress.events(l.Done, l.Of); return nil })
-	progress.clear()
+	progress, begun := terminal.NewBar(std.Err), time.Now()
+	result, err := run(ctx, projection, func(l rebuildLine) error { progress.Events(l.Done, l.Of); return nil })
+	progress.Clear()
 	if err != nil {
 		return err
 	}

@@ -57,9 +57,9 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 		return options.Usage(err)
 	}
 	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
-	bar := newBar(std.Err)
-	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.clear(); return sheet.add(d) }, bar.comparison)
-	bar.clear()
+	bar := terminal.NewBar(std.Err)
+	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
+	bar.Clear()
 	if err == nil {
 		err = sheet.end(counts)
 	}
@@ -90,13 +90,13 @@ func (c *Reconcile) question() (q reconcile.Question, err error) {
 	return q, nil
 }
 
-// comparison shows the progress of a comparison. The number of entries in a processor's books is unknown, so the bar shows only the
+// showComparison shows the progress of a comparison. The number of entries in a processor's books is unknown, so the bar shows only the
 // count.
-func (b *bar) comparison(p reconcile.Progress) {
+func showComparison(b *terminal.Bar, p reconcile.Progress) {
 	if p.Books {
-		b.show("entries of the books", uint64(p.Records+p.Disputes), 0)
+		b.Show("entries of the books", uint64(p.Records+p.Disputes), 0)
 	} else {
-		b.show("payments of the ledger", uint64(p.Payments), p.Total)
+		b.Show("payments of the ledger", uint64(p.Payments), p.Total)
 	}
 }
 

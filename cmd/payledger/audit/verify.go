@@ -180,11 +180,11 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		return err
 	}
 	begun := time.Now()
-	progress := newBar(std.Err)
+	progress := terminal.NewBar(std.Err)
 	var first *verify.Fault
 	emit := func(l verifyLine) error {
 		if l.Fault == nil {
-			progress.events(l.Done, l.Of)
+			progress.Events(l.Done, l.Of)
 			return nil
 		}
 		if first == nil {
@@ -193,12 +193,12 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		if !c.All {
 			return nil
 		}
-		progress.clear()
+		progress.Clear()
 		_, err := fmt.Fprintln(std.Out, l.Fault)
 		return err
 	}
 	result, err := c.check(ctx, emit)
-	progress.clear()
+	progress.Clear()
 	switch {
 	case err != nil:
 		return err

@@ -1,4 +1,4 @@
-package audit
+package terminal
 
 import (
 	"fmt"
@@ -6,27 +6,26 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-
-	"payledger/cmd/payledger/terminal"
 )
 
-// bar shows the progress of a command on a terminal, with its rate and the remaining time.
-type bar struct {
+// Bar shows the progress of a command on a terminal, with its rate and the remaining time.
+type Bar struct {
 	out   io.Writer // nil: no terminal
 	shown *progressbar.ProgressBar
 	what  string
 	of    int64
 }
 
-func newBar(out io.Writer) *bar {
-	if !terminal.Is(out) {
-		return &bar{}
+// NewBar returns a bar on a terminal. On any other output the bar shows nothing.
+func NewBar(out io.Writer) *Bar {
+	if !Is(out) {
+		return &Bar{}
 	}
-	return &bar{out: out}
+	return &Bar{out: out}
 }
 
-// show draws the bar. If the total is unknown (0), it shows only the count.
-func (b *bar) show(what string, done, of uint64) {
+// Show draws the bar. If the total is unknown (0), it shows only the count.
+func (b *Bar) Show(what string, done, of uint64) {
 	if b.out == nil {
 		return
 	}
@@ -35,7 +34,7 @@ func (b *bar) show(what string, done, of uint64) {
 		total = -1
 	}
 	if b.shown == nil || b.what != what || b.of != total {
-		b.clear()
+		b.Clear()
 		b.what, b.of = what, total
 		b.shown = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(what),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetPredictTime(total > 0),
@@ -44,17 +43,18 @@ func (b *bar) show(what string, done, of uint64) {
 	b.fail(b.shown.Set64(int64(done)))
 }
 
-func (b *bar) events(done, of uint64) { b.show("events", done, of) }
+// Events draws the bar for events.
+func (b *Bar) Events(done, of uint64) { b.Show("events", done, of) }
 
-// clear removes the bar before a line of output.
-func (b *bar) clear() {
+// Clear removes the bar before a line of output.
+func (b *Bar) Clear() {
 	if b.out != nil && b.shown != nil {
 		b.fail(b.shown.Clear())
 	}
 }
 
 // fail prints an error of the bar and stops drawing; the work continues.
-func (b *bar) fail(err error) {
+func (b *Bar) fail(err error) {
 	if err != nil {
 		fmt.Fprintln(b.out, "progress:", err)
 		b.out = nil

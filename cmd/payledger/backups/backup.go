@@ -1,0 +1,85 @@
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"payledger/cmd/payledger/control"
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
+	"payledger/eventstore/backup"
+	"payledger/eventstore/folder"
+)
+
+// Backup copies the log, of a running service or of a stopped one, and continues an earlier copy (I1).
+type Backup struct {
+	Out     string `help:"Folder of the back-up: a new one, or the one of the last run, which gets only what is new." type:"path" required:""`
+	KeysOut string `help:"Folder of the keys, apart from --out: the sealed secrets, rewritten whole at each run." type:"path" required:""`
+	Data    string `help:"Data folder, of a running service or of a stopped one." default:"./data" type:"path"`
+}
+
+// CutRequest is the body of the command backup-cut to a running service.
+type CutRequest struct{}
+
+// CutCommand is the command to a running service that returns the ends of its streams.
+const CutCommand = "backup-cut"
+
+// CutHandler serves CutCommand.
+func CutHandler(store *eventstore.Store) func(context.Context, CutRequest, func(any) error) (any, error) {
+	return func(ctx context.Context, _ CutRequest, _ func(any) error) (any, error) { return store.Cut(ctx) }
+}
+
+// Run makes the back-up, and prints one sentence.
+func (c *Backup) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	if err := apart(folderFlag{"--data", c.Data}, folderFlag{"--out", c.Out}, folderFlag{"--keys-out", c.KeysOut}); err != nil {
+		return options.Usage(err)
+	}
+	source, err := c.source(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	begun, progress := time.Now(), terminal.NewBar(std.Err)
+	result, err := backup.Run(ctx, backup.Config{Source: source, Out: c.Out, Keys: c.KeysOut, Now: time.Now, Progress: progress.Events})
+	progress.Clear()
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	_, err = fmt.Fprintf(std.Out, "run %d is complete: %d new events (%d bytes), %d events in all, up to checkpoint %d; keys %d bytes, in %s (%s, %.0f events/s).\n",
+		result.Number, result.New, result.Bytes, result.Events, result.Checkpoint, result.KeyBytes, c.KeysOut,
+		took.Round(time.Millisecond), float64(result.New)/took.Seconds())
+	return err
+}
+
+// source returns the files of the folder, with the service that runs on it, if there is one.
+func (c *Backup) source(ctx context.Context) (*backup.Source, error) {
+	events := filepath.Join(c.Data, ledger.EventsFolder)
+	service, err := control.Find(ctx, c.Data)
+	if err == nil {
+		return backup.Running(events, func(ctx context.Context) (cut backup.Cut, err error) {
+			err = service.Call(ctx, CutCommand, CutRequest{}, func(json.RawMessage) error { return nil }, &cut)
+			return cut, err
+		}), nil
+	}
+	if !errors.Is(err, control.ErrNoService) {
+		return nil, err
+	}
+	source, err := backup.Stopped(ctx, events)
+	switch {
+	case errors.Is(err, folder.ErrInUse):
+		return nil, control.Unreachable(c.Data)
+	case errors.Is(err, eventstore.ErrNotFound):
+		return nil, fmt.Errorf("%s holds no ledger: name its folder with --data", c.Data)
+	}
+	return source, err
+}

@@ -1,0 +1,160 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/audit"
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
+	"payledger/eventstore/backup"
+	"payledger/eventstore/backup/restore"
+	"payledger/eventstore/folder"
+	"payledger/eventstore/secrets"
+)
+
+// Restore makes a data folder from a back-up (I1).
+type Restore struct {
+	From      string `help:"Folder of the back-up." type:"path" required:""`
+	Keys      string `help:"Folder of the keys that belong to the back-up." type:"path" required:""`
+	Data      string `help:"The new data folder; it must not exist, or be empty." type:"path" required:""`
+	MasterKey string `help:"Key that the ledger was made with. A back-up never holds it." placeholder:"HEX"`
+
+	MasterKeyFile string `help:"File that holds the master key; a sandbox keeps it in the file master.key of its data folder." type:"path"`
+}
+
+// unfinished ends the name of a folder that is being restored.
+const unfinished = ".restoring"
+
+// Run restores the folder and verifies it.
+func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	if err := apart(folderFlag{"--from", c.From}, folderFlag{"--keys", c.Keys}, folderFlag{"--data", c.Data}); err != nil {
+		return options.Usage(err)
+	}
+	if err := unused(c.Data); err != nil {
+		return err
+	}
+	b, err := restore.Open(c.From, c.Keys)
+	if err != nil {
+		return err
+	}
+	if c.MasterKey, err = c.checkedKey(b); err != nil {
+		return err
+	}
+	c.MasterKeyFile = ""
+	room := strings.TrimRight(c.Data, string(filepath.Separator)) + unfinished
+	free, err := takeRoom(room)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	sentence, err := c.fill(ctx, std.Err, b, room)
+	if err == nil {
+		err = os.Rename(room, c.Data)
+	}
+	if err == nil {
+		err = backup.SyncFolder(filepath.Dir(c.Data))
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s was not made", err, c.Data)
+	}
+	return c.report(std.Out, b, sentence)
+}
+
+// report prints what was restored, and the sentence of verify.
+func (c *Restore) report(out io.Writer, b *restore.Backup, sentence string) error {
+	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %d events up to checkpoint %d.\n", c.Data, b.Number, b.Time.Format(time.RFC3339), b.Events, b.Checkpoint)
+	if b.KeysNumber > b.Number {
+		text += fmt.Sprintf("note: the keys are of run %d. Its events are not in %s: that run was interrupted, or its files are missing.\n", b.KeysNumber, c.From)
+	}
+	text += fmt.Sprintf("Before you start it: stop the service of the old folder for good, and repeat the erasures since %s. "+
+		"Start it with the master key of the old folder (PAYLEDGER_MASTER_KEY, or the file %s).\n", b.Time.Format(time.RFC3339), secrets.MasterKeyPath(c.Data))
+	_, err := io.WriteString(out, text+sentence)
+	return err
+}
+
+// checkedKey returns the master key, if it opens the keys of the back-up.
+func (c *Restore) checkedKey(b *restore.Backup) (string, error) {
+	text, err := options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile)
+	if err != nil {
+		return "", options.Usage(err)
+	}
+	if text == "" {
+		return "", options.Usage(errors.New("restore needs the master key of the ledger, which no back-up holds: set PAYLEDGER_MASTER_KEY, or --master-key-file; a sandbox keeps it in the file master.key of its data folder"))
+	}
+	key, err := secrets.ParseKey(text)
+	if err != nil {
+		return "", options.Usage(err)
+	}
+	err = b.CheckSecret(key.Check)
+	if errors.Is(err, secrets.ErrSealed) {
+		err = errors.New("the master key is not the one of this back-up: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with; nothing was changed")
+	}
+	return text, err
+}
+
+// takeRoom creates an empty folder for the restore, and locks it. free removes the rest of it.
+func takeRoom(room string) (free func() error, err error) {
+	if err := os.MkdirAll(room, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := folder.Lock(room)
+	if errors.Is(err, folder.ErrInUse) {
+		return nil, fmt.Errorf("another restore writes to %s: wait for its end", room)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(filepath.Join(room, ledger.EventsFolder)); err != nil { // of an interrupted restore
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return func() error { return errors.Join(os.RemoveAll(room), lock.Unlock()) }, nil
+}
+
+// fill makes the ledger in a folder, and returns the sentence of verify about it.
+func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup, room string) (sentence string, err error) {
+	bar := terminal.NewBar(stderr)
+	err = b.Folder(ctx, filepath.Join(room, ledger.EventsFolder), bar.Events)
+	bar.Clear()
+	if err != nil {
+		return "", err
+	}
+	err = c.openOnce(ctx, bar, room)
+	bar.Clear()
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(folder.LockPath(room)); err != nil {
+		return "", err
+	}
+	var said strings.Builder
+	check := audit.Verify{Data: room, MasterKey: c.MasterKey}
+	if err := check.Run(ctx, terminal.Streams{Out: &said, Err: stderr}, nil); err != nil {
+		return "", fmt.Errorf("the restored ledger is not whole: %w", err)
+	}
+	return said.String(), nil
+}
+
+// openOnce opens the ledger as a start does: it makes the tip store and the index of SECRETS from the log.
+func (c *Restore) openOnce(ctx context.Context, bar *terminal.Bar, room string) error {
+	l, err := ledger.Open(ctx, options.Options{Data: room, MasterKey: c.MasterKey}, ledger.Existing, eventstore.Config{
+		Logger: zerolog.Nop(), Progress: func(done, of uint64) { bar.Show("tips", done, of) },
+	})
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}

@@ -1,0 +1,246 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+)
+
+// ErrOther means that the log does not continue the back-up: it is another log, or one that lost the end of the back-up.
+var ErrOther = errors.New("the log does not continue this back-up")
+
+// tail is the end of the copied part of a shard, or of CHECKPOINTS, and checks the messages that follow it.
+type tail struct {
+	shard  int // -1: CHECKPOINTS
+	log    string
+	head   format.Head // of a shard
+	hash   string      // of the last message
+	last   uint64      // its sequence; 0: nothing was copied
+	joined bool        // the source has the last message of the back-up
+}
+
+// accept checks a message. fresh means that it follows the copied part, and extends it.
+func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
+	if seq < t.last {
+		return false, nil
+	}
+	if t.shard < 0 {
+		return t.acceptCheckpoint(seq, body)
+	}
+	g, err := format.ParseGroup(body)
+	switch {
+	case err != nil:
+		return false, err
+	case g.Seq != seq || g.Shard != t.shard:
+		return false, fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
+	case hex.EncodeToString(g.Log[:]) != t.log:
+		return false, fmt.Errorf("%w: it is a group of another log", ErrOther)
+	case seq == t.last:
+		return false, t.join(hex.EncodeToString(g.Hash[:]))
+	case t.last == 0 && seq > 1, t.shard == deliverylog.ShardNumber && seq > t.last+1: // the segments before were dropped
+		t.head = format.Head{Link: format.Link{Seq: seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
+		t.joined = true
+	}
+	if err := g.Follows(t.head); err != nil {
+		return false, err
+	}
+	t.head = g.After(t.head)
+	t.last, t.hash = seq, hex.EncodeToString(g.Hash[:])
+	return true, nil
+}
+
+func (t *tail) acceptCheckpoint(seq uint64, body []byte) (bool, error) {
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	if seq == t.last {
+		return false, t.join(hash)
+	}
+	if _, err := checkpoint.Parse(body); err != nil {
+		return false, err
+	}
+	t.last, t.hash = seq, hash
+	return true, nil
+}
+
+// join compares the newest message of the back-up with the source's.
+func (t *tail) join(hash string) error {
+	t.joined = true
+	if hash != t.hash {
+		return fmt.Errorf("%w: the message at sequence %d is another one", ErrOther, t.last)
+	}
+	return nil
+}
+
+// tail returns the end of the back-up.
+func (r *run) tail(shard int) *tail {
+	t := &tail{shard: shard, log: r.Source.log, joined: true}
+	before := r.chain.Newest()
+	if before == nil {
+		return t
+	}
+	if shard < 0 {
+		t.last, t.hash, t.joined = before.Checkpoint, before.CheckpointHash, before.Checkpoint == 0
+		return t
+	}
+	e := before.end(shard)
+	hash, _ := hex.DecodeString(e.Hash)
+	t.last, t.hash, t.joined = e.Sequence, e.Hash, e.Sequence == 0
+	t.head = format.Head{Link: format.Link{Seq: e.Sequence}, Events: e.Events, Aggregates: e.Aggregates}
+	copy(t.head.Hash[:], hash)
+	return t
+}
+
+// copyShard copies the new messages of a shard, or of CHECKPOINTS (-1).
+func (r *run) copyShard(ctx context.Context, shard int) error {
+	t := r.tail(shard)
+	parts, err := r.Source.parts(shard)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := r.adopt(t, p.stream); err != nil {
+			return err
+		}
+		if err := r.copyPart(ctx, t, p); err != nil {
+			return err
+		}
+		r.manifest.Streams = append(r.manifest.Streams, p.stream)
+	}
+	if !t.joined && len(parts) > 0 {
+		return fmt.Errorf("%w: %s ends before sequence %d, up to which it was backed up; make the back-up of a restored or damaged log in another folder", ErrOther, parts[len(parts)-1].stream, t.last)
+	}
+	if shard < 0 {
+		r.manifest.Checkpoint, r.manifest.CheckpointHash = t.last, t.hash
+		return nil
+	}
+	r.manifest.Ends = append(r.manifest.Ends, End{Shard: shard, Sequence: t.last, Hash: t.hash, Events: t.head.Events, Aggregates: t.head.Aggregates})
+	if shard != deliverylog.ShardNumber {
+		r.manifest.Events += t.head.Events
+	}
+	return nil
+}
+
+// copyPart copies the new messages of one stream into one file. The first file of a stream exists even if it has no message: it holds the
+// stream's configuration.
+func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
+	known := len(r.chain.Files(p.stream)) > 0 || len(r.filesOf(p.stream)) > 0
+	var w *writer
+	defer func() {
+		if err != nil && w != nil {
+			err = errors.Join(err, w.abandon())
+		}
+	}()
+	open := func() error {
+		if w != nil {
+			return nil
+		}
+		first := max(p.first, t.last+1)
+		config, err := r.Source.config(p.stream)
+		if err == nil {
+			w, err = newWriter(filepath.Join(r.Out, fmt.Sprintf("%06d-%s-%d%s", r.manifest.Number, p.stream, first, messagesEnding)), Header{
+				Number: r.manifest.Number, Log: r.Source.log, Stream: p.stream, First: first,
+				Configs: map[string]json.RawMessage{p.stream: config},
+			})
+		}
+		return err
+	}
+	if !known {
+		if err := open(); err != nil {
+			return err
+		}
+	}
+	empty := r.Source.now != nil && p.last < p.first
+	if !empty && (p.last == 0 || p.last >= t.last) {
+		if err := r.readPart(ctx, t, p, open, func(m Message) error { return w.add(m) }); err != nil {
+			return err
+		}
+	}
+	if w == nil {
+		return nil
+	}
+	file, err := w.finish()
+	w = nil
+	if err != nil {
+		return err
+	}
+	file.Stream = p.stream
+	r.added(file)
+	return r.step("file " + file.Name)
+}
+
+// readPart reads the messages of a stream after the end of the back-up.
+func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, add func(Message) error) error {
+	options := blocks.Options{Through: p.last}
+	if p.subject != "" {
+		options.Subjects = []string{p.subject}
+	}
+	var err error
+	if options.From, err = r.Source.from(p.stream, max(p.first, t.last)); err != nil {
+		return err
+	}
+	return r.Source.read(ctx, p.stream, options, func(m blocks.Record) error {
+		events := t.head.Events
+		fresh, err := t.accept(m.Seq, m.Body)
+		if errors.Is(err, ErrOther) {
+			return fmt.Errorf("%s at sequence %d: %w", p.stream, m.Seq, err)
+		}
+		if err != nil {
+			return fault.Damage(p.stream, m.Seq, err)
+		}
+		if !fresh {
+			return nil
+		}
+		if err := open(); err != nil {
+			return err
+		}
+		if t.shard != deliverylog.ShardNumber {
+			r.progressed(t.head.Events - events)
+		}
+		return add(Message{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Body})
+	})
+}
+
+// adopt takes over the complete files of a stream that an interrupted run left. Files that do not fit are removed.
+func (r *run) adopt(t *tail, stream string) error {
+	for {
+		name, first := "", uint64(0)
+		for left, h := range r.left {
+			if h.Stream == stream && (name == "" || h.First < first) {
+				name, first = left, h.First
+			}
+		}
+		if name == "" {
+			return nil
+		}
+		delete(r.left, name)
+		trial := *t
+		file, err := Read(filepath.Join(r.Out, name), nil, func(m Message) error {
+			fresh, err := trial.accept(m.Seq, m.Body)
+			if err == nil && !fresh {
+				err = ErrOther
+			}
+			return err
+		})
+		if err != nil || file.Messages == 0 && len(r.chain.Files(stream)) > 0 {
+			if err := removeFile(filepath.Join(r.Out, name)); err != nil {
+				return err
+			}
+			continue
+		}
+		trial.joined = file.Messages == 0 && t.joined
+		*t = trial
+		file.Stream = stream
+		r.manifest.Files = append(r.manifest.Files, file)
+		r.result.Adopted++
+	}
+}

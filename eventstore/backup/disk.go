@@ -1,0 +1,120 @@
+package backup
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/gofrs/flock"
+)
+
+// lockFile is the file that one run at a time locks, in each folder of a back-up.
+const lockFile = "LOCK"
+
+// lock creates a folder of a back-up and locks it.
+func lock(dir string) (*flock.Flock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, writeError(err)
+	}
+	l := flock.New(filepath.Join(dir, lockFile))
+	held, err := l.TryLock()
+	if err != nil {
+		return nil, writeError(err)
+	}
+	if !held {
+		return nil, fmt.Errorf("another run of backup writes to %s: wait for its end", dir)
+	}
+	return l, nil
+}
+
+// writeError adds advice to an error of a write.
+func writeError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("backup: %w; the back-up before this run is complete: make room, and repeat the command", err)
+	default:
+		return fmt.Errorf("backup: %w; the back-up before this run is complete", err)
+	}
+}
+
+// named gives a complete and synced file its name, durably.
+func named(path string) error {
+	if err := os.Rename(path+temporary, path); err != nil {
+		return writeError(err)
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return writeError(err)
+	}
+	return writeError(errors.Join(f.Sync(), f.Close()))
+}
+
+// writeWhole writes a small file durably: it has its name only when it is complete.
+func writeWhole(path string, text []byte) error {
+	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return writeError(err)
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return writeError(err)
+	}
+	return named(path)
+}
+
+// shred overwrites a file with random bytes, syncs it, and removes it.
+func shred(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return writeError(err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		_, err = io.CopyN(f, rand.Reader, info.Size())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Remove(path)
+	}
+	return writeError(err)
+}
+
+// filesIn returns the names of the files of a folder that end with one of the endings.
+func filesIn(dir string, endings ...string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	for _, e := range entries {
+		for _, ending := range endings {
+			if strings.HasSuffix(e.Name(), ending) && e.Type().IsRegular() {
+				names = append(names, e.Name())
+				break
+			}
+		}
+	}
+	return names, nil
+}

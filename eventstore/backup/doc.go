@@ -1,0 +1,91 @@
+// Package backup copies a log into folders outside its data folder: consistent while the service runs, incremental, and with the keys apart.
+// Package restore, in the folder below, makes a log again from them.
+//
+// # Rules
+//
+//   - A run is complete when its manifest has its name. Before that the last complete run is valid and unchanged, whatever was interrupted.
+//     The next run continues: it takes over the complete files of the interrupted one.
+//   - A file is written under a temporary name, synced, renamed, and its folder synced. No file changes after that.
+//   - Damage is never copied: the checksum of each record, and hash, counts and log of each group are checked while they are copied. The
+//     error names stream and sequence. A log that does not continue the back-up is refused (ErrOther).
+//   - Nothing is written to the data folder. Memory does not grow with the log.
+//   - The master key is in no back-up.
+//
+// # What is copied
+//
+//   - The groups of every shard and of the records of deliveries, and the checkpoints: the exact messages with their sequences.
+//   - POSITIONS: the newest record of each reader.
+//   - SECRETS, into the folder of the keys: sealed keys of personal data, signing secrets, cards, the signer of the checkpoints.
+//
+// Views, tip store and the stream EVENTS are derived from the log, and are not copied; nor are the books of the simulated processors.
+//
+// # The moment
+//
+// The running service returns a Cut, over its socket; the command reads the files itself. Positions and the newest checkpoint are read
+// first. Then the acknowledged ends of all shards are read at one moment, with all of them locked. So no position, checkpoint or delivery
+// refers to an event behind the ends, and no witness of a group (package eventstore, Byte layout) names a group behind them. SECRETS is
+// copied last: every sealed event of the back-up has its key there, unless it was destroyed.
+//
+// SECRETS changes while it is copied. A value that is destroyed meanwhile may be missing, and its destruction stands behind the end of
+// the copy. The copy then continues to the newest end, until a destruction names every missing sequence. A value that a destruction names is
+// left out: an erased key is in no back-up that is made later.
+//
+// In the folder of a stopped service the end of each stream is the end of its files. They are synced first: after a kill the newest
+// groups may be in the memory of the system only, and a power failure would take them from the log, but not from the back-up.
+//
+// # Folders
+//
+//	OUT/000002-LEDGER_0_1-512.messages   run 2: messages of a stream, from a sequence on
+//	OUT/000002.manifest                  run 2 is complete
+//	KEYS/000002.keys                     the keys of run 2: the only file of keys after a complete run
+//
+// A manifest is JSON (type Manifest) and a last line with its SHA-256. It names its new files with their SHA-256, the end of each shard with
+// its hash, all streams, the SHA-256 of the keys, and the SHA-256 of the manifest before. Files of streams that the log has dropped since (old
+// deliveries) are removed. The numbers of runs grow, with gaps after interrupted runs.
+//
+// A file of messages, numbers are big-endian:
+//
+//	19 bytes  "payledger backup 1\n"
+//	4         length of the header
+//	          the header: JSON (type Header), with the configurations of the streams
+//	4         CRC-32C of all bytes before
+//	records:
+//	4         length of the record, checksum included
+//	8         sequence
+//	2         length of the subject
+//	4         length of the message's header
+//	          subject, header, body
+//	4         CRC-32C of the record's bytes before
+//	end:
+//	4         0xffffffff
+//	8         number of records
+//	32        SHA-256 of all bytes before the end
+//	4         CRC-32C of the end's bytes before
+//
+// The checksums of records name the place of a fault. The SHA-256 in the manifest reveals an exchanged file.
+//
+// # Keys
+//
+// Order of a run: files of messages, the new file of keys beside the old one, the manifest; then the old file of keys is overwritten and
+// removed. A restore takes the newest file of keys and refuses keys with a lower number than the newest manifest: a customer who was erased in
+// between would come back. Keys with a higher number are from an interrupted run, and are accepted: they lack only destroyed values.
+// Two old copies of both folders fit each other and bring the erased customers of the time after them back. So copies of the folder of
+// keys must expire, and erasures since the time of the run are repeated after a restore. An erasure that is in the log, and whose key was
+// not destroyed yet, is completed by the first start.
+//
+// The file of keys holds the sealed cards of unfinished payments until the next run. Keep the folder on an encrypted disk.
+//
+// What it must not know: HTTP, SQL, encryption, and how a server appends.
+//
+// # Design notes
+//
+// The command reads files instead of messages over NATS: the service needs no memory for it, and package blocks names damaged places. Of an
+// old block that was copied before, only the newest is read again, to compare the last group of the back-up with the log's.
+//
+// A restored log has the id of the old one and its signing secrets. Two services with one log id both complete its open operations and
+// send its webhooks; the processor takes each operation once, by its key, but later events differ. Nothing can detect that from inside:
+// stop the old service for good first. A witness of the checkpoints sees it.
+//
+// A restore into a cluster publishes the same messages to streams with more replicas (package restore, type target). The command does not
+// offer it yet.
+package backup

@@ -1,0 +1,90 @@
+package restore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"payledger/eventstore/backup"
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/streams"
+)
+
+// Folder makes the folder of an embedded server. The folder is durable when Folder returns. After an error it is incomplete: the caller
+// removes it.
+func (b *Backup) Folder(ctx context.Context, dir string, progress func(done, of uint64)) error {
+	s, err := embedded.Start(embedded.Config{Dir: dir, Name: "payledger", Options: func(o *server.Options) { o.SyncAlways = false }})
+	if err != nil {
+		return err
+	}
+	t, err := b.publish(ctx, s, progress)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	for _, to := range t.streams {
+		if err := to.compare(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return syncAll(dir)
+}
+
+func (b *Backup) publish(ctx context.Context, s *embedded.Server, progress func(done, of uint64)) (*target, error) {
+	nc, err := s.Connect()
+	if err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	defer nc.Close()
+	t, err := newTarget(nc, 1)
+	if err == nil {
+		err = b.into(ctx, t, progress)
+	}
+	return t, err
+}
+
+// compare reads a stream back from its files: every message must stand there with its bytes.
+func (s *stream) compare(ctx context.Context, dir string) error {
+	digest, seen := sha256.New(), uint64(0)
+	filler, _ := secretlog.Filler(s.name)
+	report, err := blocks.Verify(dir, streams.Account, s.name, blocks.Options{
+		Deletes: s.fillers > 0, Pace: func(int) error { return ctx.Err() },
+		Handle: func(r blocks.Record) error {
+			if r.Tombstone || r.Erased || r.Subject == filler || r.Seq <= seen {
+				return nil
+			}
+			seen = r.Seq
+			note(digest, backup.Message{Seq: r.Seq, Subject: r.Subject, Header: r.Header, Body: r.Body})
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if report.Kind > blocks.Stopped || !bytes.Equal(digest.Sum(nil), s.digest.Sum(nil)) {
+		return fmt.Errorf("restore: %s is not what was written to it: the disk or the memory is faulty", s.name)
+	}
+	return nil
+}
+
+// syncAll syncs every file and folder below a folder.
+func syncAll(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}

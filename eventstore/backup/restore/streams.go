@@ -1,0 +1,135 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"payledger/eventstore/backup"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// into publishes everything to a target.
+func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uint64)) error {
+	done := uint64(0)
+	for _, name := range b.Streams {
+		if err := b.stream(ctx, t, name, func(events uint64) {
+			if done += events; progress != nil {
+				progress(done, b.Events)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	if err := b.secrets(ctx, t); err != nil {
+		return err
+	}
+	if b.Positions == nil {
+		return nil
+	}
+	return sidelog.RestorePositions(ctx, t.js, t.replicas, b.Positions)
+}
+
+// stream restores one segment of a shard, of the records of deliveries, or of CHECKPOINTS.
+func (b *Backup) stream(ctx context.Context, t *target, name string, events func(uint64)) error {
+	var to *stream
+	shard, _, ours := streams.Parse(name)
+	counted := ours && shard != deliverylog.ShardNumber
+	for _, f := range b.chain.Files(name) {
+		path := filepath.Join(b.chain.Dir, f.Name)
+		read, err := backup.Read(path, func(h backup.Header) (err error) {
+			if h.Log != b.Log || h.Stream != name {
+				return fmt.Errorf("%w: %s holds %s of log %s, and should hold %s of log %s", backup.ErrDamaged, path, h.Stream, h.Log, name, b.Log)
+			}
+			if to == nil {
+				to, err = t.create(ctx, name, h.Configs[name])
+			}
+			return err
+		}, func(m backup.Message) error {
+			if counted {
+				events(format.CountFrames(m.Body))
+			}
+			return t.keep(ctx, to, m)
+		})
+		if err != nil {
+			return err
+		}
+		if read.SHA256 != f.SHA256 {
+			return fmt.Errorf("%w: %s is another file than the one that was written: its checksum is wrong", backup.ErrDamaged, path)
+		}
+	}
+	if to == nil {
+		return fmt.Errorf("%w: it has no file of %s", backup.ErrDamaged, name)
+	}
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	return t.purge(ctx, to, "")
+}
+
+// secrets restores the segments of SECRETS, with their gaps.
+func (b *Backup) secrets(ctx context.Context, t *target) error {
+	var segments []string
+	_, err := backup.Read(b.keys, func(h backup.Header) error { return b.createSecrets(ctx, t, h, &segments) }, func(m backup.Message) error {
+		to := t.streams[secretlog.StreamOf(m.Subject)]
+		if to == nil {
+			return b.damaged(m.Seq, fmt.Errorf("subject %q", m.Subject))
+		}
+		if b.ended.Has(m.Seq) {
+			return nil
+		}
+		if err := t.fill(ctx, to, m.Seq); err != nil {
+			return err
+		}
+		return t.keep(ctx, to, m)
+	})
+	for i := 1; i < len(segments) && err == nil; i++ { // a segment ends where the next one begins
+		err = t.fill(ctx, t.streams[segments[i-1]], t.streams[segments[i]].first)
+	}
+	if err == nil {
+		err = t.flush(ctx)
+	}
+	for _, name := range segments {
+		if err == nil {
+			subject, _ := secretlog.Filler(name)
+			err = t.purge(ctx, t.streams[name], subject)
+		}
+	}
+	return err
+}
+
+// fill publishes a filler for every sequence before a message.
+func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
+	subject, body := secretlog.Filler(to.name)
+	for to.next < before {
+		to.fillers++
+		if err := t.publish(ctx, to, backup.Message{Seq: to.next, Subject: subject, Body: body}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Backup) createSecrets(ctx context.Context, t *target, h backup.Header, segments *[]string) error {
+	for name := range h.Configs {
+		*segments = append(*segments, name)
+	}
+	slices.SortFunc(*segments, func(x, y string) int {
+		_, i, _ := sidelog.ParseName(x)
+		_, j, _ := sidelog.ParseName(y)
+		return int(i) - int(j)
+	})
+	for _, name := range *segments {
+		var config json.RawMessage = h.Configs[name]
+		if _, err := t.create(ctx, name, config); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"payledger/eventstore/archive"
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// Cut is a moment of a running log: the end of every stream, such that nothing before an end refers to anything behind one.
+type Cut struct {
+	Ends    map[int]uint64 `json:"ends"`   // by shard, the records of deliveries included: the last acknowledged group
+	Events  uint64         `json:"events"` // of the log, up to the ends
+	Dropped uint32         `json:"dropped"`
+	// Checkpoints and Secrets are the last acknowledged messages of these streams.
+	Checkpoints uint64            `json:"checkpoints"`
+	Secrets     uint64            `json:"secrets"`
+	Positions   map[string][]byte `json:"positions"` // the newest records, by reader
+}
+
+// Source is a log's folder that a back-up is made of: of a running server, or of a stopped one. It opens files for reading only.
+type Source struct {
+	dir    string
+	now    func(context.Context) (Cut, error) // of a running server; nil: it is stopped
+	files  *archive.Archive                   // of a stopped server: it keeps servers away
+	cut    Cut
+	log    string
+	shards int
+}
+
+// Running returns the source of a running server's folder. cut returns a new cut at each call.
+func Running(dir string, cut func(context.Context) (Cut, error)) *Source {
+	return &Source{dir: dir, now: cut}
+}
+
+// Stopped returns the source of a stopped server's folder. It refuses a folder that the server would not start on, and syncs the files:
+// after a crash they may hold groups that were never synced, and the next start may lose them in a power failure.
+func Stopped(ctx context.Context, dir string) (*Source, error) {
+	files, err := archive.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{dir: dir, files: files}
+	err = files.InspectStart(ctx, func(stream string, seq uint64, reason string) error {
+		return fault.Damage(stream, seq, errors.New(reason))
+	})
+	if err == nil {
+		err = s.sync()
+	}
+	if err == nil {
+		s.cut.Dropped, err = files.DroppedDeliveries()
+	}
+	if err != nil {
+		return nil, errors.Join(err, files.Close())
+	}
+	return s, nil
+}
+
+// Close releases the folder.
+func (s *Source) Close() error {
+	if s.files == nil {
+		return nil
+	}
+	return s.files.Close()
+}
+
+// sync syncs the newest block of every stream.
+func (s *Source) sync() error {
+	names, err := blocks.Streams(s.dir, streams.Account)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	for _, name := range names {
+		files, err := blocks.Files(blocks.Folder(s.dir, streams.Account, name))
+		if errors.Is(err, os.ErrNotExist) || err == nil && len(files) == 0 {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+		f, err := os.Open(files[len(files)-1].Path)
+		if err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return fmt.Errorf("backup: the log cannot be synced: %w", err)
+		}
+	}
+	return nil
+}
+
+// begin takes the cut, and reads the description of the log.
+func (s *Source) begin(ctx context.Context) error {
+	var err error
+	if s.now != nil {
+		if s.cut, err = s.now(ctx); err != nil {
+			return err
+		}
+	} else if s.cut.Positions, err = s.stoppedPositions(ctx); err != nil {
+		return err
+	}
+	config, err := s.config(streams.Name(0, 1))
+	if err != nil {
+		return err
+	}
+	var description struct {
+		Metadata map[string]string `json:"metadata"`
+	}
+	if err := json.Unmarshal(config, &description); err != nil {
+		return fault.Damage(streams.Name(0, 1), 1, err)
+	}
+	s.log = description.Metadata[streams.MetadataLog]
+	if s.shards, err = strconv.Atoi(description.Metadata[streams.MetadataShards]); err != nil || s.log == "" {
+		return fault.Damage(streams.Name(0, 1), 1, errors.New("its description names neither the log nor its shards"))
+	}
+	return nil
+}
+
+// stoppedPositions returns the newest records of positions in a stopped folder; nil if the stream does not exist.
+func (s *Source) stoppedPositions(ctx context.Context) (map[string][]byte, error) {
+	if !s.files.HasPositions() {
+		return nil, nil
+	}
+	newest := map[string][]byte{}
+	return newest, s.read(ctx, sidelog.PositionStream, blocks.Options{Deletes: true}, func(r blocks.Record) error {
+		newest[sidelog.RecordName(sidelog.PositionStream, r.Subject)] = slices.Clone(r.Body)
+		return nil
+	})
+}
+
+// config returns the configuration of a stream, as the server keeps it.
+func (s *Source) config(stream string) (json.RawMessage, error) {
+	path := blocks.Folder(s.dir, streams.Account, stream)
+	if _, err := blocks.CheckMeta(path, stream); err != nil {
+		return nil, fault.Damage(stream, 1, err)
+	}
+	text, err := os.ReadFile(filepath.Join(path, "meta.inf"))
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	return text, nil
+}
+
+// part is one stream of the log, a segment.
+type part struct {
+	stream  string
+	shard   int // -1: of CHECKPOINTS
+	subject string
+	first   uint64
+	last    uint64 // the last message to copy; 0: the last one of the file
+}
+
+// parts returns the segments of a shard, or of CHECKPOINTS (-1), that exist at the cut, in their order.
+func (s *Source) parts(shard int) (parts []part, err error) {
+	names, err := blocks.Streams(s.dir, streams.Account)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	type numberedName struct {
+		name   string
+		number uint32
+	}
+	var own []numberedName
+	for _, name := range names {
+		of, number, ours := streams.Parse(name)
+		if shard < 0 {
+			var side string
+			side, number, ours = sidelog.ParseName(name)
+			ours, of = ours && side == checkpoint.Stream, shard
+		}
+		if dropped := of == deliverylog.ShardNumber && number <= s.cut.Dropped; ours && of == shard && !dropped {
+			own = append(own, numberedName{name, number})
+		}
+	}
+	slices.SortFunc(own, func(a, b numberedName) int { return int(a.number) - int(b.number) })
+	for _, o := range own {
+		meta, err := blocks.CheckMeta(blocks.Folder(s.dir, streams.Account, o.name), o.name)
+		if errors.Is(err, blocks.ErrMeta) && errors.Is(err, os.ErrNotExist) {
+			break // it was being created
+		}
+		if err != nil {
+			return nil, fault.Damage(o.name, 1, err)
+		}
+		p := part{stream: o.name, shard: shard, first: max(1, meta.FirstSeq), last: s.endOf(shard)}
+		if shard >= 0 {
+			p.subject = streams.Subject(shard, o.number)
+		}
+		if s.now != nil && p.first > p.last+1 && len(parts) > 0 {
+			break // it was created after the cut
+		}
+		if n := len(parts); n > 0 {
+			parts[n-1].last = p.first - 1
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// endOf returns the end of a shard, or of CHECKPOINTS (-1), at the cut; 0 in a stopped folder.
+func (s *Source) endOf(shard int) uint64 {
+	if shard < 0 {
+		return s.cut.Checkpoints
+	}
+	return s.cut.Ends[shard]
+}
+
+// read calls handle with the messages of a stream in their order, each once. Damage is an error.
+func (s *Source) read(ctx context.Context, stream string, options blocks.Options, handle func(blocks.Record) error) error {
+	seen := uint64(0)
+	options.Pace = func(int) error { return ctx.Err() }
+	options.Handle = func(r blocks.Record) error {
+		if r.Tombstone || r.Erased || r.Seq <= seen { // a file is read again if it changed meanwhile
+			return nil
+		}
+		seen = r.Seq
+		return handle(r)
+	}
+	report, err := blocks.Verify(s.dir, streams.Account, stream, options)
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Faults {
+		if report.Kind == blocks.Damaged {
+			return fault.Damage(stream, max(f.From, f.After+1), errors.New(f.String()))
+		}
+	}
+	return nil
+}
+
+// from returns the newest block of a stream that begins at or before a sequence: earlier blocks need not be read.
+func (s *Source) from(stream string, seq uint64) (blocks.Place, error) {
+	files, err := blocks.Files(blocks.Folder(s.dir, streams.Account, stream))
+	if err != nil {
+		return blocks.Place{}, fmt.Errorf("backup: %w", err)
+	}
+	for i := len(files) - 1; i > 0; i-- {
+		first, err := blocks.FirstIn(files[i].Path)
+		if err != nil {
+			return blocks.Place{}, fmt.Errorf("backup: %w", err)
+		}
+		if first > 0 && first <= seq {
+			return blocks.Place{Block: files[i].Number}, nil
+		}
+	}
+	return blocks.Place{}, nil
+}

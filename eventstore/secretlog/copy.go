@@ -1,0 +1,161 @@
+package secretlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// Ended is the set of the values that messages of SECRETS destroy. It needs a bit for each sequence.
+type Ended struct{ named sequenceSet }
+
+// NewEnded returns an empty set.
+func NewEnded() Ended { return Ended{sequenceSet{}} }
+
+// Note adds the values that a message destroys; none for a value.
+func (e Ended) Note(seq uint64, body []byte) error {
+	r, err := parse(seq, body)
+	for _, seq := range r.ended {
+		e.named.add(seq)
+	}
+	return err
+}
+
+// Has reports whether the value at a sequence is destroyed.
+func (e Ended) Has(seq uint64) bool { return e.named.has(seq) }
+
+// Copy reads the messages of SECRETS from the files of a folder, for a back-up. It leaves out each value that a destruction names. The
+// server may run, and may destroy values meanwhile. Memory is a few bits for each sequence.
+type Copy struct {
+	dir     string
+	named   Ended
+	gone    sequenceSet // without a message in the files
+	copied  sequenceSet
+	through uint64 // everything up to it was read
+}
+
+// NewCopy reads the stream of a folder once, up to a sequence, to learn which values are destroyed. 0 reads all of a stopped folder.
+func NewCopy(ctx context.Context, dir string, through uint64) (*Copy, error) {
+	c := &Copy{dir: dir, named: NewEnded(), gone: sequenceSet{}, copied: sequenceSet{}}
+	_, err := c.read(ctx, 0, through, func(r blocks.Record) error {
+		if r.Tombstone || r.Erased {
+			c.gone.add(r.Seq)
+			return nil
+		}
+		return c.note(r)
+	})
+	return c, err
+}
+
+// note notes the destroyed sequences that a message names.
+func (c *Copy) note(r blocks.Record) error {
+	if err := c.named.Note(r.Seq, r.Body); err != nil {
+		return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
+	}
+	return nil
+}
+
+// Each calls handle with the messages after those of the last call, up to a sequence, in their order.
+func (c *Copy) Each(ctx context.Context, through uint64, handle func(blocks.Record) error) error {
+	last, err := c.read(ctx, c.through, through, func(r blocks.Record) error {
+		if r.Tombstone || r.Erased || r.Seq <= c.through {
+			return nil
+		}
+		if err := c.note(r); err != nil {
+			return err
+		}
+		c.through = r.Seq
+		if c.named.Has(r.Seq) || c.gone.has(r.Seq) {
+			return nil
+		}
+		c.copied.add(r.Seq)
+		return handle(r)
+	})
+	c.through = max(c.through, last, through)
+	return err
+}
+
+// Whole reports whether a destruction names every sequence that was not copied. The other sequences were destroyed while the stream was
+// read: their destructions stand further on.
+func (c *Copy) Whole() (missing uint64, whole bool) {
+	for seq := uint64(1); seq <= c.through; seq++ {
+		if !c.copied.has(seq) && !c.named.Has(seq) {
+			return seq, false
+		}
+	}
+	return 0, true
+}
+
+// read calls handle with the records of the segments that can hold a sequence between after and through. It returns the last sequence.
+func (c *Copy) read(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
+	names, err := blocks.Streams(c.dir, streams.Account)
+	if err != nil {
+		return 0, fmt.Errorf("eventstore: %w", err)
+	}
+	segments := segmentsIn(names)
+	firsts := make([]uint64, len(segments))
+	for i, g := range segments {
+		meta, err := blocks.CheckMeta(blocks.Folder(c.dir, streams.Account, g.stream), g.stream)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // else it is being created
+			return 0, fault.Damage(g.stream, 1, err)
+		}
+		firsts[i] = meta.FirstSeq
+	}
+	for i, g := range segments {
+		if i+1 < len(segments) && firsts[i+1] > 0 && firsts[i+1] <= after+1 {
+			continue
+		}
+		options := blocks.Options{Deletes: true, Through: through, Pace: func(int) error { return ctx.Err() }}
+		options.Handle = func(r blocks.Record) error {
+			if through > 0 && r.Seq > through && !r.Tombstone || r.Seq < firsts[i] { // a segment begins with a mark for the sequence before
+				return nil
+			}
+			last = max(last, r.Seq)
+			return handle(r)
+		}
+		report, err := blocks.Verify(c.dir, streams.Account, g.stream, options)
+		if err != nil {
+			return last, fmt.Errorf("eventstore: %s: %w", g.stream, err)
+		}
+		for _, f := range report.Faults {
+			if report.Kind == blocks.Damaged {
+				return last, fault.Damage(g.stream, max(f.From, f.After+1), errors.New(f.String()))
+			}
+		}
+	}
+	return last, nil
+}
+
+// CheckMessage calls check with the value in a message. done is false if the message holds none, or the value of a group.
+func CheckMessage(seq uint64, subject string, body []byte, check Check) (done bool, err error) {
+	r, err := parse(seq, body)
+	if err != nil || r.kind != kindValue || !strings.HasSuffix(subject, "."+valueTopic) {
+		return false, err
+	}
+	return true, check(r.name, r.value)
+}
+
+// Filler returns a message that stands in a segment's gap until a restore is complete: its subject, and its body.
+func Filler(stream string) (subject string, body []byte) {
+	_, number, _ := sidelog.ParseName(stream)
+	return segment{number, stream}.subject(fillerTopic), newDestruction("", "", nil).body
+}
+
+const fillerTopic = "filler"
+
+// StreamOf returns the segment that holds the messages of a subject; "" for a subject of another stream.
+func StreamOf(subject string) string {
+	of, rest, _ := strings.Cut(subject, ".")
+	number, _, _ := strings.Cut(rest, ".")
+	if of != root {
+		return ""
+	}
+	return sidelog.SecretStream + "_" + number
+}
