@@ -63,7 +63,7 @@ func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	defer func() { err = errors.Join(err, free()) }()
 	sentence, err := c.fill(ctx, std.Err, b, room)
 	if err == nil {
-		err = os.Rename(room, c.Data)
+		err = takeName(room, c.Data)
 	}
 	if err == nil {
 		err = backup.SyncFolder(filepath.Dir(c.Data))
@@ -122,6 +122,14 @@ func takeRoom(room string) (free func() error, err error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	return func() error { return errors.Join(os.RemoveAll(room), lock.Unlock()) }, nil
+}
+
+// takeName gives the finished folder its name, in place of an empty folder.
+func takeName(room, data string) error {
+	if err := os.Remove(data); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(room, data)
 }
 
 // fill makes the ledger in a folder, and returns the sentence of verify about it.
