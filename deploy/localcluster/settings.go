@@ -67,7 +67,7 @@ func openSettings(dir string) (*settings, error) {
 // newSecret returns a random secret. It begins with a letter, because NATS reads a variable of digits as a number.
 func newSecret() string {
 	var b [24]byte
-	rand.Read(b[:]) //nolint:errcheck // it never fails
+	rand.Read(b[:]) // it never fails
 	return "s" + hex.EncodeToString(b[:])
 }
 
