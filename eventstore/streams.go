@@ -50,7 +50,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		if c.ReadOnly || c.Server == nil && c.Replicas == 0 {
 			return ErrNoLog
 		}
-		if err := s.createLog(ctx, c); err != nil {
+		if err := s.createLog(ctx, c, segments); err != nil {
 			return err
 		}
 		if segments, err = s.listSegments(ctx); err != nil {
@@ -134,9 +134,9 @@ func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
 	return err
 }
 
-// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with the log id of the
-// streams that exist.
-func (s *Store) createLog(ctx context.Context, c Config) error {
+// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with the log id and the number of
+// shards of the segments that exist.
+func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
 	s.shards, s.replicas = c.Shards, max(1, c.Replicas)
 	if s.shards == 0 {
 		s.shards = DefaultShards
@@ -144,9 +144,19 @@ func (s *Store) createLog(ctx context.Context, c Config) error {
 	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
 		return fmt.Errorf("eventstore: random: %w", err)
 	}
+	for _, infos := range segments {
+		for _, info := range infos {
+			if err := s.adopt(info, c); err != nil {
+				return err
+			}
+		}
+	}
 	if c.Server == nil { // the streams that an embedded log gets at their first use
 		s.api.Replicas = s.replicas
-		if err := errors.Join(secretlog.Make(ctx, s.beside, s.streamConfig), sidelog.MakePositions(ctx, s.beside)); err != nil {
+		if err := secretlog.Make(ctx, s.beside, s.streamConfig); err != nil {
+			return err
+		}
+		if err := sidelog.MakePositions(ctx, s.beside); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/domain/account"
 	"payledger/eventstore/clustertest"
 )
 
@@ -63,8 +65,44 @@ func TestClusterOfTwoNodes(t *testing.T) {
 	})
 	eventually(t, func() bool {
 		p, _ := atA.read(t, paid.ID)
-		return p.Status == "PARTIALLY_CAPTURED" || p.Status == "SETTLED" || p.Status == "SETTLING" || p.Status == "PARTIALLY_SETTLED"
+		return p.Status == "SETTLED"
 	})
 	b.stop()
 	a.stop()
+}
+
+// Of inits that run at the same moment one makes the ledger, or all give way to each other and the next one makes it.
+func TestClusterInitsAtOnce(t *testing.T) {
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	url := c.URL(clustertest.User)
+	type result struct {
+		made ledger.Made
+		err  error
+	}
+	results := make(chan result, 4)
+	for range cap(results) {
+		go func() {
+			var r result
+			init := ledger.Cluster{NATS: options.NATS{NatsURL: url}, Replicas: 3, Shards: 2, Environment: account.Sandbox}
+			r.err = init.Make(t.Context(), func(m ledger.Made) error { r.made = m; return nil })
+			results <- r
+		}()
+	}
+	var winners []ledger.Made
+	for range cap(results) {
+		switch r := <-results; {
+		case r.err == nil:
+			winners = append(winners, r.made)
+		default:
+			t.Log(r.err)
+		}
+	}
+	if len(winners) > 1 {
+		t.Fatalf("%d inits made the ledger", len(winners))
+	}
+	if len(winners) == 0 {
+		winners = append(winners, initCluster(t, url))
+	}
+	r := &cutRig{c: c, url: url}
+	r.serves(t, &winners[0])
 }

@@ -152,7 +152,7 @@ func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) err
 		return printed(errors.Join(err, showCredentials(std.Out, made.Credentials, false)))
 	})
 	if err != nil && shown {
-		return fmt.Errorf("%w; what was printed is not valid: run init again", err)
+		return fmt.Errorf("%w; run init again: what was printed is valid only if it then refuses because the cluster holds a ledger", err)
 	}
 	return err
 }

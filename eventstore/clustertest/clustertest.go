@@ -12,21 +12,27 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Users of a cluster. The ledger's account sees the servers' configuration; the account PLAIN does not.
+// Users of a cluster, each of an account of its own. Only User's account sees the servers' configuration, or Small's and Bare's.
 const (
-	User      = "payledger"
-	PlainUser = "plain"
-	Password  = "pass:w%rd" // an unusual one: it must survive in URLs, and appear nowhere else
+	User     = "payledger"
+	Plain    = "plain"     // sees no server's configuration
+	Bare     = "bare"      // has no JetStream
+	Small    = "small"     // may have six streams
+	Password = "pass:w%rd" // an unusual one: it must survive in URLs, and appear nowhere else
 )
 
 // accounts is the accounts' part of the servers' configuration. It is the example of the README.
 const accounts = `
 accounts {
   SYS { users: [ { user: system, password: %[1]q } ]
-        exports: [ { service: "$SYS.REQ.SERVER.PING.VARZ", response_type: stream, accounts: [ LEDGER ] } ] }
+        exports: [ { service: "$SYS.REQ.SERVER.PING.VARZ", response_type: stream, accounts: [ LEDGER, BARE, SMALL ] } ] }
   LEDGER { jetstream: enabled, users: [ { user: payledger, password: %[1]q } ]
            imports: [ { service: { account: SYS, subject: "$SYS.REQ.SERVER.PING.VARZ" } } ] }
   PLAIN { jetstream: enabled, users: [ { user: plain, password: %[1]q } ] }
+  BARE { users: [ { user: bare, password: %[1]q } ]
+         imports: [ { service: { account: SYS, subject: "$SYS.REQ.SERVER.PING.VARZ" } } ] }
+  SMALL { jetstream: { max_streams: 6 }, users: [ { user: small, password: %[1]q } ]
+          imports: [ { service: { account: SYS, subject: "$SYS.REQ.SERVER.PING.VARZ" } } ] }
 }
 system_account: SYS
 `
@@ -140,7 +146,12 @@ func (c *Cluster) unformed() error {
 func (c *Cluster) URL(user string) string {
 	var all []string
 	for _, s := range c.Servers {
-		all = append(all, (&url.URL{Scheme: "nats", User: url.UserPassword(user, Password), Host: s.Addr().String()}).String())
+		all = append(all, At(user, s.Addr()))
 	}
 	return strings.Join(all, ",")
+}
+
+// At returns the URL of a server's address for a user.
+func At(user string, address net.Addr) string {
+	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, Password), Host: address.String()}).String()
 }

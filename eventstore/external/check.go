@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,6 +24,8 @@ const (
 	minConsumers = 64
 )
 
+var errNoJetStream = errors.New("the NATS account has no JetStream: set `jetstream: enabled` in the account, and `jetstream` on the servers")
+
 // Check returns one error with all faults of the servers, or nil.
 func Check(servers []Server, replicas int) error {
 	var faults []string
@@ -33,6 +36,7 @@ func Check(servers []Server, replicas int) error {
 			names = append(names, s.Name)
 		}
 	}
+	slices.Sort(names)
 	if len(names) < replicas {
 		faults = append([]string{fmt.Sprintf("%d replicas need as many servers with JetStream, and the cluster has %d (%s): start more servers, or give fewer --nats-replicas",
 			replicas, len(names), strings.Join(names, ", "))}, faults...)
@@ -84,7 +88,7 @@ func CheckAccount(ctx context.Context, js jetstream.JetStream, streams, replicas
 	info, err := js.AccountInfo(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return errors.New("the NATS account has no JetStream: set `jetstream: enabled` in the account, and `jetstream` on the servers")
+		return errNoJetStream
 	case err != nil:
 		return fmt.Errorf("limits of the NATS account: %w", err)
 	}

@@ -2,8 +2,10 @@ package external
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/sidelog"
@@ -24,8 +26,8 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) err
 		most = max(most, info.Config.Replicas)
 		counts[name], order = info.Config.Replicas, append(order, name)
 	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("eventstore: list of streams: %w", err)
+	if err := listed(list.Err()); err != nil {
+		return err
 	}
 	for _, name := range order {
 		switch n := counts[name]; {
@@ -38,4 +40,36 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) err
 		}
 	}
 	return nil
+}
+
+// Messages returns the number of messages in the shards of the log.
+func Messages(ctx context.Context, a Access) (n uint64, err error) {
+	nc, err := a.Connect(nats.Name("payledger init"))
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return 0, fmt.Errorf("NATS: %w", err)
+	}
+	list := js.ListStreams(ctx)
+	for info := range list.Info() {
+		if _, _, ours := streams.Parse(info.Config.Name); ours {
+			n += info.State.Msgs
+		}
+	}
+	return n, listed(list.Err())
+}
+
+// listed returns the error of a list of streams.
+func listed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return errNoJetStream
+	default:
+		return fmt.Errorf("NATS: list of streams: %w", err)
+	}
 }

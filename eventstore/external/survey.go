@@ -28,20 +28,26 @@ type Named struct {
 	Name string `json:"name"`
 }
 
-// JetStream is a server's description of its JetStream. Config is nil if JetStream is off.
+// JetStream is a server's description of its JetStream.
 type JetStream struct {
-	Config *struct {
-		SyncAlways bool  `json:"sync_always"`
-		MaxStorage int64 `json:"max_storage"` // bytes
-	} `json:"config"`
-	Stats struct {
+	Config *Config `json:"config"` // nil: JetStream is off
+	Stats  struct {
 		Storage int64 `json:"storage"` // bytes
 	} `json:"stats"`
-	Meta *struct {
-		Leader   string  `json:"leader"`
-		Replicas []Named `json:"replicas"` // the other servers that this server knows
-		Size     int     `json:"cluster_size"`
-	} `json:"meta"`
+	Meta *Meta `json:"meta"` // nil: the server is in no JetStream cluster
+}
+
+// Config is the configuration of a server's JetStream.
+type Config struct {
+	SyncAlways bool  `json:"sync_always"`
+	MaxStorage int64 `json:"max_storage"` // bytes
+}
+
+// Meta is what a server knows of its JetStream cluster.
+type Meta struct {
+	Leader   string  `json:"leader"`
+	Replicas []Named `json:"replicas"` // the other servers
+	Size     int     `json:"cluster_size"`
 }
 
 // ErrHidden means that the connection's account cannot see the configuration of the servers.

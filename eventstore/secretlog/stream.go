@@ -286,7 +286,7 @@ func (b *Stream) End() uint64 {
 	return applied
 }
 
-// Names returns the names under a prefix.
+// Names returns the names under a prefix; all names if the prefix is empty.
 func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 	if err := b.index.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
@@ -296,13 +296,16 @@ func (b *Stream) Names(ctx context.Context, prefix string) ([]string, error) {
 			return nil, err
 		}
 	}
-	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, prefix+"."))
+	if prefix != "" {
+		prefix += "."
+	}
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, prefix))
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: secrets: %w", err)
 	}
 	var names []string
 	for rest := range all {
-		names = append(names, prefix+"."+rest)
+		names = append(names, prefix+rest)
 	}
 	return names, nil
 }

@@ -35,6 +35,8 @@ type Made struct {
 
 // Make makes the ledger, with all streams and the first account. It completes an earlier Make that was cut short, and refuses a
 // cluster that holds a ledger. It calls show before its last step: what was shown is valid only if Make returns nil.
+//
+// An earlier Make may have sealed values with a master key that nobody knows. They are destroyed, unless that Make is still under way.
 func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	key, err := c.key()
 	if err != nil {
@@ -43,30 +45,100 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	plan := external.Plan{
 		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Streams: eventstore.StreamsOf(cmp.Or(c.Shards, eventstore.DefaultShards)),
 	}
+	if err := c.unused(ctx); err != nil {
+		return err
+	}
 	if err := external.Inspect(ctx, plan); err != nil {
 		return err
 	}
-	store, err := eventstore.Open(ctx, eventstore.Config{
-		External: plan.Access, Shards: c.Shards, Replicas: c.Replicas, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
-	})
+	presence, err := external.Announce(plan.Access)
+	if err != nil {
+		return err
+	}
+	defer presence.Close()
+	config := c.config()
+	config.Shards, config.Replicas = c.Shards, c.Replicas
+	store, err := eventstore.Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if _, err := store.Initialized(ctx); err == nil {
-		return c.errMade()
-	} else if !errors.Is(err, eventstore.ErrNotFound) {
-		return err
-	}
 	vault, err := secrets.Open(ctx, store, key, rand.Reader)
 	if err != nil {
 		return err
 	}
+	if err := c.claim(ctx, store, vault, presence); err != nil {
+		return err
+	}
 	_, err = accounts.InitializeShown(ctx, store, vault, rand.Reader, c.Environment, "cli:init", func(made accounts.Credentials) error {
+		if err := vault.Claim(ctx); err != nil { // another init took this one for dead
+			return fmt.Errorf("another init of this cluster has begun: %w", err)
+		}
 		return show(Made{made, key.Text()})
 	})
 	if errors.Is(err, accounts.ErrInitialized) {
 		return c.errMade()
+	}
+	if err == nil {
+		_ = external.Spread(ctx, plan.Access) // the ledger is complete: without it the servers share the load less evenly
+	}
+	return err
+}
+
+// unused returns an error if the cluster holds a ledger with an account. It changes nothing.
+func (c Cluster) unused(ctx context.Context) error {
+	messages, err := external.Messages(ctx, c.Access())
+	switch {
+	case err != nil || messages == 0:
+		return err
+	case messages > initMessages:
+		return c.errMade()
+	}
+	config := c.config()
+	config.ReadOnly = true
+	store, err := eventstore.Open(ctx, config)
+	if err != nil {
+		return err
+	}
+	_, err = store.Initialized(ctx)
+	switch err = errors.Join(err, store.Close()); {
+	case err == nil:
+		return c.errMade()
+	case errors.Is(err, eventstore.ErrNotFound):
+		return nil
+	default:
+		return err
+	}
+}
+
+// initMessages is more than the messages of any number of inits that were cut short. A log with more of them has an account.
+const initMessages = 10_000
+
+func (c Cluster) config() eventstore.Config {
+	return eventstore.Config{External: c.Access(), Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
+}
+
+// claim makes the vault's master key the key of the log. It destroys the values of an init that was cut short.
+func (c Cluster) claim(ctx context.Context, store *eventstore.Store, vault *secrets.Store, presence *external.Presence) error {
+	err := vault.Claim(ctx)
+	if !errors.Is(err, secrets.ErrSealed) {
+		return err
+	}
+	if err := presence.Alone(ctx); err != nil {
+		return err
+	}
+	switch _, err := store.Initialized(ctx); { // the other init may have ended just now, with success
+	case err == nil:
+		return c.errMade()
+	case !errors.Is(err, eventstore.ErrNotFound):
+		return err
+	}
+	if err := vault.DestroyForeign(ctx); err != nil {
+		return err
+	}
+	err = vault.Claim(ctx)
+	if errors.Is(err, secrets.ErrSealed) {
+		return errors.New("another init of this cluster is under way: wait until it ends, and run init again if it fails")
 	}
 	return err
 }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"payledger/eventstore/clustertest"
+)
+
+// Servers with the configuration of the README pass the checks of init, and nodes serve from them.
+func TestReadmeCluster(t *testing.T) {
+	_, blocks := readme(t, "conf")
+	if len(blocks) != 1 {
+		t.Fatalf("the README has %d configurations of NATS", len(blocks))
+	}
+	text := strings.NewReplacer("$SYSTEM_PASSWORD", "s", "$LEDGER_PASSWORD", `"`+clustertest.Password+`"`).Replace(blocks[0])
+	c := clustertest.Start(t, 3, func(_ int, o *server.Options) {
+		own := *o
+		*o = server.Options{}
+		if err := o.ProcessConfigString(text); err != nil {
+			t.Fatal(err)
+		}
+		o.ServerName, o.Host, o.Port, o.StoreDir, o.NoSigs, o.NoLog = own.ServerName, own.Host, own.Port, own.StoreDir, true, true
+		o.Cluster, o.Routes = own.Cluster, own.Routes
+	}).Formed(t)
+	made := initCluster(t, c.URL(clustertest.User))
+	r := &cutRig{c: c, url: c.URL(clustertest.User)}
+	r.serves(t, &made)
+}
