@@ -81,7 +81,7 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 func ports(t testing.TB, n int) (all []int) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

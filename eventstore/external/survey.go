@@ -104,7 +104,7 @@ func silence(all []Server) error {
 		size, led = max(size, meta.Size), led || meta.Leader != ""
 		for _, peer := range append(slices.Clone(meta.Replicas), Named{meta.Leader}) {
 			if peer.Name != "" {
-				names[peer.Name] = names[peer.Name]
+				names[peer.Name] = false
 			}
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -77,14 +76,19 @@ func (s *stream) compare(ctx context.Context, dir string) error {
 
 // syncAll syncs every file and folder below a folder.
 func syncAll(dir string) error {
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() {
 			return err
 		}
-		f, err := os.Open(path)
+		f, err := root.Open(path)
 		if err != nil {
 			return err
 		}
 		return errors.Join(f.Sync(), f.Close())
 	})
+	return errors.Join(err, root.Close())
 }

@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -126,8 +125,7 @@ func (b *Backup) createSecrets(ctx context.Context, t *target, h backup.Header, 
 		return int(i) - int(j)
 	})
 	for _, name := range *segments {
-		var config json.RawMessage = h.Configs[name]
-		if _, err := t.create(ctx, name, config); err != nil {
+		if _, err := t.create(ctx, name, h.Configs[name]); err != nil {
 			return err
 		}
 	}
