@@ -17,6 +17,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain/account"
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
 )
 
 // guillotine is a link from clients to a NATS server. It ends all connections for good after a number of messages that change something.
@@ -126,6 +127,9 @@ func (g *guillotine) fall() {
 
 // An init is cut short after each of its changes. Nothing serves what it left, and the next init, with another master key, completes it.
 func TestClusterInitCutShort(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
 	js := streamsOf(t, c, clustertest.User)
 	r := &cutRig{c: c, url: c.URL(clustertest.User)}

@@ -7,10 +7,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
 )
 
 // Servers with the configuration of the README pass the checks of init, and nodes serve from them.
 func TestReadmeCluster(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	_, blocks := readme(t, "conf")
 	if len(blocks) != 1 {
 		t.Fatalf("the README has %d configurations of NATS", len(blocks))

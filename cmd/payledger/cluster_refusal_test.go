@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
 )
 
 // refused runs a command that must fail with one line, without the password, that contains a text.
@@ -62,6 +63,9 @@ func streamNames(t *testing.T, js jetstream.JetStream) (names []string) {
 
 // One cluster after another has one fault: init and serve refuse it with one line, and leave nothing behind.
 func TestClusterRefused(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Setenv("PAYLEDGER_MASTER_KEY", strings.Repeat("ab", 32))
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	as := func(user string) { t.Setenv("PAYLEDGER_NATS_URL", c.URL(user)) }
@@ -96,6 +100,9 @@ func TestClusterRefused(t *testing.T) {
 
 // Every server of the cluster is checked: the one with the fault is not the one that init connects to.
 func TestClusterServersRefused(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	c := clustertest.Start(t, 3, func(i int, o *server.Options) {
 		switch i {
 		case 1:
@@ -119,6 +126,9 @@ func TestClusterServersRefused(t *testing.T) {
 
 // A ledger whose streams lost replicas is not served.
 func TestClusterFewerReplicas(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	made := initCluster(t, c.URL(clustertest.User), "--shards", "1")
 	t.Setenv("PAYLEDGER_MASTER_KEY", strings.Repeat("ab", 32))

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
 )
 
 // pair makes a certificate for 127.0.0.1 that signs itself, as files and as the configuration of a server that wants it of its clients.
@@ -103,6 +104,9 @@ func newOperated(t *testing.T) *operated {
 // Between payledger and the servers, and between the servers, mutual TLS; users have credentials files. Without one of the files nothing
 // works.
 func TestClusterTLS(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	certificate, key, config := pair(t)
 	signed := newOperated(t)
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) {
