@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -95,7 +97,24 @@ func TestClusterRefused(t *testing.T) {
 	}
 	c.Servers[2].Shutdown()
 	c.Servers[2].WaitForShutdown()
+	untilLed(t, js)
 	refused(t, "no answer from the NATS servers [n3]", "init")
+}
+
+// untilLed waits until the servers of a cluster have a leader, which lists streams.
+func untilLed(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	for led := false; !led; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		list := js.StreamNames(ctx)
+		for range list.Name() { // no stream is there
+		}
+		led = list.Err() == nil
+		cancel()
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Every server of the cluster is checked: the one with the fault is not the one that init connects to.

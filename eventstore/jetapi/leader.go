@@ -40,7 +40,11 @@ func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Mess
 }
 
 func (c *Client) atLeaderOnce(ctx context.Context, stream string, request Get) (Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
+	timeout := c.directTimeout()
+	if c.Replicas == 0 { // it may be a cluster, whose servers ignore requests while they elect a leader
+		timeout = replicaTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var answer struct {
 		Error   *Error  `json:"error"`
