@@ -189,7 +189,7 @@ func enter(c contained) error {
 	return nil
 }
 
-// devices gives the image the devices that every container has.
+// devices creates the devices that every container has.
 func devices(root string) error {
 	if err := os.Mkdir(root+"/dev", 0o755); err != nil {
 		return err

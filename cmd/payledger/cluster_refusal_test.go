@@ -117,7 +117,7 @@ func untilLed(t *testing.T, js jetstream.JetStream) {
 	}
 }
 
-// Every server of the cluster is checked: the one with the fault is not the one that init connects to.
+// init checks every server of the cluster: here the faulty server is not the server that init connects to.
 func TestClusterServersRefused(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -125,7 +125,7 @@ func (c *child) signal(s syscall.Signal) error {
 	return c.cmd.Process.Signal(s)
 }
 
-// stop ends the process in order, also one that is paused. It kills a process that does not end in time.
+// stop ends the process in order, even if the process is paused. It kills a process that does not end in time.
 func (c *child) stop(ctx context.Context) error {
 	if c.signal(syscall.SIGCONT) != nil || c.signal(syscall.SIGTERM) != nil {
 		<-c.ended

@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// ErrOther means that the log does not continue the back-up: it is another log, or one that lost the end of the back-up.
+// ErrOther means that the log does not continue the back-up: it is another log, or it lost the end of the back-up.
 var ErrOther = errors.New("the log does not continue this back-up")
 
 // tail is the end of the copied part of a shard, or of CHECKPOINTS, and checks the messages that follow it.

@@ -44,7 +44,7 @@ func writeError(err error) error {
 	}
 }
 
-// named gives a complete and synced file its name, durably.
+// named renames a complete and synced file to its final name, durably.
 func named(path string) error {
 	if err := os.Rename(path+temporary, path); err != nil {
 		return writeError(err)

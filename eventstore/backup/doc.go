@@ -11,7 +11,7 @@
 //   - Nothing is written to the data folder. Memory does not grow with the log.
 //   - The master key is in no back-up.
 //
-// # What is copied
+// # Contents of a back-up
 //
 //   - The groups of every shard and of the records of deliveries, and the checkpoints: the exact messages with their sequences.
 //   - POSITIONS: the newest record of each reader.

@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// readTimeout bounds a read: a server that stands still on a busy machine is not taken for one that does not answer.
+// readTimeout bounds a read: a server that stands still on a busy machine does not count as a server without an answer.
 const readTimeout = time.Minute
 
 // Config is what Open uses for a store on server.

@@ -74,7 +74,7 @@ func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return c.report(std.Out, b, sentence)
 }
 
-// report prints what was restored, and the sentence of verify.
+// report prints the size of the restored log, and the sentence of verify.
 func (c *Restore) report(out io.Writer, b *restore.Backup, sentence string) error {
 	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %d events up to checkpoint %d.\n", c.Data, b.Number, b.Time.Format(time.RFC3339), b.Events, b.Checkpoint)
 	if b.KeysNumber > b.Number {
@@ -124,7 +124,7 @@ func takeRoom(room string) (free func() error, err error) {
 	return func() error { return errors.Join(os.RemoveAll(room), lock.Unlock()) }, nil
 }
 
-// takeName gives the finished folder its name, in place of an empty folder.
+// takeName renames the finished folder to its final name. An empty folder of that name is replaced.
 func takeName(room, data string) error {
 	if err := os.Remove(data); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

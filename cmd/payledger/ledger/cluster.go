@@ -34,7 +34,7 @@ type Made struct {
 }
 
 // Make makes the ledger, with all streams and the first account. It completes an earlier Make that was cut short, and refuses a
-// cluster that holds a ledger. It calls show before its last step: what was shown is valid only if Make returns nil.
+// cluster that holds a ledger. It calls show before its last step: the shown credentials are valid only if Make returns nil.
 //
 // An earlier Make may have sealed values with a master key that nobody knows. They are destroyed, unless that Make is still under way.
 func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
