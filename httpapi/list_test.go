@@ -18,6 +18,9 @@ import (
 func (r *rig) listed(query string) ([]string, answer) {
 	r.t.Helper()
 	a := r.want(r.get("/payments?"+query), 200, "")
+	if lag := a.header.Get("Payledger-Lag"); !strings.HasSuffix(lag, ", ms=0") { // one writer
+		r.t.Errorf("the list lags: %s", lag)
+	}
 	out := []string{}
 	for _, one := range a.field("data").([]any) {
 		out = append(out, one.(map[string]any)["id"].(string))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ErrStopped means that the projection applies nothing any more: it was stopped, or it failed (Healthy returns the
@@ -110,12 +111,60 @@ func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error 
 
 // CaughtUp returns when the read model shows every event that was in the log at the call. It fails as WaitFor does.
 func (p *Projections) CaughtUp(ctx context.Context) error {
+	began := p.Now()
 	for shard := range p.Store.Shards() {
 		if err := p.shardCaughtUp(ctx, shard); err != nil {
 			return err
 		}
 	}
+	p.freshness.shown(began)
 	return nil
+}
+
+// Lag is how far the read model may be behind the log (D11).
+type Lag struct {
+	// Events is the number of events that this node knows to be durable and the read model does not show.
+	Events uint64
+	// Age is a time span: the read model shows every event that any node acknowledged earlier than Age before the call.
+	Age time.Duration
+}
+
+// Lag waits until the read model shows the events that this node knows, and returns how far it may then be behind. A list
+// that is read after the call lags no more than that. Age is 0 on a log with one writer. On a replicated log it is the time
+// since the newest CaughtUp that succeeded began.
+func (p *Projections) Lag(ctx context.Context) (Lag, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	now, at := p.Now(), p.freshness.at.Load()
+	if at == nil && !p.Store.Sole() { // nobody has called CaughtUp yet
+		if err := p.CaughtUp(ctx); err != nil {
+			return Lag{}, unavailable(err)
+		}
+		at = p.freshness.at.Load()
+	}
+	if err := p.appendedHere(ctx); err != nil {
+		return Lag{}, unavailable(err)
+	}
+	var lag Lag
+	if done, of := p.Progress(); of > done {
+		lag.Events = of - done
+	}
+	if !p.Store.Sole() {
+		lag.Age = max(0, now.Sub(*at))
+	}
+	return lag, nil
+}
+
+// freshness has the newest time of which it is known that the read model shows every event acknowledged before it.
+type freshness struct{ at atomic.Pointer[time.Time] }
+
+func (f *freshness) shown(t time.Time) {
+	for {
+		now := f.at.Load()
+		if now != nil && !t.After(*now) || f.at.CompareAndSwap(now, &t) {
+			return
+		}
+	}
 }
 
 func (p *Projections) shardCaughtUp(ctx context.Context, shard int) error {

@@ -53,6 +53,7 @@ type Projections struct {
 	directory *directory
 	reader    *eventstore.Reader
 	progress  *progress
+	freshness freshness
 	applied   atomic.Uint64 // events
 
 	switching  sync.Mutex // held for a moment

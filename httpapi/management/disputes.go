@@ -79,6 +79,9 @@ func (h *Handlers) ListDisputes(c *request.Call) (any, error) {
 	if from != nil {
 		after = &projections.DisputePlace{At: from.At, ID: domain.DisputeID(from.ID)}
 	}
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
 	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, after, request.Limit(c.Query))
 	answer := request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute)}
 	if next := found.Next; next != nil {

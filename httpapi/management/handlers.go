@@ -40,6 +40,7 @@ type Commands interface {
 
 // Reader reads what these calls show.
 type Reader interface {
+	request.Lagging
 	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
 	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
 	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has no such dispute.

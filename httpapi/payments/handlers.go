@@ -55,6 +55,7 @@ type Commands interface {
 
 // Reader reads the data of the answers.
 type Reader interface {
+	request.Lagging
 	// Payment returns the newest state of an account's payment; PaymentError if the account has no such payment.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
 	// Settings returns the newest settings of an account.

@@ -69,6 +69,9 @@ type vaulted struct {
 
 // ListInstruments serves GET /payment-instruments: the vaulted instruments of a customer.
 func (h *Handlers) ListInstruments(c *request.Call) (any, error) {
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
 	data, err := h.vaultedOf(c, c.Query.Get("customer_id"))
 	return request.List[vaulted]{Data: data}, err
 }

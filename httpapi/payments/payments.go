@@ -126,6 +126,9 @@ func (h *Handlers) ListPayments(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err // not reached: the validation refuses it
 	}
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
 	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, from, request.Limit(c.Query))
 	return paymentList{Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer)}, err
 }

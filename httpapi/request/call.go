@@ -31,6 +31,7 @@ type Call struct {
 	Session   domain.SessionID   // of a call by client token
 	Action    clienttoken.Action // of a call by an action's client token
 	CursorKey []byte             // signs cursors
+	Answer    http.Header        // of the answer
 }
 
 // Caller returns the origin of the call's commands.

@@ -22,6 +22,7 @@ type Commands interface {
 
 // Reader reads the runs of workflows.
 type Reader interface {
+	request.Lagging
 	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and returns the next page's place.
 	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
 }

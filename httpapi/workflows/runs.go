@@ -61,6 +61,9 @@ func (h *Handlers) ListRuns(c *request.Call) (any, error) {
 	if from != nil {
 		after = &projections.RunPlace{At: from.At, ID: domain.RunID(from.ID)}
 	}
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
 	found, next, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), after, request.Limit(c.Query))
 	answer := request.List[runAnswer]{Data: request.Map(found, renderRun)}
 	if next != nil {
