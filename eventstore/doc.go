@@ -34,7 +34,7 @@
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs of its folder before it starts.
 //     scrub.go: checks while it runs. Package disk: a full disk. Package sidelog: the streams beside the log, and the index that is
 //     their witness.
-//   - Package secretlog: the stream SECRETS. Package blocks reads the server's files.
+//   - Package secretlog: the stream SECRETS. Package nodes: the nodes that serve a log. Package blocks reads the server's files.
 //
 // # Deliveries
 //

@@ -54,6 +54,15 @@ var (
 	WorkflowRuns = format.NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
 )
 
+// Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by the aggregate's name.
+func Schemas() map[string]int {
+	return map[string]int{
+		Payments.Name: Payments.Schema, Sessions.Name: Sessions.Schema, Instruments.Name: Instruments.Schema, Attempts.Name: Attempts.Schema,
+		Accounts.Name: Accounts.Schema, Disputes.Name: Disputes.Schema, Inboxes.Name: Inboxes.Schema, Persons.Name: Persons.Schema,
+		Workflows.Name: Workflows.Schema, WorkflowRuns.Name: WorkflowRuns.Schema, Logs.Name: Logs.Schema,
+	}
+}
+
 // InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it its account, is known.
 const InboxOwner = format.SystemAccount
 

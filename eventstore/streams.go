@@ -83,8 +83,9 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	return nil
 }
 
-// StreamsOf returns the number of streams that a log needs room for: all of a new log, and the next segments of those that have any.
-func StreamsOf(shards int) int { return 2*(shards+3) + 1 }
+// StreamsOf returns the number of streams that a log needs room for: all of a new log, the next segments of those that have any, and the
+// registry of nodes.
+func StreamsOf(shards int) int { return 2*(shards+3) + 2 }
 
 // neverUsed returns an error if a log without shard 0 holds messages: its first shard was lost. Otherwise its creation was cut
 // short.

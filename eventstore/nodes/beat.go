@@ -1,0 +1,164 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// pause is the wait before the records are read again.
+	pause = 20 * time.Millisecond
+	// beatPause is the wait before a failed beat is repeated.
+	beatPause = 100 * time.Millisecond
+	// readTime bounds the reads after a beat.
+	readTime = 3 * time.Second
+)
+
+// keptEnds is how many records of ended nodes stay in the stream. A node that was ended finds its end, or no record: both mean the same.
+const keptEnds = 32
+
+// codeWrongSequence is the error of a publish whose expected sequence is not the newest one of the subject.
+const codeWrongSequence = 10071
+
+var (
+	errReplaced = errors.New("the record of this node is not the one that it wrote last")
+	errUnread   = errors.New("a record was not read yet")
+	errOld      = errors.New("the server has not stored the newest record of this node yet")
+)
+
+// run beats until ctx ends.
+func (r *Registry) run(ctx context.Context) {
+	next := time.NewTimer(r.Beat)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		case <-r.kick:
+		}
+		after := r.Beat
+		if err := r.round(ctx); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			r.Logger.Debug().Err(err).Msg("the record of this node was not written; trying again")
+			after = beatPause
+		}
+		next.Reset(after)
+	}
+}
+
+// round beats once, reads all records up to the beat, and ends silent nodes.
+func (r *Registry) round(ctx context.Context) error {
+	r.rounds.Lock()
+	defer r.rounds.Unlock()
+	if err := r.beat(ctx); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	joins, enter := r.joins, r.state == Serving && !r.open
+	r.mu.Unlock()
+	if enter {
+		r.loops.Go(func() { r.enter(ctx, joins) })
+	}
+	reading, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	if err := r.surely(reading, func() error { return r.refresh(reading) }); err != nil {
+		return err
+	}
+	return r.endSilent(ctx)
+}
+
+// beat writes the record of this node, and renews the lease.
+func (r *Registry) beat(ctx context.Context) error {
+	record := r.own()
+	r.mu.Lock()
+	expected := r.seq
+	r.mu.Unlock()
+	sent := r.Clock()
+	seq, err := r.write(ctx, record, expected)
+	if errors.Is(err, errReplaced) {
+		return errors.Join(err, r.findOwn(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seq, r.until = seq, sent+r.Lease
+	return nil
+}
+
+// write replaces the record of a node, if its sequence is the expected one.
+func (r *Registry) write(ctx context.Context, record Record, expected uint64) (uint64, error) {
+	data, err := record.encode()
+	if err != nil {
+		return 0, err
+	}
+	ack, err := r.server.API.Publish(ctx, &nats.Msg{Subject: root + record.Node, Data: data, Header: nats.Header{
+		nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(expected, 10)},
+	}})
+	switch {
+	case err != nil:
+		return 0, err
+	case ack.Error != nil && ack.Error.ErrCode == codeWrongSequence:
+		return 0, errReplaced
+	case ack.Error != nil:
+		return 0, ack.Error
+	}
+	return ack.Seq, nil
+}
+
+// findOwn finds out why this node's record is not the one that it wrote last: a beat without an answer was stored, or the
+// record was ended. An ended node joins again with its next beat.
+func (r *Registry) findOwn(ctx context.Context) error {
+	all, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own, found := all[r.Self.Node]
+	if found && own.seq < r.seq {
+		return errOld
+	}
+	if (!found || own.State == Ended) && r.state != Ended {
+		if r.state == Serving {
+			r.Logger.Warn().Str("by", own.EndedBy).Msg("this node was cut off from the other nodes, and joins again")
+			r.joins++
+		}
+		if r.open {
+			r.open, r.entered = false, make(chan struct{})
+		}
+	}
+	r.seq = own.seq // 0: none
+	return nil
+}
+
+// enter applies the log after a join, and lets the node answer requests. A later join makes it void.
+func (r *Registry) enter(ctx context.Context, joins int) {
+	r.mu.Lock()
+	busy := r.entering == joins
+	r.entering = joins
+	r.mu.Unlock()
+	if busy {
+		return
+	}
+	err := r.CatchUp(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.joins != joins || r.state != Serving:
+	case err != nil:
+		r.Logger.Debug().Err(err).Msg("this node did not apply the log after it joined; trying again")
+		r.entering = 0 // the next beat begins again
+	default:
+		r.open = true
+		close(r.entered)
+	}
+}

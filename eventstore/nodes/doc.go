@@ -1,0 +1,43 @@
+// Package nodes is the registry of the API nodes of one log: which nodes serve, what they can read, and how far they have applied
+// the log. Another node can wait until every serving node has applied an event.
+//
+// # Rules
+//
+//   - A node writes a record of itself to the stream NODES, one subject for each node, at once and then every second: a beat. Each beat
+//     names the sequence of the node's beat before it (compare-and-swap).
+//   - An acknowledged beat is a lease. The node may answer requests for Config.Lease after the moment at which it sent the beat, not
+//     after the moment of the acknowledgement. Without a valid lease it answers 503, and sends no webhooks (Valid).
+//   - A node that has seen no new beat of another node for Config.Silence replaces the other node's record with an end. It names the
+//     sequence of the beat that it saw. So the beat or the end comes first, never both.
+//   - A node whose record was ended must join again: it writes a new record, then applies the whole log as of that moment, and only
+//     then answers requests. A new node does the same.
+//   - Await writes a beat, reads all records up to this beat, and waits until each serving node has applied the log up to a position,
+//     or has an end.
+//
+// # Why Await is right
+//
+// An event is acknowledged, and then Await begins. Its own beat is stored after the event. A node that joins after this beat applies the
+// whole log after its own join, and so the event. Every other node that serves has a record before the beat, and Await sees the record.
+// The node reports a position with the event, or its record gets an end. An end follows a silence of Config.Silence after the
+// record was seen. The record was sent before it was seen, so the lease has run out by then. The node cannot renew the lease:
+// its next beat names a sequence that is not the newest one any more.
+//
+// # Why clocks do not matter
+//
+// No time of one machine is compared with a time of another machine. A lease is a length on the clock of its holder, a silence is
+// a length on the clock of its observer. Both are measured with a monotonic clock, which nobody can set, and which goes on while the
+// machine sleeps (Linux: CLOCK_BOOTTIME). So clocks that are a minute, or a year, apart change nothing. Only the rates
+// of two clocks matter: Silence is a tenth longer than Lease, and clocks of computers differ by less than a thousandth. A process that
+// was stopped and continues finds its lease over, because the clock went on.
+//
+// A request that a node accepted before its lease ended may still run after it. It overlaps the change that the other node makes, and
+// either order of the two is right.
+//
+// # The stream
+//
+// NODES has the subjects payledger.nodes.<node> and the newest record of each node, as JSON. It is no part of the log: no event depends
+// on it, and a back-up leaves it out. It is on the disk of as many servers as the log: servers that lost it at once would forget a
+// node whose lease is still valid.
+//
+// What the package must not know: events, HTTP, webhooks, and what the schemas mean.
+package nodes

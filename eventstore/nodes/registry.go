@@ -1,0 +1,279 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore/jetapi"
+)
+
+// Stream is the stream of the records.
+const (
+	Stream = "NODES"
+	root   = "payledger.nodes."
+	// hurrySubject carries positions that a caller waits for.
+	hurrySubject = "payledger.hurry"
+)
+
+// The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for it DefaultSilence long.
+const (
+	DefaultBeat    = time.Second
+	DefaultLease   = 9 * time.Second
+	DefaultSilence = 10 * time.Second
+)
+
+// ErrCutOff means that this node has no lease: it did not reach the majority of the NATS servers for a while.
+var ErrCutOff = errors.New("this node is cut off from the other nodes")
+
+// Server is the access to the stream.
+type Server struct {
+	JS     jetstream.JetStream
+	API    *jetapi.Client
+	Reader int // of API, for look-ups
+}
+
+// Config is the configuration of a Registry.
+type Config struct {
+	Self Record // Node, Address and Build
+	// Applied returns how far this node has applied each shard.
+	Applied func() []uint64
+	// WaitFor waits until this node has applied a position.
+	WaitFor func(ctx context.Context, position []uint64) error
+	// CatchUp waits until this node has applied everything that any node acknowledged before the call.
+	CatchUp func(ctx context.Context) error
+	// Clock returns a monotonic reading; nil: the machine's clock.
+	Clock                func() time.Duration
+	Beat, Lease, Silence time.Duration // 0: the usual times
+	Logger               zerolog.Logger
+}
+
+// Registry is this node's membership, and what it knows of the other nodes. A nil Registry is that of a node that is alone by its
+// configuration: it always has a lease, and nothing waits.
+type Registry struct {
+	Config
+	server  Server
+	stream  jetstream.Stream
+	hurry   *nats.Subscription
+	hurries chan []byte   // positions that other nodes wait for
+	kick    chan struct{} // a beat is due at once
+	loops   sync.WaitGroup
+	stop    context.CancelFunc
+
+	rounds sync.Mutex // one beat at a time
+
+	mu       sync.Mutex
+	state    State
+	seq      uint64           // of this node's newest record; 0: none
+	until    time.Duration    // end of the lease
+	open     bool             // the log was applied after the last join
+	entered  chan struct{}    // closed when open is set
+	joins    int              // of this node, as a serving one
+	entering int              // the join after which the log is being applied
+	peers    map[string]*peer // the other nodes, without ended ones
+	ended    []Record         // records of ended nodes, oldest first
+}
+
+// peer is another node.
+type peer struct {
+	Record
+	since   time.Duration // the record was first seen
+	missing bool          // the newest read had no record of the node
+}
+
+// Open joins the registry as a starting node, and keeps the record up to date until Close. It makes the stream if it does not exist.
+func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
+	c.Beat, c.Lease, c.Silence = cmp.Or(c.Beat, DefaultBeat), cmp.Or(c.Lease, DefaultLease), cmp.Or(c.Silence, DefaultSilence)
+	if c.Clock == nil {
+		c.Clock = Clock
+	}
+	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), hurries: make(chan []byte, maxHurries)}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	_, err := server.JS.CreateStream(ctx, jetstream.StreamConfig{
+		Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: server.API.Replicas,
+		MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
+	})
+	if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		r.stream, err = server.JS.Stream(ctx, Stream)
+	}
+	if err == nil {
+		r.hurry, err = server.API.Conn.Subscribe(hurrySubject, func(m *nats.Msg) {
+			select {
+			case r.hurries <- m.Data:
+			default: // the next beat reports the position
+			}
+		})
+	}
+	if err == nil {
+		first, cancel := context.WithTimeout(ctx, r.Silence)
+		err = r.surely(first, func() error { return r.round(life) }) // no server answers during an election
+		cancel()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("eventstore: %s: %w", Stream, err), r.Close())
+	}
+	r.loops.Go(func() { r.run(life) })
+	r.loops.Go(func() { r.hurryUp(life) })
+	return r, nil
+}
+
+// surely repeats an operation until it succeeds, or ctx ends.
+func (r *Registry) surely(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if failed := jetapi.Pause(ctx, pause); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+}
+
+// Serve returns when this node may answer requests: its record says so, and it has applied the log.
+func (r *Registry) Serve(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	if r.state == Starting {
+		r.state, r.joins = Serving, r.joins+1
+	}
+	entered := r.entered
+	r.mu.Unlock()
+	r.soon()
+	select {
+	case <-entered:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("eventstore: %s: %w", Stream, ctx.Err())
+	}
+}
+
+// Valid returns nil while this node may answer requests and act, else ErrCutOff.
+func (r *Registry) Valid() error {
+	if r == nil {
+		return nil
+	}
+	now := r.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.open || now >= r.until {
+		return ErrCutOff
+	}
+	return nil
+}
+
+// Live returns the records of the nodes that this node knows to be starting or serving, itself included, by id.
+func (r *Registry) Live() []Record {
+	if r == nil {
+		return nil
+	}
+	own := r.own()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := []Record{own}
+	for _, p := range r.peers {
+		all = append(all, p.clone())
+	}
+	slices.SortFunc(all, func(a, b Record) int { return cmp.Compare(a.Node, b.Node) })
+	return all
+}
+
+// Serving returns the number of nodes that serve, this node included: at least 1.
+func (r *Registry) Serving() int {
+	n := 1
+	if r == nil {
+		return n
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.peers {
+		if p.State == Serving {
+			n++
+		}
+	}
+	return n
+}
+
+// own returns the record of this node.
+func (r *Registry) own() Record {
+	record := r.Self
+	record.Schema, record.Applied = recordSchema, r.Applied()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record.State = r.state
+	return record
+}
+
+// Close ends the membership. Other nodes do not wait for this node any more.
+func (r *Registry) Close() error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	left := r.state == Ended
+	r.state, r.open = Ended, false
+	r.mu.Unlock()
+	if left {
+		return nil
+	}
+	r.stop()
+	var err error
+	if r.hurry != nil {
+		err = r.hurry.Unsubscribe()
+	}
+	r.loops.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), r.Beat)
+	defer cancel()
+	if err := r.beat(ctx); err != nil { // the others end the record after Silence
+		r.Logger.Debug().Err(err).Msg("the record of this node was not ended")
+	}
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return nil
+	}
+	return err
+}
+
+// soon makes the next beat due at once.
+func (r *Registry) soon() {
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+}
+
+// maxHurries is how many positions of other nodes can wait.
+const maxHurries = 64
+
+// hurryUp beats as soon as this node has applied the positions that other nodes wait for.
+func (r *Registry) hurryUp(ctx context.Context) {
+	for {
+		var data []byte
+		select {
+		case <-ctx.Done():
+			return
+		case data = <-r.hurries:
+		}
+		var at []uint64
+		if err := json.Unmarshal(data, &at); err != nil {
+			r.Logger.Warn().Err(err).Msg("a position of another node is unreadable")
+			continue
+		}
+		wait, cancel := context.WithTimeout(ctx, r.Beat) // later beats report the position without a request
+		if r.WaitFor(wait, at) == nil {
+			r.soon()
+		}
+		cancel()
+	}
+}
