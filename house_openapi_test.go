@@ -15,6 +15,7 @@ import (
 var ownEnums = map[string]string{
 	"2.4":                     "the one API version",
 	"transactions.events":     "what expand takes",
+	"stale":                   "what consistency takes, D11",
 	"CHECKOUT":                "the one type of a session's warnings",
 	"MISSING_DATA":            "their one code",
 	"VAULT":                   "the one paymentFlow, D5",

@@ -78,3 +78,13 @@ func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
 		h.sendNext()
 	})
 }
+
+// staleKey is the key of a context's value that allows old reads.
+type staleKey struct{}
+
+// WithStale returns a context for reads that return the state that this process has applied. They wait for no majority, and can
+// be old (D11). With this context no command is executed, and no personal data is opened: only the log shows whether it was erased.
+func WithStale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
+
+// Stale reports whether a context is one of WithStale.
+func Stale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }

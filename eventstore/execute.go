@@ -81,6 +81,9 @@ type command[S any, E domain.Event] struct {
 
 // execute decides on tip and appends. latest reports that tip was loaded as Latest.
 func (c command[S, E]) execute(ctx context.Context, tip Tip[S], latest bool) (Tip[S], error) {
+	if Stale(ctx) {
+		return tip, errors.New("eventstore: a command cannot rest on a stale read")
+	}
 	tip.Appended = false
 	for range maxConflicts {
 		event, err := c.decide(tip.State)

@@ -272,12 +272,12 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 }
 
 // catchUp returns when this process has applied every group that was acknowledged before the call. For the sole writer it does
-// nothing. On replicas it is a barrier. A start and a tool that only reads cannot append: they read up to the end that the leader knows.
+// nothing, and neither for a context of WithStale. On replicas it is a barrier. A start and a tool that only reads cannot append: they read up to the end that the leader knows.
 func (h *shard) catchUp(ctx context.Context) error {
 	if h.s.sole {
 		return nil
 	}
-	if err := h.healthy(); err != nil {
+	if err := h.healthy(); err != nil || Stale(ctx) {
 		return err
 	}
 	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/eventstore"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/proofpage"
@@ -115,11 +116,17 @@ func (c *call) pass() (any, error) {
 	return c.route.handle(c)
 }
 
+// consistencyStale is the value of the parameter consistency that allows an old answer (D11).
+const consistencyStale = "stale"
+
 // find sets the call's route. An unknown path is guarded like a merchant's call, a known path with another method like the path's
 // own calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
 		c.operation = c.api.operations[c.route.operation]
+		if c.operation.Query["consistency"] != nil && c.r.URL.Query().Get("consistency") == consistencyStale {
+			c.Ctx = eventstore.WithStale(c.Ctx)
+		}
 		return nil, true
 	}
 	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", "/management/")}

@@ -95,7 +95,7 @@ func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 
 // AccountByKey returns the account of an API key with every change that any node acknowledged before the call. A revoked
 // key is therefore not among the account's keys, even if the views lag (D2). A key that another node made is found once the
-// views have applied it. The caller checks against the state whether the key may be used. Calls that come while an account
+// views have applied it. With a context of eventstore.WithStale the account can be old. The caller checks against the state whether the key may be used. Calls that come while an account
 // is read share the next read.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	t := p.directory.table.Load()
@@ -109,7 +109,7 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, owner) }
 	var s account.State
 	var err error
-	if p.Store.Sole() { // the newest state is in memory
+	if p.Store.Sole() || eventstore.Stale(ctx) { // the state is in memory
 		s, err = read(ctx)
 	} else {
 		s, err = p.accountReads.do(ctx, owner, read)

@@ -135,24 +135,33 @@ type Lag struct {
 func (p *Projections) Lag(ctx context.Context) (Lag, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	now, at := p.Now(), p.freshness.at.Load()
-	if at == nil && !p.Store.Sole() { // nobody has called CaughtUp yet
-		if err := p.CaughtUp(ctx); err != nil {
-			return Lag{}, unavailable(err)
-		}
-		at = p.freshness.at.Load()
+	now := p.Now()
+	at, err := p.Fresh(ctx)
+	if err != nil {
+		return Lag{}, err
 	}
 	if err := p.appendedHere(ctx); err != nil {
 		return Lag{}, unavailable(err)
 	}
-	var lag Lag
+	lag := Lag{Age: max(0, now.Sub(at))}
 	if done, of := p.Progress(); of > done {
 		lag.Events = of - done
 	}
-	if !p.Store.Sole() {
-		lag.Age = max(0, now.Sub(*at))
-	}
 	return lag, nil
+}
+
+// Fresh returns a time: this node knows every event that any node acknowledged before it, and the read model shows it. On a log
+// with one writer that is the time of the call.
+func (p *Projections) Fresh(ctx context.Context) (time.Time, error) {
+	if p.Store.Sole() {
+		return p.Now(), nil
+	}
+	if p.freshness.at.Load() == nil { // nobody has called CaughtUp yet
+		if err := p.CaughtUp(ctx); err != nil {
+			return time.Time{}, unavailable(err)
+		}
+	}
+	return *p.freshness.at.Load(), nil
 }
 
 // freshness has the newest time of which it is known that the read model shows every event acknowledged before it.

@@ -27,6 +27,8 @@ func (a *App) publicReason(context.Context) error {
 		return nil
 	case errors.Is(err, eventstore.ErrFull):
 		return eventstore.ErrFull
+	case errors.Is(err, errLeaving):
+		return errLeaving
 	case errors.Is(err, eventstore.ErrUnhealthy):
 		return errDamagedLog
 	default:

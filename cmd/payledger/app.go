@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -78,6 +79,7 @@ type App struct {
 	creating        sync.Mutex            // held while an account is made
 	show            func(*accounts.Credentials) error
 
+	leaving   atomic.Bool   // /readyz answers 503, and every answer closes its connection
 	closing   chan struct{} // closed when the stop begins
 	closeOnce sync.Once
 	stopAPI   func() // ends the loops that read the log
@@ -346,6 +348,9 @@ const viewsEvery = 200 * time.Millisecond
 
 // healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
 func (a *App) healthy() error {
+	if a.leaving.Load() {
+		return errLeaving
+	}
 	store := a.ledger.Store
 	for _, check := range []func() error{store.Healthy, store.Full, a.views.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.behind} {
 		if err := check(); err != nil {

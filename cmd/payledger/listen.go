@@ -52,7 +52,7 @@ func (a *App) openDoors(context.Context) error {
 		return err
 	}
 	a.answers = api.Answers
-	a.apiDoor.Open(api)
+	a.apiDoor.Open(a.whileLeaving(api))
 	a.adminDoor.Open(a.adminHandler())
 	return nil
 }

@@ -34,13 +34,16 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	if err := tell.ready(app.ready(), c.Environment); err != nil {
 		return errors.Join(err, app.Stop())
 	}
-	var failure error
-	select {
-	case <-ctx.Done():
-		log.Info().Msg("stopping: finishing the requests under way")
-	case failure = <-app.Failed():
-	case failure = <-app.ledger.Store.Fatal():
-		return failure // the disk failed: an orderly stop would wait for it
+	fatal, failure := app.serveUntil(ctx.Done())
+	if failure == nil {
+		log.Info().Dur("drainMs", c.Drain).Msg("stopping: not ready any more; requests are taken until the drain time is over, and finished")
+		app.leave()
+		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Drain)
+		fatal, failure = app.serveUntil(drained.Done())
+		cancel()
+	}
+	if fatal {
+		return failure
 	}
 	if err := app.Stop(); failure == nil {
 		failure = err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"payledger/cmd/payledger/web"
@@ -19,6 +20,36 @@ const controlGrace = 100 * time.Millisecond
 
 // webhookGrace is the time that a running attempt still gets when the service stops.
 const webhookGrace = 500 * time.Millisecond
+
+// errLeaving is the reason of /readyz after the signal to stop.
+var errLeaving = errors.New("the service is stopping")
+
+// leave makes /readyz answer 503. The service still takes requests: a proxy that reads /readyz sends the next ones to other
+// nodes. Every answer closes its connection, so that the proxy keeps none that Stop would close under a request.
+func (a *App) leave() { a.leaving.Store(true) }
+
+// whileLeaving returns the handler h, whose answers close their connections after leave.
+func (a *App) whileLeaving(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.leaving.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// serveUntil returns when over is closed, with nil, or with the error after which the process must end. fatal means that the disk
+// failed: an orderly stop would wait for it.
+func (a *App) serveUntil(over <-chan struct{}) (fatal bool, failure error) {
+	select {
+	case <-over:
+		return false, nil
+	case failure = <-a.Failed():
+		return false, failure
+	case failure = <-a.ledger.Store.Fatal():
+		return true, failure
+	}
+}
 
 // Stop accepts no new requests, lets running ones finish, and closes every part in the reverse order of Start. It is safe
 // after a Start that failed halfway.

@@ -48,7 +48,7 @@ func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 // Open decrypts personal data. For erased data and for nil the result is empty.
 func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
 	var p domain.Personal
-	if s == nil {
+	if s == nil || eventstore.Stale(ctx) {
 		return p, nil
 	}
 	k, err := v.personKey(ctx, s.Key, s.KeyNumber)

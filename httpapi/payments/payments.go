@@ -59,10 +59,14 @@ func (h *Handlers) CreatePayment(c *request.Call, body paymentRequest) (any, err
 
 // GetPayment serves GET /payments/{id}.
 func (h *Handlers) GetPayment(c *request.Call) (any, error) {
+	if err := c.ShowStale(h.Reader, h.Now()); err != nil {
+		return nil, err
+	}
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
 	if err != nil {
 		return nil, err
 	}
+	c.ShowRevision(found.Revision)
 	// c.Merchant comes from the views and may be older than the payment; its settings are read from the store.
 	c.Merchant.Settings, err = h.Reader.Settings(c.Ctx, c.Merchant.ID)
 	return h.answer(c, found, err, c.Query.Get("expand") == expandEvents)
@@ -101,6 +105,9 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	if slices.Contains(part.Expand, history.ExpandWebhooks) && !c.Key.Allows(account.ScopeAccountRead) {
 		return nil, domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
 			"The API key lacks the scope %s, which expand=%s needs.", account.ScopeAccountRead, history.ExpandWebhooks)
+	}
+	if err := c.ShowStale(h.Reader, h.Now()); err != nil {
+		return nil, err
 	}
 	return request.Listing(func(element func(any) error) (uint64, error) {
 		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error { return element(e) })

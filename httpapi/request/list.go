@@ -1,8 +1,6 @@
 package request
 
 import (
-	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,7 +8,6 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi/validation"
-	"payledger/projections"
 	"payledger/projections/paymentjson"
 )
 
@@ -64,26 +61,6 @@ func Read[T any](query url.Values, name string, parse func(string) (T, error)) *
 // Several returns the values of a repeatable parameter, sorted and without duplicates.
 func Several(query url.Values, name string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(validation.Separate(query[name]))))
-}
-
-// HeaderLag is the header with the largest lag of a list (D11).
-const HeaderLag = "Payledger-Lag"
-
-// Lagging is a read model that may be behind the log.
-type Lagging interface {
-	// Lag returns how far a list that is read after the call may be behind.
-	Lag(ctx context.Context) (projections.Lag, error)
-}
-
-// ShowLag sets the header of a list that is read from views after the call (D11). It rounds the age up to a millisecond.
-func (c *Call) ShowLag(views Lagging) error {
-	lag, err := views.Lag(c.Ctx)
-	if err != nil {
-		return err
-	}
-	ms := (lag.Age + time.Millisecond - 1) / time.Millisecond
-	c.Answer.Set(HeaderLag, fmt.Sprintf("events=%d, ms=%d", lag.Events, ms))
-	return nil
 }
 
 // Map renders all elements.

@@ -51,6 +51,7 @@ type Options struct {
 	AddressConnections  int             `name:"max-connections-per-address" help:"Connections of one client address at once (default: half of all)." placeholder:"N"`
 	MaxRequests         int             `help:"Requests that are worked on at once; as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
 	WriteTimeout        time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
+	Drain               time.Duration   `help:"How long the service takes requests after SIGTERM, while /readyz answers 503: the time that the proxy needs to notice." default:"0s"`
 	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
 	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
@@ -114,6 +115,7 @@ func (o Options) limitFaults() (faults []string) {
 	check(o.MaxConnections < 0 || o.AddressConnections < 0 || o.MaxRequests < 0,
 		"--max-connections, --max-connections-per-address and --max-requests must not be negative")
 	check(o.WriteTimeout <= 0, "--write-timeout must be more than 0")
+	check(o.Drain < 0, "--drain is %s; it must not be negative", o.Drain)
 	check(o.NatsListen != "" && o.NatsURL != "",
 		"--nats-listen opens the embedded server's events to analysts, and --nats-url replaces the embedded server: leave one out")
 	check(o.EventsRetention != 0 && o.EventsRetention < minRetention, "--events-retention is %s; it must be 0 or at least %s", o.EventsRetention, minRetention)

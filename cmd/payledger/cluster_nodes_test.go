@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/ledger"
+	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
+)
+
+// nodesRig is a cluster with a ledger, for nodes in the test's process.
+type nodesRig struct {
+	c    *clustertest.Cluster
+	url  string
+	made ledger.Made
+	sim  string // the processors of all nodes
+	paid []string
+}
+
+// TestClusterNodes: nodes over one cluster. One joins with an empty folder, lists name their lag, one leaves without a failed
+// request, and the last one loses the majority of the NATS servers.
+func TestClusterNodes(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	r := &nodesRig{c: c, url: c.URL(clustertest.User)}
+	r.made = initCluster(t, r.url, "--shards", "2")
+	a := r.start(t, freeAddress(t))
+	r.sim = a.sim.URL
+	for range 10 {
+		r.pay(t, a)
+	}
+	b := r.joins(t)
+	r.listsLag(t, a, b)
+	r.leaves(t, a, b)
+	r.losesMajority(t, a)
+	began := time.Now()
+	err := a.Stop()
+	t.Logf("a stop without a majority: %v after %s", err, time.Since(began))
+}
+
+// start starts a node with an empty folder.
+func (r *nodesRig) start(t *testing.T, listen string) *App {
+	t.Helper()
+	o := testOptions(t.TempDir())
+	o.NatsURL, o.MasterKey, o.ProcessorURL, o.Listen, o.ReadTimeout = r.url, r.made.MasterKey, r.sim, listen, 0
+	app, err := Start(t.Context(), o, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (r *nodesRig) at(a *App) *merchant { return newMerchant(a.api.URL, r.made.APIKey) }
+
+// pay makes a payment at a node.
+func (r *nodesRig) pay(t *testing.T, a *App) {
+	t.Helper()
+	m := r.at(a)
+	answer, err := m.pay(m.token(t, fmt.Sprintf("order-%d", len(r.paid)), 2000, "4111111111111111"), "")
+	if err != nil || answer.status != http.StatusOK {
+		t.Fatalf("pay: %d %s %v", answer.status, answer.body, err)
+	}
+	var p paymentAnswer
+	answer.decode(t, &p)
+	r.paid = append(r.paid, p.ID)
+}
+
+// joins starts a node with an empty folder. Until it has every payment it answers 503 with Retry-After.
+func (r *nodesRig) joins(t *testing.T) *App {
+	t.Helper()
+	address := freeAddress(t)
+	ready := make(chan error, 1)
+	go func() {
+		for {
+			answer, err := http.Get("http://" + address + "/readyz")
+			if err != nil { // it does not listen yet
+				continue
+			}
+			answer.Body.Close()
+			switch {
+			case answer.StatusCode == http.StatusOK:
+				ready <- nil
+				return
+			case answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "":
+				ready <- fmt.Errorf("before it is ready: %d %v", answer.StatusCode, answer.Header)
+				return
+			}
+		}
+	}()
+	listed := make(chan answer, 1)
+	failed := make(chan error, 2)
+	go func() {
+		if err := <-ready; err != nil {
+			failed <- err
+			return
+		}
+		m := newMerchant("http://"+address, r.made.APIKey)
+		a, err := m.call("GET", "/payments", m.headers(), nil) // at once
+		failed <- err
+		listed <- a
+	}()
+	b := r.start(t, address)
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+	for first, id := <-listed, 0; id < len(r.paid); id++ {
+		if first.status != http.StatusOK || !strings.Contains(string(first.body), r.paid[id]) {
+			t.Fatalf("the node was ready without payment %d: %d %s", id, first.status, first.body)
+		}
+	}
+	return b
+}
+
+var lagForm = regexp.MustCompile(`^events=(\d+), ms=(\d+)$`)
+
+// listsLag checks the promise of Payledger-Lag: a payment that was acknowledged earlier than ms before the request is in the list.
+func (r *nodesRig) listsLag(t *testing.T, a, b *App) {
+	t.Helper()
+	m := r.at(b)
+	r.pay(t, a)
+	acknowledged, id := time.Now(), r.paid[len(r.paid)-1]
+	eventually(t, func() bool {
+		asked := time.Now()
+		list := m.must(t, "GET", "/payments", m.headers(), nil)
+		lag := lagForm.FindStringSubmatch(list.header.Get("Payledger-Lag"))
+		if lag == nil {
+			t.Fatalf("Payledger-Lag: %q", list.header.Get("Payledger-Lag"))
+		}
+		ms, err := strconv.Atoi(lag[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := strings.Contains(string(list.body), id)
+		if !there && asked.Add(-time.Duration(ms)*time.Millisecond).After(acknowledged) {
+			t.Fatalf("acknowledged at %s, asked at %s: a list with %s lacks the payment", acknowledged, asked, lag[0])
+		}
+		return there
+	})
+	if refused, err := m.call("GET", "/payments/"+id+"?consistency=latest", m.headers(), nil); err != nil || refused.status != http.StatusUnprocessableEntity {
+		t.Errorf("consistency=latest: %d %s %v", refused.status, refused.body, err)
+	}
+}
+
+// leaves sends steady requests through a proxy, from which one node leaves.
+func (r *nodesRig) leaves(t *testing.T, stays, goes *App) {
+	t.Helper()
+	p := newNodesProxy(t, stays.api.URL, goes.api.URL)
+	m := newMerchant(p.url(), r.made.APIKey)
+	m.client.Transport.(*http.Transport).DisableKeepAlives = true
+	const clients = 4
+	var answered atomic.Int64
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for n := range clients {
+		running.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				method, path, body := "GET", "/payments/"+r.paid[i%len(r.paid)], any(nil)
+				if i%3 == n%3 {
+					method, path, body = "POST", "/client-session", map[string]any{"orderId": "steady", "currencyCode": "EUR", "amount": 100}
+				}
+				a, err := m.call(method, path, m.headers(), body)
+				if err != nil || a.status != http.StatusOK {
+					t.Errorf("%s %s: %d %s %v", method, path, a.status, a.body, err)
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	more := func(n int64) {
+		t.Helper()
+		from := answered.Load()
+		eventually(t, func() bool { return answered.Load() >= from+n })
+	}
+	more(40)
+	served := p.nodes[1].served.Load()
+	goes.leave()
+	p.quiet(t, 1)
+	if err := goes.Stop(); err != nil {
+		t.Error(err)
+	}
+	more(40)
+	close(stop)
+	running.Wait()
+	if served == 0 || p.nodes[0].served.Load() == 0 {
+		t.Errorf("the nodes served %d and %d requests", p.nodes[0].served.Load(), served)
+	}
+	t.Logf("%d requests, of which the node that left served %d", answered.Load(), p.nodes[1].served.Load())
+}
+
+var staleForm = regexp.MustCompile(`^as-of="([^"]+)", ms=\d+(, revision=\d+)?$`)
+
+// losesMajority ends two of three NATS servers. Then a read is refused, and a stale one answered.
+func (r *nodesRig) losesMajority(t *testing.T, a *App) {
+	t.Helper()
+	m, id := r.at(a), r.paid[0]
+	before, _ := m.read(t, id)
+	for _, s := range r.c.Servers[1:] {
+		s.Shutdown()
+	}
+	for _, s := range r.c.Servers[1:] {
+		s.WaitForShutdown()
+	}
+	cut := time.Now()
+	var refusals sync.WaitGroup
+	for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events", "/payments"} {
+		refusals.Go(func() {
+			refused, err := m.call("GET", path, m.headers(), nil)
+			if err != nil || refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
+				t.Errorf("%s without a majority: %d %s %v", path, refused.status, refused.body, err)
+			}
+			t.Logf("%s: 503 after %s", path, time.Since(cut))
+		})
+	}
+	refusals.Wait()
+	for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events"} {
+		began := time.Now()
+		stale, err := m.call("GET", path+"?consistency=stale", m.headers(), nil)
+		form := staleForm.FindStringSubmatch(stale.header.Get("Payledger-Stale"))
+		if err != nil || stale.status != http.StatusOK || form == nil {
+			t.Fatalf("%s, stale: %d %v %s %v", path, stale.status, stale.header, stale.body, err)
+		}
+		t.Logf("%s: stale after %s: %s", path, time.Since(began), form[0])
+		if at, err := time.Parse(time.RFC3339Nano, form[1]); err != nil || at.After(cut) {
+			t.Errorf("%s: the answer is of %s, after the cut at %s: %v", path, form[1], cut, err)
+		}
+		if !strings.Contains(string(stale.body), before.Status) {
+			t.Errorf("%s, stale: %s", path, stale.body)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// nodesProxy sends requests in turn to the nodes whose /readyz answers 200.
+type nodesProxy struct {
+	server *httptest.Server
+	nodes  []*proxiedNode
+	turn   atomic.Int64
+}
+
+// proxiedNode is a node behind the proxy.
+type proxiedNode struct {
+	url     string
+	forward *httputil.ReverseProxy
+	ready   atomic.Bool
+	running atomic.Int64 // requests that were chosen for the node, and have no answer
+	served  atomic.Int64
+}
+
+func newNodesProxy(t *testing.T, urls ...string) *nodesProxy {
+	t.Helper()
+	p := &nodesProxy{}
+	probe := &http.Client{Timeout: time.Minute}
+	stop := make(chan struct{})
+	ended := make(chan struct{}, len(urls))
+	for _, text := range urls {
+		target, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &proxiedNode{url: text, forward: httputil.NewSingleHostReverseProxy(target)}
+		n.forward.Transport = &http.Transport{MaxIdleConnsPerHost: 16}
+		n.ready.Store(true)
+		p.nodes = append(p.nodes, n)
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				answer, err := probe.Get(n.url + "/readyz")
+				n.ready.Store(err == nil && answer.StatusCode == http.StatusOK)
+				if err == nil {
+					answer.Body.Close()
+				}
+				select {
+				case <-stop:
+					return
+				case <-tick.C:
+				}
+			}
+		}()
+	}
+	p.server = httptest.NewServer(p)
+	t.Cleanup(func() {
+		close(stop)
+		for range urls {
+			<-ended
+		}
+		p.server.Close()
+		probe.CloseIdleConnections()
+		for _, n := range p.nodes {
+			n.forward.Transport.(*http.Transport).CloseIdleConnections()
+		}
+	})
+	return p
+}
+
+func (p *nodesProxy) url() string { return p.server.URL }
+
+func (p *nodesProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for range p.nodes {
+		n := p.nodes[p.turn.Add(1)%int64(len(p.nodes))]
+		n.running.Add(1)
+		if n.ready.Load() {
+			n.forward.ServeHTTP(w, r)
+			n.running.Add(-1)
+			n.served.Add(1)
+			return
+		}
+		n.running.Add(-1)
+	}
+	http.Error(w, "no node is ready", http.StatusBadGateway)
+}
+
+// quiet waits until the proxy sends no more requests to a node: the end of the drain time.
+func (p *nodesProxy) quiet(t *testing.T, i int) {
+	t.Helper()
+	eventually(t, func() bool { return !p.nodes[i].ready.Load() && p.nodes[i].running.Load() == 0 })
+}
