@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
+	"payledger/cmd/payledger/clock"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/commands/accounts"
@@ -27,7 +27,7 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		return err
 	}
 	tell := announcer{out: std.Out, people: terminal.ForPeople(std.Out, c.LogFormat)}
-	app, err := startShowing(ctx, c.Options, log, time.Now, tell.credentials)
+	app, err := startShowing(ctx, c.Options, log, clock.Now, tell.credentials)
 	if err != nil {
 		return err
 	}

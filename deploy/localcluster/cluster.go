@@ -25,12 +25,14 @@ type node struct {
 
 	ending      atomic.Bool // somebody requested the child's end
 	paused, cut bool
+	delay       time.Duration // of its links
 }
 
 // apiNode is one `payledger serve`.
 type apiNode struct {
 	*node
 	url, admin string
+	env        []string // variables of its own
 }
 
 // cluster is the whole of it.

@@ -282,6 +282,8 @@ func (r *running) faults(payledger string) {
 	enter("kill 5", "api-1 is killed")
 	enter("kill 5", "process already finished")
 	enter("cut simulator", "pause it instead")
+	enter("cut nats-1 simulator", "there is no link")
+	enter("slow api-2", "has slow links")
 	enter("kill nobody", "there is no node nobody")
 	enter("what", "kill N, pause N")
 	enter("heal", "every node is healed")

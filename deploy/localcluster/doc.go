@@ -17,7 +17,17 @@
 // Design: every connection between NATS servers, and between API nodes and NATS servers, goes through a listener of this process
 // (link.go), one for each pair. `cut NODE` makes these links carry nothing, in both directions, without closing a connection: each
 // side waits, as it does for a machine that nobody can reach. `heal` lets the held bytes go on, as TCP does after an outage. The
-// processors' requests and the merchant's are not cut. The alternative, network namespaces, needs root.
+// processors' requests and the merchant's are not cut. `cut NODE OTHER` holds only the bytes from NODE to OTHER, `slow NODE` delays them.
+// The alternative, network namespaces, needs root.
+//
+// TestFaults breaks such a cluster in random order under load: faults_kinds_test.go lists the faults, faults_load_test.go has the clients,
+// faults_model_test.go the model of a payment, faults_check_test.go what must be true at the end. It runs for 15 seconds, or as long as
+// -clusterfaults says:
+//
+//	go test ./deploy/localcluster -run TestFaults -v -timeout 60m -clusterfaults 30m -faultseed 1 -progress FILE
+//
+// The API nodes of the test are built with the tag clockoffset, so that their clocks can differ. Each server's copy of the log is verified
+// as files: the folder of a NATS server's store has the layout of a single node's folder of events.
 //
 // What it must not know: the log, the domain, and every package of payledger. It uses the programs as an operator does.
 package main

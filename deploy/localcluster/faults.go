@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // usage lists the commands of --watch.
-const usage = "kill N, pause N, cut N, heal [N], start N, quit; N is a node's name or number"
+const usage = "kill N, pause N, cut N [M], slow N, heal [N], start N, quit; N is a node's name or number"
 
 // errQuit is the result of the command that ends the cluster.
 var errQuit = errors.New("quit")
@@ -26,12 +27,19 @@ func (c *cluster) obey(ctx context.Context, line string) (string, error) {
 		return "", errQuit
 	case words[0] == "heal" && len(words) == 1:
 		return c.healAll(ctx)
-	case len(words) != 2:
+	case len(words) != 2 && (len(words) != 3 || words[0] != "cut"):
 		return "", errors.New(usage)
 	}
 	n, err := c.find(words[1])
 	if err != nil {
 		return "", err
+	}
+	if len(words) == 3 {
+		to, err := c.find(words[2])
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("nothing from %s reaches %s; heal %s ends it", n.name, to.name, n.name), c.deafen(to, n)
 	}
 	switch words[0] {
 	case "kill":
@@ -40,6 +48,8 @@ func (c *cluster) obey(ctx context.Context, line string) (string, error) {
 		return n.name + " is paused; it goes on with: heal " + n.name, n.pause(true)
 	case "cut":
 		return n.name + " is cut off from NATS; connect it with: heal " + n.name, n.cutOff(true)
+	case "slow":
+		return n.name + " has slow links to NATS; they are fast again with: heal " + n.name, n.slowDown(slowLink)
 	case "heal":
 		return n.name + " is healed", c.heal(ctx, n)
 	case "start":
@@ -89,15 +99,54 @@ func (n *node) cutOff(cut bool) error {
 	return nil
 }
 
-// heal ends every fault of a node. A link to a node that is still cut off stays cut.
+// slowLink is the delay of each piece of bytes on a slow link.
+const slowLink = 100 * time.Millisecond
+
+// slowDown delays the bytes of every link from and to the node; 0 ends it.
+func (n *node) slowDown(delay time.Duration) error {
+	if len(n.links) == 0 {
+		return fmt.Errorf("%s has no link to NATS; pause it instead", n.name)
+	}
+	n.delay = delay
+	for _, l := range n.links {
+		l.slow(delay)
+	}
+	return nil
+}
+
+// deafen holds every byte from one node to another. Bytes the other way go on.
+func (c *cluster) deafen(to, from *node) error {
+	found := false
+	for _, n := range c.nats {
+		if n.node == to && n.in[from.name] != nil {
+			n.in[from.name].hold(there, true)
+			found = true
+		}
+		if n.node == from && n.in[to.name] != nil {
+			n.in[to.name].hold(back, true)
+			found = true
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no link between %s and %s", from.name, to.name)
+	}
+	return nil
+}
+
+// heal ends every fault of a node. A link to another node that is cut off or slow stays so.
 func (c *cluster) heal(ctx context.Context, n *node) error {
 	var errs []error
-	if n.cut {
-		errs = append(errs, n.cutOff(false))
-		for _, other := range c.nodes {
-			if other.cut {
-				errs = append(errs, other.cutOff(true))
-			}
+	n.cut, n.delay = false, 0
+	for _, l := range n.links {
+		l.cut(false)
+		l.slow(0)
+	}
+	for _, other := range c.nodes {
+		if other.delay > 0 {
+			errs = append(errs, other.slowDown(other.delay))
+		}
+		if other.cut {
+			errs = append(errs, other.cutOff(true))
 		}
 	}
 	if n.paused {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // link carries connections from one node to another, until it is cut.
@@ -12,11 +13,20 @@ type link struct {
 	listener net.Listener
 
 	mu     sync.Mutex
-	target string        // address; "" while it is unknown
-	open   chan struct{} // closed while the link carries bytes
+	target string           // address; "" while it is unknown
+	open   [2]chan struct{} // by way: closed while the link carries bytes that way
+	delay  time.Duration    // of each piece of bytes
 	conns  map[net.Conn]bool
 	closed bool
 }
+
+// way is a direction of a link.
+type way int
+
+const (
+	there way = iota // from the node that connects
+	back             // to the node that connects
+)
 
 func newLink(ctx context.Context) (*link, error) {
 	var config net.ListenConfig
@@ -24,8 +34,9 @@ func newLink(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{listener: listener, open: make(chan struct{}), conns: map[net.Conn]bool{}}
-	close(l.open)
+	l := &link{listener: listener, open: [2]chan struct{}{make(chan struct{}), make(chan struct{})}, conns: map[net.Conn]bool{}}
+	close(l.open[there])
+	close(l.open[back])
 	go l.accept()
 	return l, nil
 }
@@ -39,20 +50,33 @@ func (l *link) lead(target string) {
 	l.target = target
 }
 
-// cut holds every byte from now on, and heal lets the held bytes go on.
+// cut holds every byte from now on, both ways, and heal lets the held bytes go on.
 func (l *link) cut(cut bool) {
+	l.hold(there, cut)
+	l.hold(back, cut)
+}
+
+// hold holds every byte that goes one way from now on, or lets the held bytes go on.
+func (l *link) hold(w way, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-l.open:
-		if cut {
-			l.open = make(chan struct{})
+	case <-l.open[w]:
+		if held && !l.closed {
+			l.open[w] = make(chan struct{})
 		}
 	default:
-		if !cut {
-			close(l.open)
+		if !held {
+			close(l.open[w])
 		}
 	}
+}
+
+// slow delays every piece of at most 64 KiB that a connection carries, both ways.
+func (l *link) slow(delay time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay = delay
 }
 
 func (l *link) close() {
@@ -63,18 +87,20 @@ func (l *link) close() {
 	for conn := range l.conns {
 		conn.Close()
 	}
-	select {
-	case <-l.open:
-	default:
-		close(l.open)
+	for _, open := range l.open {
+		select {
+		case <-open:
+		default:
+			close(open)
+		}
 	}
 }
 
-// pass returns the address of the other node as soon as the link carries bytes.
-func (l *link) pass() (target string, closed bool) {
+// pass returns the address of the other node as soon as the link carries bytes that way.
+func (l *link) pass(w way) (target string, closed bool) {
 	for {
 		l.mu.Lock()
-		open := l.open
+		open := l.open[w]
 		target, closed = l.target, l.closed
 		l.mu.Unlock()
 		select {
@@ -120,7 +146,7 @@ func (l *link) accept() {
 // join connects an accepted connection with the other node, and carries bytes both ways until one side closes.
 func (l *link) join(near net.Conn) {
 	defer l.drop(near)
-	target, closed := l.pass()
+	target, closed := l.pass(there)
 	if closed || target == "" {
 		return
 	}
@@ -130,26 +156,26 @@ func (l *link) join(near net.Conn) {
 		return
 	}
 	defer l.drop(far)
-	back := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		defer close(back)
-		l.carry(near, far)
+		defer close(ended)
+		l.carry(near, far, back)
 		near.Close()
 		far.Close()
 	}()
-	l.carry(far, near)
+	l.carry(far, near, there)
 	near.Close()
 	far.Close()
-	<-back
+	<-ended
 }
 
 // carry copies bytes while the link is not cut.
-func (l *link) carry(to io.Writer, from io.Reader) {
+func (l *link) carry(to io.Writer, from io.Reader, w way) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if _, closed := l.pass(); closed {
+			if l.wait(); l.gone(w) {
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -157,8 +183,24 @@ func (l *link) carry(to io.Writer, from io.Reader) {
 			}
 		}
 		if err != nil {
-			l.pass() // the end of a connection does not cross a cut, either
+			l.pass(w) // the end of a connection does not cross a cut, either
 			return
 		}
 	}
+}
+
+// wait waits for the delay of the link.
+func (l *link) wait() {
+	l.mu.Lock()
+	delay := l.delay
+	l.mu.Unlock()
+	if delay > 0 {
+		<-time.After(delay)
+	}
+}
+
+// gone waits until the link carries bytes that way, and reports whether it is closed.
+func (l *link) gone(w way) bool {
+	_, closed := l.pass(w)
+	return closed
 }

@@ -89,3 +89,63 @@ func TestLink(t *testing.T) {
 		t.Fatalf("a closed link gives %q, %v", got, err)
 	}
 }
+
+// TestLinkOneWay: a link that is held one way carries bytes the other way, and a slow link delivers them late.
+func TestLinkOneWay(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	l, err := newLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	l.lead(listener.Addr().String())
+	near, err := net.Dial("tcp", l.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	far, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	for _, test := range []struct {
+		held     way
+		in, out  net.Conn
+		open, to net.Conn
+	}{{there, near, far, far, near}, {back, far, near, near, far}} {
+		l.hold(test.held, true)
+		for _, conn := range []net.Conn{test.in, test.open} {
+			if _, err := io.WriteString(conn, "text"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := make([]byte, 4)
+		test.to.SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.ReadFull(test.to, got); err != nil {
+			t.Fatalf("held %d: the other way gives %q, %v", test.held, got, err)
+		}
+		test.out.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if n, err := test.out.Read(got); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("held %d: the held way gives %q, %v", test.held, got[:n], err)
+		}
+		l.hold(test.held, false)
+		test.out.SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.ReadFull(test.out, got); err != nil {
+			t.Fatalf("held %d: after it is healed it gives %q, %v", test.held, got, err)
+		}
+	}
+	const delay = 50 * time.Millisecond
+	l.slow(delay)
+	began, got := time.Now(), make([]byte, 4)
+	if _, err := io.WriteString(near, "slow"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(far, got); err != nil || time.Since(began) < delay {
+		t.Fatalf("a slow link gives %q after %s, %v", got, time.Since(began), err)
+	}
+}

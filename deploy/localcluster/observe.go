@@ -21,7 +21,7 @@ type sight struct {
 // nodeSight is the state of one node.
 type nodeSight struct {
 	name, address, state string
-	leads                int     // streams that this NATS server leads
+	streams, leads       int     // streams that this NATS server has, and that it leads
 	lag                  uint64  // messages that this NATS server has yet to apply, over all streams
 	requests             float64 // that this API node has answered
 	reason               string  // why an API node is not ready
@@ -77,6 +77,8 @@ func (n *node) condition() string {
 		return "paused"
 	case n.cut:
 		return "cut off"
+	case n.delay > 0:
+		return "slow"
 	default:
 		return "up"
 	}
@@ -108,6 +110,7 @@ func (s *sight) add(answers []jsz) {
 	for i, answer := range answers {
 		for _, account := range answer.Accounts {
 			for _, stream := range account.Streams {
+				s.nodes[i].streams++
 				led[stream.Name] = led[stream.Name] || stream.Cluster.Leader == s.nodes[i].name
 				if strings.HasPrefix(stream.Name, "LEDGER_") {
 					shard := stream.Name[:strings.LastIndex(stream.Name, "_")] // its segments share one sequence

@@ -28,6 +28,7 @@ func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
 		"PAYLEDGER_MASTER_KEY="+c.settings.Credentials.MasterKey,
 		"PAYLEDGER_PROCESSOR_SECRET="+c.settings.ProcessorSecret,
 	)
+	env = append(env, a.env...)
 	var line struct{ API, Admin string }
 	err := c.startAt(ctx, a.node, env, &line, func(listen string) []string {
 		return []string{
