@@ -21,6 +21,7 @@ var (
 	faultTime     = flag.Duration("clusterfaults", 15*time.Second, "how long TestFaults breaks the cluster")
 	faultSeed     = flag.Uint64("faultseed", 0, "seed of TestFaults (default: a new one)")
 	faultProgress = flag.String("progress", "", "file for the progress and the summary of TestFaults")
+	faultPrograms = flag.String("faultprograms", "", "folder with payledger, built with the tag clockoffset, and nats-server (default: TestFaults builds them)")
 	faultData     = flag.String("faultdata", "", "folder in which TestFaults keeps the cluster (default: a temporary folder)")
 )
 
@@ -85,13 +86,12 @@ func newTrial(t *testing.T) *trial {
 	}
 	t.Logf("seed %d", r.seed)
 	r.say("seed %d, %s", r.seed, *faultTime)
-	programs, data := t.TempDir(), *faultData
+	programs, data := *faultPrograms, *faultData
+	if programs == "" {
+		programs = built(t)
+	}
 	if data == "" {
 		data = t.TempDir()
-	}
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "clockoffset", "-o", programs+"/", "payledger/cmd/payledger", "github.com/nats-io/nats-server/v2")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, text)
 	}
 	var err error
 	if r.c, err = newCluster(data, programs, apiNodes, &lines{r}); err != nil {
@@ -107,6 +107,17 @@ func newTrial(t *testing.T) *trial {
 	}
 	r.load = newLoad(t, r.c, r.seed)
 	return r
+}
+
+// built builds the programs of a cluster, whose clocks can be set.
+func built(t testing.TB) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "clockoffset", "-o", folder+"/", "payledger/cmd/payledger", "github.com/nats-io/nats-server/v2")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	return folder
 }
 
 // close ends the cluster; a second close does nothing.

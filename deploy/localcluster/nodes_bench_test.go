@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,10 +23,9 @@ import (
 //
 //	go test ./deploy/localcluster -run - -bench Nodes -benchtime 3000x
 func BenchmarkNodes(b *testing.B) {
-	programs := b.TempDir()
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", programs+"/", "payledger/cmd/payledger", "github.com/nats-io/nats-server/v2")
-	if text, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, text)
+	programs := *faultPrograms
+	if programs == "" {
+		programs = built(b)
 	}
 	for nodes := 1; nodes <= apiNodes; nodes++ {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
