@@ -42,6 +42,11 @@ func (c *call) admit() (leave func(), err error) {
 	if alwaysServed(c.r) {
 		return leave, nil
 	}
+	if c.api.Lease != nil {
+		if err := c.api.Lease(); err != nil {
+			return leave, cutOff(err)
+		}
+	}
 	in := &c.api.Intake
 	if in.Clients != nil {
 		var forwarded bool
@@ -63,6 +68,14 @@ func (c *call) admit() (leave func(), err error) {
 		return leave, c.shed()
 	}
 	return leave, nil
+}
+
+// cutOff refuses a request because this node may have old data.
+func cutOff(err error) error {
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: err,
+		Message: "This node of the service is cut off. Nothing was recorded.", Recovery: "Repeat the request after the time of Retry-After; another node answers.",
+	}
 }
 
 // alwaysServed reports whether a request is answered at any load: probes (I1).

@@ -72,6 +72,8 @@ type Config struct {
 	Logger         zerolog.Logger
 	// Ready returns the reason why the service is not ready, or nil (I1: /readyz).
 	Ready func(context.Context) error
+	// Lease returns an error while this node must answer no requests, because the other nodes no longer wait for it; nil: never.
+	Lease func() error
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
 	// TestEndpoint sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.

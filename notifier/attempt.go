@@ -34,6 +34,8 @@ type dispatcher struct {
 	log       zerolog.Logger
 	// cut ends later than a lane's context, so that attempts in flight can finish.
 	cut context.Context
+	// lease returns an error while this process must send nothing.
+	lease func() error
 }
 
 // deliver makes the attempt of a lane's entry and records it. If the notifier ends first, the record stays as it is, and
@@ -48,6 +50,9 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		return
 	}
 	defer unlock()
+	if p.persist(ctx, name, p.lease) != nil { // before current: another process may send the webhook meanwhile
+		return
+	}
 	d, at, ok := p.current(ctx, l, e, name)
 	if !ok {
 		return
@@ -141,6 +146,9 @@ func (p *dispatcher) takeOver(ctx context.Context, l *lane, from uint64, d deliv
 func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended delivery.Delivery, ok bool) {
 	var m sender.Message
 	err := p.persist(ctx, d.Name(), func() (err error) {
+		if err = p.lease(); err != nil {
+			return err
+		}
 		m, err = p.write(ctx, d)
 		if errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) {
 			ended, err = d.Cancel(), nil

@@ -166,6 +166,7 @@ func (b *bubble) start() {
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
+		lease: func() error { return nil },
 		write: b.write, sender: s, stream: b.stream, retries: delivery.NewSchedule(delivery.DefaultRetryDelays()), ownership: b.ownership, now: b.now, locks: &b.locks,
 		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}

@@ -37,6 +37,9 @@ func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID,
 		return ctx.Err()
 	}
 	defer unlock()
+	if err := n.lease(); err != nil {
+		return err
+	}
 	stored, d, err := n.last(ctx, name)
 	if err != nil {
 		return err

@@ -42,7 +42,9 @@ type Config struct {
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
 	// Shared is true if other processes send webhooks of this log too.
-	Shared   bool
+	Shared bool
+	// Lease returns an error while this process must send nothing, because other processes no longer count with it; nil: never.
+	Lease    func() error
 	Resolver *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
 
@@ -66,6 +68,7 @@ type Notifier struct {
 	retries   delivery.Schedule
 	ownership delivery.Ownership
 	follow    follow // nil: no other process sends webhooks of this log
+	lease     func() error
 	through   uint64 // place in the stream of deliveries: loadOpen covers the records up to it
 	locks     *deliveryLocks
 	health    *health.Health
@@ -108,7 +111,7 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	n := &Notifier{
 		stream: s, health: &health.Health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: delivery.NewSchedule(c.RetryDelays), locks: &deliveryLocks{},
 		sender:   sender.New(sender.Config{Guard: c.Guard(), Timeout: c.Timeout, Now: c.Now}),
-		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now,
+		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now, lease: c.Lease,
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
 	n.ownership = delivery.NewOwnership(id, c.Shared, c.Timeout)
@@ -127,6 +130,9 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 func (c *Config) defaults() {
 	c.Timeout = cmp.Or(c.Timeout, sender.DefaultTimeout)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	if c.Lease == nil {
+		c.Lease = func() error { return nil }
+	}
 	if c.RetryDelays == nil {
 		c.RetryDelays = delivery.DefaultRetryDelays()
 	}
@@ -158,7 +164,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	d := &dispatcher{
 		write: n.messages.Compose, sender: n.sender, stream: n.stream, retries: n.retries, ownership: n.ownership,
 		now: n.now, locks: n.locks,
-		health: n.health, tally: n.tally, log: n.log, cut: cut,
+		health: n.health, tally: n.tally, log: n.log, cut: cut, lease: n.lease,
 	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup

@@ -82,6 +82,9 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	if err != nil {
 		return workflows.Response{}, err
 	}
+	if err := w.notifier.lease(); err != nil {
+		return workflows.Response{}, err
+	}
 	opened, err := w.notifier.secrets.Open(ctx, about.payment.Details().Personal)
 	if err != nil {
 		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)

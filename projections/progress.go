@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,6 +108,13 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 // ctx's error, or with ErrStopped if the event will not be applied.
 func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error {
 	return p.progress.wait(ctx, shard, seq)
+}
+
+// Positions returns the address of the newest event that this node's read model shows, for each shard.
+func (p *Projections) Positions() []uint64 {
+	p.progress.mu.Lock()
+	defer p.progress.mu.Unlock()
+	return slices.Clone(p.progress.seqs)
 }
 
 // CaughtUp returns when the read model shows every event that was in the log at the call. It fails as WaitFor does.

@@ -26,6 +26,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstream"
+	"payledger/eventstore/nodes"
 	"payledger/eventstore/prover"
 	"payledger/eventstore/recovery"
 	"payledger/eventstore/secrets"
@@ -46,8 +47,11 @@ type App struct {
 	options options.Options
 	log     zerolog.Logger
 	clock   func() time.Time
+	// leaseClock is the clock of leases; nil: the machine's.
+	leaseClock func() time.Duration
 
 	ledger      *ledger.Ledger
+	nodes       *nodes.Registry // nil without --nats-url
 	simulator   *simulator.Simulator
 	processors  *adapter.Adapter
 	fanout      *eventstore.Fanout
@@ -109,6 +113,11 @@ func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 // startShowing starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
 // failure of the start must not lose them, because nothing shows them again.
 func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*accounts.Credentials) error) (*App, error) {
+	return startOn(ctx, o, log, clock, nil, show)
+}
+
+// startOn is startShowing with a clock of the leases; nil: the machine's.
+func startOn(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, leaseClock func() time.Duration, show func(*accounts.Credentials) error) (*App, error) {
 	o = o.WithFiles()
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -119,12 +128,12 @@ func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, cl
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
 		options: o, log: log, clock: clock, failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
-		show: show, closing: make(chan struct{}),
+		show: show, leaseClock: leaseClock, closing: make(chan struct{}),
 	}
 	a.intakeOf(bounds)
 	steps := []func(context.Context) error{
-		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.openNotifier, a.openCommands, a.openWorkflows,
-		a.openAnalytics, a.run, a.admitAnalysts, a.openDoors, a.openControl, a.recover,
+		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.joinNodes, a.openNotifier, a.openCommands, a.openWorkflows,
+		a.openAnalytics, a.run, a.admitAnalysts, a.enterService, a.openDoors, a.openControl, a.recover,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -241,7 +250,7 @@ func (a *App) notifierConfig() notifier.Config {
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
 		RetryDelays: a.options.WebhookRetryDelays,
 		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
-		Shared: a.options.NatsURL != "",
+		Shared: a.options.NatsURL != "", Lease: a.nodes.Valid,
 	}
 }
 
@@ -250,7 +259,7 @@ func (a *App) openCommands(context.Context) error {
 		Store: a.ledger.Store, Secrets: a.ledger.Secrets, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
-		Customers: a.views, Random: rand.Reader, Logger: a.log,
+		Everywhere: a.everywhere(), Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
 	a.recoverer = recovery.New(recovery.Config{
 		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
@@ -352,7 +361,7 @@ func (a *App) healthy() error {
 		return errLeaving
 	}
 	store := a.ledger.Store
-	for _, check := range []func() error{store.Healthy, store.Full, a.views.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.behind} {
+	for _, check := range []func() error{a.nodes.Valid, store.Healthy, store.Full, a.views.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.behind} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -94,6 +94,7 @@ func (a *App) Stop() error {
 	if a.proofs != nil {
 		a.proofs.Close()
 	}
+	errs = append(errs, a.nodes.Close()) // after the last webhook, and before the views: its beats report their progress
 	if a.views != nil {
 		errs = append(errs, a.views.Close())
 	}

@@ -29,18 +29,8 @@ func versionText(info *debug.BuildInfo) string {
 	if info == nil {
 		info = &debug.BuildInfo{}
 	}
-	setting := func(key string) string {
-		at := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })
-		if at < 0 {
-			return ""
-		}
-		return info.Settings[at].Value
-	}
-	commit := cmp.Or(setting("vcs.revision"), "unknown")
-	if setting("vcs.modified") == "true" {
-		commit += " (modified)"
-	}
-	text := fmt.Sprintf("payledger  %s\ncommit     %s\nbuilt with %s %s/%s\n", cmp.Or(info.Main.Version, "unknown"), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	version, commit := buildOf(info, true)
+	text := fmt.Sprintf("payledger  %s\ncommit     %s\nbuilt with %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, path := range natsModules {
 		for _, module := range info.Deps {
 			if module.Path == path {
@@ -49,4 +39,23 @@ func versionText(info *debug.BuildInfo) string {
 		}
 	}
 	return text
+}
+
+// buildOf returns the version and the commit of a build, or "unknown". known reports whether the build has the information.
+func buildOf(info *debug.BuildInfo, known bool) (version, commit string) {
+	if !known {
+		info = &debug.BuildInfo{}
+	}
+	setting := func(key string) string {
+		at := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })
+		if at < 0 {
+			return ""
+		}
+		return info.Settings[at].Value
+	}
+	commit = cmp.Or(setting("vcs.revision"), "unknown")
+	if setting("vcs.modified") == "true" {
+		commit += " (modified)"
+	}
+	return cmp.Or(info.Main.Version, "unknown"), commit
 }

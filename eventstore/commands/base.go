@@ -32,6 +32,8 @@ type Config struct {
 	Customers      Customers
 	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
 	ActionTimeout  time.Duration // how long the customer may take for an action (D7)
+	// Everywhere returns when every node that serves has applied the log up to a position, an address for each shard; nil: there is one node.
+	Everywhere     func(ctx context.Context, position []uint64) error
 	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)
 	Random         io.Reader
 	Logger         zerolog.Logger

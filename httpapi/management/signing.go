@@ -38,6 +38,10 @@ func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 			"Webhooks are no longer signed with the secret that ends in %s, which was valid until %s: receivers that hold no newer one refuse them.",
 			ended.Hint, ended.ValidUntil.UTC().Format(time.RFC3339))}
 	}
+	if rotated.Elsewhere != nil {
+		h.Logger.Warn().Err(rotated.Elsewhere).Msg("a rotation of a signing secret is not confirmed by every node")
+		a.Warnings = append(a.Warnings, "Not every node of the service has confirmed the rotation yet: for a moment, webhooks may still be signed with the previous secret alone.")
+	}
 	return h.shown(c, a, err)
 }
 

@@ -37,7 +37,7 @@ func (s *Accounts) CreateAPIKey(ctx context.Context, by commands.Caller, in APIK
 		return account.APIKey{}, "", err
 	}
 	made := account.APIKey{ID: key.ID, Name: in.Name, Hash: key.Hash, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt}
-	_, err = s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	_, _, err = s.changeShown(ctx, by, func(state account.State, at time.Time) (account.Event, error) { // a new key may work a moment later elsewhere
 		made.CreatedAt = at
 		return account.DecideCreateAPIKey(state, account.CreateAPIKey{At: at, Key: made})
 	})

@@ -36,7 +36,7 @@ func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, us
 	if err != nil {
 		return "", err
 	}
-	_, err = s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	_, _, err = s.changeShown(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		return account.DecideResetUserPassword(state, account.ResetUserPassword{
 			UserPasswordReset: account.UserPasswordReset{At: at, User: user.ID, Password: name}, Replaces: user.Password,
 		})

@@ -57,8 +57,22 @@ func (s *Accounts) ChangeSettings(ctx context.Context, by commands.Caller, in Se
 	return state.Settings, err
 }
 
-// change records the event that decide returns for the caller's account, if any, and returns the account.
+// change records the event that decide returns for the caller's account, if any, and returns the account. Every node has applied
+// the event then.
 func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
+	state, elsewhere, err := s.changeShown(ctx, by, decide)
+	if err == nil {
+		err = elsewhere
+	}
+	return state, err
+}
+
+// changeShown is change for a command whose result is shown once: the caller gets the result even if a node has not confirmed the event.
+// elsewhere is the reason.
+func (s *Accounts) changeShown(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (now account.State, elsewhere, err error) {
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, decide)
-	return tip.State, err
+	if err == nil {
+		elsewhere = s.AppliedEverywhere(context.WithoutCancel(ctx), tip.Recorded) // an event of an earlier try counts, too
+	}
+	return tip.State, elsewhere, err
 }

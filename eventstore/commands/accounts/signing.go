@@ -20,6 +20,8 @@ type RotatedSecret struct {
 	Text    string // the new secret; shown once (D20)
 	// Ended is the secret whose overlap the rotation ended early (D18); nil if no overlap was running.
 	Ended *account.PreviousSecret
+	// Elsewhere is the reason why a node may still sign with the previous secret alone; nil: every node signs with the new one.
+	Elsewhere error
 }
 
 // RotateSigningSecret sets a new signing secret for the account (§5.2 rule 3, D18). Its effects, in order:
@@ -50,7 +52,7 @@ func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) 
 		return RotatedSecret{}, err
 	}
 	rotated := RotatedSecret{Text: text}
-	after, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
+	after, elsewhere, err := s.changeShown(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		rotated.Ended = nil
 		if previous, overlaps := state.Signing.Overlap(at); overlaps {
 			rotated.Ended = &previous
@@ -62,7 +64,7 @@ func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) 
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	rotated.Signing = after.Signing
+	rotated.Signing, rotated.Elsewhere = after.Signing, elsewhere
 	return rotated, nil
 }
 

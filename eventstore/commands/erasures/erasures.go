@@ -43,7 +43,7 @@ func (s *Erasures) EraseCustomer(ctx context.Context, by commands.Caller, custom
 	if customer == "" {
 		return person.State{}, domain.Invalid("CustomerErasure", domain.Violation{Path: "$.customerId", Description: "must not be empty"})
 	}
-	return s.erase(ctx, by, who{account: by.Account, customer: customer})
+	return s.eraseEverywhere(ctx, by, who{account: by.Account, customer: customer})
 }
 
 // EraseGuest erases the guest who made a payment. It returns when the key is destroyed. A repeat changes nothing.
@@ -59,8 +59,17 @@ func (s *Erasures) EraseGuest(ctx context.Context, by commands.Caller, id domain
 		refused.Recovery = "Erase the customer: POST /management/customers/{customerId}/erase, with the payment's customerId."
 		return person.State{}, refused
 	default:
-		return s.erase(ctx, by, who{account: by.Account, session: p.Session, payment: id})
+		return s.eraseEverywhere(ctx, by, who{account: by.Account, session: p.Session, payment: id})
 	}
+}
+
+// eraseEverywhere erases a person, and returns when no node shows the person's data any more.
+func (s *Erasures) eraseEverywhere(ctx context.Context, by commands.Caller, w who) (person.State, error) {
+	state, err := s.erase(ctx, by, w)
+	if err == nil { // a repeat waits, too: the first call may have failed here
+		err = s.AllAppliedEverywhere(context.WithoutCancel(ctx))
+	}
+	return state, err
 }
 
 // erase records the erasure of the person's present data, and carries it out.

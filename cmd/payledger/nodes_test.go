@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/eventstore/clustertest"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/nodes"
+)
+
+// nodeLink is a link from one node to a NATS server that the test cuts and mends.
+type nodeLink struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	away  bool
+	conns map[net.Conn]bool
+}
+
+func newNodeLink(t *testing.T, target string) *nodeLink {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &nodeLink{listener: listener, target: target, conns: map[net.Conn]bool{}}
+	t.Cleanup(func() { listener.Close(); w.cut(true) })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go w.link(client)
+		}
+	}()
+	return w
+}
+
+func (w *nodeLink) link(client net.Conn) {
+	defer client.Close()
+	to, err := net.Dial("tcp", w.target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	w.mu.Lock()
+	if w.away {
+		w.mu.Unlock()
+		return
+	}
+	w.conns[client], w.conns[to] = true, true
+	w.mu.Unlock()
+	go func() { _, _ = io.Copy(client, to); client.Close() }()
+	_, _ = io.Copy(to, client) // ends with the connection
+}
+
+func (w *nodeLink) cut(away bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.away = away; away {
+		for c := range w.conns {
+			c.Close()
+		}
+		clear(w.conns)
+	}
+}
+
+// nodeRig is two nodes of one ledger in this process. The test sets the clocks of their leases, and can cut b off.
+type nodeRig struct {
+	a, b     *App
+	atA, atB *merchant
+	wire     *nodeLink
+	skew     [2]atomic.Int64
+}
+
+func newNodeRig(t *testing.T) *nodeRig {
+	t.Helper()
+	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
+	url := c.URL(clustertest.User)
+	made := initCluster(t, url, "--shards", "2")
+	r := &nodeRig{wire: newNodeLink(t, c.Servers[0].Addr().String())}
+	r.skew[1].Store(int64(1000 * time.Hour)) // the clocks of two machines have nothing in common
+	start := func(i int, url, simulator string) *App {
+		o := testOptions(t.TempDir())
+		o.NatsURL, o.MasterKey, o.ProcessorURL, o.ReadTimeout = url, made.MasterKey, simulator, 0
+		app, err := startOn(context.Background(), o, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), time.Now,
+			func() time.Duration { return nodes.Clock() + time.Duration(r.skew[i].Load()) }, func(*accounts.Credentials) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			r.wire.cut(false)
+			if err := app.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return app
+	}
+	r.a = start(0, url, "")
+	r.b = start(1, clustertest.At(clustertest.User, r.wire.listener.Addr()), r.a.sim.URL)
+	r.atA, r.atB = newMerchant(r.a.api.URL, made.APIKey), newMerchant(r.b.api.URL, made.APIKey)
+	return r
+}
+
+func (r *nodeRig) account() domain.AccountID { return r.a.views.Accounts()[0].ID }
+
+// newKey makes an API key at node a.
+func (r *nodeRig) newKey(t *testing.T) (id string, atB *merchant) {
+	t.Helper()
+	var made struct {
+		ID     string `json:"id"`
+		APIKey string `json:"apiKey"`
+	}
+	r.atA.must(t, "POST", "/management/api-keys", r.atA.headers(), map[string]any{"name": "second", "scopes": []string{"transactions:retrieve"}}).decode(t, &made)
+	return made.ID, newMerchant(r.b.api.URL, made.APIKey)
+}
+
+// Two nodes of one ledger: what one of them acknowledged holds at the other one, and a node that is cut off refuses requests.
+func TestNodes(t *testing.T) {
+	r := newNodeRig(t)
+	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
+	t.Run("cut off", func(t *testing.T) { testNodeCutOff(t, r) })
+}
+
+// After the answer of one node, the other one has applied the change (D20): a revoked key, a rotated secret, a deleted endpoint, an erased
+// customer.
+func testNodesApplyChanges(t *testing.T, r *nodeRig) {
+	for range 5 {
+		id, other := r.newKey(t)
+		other.must(t, "GET", "/payments", other.headers(), nil) // the new key works at once at every node
+		r.atA.must(t, "DELETE", "/management/api-keys/"+id, r.atA.headers(), nil)
+		if answer, err := other.call("GET", "/payments", other.headers(), nil); err != nil || answer.status != http.StatusUnauthorized {
+			t.Fatalf("with a revoked key: %d %s %v", answer.status, answer.body, err)
+		}
+		if _, known := r.b.views.APIKey(domain.APIKeyID(id)); known {
+			t.Error("the directory of the other node has the revoked key")
+		}
+		var rotated struct {
+			Hint     string   `json:"hint"`
+			Warnings []string `json:"warnings"`
+		}
+		r.atA.must(t, "POST", "/management/signing-secret/rotate", r.atA.headers(), nil).decode(t, &rotated)
+		if there, _ := r.b.views.Account(r.account()); there.Signing.Hint != rotated.Hint {
+			t.Error("the other node signs with the previous secret")
+		}
+		var endpoint struct {
+			ID string `json:"id"`
+		}
+		r.atA.must(t, "POST", "/management/webhook-endpoints", r.atA.headers(), map[string]any{"url": "http://127.0.0.1:1/hook", "eventTypes": []string{"PAYMENT.STATUS"}}).decode(t, &endpoint)
+		r.atA.must(t, "DELETE", "/management/webhook-endpoints/"+endpoint.ID, r.atA.headers(), nil)
+		if there, _ := r.b.views.Account(r.account()); len(there.Endpoints) > 0 {
+			t.Error("the other node has the deleted endpoint")
+		}
+	}
+	for _, customer := range []string{"c-1", "c-2", "c-3"} {
+		session := map[string]any{"orderId": "order-" + customer, "currencyCode": "EUR", "amount": 1000, "customerId": customer, "customer": map[string]any{"emailAddress": customer + "@example.com"}}
+		r.atA.must(t, "POST", "/client-session", r.atA.headers(), session)
+		var opened struct {
+			ClientToken string `json:"clientToken"`
+		}
+		r.atA.must(t, "POST", "/client-session", r.atA.headers(), session).decode(t, &opened)
+		shown := func() string {
+			return string(r.atB.must(t, "GET", "/client-session?clientToken="+opened.ClientToken, r.atB.headers(), nil).body)
+		}
+		if !strings.Contains(shown(), customer+"@example.com") { // and the other node has the key in memory now
+			t.Fatal("the other node does not show the customer")
+		}
+		r.atA.must(t, "POST", "/management/customers/"+customer+"/erase", r.atA.headers(), nil)
+		if text := shown(); strings.Contains(text, "@example.com") {
+			t.Errorf("after the erasure: %s", text)
+		}
+	}
+}
+
+// A node that is cut off refuses requests by the time at which the other node stops waiting for it, and serves again when it has
+// applied what it missed.
+func testNodeCutOff(t *testing.T, r *nodeRig) {
+	id, other := r.newKey(t)
+	other.must(t, "GET", "/payments", other.headers(), nil)
+	r.wire.cut(true)
+	revoked := make(chan answer, 1)
+	go func() {
+		a, _ := r.atA.call("DELETE", "/management/api-keys/"+id, r.atA.headers(), nil)
+		revoked <- a
+	}()
+	eventually(t, func() bool { // the event is in the log: the call waits for b
+		_, known := r.a.views.APIKey(domain.APIKeyID(id))
+		return !known
+	})
+	r.skew[1].Add(int64(nodes.DefaultLease))
+	answer, err := other.call("GET", "/payments/none", other.headers(), nil)
+	if err != nil || answer.status != http.StatusServiceUnavailable || answer.header.Get("Retry-After") == "" || !strings.Contains(string(answer.body), "cut off") {
+		t.Fatalf("a node that is cut off: %d %s %v", answer.status, answer.body, err)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/checkout?clientToken=x": 503, "/openapi.yaml": 503} {
+		if answer, err := other.call("GET", path, nil, nil); err != nil || answer.status != want {
+			t.Errorf("%s: %d %v", path, answer.status, err)
+		}
+	}
+	select {
+	case a := <-revoked:
+		t.Fatalf("the call did not wait for the node that is cut off: %d %s", a.status, a.body)
+	default:
+	}
+	r.skew[0].Add(int64(nodes.DefaultSilence))
+	if a := <-revoked; a.status != http.StatusOK {
+		t.Fatalf("revoke: %d %s", a.status, a.body)
+	}
+	r.wire.cut(false)
+	eventually(t, func() bool {
+		answer, err := other.call("GET", "/payments", other.headers(), nil)
+		if err == nil && answer.status == http.StatusOK {
+			t.Fatal("the node takes the revoked key")
+		}
+		return err == nil && answer.status == http.StatusUnauthorized
+	})
+	r.atB.must(t, "GET", "/payments", r.atB.headers(), nil)
+}
