@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // barrier returns when this process has applied every group that any process had appended before the call. It waits for the
 // acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all groups before that place.
-// The group is the next one of this process, or an empty one. All callers that wait when the group is made share it. Only the
+// The group is the next one of this process or of the sequencer (handover.go), or an empty one. All callers that wait when the group is made share it. Only the
 // acknowledgement counts: a group with the same bytes may stand at the place since before the call.
 //
 // A read at the leader of the stream would be faster, and wrong: a leader that lost its connections answers with an old end for up to
@@ -42,6 +43,9 @@ func noMajority(h *shard, cause error) error {
 func (h *shard) leaveBarrier(b *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, r := range h.sequencer.readers {
+		r.waiting = slices.DeleteFunc(r.waiting, func(w *entry) bool { return w == b })
+	}
 	for i, waiting := range h.barriers {
 		if waiting == b {
 			h.barriers = append(h.barriers[:i:i], h.barriers[i+1:]...)

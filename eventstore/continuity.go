@@ -87,6 +87,31 @@ func (h *shard) kept(tip *Recorded) *Recorded {
 	return tip
 }
 
+// fits checks that the draft continues the newest acknowledged event of its aggregate.
+func (h *shard) fits(d *entry) error {
+	tip := h.known(d.r.Key)
+	if tip == nil {
+		var err error
+		if tip, err = h.s.storedTip(h.n, d.r.Key, d.r.Revision == 1); err != nil {
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+	}
+	revision, address := uint64(0), uint64(0)
+	if tip = h.kept(tip); tip != nil {
+		revision, address = tip.Revision, tip.Seq
+	}
+	if d.origin != nil && d.r.Revision > revision+1 {
+		return errElsewhere
+	}
+	if d.r.Revision != revision+1 || d.r.PrevSeq != address {
+		return ErrConflict
+	}
+	if d.origin == nil {
+		return nil
+	}
+	return continues(d.r, tip)
+}
+
 // continues checks that r is the event after tip: its revision, its place and its hash.
 func continues(r, tip *Recorded) error {
 	revision, address, previous := uint64(0), uint64(0), Hash{}

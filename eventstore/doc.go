@@ -28,7 +28,7 @@
 //     without a clear answer. segment.go and package streams: the streams of a shard, and their names.
 //   - recover.go and packages tipstore and tiprow: the tip store and its rows. left.go: the parts that left a state. load.go,
 //     groupread.go, subscribe.go: reading. barrier.go: reads of what all processes have appended.
-//     turns.go: several processes append to one shard.
+//     handover.go and package handover: the nodes of a cluster append to one shard.
 //   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
 //   - Package checkpointlog: the stream of checkpoints, and the order that it fixes. Package ordered: all events in this order.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs of its folder before it starts.

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 )
@@ -138,6 +139,20 @@ func (s *Store) End(shard int) (seq uint64, hash Hash, events, aggregates uint64
 	return end.Seq, end.Hash, end.Events, end.Aggregates
 }
 
+// Node is the name of the store's process among those of a cluster.
+func (s *Store) Node() string { return s.node }
+
+// Sequencer is the node to which the store hands the drafts of a shard over; "" if it appends by itself.
+func (s *Store) Sequencer(shard int) string {
+	h := s.shard[shard]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.handsOver() {
+		return ""
+	}
+	return h.sequencer.writer
+}
+
 // Segments gives the first sequence of each segment of a shard that the store knows.
 func (s *Store) Segments(shard int) (firsts []uint64) {
 	h := s.shard[shard]
@@ -167,8 +182,16 @@ func (s *Store) ForgetGroups() {
 // PublishGroup sends a group's message to a segment, expecting the sequence before it, and gives the error code of the
 // answer; 0 is an acknowledgement.
 func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {
+	return PublishGroupAs(ctx, nc, "", shard, segment, seq, data)
+}
+
+// PublishGroupAs is PublishGroup of a node with a name.
+func PublishGroupAs(ctx context.Context, nc *nats.Conn, node string, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {
 	m := nats.NewMsg(streams.Subject(shard, segment))
 	m.Data = data
+	if node != "" {
+		m.Header.Set(handover.NodeHeader, node)
+	}
 	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(seq-1, 10))
 	answer, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
@@ -198,7 +221,7 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 || h.turns.wait() > 0 {
+		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 || h.handsOver() {
 			h.mu.Unlock()
 			runtime.Gosched()
 			continue

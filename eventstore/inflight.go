@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 )
 
@@ -49,10 +50,26 @@ type entry struct {
 	began time.Time
 	err   error
 	done  chan struct{}
+
+	origin *origin // the node that handed it over; nil: a caller of this process
+	handed *shard  // in which another node may have it; nil: no other node has it
+	away   string  // the node that has it, while it is not in the queue
+	head   uint64  // the newest group of a node that refused it
 }
 
+// end gives the result to the caller. The caller of end holds the shard's lock.
 func (d *entry) end(err error) {
+	if d.handed != nil {
+		delete(d.handed.sequencer.handed, d.r.Hash)
+		if errors.Is(err, ErrRefused) { // the other node may still append it
+			err = fmt.Errorf("%w: %v", ErrUnknown, err) //nolint:errorlint // it is no refusal
+		}
+	}
 	d.err = err
+	if d.origin != nil {
+		d.origin.ended(d)
+		return
+	}
 	close(d.done)
 }
 
@@ -140,9 +157,13 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 		return d.err
 	default:
 	}
+	delete(h.sequencer.handed, d.r.Hash)
 	for i, w := range h.waiting {
 		if w == d {
 			h.waiting = append(h.waiting[:i:i], h.waiting[i+1:]...)
+			if d.handed != nil {
+				break
+			}
 			return fmt.Errorf("%w: it was never sent: %w", ErrRefused, ctx.Err())
 		}
 	}
@@ -178,7 +199,8 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	fence := idle && (len(h.barriers) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced)
 	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
 	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
-	if idle && h.turns.wait() > 0 {
+	if !nothing && h.handsOver() && h.rollFrom != h.open().number {
+		h.handOverSoon()
 		return nil
 	}
 	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing {
@@ -216,6 +238,7 @@ func (h *shard) refuseWaiting(cause error) {
 	endAll(h.waiting, fmt.Errorf("%w: it was never sent: %w", ErrRefused, cause))
 	endAll(h.barriers, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
 	h.waiting, h.barriers = nil, nil
+	h.refuseHanded(cause)
 	for seq, drafts := range h.pendingDrafts {
 		delete(h.pendingDrafts, seq)
 		endAll(drafts, fmt.Errorf("%w: %w", ErrUnknown, cause))
@@ -248,25 +271,6 @@ func (h *shard) fillGroup(f *groupInFlight) {
 		f.drafts, f.g.Frames = append(f.drafts, d), append(f.g.Frames, d.r)
 	}
 	h.waiting = left
-}
-
-// fits checks that the draft continues the newest acknowledged event of its aggregate.
-func (h *shard) fits(d *entry) error {
-	tip := h.known(d.r.Key)
-	if tip == nil {
-		var err error
-		if tip, err = h.s.storedTip(h.n, d.r.Key, d.r.Revision == 1); err != nil {
-			return fmt.Errorf("%w: %w", ErrRefused, err)
-		}
-	}
-	revision, address := uint64(0), uint64(0)
-	if tip = h.kept(tip); tip != nil {
-		revision, address = tip.Revision, tip.Seq
-	}
-	if d.r.Revision != revision+1 || d.r.PrevSeq != address {
-		return ErrConflict
-	}
-	return nil
 }
 
 // drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if hurry closes first: another
@@ -313,9 +317,11 @@ func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
 func (h *shard) send(f *groupInFlight) {
-	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: nats.Header{
-		nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)},
-	}})
+	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)}}
+	if h.s.node != "" {
+		header[handover.NodeHeader] = []string{h.s.node}
+	}
+	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
 }
 
 // readReply reads the answer to a publish.
@@ -371,6 +377,8 @@ func (h *shard) releaseStored() {
 func (h *shard) release() {
 	f := h.inFlight[0]
 	h.inFlight = h.inFlight[1:]
+	h.answerOrigins(f)
+	h.noteWriter(f.g.Seq, h.s.node)
 	h.announce = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
 	h.confirm(f.g.Seq - 1)
 	h.forget(f.g)
@@ -378,7 +386,6 @@ func (h *shard) release() {
 	h.segments[len(h.segments)-1].bytes += uint64(len(f.data)) + messageOverhead
 	endAll(f.drafts, nil)
 	endAll(f.barriers, nil)
-	h.giveWay(time.Since(f.began))
 	h.closed(f.g)
 }
 

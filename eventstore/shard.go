@@ -65,7 +65,8 @@ type shard struct {
 	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
 	waiting       []*entry              // first come, first served
 	barriers      []*entry              // readers that wait for the next group of this process
-	turns         turns                 // between this process and others
+	sequencer     sequencer             // the node that appends to the shard
+	stored        []*entry              // drafts in the group that is being applied
 	wanted        uint64                // a caller waits for the acknowledgement of this group: a fence is sent if no other group is
 	announced     uint64                // the newest group of this shard that is named by a witness
 	announce      bool                  // send a fence with a witness of head, if no other group has one
@@ -76,7 +77,8 @@ type shard struct {
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
-		s: s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
+		sequencer: sequencer{handed: map[Hash]*entry{}, held: map[Hash]*entry{}},
+		s:         s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
 	}
 	h.newest.Store(&format.Link{})
 	return h
@@ -153,6 +155,11 @@ var errBusy = errors.New("eventstore: a group of ours is under way")
 func (h *shard) observe(g *format.Group) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.observeLocked(g)
+}
+
+// observeLocked is observe for callers that hold the lock.
+func (h *shard) observeLocked(g *format.Group) error {
 	switch {
 	case len(h.inFlight) > 0 || h.building || g.Seq > h.front.Seq+1:
 		return errBusy
@@ -165,8 +172,9 @@ func (h *shard) observe(g *format.Group) error {
 	delete(h.doubted, g.Hash)
 	h.front = g.After(h.front)
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
-		h.turns.theirs()
+		h.settleHanded(g)
 		h.apply(g)
+		h.endHanded()
 		h.closed(g)
 		h.sendNext()
 		return nil

@@ -77,6 +77,7 @@ type Store struct {
 	now      func() time.Time
 	random   io.Reader
 	id       format.LogID
+	node     string // name of this process among those of a cluster; else empty
 	shards   int
 	replicas int
 	readOnly bool
@@ -211,6 +212,9 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		}
 	}
 	if err := s.checkCheckpoint(ctx); err != nil {
+		return err
+	}
+	if err := s.openHandover(); err != nil {
 		return err
 	}
 	s.loops.Go(s.flushTips)

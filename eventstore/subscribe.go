@@ -13,6 +13,7 @@ import (
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 )
 
@@ -177,6 +178,9 @@ func (h *shard) tailSegment(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		h.mu.Lock()
+		h.noteWriter(meta.Sequence.Stream, m.Headers().Get(handover.NodeHeader))
+		h.mu.Unlock()
 		if meta.NumPending > 0 && meta.Sequence.Stream%pageGroups != 0 { // a page at a time
 			continue
 		}

@@ -83,6 +83,11 @@ func (r *Recorded) Link(previous Hash) Hash {
 	return sha256.Sum256(b.Bytes())
 }
 
+// PlaceAs sets the place of the event to the place at which o, the same event, was read.
+func (r *Recorded) PlaceAs(o *Recorded) {
+	r.Shard, r.Seq, r.Number, r.ends = o.Shard, o.Seq, o.Number, o.ends
+}
+
 // AppendFrame appends the event as a frame.
 func (r *Recorded) AppendFrame(b []byte) []byte {
 	start := len(b)

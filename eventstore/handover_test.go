@@ -1,0 +1,307 @@
+package eventstore_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
+)
+
+// TestHandover: a node that is not the sequencer of a shard hands its drafts over. Whatever becomes of its messages, each event is
+// recorded once.
+func TestHandover(t *testing.T) { // alone: elections have their time
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	r := cluster(t, 2)
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *rig)
+	}{
+		{"events of one node stand in groups of another", testHandedOver},
+		{"a sequencer that never answers", testSilentSequencer},
+		{"a sequencer that is gone", testGoneSequencer},
+		{"drafts that come twice, to two nodes", testDraftsTwice},
+		{"a refusal of a draft that is stored", testWrongRefusal},
+		{"a draft on an old event", testDraftBehind},
+		{"unreadable and foreign messages", testForeignMessages},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, r) })
+	}
+}
+
+// stranger acts as the node that wrote the newest group of a shard.
+type stranger struct {
+	name     string
+	nc       *nats.Conn
+	requests chan *nats.Msg
+}
+
+// newStranger connects to a node's server.
+func newStranger(t *testing.T, r *rig, name string) *stranger {
+	t.Helper()
+	nc, err := r.nodes[2].server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return &stranger{name: name, nc: nc, requests: make(chan *nats.Msg, 1024)}
+}
+
+// listen takes requests to the stranger.
+func (o *stranger) listen(t *testing.T) {
+	t.Helper()
+	_, err := o.nc.ChanSubscribe(handover.DraftsSubject(o.name), o.requests)
+	if err := errors.Join(err, o.nc.Flush()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lead writes an empty group to shard 0, and waits until a store knows it.
+func (o *stranger) lead(t *testing.T, s *eventstore.Store) {
+	t.Helper()
+	eventually(t, time.Minute, "the store hands over to the stranger", func() error {
+		seq, hash, events, aggregates := s.End(0)
+		g := eventstore.Group{
+			Kind: eventstore.KindFence, Shard: 0, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates, WitnessShard: eventstore.NoShard,
+		}
+		if s.Sequencer(0) == o.name {
+			return nil
+		}
+		return errors.Join(errors.New("not yet"), second(eventstore.PublishGroupAs(testContext(t), o.nc, o.name, 0, 1, g.Seq, g.Encode())))
+	})
+}
+
+// request waits for a request with drafts.
+func (o *stranger) request(t *testing.T) (handover.Request, string) {
+	t.Helper()
+	for {
+		select {
+		case m := <-o.requests:
+			r, err := handover.ParseRequest(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Drafts) > 0 {
+				return r, m.Reply
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("no request")
+		}
+	}
+}
+
+func testHandedOver(t *testing.T, r *rig) {
+	var mu sync.Mutex
+	appender := map[string]string{} // node by the id of what it appended
+	eventually(t, time.Minute, "an event of one node in a group of another", func() error {
+		var both sync.WaitGroup
+		for _, n := range r.nodes {
+			for range 8 {
+				both.Go(func() {
+					key := keyIn(n.store, 0)
+					if _, err := add(t, n.store, key, added{N: 1}); err == nil {
+						mu.Lock()
+						appender[key.ID] = n.store.Node()
+						mu.Unlock()
+					}
+				})
+			}
+		}
+		both.Wait()
+		for _, g := range r.groups(t, 0) {
+			for _, e := range g.events {
+				if by := appender[e.ID]; by != "" && by != g.node {
+					return nil
+				}
+			}
+		}
+		return errors.New("none yet")
+	})
+	seen := map[string]int{}
+	for _, g := range r.groups(t, 0) {
+		for _, e := range g.events {
+			seen[e.EventID]++
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("event %s stands %d times", id, n)
+		}
+	}
+}
+
+// writtenGroup is a group in the log with the node that wrote it.
+type writtenGroup struct {
+	node   string
+	events []*eventstore.Recorded
+}
+
+// groups reads all groups of a shard.
+func (r *rig) groups(t *testing.T, shard int) (all []writtenGroup) {
+	t.Helper()
+	js, err := r.nodes[0].store.Conn().JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, _, _, _ := r.nodes[0].store.End(shard)
+	for seq := uint64(1); seq <= end; seq++ {
+		m, err := js.GetMsg(eventstore.StreamName(shard), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := eventstore.ParseGroup(m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, writtenGroup{m.Header.Get(handover.NodeHeader), g.Frames})
+	}
+	return all
+}
+
+func testSilentSequencer(t *testing.T, r *rig) {
+	o, s := newStranger(t, r, "silent"), r.nodes[0].store
+	o.listen(t)
+	o.lead(t, s)
+	key := keyIn(s, 0)
+	done := make(chan error, 1)
+	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	if got, _ := o.request(t); got.Drafts[0].Key != key {
+		t.Errorf("handed over: %v", got.Drafts[0].Key)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	checkOnce(t, s, key, "handed")
+	o.lead(t, s)
+	if _, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Latest); err != nil { // readers leave it as well
+		t.Error(err)
+	}
+}
+
+func testGoneSequencer(t *testing.T, r *rig) {
+	o, s := newStranger(t, r, "gone"), r.nodes[0].store
+	o.lead(t, s)
+	key := keyIn(s, 0)
+	mustAdd(t, s, key, added{Who: "kept"})
+	checkOnce(t, s, key, "kept")
+}
+
+// The stranger gives the drafts to two nodes, and to one of them twice.
+func testDraftsTwice(t *testing.T, r *rig) {
+	o, s := newStranger(t, r, "twice"), r.nodes[0].store
+	o.listen(t)
+	o.lead(t, s)
+	key := keyIn(s, 0)
+	done := make(chan error, 1)
+	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	got, reply := o.request(t)
+	for _, to := range []*eventstore.Store{r.nodes[1].store, r.nodes[1].store, r.nodes[2].store} {
+		got.To = to.Node()
+		m := got.Message()
+		m.Reply = reply
+		if err := o.nc.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, s, key, added{Who: "next"})
+	checkOnce(t, s, key, "handed")
+	checkOnce(t, s, key, "next")
+}
+
+// The refusal names the group that holds the draft: the draft's own node reads it before it returns a conflict.
+func testWrongRefusal(t *testing.T, r *rig) {
+	o, s := newStranger(t, r, "wrong"), r.nodes[0].store
+	o.listen(t)
+	o.lead(t, s)
+	key := keyIn(s, 0)
+	done := make(chan error, 1)
+	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	got, reply := o.request(t)
+	other := r.nodes[1].store
+	eventually(t, time.Minute, "another node knows the stranger's group", func() error {
+		seq, hash, events, aggregates := other.End(0)
+		g := eventstore.Group{
+			Kind: eventstore.KindEvents, Shard: 0, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates,
+			WitnessShard: eventstore.NoShard, Frames: got.Drafts,
+		}
+		code, err := eventstore.PublishGroupAs(testContext(t), o.nc, o.name, 0, 1, g.Seq, g.Encode())
+		t.Logf("code %d err %v at %s", code, err, time.Now().Format("05.000"))
+		if err == nil && code == 0 {
+			return o.nc.PublishMsg(handover.Refused(reply, handover.Conflict, g.Seq, 0, got.Drafts[0].Hash))
+		}
+		return errors.Join(errors.New("not yet"), err)
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	checkOnce(t, s, key, "handed")
+}
+
+// Two nodes add to one aggregate: the loser's draft is on an old event. It is decided again.
+func testDraftBehind(t *testing.T, r *rig) {
+	key := keyIn(r.nodes[0].store, 0)
+	mustAdd(t, r.nodes[0].store, key, added{N: 1})
+	var all sync.WaitGroup
+	for _, n := range r.nodes {
+		all.Go(func() {
+			for range 5 {
+				eventually(t, time.Minute, "an event on a contended aggregate", func() error { return second(add(t, n.store, key, added{N: 1})) })
+			}
+		})
+	}
+	all.Wait()
+	tip, err := eventstore.Load(testContext(t), r.nodes[1].store, tallies, key, eventstore.Latest)
+	if err != nil || tip.State.Count != 16 {
+		t.Errorf("%+v, %v", tip.State, err)
+	}
+}
+
+func testForeignMessages(t *testing.T, r *rig) {
+	o, s := newStranger(t, r, "foreign"), r.nodes[0].store
+	key := keyIn(s, 1) // of another shard
+	d := draft(t, s, key, nil, added{Who: "foreign"})
+	forged := draft(t, s, keyIn(s, 0), nil, added{Who: "forged"})
+	forged.Hash[0]++
+	answers := make(chan *nats.Msg, 16)
+	_, err := o.nc.ChanSubscribe(handover.AnswersSubject(o.name), answers)
+	if err := errors.Join(err, o.nc.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []*eventstore.Recorded{d, forged} {
+		m := handover.Request{From: o.name, To: s.Node(), Shard: 0, Drafts: []*format.Recorded{bad}}.Message()
+		if err := o.nc.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case m := <-answers:
+			a, err := handover.ParseAnswer(m)
+			if err != nil || a.Refused != handover.Elsewhere || len(a.Hashes) != 1 || a.Hashes[0] != bad.Hash {
+				t.Errorf("%+v, %v", a, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("no answer")
+		}
+	}
+	for _, text := range []string{"", "no frame"} {
+		for _, subject := range []string{"payledger.drafts." + s.Node() + ".0", "payledger.drafts." + s.Node() + ".99", "payledger.placed." + s.Node() + ".0.x"} {
+			if err := o.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: "payledger.placed.foreign.0.x", Data: []byte(text)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mustAdd(t, s, keyIn(s, 0), added{Who: "after"})
+	if err := s.Healthy(); err != nil {
+		t.Error(err)
+	}
+}
