@@ -316,7 +316,7 @@ func (v View) Get(key []byte) ([]byte, error) {
 // Each calls handle with every key that begins with a prefix, and its value, in the order of the keys. Both are valid only
 // during the call.
 func (v View) Each(prefix []byte, handle func(key, value []byte) error) (err error) {
-	return v.Range(prefix, after(prefix), handle)
+	return v.Range(prefix, After(prefix), handle)
 }
 
 // Range is Each for the keys from one key, included, to another, excluded.
@@ -348,8 +348,8 @@ func (s *Store) Each(prefix []byte, handle func(key, value []byte) error) error 
 	return v.Each(prefix, handle)
 }
 
-// after returns the first key after all keys with the prefix, or nil if there is none.
-func after(prefix []byte) []byte {
+// After returns the first key after all keys with the prefix, or nil if there is none.
+func After(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {

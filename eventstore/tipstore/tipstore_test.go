@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"payledger/eventstore/tipstore"
@@ -252,4 +253,41 @@ func readAll(t *testing.T, s *tipstore.Store) error {
 		}
 	}
 	return nil
+}
+
+// TestMiddle: the middle divides the keys of several files into two parts that together have each key once.
+func TestMiddle(t *testing.T) {
+	t.Parallel()
+	s := open(t, tipstore.Options{Dir: t.TempDir()})
+	var want []string
+	for i := range 8 {
+		key := fmt.Sprintf("a%d", i)
+		want = append(want, key)
+		set(t, s, key, "value")
+		if err := s.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view := s.Snapshot()
+	middle := view.Middle([]byte("a"))
+	if middle == nil || view.Middle([]byte("b")) != nil {
+		t.Fatalf("middle %q", middle)
+	}
+	var halves [2][]string
+	for half, ends := range [2][2][]byte{{[]byte("a"), middle}, {middle, tipstore.After([]byte("a"))}} {
+		err := view.Range(ends[0], ends[1], func(key, _ []byte) error {
+			halves[half] = append(halves[half], string(key))
+			return nil
+		})
+		if err != nil || len(halves[half]) == 0 {
+			t.Errorf("half %d: %v, %v", half, halves[half], err)
+		}
+	}
+	if got := append(halves[0], halves[1]...); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	view.Close()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -27,9 +27,13 @@ type sortedRun struct {
 // part is a part of the list's file.
 type part struct{ from, size int64 }
 
-// add sorts a run and appends it to the file. Runs are merged as soon as there are enough of one level.
-func (l *tipList) add(ctx context.Context, run []tipRecord) error {
+func sortRun(run []tipRecord) {
 	slices.SortFunc(run, func(a, b tipRecord) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// add appends a sorted run to the file. Runs are merged as soon as there are enough of one level.
+func (l *tipList) add(ctx context.Context, run []tipRecord) error {
+	l.stored += uint64(len(run))
 	w := l.writer(0)
 	for i := range run {
 		if err := w.add(&run[i]); err != nil {

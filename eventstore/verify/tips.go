@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"os"
+	"sync"
 
 	"payledger/domain"
 	"payledger/eventstore"
@@ -71,10 +72,16 @@ func listTips(ctx context.Context, a *archive.Archive, in string, by sorting) (l
 	if l.file, err = os.CreateTemp(in, "tips-"); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	run := make([]tipRecord, 0, by.tips)
+	var runs [archive.Halves][]tipRecord
+	for half := range runs {
+		runs[half] = make([]tipRecord, 0, by.tips)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var mu sync.Mutex
 	var own error // of the list's file
-	err = a.EachTip(func(key eventstore.Key, value []byte) error {
-		if l.stored++; l.stored%256 == 0 && ctx.Err() != nil {
+	err = a.EachTip(func(half int, key eventstore.Key, value []byte) error {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		var record tipRecord
@@ -82,20 +89,32 @@ func listTips(ctx context.Context, a *archive.Archive, in string, by sorting) (l
 		binary.BigEndian.PutUint64(record[2:], tiprow.Number(value))
 		sum := l.digest(key, value)
 		copy(record[tipPlace:], sum[:])
-		if run = append(run, record); len(run) < by.tips {
+		if runs[half] = append(runs[half], record); len(runs[half]) < by.tips {
 			return nil
 		}
-		full := run
-		run = run[:0]
-		own = l.add(ctx, full)
+		full := runs[half]
+		runs[half] = full[:0]
+		sortRun(full)
+		mu.Lock()
+		defer mu.Unlock()
+		if own == nil {
+			own = l.add(ctx, full)
+		}
+		if own != nil {
+			stop()
+		}
 		return own
 	})
 	switch {
+	case own != nil:
+		err = own
 	case err == nil:
-		if err = l.finish(ctx, run); err == nil {
+		sortRun(runs[0])
+		sortRun(runs[1])
+		if err = errors.Join(l.add(ctx, runs[0]), l.finish(ctx, runs[1])); err == nil {
 			return l, nil
 		}
-	case own == nil && ctx.Err() == nil: // the tip store's
+	case ctx.Err() == nil: // the tip store's
 		err = nil
 	}
 	return nil, errors.Join(err, l.close())

@@ -330,13 +330,14 @@ func (r *run) sum(chains []*chain, f *forest) (result Result, err error) {
 	if r.Only != "" || !result.Tips {
 		return result, nil
 	}
+	var halves [archive.Halves]uint64
 	stored := uint64(0)
 	if r.list != nil {
 		stored = r.list.stored
-	} else if err := r.Archive.EachTip(func(eventstore.Key, []byte) error { stored++; return nil }); err != nil {
+	} else if err := r.Archive.EachTip(func(half int, _ eventstore.Key, _ []byte) error { halves[half]++; return nil }); err != nil {
 		return result, r.report(Fault{Difference: "the tip store cannot be read: " + err.Error()})
 	}
-	if stored > tips {
+	if stored += halves[0] + halves[1]; stored > tips {
 		return result, r.report(Fault{Difference: fmt.Sprintf("the tip store has %d aggregates that the log does not have", stored-tips)})
 	}
 	return result, nil
