@@ -77,6 +77,9 @@
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)
 //	 8        check: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
 //
+// On a cluster the message has the header Payledger-Node, which names the process that wrote the group (package handover). No hash
+// covers the header, and the log is complete without it.
+//
 // A frame is the length of its text (4 bytes), the length of its body (4 bytes), the text, the body. The text is these
 // lines, each "name:value\n", in this order:
 //
