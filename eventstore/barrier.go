@@ -43,9 +43,7 @@ func noMajority(h *shard, cause error) error {
 func (h *shard) leaveBarrier(b *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, r := range h.sequencer.readers {
-		r.waiting = slices.DeleteFunc(r.waiting, func(w *entry) bool { return w == b })
-	}
+	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(w *entry) bool { return w == b })
 	for i, waiting := range h.barriers {
 		if waiting == b {
 			h.barriers = append(h.barriers[:i:i], h.barriers[i+1:]...)

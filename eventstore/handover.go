@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -30,19 +31,17 @@ type sequencer struct {
 
 	busy    bool            // a goroutine hands drafts over
 	handed  map[Hash]*entry // drafts of this node that another node may have
-	readers []*handedReaders
-	number  uint64          // of the newest handed readers
+	readers []*entry        // barriers that wait for a group of the sequencer
+	number  uint64          // of the newest request
 	held    map[Hash]*entry // drafts of other nodes in this process
-	refused []*entry        // of handed, in conflict with the log up to entry.head
+	refused []*entry        // of handed, in conflict with the log up to entry.through
+	closing time.Time       // the sequencer was last requested to close the segment
 }
 
-// handedReaders are barriers that wait for a group of the sequencer.
-type handedReaders struct {
-	number  uint64
-	to      string
-	waiting []*entry
-	through uint64 // they wait until this process has applied the group; 0: it is not known yet
-}
+const (
+	maxHeld      = 4096    // drafts of other nodes that a shard takes
+	maxFrameText = 8 << 10 // bytes of the text of such a draft's frame
+)
 
 // origin is the node that handed a draft or a barrier over.
 type origin struct {
@@ -69,7 +68,7 @@ func (h *shard) noteWriter(seq uint64, node string) {
 
 // handOverSoon hands everything that waits to the sequencer. The caller holds the lock.
 func (h *shard) handOverSoon() {
-	if h.sequencer.busy || len(h.waiting) == 0 && len(h.barriers) == 0 {
+	if h.sequencer.busy || !h.handsWork() {
 		return
 	}
 	h.sequencer.busy = true
@@ -78,20 +77,32 @@ func (h *shard) handOverSoon() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.sequencer.busy = false
-		for h.handsOver() && (len(h.waiting) > 0 || len(h.barriers) > 0) {
+		for h.handsOver() && h.handsWork() {
 			h.handOver()
 		}
 		h.sendNext() // the sequencer may have changed
 	}()
 }
 
+// handsWork reports whether there is something to hand over. The caller holds the lock.
+func (h *shard) handsWork() bool { return len(h.waiting) > 0 || len(h.barriers) > 0 || h.wantsClosed() }
+
+// wantsClosed reports whether the sequencer is to be requested to close the segment: each second. The caller holds the lock.
+func (h *shard) wantsClosed() bool {
+	return h.rollFrom == h.open().number && time.Since(h.sequencer.closing) > sequencerSilence
+}
+
 // handOver sends the first drafts in the queue, as many as a group has room for, and all barriers to the sequencer. The caller holds
 // the lock.
 func (h *shard) handOver() {
+	h.sequencer.number++
 	request := handover.Request{From: h.s.node, To: h.sequencer.writer, Shard: h.n}
+	if h.wantsClosed() {
+		request.Close, h.sequencer.closing = h.rollFrom, time.Now()
+	}
 	var sent []*entry
 	size := 0
-	for len(h.waiting) > 0 && len(sent) < format.MaxFrames && (len(sent) == 0 || size+len(h.waiting[0].r.Body) <= format.MaxGroupBytes) {
+	for len(h.waiting) > 0 && len(request.Drafts) < format.MaxFrames && (size == 0 || size+len(h.waiting[0].r.Body) <= format.MaxGroupBytes) {
 		d := h.waiting[0]
 		h.waiting = h.waiting[1:]
 		if d.origin != nil {
@@ -99,66 +110,59 @@ func (h *shard) handOver() {
 			continue
 		}
 		size += len(d.r.Body)
-		d.away, d.handed = request.To, h
+		d.handed = h
 		h.sequencer.handed[d.r.Hash] = d
 		sent, request.Drafts = append(sent, d), append(request.Drafts, d.r)
 	}
-	readers := h.handReaders(request.To)
-	if readers != nil {
-		request.Barrier = readers.number
+	for _, b := range h.barriers {
+		if b.origin != nil {
+			b.end(errElsewhere)
+			continue
+		}
+		if b.since == 0 {
+			b.since = h.sequencer.number
+		}
+		request.Barrier = h.sequencer.number
+		h.sequencer.readers = append(h.sequencer.readers, b)
+		sent = append(sent, b)
 	}
-	if len(sent) == 0 && readers == nil {
-		return
+	h.barriers = nil
+	for _, d := range sent {
+		d.away, d.sent = request.To, h.sequencer.number
+		d.tries++
 	}
+	number := h.sequencer.number
 	_ = h.s.nc.PublishMsg(request.Message()) // it fails without a connection: no answer comes, and the drafts are taken back
 	time.AfterFunc(sequencerSilence+jitter(), func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.takeBack(sent)
-		h.takeBackReaders(readers)
+		if h.takeBack(func(d *entry) bool { return d.sent == number }) { // a second time: its requests are lost
+			h.forgetSequencer(request.To)
+		}
 		h.sendNext()
 	})
 }
 
-// handReaders moves the waiting barriers to those that the sequencer serves. The caller holds the lock.
-func (h *shard) handReaders(to string) *handedReaders {
-	var own []*entry
-	for _, b := range h.barriers {
-		if b.origin != nil {
-			b.end(errElsewhere)
-		} else {
-			own = append(own, b)
-		}
-	}
-	h.barriers = nil
-	if len(own) == 0 {
-		return nil
-	}
-	h.sequencer.number++
-	readers := &handedReaders{number: h.sequencer.number, to: to, waiting: own}
-	h.sequencer.readers = append(h.sequencer.readers, readers)
-	return readers
-}
-
-// takeBack returns drafts without an answer to the queue: the same bytes go to the sequencer again, or into a group of this node. The
-// caller holds the lock.
-func (h *shard) takeBack(drafts []*entry) {
-	for _, d := range drafts {
-		if d.away != "" && h.sequencer.handed[d.r.Hash] == d {
+// takeBack returns drafts and barriers without an answer to the queue: the same bytes go to the sequencer again, or into a group of this
+// node. It reports whether a sequencer left one without an answer for the second time. The caller holds the lock.
+func (h *shard) takeBack(which func(*entry) bool) (again bool) {
+	for _, d := range h.sequencer.handed {
+		if d.away != "" && d.through == 0 && which(d) {
 			d.away = ""
 			h.waiting = append(h.waiting, d)
+			again = again || d.tries > 1
 		}
 	}
-}
-
-// takeBackReaders returns barriers without an answer to the queue. The caller holds the lock.
-func (h *shard) takeBackReaders(r *handedReaders) {
-	at := slices.Index(h.sequencer.readers, r)
-	if r == nil || at < 0 || r.through > 0 {
-		return
-	}
-	h.sequencer.readers = slices.Delete(h.sequencer.readers, at, at+1)
-	h.barriers = append(h.barriers, r.waiting...)
+	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(b *entry) bool {
+		if b.through > 0 || !which(b) {
+			return false
+		}
+		b.away = ""
+		h.barriers = append(h.barriers, b)
+		again = again || b.tries > 1
+		return true
+	})
+	return again
 }
 
 // refuseHanded ends what this node has handed over: it takes no more answers. The caller holds the lock.
@@ -168,10 +172,8 @@ func (h *shard) refuseHanded(cause error) {
 			d.end(fmt.Errorf("%w: %w", ErrUnknown, cause))
 		}
 	}
-	for _, r := range h.sequencer.readers {
-		endAll(r.waiting, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
-	}
-	h.sequencer.readers = nil
+	endAll(h.sequencer.readers, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
+	h.sequencer.readers, h.sequencer.refused = nil, nil
 }
 
 // takeAnswer reads an answer of a sequencer.
@@ -179,14 +181,11 @@ func (h *shard) takeAnswer(a handover.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case h.s.closing.Load():
+		return
 	case a.Nobody:
 		h.forgetSequencer(a.From)
-		for _, d := range h.sequencer.handed {
-			if d.away == a.From {
-				h.takeBack([]*entry{d})
-			}
-		}
-		h.readersRefused(a.From, h.sequencer.number)
+		h.takeBack(func(d *entry) bool { return d.away == a.From })
 	case a.Refused == "":
 		h.takeStored(a)
 	default:
@@ -196,21 +195,26 @@ func (h *shard) takeAnswer(a handover.Answer) {
 }
 
 // takeStored applies an acknowledged group that the sequencer sent. If this process has not read the groups before it, the group comes
-// from the log soon. The caller holds the lock.
+// from the log soon. A group that does not follow is no damage: it is not read from the log. The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
 	g, err := format.ParseGroup(a.Group)
 	if err != nil || g.Shard != h.n || g.Log != h.s.id {
 		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("a node sent an unreadable group; it is read from the log")
 		return
 	}
-	h.noteWriter(g.Seq, a.From)
-	for _, r := range h.sequencer.readers {
-		if r.number <= a.Barrier && r.to == a.From && r.through == 0 {
-			r.through = g.Seq
+	if g.Seq == h.front.Seq+1 && len(h.inFlight) == 0 && !h.building && !h.rolling {
+		if err := h.check(g); err != nil {
+			h.s.log.Warn().Err(err).Int("shard", h.n).Msg("a node sent a group that does not follow; it is read from the log")
+			return
+		}
+		if h.observeLocked(g) == nil {
+			h.noteWriter(g.Seq, a.From)
 		}
 	}
-	if err := h.observeLocked(g); err != nil && !errors.Is(err, errBusy) {
-		h.s.log.Error().Err(err).Int("shard", h.n).Msg("a node sent a group that does not follow the log")
+	for _, b := range h.sequencer.readers {
+		if b.since <= a.Barrier && b.through == 0 { // requests are numbered in their order: the group was sent after this one
+			b.through = g.Seq
+		}
 	}
 	h.endHanded()
 }
@@ -219,20 +223,17 @@ func (h *shard) takeStored(a handover.Answer) {
 func (h *shard) takeRefusal(a handover.Answer) {
 	if a.Refused == handover.Elsewhere {
 		h.forgetSequencer(a.From)
+		h.takeBack(func(d *entry) bool {
+			return d.away == a.From && (d.r != nil && slices.Contains(a.Hashes, d.r.Hash) || d.r == nil && d.sent <= a.Barrier)
+		})
+		return
 	}
 	for _, hash := range a.Hashes {
-		d := h.sequencer.handed[hash]
-		if d == nil || d.away != a.From {
-			continue // this node has taken it back, or it is appended
+		if d := h.sequencer.handed[hash]; d != nil && d.away == a.From && d.through == 0 && a.Head <= h.front.Seq+recentGroups {
+			d.through = a.Head // the draft itself may be the event that has its place
+			h.sequencer.refused = append(h.sequencer.refused, d)
 		}
-		if a.Refused == handover.Elsewhere {
-			h.takeBack([]*entry{d})
-			continue
-		}
-		d.head = a.Head // the draft itself may be the event that has its place
-		h.sequencer.refused = append(h.sequencer.refused, d)
 	}
-	h.readersRefused(a.From, a.Barrier)
 	h.endHanded()
 }
 
@@ -240,15 +241,6 @@ func (h *shard) takeRefusal(a handover.Answer) {
 func (h *shard) forgetSequencer(node string) {
 	if h.sequencer.writer == node {
 		h.sequencer.writer = ""
-	}
-}
-
-// readersRefused takes back the readers up to a number. The caller holds the lock.
-func (h *shard) readersRefused(from string, through uint64) {
-	for _, r := range slices.Clone(h.sequencer.readers) {
-		if r.to == from && r.number <= through {
-			h.takeBackReaders(r)
-		}
 	}
 }
 
@@ -276,15 +268,15 @@ func (h *shard) endHanded() {
 	endAll(h.stored, nil)
 	h.stored = nil
 	h.sequencer.refused = slices.DeleteFunc(h.sequencer.refused, func(d *entry) bool {
-		if d.head <= h.head.Seq && h.sequencer.handed[d.r.Hash] == d {
+		if d.through <= h.head.Seq && h.sequencer.handed[d.r.Hash] == d {
 			d.end(ErrConflict)
 		}
-		return d.head <= h.head.Seq
+		return d.through <= h.head.Seq
 	})
-	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(r *handedReaders) bool {
-		served := r.through > 0 && r.through <= h.head.Seq
+	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(b *entry) bool {
+		served := b.through > 0 && b.through <= h.head.Seq
 		if served {
-			endAll(r.waiting, nil)
+			b.end(nil)
 		}
 		return served
 	})
@@ -293,6 +285,7 @@ func (h *shard) endHanded() {
 // takeDrafts takes the drafts and the readers of another node.
 func (h *shard) takeDrafts(r handover.Request, reply string) {
 	from := &origin{h: h, reply: reply, barrier: r.Barrier}
+	unable := h.s.writable(h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range r.Drafts {
@@ -301,25 +294,33 @@ func (h *shard) takeDrafts(r handover.Request, reply string) {
 		}
 		e := &entry{r: d, began: time.Now(), origin: from}
 		h.sequencer.held[d.Hash] = e
-		if err := h.acceptable(d); err != nil {
+		if err := cmp.Or(unable, h.acceptable(d)); err != nil {
 			e.end(err)
 			continue
 		}
 		h.enqueue(e)
 	}
-	if r.Barrier > 0 {
-		h.barriers = append(h.barriers, &entry{began: time.Now(), origin: from})
+	if b := (&entry{began: time.Now(), origin: from}); r.Barrier > 0 && unable != nil {
+		b.end(unable)
+	} else if r.Barrier > 0 {
+		h.barriers = append(h.barriers, b)
+	}
+	if unable == nil && r.Close == h.open().number {
+		h.rollFrom = r.Close
 	}
 	h.sendNext()
 }
 
-// acceptable checks a draft of another node before it waits here.
+// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
 func (h *shard) acceptable(d *Recorded) error {
-	if err := d.Key.Valid(); err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
-	}
-	if len(d.Body) > maxBody || h.n != deliverylog.ShardNumber && h.s.ShardOf(d.Key) != h.n {
+	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
+	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
+	_, err := deliverylog.ParseFloor(d)
+	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
+	case d.Key.Valid() != nil, err != nil, !home:
 		return fmt.Errorf("%w: %s does not belong into shard %d", ErrRefused, d.Key, h.n)
+	case len(d.Body) > maxBody, text > maxFrameText, len(h.sequencer.held) > maxHeld:
+		return fmt.Errorf("%w: no room for %d bytes", ErrRefused, len(d.Body)+text)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func TestHandover(t *testing.T) { // alone: elections have their time
 		{"a sequencer that is gone", testGoneSequencer},
 		{"drafts that come twice, to two nodes", testDraftsTwice},
 		{"a refusal of a draft that is stored", testWrongRefusal},
+		{"a refusal that names a group of the future", testEarlyRefusal},
 		{"a draft on an old event", testDraftBehind},
 		{"unreadable and foreign messages", testForeignMessages},
 	} {
@@ -236,7 +237,6 @@ func testWrongRefusal(t *testing.T, r *rig) {
 			WitnessShard: eventstore.NoShard, Frames: got.Drafts,
 		}
 		code, err := eventstore.PublishGroupAs(testContext(t), o.nc, o.name, 0, 1, g.Seq, g.Encode())
-		t.Logf("code %d err %v at %s", code, err, time.Now().Format("05.000"))
 		if err == nil && code == 0 {
 			return o.nc.PublishMsg(handover.Refused(reply, handover.Conflict, g.Seq, 0, got.Drafts[0].Hash))
 		}
@@ -246,6 +246,42 @@ func testWrongRefusal(t *testing.T, r *rig) {
 		t.Fatal(err)
 	}
 	checkOnce(t, s, key, "handed")
+}
+
+// The node has not read the group that the refusal names when it takes its draft back.
+func testEarlyRefusal(t *testing.T, r *rig) {
+	o, s := newStranger(t, r, "early"), r.nodes[0].store
+	o.listen(t)
+	o.lead(t, s)
+	key := keyIn(s, 0)
+	done := make(chan error, 1)
+	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	for answered := false; ; {
+		select {
+		case m := <-o.requests:
+			got, err := handover.ParseRequest(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answered || len(got.Drafts) == 0 {
+				continue
+			}
+			answered = true
+			end, _, _, _ := s.End(0)
+			if err := o.nc.PublishMsg(handover.Refused(m.Reply, handover.Conflict, end+1, 0, got.Drafts[0].Hash)); err != nil {
+				t.Fatal(err)
+			}
+			mustAdd(t, s, keyIn(s, 0), added{Who: "another"}) // the group that the refusal names
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkOnce(t, s, key, "handed")
+			return
+		case <-time.After(time.Minute):
+			t.Fatal("no answer")
+		}
+	}
 }
 
 // Two nodes add to one aggregate: the loser's draft is on an old event. It is decided again.

@@ -49,23 +49,31 @@ type entry struct {
 	r     *Recorded
 	began time.Time
 	err   error
+	ended bool
 	done  chan struct{}
 
 	origin *origin // the node that handed it over; nil: a caller of this process
 	handed *shard  // in which another node may have it; nil: no other node has it
 	away   string  // the node that has it, while it is not in the queue
-	head   uint64  // the newest group of a node that refused it
+	tries  int     // number of requests with it
+	sent   uint64  // number of the newest request with it
+	since  uint64  // number of the first request with a barrier
+	// through is the group that must be applied before a barrier or a refused draft ends; 0: none yet
+	through uint64
 }
 
 // end gives the result to the caller. The caller of end holds the shard's lock.
 func (d *entry) end(err error) {
+	if d.ended {
+		return
+	}
 	if d.handed != nil {
 		delete(d.handed.sequencer.handed, d.r.Hash)
 		if errors.Is(err, ErrRefused) { // the other node may still append it
 			err = fmt.Errorf("%w: %v", ErrUnknown, err) //nolint:errorlint // it is no refusal
 		}
 	}
-	d.err = err
+	d.err, d.ended = err, true
 	if d.origin != nil {
 		d.origin.ended(d)
 		return
@@ -199,7 +207,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	fence := idle && (len(h.barriers) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced)
 	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
 	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
-	if !nothing && h.handsOver() && h.rollFrom != h.open().number {
+	if !nothing && h.handsOver() {
 		h.handOverSoon()
 		return nil
 	}
@@ -294,8 +302,7 @@ func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 		h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
 		return true
 	}
-	timer := time.NewTimer(jetapi.PublishTimeout)
-	defer timer.Stop()
+	timer := time.After(jetapi.PublishTimeout)
 	for {
 		select {
 		case m := <-reply.Answers:
@@ -303,7 +310,7 @@ func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 				continue // a late answer to an earlier message
 			}
 			h.readReply(f, m)
-		case <-timer.C:
+		case <-timer:
 			h.noteOutcome(f, unknown, nats.ErrTimeout)
 		case <-h.s.gone:
 			h.noteOutcome(f, unknown, nats.ErrConnectionClosed)

@@ -142,6 +142,7 @@ func (h *shard) apply(g *format.Group) {
 	}
 	close(h.grown)
 	h.grown = make(chan struct{})
+	h.endHanded()
 	if h.dirtyBytes > h.s.dirtyLimit {
 		h.s.flushSoon()
 	}
@@ -174,7 +175,6 @@ func (h *shard) observeLocked(g *format.Group) error {
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
 		h.settleHanded(g)
 		h.apply(g)
-		h.endHanded()
 		h.closed(g)
 		h.sendNext()
 		return nil

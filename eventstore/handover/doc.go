@@ -8,6 +8,7 @@
 //	         reply   payledger.placed.<node>.<shard>.<sequencer>
 //	         data    frames, as in a group
 //	         header  Payledger-Barrier: a number, if readers wait for the next group
+//	                 Payledger-Close: the number of a segment that is to be closed
 //	answer   on the reply subject
 //	         data    the group that holds drafts of the node, after its acknowledgement
 //	         header  Payledger-Barrier: readers with this number or a lower one no longer wait

@@ -2,6 +2,7 @@ package handover
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ const (
 	placedSubject = "payledger.placed."
 
 	barrierHeader = "Payledger-Barrier"
+	closeHeader   = "Payledger-Close"
 	refusedHeader = "Payledger-Refused"
 	headHeader    = "Payledger-Head"
 )
@@ -44,6 +46,7 @@ type Request struct {
 	Shard    int
 	Drafts   []*format.Recorded
 	Barrier  uint64 // number of the readers that wait; 0: none
+	Close    uint32 // number of the segment that is to be closed; 0: none
 }
 
 // Message returns the message of the request.
@@ -56,6 +59,7 @@ func (r Request) Message() *nats.Msg {
 		m.Data = d.AppendFrame(m.Data)
 	}
 	setNumber(m, barrierHeader, r.Barrier)
+	setNumber(m, closeHeader, uint64(r.Close))
 	return m
 }
 
@@ -69,9 +73,19 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 		return r, fmt.Errorf("handover: request on %q", m.Subject)
 	}
 	r.To = part[2]
+	reply := strings.Split(m.Reply, ".")
+	if len(reply) != 5 || !strings.HasPrefix(m.Reply, placedSubject) || reply[3] != part[3] || reply[4] != r.To || strings.ContainsAny(m.Reply, "*> ") {
+		return r, fmt.Errorf("handover: request with the reply subject %q", m.Reply)
+	}
+	r.From = reply[2]
 	if r.Barrier, err = number(m, barrierHeader); err != nil {
 		return r, err
 	}
+	segment, err := number(m, closeHeader)
+	if err != nil || segment > math.MaxUint32 {
+		return r, fmt.Errorf("handover: request to close segment %d: %w", segment, err)
+	}
+	r.Close = uint32(segment)
 	for rest := m.Data; len(rest) > 0; {
 		var d *format.Recorded
 		if d, rest, err = format.ParseFrame(rest); err != nil {
