@@ -16,7 +16,7 @@
 //   - Every reader checks that a group follows the group before it, and that every event continues its aggregate. A wrong group
 //     stops the shard: the shard takes no appends, and returns ErrUnhealthy, never ErrNotFound, for an unknown aggregate.
 //   - A build appends nothing to an aggregate with an event of a newer schema. It folds a state of an older schema again from the
-//     events.
+//     events. A store with WriteFor writes an event in a schema that every live node reads (format.Writing), or refuses it.
 //   - An unreadable event stops its reader; no reader skips it.
 //
 // What it must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.

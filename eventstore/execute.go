@@ -161,7 +161,7 @@ func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 
 // record appends the event to tip.
 func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S], error) {
-	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), tip.Recorded, tip.State, c.meta, event)
+	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), tip.Recorded, tip.State, c.meta, event, c.store.readable(c.aggregate.Name))
 	if err != nil {
 		return tip, err
 	}
@@ -173,8 +173,11 @@ func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S],
 	if err := c.store.append(ctx, r); err != nil {
 		return tip, err
 	}
-	next, err := c.aggregate.State(r)
-	return Tip[S]{State: next, Recorded: r, Appended: true}, err
+	next, made := r.State().(S) // draftOn has set it
+	if !made {
+		return tip, fmt.Errorf("eventstore: %s was appended without a state", c.key)
+	}
+	return Tip[S]{State: next, Recorded: r, Appended: true}, nil
 }
 
 // roomFor refuses a request that would use the space for outcomes, of the aggregate or of the disk.
@@ -193,13 +196,13 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 	return nil
 }
 
-// draftOn returns the next event of an aggregate, given its newest event and its state.
-func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E) (*Recorded, error) {
+// draftOn returns the next event of an aggregate, given its newest event and its state, in a schema that every live node reads.
+func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E, readable int) (*Recorded, error) {
 	if err := key.Valid(); err != nil {
 		return nil, err
 	}
 	r := &Recorded{
-		Key: key, Shard: shard, Revision: 1, Type: event.Type(), Schema: a.Schema, EventID: meta.EventID,
+		Key: key, Shard: shard, Revision: 1, Type: event.Type(), EventID: meta.EventID,
 		CommandID: meta.CommandID, CorrelationID: format.CleanLine(meta.CorrelationID), Actor: format.CleanLine(meta.Actor),
 		Time: meta.At.UTC().Truncate(time.Microsecond), // as a reader of the log gets it
 	}
@@ -208,7 +211,11 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 		if tip.Schema > a.Schema {
 			return nil, fmt.Errorf("%w: %s", format.ErrNewerSchema, key)
 		}
-		r.Revision, r.PrevSeq, previous = tip.Revision+1, tip.Seq, tip.Hash
+		r.Revision, r.PrevSeq, previous, r.Schema = tip.Revision+1, tip.Seq, tip.Hash, tip.Schema
+	}
+	var err error
+	if r.Schema, err = a.WriteSchema(event, r.Schema, readable); err != nil {
+		return nil, err
 	}
 	if !a.Whole(state) {
 		return nil, fmt.Errorf("eventstore: %s was decided on without what left its state", key)
@@ -229,7 +236,7 @@ func storeError(err error) error {
 			Message: fmt.Sprintf("Too large: with this request more than %d KiB would have to be recorded of one thing.", maxState>>10),
 			Err:     err,
 		}
-	case errors.Is(err, ErrRefused), errors.Is(err, ErrUnhealthy):
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrUnhealthy), errors.Is(err, format.ErrNotEverywhere):
 		return domain.Unavailable(err)
 	default:
 		return err

@@ -26,7 +26,7 @@ func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], ke
 			return nil, err
 		}
 	}
-	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event)
+	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event, a.Schema)
 }
 
 // StateByRows gives the state after an event with what the tip store and the memory have of what left it.

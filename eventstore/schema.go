@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"payledger/domain"
@@ -61,6 +62,18 @@ func Schemas() map[string]int {
 		Accounts.Name: Accounts.Schema, Disputes.Name: Disputes.Schema, Inboxes.Name: Inboxes.Schema, Persons.Name: Persons.Schema,
 		Workflows.Name: Workflows.Schema, WorkflowRuns.Name: WorkflowRuns.Schema, Logs.Name: Logs.Schema,
 	}
+}
+
+// WriteFor makes the store write each kind of aggregate in a schema that every live node reads: readable returns the newest one, by
+// the aggregate's name. It must be called before the first command.
+func (s *Store) WriteFor(readable func(aggregate string) int) { s.readers = readable }
+
+// readable returns the newest schema of an aggregate that every live node reads.
+func (s *Store) readable(aggregate string) int {
+	if s.readers == nil {
+		return math.MaxInt
+	}
+	return s.readers(aggregate)
 }
 
 // InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it its account, is known.

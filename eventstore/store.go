@@ -83,6 +83,7 @@ type Store struct {
 	readOnly bool
 	sole     bool
 	lags     bool             // Load may return an old event
+	readers  func(string) int // of WriteFor; nil: this build's
 	embedded *embedded.Server // nil: an external server
 	progress func(done, of uint64)
 	dial     func() (*nats.Conn, error)

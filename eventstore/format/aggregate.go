@@ -30,6 +30,7 @@ type Aggregate[S any, E domain.Event] struct {
 	Upgrades map[string]map[int]Upgrade // by event type, then by the schema upgraded from
 	events   map[string]reflect.Type
 	Leaving  *Leaving[S] // nil: states keep everything
+	Writing  Writing[E]  // while builds that read an older schema only are live
 }
 
 // NewAggregate registers the event types of an aggregate under their names.

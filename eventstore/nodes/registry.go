@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -188,6 +189,16 @@ func (r *Registry) Live() []Record {
 	}
 	slices.SortFunc(all, func(a, b Record) int { return cmp.Compare(a.Node, b.Node) })
 	return all
+}
+
+// Reads returns the newest schema of an aggregate that every live node reads; 0: a node does not know the aggregate. A node that joins
+// later with an older build refuses the aggregates with a newer schema.
+func (r *Registry) Reads(aggregate string) int {
+	newest := math.MaxInt
+	for _, node := range r.Live() {
+		newest = min(newest, node.Build.Schemas[aggregate])
+	}
+	return newest
 }
 
 // Serving returns the number of nodes that serve, this node included: at least 1.

@@ -1,0 +1,43 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+
+	"payledger/domain"
+)
+
+// ErrNotEverywhere means that a live node could not read the event. Nothing was recorded.
+var ErrNotEverywhere = errors.New("eventstore: a live node of an older build could not read the event")
+
+// Writing describes the events that a build writes in an older schema, so that live nodes of an older build can read them (I2). A
+// build may write in an older schema if the newer schemas only added fields and event types: an older build leaves out fields that
+// it does not know, and a newer build folds the state again from the events.
+type Writing[E domain.Event] struct {
+	// Oldest is the oldest schema that the build writes; 0: only the newest one.
+	Oldest int
+	// Since has the first schema of each event type that came after Oldest.
+	Since map[string]int
+	// Needs returns the schema of fields in an event that an older build would lose in its own events; nil: none. A lower schema
+	// than Oldest has no effect.
+	Needs func(E) int
+}
+
+// WriteSchema returns the schema in which an event is written. tip is the schema of the aggregate's newest event; 0: none. readable
+// is the newest schema that every live node reads. The schema of an aggregate never decreases: an older build must not take a
+// state for whole that lost fields. ErrNotEverywhere: no schema fits.
+func (a *Aggregate[S, E]) WriteSchema(event E, tip, readable int) (int, error) {
+	schema := max(min(a.Schema, readable), tip)
+	needed := a.Writing.Oldest
+	if needed == 0 {
+		needed = a.Schema
+	}
+	needed = max(needed, a.Writing.Since[event.Type()])
+	if a.Writing.Needs != nil {
+		needed = max(needed, a.Writing.Needs(event))
+	}
+	if needed > schema {
+		return 0, fmt.Errorf("%w: %s needs schema %d of %s, every live node reads schema %d", ErrNotEverywhere, event.Type(), needed, a.Name, readable)
+	}
+	return schema, nil
+}
