@@ -43,7 +43,7 @@ func (c *call) admit() (leave func(), err error) {
 		return leave, nil
 	}
 	if c.api.Lease != nil {
-		if err := c.api.Lease(); err != nil {
+		if err := c.api.Lease(); err != nil && !c.allowsStale() {
 			return leave, cutOff(err)
 		}
 	}

@@ -119,12 +119,21 @@ func (c *call) pass() (any, error) {
 // consistencyStale is the value of the parameter consistency that allows an old answer (D11).
 const consistencyStale = "stale"
 
+// allowsStale reports whether the caller allows an old answer, and the call has such answers.
+func (c *call) allowsStale() bool {
+	if c.r.Method != http.MethodGet || c.r.URL.Query().Get("consistency") != consistencyStale {
+		return false
+	}
+	r, _, known := c.api.match(c.r, c.r.Method)
+	return known && c.api.operations[r.operation].Query["consistency"] != nil
+}
+
 // find sets the call's route. An unknown path is guarded like a merchant's call, a known path with another method like the path's
 // own calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
 		c.operation = c.api.operations[c.route.operation]
-		if c.operation.Query["consistency"] != nil && c.r.URL.Query().Get("consistency") == consistencyStale {
+		if c.allowsStale() {
 			c.Ctx = eventstore.WithStale(c.Ctx)
 		}
 		return nil, true

@@ -24,7 +24,11 @@ func (a *App) joinNodes(ctx context.Context) error {
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
 		Applied: a.views.Positions, WaitFor: a.applied, CatchUp: a.views.CaughtUp, Clock: a.leaseClock, Logger: a.log,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	a.ledger.Store.WriteFor(a.nodes.Reads)
+	return nil
 }
 
 // applied returns when this node has applied a position.
