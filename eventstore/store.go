@@ -173,7 +173,7 @@ func connect(c Config) (*nats.Conn, error) {
 	if c.Server != nil {
 		return c.Server.Connect(c.Options...)
 	}
-	return c.External.Connect(append(jetapi.Options(), c.Options...)...)
+	return c.External.Connect(append(jetapi.External(), c.Options...)...)
 }
 
 func (s *Store) open(ctx context.Context, c Config, memory int64) error {

@@ -84,6 +84,8 @@ type Config struct {
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
+	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one.
+	Nodes func() int
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).
@@ -137,7 +139,7 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		Config: c, operations: operations, pages: pages, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
-		limits: newLimits(c.RateLimit, c.Now),
+		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
 	}
 	a.connect()
 	if err := checkRoutes(a.table, operations); err != nil {

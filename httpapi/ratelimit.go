@@ -19,8 +19,12 @@ const minBrowserRate = 10
 const forgetAbove = 4096
 
 // limits are the rate limits of all callers: API keys, and the client tokens of browsers.
+//
+// Each of n nodes allows a caller 2/(n+1) of the limit. If the requests spread evenly, the nodes together allow less than twice the
+// limit. If all of them go to one node, a caller still has half of the limit with three nodes, and two thirds with two.
 type limits struct {
 	perSecond float64
+	nodes     func() int // that serve; nil: one
 	now       func() time.Time
 	mu        sync.Mutex
 	by        map[caller]*rate.Limiter
@@ -33,8 +37,8 @@ type caller struct {
 	id     string
 }
 
-func newLimits(perSecond float64, now func() time.Time) *limits {
-	return &limits{perSecond: perSecond, now: now, by: map[caller]*rate.Limiter{}, forgetAt: forgetAbove}
+func newLimits(perSecond float64, nodes func() int, now func() time.Time) *limits {
+	return &limits{perSecond: perSecond, nodes: nodes, now: now, by: map[caller]*rate.Limiter{}, forgetAt: forgetAbove}
 }
 
 // checkRate refuses a key above its rate limit (D1); off unless configured.
@@ -44,7 +48,7 @@ func (c *call) checkRate(key account.APIKey) error {
 
 // checkBrowserRate refuses a client token above its rate limit (D1). Pages count like calls.
 func (c *call) checkBrowserRate(kind access, id string) error {
-	return c.checkLimit(c.api.limits.wait(caller{kind, id}, max(minBrowserRate, c.api.limits.perSecond)), "client token")
+	return c.checkLimit(c.api.limits.wait(caller{kind, id}, c.api.limits.perSecond), "client token")
 }
 
 func (c *call) checkLimit(wait time.Duration, who string) error {
@@ -60,14 +64,25 @@ func (l *limits) wait(who caller, perSecond float64) time.Duration {
 	if l.perSecond <= 0 {
 		return 0
 	}
+	if l.nodes != nil {
+		perSecond *= 2 / float64(l.nodes()+1)
+	}
+	if who.access != byAPIKey {
+		perSecond = max(minBrowserRate, perSecond)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	limiter, known := l.by[who]
-	if !known {
+	limit, burst := rate.Limit(perSecond), max(1, int(math.Ceil(perSecond)))
+	switch {
+	case !known:
 		l.forget(now)
-		limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond))))
+		limiter = rate.NewLimiter(limit, burst)
 		l.by[who] = limiter
+	case limiter.Limit() != limit: // a node joined or left
+		limiter.SetLimitAt(now, limit)
+		limiter.SetBurstAt(now, burst)
 	}
 	reservation := limiter.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/eventstore/checkpoint"
@@ -86,7 +87,11 @@ func (w *Writer) Run(ctx context.Context) error {
 				return err
 			}
 			if err != nil && ctx.Err() == nil {
-				w.log.Index.Log.Warn().Err(err).Msg("checkpoint not written; trying again")
+				level := zerolog.WarnLevel
+				if errors.Is(err, fault.ErrConflict) { // another node was faster, and the server that was read does not have its checkpoint yet
+					level = zerolog.DebugLevel
+				}
+				w.log.Index.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
 				due = time.After(delay)
 			}
 		case <-ctx.Done():

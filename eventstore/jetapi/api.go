@@ -22,6 +22,11 @@ const (
 	StaleLeader = 20 * time.Second
 	// replicaTimeout bounds the answer of one replica. After it the caller reads at the leader.
 	replicaTimeout = time.Second
+	// pingEvery is the time between two pings of a connection. A server that answers none of unanswered pings counts as gone: a silent
+	// server is noticed after 4 to 6 s, and the client moves to another one. That is within a node's lease of 9 s (package nodes), and
+	// a server that only waits for a slow disk is not left. Reads and publishes fail after ReadTimeout and PublishTimeout all the same.
+	pingEvery  = 2 * time.Second
+	unanswered = 2
 	// leaderPause is the wait before a request to a leader is repeated.
 	leaderPause = 50 * time.Millisecond
 )
@@ -44,6 +49,11 @@ func Options() []nats.Option {
 		nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.NoCallbacksAfterClientClose(), nats.Name("payledger"),
 	}
+}
+
+// External returns Options for an external cluster: a silent server is left for another one.
+func External() []nats.Option {
+	return append(Options(), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(unanswered))
 }
 
 // Error is an error in an answer of JetStream.
