@@ -164,6 +164,10 @@
 // place and the digest of each name's value. It reveals a swapped message, and a sequence without a message that no
 // destruction names.
 //
+// A rotation of the master key writes all values into the next segment, behind a message that destroys all messages before it. The segment
+// counts when its last message is durable. A start ignores and removes a segment that is not complete, and deletes the segments before
+// a complete one (package secretlog, rotate.go).
+//
 // One destruction, and a power failure after each step:
 //
 //  1. A message that names the sequences and the name is durable. Failure: the value is unreadable; the next start continues

@@ -22,27 +22,28 @@ import (
 
 // cli is the command line (I1).
 type cli struct {
-	Demo          demoCommand          `cmd:"" help:"Start everything in a temporary folder, play a story of payments and stay up."`
-	Init          initCommand          `cmd:"" help:"Create the account of a new data folder and print its credentials once."`
-	Serve         serveCommand         `cmd:"" help:"Run the service."`
-	Account       accountCommand       `cmd:"" help:"Make merchant accounts."`
-	Credentials   credentialsCommand   `cmd:"" help:"Replace credentials that were lost."`
-	Processorsim  simCommand           `cmd:"" help:"Run the processor simulator as a process of its own."`
-	History       audit.History        `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
-	Tail          audit.Tail           `cmd:"" help:"Print the events of the log in one order, and follow them."`
-	Export        audit.Export         `cmd:"" help:"Write the events and tables of payments, refunds, disputes and postings for analysts."`
-	Prove         audit.Prove          `cmd:"" help:"Write a portable proof of one payment to a file."`
-	Checkpoints   audit.Checkpoints    `cmd:"" help:"Print the signed checkpoints of the log, for a witness."`
-	CheckProof    audit.CheckProof     `cmd:"" help:"Check a proof without a server."`
-	Verify        audit.Verify         `cmd:"" help:"Check the whole log: every event, hash, state, checkpoint and view."`
-	Rebuild       audit.Rebuild        `cmd:"" help:"Make the read models again from the log, beside the running service."`
-	EraseCustomer eraseCommand         `cmd:"" help:"Erase a customer: destroy the key of their personal data."`
-	AnalyticsUser analyticsUserCommand `cmd:"" help:"Print NATS credentials that read one account's events and nothing else."`
-	Backup        backups.Backup       `cmd:"" help:"Copy the log, beside the running service: consistent, incremental, the keys apart."`
-	Restore       backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
-	Reconcile     audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
-	Health        health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
-	Version       versionCommand       `cmd:"" help:"Print the version."`
+	Demo            demoCommand          `cmd:"" help:"Start everything in a temporary folder, play a story of payments and stay up."`
+	Init            initCommand          `cmd:"" help:"Create the account of a new data folder and print its credentials once."`
+	Serve           serveCommand         `cmd:"" help:"Run the service."`
+	Account         accountCommand       `cmd:"" help:"Make merchant accounts."`
+	Credentials     credentialsCommand   `cmd:"" help:"Replace credentials that were lost."`
+	Processorsim    simCommand           `cmd:"" help:"Run the processor simulator as a process of its own."`
+	History         audit.History        `cmd:"" help:"Replay one payment: every event, who, when, and what it changed."`
+	Tail            audit.Tail           `cmd:"" help:"Print the events of the log in one order, and follow them."`
+	Export          audit.Export         `cmd:"" help:"Write the events and tables of payments, refunds, disputes and postings for analysts."`
+	Prove           audit.Prove          `cmd:"" help:"Write a portable proof of one payment to a file."`
+	Checkpoints     audit.Checkpoints    `cmd:"" help:"Print the signed checkpoints of the log, for a witness."`
+	CheckProof      audit.CheckProof     `cmd:"" help:"Check a proof without a server."`
+	Verify          audit.Verify         `cmd:"" help:"Check the whole log: every event, hash, state, checkpoint and view."`
+	Rebuild         audit.Rebuild        `cmd:"" help:"Make the read models again from the log, beside the running service."`
+	EraseCustomer   eraseCommand         `cmd:"" help:"Erase a customer: destroy the key of their personal data."`
+	AnalyticsUser   analyticsUserCommand `cmd:"" help:"Print NATS credentials that read one account's events and nothing else."`
+	RotateMasterKey rotateCommand        `cmd:"" help:"Seal all secrets of a stopped ledger with a new master key."`
+	Backup          backups.Backup       `cmd:"" help:"Copy the log, beside the running service: consistent, incremental, the keys apart."`
+	Restore         backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
+	Reconcile       audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
+	Health          health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
+	Version         versionCommand       `cmd:"" help:"Print the version."`
 }
 
 // Exit statuses of I1.

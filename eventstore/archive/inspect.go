@@ -6,21 +6,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/format"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
-
-// tornFolder is the folder for copies of torn tails.
-const tornFolder = "torn"
 
 // inspection holds the findings of the inspection of a stopped folder.
 type inspection struct {
@@ -38,6 +35,7 @@ type inspection struct {
 	given    bool                     // the caller opened the tip store, and closes it
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
+	secrets    uint32            // number of the first segment of SECRETS that no rotation of the master key replaced
 	whole      bool              // every block is read, also blocks that the server will not read
 
 	report Damaged         // called with each damage; nil: the first damage ends the run
@@ -77,6 +75,9 @@ func (in *inspection) run() error {
 	if err := in.openTips(); err != nil {
 		return err
 	}
+	if in.secrets, err = secretlog.First(in.dir, names); err != nil {
+		return err
+	}
 	if len(names) == 0 {
 		if len(in.heads) > 0 {
 			return in.damaged(streams.Shard(0), 0, "the log's streams are gone, but there is a tip store of them")
@@ -94,7 +95,7 @@ func (in *inspection) run() error {
 		}
 	}
 	for _, name := range names {
-		if in.beingDeleted(name) {
+		if in.beingDeleted(name) || in.replaced(name) {
 			continue
 		}
 		if err := in.readStream(name); err != nil {
@@ -330,7 +331,7 @@ func (in *inspection) compare() error {
 	}
 	for of, newest := range in.newestSide {
 		for number := uint32(1); number < newest; number++ {
-			if name := sidelog.Name(of, number); in.reports[name].Stream == "" {
+			if name := sidelog.Name(of, number); in.reports[name].Stream == "" && !in.replaced(name) {
 				if err := in.missed(name, in.required[name], "the stream is gone"); err != nil {
 					return err
 				}
@@ -340,6 +341,7 @@ func (in *inspection) compare() error {
 	for name, required := range in.required {
 		report, there := in.reports[name]
 		switch {
+		case in.replaced(name):
 		case !there:
 			if err := in.missed(name, required, "the stream is gone"); err != nil {
 				return err
@@ -351,6 +353,12 @@ func (in *inspection) compare() error {
 		}
 	}
 	return nil
+}
+
+// replaced reports whether a stream is a segment of SECRETS that a rotation of the master key replaced.
+func (in *inspection) replaced(name string) bool {
+	_, number, _ := sidelog.ParseName(name)
+	return sidelog.IsSecrets(name) && number < in.secrets
 }
 
 // missed is damaged for a stream that does not reach a place. It reports nothing if the stream has other damage.
@@ -366,30 +374,4 @@ func (in *inspection) emptyAfter(at segmentReport, required uint64) bool {
 	shard, _, _ := streams.Parse(at.name)
 	before, there := in.reports[streams.Name(shard, at.number-1)]
 	return at.last == 0 && there && before.Last >= required
-}
-
-// keepTorn copies the block files whose torn tail the server will cut.
-func (in *inspection) keepTorn() error {
-	for _, name := range in.torn {
-		report := in.reports[name]
-		torn := report.Blocks[len(report.Blocks)-1]
-		i := slices.IndexFunc(report.Blocks, func(b blocks.Result) bool { return b.Kind == blocks.Torn })
-		if i >= 0 {
-			torn = report.Blocks[i]
-		}
-		files, err := blocks.Files(blocks.Folder(in.dir, streams.Account, name))
-		if err != nil {
-			return fmt.Errorf("eventstore: %w", err)
-		}
-		for _, f := range files {
-			if f.Number != torn.Block {
-				continue
-			}
-			to := filepath.Join(in.dir, tornFolder, fmt.Sprintf("%s-%d-%d.blk", name, f.Number, torn.End))
-			if err := folder.Copy(f.Path, to); err != nil && !errors.Is(err, os.ErrExist) {
-				return fmt.Errorf("eventstore: a torn tail could not be copied: %w", err)
-			}
-		}
-	}
-	return nil
 }

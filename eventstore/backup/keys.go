@@ -12,7 +12,6 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
-	"payledger/eventstore/streams"
 )
 
 // maxTails is how often the end of SECRETS is read again, while the server destroys values.
@@ -85,15 +84,13 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 // secretConfigs returns the configurations of the segments of SECRETS.
 func (r *run) secretConfigs() (map[string]json.RawMessage, error) {
 	configs := map[string]json.RawMessage{}
-	names, err := blocks.Streams(r.Source.dir, streams.Account)
+	names, err := secretlog.Segments(r.Source.dir)
 	if err != nil {
-		return nil, fmt.Errorf("backup: %w", err)
+		return nil, err
 	}
 	for _, name := range names {
-		if sidelog.IsSecrets(name) {
-			if configs[name], err = r.Source.config(name); err != nil {
-				return nil, err
-			}
+		if configs[name], err = r.Source.config(name); err != nil {
+			return nil, err
 		}
 	}
 	return configs, nil

@@ -21,6 +21,7 @@ type Meta struct {
 	Name     string
 	Subjects []string
 	FirstSeq uint64 `json:"first_seq"`
+	Metadata map[string]string
 }
 
 // CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the checksum in meta.sum. The name is

@@ -49,7 +49,11 @@ type Server struct {
 	ns       *server.Server
 	lock     *flock.Flock
 	password string
+	swept    int // number of segments of SECRETS that a rotation replaced, and that the start removed
 }
+
+// Completed reports whether the start completed a rotation of the master key that was cut short.
+func (s *Server) Completed() bool { return s.swept > 0 }
 
 const serviceUser = "payledger"
 
@@ -94,6 +98,9 @@ func (s *Server) start(c Config) error {
 		}
 	}
 	if err := folder.Repair(streamsFolder(c.Dir)); err != nil {
+		return err
+	}
+	if s.swept, err = secretlog.Sweep(c.Dir); err != nil {
 		return err
 	}
 	if s.ns, err = server.NewServer(opts); err != nil {

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
@@ -32,7 +29,11 @@ func CheckStopped(dir string, check Check) error {
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	for _, g := range segmentsIn(names) {
+	segments, err := countingIn(dir, names)
+	if err != nil {
+		return err
+	}
+	for _, g := range segments {
 		var verdict error
 		subject := g.subject(valueTopic)
 		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
@@ -60,7 +61,10 @@ func CheckStopped(dir string, check Check) error {
 // It needs no tip store. The files must be undamaged.
 func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
 	stand, named, last := sequenceSet{}, sequenceSet{}, map[string]uint64{}
-	segments := segmentsIn(names)
+	segments, err := countingIn(dir, names)
+	if err != nil {
+		return err
+	}
 	for _, g := range segments {
 		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
 			if r.Erased || r.Tombstone {
@@ -72,7 +76,7 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 			if err != nil {
 				return damaged(g.stream, r.Seq, err.Error())
 			}
-			for _, seq := range found.ended {
+			for seq := range found.destroyed() {
 				named.add(seq)
 			}
 			return nil
@@ -98,7 +102,11 @@ func ReadStopped(dir, name string) (stored []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
 	}
-	for _, g := range segmentsIn(names) {
+	segments, err := countingIn(dir, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range segments {
 		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
 			if r.Erased || r.Tombstone {
 				return nil
@@ -121,15 +129,11 @@ func ReadStopped(dir, name string) (stored []byte, err error) {
 
 // CheckServer calls check with the oldest value on a server.
 func CheckServer(ctx context.Context, server sidelog.Server, check Check) error {
-	list := server.JS.StreamNames(ctx, jetstream.WithStreamListSubject(root+".>"))
-	var names []string
-	for name := range list.Name() {
-		names = append(names, name)
+	segments, err := countingOn(ctx, server)
+	if err != nil {
+		return err
 	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
-	}
-	for _, g := range segmentsIn(names) {
+	for _, g := range segments {
 		m, err := server.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: 1, NextBySubject: g.subject(valueTopic)})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
@@ -144,25 +148,4 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 		return check(value.name, value.value)
 	}
 	return nil
-}
-
-// segment is a segment of SECRETS, as its stream's name describes it.
-type segment struct {
-	number uint32
-	stream string
-}
-
-func (g segment) subject(end string) string {
-	return fmt.Sprintf("%s.%d.%s", root, g.number, end)
-}
-
-// segmentsIn returns the segments of SECRETS among the names of streams, in their order.
-func segmentsIn(names []string) (all []segment) {
-	for _, name := range names {
-		if of, number, ok := sidelog.ParseName(name); ok && of == sidelog.SecretStream {
-			all = append(all, segment{number, name})
-		}
-	}
-	slices.SortFunc(all, func(a, b segment) int { return int(a.number) - int(b.number) })
-	return all
 }

@@ -22,7 +22,7 @@ func NewEnded() Ended { return Ended{sequenceSet{}} }
 // Note adds the values that a message destroys; none for a value.
 func (e Ended) Note(seq uint64, body []byte) error {
 	r, err := parse(seq, body)
-	for _, seq := range r.ended {
+	for seq := range r.destroyed() {
 		e.named.add(seq)
 	}
 	return err
@@ -99,7 +99,10 @@ func (c *Copy) read(ctx context.Context, after, through uint64, handle func(bloc
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: %w", err)
 	}
-	segments := segmentsIn(names)
+	segments, err := countingIn(c.dir, names)
+	if err != nil {
+		return 0, err
+	}
 	firsts := make([]uint64, len(segments))
 	for i, g := range segments {
 		meta, err := blocks.CheckMeta(blocks.Folder(c.dir, streams.Account, g.stream), g.stream)

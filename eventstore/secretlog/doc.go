@@ -6,6 +6,9 @@
 //     destruction names it (package eventstore, Secrets). Only an acknowledged write is a success (D3).
 //   - A destruction is durable, in the stream and in the index, before the server deletes the value. The next start completes
 //     a destruction that a crash interrupted.
+//   - A rotation of the master key writes every value anew into a segment of its own (rotate.go). The segment counts from one message on,
+//     and then no segment before it counts; the next start deletes them. So the first segment may have any number. Files and index of a
+//     deleted segment are never damage.
 //   - The index holds the sequence and the digest of each name's value. A value that is missing without a destruction, or that
 //     has another digest, is damage.
 //

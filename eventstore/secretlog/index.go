@@ -35,6 +35,7 @@ type index struct {
 	changed     chan struct{}       // closed and replaced whenever applied grows
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
+	opened      bool                // the stream is in use: a rotation ends this process
 
 	reading sync.Mutex
 }
@@ -133,6 +134,12 @@ func (x *index) apply(r record) error {
 	digest := r.digest()
 	change := map[string][]byte{}
 	stream := x.log.Of(r.seq).Stream
+	if r.kind == kindRotation {
+		if err := x.replace(r); err != nil {
+			return err
+		}
+		return x.write(map[string][]byte{string(sidelog.RecordKey(stream, r.seq)): digest[:]})
+	}
 	if r.kind == kindDestruction {
 		change[string(sidelog.RecordKey(stream, r.seq))] = digest[:]
 		ended, err := x.destructionChanges(r, change)

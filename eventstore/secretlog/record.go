@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 
 	"payledger/eventstore/sidelog"
 )
@@ -12,7 +14,7 @@ import (
 // The layout of a message of SECRETS. Numbers are big-endian; "varints" are unsigned varints:
 //
 //	4 bytes  "PLS1"
-//	1        kind: 0 a value, 1 a destruction
+//	1        kind: 0 a value, 1 a destruction, 2 a rotation
 //
 // of a value:
 //
@@ -27,12 +29,16 @@ import (
 //	…        the group, if all of it is purged; may be empty
 //	varints  the number of destroyed sequences; then each sequence as its distance from the sequence before, the first from 0
 //
-// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is
+// of a rotation: 2 zeroes. It destroys all messages before it.
+//
+// A rotation is the first message of its segment, with the subject secrets.<segment>.rotation. The segment counts when it has a message
+// with the subject secrets.<segment>.complete, a destruction of nothing. A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is
 // secrets.<segment>.destroyed. A destruction is never deleted, so it explains each missing sequence.
 const (
 	magic           = "PLS1"
 	kindValue       = 0
 	kindDestruction = 1
+	kindRotation    = 2
 )
 
 // errRecord means that the bytes are not a message of SECRETS, or not the expected message.
@@ -66,6 +72,24 @@ func newDestruction(name, group string, ended []uint64) record {
 	return record{kind: kindDestruction, name: name, group: group, ended: ended, body: b}
 }
 
+func newRotation() record {
+	return record{kind: kindRotation, body: appendText([]byte(magic+"\x02"), "")}
+}
+
+// destroyed returns the sequences that the message destroys, without those of an earlier value of its name.
+func (r record) destroyed() iter.Seq[uint64] {
+	if r.kind != kindRotation {
+		return slices.Values(r.ended)
+	}
+	return func(yield func(uint64) bool) {
+		for seq := uint64(1); seq < r.seq; seq++ {
+			if !yield(seq) {
+				return
+			}
+		}
+	}
+}
+
 func appendText(b []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(text))), text...)
 }
@@ -92,6 +116,11 @@ func parse(seq uint64, body []byte) (record, error) {
 			return r, bad
 		}
 		if r.ended, ok = cutSequences(b, seq); !ok {
+			return r, bad
+		}
+		return r, nil
+	case kindRotation:
+		if r.name != "" || len(b) > 0 {
 			return r, bad
 		}
 		return r, nil

@@ -53,6 +53,7 @@ type Stream struct {
 	index   *index
 	gate    sync.RWMutex      // locked for writing while the next segment is created
 	stepped func(step string) // for tests
+	dropped int               // number of segments that Open deleted because a rotation replaced them
 
 	mu     sync.Mutex
 	failed int // number of messages that were sent and had no answer
@@ -67,11 +68,17 @@ func Open(ctx context.Context, c Config) (*Stream, error) {
 }
 
 func newLog(server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) *sidelog.Log {
-	return &sidelog.Log{Server: server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
+	log := &sidelog.Log{Server: server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
 		config := stream(name, subject)
 		config.DenyDelete, config.DenyPurge = false, false
 		return config
 	}}
+	log.Counts = func(ctx context.Context, infos []*jetstream.StreamInfo) ([]*jetstream.StreamInfo, bool, error) {
+		return counting(infos, markedInfo, func(info *jetstream.StreamInfo) (bool, error) {
+			return completeOn(ctx, server, info.Config.Name)
+		})
+	}
+	return log
 }
 
 // Make makes the stream. It may exist.
@@ -110,8 +117,17 @@ func (b *Stream) open(ctx context.Context) error {
 	if err == nil && !b.ReadOnly {
 		err = b.finish(ctx)
 	}
+	if err == nil && !b.ReadOnly {
+		b.dropped, err = b.log.DropReplaced(ctx)
+	}
+	x.mu.Lock()
+	x.opened = true
+	x.mu.Unlock()
 	return err
 }
+
+// Completed reports whether Open completed a rotation that was cut short.
+func (b *Stream) Completed() bool { return b.dropped > 0 }
 
 // OnDestroyed registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has read the
 // destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before. forget must not block.

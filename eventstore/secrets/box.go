@@ -81,6 +81,42 @@ const masterKeyFile = "master.key"
 // MasterKeyPath returns the path of a data folder's generated master key.
 func MasterKeyPath(dir string) string { return filepath.Join(dir, masterKeyFile) }
 
+// nextKeyPath returns the path of the key that a rotation is about to make the master key of a data folder.
+func nextKeyPath(dir string) string { return MasterKeyPath(dir) + ".next" }
+
+// KeepNext stores the key that a rotation is about to make the master key of a data folder.
+func KeepNext(dir string, next Key) error {
+	return writeDurably(nextKeyPath(dir), []byte(next.Text()+"\n"))
+}
+
+// NextKey returns the key of a rotation that was cut short; os.ErrNotExist if there is none. The ledger is sealed with this key if the
+// rotation was decided, else with the old one.
+func NextKey(dir string) (Key, error) {
+	stored, err := os.ReadFile(nextKeyPath(dir))
+	if err != nil {
+		return Key{}, fmt.Errorf("secrets: next master key: %w", err)
+	}
+	return ParseKey(string(stored))
+}
+
+// TakeNext makes the next key the master key of a data folder.
+func TakeNext(dir string) error {
+	if err := os.Rename(nextKeyPath(dir), MasterKeyPath(dir)); err != nil {
+		return fmt.Errorf("secrets: %w", err)
+	}
+	return syncFolder(dir)
+}
+
+// DropNext removes the next key, which may not exist.
+func DropNext(dir string) error {
+	for _, path := range []string{nextKeyPath(dir), nextKeyPath(dir) + ".new"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("secrets: %w", err)
+		}
+	}
+	return nil
+}
+
 // MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the folder's generated key if text is empty. It does not
 // generate a key: the error is os.ErrNotExist if there is none.
 func MasterKey(text, dir string) (Key, error) {
@@ -132,7 +168,12 @@ func writeDurably(path string, data []byte) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("secrets: %w", err)
 	}

@@ -17,7 +17,11 @@
 // A vaulted card is a second value, without CVV and without expiry. Deleting the token destroys it (kept.go). The card with
 // its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
 //
-// A key is never written twice. Destroying is a secure delete: the server overwrites the value in a new copy of its file, and
+// A rotation of the master key (rotate.go) seals every value anew, in a new segment of the stream, and destroys the old one. It carries no
+// destroyed value over. The keys of the e-mail hashes come from the first master key of the ledger; a rotation keeps their root as a value.
+// The stream does not name the master key: a start opens the oldest value of the segment that counts, and refuses a key that does not open it.
+//
+// A key is never written twice, but for a rotation. Destroying is a secure delete: the server overwrites the value in a new copy of its file, and
 // removes the old file. No program can read the value any more. The disk should be encrypted, because it may keep blocks
 // of removed files. A value counts as destroyed only if the stream records its destruction. A value that is missing without
 // one is damage, and the log is unhealthy. One record destroys all cards of a minute.

@@ -31,6 +31,8 @@ type Store struct {
 	persons eventstore.Repository[domain.PersonID, person.State, person.Event]
 	boxes   valueCache[[]byte] // encrypted cards
 	emails  sync.Map           // domain.AccountID → []byte, the keys of EmailHash
+	// emailRoot is the root of these keys.
+	emailRoot []byte
 }
 
 // Open opens the secrets of a log.
@@ -51,7 +53,8 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 		v.keys.drop(domain.SecretID(name))
 		v.boxes.drop(domain.SecretID(name))
 	})
-	return v, nil
+	v.emailRoot, err = v.openEmailRoot(ctx)
+	return v, err
 }
 
 // sharedCacheLife is how long a value is cached if other nodes may destroy it. For that time a value that another node destroyed

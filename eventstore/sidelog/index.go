@@ -65,6 +65,14 @@ func (x *Index) Witnessed(stream string, seq uint64) {
 	x.changed[stream] = x.acked[stream]
 }
 
+// Forget drops what is known of a stream that was deleted in order.
+func (x *Index) Forget(stream string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.acked, stream)
+	delete(x.changed, stream)
+}
+
 // Take returns the acknowledged sequences that changed since the last call. The caller writes them, or returns them to Witnessed.
 func (x *Index) Take() (changed map[string]uint64) {
 	x.mu.Lock()

@@ -45,6 +45,9 @@ func RecordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(Key(recordPrefix, stream, ""), seq)
 }
 
+// RecordsOf is the beginning of the keys of a stream's records.
+func RecordsOf(stream string) []byte { return Key(recordPrefix, stream, "") }
+
 // EndKey returns the key of a value that must be destroyed.
 func EndKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(Key(DyingPrefix, stream, ""), seq)

@@ -39,6 +39,8 @@ type Log struct {
 	Name   string // of the whole stream
 	Root   string // of the subjects
 	Config func(name, subject string) jetstream.StreamConfig
+	// Counts, if set, returns the segments that belong to the stream. A segment that replaces all segments before it is the first one.
+	Counts func(context.Context, []*jetstream.StreamInfo) (counting []*jetstream.StreamInfo, replaces bool, err error)
 
 	mu       sync.Mutex
 	segments []Segment // without Last
@@ -83,6 +85,16 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: %s: %w", l.Name, err)
 	}
+	first := uint32(1)
+	if l.Counts != nil {
+		replaces := false
+		if infos, replaces, err = l.Counts(ctx, infos); err != nil {
+			return 0, err
+		}
+		if replaces {
+			_, first, _ = ParseName(infos[0].Config.Name)
+		}
+	}
 	l.segments, l.bytes = nil, 0
 	last := uint64(0)
 	for i, info := range infos {
@@ -97,8 +109,8 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 		}
 		_, number, _ := ParseName(info.Config.Name)
 		g := l.segment(number, max(1, info.Config.FirstSeq))
-		if number != uint32(i+1) || i > 0 && g.First <= l.segments[i-1].First || i == 0 && g.First != 1 {
-			return 0, fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, l.Name, i+1)
+		if due := first + uint32(i); number != due || i > 0 && g.First <= l.segments[i-1].First || due == 1 && g.First != 1 {
+			return 0, fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, l.Name, due)
 		}
 		l.segments, l.bytes = append(l.segments, g), info.State.Bytes
 		last = max(g.First-1, info.State.LastSeq)
@@ -179,8 +191,9 @@ func (l *Log) Stored(bytes int) (full bool) {
 func (l *Log) Next(ctx context.Context, last uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.segment(l.segments[len(l.segments)-1].Number+1, last+1)
-	if l.segments[g.Number-2].First > last || l.bytes < l.Bytes {
+	newest := l.segments[len(l.segments)-1]
+	g := l.segment(newest.Number+1, last+1)
+	if newest.First > last || l.bytes < l.Bytes {
 		return nil
 	}
 	_, err := l.JS.CreateStream(ctx, l.segmentConfig(g))
@@ -192,6 +205,50 @@ func (l *Log) Next(ctx context.Context, last uint64) error {
 	}
 	l.segments, l.bytes = append(l.segments, g), 0
 	return nil
+}
+
+// Aside makes a segment after the last sequence. It takes no message of the stream, and the next Open asks Counts about it. It replaces
+// a segment of its number.
+func (l *Log) Aside(ctx context.Context, last uint64, metadata map[string]string) (Segment, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.segment(l.segments[len(l.segments)-1].Number+1, last+1)
+	if err := l.Drop(ctx, g); err != nil {
+		return g, err
+	}
+	config := l.segmentConfig(g)
+	config.Metadata = metadata
+	_, err := l.JS.CreateStream(ctx, config)
+	if err != nil {
+		err = fmt.Errorf("eventstore: create %s: %w", g.Stream, err)
+	}
+	return g, err
+}
+
+// Drop deletes a segment, which may not exist.
+func (l *Log) Drop(ctx context.Context, g Segment) error {
+	if err := l.JS.DeleteStream(ctx, g.Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("eventstore: delete %s: %w", g.Stream, err)
+	}
+	return nil
+}
+
+// DropReplaced deletes the segments that the first one replaces. It returns their number.
+func (l *Log) DropReplaced(ctx context.Context) (dropped int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.segments[0].Number
+	if first == 1 {
+		return 0, nil
+	}
+	infos, err := l.list(ctx)
+	for _, info := range infos {
+		if _, number, _ := ParseName(info.Config.Name); number < first && err == nil {
+			err = l.Drop(ctx, Segment{Stream: info.Config.Name})
+			dropped++
+		}
+	}
+	return dropped, err
 }
 
 // remake makes a segment again that was made with another beginning. It must be empty.

@@ -31,10 +31,12 @@ var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
 
 // Ledger is the log with its secrets, embedded or in an external cluster.
 type Ledger struct {
-	server  *embedded.Server // nil with an external cluster
-	Store   *eventstore.Store
-	Secrets *secrets.Store
-	master  secrets.Key
+	server   *embedded.Server // nil with an external cluster
+	presence *external.Presence
+	Store    *eventstore.Store
+	Secrets  *secrets.Store
+	master   secrets.Key
+	tookNext bool // this open completed a rotation of the folder's own key
 }
 
 // Mode limits the changes that Open may make to a ledger.
@@ -45,6 +47,8 @@ const (
 	ReadOnly Mode = iota
 	// Existing opens a ledger that has its master key.
 	Existing
+	// Rotating is Existing for a rotation of the master key, which no other process may disturb.
+	Rotating
 	// Create creates the log and its master key if they do not exist.
 	Create
 )
@@ -71,7 +75,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 			return nil, err
 		}
 		config.Server = l.server
-	} else if err := openExternal(ctx, &config, o, key); err != nil {
+	} else if l.presence, err = openExternal(ctx, &config, o, key, mode); err != nil {
 		return nil, err
 	}
 	if l.master, err = key.orNew(); err != nil {
@@ -87,14 +91,19 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	if mode != ReadOnly {
+		if l.tookNext, err = key.took, key.settle(); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
 	return l, nil
 }
 
-// openExternal checks the external cluster, and completes the configuration for its log.
-func openExternal(ctx context.Context, config *eventstore.Config, o options.Options, key masterKey) error {
+// openExternal checks the external cluster, and completes the configuration for its log. It shows the process as a node of the cluster.
+func openExternal(ctx context.Context, config *eventstore.Config, o options.Options, key *masterKey, mode Mode) (presence *external.Presence, err error) {
 	seen, err := external.Ready(ctx, config.External)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !seen {
 		config.Logger.Warn().Str("service", external.ServerInfo).
@@ -103,7 +112,14 @@ func openExternal(ctx context.Context, config *eventstore.Config, o options.Opti
 	if config.Secret = key.check; !config.ReadOnly {
 		config.Tips = filepath.Join(o.Data, "tips")
 	}
-	return nil
+	switch mode {
+	case ReadOnly:
+		return nil, nil
+	case Rotating:
+		return external.Rotate(ctx, config.External)
+	default:
+		return external.Attend(ctx, config.External)
+	}
 }
 
 func (l *Ledger) Close() error {
@@ -113,6 +129,9 @@ func (l *Ledger) Close() error {
 	}
 	if l.server != nil {
 		errs = append(errs, l.server.Close())
+	}
+	if l.presence != nil {
+		l.presence.Close()
 	}
 	return errors.Join(errs...)
 }

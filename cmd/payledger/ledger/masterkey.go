@@ -19,11 +19,17 @@ type masterKey struct {
 	held bool // false: no key is set, and the data folder has none
 	data string
 	from string // source of the key, for error texts
+	own  bool   // the key is the one that the data folder holds
+	next *secrets.Key
+	took bool // next opens the ledger: a rotation was cut short after it was decided
 }
 
+// ErrOtherKey means that the ledger is sealed with another master key.
+var ErrOtherKey = errors.New("the ledger is sealed with another master key")
+
 // readMasterKey returns the key of the options, or the data folder's own key. It creates none.
-func readMasterKey(o options.Options) (masterKey, error) {
-	m := masterKey{data: o.Data, from: "PAYLEDGER_MASTER_KEY (or --master-key-file)"}
+func readMasterKey(o options.Options) (*masterKey, error) {
+	m := &masterKey{data: o.Data, from: "PAYLEDGER_MASTER_KEY (or --master-key-file)"}
 	text := o.MasterKey
 	if text == "" { // else WithFiles has read the file
 		var err error
@@ -32,7 +38,10 @@ func readMasterKey(o options.Options) (masterKey, error) {
 		}
 	}
 	if text == "" {
-		m.from = secrets.MasterKeyPath(o.Data)
+		m.from, m.own = secrets.MasterKeyPath(o.Data), true
+		if next, err := secrets.NextKey(o.Data); err == nil { // else it was not written to its end, and is not used yet
+			m.next = &next
+		}
 	}
 	var err error
 	m.key, err = secrets.MasterKey(text, o.Data)
@@ -43,7 +52,7 @@ func readMasterKey(o options.Options) (masterKey, error) {
 	return m, err
 }
 
-func (m masterKey) missing() error {
+func (m *masterKey) missing() error {
 	if _, err := os.Stat(filepath.Join(m.data, EventsFolder)); err != nil {
 		return fmt.Errorf("%s holds no ledger: name its folder with --data", m.data)
 	}
@@ -52,20 +61,43 @@ func (m masterKey) missing() error {
 }
 
 // check refuses a ledger unless the key opens a value that is sealed in it.
-func (m masterKey) check(name string, value []byte) error {
+func (m *masterKey) check(name string, value []byte) error {
 	if !m.held {
 		return m.missing()
 	}
-	if err := m.key.Check(name, value); err != nil {
-		return fmt.Errorf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with; nothing was changed", m.from)
+	if m.key.Check(name, value) == nil {
+		return nil
 	}
-	return nil
+	if m.next != nil && m.next.Check(name, value) == nil {
+		m.key, m.took = *m.next, true
+		return nil
+	}
+	return otherKeyError(fmt.Sprintf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or that the last rotation gave it; nothing was changed", m.from))
 }
 
-var _ secretlog.Check = masterKey{}.check
+var _ secretlog.Check = new(masterKey).check
+
+// otherKeyError is an ErrOtherKey with a text of its own.
+type otherKeyError string
+
+func (e otherKeyError) Error() string { return string(e) }
+
+func (e otherKeyError) Is(target error) bool { return target == ErrOtherKey }
+
+// settle ends a rotation of the folder's own key that was cut short: the key that opens the ledger stays.
+func (m *masterKey) settle() error {
+	switch {
+	case m.took:
+		return secrets.TakeNext(m.data)
+	case m.own && m.data != "":
+		return secrets.DropNext(m.data)
+	default:
+		return nil
+	}
+}
 
 // orNew returns the key, and creates one for a ledger without a sealed value.
-func (m masterKey) orNew() (secrets.Key, error) {
+func (m *masterKey) orNew() (secrets.Key, error) {
 	if m.held {
 		return m.key, nil
 	}

@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/options"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// Rotation is a change of the master key of a ledger that no service uses.
+type Rotation struct {
+	options.Options        // of the ledger, with its master key
+	Next            string // the new master key; "": a random one
+	// Show shows a random key that no file keeps, before the step that decides.
+	Show func(key string) error
+	// Stepped, if set, is called after each step (tests that crash there).
+	Stepped func(step string)
+}
+
+// Rotated is the result of a rotation.
+type Rotated struct {
+	Values    int    // number of the values that were sealed anew
+	Completed bool   // an earlier rotation was completed instead
+	File      string // file of the data folder that holds the new key; "" if the key is kept elsewhere
+}
+
+// Run rotates the master key, or completes a rotation that was cut short. Without an error exactly the new key opens the ledger. After
+// an error it is the old one, unless the error is secrets.ErrUndecided.
+func (r Rotation) Run(ctx context.Context) (Rotated, error) {
+	var done Rotated
+	next, err := r.next()
+	if err != nil {
+		return done, err
+	}
+	own := r.MasterKey == "" && r.MasterKeyFile == ""
+	if own {
+		done.File = secrets.MasterKeyPath(r.Data)
+	}
+	l, err := r.open(ctx, r.Options)
+	if errors.Is(err, ErrOtherKey) && r.Next != "" { // the new one, if an earlier run was cut short
+		if l, newErr := r.open(ctx, r.sealed(next)); newErr == nil {
+			done.Completed, done.File = true, ""
+			return done, l.Close()
+		}
+	}
+	if err != nil {
+		return done, err
+	}
+	if done.Completed = l.completed(); done.Completed {
+		return done, l.Close()
+	}
+	done.Values, err = l.Secrets.Rotate(ctx, secrets.Rotation{Next: next, Stepped: r.Stepped, Keep: func() error {
+		switch {
+		case own:
+			return secrets.KeepNext(r.Data, next)
+		case r.Next == "":
+			return r.Show(next.Text())
+		default:
+			return nil
+		}
+	}})
+	if own && err != nil && !errors.Is(err, secrets.ErrUndecided) {
+		err = errors.Join(err, secrets.DropNext(r.Data))
+	}
+	if err = errors.Join(err, l.Close()); err != nil {
+		return done, err
+	}
+	// The open removes the old values, and takes the new key of the folder.
+	after := r.Options
+	if !own {
+		after = r.sealed(next)
+	}
+	if l, err = r.open(ctx, after); err != nil {
+		return done, fmt.Errorf("the rotation is decided, and the new master key is the key of the ledger, but the old values are not removed yet: %w; the next start removes them", err)
+	}
+	return done, l.Close()
+}
+
+// open opens the ledger for a rotation.
+func (r Rotation) open(ctx context.Context, o options.Options) (*Ledger, error) {
+	return Open(ctx, o, Rotating, eventstore.Config{Logger: zerolog.Nop()})
+}
+
+// sealed returns the options with another master key.
+func (r Rotation) sealed(key secrets.Key) options.Options {
+	o := r.Options
+	o.MasterKey, o.MasterKeyFile = key.Text(), ""
+	return o
+}
+
+func (r Rotation) next() (secrets.Key, error) {
+	if r.Next != "" {
+		return secrets.ParseKey(r.Next)
+	}
+	return secrets.NewKey(rand.Reader)
+}
+
+// completed reports whether this open completed a rotation that was cut short.
+func (l *Ledger) completed() bool {
+	return l.tookNext || l.server != nil && l.server.Completed() || l.Secrets.Completed()
+}

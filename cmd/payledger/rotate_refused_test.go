@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/eventstore/commands/accounts"
+)
+
+// TestRotateMasterKeyRefused: every wrong use is one line, and changes no byte of the folder.
+func TestRotateMasterKeyRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if status, _, stderr := invoke(t, "init", "--data", dir); status != 0 {
+		t.Fatal(stderr)
+	}
+	before := folderState(t, dir)
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"a wrong old key", []string{"--master-key-file", secretFile(t, goodMasterKey)}, exitFailure, "is not the one of this ledger"},
+		{"the same key", []string{"--new-master-key-file", filepath.Join(dir, "master.key")}, exitFailure, "the ledger has already"},
+		{"half a new key", []string{"--new-master-key-file", secretFile(t, goodMasterKey[:32])}, exitUsage, "64 hexadecimal digits"},
+		{"no file of the new key", []string{"--new-master-key-file", filepath.Join(dir, "none")}, exitUsage, "no such file"},
+		{"an empty file of the old key", []string{"--master-key-file", secretFile(t, " ")}, exitUsage, "is empty"},
+		{"a cluster without its key", []string{"--nats-url", "nats://127.0.0.1:1"}, exitUsage, "present master key"},
+	} {
+		status, out, stderr := invoke(t, append([]string{"rotate-master-key", "--data", dir}, c.args...)...)
+		if status != c.status || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.says) || strings.Contains(stderr, goodMasterKey[:32]) {
+			t.Errorf("%s: exits %d and says %q %q", c.name, status, out, stderr)
+		}
+		if c.name == "the same key" { // the ledger was opened, as by every start
+			before = folderState(t, dir)
+			continue
+		}
+		if changed := differences(before, folderState(t, dir)); len(changed) > 0 {
+			t.Errorf("%s: it changed %q", c.name, changed)
+		}
+	}
+	if status, _, stderr := invoke(t, "rotate-master-key", "--data", filepath.Join(dir, "none")); status != exitFailure || !strings.Contains(stderr, "holds no ledger") {
+		t.Errorf("without a ledger it exits %d: %s", status, stderr)
+	}
+	app := stoppable(t, dir)
+	status, _, stderr := invoke(t, "rotate-master-key", "--data", dir)
+	if err := app.Stop(); err != nil {
+		t.Error(err)
+	}
+	if status != exitFailure || !strings.Contains(stderr, "stop it") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("beside the service it exits %d: %s", status, stderr)
+	}
+}
+
+// TestRotateGivenKey: a key that is not in the data folder is printed once, or is given in a file; a second run with the same
+// arguments says that the rotation is complete. A back-up from before is restored with the old key, and one from after with the new key.
+func TestRotateGivenKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, first := filepath.Join(dir, "data"), secretFile(t, strings.Repeat("12", 32))
+	status, out, stderr := invoke(t, "init", "--data", data, "--master-key-file", first, "--json")
+	var made accounts.Credentials
+	if err := json.Unmarshal([]byte(out), &made); status != 0 || err != nil {
+		t.Fatalf("init exits %d: %s %v", status, stderr, err)
+	}
+	backedUp := func(name string) (restore []string) {
+		t.Helper()
+		from, keys := filepath.Join(dir, name), filepath.Join(dir, name+"-keys")
+		if status, _, stderr := invoke(t, "backup", "--data", data, "--out", from, "--keys-out", keys); status != 0 {
+			t.Fatalf("backup exits %d: %s", status, stderr)
+		}
+		return []string{"restore", "--from", from, "--keys", keys, "--data", filepath.Join(dir, name+"-restored"), "--master-key-file"}
+	}
+	before := backedUp("before")
+	status, out, stderr = invoke(t, "rotate-master-key", "--data", data, "--master-key-file", first, "--json")
+	var shown struct{ MasterKey string }
+	if err := json.Unmarshal([]byte(out), &shown); status != 0 || err != nil || len(shown.MasterKey) != 64 || strings.Contains(stderr, shown.MasterKey) {
+		t.Fatalf("it exits %d and says %q %q: %v", status, out, stderr, err)
+	}
+	second, third := secretFile(t, shown.MasterKey), secretFile(t, strings.Repeat("34", 32))
+	for _, says := range []string{"values are sealed", "It is complete now"} {
+		status, out, stderr = invoke(t, "rotate-master-key", "--data", data, "--master-key-file", second, "--new-master-key-file", third)
+		if status != 0 || !strings.Contains(out, says) || strings.Contains(out, "3434") {
+			t.Errorf("with a file it exits %d and says %q %q", status, out, stderr)
+		}
+	}
+	after := backedUp("after")
+	for key, of := range map[string][]string{first: before, third: after} {
+		other := second
+		if status, _, stderr := invoke(t, append(of, other)...); status != exitFailure || !strings.Contains(stderr, "not the one of this back-up") {
+			t.Errorf("with another key restore exits %d: %s", status, stderr)
+		}
+		if status, _, stderr := invoke(t, append(of, key)...); status != 0 {
+			t.Errorf("restore exits %d: %s", status, stderr)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(data, "master.key")); err == nil {
+		t.Error("the folder has a key file now")
+	}
+	if _, out, _ := invoke(t, "rotate-master-key", "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "restored with the old master key") {
+		t.Errorf("the help says %s", out)
+	}
+}

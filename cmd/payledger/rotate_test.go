@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/secrets"
+)
+
+// ownKey returns the master key in a data folder.
+func ownKey(t *testing.T, data string) string {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(data, "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(key))
+}
+
+// opensWith reports whether a stopped folder opens with a master key.
+func opensWith(t *testing.T, data, text string) bool {
+	t.Helper()
+	key, err := secrets.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = secretlog.CheckStopped(filepath.Join(data, ledger.EventsFolder), key.Check)
+	if err != nil && !errors.Is(err, secrets.ErrSealed) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func copyOf(t *testing.T, data string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(copied, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// sealedValues returns all values of SECRETS in a stopped folder, as they are stored.
+func sealedValues(t *testing.T, data string) map[string][]byte {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), options.Options{Data: copyOf(t, data)}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	stream, err := l.Store.OpenSecrets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := stream.Names(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for _, name := range names {
+		if found[name], err = stream.Get(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// stoppable starts the service on a folder. The test stops it.
+func stoppable(t *testing.T, data string) *App {
+	t.Helper()
+	made := initialized(t, data)
+	app, err := Start(t.Context(), testOptions(data), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made != nil {
+		app.credentials = made
+	}
+	return app
+}
+
+// rotationRig is a stopped sandbox with secrets of every kind.
+type rotationRig struct {
+	data, key, apiKey string
+	account           domain.AccountID
+	payment, erased   string
+	old               map[string][]byte // the stored values
+}
+
+func newRotationRig(t *testing.T) *rotationRig {
+	r := &rotationRig{data: t.TempDir()}
+	app := stoppable(t, r.data)
+	r.account, r.apiKey = app.credentials.AccountID, app.credentials.APIKey
+	m := newMerchant(app.ready().API, r.apiKey)
+	r.payment, r.erased = m.payAs(t, herCustomer), m.payAs(t, "gone-customer")
+	m.vaultAs(t, herCustomer)
+	for range 5 { // enough events for everyByte
+		m.payAs(t, herCustomer)
+	}
+	m.token(t, "order-7", 500, "4111111111111111") // a card that no payment uses yet
+	m.must(t, "POST", "/management/customers/gone-customer/erase", m.headers(), nil)
+	m.keyDestroyed(t, 1)
+	if err := app.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.key, r.old = ownKey(t, r.data), sealedValues(t, r.data)
+	if len(r.old) < 8 {
+		t.Fatalf("the folder has %d sealed values", len(r.old))
+	}
+	return r
+}
+
+// holds checks that a folder has the ledger, and no value that the old key opens.
+func (r *rotationRig) holds(t *testing.T, data string) {
+	t.Helper()
+	if status, out, stderr := invoke(t, "verify", "--data", data); status != 0 || strings.Contains(out, "note") {
+		t.Errorf("verify exits %d: %s%s", status, out, stderr)
+	}
+	if r.key == ownKey(t, data) || opensWith(t, data, r.key) || !opensWith(t, data, ownKey(t, data)) {
+		t.Error("the new key is not the only one that opens the ledger")
+	}
+	places := everyByte(t, data)
+	if found := holding(places, []byte(r.key)); len(found) > 0 {
+		t.Errorf("the old key is in %v", found)
+	}
+	if raw, _ := hex.DecodeString(r.key); len(holding(places, raw)) > 0 {
+		t.Error("the old key is in the folder")
+	}
+	for name, value := range r.old {
+		if strings.HasPrefix(name, "card.") { // it is sealed with the key of its minute
+			continue
+		}
+		if found := holding(places, value); len(found) > 0 {
+			t.Errorf("%s, sealed with the old key, is in %v", name, found)
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(data, "master.key?*")); err != nil || len(found) > 0 {
+		t.Errorf("%v stays: %v", found, err)
+	}
+}
+
+// serves checks that the service of a folder has the secrets.
+func (r *rotationRig) serves(t *testing.T, data string) {
+	t.Helper()
+	app := stoppable(t, data)
+	m := newMerchant(app.ready().API, r.apiKey)
+	if _, body := m.read(t, r.payment); len(shown(string(body))) == 0 {
+		t.Errorf("the payment shows no personal data: %s", body)
+	}
+	if _, body := m.read(t, r.erased); len(shown(string(body))) > 0 {
+		t.Errorf("erased data is back: %s", body)
+	}
+	path := "/payments?customer_email_address=" + herValues[0]
+	if found := m.must(t, "GET", path, m.headers(), nil).body; !strings.Contains(string(found), r.payment) {
+		t.Errorf("her address finds %s", found)
+	}
+	newer := m.payAs(t, herCustomer)
+	if found := m.must(t, "GET", path, m.headers(), nil).body; !strings.Contains(string(found), newer) {
+		t.Errorf("her address does not find the new payment: %s", found)
+	}
+	if err := app.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRotateMasterKey: a rotation that is cut short after any of its steps leaves exactly one key that opens the ledger, and the next run
+// completes it. Then no byte of the folder holds the old key, or a value that it opens (I1, decision 11).
+func TestRotateMasterKey(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	crashed, steps := map[string]string{}, []string{}
+	whole := copyOf(t, r.data)
+	rotation := ledger.Rotation{Options: options.Options{Data: whole}, Stepped: func(step string) {
+		crashed[step], steps = copyOf(t, whole), append(steps, step)
+	}}
+	done, err := rotation.Run(t.Context())
+	if err != nil || done.Values != len(r.old) || done.Completed || len(steps) != 5 {
+		t.Fatalf("a rotation seals %+v of %d values in steps %q: %v", done, len(r.old), steps, err)
+	}
+	r.holds(t, whole)
+	r.serves(t, whole)
+	last := steps[len(steps)-1]
+	for name, change := range map[string]func(streams string) error{
+		"an old segment has another name": func(s string) error { return os.Rename(filepath.Join(s, "SECRETS_1"), filepath.Join(s, ".SECRETS_1")) },
+		"an old segment is half removed":  func(s string) error { return os.Remove(filepath.Join(s, "SECRETS_1", "meta.inf")) },
+	} {
+		crashed[name], steps = copyOf(t, crashed[last]), append(steps, name)
+		if err := change(filepath.Join(crashed[name], "events", "jetstream", "LEDGER", "streams")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decided := false
+	for _, step := range steps {
+		data := crashed[step]
+		decided = decided || step == last
+		candidate, err := secrets.NextKey(data)
+		if old, now := opensWith(t, data, r.key), err == nil && opensWith(t, data, candidate.Text()); old == decided || now != decided {
+			t.Errorf("%s: the old key opens the ledger: %v, the new one: %v", step, old, now)
+		}
+		if status, out, stderr := invoke(t, "rotate-master-key", "--data", data); status != 0 || strings.Contains(out, "interrupted") != decided {
+			t.Errorf("%s: the next run exits %d: %s%s", step, status, out, stderr)
+		}
+		r.holds(t, data)
+	}
+}
+
+// A service that starts after a rotation was cut short completes it, or removes it.
+func TestServeAfterRotationCutShort(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	crashed := map[string]string{}
+	_, err := ledger.Rotation{Options: options.Options{Data: r.data}, Stepped: func(step string) { crashed[step] = copyOf(t, r.data) }}.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"the new key is kept", "the segment counts"} {
+		data := crashed[step]
+		r.serves(t, data)
+		if ownKey(t, data) != r.key {
+			r.holds(t, data)
+		} else if step == "the segment counts" {
+			t.Error("the service did not complete the rotation")
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"payledger/domain"
+	"payledger/eventstore/secretlog"
+)
+
+// Completed reports whether this open completed a rotation that was cut short.
+func (v *Store) Completed() bool { return v.bytes.Completed() }
+
+// ErrSameKey means that a rotation was given the master key that the ledger has.
+var ErrSameKey = errors.New("the new master key is the one that the ledger has already")
+
+// ErrUndecided means that it is not known whether a rotation took place. The next start shows it.
+var ErrUndecided = secretlog.ErrUndecided
+
+// Rotation is a change of the master key.
+type Rotation struct {
+	Next Key
+	// Keep is called before the step that decides.
+	Keep func() error
+	// Stepped, if set, is called after each step (tests that crash there).
+	Stepped func(step string)
+}
+
+// Rotate seals every value with another master key (package secretlog, Rotate). Cards of the last minutes are sealed with the key of
+// their minute, and only this key is sealed anew. No other process may use the ledger. The ledger must be opened anew, with the new key
+// after success. Rotate returns the number of values.
+func (v *Store) Rotate(ctx context.Context, r Rotation) (int, error) {
+	if r.Next == v.master {
+		return 0, ErrSameKey
+	}
+	box, err := r.Next.aead()
+	if err != nil {
+		return 0, err
+	}
+	root, err := seal(box, v.random, string(emailRootName), v.emailRoot)
+	if err != nil {
+		return 0, err
+	}
+	return v.bytes.Rotate(ctx, secretlog.Rotation{
+		Keep: r.Keep, Stepped: r.Stepped, More: map[string][]byte{string(emailRootName): root},
+		Reseal: func(name string, value []byte) (group string, changed []byte, err error) {
+			if strings.HasPrefix(name, kindCard+".") {
+				return epochOf(domain.SecretID(name)).prefix(), value, nil
+			}
+			plain, err := open(v.box, name, value)
+			if err == nil {
+				changed, err = seal(box, v.random, name, plain)
+			}
+			if err != nil {
+				kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
+				err = fmt.Errorf("a value of kind %s: %w", kind, err)
+			}
+			return "", changed, err
+		},
+	})
+}
