@@ -56,7 +56,13 @@ func copyOf(t *testing.T, data string) string {
 // sealedValues returns all values of SECRETS in a stopped folder, as they are stored.
 func sealedValues(t *testing.T, data string) map[string][]byte {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), options.Options{Data: copyOf(t, data)}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	return sealedIn(t, options.Options{Data: copyOf(t, data)})
+}
+
+// sealedIn returns all values of SECRETS, as they are stored.
+func sealedIn(t *testing.T, o options.Options) map[string][]byte {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), o, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

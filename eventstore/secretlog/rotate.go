@@ -166,8 +166,21 @@ func (b *Stream) reseal(ctx context.Context, g sidelog.Segment, name string, r R
 	return err
 }
 
-// sendTo publishes a message to a segment that takes no messages of the stream.
+// sendTo publishes a message to a segment that takes no messages of the stream. A new stream of a cluster answers after its first election:
+// until then nobody takes the message. It publishes a value again if the answer was lost: the second one is surplus.
 func (b *Stream) sendTo(ctx context.Context, g sidelog.Segment, topic string, r record) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	for {
+		seq, err := b.sendOnce(ctx, g, topic, r)
+		again := errors.Is(err, nats.ErrNoResponders) || r.kind == kindValue && jetapi.IsTimeout(err)
+		if !again || jetapi.Pause(ctx, createPause) != nil {
+			return seq, err
+		}
+	}
+}
+
+func (b *Stream) sendOnce(ctx context.Context, g sidelog.Segment, topic string, r record) (uint64, error) {
 	m := nats.NewMsg(g.Subject(topic))
 	m.Data = r.body
 	ack, err := b.API.Publish(ctx, m)
