@@ -305,7 +305,7 @@ func (c *caller) attempt(k *call, method, path, body string) (a answer, err erro
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(text)).Decode(&a)
 	}
-	if err != nil || status == http.StatusInternalServerError {
+	if err != nil {
 		return a, errors.Join(errNoAnswer, err)
 	}
 	k.status, k.saw, k.late, k.reason = a.Status, a.money(), a.StatusReason.Type == "GATEWAY_TIMEOUT", a.Error.ErrorID
@@ -324,7 +324,7 @@ func (c *caller) attempt(k *call, method, path, body string) (a answer, err erro
 		k.fate = refused
 	default:
 		c.l.t.Errorf("%s %s with %s: %d %s", method, path, body, status, text)
-		return a, errNothing
+		return a, errNoAnswer
 	}
 	return a, nil
 }
