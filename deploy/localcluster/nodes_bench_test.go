@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,47 +29,30 @@ func BenchmarkNodes(b *testing.B) {
 		programs = built(b)
 	}
 	for nodes := 1; nodes <= apiNodes; nodes++ {
-		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			c, err := newCluster(b.TempDir(), programs, nodes, io.Discard)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() {
-				if err := c.close(); err != nil {
-					b.Error(err)
-				}
-			}()
-			if err := c.start(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			benchNodes(b, c)
-		})
+		c, err := newCluster(b.TempDir(), programs, nodes, io.Discard)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err = c.start(b.Context()); err == nil {
+			l := newLoad(b, c, 1)
+			l.http.Timeout, l.http.Transport = time.Minute, &http.Transport{MaxIdleConnsPerHost: benchClients}
+			l.payMany(b, make([]time.Duration, 2*benchClients)) // connections and caches
+			b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) { benchNodes(b, c, l) })
+		}
+		if err := errors.Join(err, c.close()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 // benchClients is the number of payments at once.
 const benchClients = 48
 
-func benchNodes(b *testing.B, c *cluster) {
-	l := newLoad(b, c, 1)
-	l.http.Timeout = time.Minute
-	l.http.Transport = &http.Transport{MaxIdleConnsPerHost: benchClients}
-	for range 4 * benchClients { // connections and caches
-		l.pay(b, 0)
-	}
+func benchNodes(b *testing.B, c *cluster, l *load) {
 	before, sizes, began := cpu(b, c), disk(b, c), time.Now()
 	times := make([]time.Duration, b.N)
-	var next atomic.Int64
-	var all sync.WaitGroup
 	b.ResetTimer()
-	for client := range benchClients {
-		all.Go(func() {
-			for n := int(next.Add(1)) - 1; n < b.N; n = int(next.Add(1)) - 1 {
-				times[n] = l.pay(b, client%len(c.apis))
-			}
-		})
-	}
-	all.Wait()
+	l.payMany(b, times)
 	b.StopTimer()
 	took, n := time.Since(began).Seconds(), float64(b.N)
 	slices.Sort(times)
@@ -81,6 +65,20 @@ func benchNodes(b *testing.B, c *cluster) {
 	for kind, size := range disk(b, c) {
 		b.ReportMetric(float64(size-sizes[kind])/n, kind+"-B/payment")
 	}
+}
+
+// payMany makes a payment for each element of times, on all API nodes, and sets the times of the creations.
+func (l *load) payMany(b *testing.B, times []time.Duration) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for client := range benchClients {
+		all.Go(func() {
+			for n := int(next.Add(1)) - 1; n < len(times); n = int(next.Add(1)) - 1 {
+				times[n] = l.pay(b, client%len(l.urls))
+			}
+		})
+	}
+	all.Wait()
 }
 
 // pay creates a payment and captures it. It returns the time of the creation.
