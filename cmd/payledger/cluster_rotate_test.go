@@ -18,7 +18,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// The master key of a cluster is rotated while no node runs, also after a rotation that was cut short. Then only the new key opens the
+// The command refuses a cluster; what it would run is tested here. The master key of a cluster is rotated while no node runs, also after a
+// rotation that was cut short. Then only the new key opens the
 // ledger, and no server's disk has a value that the old key opens: neither in a stream nor in the log of a Raft group.
 func TestClusterRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
@@ -36,10 +37,9 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	if err != nil || answer.status != http.StatusOK {
 		t.Fatalf("pay: %d %s %v", answer.status, answer.body, err)
 	}
-	old := secretFile(t, made.MasterKey)
-	args := []string{"rotate-master-key", "--data", t.TempDir(), "--master-key-file", old, "--new-master-key-file", secretFile(t, goodMasterKey)}
-	if status, out, stderr := invoke(t, args...); status != exitFailure || out != "" || !strings.Contains(stderr, "stop every node") || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("beside a node it exits %d: %s%s", status, out, stderr)
+	whole := ledger.Rotation{Options: options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: made.MasterKey}, Next: goodMasterKey}
+	if _, err := whole.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "stop every node") {
+		t.Errorf("beside a node: %v", err)
 	}
 	if err := app.Stop(); err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	}
 	r.serves(t, &made) // the old key is the only one
 	boxes := sealedIn(t, options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: made.MasterKey})
-	if status, out, stderr := invoke(t, args...); status != 0 || !strings.Contains(out, "values are sealed") {
-		t.Fatalf("it exits %d: %s%s", status, out, stderr)
+	if done, err := whole.Run(t.Context()); err != nil || done.Values == 0 {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	if _, err := r.start(t, made.MasterKey); err == nil {
 		t.Fatal("the old key still opens the ledger")

@@ -161,7 +161,7 @@ func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) err
 
 // rotateCommand seals all secrets of a ledger with a new master key (I1, decision 11).
 type rotateCommand struct {
-	Data             string `help:"Data folder of a stopped service; with --nats-url, of a stopped node." default:"./data" type:"path"`
+	Data             string `help:"Data folder of a stopped service." default:"./data" type:"path"`
 	options.NATS     `embed:""`
 	MasterKey        string `help:"The present master key, 64 hexadecimal digits. A sandbox keeps it in its data folder." placeholder:"HEX"`
 	MasterKeyFile    string `help:"File that holds the present master key." type:"path"`
@@ -171,7 +171,7 @@ type rotateCommand struct {
 
 // Help is the end of the command's help.
 func (rotateCommand) Help() string {
-	return "Stop the service, or every node of a cluster, before. Back-ups from before the rotation are restored with the old master key: keep it as long as you keep them. " +
+	return "Stop the service before. The key of a cluster cannot be rotated yet. Back-ups from before the rotation are restored with the old master key: keep it as long as you keep them. " +
 		"Make a back-up right after the rotation. If the command is interrupted, run it again. It then completes the rotation, or does it from the beginning."
 }
 
@@ -187,8 +187,8 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 		if c.JSON {
 			return printed(json.NewEncoder(std.Out).Encode(map[string]string{"masterKey": key}))
 		}
-		_, err := fmt.Fprintf(std.Out, "new master key      %s\n\nThis is shown once. Keep it. It is the key of the ledger if this command exits with 0.\n", key)
-		return printed(err)
+		_, err := fmt.Fprintf(std.Out, "new master key      %s\n\nThis is shown once. Keep it and the old key until the service has started with one of them.\n", key)
+		return printed(errors.Join(err, syncFile(std.Out)))
 	}
 	done, err := rotation.Run(ctx)
 	switch {
@@ -202,6 +202,18 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 		return err
 	}
 	return c.report(std, done)
+}
+
+// syncFile writes an output that goes to a file to the disk: the key in it may soon be the only one.
+func syncFile(out io.Writer) error {
+	f, ok := out.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return f.Sync()
 }
 
 // rotation returns the rotation that the flags describe.
@@ -220,13 +232,13 @@ func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err
 			faults = append(faults, "--new-master-key-file: a key is 64 hexadecimal digits")
 		}
 	}
-	if c.NatsURL != "" && r.MasterKey == "" && len(faults) == 0 {
-		faults = append(faults, "a cluster has no key file: set PAYLEDGER_MASTER_KEY or --master-key-file to its present master key")
-	}
 	if len(faults) > 0 {
 		return r, options.Usage(errors.New(strings.Join(faults, "; ")))
 	}
-	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil && c.NatsURL == "" {
+	if c.NatsURL != "" { // a second rotation, or a node that is not seen, could lose values
+		return r, errors.New("the master key of a cluster cannot be rotated yet, only that of a data folder: leave out --nats-url; nothing was changed")
+	}
+	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return r, fmt.Errorf("%s holds no ledger: name its folder with --data", c.Data)
 	}
 	r.Data, r.NATS = c.Data, c.NATS

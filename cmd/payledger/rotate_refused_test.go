@@ -29,7 +29,7 @@ func TestRotateMasterKeyRefused(t *testing.T) {
 		{"half a new key", []string{"--new-master-key-file", secretFile(t, goodMasterKey[:32])}, exitUsage, "64 hexadecimal digits"},
 		{"no file of the new key", []string{"--new-master-key-file", filepath.Join(dir, "none")}, exitUsage, "no such file"},
 		{"an empty file of the old key", []string{"--master-key-file", secretFile(t, " ")}, exitUsage, "is empty"},
-		{"a cluster without its key", []string{"--nats-url", "nats://127.0.0.1:1"}, exitUsage, "present master key"},
+		{"a cluster", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey)}, exitFailure, "of a cluster cannot be rotated yet"},
 	} {
 		status, out, stderr := invoke(t, append([]string{"rotate-master-key", "--data", dir}, c.args...)...)
 		if status != c.status || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.says) || strings.Contains(stderr, goodMasterKey[:32]) {

@@ -9,15 +9,27 @@ import (
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/folder"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
 // tornFolder is the folder for copies of torn tails.
 const tornFolder = "torn"
 
-// keepTorn copies the block files whose torn tail the server will cut.
+// keepTorn copies the block files whose torn tail the server will cut. It copies no secrets, and removes copies of secrets that earlier
+// versions made: a value that is destroyed later must not survive in a copy.
 func (in *inspection) keepTorn() error {
+	old, err := filepath.Glob(filepath.Join(in.dir, tornFolder, sidelog.SecretStream+"_*"))
+	for _, path := range old {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: a copy of secrets could not be removed: %w", err)
+	}
 	for _, name := range in.torn {
+		if sidelog.IsSecrets(name) {
+			continue
+		}
 		report := in.reports[name]
 		torn := report.Blocks[len(report.Blocks)-1]
 		i := slices.IndexFunc(report.Blocks, func(b blocks.Result) bool { return b.Kind == blocks.Torn })

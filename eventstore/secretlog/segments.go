@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,9 @@ func counting[S any](all []S, marked func(S) bool, complete func(S) (bool, error
 func countingIn(dir string, names []string) ([]segment, error) {
 	those, _, err := counting(segmentsIn(names), func(g segment) bool {
 		meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, g.stream), g.stream)
+		if errors.Is(err, os.ErrNotExist) { // the server was deleting it, meta.inf first
+			return beginsIncomplete(dir, g)
+		}
 		return err == nil && meta.Metadata[rotationMark] != "" // else it is being created, or damaged: the inspection reports it
 	}, func(g segment) (done bool, err error) {
 		_, err = blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
@@ -84,6 +88,18 @@ func countingIn(dir string, names []string) ([]segment, error) {
 		return done, err
 	})
 	return those, err
+}
+
+// beginsIncomplete reports whether a segment begins with a rotation that is not complete.
+func beginsIncomplete(dir string, g segment) bool {
+	first, begins, complete := true, false, false
+	_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+		begins = begins || first && r.Subject == g.subject(rotationTopic)
+		complete = complete || r.Subject == g.subject(completeTopic)
+		first = false
+		return nil
+	}})
+	return err == nil && begins && !complete
 }
 
 // Segments returns the names of the segments in a folder that belong to the stream, in their order.
@@ -123,8 +139,13 @@ func Sweep(dir string) (replaced int, err error) {
 		return 0, err
 	}
 	for _, g := range segmentsIn(names) {
-		if slices.Contains(those, g) {
+		if slices.Contains(those, g) || len(those) == 0 {
 			continue
+		}
+		if g.number < those[0].number && replaced == 0 {
+			if err := syncSegments(dir, those); err != nil {
+				return 0, err
+			}
 		}
 		path := blocks.Folder(dir, streams.Account, g.stream)
 		gone := filepath.Join(filepath.Dir(path), "."+g.stream) // under this name no part of it counts, and the server removes it too
@@ -136,6 +157,31 @@ func Sweep(dir string) (replaced int, err error) {
 		}
 	}
 	return replaced, nil
+}
+
+// syncSegments writes segments to the disk. The process that wrote them may have been killed before it did: after a power failure the
+// only copy of the values would be gone.
+func syncSegments(dir string, those []segment) error {
+	paths := []string{filepath.Dir(blocks.Folder(dir, streams.Account, those[0].stream))}
+	for _, g := range those {
+		err := filepath.WalkDir(blocks.Folder(dir, streams.Account, g.stream), func(path string, _ fs.DirEntry, err error) error {
+			paths = append(paths, path)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+	}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("eventstore: the values under the new master key are not on the disk, so the old ones stay: %w", err)
+		}
+	}
+	return nil
 }
 
 func markedInfo(info *jetstream.StreamInfo) bool { return info.Config.Metadata[rotationMark] != "" }

@@ -31,7 +31,7 @@ type Rotated struct {
 }
 
 // Run rotates the master key, or completes a rotation that was cut short. Without an error exactly the new key opens the ledger. After
-// an error it is the old one, unless the error is secrets.ErrUndecided.
+// an error it is the old one, unless the error is secrets.ErrUndecided, or says that the rotation is decided.
 func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	var done Rotated
 	next, err := r.next()
@@ -68,10 +68,11 @@ func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	if own && err != nil && !errors.Is(err, secrets.ErrUndecided) {
 		err = errors.Join(err, secrets.DropNext(r.Data))
 	}
-	if err = errors.Join(err, l.Close()); err != nil {
-		return done, err
+	closed := l.Close()
+	if err != nil {
+		return done, errors.Join(err, closed)
 	}
-	// The open removes the old values, and takes the new key of the folder.
+	// The rotation is decided. The open removes the old values, and takes the new key of the folder.
 	after := r.Options
 	if !own {
 		after = r.sealed(next)
@@ -79,7 +80,10 @@ func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	if l, err = r.open(ctx, after); err != nil {
 		return done, fmt.Errorf("the rotation is decided, and the new master key is the key of the ledger, but the old values are not removed yet: %w; the next start removes them", err)
 	}
-	return done, l.Close()
+	if err := errors.Join(closed, l.Close()); err != nil {
+		return done, fmt.Errorf("the rotation is decided, and the new master key is the key of the ledger: %w", err)
+	}
+	return done, nil
 }
 
 // open opens the ledger for a rotation.
