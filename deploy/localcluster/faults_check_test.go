@@ -211,6 +211,9 @@ func (r *trial) checkPayment(p *paid, found *findings) {
 	case porcupine.Unknown:
 		found.undecided++
 	default:
+		for _, o := range operations {
+			r.t.Logf("%s: %d ms to %d ms: %s", p.id, o.Call/1e6, o.Return/1e6, paymentModel.DescribeOperation(o.Input, o.Output))
+		}
 		found.disordered++
 		slices.SortFunc(operations, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 		for _, o := range operations {

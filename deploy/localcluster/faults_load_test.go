@@ -10,7 +10,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -121,13 +123,19 @@ func (l *load) vault() {
 }
 
 // send sends one request to an API node, once.
-func (l *load) send(node int, method, path string, header http.Header, body string) (int, []byte, error) {
+func (l *load) send(node int, method, path string, header http.Header, body string) (status int, text []byte, err error) {
+	status, text, _, err = l.exchange(node, method, path, header, body)
+	return status, text, err
+}
+
+// exchange is send that also returns the header Payledger-Lag of the answer.
+func (l *load) exchange(node int, method, path string, header http.Header, body string) (status int, text []byte, lag string, err error) {
 	l.mu.Lock()
 	url := l.urls[node]
 	l.mu.Unlock()
 	request, err := http.NewRequestWithContext(context.Background(), method, url+path, strings.NewReader(body))
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, "", err
 	}
 	request.GetBody = nil // the client must not repeat it by itself
 	request.Header = http.Header{"X-Api-Key": {l.key}, "X-Api-Version": {"2.4"}}
@@ -138,16 +146,15 @@ func (l *load) send(node int, method, path string, header http.Header, body stri
 	answer, err := l.http.Do(request)
 	if err != nil {
 		l.count("no answer")
-		return 0, nil, err
+		return 0, nil, "", err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
+	if text, err = io.ReadAll(answer.Body); err != nil {
 		l.count("no answer")
-		return 0, nil, err
+		return 0, nil, "", err
 	}
 	l.count(fmt.Sprint(answer.StatusCode))
-	return answer.StatusCode, text, nil
+	return answer.StatusCode, text, answer.Header.Get("Payledger-Lag"), nil
 }
 
 func (l *load) count(answer string) {
@@ -300,8 +307,12 @@ func (c *caller) attempt(k *call, method, path, body string) (a answer, err erro
 	if k.first == 0 {
 		k.first = k.from
 	}
-	status, text, err := c.l.send(c.node, method, path, header, body)
+	status, text, lag, err := c.l.exchange(c.node, method, path, header, body)
 	k.to = c.l.now()
+	if found := lagOf.FindStringSubmatch(lag); found != nil { // a list shows what was acknowledged so long before
+		ms, _ := strconv.Atoi(found[1])
+		k.from -= time.Duration(ms) * time.Millisecond
+	}
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(text)).Decode(&a)
 	}
@@ -412,7 +423,10 @@ func (c *caller) get(p *paid) string {
 	return a.Status
 }
 
-// list reads the newest payments: each is in the list as a read shows it.
+// lagOf finds the milliseconds of Payledger-Lag.
+var lagOf = regexp.MustCompile(`\bms=(\d+)`)
+
+// list reads the newest payments: each is in the list as a read showed it at most the lag of the answer before.
 func (c *caller) list() {
 	k, a := c.persist(&call{client: c.client, kind: "list"}, http.MethodGet, "/payments?limit=5", "", nil)
 	if k.fate == done {

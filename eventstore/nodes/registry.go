@@ -100,13 +100,18 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), hurries: make(chan []byte, maxHurries)}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
-	_, err := server.JS.CreateStream(ctx, jetstream.StreamConfig{
-		Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: server.API.Replicas,
-		MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
+	making, cancel := context.WithTimeout(ctx, r.Silence)
+	err := r.surely(making, func() error { // several nodes that start at once make it, and one sees it later than another
+		_, err := server.JS.CreateStream(making, jetstream.StreamConfig{
+			Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: server.API.Replicas,
+			MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
+		})
+		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			r.stream, err = server.JS.Stream(making, Stream)
+		}
+		return err
 	})
-	if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		r.stream, err = server.JS.Stream(ctx, Stream)
-	}
+	cancel()
 	if err == nil {
 		r.hurry, err = server.API.Conn.Subscribe(hurrySubject, func(m *nats.Msg) {
 			select {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"payledger/domain"
+	"payledger/eventstore"
 )
 
 // textLabel is part of the additional data of a text's box, so that the box does not open as a Personal.
@@ -27,9 +28,9 @@ func (v *Store) SealText(ctx context.Context, key domain.SecretID, number uint64
 	return &domain.Sealed{Key: key, KeyNumber: number, Box: box}, nil
 }
 
-// OpenText is the inverse of SealText. For an erased text and for nil the result is "".
+// OpenText is the inverse of SealText. For an erased text, for nil and for a stale read the result is "".
 func (v *Store) OpenText(ctx context.Context, s *domain.Sealed) (string, error) {
-	if s == nil {
+	if s == nil || eventstore.Stale(ctx) { // another node may have erased it
 		return "", nil
 	}
 	k, err := v.personKey(ctx, s.Key, s.KeyNumber)
