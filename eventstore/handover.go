@@ -367,7 +367,7 @@ func (s *Store) tellNode(m *nats.Msg) {
 	}
 }
 
-// openHandover gives this node its name among the nodes of a cluster, and takes their drafts and answers.
+// openHandover names this node, and subscribes to the drafts and the answers of the other nodes of its cluster.
 func (s *Store) openHandover() error {
 	if s.sole || s.readOnly || s.replicas == 1 {
 		return nil

@@ -167,13 +167,19 @@ func (r *rig) groups(t *testing.T, shard int) (all []writtenGroup) {
 	return all
 }
 
-func testSilentSequencer(t *testing.T, r *rig) {
-	o, s := newStranger(t, r, "silent"), r.nodes[0].store
+// addBeside adds to an aggregate on node 0 while a stranger is the sequencer. The result comes into the channel.
+func addBeside(t *testing.T, r *rig, name string) (o *stranger, s *eventstore.Store, key eventstore.Key, done chan error) {
+	t.Helper()
+	o, s, done = newStranger(t, r, name), r.nodes[0].store, make(chan error, 1)
 	o.listen(t)
 	o.lead(t, s)
-	key := keyIn(s, 0)
-	done := make(chan error, 1)
+	key = keyIn(s, 0)
 	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	return o, s, key, done
+}
+
+func testSilentSequencer(t *testing.T, r *rig) {
+	o, s, key, done := addBeside(t, r, "silent")
 	if got, _ := o.request(t); got.Drafts[0].Key != key {
 		t.Errorf("handed over: %v", got.Drafts[0].Key)
 	}
@@ -195,21 +201,33 @@ func testGoneSequencer(t *testing.T, r *rig) {
 	checkOnce(t, s, key, "kept")
 }
 
-// The stranger gives the drafts to two nodes, and to one of them twice.
+// The stranger gives the drafts to two nodes, and to one of them twice. Both nodes answer.
 func testDraftsTwice(t *testing.T, r *rig) {
-	o, s := newStranger(t, r, "twice"), r.nodes[0].store
-	o.listen(t)
-	o.lead(t, s)
-	key := keyIn(s, 0)
-	done := make(chan error, 1)
-	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
-	got, reply := o.request(t)
+	o, s, key, done := addBeside(t, r, "twice")
+	answers := make(chan *nats.Msg, 1024)
+	_, err := o.nc.ChanSubscribe(handover.AnswersSubject(s.Node()), answers)
+	if err := errors.Join(err, o.nc.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := o.request(t)
+	waiting := map[string]bool{}
 	for _, to := range []*eventstore.Store{r.nodes[1].store, r.nodes[1].store, r.nodes[2].store} {
 		got.To = to.Node()
-		m := got.Message()
-		m.Reply = reply
-		if err := o.nc.PublishMsg(m); err != nil {
+		waiting[got.To] = true
+		if err := o.nc.PublishMsg(got.Message()); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for len(waiting) > 0 {
+		select {
+		case m := <-answers:
+			a, err := handover.ParseAnswer(m)
+			if err != nil || a.Nobody {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			delete(waiting, a.From)
+		case <-time.After(time.Minute):
+			t.Fatalf("no answer of %v", waiting)
 		}
 	}
 	if err := <-done; err != nil {
@@ -222,12 +240,7 @@ func testDraftsTwice(t *testing.T, r *rig) {
 
 // The refusal names the group that holds the draft: the draft's own node reads it before it returns a conflict.
 func testWrongRefusal(t *testing.T, r *rig) {
-	o, s := newStranger(t, r, "wrong"), r.nodes[0].store
-	o.listen(t)
-	o.lead(t, s)
-	key := keyIn(s, 0)
-	done := make(chan error, 1)
-	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	o, s, key, done := addBeside(t, r, "wrong")
 	got, reply := o.request(t)
 	other := r.nodes[1].store
 	eventually(t, time.Minute, "another node knows the stranger's group", func() error {
@@ -250,12 +263,7 @@ func testWrongRefusal(t *testing.T, r *rig) {
 
 // The node has not read the group that the refusal names when it takes its draft back.
 func testEarlyRefusal(t *testing.T, r *rig) {
-	o, s := newStranger(t, r, "early"), r.nodes[0].store
-	o.listen(t)
-	o.lead(t, s)
-	key := keyIn(s, 0)
-	done := make(chan error, 1)
-	go func() { done <- second(add(t, s, key, added{Who: "handed"})) }()
+	o, s, key, done := addBeside(t, r, "early")
 	for answered := false; ; {
 		select {
 		case m := <-o.requests:

@@ -62,7 +62,7 @@ type entry struct {
 	through uint64
 }
 
-// end gives the result to the caller. The caller of end holds the shard's lock.
+// end returns the result to the goroutine that waits for it. The shard is locked.
 func (d *entry) end(err error) {
 	if d.ended {
 		return

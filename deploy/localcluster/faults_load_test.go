@@ -73,7 +73,7 @@ type call struct {
 type fate int
 
 const (
-	unknown  fate = iota // no answer, or one that says so
+	unknown  fate = iota // no answer, or a 503 that leaves it open
 	done                 // 200
 	refused              // by a rule
 	repeated             // an earlier attempt was recorded
@@ -309,7 +309,7 @@ func (c *caller) attempt(k *call, method, path, body string) (a answer, err erro
 	}
 	status, text, lag, err := c.l.exchange(c.node, method, path, header, body)
 	k.to = c.l.now()
-	if found := lagOf.FindStringSubmatch(lag); found != nil { // a list shows what was acknowledged so long before
+	if found := lagOf.FindStringSubmatch(lag); found != nil { // a list may be this much older than the request
 		ms, _ := strconv.Atoi(found[1])
 		k.from -= time.Duration(ms) * time.Millisecond
 	}

@@ -114,7 +114,7 @@ func (r *Registry) write(ctx context.Context, record Record, expected uint64) (u
 	return ack.Seq, nil
 }
 
-// findOwn finds out why this node's record is not the one that it wrote last: a beat without an answer was stored, or the
+// findOwn determines why this node's newest record differs from its last write: a beat without an answer was stored, or the
 // record was ended. An ended node joins again with its next beat.
 func (r *Registry) findOwn(ctx context.Context) error {
 	all, err := r.read(ctx)

@@ -72,7 +72,7 @@ func (b *Stream) Rotate(ctx context.Context, r Rotation) (count int, err error) 
 	if err := b.Room(); err != nil {
 		return 0, err
 	}
-	names, err := b.Names(ctx, "") // completes what was begun
+	names, err := b.Names(ctx, "") // it also completes destructions that were begun
 	if err != nil {
 		return 0, err
 	}

@@ -65,7 +65,7 @@ func (x *Index) Witnessed(stream string, seq uint64) {
 	x.changed[stream] = x.acked[stream]
 }
 
-// Forget drops what is known of a stream that was deleted in order.
+// Forget removes a stream from the index after its intended deletion.
 func (x *Index) Forget(stream string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

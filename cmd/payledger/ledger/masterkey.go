@@ -19,7 +19,7 @@ type masterKey struct {
 	held bool // false: no key is set, and the data folder has none
 	data string
 	from string // source of the key, for error texts
-	own  bool   // the key is the one that the data folder holds
+	own  bool   // the key comes from the data folder
 	next *secrets.Key
 	took bool // next opens the ledger: a rotation was cut short after it was decided
 }
