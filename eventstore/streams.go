@@ -104,17 +104,17 @@ func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamInfo, error) {
 	all := map[int][]*jetstream.StreamInfo{}
 	for _, root := range streams.Roots {
-		list := s.js.ListStreams(ctx, jetstream.WithStreamListSubject(root+".>"))
-		for info := range list.Info() {
+		list, err := jetapi.ListStreams(ctx, s.js, root+".>")
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
+		}
+		for _, info := range list {
 			if streams.Old(info.Config.Name) {
 				return nil, streams.OldFormat("stream " + info.Config.Name)
 			}
 			if shard, _, ok := streams.Parse(info.Config.Name); ok {
 				all[shard] = append(all[shard], info)
 			}
-		}
-		if err := list.Err(); err != nil {
-			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
 		}
 	}
 	for _, infos := range all {

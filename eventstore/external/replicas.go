@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
@@ -16,8 +17,11 @@ import (
 // not 0, the log is about to be made: streams that exist must have as many replicas.
 func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) error {
 	most, counts, order := 0, map[string]int{}, []string{}
-	list := js.ListStreams(ctx)
-	for info := range list.Info() {
+	list, err := jetapi.ListStreams(ctx, js, "")
+	if err := listed(err); err != nil {
+		return err
+	}
+	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
 		if _, beside := sidelog.Beside(name); !ours && !beside {
@@ -25,9 +29,6 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) err
 		}
 		most = max(most, info.Config.Replicas)
 		counts[name], order = info.Config.Replicas, append(order, name)
-	}
-	if err := listed(list.Err()); err != nil {
-		return err
 	}
 	for _, name := range order {
 		switch n := counts[name]; {
@@ -53,13 +54,13 @@ func Messages(ctx context.Context, a Access) (n uint64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("NATS: %w", err)
 	}
-	list := js.ListStreams(ctx)
-	for info := range list.Info() {
+	list, err := jetapi.ListStreams(ctx, js, "")
+	for _, info := range list {
 		if _, _, ours := streams.Parse(info.Config.Name); ours {
 			n += info.State.Msgs
 		}
 	}
-	return n, listed(list.Err())
+	return n, listed(err)
 }
 
 // listed returns the error of a list of streams.

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 )
 
@@ -27,14 +28,14 @@ func Spread(ctx context.Context, a Access) error {
 		return fmt.Errorf("NATS: %w", err)
 	}
 	var shards []*jetstream.StreamInfo
-	list := js.ListStreams(ctx)
-	for info := range list.Info() {
+	list, err := jetapi.ListStreams(ctx, js, "")
+	if err := listed(err); err != nil {
+		return err
+	}
+	for _, info := range list {
 		if _, _, ours := streams.Parse(info.Config.Name); ours && info.Cluster != nil && info.Cluster.Leader != "" {
 			shards = append(shards, info)
 		}
-	}
-	if err := listed(list.Err()); err != nil {
-		return err
 	}
 	for stream, server := range moves(shards) {
 		request, err := json.Marshal(map[string]any{"placement": map[string]string{"preferred": server}})

@@ -189,21 +189,21 @@ func markedInfo(info *jetstream.StreamInfo) bool { return info.Config.Metadata[r
 // countingOn returns the segments on a server that belong to the stream.
 func countingOn(ctx context.Context, server sidelog.Server) ([]segment, error) {
 	var infos []*jetstream.StreamInfo
-	list := server.JS.ListStreams(ctx, jetstream.WithStreamListSubject(root+".>"))
-	for info := range list.Info() {
+	list, err := jetapi.ListStreams(ctx, server.JS, root+".>")
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
+	}
+	for _, info := range list {
 		if sidelog.IsSecrets(info.Config.Name) {
 			infos = append(infos, info)
 		}
-	}
-	if err := list.Err(); err != nil {
-		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
 	}
 	slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
 		_, x, _ := sidelog.ParseName(a.Config.Name)
 		_, y, _ := sidelog.ParseName(b.Config.Name)
 		return int(x) - int(y)
 	})
-	infos, _, err := counting(infos, markedInfo, func(info *jetstream.StreamInfo) (bool, error) { return completeOn(ctx, server, info.Config.Name) })
+	infos, _, err = counting(infos, markedInfo, func(info *jetstream.StreamInfo) (bool, error) { return completeOn(ctx, server, info.Config.Name) })
 	var names []string
 	for _, info := range infos {
 		names = append(names, info.Config.Name)

@@ -120,8 +120,8 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 
 // list returns the segments in their order.
 func (l *Log) list(ctx context.Context) (infos []*jetstream.StreamInfo, err error) {
-	all := l.JS.ListStreams(ctx, jetstream.WithStreamListSubject(l.Root+".>"))
-	for info := range all.Info() {
+	all, err := jetapi.ListStreams(ctx, l.JS, l.Root+".>")
+	for _, info := range all {
 		if of, _, ok := ParseName(info.Config.Name); ok && of == l.Name {
 			infos = append(infos, info)
 		}
@@ -131,7 +131,7 @@ func (l *Log) list(ctx context.Context) (infos []*jetstream.StreamInfo, err erro
 		_, y, _ := ParseName(b.Config.Name)
 		return int(x) - int(y)
 	})
-	return infos, all.Err()
+	return infos, err
 }
 
 func (l *Log) segmentConfig(g Segment) jetstream.StreamConfig {
