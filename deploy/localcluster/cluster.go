@@ -39,6 +39,7 @@ type apiNode struct {
 type cluster struct {
 	dir      string
 	programs string
+	address  string    // of every listener, without a port
 	out      io.Writer // messages for people
 	settings *settings
 	spawner  *spawner
@@ -63,8 +64,12 @@ type ready struct {
 	PIDs          map[string]int `json:"pids"`
 }
 
+// loopback is the address of a cluster's listeners. Clusters beside each other may have an address of 127.0.0.0/8 each: a port that one
+// gives up for a moment is not taken by another.
+const loopback = "127.0.0.1"
+
 // newCluster locks the folder and makes the nodes and the links between them. Nothing runs yet.
-func newCluster(dir, programs string, apis int, out io.Writer) (*cluster, error) {
+func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluster, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
@@ -72,7 +77,7 @@ func newCluster(dir, programs string, apis int, out io.Writer) (*cluster, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{dir: dir, programs: programs, out: out, settings: s, spawner: newSpawner()}
+	c := &cluster{dir: dir, programs: programs, address: address, out: out, settings: s, spawner: newSpawner()}
 	for i := range servers {
 		n := &natsNode{node: &node{name: fmt.Sprintf("nats-%d", i+1)}, in: map[string]*link{}}
 		n.dir = filepath.Join(dir, n.name)
@@ -104,7 +109,7 @@ func (c *cluster) openLinks() error {
 			if from == to.node || from == c.simulator {
 				continue
 			}
-			l, err := newLink(context.Background())
+			l, err := newLink(context.Background(), c.address)
 			if err != nil {
 				return fmt.Errorf("link from %s to %s: %w", from.name, to.name, err)
 			}

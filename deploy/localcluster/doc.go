@@ -24,7 +24,10 @@
 // faults_model_test.go the model of a payment, faults_check_test.go what must be true at the end. It runs for 15 seconds, or as long as
 // -clusterfaults says:
 //
-//	go test ./deploy/localcluster -run TestFaults -v -timeout 60m -clusterfaults 30m -faultseed 1 -progress FILE
+//	go test ./deploy/localcluster -run TestFaults -v -timeout 90m -clusterfaults 30m -faultseed 1 -progress FILE
+//
+// Runs beside each other get an address each (-faultaddress 127.0.0.2), so that none takes a port of another, and longer pauses of the
+// clients (-faultpause 60ms) if the machine is small.
 //
 // The API nodes of the test are built with the tag clockoffset, so that their clocks can differ. Each server's copy of the log is verified
 // as files: the folder of a NATS server's store has the layout of a single node's folder of events.

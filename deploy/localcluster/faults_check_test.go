@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -42,8 +44,8 @@ func (r *trial) check() (found findings) {
 	if err := r.replicated(nil); err != nil {
 		r.t.Error(err)
 	}
+	r.adopt(r.checkLists(), &found)
 	r.checkPayments(&found)
-	r.checkLists()
 	r.reconciled()
 	key, dir, programs := r.c.settings.Credentials.MasterKey, r.c.dir, r.c.programs
 	servers := r.c.nats
@@ -102,13 +104,45 @@ func (f *findings) add(o findings) {
 	f.undecided += o.undecided
 }
 
+// adopt finds the creation of each listed payment that no client knows: its answer was lost. checkPayment then compares the two.
+func (r *trial) adopt(listed map[string]bool, found *findings) {
+	r.t.Helper()
+	creations := map[string]*paid{}
+	for _, p := range r.load.payments {
+		creations[r.hash(p.create)] = p
+	}
+	for id := range listed {
+		if r.load.known[id] != nil {
+			continue
+		}
+		var creation *paid
+		for key := range r.history(id) {
+			creation = cmp.Or(creation, creations[key])
+		}
+		switch {
+		case creation == nil:
+			r.t.Errorf("no client created %s", id)
+		case creation.id != "":
+			found.doubled++
+			r.t.Errorf("%+v created %s and %s", *creation.create, creation.id, id)
+		default:
+			creation.id = id
+		}
+	}
+}
+
+// hash returns the idempotency key of a call as the ledger has it.
+func (r *trial) hash(c *call) string {
+	return domain.KeyHash(domain.AccountID(r.load.account), c.key)
+}
+
 // history reads the changes of a payment from the ledger, by the hash of their idempotency keys, when every change has its outcome.
-func (r *trial) history(p *paid) (changes map[string][]entry) {
+func (r *trial) history(id string) (changes map[string][]entry) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*recoverLimit)
 	defer cancel()
 	err := every(ctx, 200*time.Millisecond, func() error {
-		status, text, err := r.load.send(0, http.MethodGet, "/payments/"+p.id+"/events", nil, "")
+		status, text, err := r.load.send(0, http.MethodGet, "/payments/"+id+"/events", nil, "")
 		if err != nil || status != http.StatusOK {
 			return errWait
 		}
@@ -129,7 +163,7 @@ func (r *trial) history(p *paid) (changes map[string][]entry) {
 		outcomes := map[int]string{}
 		for _, e := range list.Data {
 			if outcomes[e.Revision] != "" {
-				return fmt.Errorf("revision %d of %s is there twice", e.Revision, p.id)
+				return fmt.Errorf("revision %d of %s is there twice", e.Revision, id)
 			}
 			if e.Event.Request > 0 && !strings.HasSuffix(e.Type, "_requested") {
 				outcomes[e.Event.Request] = e.Type
@@ -151,7 +185,7 @@ func (r *trial) history(p *paid) (changes map[string][]entry) {
 		return nil
 	})
 	if err != nil {
-		r.t.Errorf("the events of %s: %v; %v", p.id, err, changes)
+		r.t.Errorf("the events of %s: %v; %v", id, err, changes)
 	}
 	return changes
 }
@@ -183,13 +217,12 @@ func (r *trial) checkPayment(p *paid, found *findings) {
 		}
 		p.calls = append(p.calls, k)
 	}
-	changes := r.history(p)
-	hash := func(c *call) string { return domain.KeyHash(domain.AccountID(r.load.account), c.key) }
+	changes := r.history(p.id)
 	known := map[string]bool{}
 	var operations []porcupine.Operation
 	for _, c := range append([]*call{p.create}, p.calls...) {
-		there := changes[hash(c)]
-		known[hash(c)] = true
+		there := changes[r.hash(c)]
+		known[r.hash(c)] = true
 		if c.key != "" {
 			found.recorded += len(there)
 			r.checkOnce(p, c, there, found)
@@ -203,7 +236,7 @@ func (r *trial) checkPayment(p *paid, found *findings) {
 			r.t.Errorf("%s has %v under a key that no client used", p.id, there)
 		}
 	}
-	if there := changes[hash(p.create)]; len(there) > 0 && there[0].outcome != "payment.authorized" {
+	if there := changes[r.hash(p.create)]; len(there) > 0 && there[0].outcome != "payment.authorized" {
 		return // no order of other requests
 	}
 	switch result := porcupine.CheckOperationsTimeout(paymentModel, operations, 20*time.Second); result {
@@ -264,9 +297,10 @@ func operation(c *call, there []entry) (o porcupine.Operation, use bool) {
 	return o, effect
 }
 
-// checkLists checks that every API node lists every payment.
-func (r *trial) checkLists() {
+// checkLists checks that every API node lists every payment, and returns all that they list.
+func (r *trial) checkLists() (all map[string]bool) {
 	r.t.Helper()
+	all = map[string]bool{}
 	for node := range r.c.apis {
 		ctx, cancel := context.WithTimeout(context.Background(), recoverLimit)
 		missing := 0
@@ -295,6 +329,7 @@ func (r *trial) checkLists() {
 			if missing > 0 {
 				return errWait
 			}
+			maps.Copy(all, listed)
 			return nil
 		})
 		cancel()
@@ -302,6 +337,7 @@ func (r *trial) checkLists() {
 			r.t.Errorf("API node %d does not list %d payments: %v", node+1, missing, err)
 		}
 	}
+	return all
 }
 
 // reconciled compares the ledger with the books of every processor.

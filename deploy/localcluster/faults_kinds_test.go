@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"time"
 )
 
@@ -25,7 +27,8 @@ var faultKinds = []faultKind{
 	{"orderly restart of a NATS server", func(r *trial) (func() error, bool, error) { return r.onServer(stopped) }},
 	{"orderly restart of an API node", func(r *trial) (func() error, bool, error) { return r.onAPI(stopped) }},
 	{"lost disk of a NATS server", (*trial).loseDisk},
-	{"kill -9 of all NATS servers", (*trial).killServers},
+	{"kill -9 of all NATS servers", func(r *trial) (func() error, bool, error) { return r.killAll() }},
+	{"kill -9 of all NATS servers and API nodes", func(r *trial) (func() error, bool, error) { return r.killAll(r.c.apis...) }},
 	{"cut of a NATS server", func(r *trial) (func() error, bool, error) { return r.onServer(cut) }},
 	{"cut of an API node", func(r *trial) (func() error, bool, error) { return r.onAPI(cut) }},
 	{"one-way cut between NATS servers", func(r *trial) (func() error, bool, error) {
@@ -37,7 +40,10 @@ var faultKinds = []faultKind{
 	{"one-way cut to an API node", func(r *trial) (func() error, bool, error) {
 		return r.onAPI(func(n *node) error { return r.deafenAll(n, true) })
 	}},
-	{"slow links of a NATS server", func(r *trial) (func() error, bool, error) { return r.onServer(slowed) }},
+	{"slow links of a NATS server", func(r *trial) (func() error, bool, error) {
+		_, _, err := r.onServer(slowed)
+		return nil, false, err // a leader goes on
+	}},
 	{"slow links of an API node", func(r *trial) (func() error, bool, error) { return r.onAPI(slowed) }},
 	{"false clock of an API node", (*trial).setClock},
 }
@@ -152,17 +158,21 @@ func (r *trial) deafenAll(n *node, back bool) error {
 	return errors.Join(errs...)
 }
 
-// killServers kills all NATS servers at once.
-func (r *trial) killServers() (func() error, bool, error) {
-	var errs []error
-	for _, n := range r.c.nats {
-		n.ending.Store(true)
-		errs = append(errs, n.child.cmd.Process.Kill())
+// killAll kills all NATS servers and the given API nodes at once. They start again at once, too.
+func (r *trial) killAll(apis ...*apiNode) (func() error, bool, error) {
+	gone := r.c.nodes[:len(r.c.nats):len(r.c.nats)]
+	for _, a := range apis {
+		gone = append(gone, a.node)
 	}
-	for _, n := range r.c.nats {
+	var errs []error
+	for _, n := range gone {
+		n.ending.Store(true)
+		errs = append(errs, n.child.signal(syscall.SIGKILL))
+	}
+	for _, n := range gone {
 		<-n.child.ended
 	}
-	start := func() error { // all of them before one is healthy: two make a quorum
+	start := func() error { // all of them before one is healthy: two servers make a quorum
 		ctx, cancel := context.WithTimeout(r.t.Context(), restartLimit)
 		defer cancel()
 		for _, n := range r.c.nats {
@@ -172,9 +182,15 @@ func (r *trial) killServers() (func() error, bool, error) {
 			}
 			r.c.follow(n.node)
 		}
-		return nil
+		var starting sync.WaitGroup
+		errs := make([]error, len(apis))
+		for i, a := range apis {
+			starting.Go(func() { errs[i] = r.c.restart(r.t.Context(), a.node) })
+		}
+		starting.Wait()
+		return errors.Join(errs...)
 	}
-	return start, true, errors.Join(errs...)
+	return start, false, errors.Join(errs...)
 }
 
 // loseDisk replaces a NATS server's disk by an empty one, as RUNBOOK.md does it: one server at a time, while the two others have

@@ -38,7 +38,8 @@ type load struct {
 	requests int
 	active   []*paid
 	payments []*paid
-	made     int // payments that were begun
+	known    map[string]*paid // by id
+	made     int              // payments that were begun
 	waits    []wait
 }
 
@@ -48,6 +49,7 @@ type wait struct{ from, to time.Duration }
 // paid is one payment with its history.
 type paid struct {
 	id     string
+	order  string
 	create *call
 	calls  []*call // of others than create
 	begun  int
@@ -86,13 +88,13 @@ const (
 	activeSize  = 4
 	paymentLife = 40              // requests to one payment
 	patient     = 8 * time.Second // of one attempt
-	pauseOf     = 20 * time.Millisecond
+	retryPause  = 100 * time.Millisecond
 )
 
 func newLoad(t testing.TB, c *cluster, seed uint64) *load {
 	l := &load{
 		t: t, key: c.settings.Credentials.APIKey, account: c.settings.Credentials.AccountID, seed: seed, began: time.Now(),
-		changed: make([]int, len(c.apis)), answers: map[string]int{},
+		changed: make([]int, len(c.apis)), answers: map[string]int{}, known: map[string]*paid{},
 		http: &http.Client{Timeout: patient, Transport: &http.Transport{MaxIdleConnsPerHost: 16}},
 	}
 	for _, a := range c.apis {
@@ -213,8 +215,10 @@ func (l *load) client(client int) {
 			c.create()
 		case n < 30:
 			c.get(p)
+		case n < 34:
+			c.list("limit=5", nil) // the newest
 		case n < 38:
-			c.list()
+			c.list("order_id="+p.order, p)
 		case n < 70:
 			c.change(p, "capture", 1+c.random.Int64N(paymentSize/4))
 		case n < 96:
@@ -222,7 +226,7 @@ func (l *load) client(client int) {
 		default:
 			c.change(p, "cancel", 0)
 		}
-		c.rest(pauseOf)
+		c.rest(*faultPause)
 	}
 }
 
@@ -246,18 +250,14 @@ func (l *load) note(p *paid, c *call) {
 	p.calls = append(p.calls, c)
 }
 
-// longestWait returns the longest part of a wait within faults of leaders, with the kind of the fault.
-func (l *load) longestWait(faults []fault) (longest time.Duration, kind string) {
+// longestWait returns the longest part of a client's wait within a fault.
+func (l *load) longestWait(f fault) (longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, f := range faults {
-		for _, w := range l.waits {
-			if d := min(w.to, f.to) - max(w.from, f.from); f.leader && d > longest {
-				longest, kind = d, f.kind
-			}
-		}
+	for _, w := range l.waits {
+		longest = max(longest, min(w.to, f.to)-max(w.from, f.from))
 	}
-	return longest, kind
+	return longest
 }
 
 // caller is one client, which goes to the next API node when one does not serve it.
@@ -378,7 +378,7 @@ func (c *caller) persist(k *call, method, path, body string, next func(*call)) (
 			return k, answer{}
 		}
 		c.node = (c.node + 1) % len(c.l.urls)
-		c.rest(5 * pauseOf)
+		c.rest(retryPause)
 	}
 }
 
@@ -387,10 +387,11 @@ func (c *caller) create() {
 	k := &call{client: c.client, kind: "create", amount: paymentSize, key: c.newKey()}
 	c.l.mu.Lock()
 	c.l.made++
-	body := fmt.Sprintf(`{"paymentMethodToken":%q,"amount":%d,"currencyCode":"EUR","orderId":"order-%d","customerId":"customer-1"}`, c.l.token, paymentSize, c.l.made)
+	order := fmt.Sprintf("order-%d", c.l.made)
 	c.l.mu.Unlock()
+	body := fmt.Sprintf(`{"paymentMethodToken":%q,"amount":%d,"currencyCode":"EUR","orderId":%q,"customerId":"customer-1"}`, c.l.token, paymentSize, order)
 	k, a := c.persist(k, http.MethodPost, "/payments", body, func(old *call) { c.l.keep(&paid{create: old}) })
-	p := &paid{create: k, id: a.ID}
+	p := &paid{create: k, id: a.ID, order: order}
 	if k.fate == repeated {
 		p.id = a.Error.PaymentID
 	}
@@ -404,7 +405,7 @@ func (c *caller) create() {
 		} else if status != "PENDING" && status != "" {
 			return // declined by a processor after a time-out
 		}
-		c.rest(5 * pauseOf)
+		c.rest(retryPause)
 	}
 }
 
@@ -412,6 +413,7 @@ func (l *load) keep(p *paid) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.payments = append(l.payments, p)
+	l.known[p.id] = p
 }
 
 // get reads a payment, and returns its status.
@@ -426,11 +428,16 @@ func (c *caller) get(p *paid) string {
 // lagOf finds the milliseconds of Payledger-Lag.
 var lagOf = regexp.MustCompile(`\bms=(\d+)`)
 
-// list reads the newest payments: each is in the list as a read showed it at most the lag of the answer before.
-func (c *caller) list() {
-	k, a := c.persist(&call{client: c.client, kind: "list"}, http.MethodGet, "/payments?limit=5", "", nil)
-	if k.fate == done {
-		c.l.noteList(k, a)
+// list reads a list: each payment is in it as a read showed it at most the lag of the answer before. The list must have the payment that
+// is sought, whose creation was answered, unless it may be older than that answer.
+func (c *caller) list(query string, sought *paid) {
+	k, a := c.persist(&call{client: c.client, kind: "list"}, http.MethodGet, "/payments?"+query, "", nil)
+	if k.fate != done {
+		return
+	}
+	c.l.noteList(k, a)
+	if sought != nil && k.from > sought.create.to && !slices.ContainsFunc(a.Data, func(one answer) bool { return one.ID == sought.id }) {
+		c.l.t.Errorf("API node %d at %s: the list of %s lacks %s, created at %s", c.node+1, k.to, query, sought.id, sought.create.to)
 	}
 }
 
@@ -438,12 +445,10 @@ func (l *load) noteList(k *call, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, one := range a.Data {
-		for _, p := range l.payments {
-			if p.id == one.ID {
-				read := *k
-				read.status, read.saw = one.Status, one.money()
-				p.calls = append(p.calls, &read)
-			}
+		if p := l.known[one.ID]; p != nil {
+			read := *k
+			read.status, read.saw = one.Status, one.money()
+			p.calls = append(p.calls, &read)
 		}
 	}
 }

@@ -28,9 +28,10 @@ const (
 	back             // to the node that connects
 )
 
-func newLink(ctx context.Context) (*link, error) {
+// newLink makes a link that listens at a free port of an address.
+func newLink(ctx context.Context, address string) (*link, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := config.Listen(ctx, "tcp", address+":0")
 	if err != nil {
 		return nil, err
 	}

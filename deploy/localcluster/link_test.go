@@ -37,7 +37,7 @@ func echo(t *testing.T) string {
 
 // TestLink: a cut link holds the bytes of open and of new connections, both ways, and delivers them after it is healed.
 func TestLink(t *testing.T) {
-	l, err := newLink(t.Context())
+	l, err := newLink(t.Context(), loopback)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestLinkOneWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	l, err := newLink(t.Context())
+	l, err := newLink(t.Context(), loopback)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (f *flags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writ
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	c, err := newCluster(dir, f.Programs, f.Nodes, stderr)
+	c, err := newCluster(dir, f.Programs, loopback, f.Nodes, stderr)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *cluster) startNATS(ctx context.Context, n *natsNode) error {
 
 func (c *cluster) tryNATS(ctx context.Context, n *natsNode, listen string) error {
 	if listen == "" {
-		listen = "127.0.0.1:-1"
+		listen = c.address + ":-1"
 	}
 	config, err := c.natsConfig(n, listen)
 	if err != nil {
@@ -82,6 +82,7 @@ func (c *cluster) natsConfig(n *natsNode, listen string) (string, error) {
 			return "", err
 		}
 	}
+	free := c.address + ":-1"
 	var routes []string
 	for _, other := range c.nats {
 		if other != n {
@@ -90,19 +91,19 @@ func (c *cluster) natsConfig(n *natsNode, listen string) (string, error) {
 	}
 	text := fmt.Sprintf(`server_name: %s
 listen: %q
-http: "127.0.0.1:-1"
+http: %q
 ports_file_dir: %q
 include "jetstream.conf"
 include "accounts.conf"
 cluster {
   name: payledger
-  listen: "127.0.0.1:-1"
+  listen: %q
   advertise: %q
   no_advertise: true
   authorization { user: route, password: $PAYLEDGER_NATS_ROUTE_PASSWORD }
   routes: ["%s"]
 }
-`, n.name, listen, n.dir, nowhere, strings.Join(routes, `", "`))
+`, n.name, listen, free, n.dir, free, nowhere, strings.Join(routes, `", "`))
 	file := filepath.Join(n.dir, "nats.conf")
 	return file, writePrivate(file, []byte(text))
 }

@@ -32,7 +32,7 @@ func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
 	var line struct{ API, Admin string }
 	err := c.startAt(ctx, a.node, env, &line, func(listen string) []string {
 		return []string{
-			"serve", "--data", filepath.Join(c.dir, a.name), "--listen", listen, "--admin-listen", "127.0.0.1:0", "--processor-url", c.simURL,
+			"serve", "--data", filepath.Join(c.dir, a.name), "--listen", listen, "--admin-listen", c.address + ":0", "--processor-url", c.simURL,
 			"--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8", "--memory", "512MiB", "--log-format", "json",
 		}
 	})
@@ -48,13 +48,13 @@ func (c *cluster) startAt(ctx context.Context, n *node, env []string, line any, 
 		}
 		return n.child.awaitReady(ctx, line)
 	}
-	last := c.settings.Ports[n.name]
+	last, free := c.settings.Ports[n.name], c.address+":0"
 	if last == "" {
-		return try("127.0.0.1:0")
+		return try(free)
 	}
 	err := try(last)
 	if errors.Is(err, errEnded) {
-		err = try("127.0.0.1:0")
+		err = try(free)
 	}
 	return err
 }
