@@ -37,7 +37,7 @@ func openBooks(ctx context.Context, path string, all bool) (*books, error) {
 		err = b.create(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("export: open %s: %w; is it the file of an earlier export, and is no other export running?", path, err), b.close())
+		return nil, errors.Join(fmt.Errorf("export: open %s: %w; is it the file of an earlier export, and is no other export running? If not, choose another --out", path, err), b.close())
 	}
 	return b, nil
 }

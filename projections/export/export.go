@@ -86,7 +86,7 @@ func (c Config) intoFile(ctx context.Context) (Summary, error) {
 			return Summary{}, err
 		}
 	} else if err != nil {
-		return Summary{}, fmt.Errorf("export: %w", err)
+		return Summary{}, fmt.Errorf("cannot make the file: %w; choose another --out", err)
 	}
 	s, err := c.intoBooks(ctx, path, nil)
 	if err != nil || path == c.Out {
@@ -174,7 +174,7 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	case format == "" && c.After == nil:
 		return starting{}, nil
 	case format == "":
-		return starting{show: *c.After}, nil
+		return starting{show: *c.After}, c.known(ctx, *c.After)
 	case format != string(c.Format):
 		return starting{}, fmt.Errorf("%s holds an export in the format %s; choose another --out", c.Out, format)
 	case c.After == nil || !c.Window.From.IsZero() || !c.Window.To.IsZero():
@@ -183,6 +183,18 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 		return starting{}, fmt.Errorf("%s holds an export up to position %d; events between it and --after %d would be missing: use --after %d", c.Out, done, *c.After, done)
 	}
 	return starting{fold: done, show: done, again: true}, nil // what the folder has is not exported again
+}
+
+// errKnown ends the reading of known.
+var errKnown = errors.New("the position is known")
+
+// known returns the source's error if no event has the position yet.
+func (c Config) known(ctx context.Context, position uint64) error {
+	err := c.Source.Events(ctx, position, func(Event, uint64) error { return errKnown })
+	if errors.Is(err, errKnown) {
+		return nil
+	}
+	return err
 }
 
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {

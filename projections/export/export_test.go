@@ -460,6 +460,43 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestUnknownPosition: a first export behind a position that no event has yet is the source's error, and leaves no file.
+func TestUnknownPosition(t *testing.T) {
+	f := newFeed(5)
+	f.grow(50)
+	unknown := uint64(51)
+	for _, format := range []export.Format{export.CSV, export.SQLite} {
+		out := target(t, format)
+		_, err := export.Run(t.Context(), export.Config{Source: f, Format: format, Out: out, After: &unknown})
+		if !errors.Is(err, errUnknown) {
+			t.Errorf("%s: %v", format, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(out, "*")); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v %v is left", format, left, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(out, ".*")); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v %v is left", format, left, err)
+		}
+		if info, err := os.Stat(out); err == nil && !info.IsDir() {
+			t.Errorf("%s: a file is left", format)
+		}
+	}
+}
+
+// TestUnwritable: a place that cannot be written is an error that says to choose another one.
+func TestUnwritable(t *testing.T) {
+	f := newFeed(5)
+	f.grow(5)
+	file := filepath.Join(strangers(t), "events.csv")
+	for _, format := range []export.Format{export.CSV, export.SQLite} {
+		for _, out := range []string{file, filepath.Join(file, "below")} {
+			if _, err := export.Run(t.Context(), export.Config{Source: f, Format: format, Out: out}); err == nil || !strings.Contains(err.Error(), "choose another --out") {
+				t.Errorf("%s into %s: %v", format, out, err)
+			}
+		}
+	}
+}
+
 // strangers returns a folder with a file that is of no export.
 func strangers(t *testing.T) string {
 	t.Helper()

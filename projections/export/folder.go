@@ -40,7 +40,7 @@ type part struct {
 
 func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	if err := os.MkdirAll(c.Out, 0o750); err != nil {
-		return s, fmt.Errorf("export: %w", err)
+		return s, fmt.Errorf("cannot make the folder of the files: %w; choose another --out", err)
 	}
 	books := filepath.Join(c.Out, booksName)
 	_, found := os.Stat(books)
@@ -70,7 +70,7 @@ func (f *folder) create(table string) (*os.File, error) {
 	}
 	file, err := os.Create(filepath.Join(f.dir, p.name+partSuffix))
 	if err != nil {
-		return nil, fmt.Errorf("export: %w", err)
+		return nil, fmt.Errorf("cannot make a file: %w; choose another --out", err)
 	}
 	p.file = file
 	f.parts = append(f.parts, p)

@@ -24,7 +24,10 @@ type feed struct {
 	random   *rand.Rand
 }
 
-var errBroken = errors.New("the connection broke")
+var (
+	errBroken  = errors.New("the connection broke")
+	errUnknown = errors.New("no event has this position")
+)
 
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
@@ -33,6 +36,9 @@ func newFeed(seed uint64) *feed {
 }
 
 func (f *feed) Events(_ context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
+	if after > uint64(len(f.all)) {
+		return errUnknown
+	}
 	for _, e := range f.all[after:] {
 		if e.Position == f.failAt {
 			return errBroken
