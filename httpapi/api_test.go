@@ -61,7 +61,7 @@ func TestPaymentPath(t *testing.T) {
 	}
 	r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=3"}), 404, "EntityNotFound")
 	bad := r.want(r.do(request{method: "GET", path: "/payments/" + id + "/events?at=soon&order=desc"}), 422, "RequestValidationError")
-	if !slices.Equal(bad.faults(), []string{"QueryString $.at must be a revision from 1 or an RFC 3339 date", "QueryString $.order is not a known parameter"}) {
+	if !slices.Equal(bad.faults(), []string{"QueryString $.at must be a revision from 1, or a time such as 2026-03-14T09:00:00Z", "QueryString $.order is not a known parameter"}) {
 		t.Errorf("faults %q", bad.faults())
 	}
 	if log := r.log.String(); strings.Contains(log, goodCard) || strings.Contains(log, "737") && strings.Contains(log, "cvv") || strings.Contains(log, "ada@") || strings.Contains(log, clientToken) || strings.Contains(log, r.account.APIKey) {

@@ -158,7 +158,7 @@ func TestEventsInParts(t *testing.T) {
 	for query, want := range map[string][]string{
 		"?limit=0": {limit}, "?limit=1001": {limit}, "?limit=": {limit}, "?limit=ten": {limit}, "?limit=1.5": {limit}, "?after=-1": {after}, "?after=x&limit=-5": {after, limit},
 		"?after=9007199254740992": {after}, "?limit=1&limit=2": {"QueryString $.limit must be sent once"},
-		"?after=x&at=soon&limit=0&from=1": {after, "QueryString $.at must be a revision from 1 or an RFC 3339 date", "QueryString $.from is not a known parameter", limit},
+		"?after=x&at=soon&limit=0&from=1": {after, "QueryString $.at must be a revision from 1, or a time such as 2026-03-14T09:00:00Z", "QueryString $.from is not a known parameter", limit},
 	} {
 		if got := r.want(r.get(at+"/events"+query), 422, "RequestValidationError").faults(); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", query, got)

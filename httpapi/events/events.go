@@ -93,7 +93,9 @@ func selection(c *request.Call) (eventjson.Filter, uint64) {
 
 func shownError(err error) error {
 	if errors.Is(err, ordered.ErrBeyond) {
-		return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "No event has the position after yet.")
+		refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "No event has this position yet.")
+		refusal.Recovery = "Name the position of an event that you have read, or 0 to begin with the first event."
+		return refusal
 	}
 	return err
 }

@@ -112,7 +112,9 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	return request.Listing(func(element func(any) error) (uint64, error) {
 		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error { return element(e) })
 		if errors.Is(err, history.ErrNotThere) {
-			err = domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
+			refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
+			refusal.Recovery = "Without at, the answer has every revision and its time."
+			err = refusal
 		}
 		return next, err
 	}), nil

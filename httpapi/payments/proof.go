@@ -19,7 +19,9 @@ func (h *Handlers) GetPaymentProof(c *request.Call) (any, error) {
 		return nil, refusal
 	}
 	if errors.Is(err, prover.ErrAhead) {
-		err = domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The log has fewer events than since names; the proof would say that the log was cut.")
+		refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The log has fewer events than the old checkpoint.")
+		refusal.Recovery = "Use a checkpoint of this log: GET /checkpoints. If this ledger signed the old one, keep it: it shows that events are missing."
+		err = refusal
 	}
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func Separate(sent []string) (values []string) {
 var queryRules = map[string]func(*Violations, string){
 	"at": func(v *Violations, text string) {
 		if _, err := history.ParseAt(text); err != nil {
-			v.Add("$", "must be a revision from 1 or an RFC 3339 date")
+			v.Add("$", "must be a revision from 1, or a time such as 2026-03-14T09:00:00Z")
 		}
 	},
 	"from_date": dateRule,

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNotThere means that the payment has no such revision, or did not exist at that time.
-var ErrNotThere = errors.New("history: there is no such revision")
+var ErrNotThere = errors.New("the payment has no such revision")
 
 // At is the end of a replay: a revision, or the last event at or before a time. The zero value is the newest event.
 type At struct {
@@ -32,7 +32,7 @@ func ParseAt(text string) (At, error) {
 			return At{Time: t}, nil
 		}
 	}
-	return At{}, fmt.Errorf("history: %q is neither a revision nor an RFC 3339 time", text)
+	return At{}, fmt.Errorf("%q is neither a revision from 1 nor a time such as 2026-03-14T09:00:00Z", text)
 }
 
 // end returns the last revision of a replay of events with these times.
