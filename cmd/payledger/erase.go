@@ -74,7 +74,7 @@ func (a *App) oneAccount(id domain.AccountID) (domain.AccountID, error) {
 		return all[0].ID, nil
 	}
 	if id == "" {
-		return "", fmt.Errorf("the ledger has %d accounts: name the customer's one with --account", len(all))
+		return "", fmt.Errorf("the ledger has %d accounts: name one of them with --account", len(all))
 	}
 	if _, known := a.views.Account(id); !known {
 		return "", fmt.Errorf("the ledger has no account %s: check --account", id)

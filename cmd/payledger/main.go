@@ -88,7 +88,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(terminal.Streams{Out: stdout, Err: stderr}, options.Arguments(args)); err != nil {
 		var usage options.UsageError
-		fmt.Fprintln(stderr, "payledger:", err)
+		fmt.Fprintln(stderr, "payledger:", oneLine(err))
 		var trouble audit.TroubleError
 		if errors.As(err, &usage) || errors.As(err, &trouble) {
 			return exitUsage
@@ -109,6 +109,9 @@ func plainArguments(args []string) []string {
 		return args
 	}
 }
+
+// oneLine returns the text of an error as one line. It may quote a file or a server's answer.
+func oneLine(err error) string { return terminal.Harmless(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // misuse returns the message for a wrong command line: the fault, and the command that prints the help.
 func misuse(err error) string {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/proof"
 )
 
 // proofOf proves a new payment, captured and refunded, at a running server.
@@ -59,17 +63,7 @@ func TestProof(t *testing.T) {
 		"missing": strings.Replace(strings.Replace(string(file), rows[6], "", 1), rows[5], strings.Replace(rows[5], ",\n", "\n", 1), 1),
 	}
 	python := script(t)
-	check := func(t *testing.T, path string) (stdout, stderr string) {
-		t.Helper()
-		var out, told bytes.Buffer
-		command := exec.CommandContext(t.Context(), "python3", python, path, key)
-		command.Stdout, command.Stderr = &out, &told
-		if err := command.Run(); err != nil {
-			return "", told.String()
-		}
-		return out.String(), ""
-	}
-	if out, told := check(t, good); !strings.Contains(out, "The proof holds: 6 events of "+id) {
+	if out, told := checkWithScript(t, python, good, key); !strings.Contains(out, "The proof holds: 6 events of "+id) {
 		t.Errorf("the script says %s %s", out, told)
 	}
 	for want, text := range bad {
@@ -80,7 +74,7 @@ func TestProof(t *testing.T) {
 		if status, _, stderr := invoke(t, "check-proof", path, "--key", key); status != exitFailure || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: check-proof exits %d: %s", want, status, stderr)
 		}
-		if out, told := check(t, path); out != "" || !strings.Contains(told, want) {
+		if out, told := checkWithScript(t, python, path, key); out != "" || !strings.Contains(told, want) {
 			t.Errorf("%s: the script says %s %s", want, out, told)
 		}
 	}
@@ -97,6 +91,79 @@ func TestProof(t *testing.T) {
 			t.Errorf("%v: the stopped folder's proof fails: %s", err, stderr)
 		}
 	}
+}
+
+// TestPositionBehindTheLog: the path of position 3 also leads from position 19, which a log of 11 events does not have. The command and
+// the README's script refuse it.
+func TestPositionBehindTheLog(t *testing.T) {
+	t.Parallel()
+	example := filepath.Join("..", "..", "eventstore", "proof", "testdata")
+	file, err := os.ReadFile(filepath.Join(example, "proof.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(example, "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, python := strings.TrimSpace(string(text)), script(t)
+	path := filepath.Join(t.TempDir(), "proof.json")
+	for _, position := range []string{"3", "19", "-13"} {
+		changed := bytes.Replace(file, []byte(`"position":3,`), []byte(`"position":`+position+`,`), 1)
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr := invoke(t, "check-proof", path, "--key", key)
+		out, told := checkWithScript(t, python, path, key)
+		if good := position == "3"; (status == 0) != good || (out != "") != good || !good && !strings.Contains(told, "event 1 does not hold") {
+			t.Errorf("position %s: check-proof exits %d: %s; the script says %s %s", position, status, stderr, out, told)
+		}
+	}
+}
+
+// TestHostileProof: the text of a proof cannot write control characters to the terminal.
+func TestHostileProof(t *testing.T) {
+	t.Parallel()
+	example := filepath.Join("..", "..", "eventstore", "proof", "testdata")
+	text, err := os.ReadFile(filepath.Join(example, "proof.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(filepath.Join(example, "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := proof.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := &file.Events[0]
+	event.Raw = bytes.Replace(event.Raw, []byte("ce-subject:a1"), []byte("ce-subject:\x1b[2J\u202eThe proof holds"), 1)
+	sum := sha256.Sum256(append(make([]byte, sha256.Size), event.Raw...))
+	event.Hash = hex.EncodeToString(sum[:])
+	if text, err = json.Marshal(file); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "proof.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, stderr := invoke(t, "check-proof", path, "--key", string(key))
+	if status != exitFailure || out != "" || !strings.Contains(stderr, `it belongs to \u001b[2J\u202eThe proof holds`) || strings.ContainsAny(stderr, "\x1b\u202e") {
+		t.Errorf("check-proof exits %d and says %q %q", status, out, stderr)
+	}
+}
+
+// checkWithScript runs the README's script. stdout is empty if the script fails.
+func checkWithScript(t *testing.T, script, path, key string) (stdout, stderr string) {
+	t.Helper()
+	var out, told bytes.Buffer
+	command := exec.CommandContext(t.Context(), "python3", script, path, key)
+	command.Stdout, command.Stderr = &out, &told
+	if err := command.Run(); err != nil {
+		return "", told.String()
+	}
+	return out.String(), ""
 }
 
 // witnessed: a witness's checkpoints show that nothing before was rewritten, and a proof without the old size says so.
@@ -158,10 +225,16 @@ func misusedProofs(t *testing.T, p *process, dir, id, key string) {
 	}{
 		{append([]string{"prove", "01unknown", "--out", none}, server...), exitFailure, "cannot be found"},
 		{append([]string{"prove", id, "--out", filepath.Join(dir, "no", "such", "folder")}, server...), exitFailure, "choose another place with --out"},
+		{append([]string{"prove", id, "--out", dir}, server...), exitFailure, "is a folder; name a file with --out"},
+		{append([]string{"prove", id, "--out", none, "--since", filepath.Join(dir, "proof.json")}, server...), exitFailure, "--since takes lines of `payledger checkpoints`"},
 		{append([]string{"prove", id}, server...), exitUsage, "--out"},
+		{[]string{"check-proof", filepath.Join(dir, "proof.json"), "--key", key, "--since", filepath.Join(dir, "proof.json")}, exitFailure, "--since takes lines of `payledger checkpoints`"},
+		{[]string{"check-proof", filepath.Join(dir, "bad.json"), "--key", key}, exitFailure, "make another one with `payledger prove`"},
+		{[]string{"prove", id, "--out", none, "--data", filepath.Join(dir, "proof.json")}, exitFailure, "is a file: name the ledger's folder"},
+		{[]string{"prove", id, "--out", none, "--url", "localhost:1", "--api-key", "x"}, exitUsage, "does not begin with http:// or https://"},
 		{[]string{"prove", id, "--out", none, "--url", p.ready.API, "--api-key", "x"}, exitFailure, "Unauthorized"},
 		{[]string{"prove", id, "--out", none, "--data", filepath.Join(dir, "data")}, exitFailure, "--url and --api-key"},
-		{[]string{"check-proof", none, "--key", key}, exitFailure, "no such file"},
+		{[]string{"check-proof", none, "--key", key}, exitFailure, "name the file that `payledger prove` wrote"},
 		{[]string{"check-proof", filepath.Join(dir, "proof.json")}, exitUsage, "--key"},
 		{[]string{"check-proof", filepath.Join(dir, "proof.json"), "--key", "x"}, exitFailure, "GET /verifier-key"},
 		{[]string{"check-proof", filepath.Join(dir, "data", "views", "proof-hashes"), "--key", key}, exitFailure, "this is no proof file"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -60,7 +61,10 @@ func TestClientErrors(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"a bad time", []string{"history", "01x", "--at", "soon"}, []string{"RequestValidationError: ", "QueryString $.at must be a revision from 1 or an RFC 3339 date.", "Correct what validationErrors names"}},
+		{"a bad time", []string{"history", "01x", "--at", "soon"}, []string{"RequestValidationError: ", "QueryString $.at must be a revision from 1, or a time such as 2026-03-14T09:00:00Z."}},
+		{"an unknown position", []string{"tail", "--after", "99999"}, []string{"No event has this position yet.", "0 to begin with the first event"}},
+		{"an empty id", []string{"history", ""}, []string{"the payment's id is empty"}},
+		{"an empty id to prove", []string{"prove", "", "--out", filepath.Join(t.TempDir(), "proof")}, []string{"the payment's id is empty"}},
 		{"an unknown payment", []string{"history", "01x"}, []string{"PaymentError: ", "GET /payments lists the account's payments."}},
 		{"a bad key", []string{"history", "01x", "--api-key", "plk_sandbox_x"}, []string{"Unauthorized: ", "Send an API key of this environment"}},
 		{"a bad key to reconcile", []string{"reconcile", "--processor", "ADYEN", "--api-key", "plk_sandbox_x"}, []string{"Unauthorized: ", "Send an API key of this environment"}},

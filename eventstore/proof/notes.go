@@ -18,6 +18,9 @@ const (
 	originNewest     = "payledger history"
 )
 
+// ErrKey means that a text is no verifier key.
+var ErrKey = errors.New("is no verifier key")
+
 // maxSize bounds the size of a log.
 const maxSize = 1 << 62
 
@@ -89,7 +92,7 @@ func open(signed string, key note.Verifier) (string, error) {
 func parseKey(key string) (note.Verifier, error) {
 	verifier, err := note.NewVerifier(strings.TrimSpace(key))
 	if err != nil {
-		return nil, fmt.Errorf("%q is no verifier key; it has the form payledger+8 digits+base64, and GET /verifier-key of the ledger answers it", key)
+		return nil, fmt.Errorf("%q %w; it has the form payledger+8 digits+base64, and GET /verifier-key of the ledger answers it", key, ErrKey)
 	}
 	return verifier, nil
 }

@@ -96,7 +96,7 @@ func (w *witness) read(from func(after uint64) error) error {
 		return err
 	}
 	if !w.again {
-		w.failed = fmt.Errorf("the log has no checkpoint %d: it is another log, or an older state of the log", w.last.Number)
+		w.failed = fmt.Errorf("the log has no checkpoint %d: it is another log, or an older state of the log; check --after and --url, and keep the checkpoints that you have", w.last.Number)
 	}
 	return w.failed
 }

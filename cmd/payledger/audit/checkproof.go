@@ -3,7 +3,9 @@ package audit
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"payledger/cmd/payledger/options"
@@ -22,13 +24,20 @@ type CheckProof struct {
 // Run checks the file, and prints its events and the result.
 func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Arguments) (err error) {
 	file, checked, err := checkFile(c.File, c.Key)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+	var unreadable *fs.PathError
+	switch {
+	case errors.As(err, &unreadable), errors.Is(err, proof.ErrKey):
+		return err
+	case err != nil:
+		return fmt.Errorf("%s: %w; if the key is the ledger's, keep this file and make another one with `payledger prove`", c.File, err)
 	}
 	if c.Since != "" {
 		old, err := os.ReadFile(c.Since)
 		if err != nil {
-			return fmt.Errorf("cannot read the old checkpoint: %w", err)
+			return unreadableCheckpoint(err)
+		}
+		if _, _, err := proof.ReadCheckpoint(string(old)); err != nil {
+			return notCheckpoint(c.Since, err)
 		}
 		before, err := proof.CheckSince(file, checked.Tree, c.Key, string(old))
 		if err != nil {

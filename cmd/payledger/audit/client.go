@@ -16,7 +16,7 @@ type serverError struct {
 	} `json:"validationErrors"`
 }
 
-// Error returns one line with the error, every violation, and the recovery suggestion.
+// Error returns one line with the error, and every violation or the recovery suggestion.
 func (e serverError) Error() string {
 	parts := []string{e.ErrorID + ": " + e.Description}
 	for _, group := range e.ValidationErrors {
@@ -24,7 +24,7 @@ func (e serverError) Error() string {
 			parts = append(parts, group.Model+" "+v.Path+" "+v.Description+".")
 		}
 	}
-	if e.RecoverySuggestion != "" {
+	if e.RecoverySuggestion != "" && len(e.ValidationErrors) == 0 { // else it names a field of the answer, which is printed here
 		parts = append(parts, e.RecoverySuggestion)
 	}
 	return strings.Join(parts, " ")

@@ -35,6 +35,9 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if c.JSON {
 		out = &arrayPrinter{out: std.Out}
 	}
+	if err := named(c.Payment); err != nil {
+		return err
+	}
 	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ type proved struct {
 
 // Run writes the file and prints the verifier key. A file with the given name is complete, and its check has succeeded.
 func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := named(c.Payment); err != nil {
+		return err
+	}
 	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
@@ -66,6 +69,9 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 
 // saveFile writes a file under a temporary name, checks it, and then renames it. After an error it removes the file.
 func saveFile(name string, write func(io.Writer) error, check func(name string) error) (err error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder; name a file with --out", name)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w; choose another place with --out", name, errors.Unwrap(err))
@@ -97,16 +103,27 @@ func sizeOf(name string) (uint64, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return 0, fmt.Errorf("cannot read the old checkpoint: %w", err)
+		return 0, unreadableCheckpoint(err)
 	}
 	_, tree, err := proof.ReadCheckpoint(string(text))
-	return tree.Size, err
+	if err != nil {
+		return 0, notCheckpoint(name, err)
+	}
+	return tree.Size, nil
+}
+
+func unreadableCheckpoint(err error) error {
+	return fmt.Errorf("cannot read the old checkpoint: %w; name another file with --since", err)
+}
+
+func notCheckpoint(name string, err error) error {
+	return fmt.Errorf("%s: %w; --since takes lines of `payledger checkpoints` or one signed note", name, err)
 }
 
 func checkFile(name, key string) (file proof.File, checked proof.Checked, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return file, checked, fmt.Errorf("cannot read the proof: %w", err)
+		return file, checked, fmt.Errorf("cannot read the proof: %w; name the file that `payledger prove` wrote", err)
 	}
 	if file, err = proof.Parse(text); err == nil {
 		checked, err = proof.Check(file, key)

@@ -162,6 +162,9 @@ func (c *Rebuild) connect(ctx context.Context) (rebuildRun, func() error, error)
 
 // openFolder opens the folder of a stopped server. Its log does not change.
 func (c *Rebuild) openFolder(ctx context.Context) (run rebuildRun, end func() error, err error) {
+	if err := noFile(c.Data); err != nil {
+		return nil, nil, err
+	}
 	config := options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}
 	l, err := ledger.Open(ctx, config, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {

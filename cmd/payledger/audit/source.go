@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -40,15 +41,35 @@ func (s Source) isFolder(args options.Arguments, account string) (bool, error) {
 	}
 	folder, err := args.ReadsFolder(s.Data)
 	switch {
-	case err != nil || folder:
-		return folder, err
+	case err != nil:
+		return false, err
+	case folder:
+		return true, noFile(s.Data)
 	case account != "":
 		return false, options.Usage(errors.New("--account is of a folder (--data); at a server the API key is of one account"))
 	case s.APIKey == "":
 		return false, options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed to read from a server; --data DIR reads a stopped one"))
+	case !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://"):
+		return false, options.Usage(fmt.Errorf("--url %q does not begin with http:// or https://", s.URL))
 	default:
 		return false, nil
 	}
+}
+
+// noFile returns an error if a file stands at the place of a ledger's folder.
+func noFile(data string) error {
+	if info, err := os.Stat(data); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file: name the ledger's folder with --data", data)
+	}
+	return nil
+}
+
+// named returns a usage error for an empty payment id: a script's variable may be empty.
+func named(payment string) error {
+	if payment == "" {
+		return options.Usage(errors.New("the payment's id is empty"))
+	}
+	return nil
 }
 
 // get reads a path of the server. headers are names and values.

@@ -232,6 +232,9 @@ func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result
 
 // checkFolder checks the folder of a stopped server, or a back-up. It does not change the folder.
 func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit func(verifyLine) error) (result verified, err error) {
+	if err := noFile(c.Data); err != nil {
+		return result, err
+	}
 	events := filepath.Join(c.Data, ledger.EventsFolder)
 	files, err := archive.Open(events)
 	switch {

@@ -28,26 +28,30 @@ func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err 
 	return use(l)
 }
 
-// OfAccount calls use with the named account, or with the ledger's first account if name is empty. If the first account does not
-// have the payment and there are other accounts, the error says to name the account.
+// OfAccount calls use with the named account, or with the ledger's first account if name is empty. If the account does not have the
+// payment, the error says what to check.
 func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.AccountID) error) error {
 	all, err := reconcile.Accounts(ctx, l.Store)
 	if err != nil {
 		return err
 	}
-	if id := domain.AccountID(name); name != "" {
-		if !slices.Contains(all, id) {
-			return fmt.Errorf("the folder has no account %s; it has %v", id, all)
+	id := domain.AccountID(name)
+	if name == "" {
+		first, err := l.Store.Initialized(ctx)
+		if err != nil {
+			return err
 		}
-		return use(id)
+		id = first.Account
+	} else if !slices.Contains(all, id) {
+		return fmt.Errorf("the folder has no account %s; it has %v", id, all)
 	}
-	first, err := l.Store.Initialized(ctx)
-	if err != nil {
+	err = use(id)
+	switch {
+	case domain.ReasonOf(err) != domain.ReasonPayment:
 		return err
-	}
-	err = use(first.Account)
-	if len(all) > 1 && domain.ReasonOf(err) == domain.ReasonPayment {
+	case name == "" && len(all) > 1:
 		return fmt.Errorf("%w The folder has %d accounts, and this is the answer of the first: name the payment's with --account", err, len(all))
+	default:
+		return fmt.Errorf("%w Check its id, and that it is of account %s", err, id)
 	}
-	return err
 }
