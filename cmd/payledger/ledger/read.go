@@ -28,8 +28,8 @@ func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err 
 	return use(l)
 }
 
-// OfAccount calls use with the named account, or with the ledger's first account if name is empty. If the account does not have the
-// payment, the error says what to check.
+// OfAccount calls use with the named account, or with the ledger's first account if name is empty. The error for an unknown payment
+// names the account.
 func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.AccountID) error) error {
 	all, err := reconcile.Accounts(ctx, l.Store)
 	if err != nil {
