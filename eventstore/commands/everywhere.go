@@ -21,14 +21,19 @@ func (b *Base) AppliedEverywhere(ctx context.Context, event *eventstore.Recorded
 	return b.everywhere(ctx, position)
 }
 
-// AllAppliedEverywhere is AppliedEverywhere for all events that this node knows.
+// AllAppliedEverywhere is AppliedEverywhere for all events that any node recorded before the call.
 func (b *Base) AllAppliedEverywhere(ctx context.Context) error {
 	if b.Everywhere == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, everywhereWithin)
+	defer cancel()
 	position := make([]uint64, b.Store.Shards())
 	for shard := range position {
-		position[shard] = b.Store.Appended(shard)
+		var err error
+		if position[shard], err = b.Store.LastSeq(ctx, shard); err != nil {
+			return unconfirmed(err)
+		}
 	}
 	return b.everywhere(ctx, position)
 }
@@ -36,10 +41,14 @@ func (b *Base) AllAppliedEverywhere(ctx context.Context) error {
 func (b *Base) everywhere(ctx context.Context, position []uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, everywhereWithin)
 	defer cancel()
-	err := b.Everywhere(ctx, position)
-	if err == nil {
-		return nil
+	if err := b.Everywhere(ctx, position); err != nil {
+		return unconfirmed(err)
 	}
+	return nil
+}
+
+// unconfirmed is the error for a change that is recorded, and that another node may not have applied.
+func unconfirmed(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
 		Message:  "The change is recorded, but not every node of the service has confirmed it yet. The nodes apply it by themselves.",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands"
@@ -71,8 +72,12 @@ func (s *Accounts) change(ctx context.Context, by commands.Caller, decide func(a
 // elsewhere is the reason.
 func (s *Accounts) changeShown(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (now account.State, elsewhere, err error) {
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Accounts.Execute, by.Account, decide)
-	if err == nil {
+	gone := domain.ReasonOf(err) == domain.ReasonEntityNotFound // an earlier try may have deleted it, and may not have been confirmed
+	if err == nil || gone {
 		elsewhere = s.AppliedEverywhere(context.WithoutCancel(ctx), tip.Recorded) // an event of an earlier try counts, too
+	}
+	if gone && elsewhere != nil {
+		err = elsewhere
 	}
 	return tip.State, elsewhere, err
 }
