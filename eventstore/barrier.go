@@ -35,6 +35,9 @@ func (h *shard) barrier(ctx context.Context) error {
 	}
 }
 
+// Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
+func (s *Store) Patience() time.Duration { return s.api.Patience() }
+
 func noMajority(h *shard, cause error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNoMajority, h.name(), cause)
 }

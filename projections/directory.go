@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -145,6 +146,8 @@ func (p *Projections) Accounts() []account.State {
 // were acknowledged before the call. The call therefore joins the next read, which begins when the current read has ended. At
 // any time one read of a key runs, and at most one waits.
 type sharedReads[K comparable, V any] struct {
+	within time.Duration // longest wait of a call, for both reads together; 0: no limit
+
 	mu  sync.Mutex
 	now map[K]*sharedRead[V] // the running read
 }
@@ -186,6 +189,11 @@ func (s *sharedReads[K, V]) do(ctx context.Context, key K, read func(context.Con
 	}
 	t.callers++
 	s.mu.Unlock()
+	if s.within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.within)
+		defer cancel()
+	}
 	select {
 	case <-t.done:
 		return t.value, t.err

@@ -83,6 +83,7 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	positions := m.positions()
 	return &Projections{
 		Config: c, model: m, directory: m.directory, reader: c.Fanout.Reader(readerName, positions), progress: newProgress(positions),
+		accountReads: sharedReads[domain.AccountID, account.State]{within: c.Store.Patience()},
 	}, nil
 }
 

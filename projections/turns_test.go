@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestTurns: calls during a reading share the one after it, and none of them takes a result that may be older than itself.
@@ -100,6 +101,37 @@ func TestTurnsLeft(t *testing.T) {
 		synctest.Wait()
 		if begun.Load() != 4 || ended.Load() != 2 || s.len() != 0 {
 			t.Errorf("%d readings began, %d were ended; %d are remembered", begun.Load(), ended.Load(), s.len())
+		}
+	})
+}
+
+// TestTurnsLimit: a call that comes while a read has no answer waits no longer than one that comes before it.
+func TestTurnsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sharedReads[string, int]{within: 5 * time.Second}
+		read := func(ctx context.Context) (int, error) { // of a log whose servers are silent
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}
+		var callers sync.WaitGroup
+		for range 10 {
+			callers.Go(func() {
+				began := time.Now()
+				if _, err := s.do(t.Context(), "key", read); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				if waited := time.Since(began); waited != 5*time.Second {
+					t.Errorf("a call waited %s", waited)
+				}
+			})
+			time.Sleep(time.Second) // of the test's clock
+		}
+		callers.Wait()
+		synctest.Wait()
+		if s.len() != 0 {
+			t.Errorf("%d readings are remembered", s.len())
 		}
 	})
 }
