@@ -74,7 +74,7 @@ func (c *call) admit() (leave func(), err error) {
 func cutOff(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: err,
-		Message: "This node of the service is cut off. Nothing was recorded.", Recovery: "Repeat the request after the time of Retry-After; another node answers.",
+		Message: "This node of the service is cut off, or behind. Nothing was recorded.", Recovery: "Repeat the request after the time of Retry-After; another node answers.",
 	}
 }
 

@@ -84,7 +84,7 @@ type Config struct {
 	FrameAncestors []string
 	// RateLimit is the number of requests a second that each API key may make; 0 is no limit (D1).
 	RateLimit float64
-	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one.
+	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one. Allowed and AllowedElsewhere connect them.
 	Nodes func() int
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"sync"
@@ -20,35 +21,40 @@ const forgetAbove = 4096
 
 // limits are the rate limits of all callers: API keys, and the client tokens of browsers.
 //
-// Each of n nodes allows a caller 2/(n+1) of the limit. If the requests spread evenly, the nodes together allow less than twice the
-// limit. If all of them go to one node, a caller still has half of the limit with three nodes, and two thirds with two.
+// Each of n nodes has a bucket of tokens for a caller. The bucket gets L tokens a second, L being the limit, and holds b = max(1, L/n)
+// tokens, rounded up. A request that any node allows takes a token from the bucket of every node: at once from its own, and within d
+// seconds from the others (Allowed, AllowedElsewhere). So the nodes together allow at most L·T + n·(b + L·d) requests in T seconds:
+// the node that allows the last one has counted all others but those of the last d seconds, and each node allows at most b + L·d of
+// these. No bucket is ever further below 0 than these: a caller gets at least L·T - n·(b + L·d) requests, from one node or from all.
+// Both are within a factor of two of the limit over 2·(1 + n/L + n·d) seconds and more, for any n and L.
 type limits struct {
 	perSecond float64
 	nodes     func() int // that serve; nil: one
 	now       func() time.Time
 	mu        sync.Mutex
 	by        map[caller]*rate.Limiter
+	allowed   map[caller]int // since the last call of takeAllowed
 	forgetAt  int
 }
 
 // caller has a limit of its own: an API key, a client session, or a payment with a required action.
 type caller struct {
-	access access
-	id     string
+	Access access
+	ID     string
 }
 
 func newLimits(perSecond float64, nodes func() int, now func() time.Time) *limits {
-	return &limits{perSecond: perSecond, nodes: nodes, now: now, by: map[caller]*rate.Limiter{}, forgetAt: forgetAbove}
+	return &limits{perSecond: perSecond, nodes: nodes, now: now, by: map[caller]*rate.Limiter{}, allowed: map[caller]int{}, forgetAt: forgetAbove}
 }
 
 // checkRate refuses a key above its rate limit (D1); off unless configured.
 func (c *call) checkRate(key account.APIKey) error {
-	return c.checkLimit(c.api.limits.wait(caller{byAPIKey, string(key.ID)}, c.api.limits.perSecond), "API key")
+	return c.checkLimit(c.api.limits.wait(caller{byAPIKey, string(key.ID)}), "API key")
 }
 
 // checkBrowserRate refuses a client token above its rate limit (D1). Pages count like calls.
 func (c *call) checkBrowserRate(kind access, id string) error {
-	return c.checkLimit(c.api.limits.wait(caller{kind, id}, c.api.limits.perSecond), "client token")
+	return c.checkLimit(c.api.limits.wait(caller{kind, id}), "client token")
 }
 
 func (c *call) checkLimit(wait time.Duration, who string) error {
@@ -60,36 +66,97 @@ func (c *call) checkLimit(wait time.Duration, who string) error {
 }
 
 // wait returns the time until the caller may send its next request; 0 when it may send it now.
-func (l *limits) wait(who caller, perSecond float64) time.Duration {
+func (l *limits) wait(who caller) time.Duration {
 	if l.perSecond <= 0 {
 		return 0
-	}
-	if l.nodes != nil {
-		perSecond *= 2 / float64(l.nodes()+1)
-	}
-	if who.access != byAPIKey {
-		perSecond = max(minBrowserRate, perSecond)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	limiter, known := l.by[who]
-	limit, burst := rate.Limit(perSecond), max(1, int(math.Ceil(perSecond)))
-	switch {
-	case !known:
-		l.forget(now)
-		limiter = rate.NewLimiter(limit, burst)
-		l.by[who] = limiter
-	case limiter.Limit() != limit: // a node joined or left
-		limiter.SetLimitAt(now, limit)
-		limiter.SetBurstAt(now, burst)
-	}
-	reservation := limiter.ReserveN(now, 1)
+	reservation := l.bucket(who, now).ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
+	} else if l.serving() > 1 {
+		l.allowed[who]++
 	}
 	return wait
+}
+
+// bucket returns the caller's bucket. The caller of the method holds the lock.
+func (l *limits) bucket(who caller, now time.Time) *rate.Limiter {
+	perSecond := l.perSecond
+	if who.Access != byAPIKey {
+		perSecond = max(minBrowserRate, perSecond)
+	}
+	size := max(1, int(math.Ceil(perSecond/float64(l.serving()))))
+	bucket, known := l.by[who]
+	switch {
+	case !known:
+		l.forget(now)
+		bucket = rate.NewLimiter(rate.Limit(perSecond), size)
+		l.by[who] = bucket
+	case bucket.Burst() != size: // a node joined or left
+		bucket.SetBurstAt(now, size)
+	}
+	return bucket
+}
+
+// serving returns the number of nodes.
+func (l *limits) serving() int {
+	if l.nodes == nil {
+		return 1
+	}
+	return l.nodes()
+}
+
+// takeAllowed returns the numbers of requests that this node allowed since the last call.
+func (l *limits) takeAllowed() (all []allowed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for who, n := range l.allowed {
+		all = append(all, allowed{who, n})
+	}
+	clear(l.allowed)
+	return all
+}
+
+// allowedElsewhere takes the requests that another node allowed from the buckets.
+func (l *limits) allowedElsewhere(all []allowed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for _, a := range all {
+		bucket := l.bucket(a.caller, now)
+		for left := a.Requests; left > 0; left -= bucket.Burst() {
+			bucket.ReserveN(now, min(left, bucket.Burst()))
+		}
+	}
+}
+
+// allowed is how many requests of a caller a node allowed.
+type allowed struct {
+	caller
+	Requests int
+}
+
+// Allowed returns the numbers of requests that this node allowed since the last call, for AllowedElsewhere of the other nodes; nil: none.
+func (a *API) Allowed() ([]byte, error) {
+	all := a.limits.takeAllowed()
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(all)
+}
+
+// AllowedElsewhere counts the requests that another node allowed.
+func (a *API) AllowedElsewhere(data []byte) error {
+	var all []allowed
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	a.limits.allowedElsewhere(all)
+	return nil
 }
 
 // forget drops the callers whose limiters are full again, once there are many callers.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,7 +45,14 @@ func TestClusterNodes(t *testing.T) {
 	}
 	b := r.joins(t)
 	r.listsLag(t, a, b)
-	r.leaves(t, a, b)
+	r.leaves(t, a, b.api.URL, func(p *nodesProxy) {
+		b.leave()
+		p.quiet(t, 1)
+		if err := b.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.leavesBySignal(t, a)
 	r.losesMajority(t, a)
 	began := time.Now()
 	err := a.Stop()
@@ -165,9 +173,9 @@ func (r *nodesRig) listsLag(t *testing.T, a, b *App) {
 }
 
 // leaves sends steady requests through a proxy, from which one node leaves.
-func (r *nodesRig) leaves(t *testing.T, stays, goes *App) {
+func (r *nodesRig) leaves(t *testing.T, stays *App, goes string, leave func(*nodesProxy)) {
 	t.Helper()
-	p := newNodesProxy(t, stays.api.URL, goes.api.URL)
+	p := newNodesProxy(t, stays.api.URL, goes)
 	m := newMerchant(p.url(), r.made.APIKey)
 	m.client.Transport.(*http.Transport).DisableKeepAlives = true
 	const clients = 4
@@ -201,11 +209,7 @@ func (r *nodesRig) leaves(t *testing.T, stays, goes *App) {
 	}
 	more(40)
 	served := p.nodes[1].served.Load()
-	goes.leave()
-	p.quiet(t, 1)
-	if err := goes.Stop(); err != nil {
-		t.Error(err)
-	}
+	leave(p)
 	more(40)
 	close(stop)
 	running.Wait()
@@ -215,9 +219,30 @@ func (r *nodesRig) leaves(t *testing.T, stays, goes *App) {
 	t.Logf("%d requests, of which the node that left served %d", answered.Load(), p.nodes[1].served.Load())
 }
 
+// leavesBySignal is leaves for a process that gets SIGTERM. It takes requests until its drain time is over, and then exits with 0 (I1).
+func (r *nodesRig) leavesBySignal(t *testing.T, stays *App) {
+	t.Helper()
+	t.Setenv("PAYLEDGER_MASTER_KEY", r.made.MasterKey)
+	goes := serveProcess(t, "--data", t.TempDir(), "--processor-url", r.sim, "--drain", "8s")
+	r.leaves(t, stays, goes.ready.API, func(p *nodesProxy) {
+		if err := goes.command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		p.quiet(t, 1)
+		m := newMerchant(goes.ready.API, r.made.APIKey)
+		if a, err := m.call("GET", "/payments/"+r.paid[0], m.headers(), nil); err != nil || a.status != http.StatusOK {
+			t.Errorf("in the drain time: %d %s %v", a.status, a.body, err)
+		}
+		if err := goes.command.Wait(); err != nil {
+			t.Errorf("after SIGTERM: %v\n%s", err, goes.log)
+		}
+	})
+	eventually(t, func() bool { return stays.nodes.Serving() == 1 }) // its record says that it left
+}
+
 var staleForm = regexp.MustCompile(`^as-of="([^"]+)", ms=\d+(, revision=\d+)?$`)
 
-// losesMajority ends two of three NATS servers. Then a read is refused, and a stale one answered.
+// losesMajority ends two of three NATS servers. Then reads and changes are refused, and a stale read is answered.
 func (r *nodesRig) losesMajority(t *testing.T, a *App) {
 	t.Helper()
 	m, id := r.at(a), r.paid[0]
@@ -230,9 +255,14 @@ func (r *nodesRig) losesMajority(t *testing.T, a *App) {
 	}
 	cut := time.Now()
 	var refusals sync.WaitGroup
-	for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events", "/payments"} {
+	session := map[string]any{"orderId": "refused", "currencyCode": "EUR", "amount": 100}
+	for path, body := range map[string]any{"/payments/" + id: nil, "/payments/" + id + "/events": nil, "/payments": nil, "/client-session": session} {
+		method := "GET"
+		if body != nil {
+			method = "POST"
+		}
 		refusals.Go(func() {
-			refused, err := m.call("GET", path, m.headers(), nil)
+			refused, err := m.call(method, path, m.headers(), body)
 			if err != nil || refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
 				t.Errorf("%s without a majority: %d %s %v", path, refused.status, refused.body, err)
 			}

@@ -52,6 +52,9 @@ func (a *App) openDoors(context.Context) error {
 		return err
 	}
 	a.answers = api.Answers
+	if err := a.shareRates(api); err != nil {
+		return err
+	}
 	a.apiDoor.Open(a.whileLeaving(api))
 	a.adminDoor.Open(a.adminHandler())
 	return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"runtime/debug"
+	"time"
 
 	"payledger/eventstore"
 	"payledger/eventstore/nodes"
+	"payledger/httpapi"
 )
 
 // joinNodes announces this node to the other nodes of the cluster. It serves only after enterService.
@@ -22,7 +24,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 	a.nodes, err = a.ledger.Store.OpenNodes(ctx, nodes.Config{
 		Self: nodes.Record{Node: id, Address: a.api.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
-		Applied: a.views.Positions, WaitFor: a.applied, CatchUp: a.views.CaughtUp, Clock: a.leaseClock, Logger: a.log,
+		Applied: a.views.Positions, WaitFor: a.applied, CatchUp: a.views.CaughtUp, Healthy: a.views.Healthy, Clock: a.leaseClock, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -53,4 +55,41 @@ func (a *App) everywhere() func(context.Context, []uint64) error {
 		return nil
 	}
 	return a.nodes.Await
+}
+
+// shareEvery is the time between two messages that tell the other nodes how many requests this node allowed.
+const shareEvery = 100 * time.Millisecond
+
+// shareRates makes rate limits hold in sum over all nodes.
+func (a *App) shareRates(api *httpapi.API) error {
+	if a.nodes == nil || a.options.RateLimit == 0 {
+		return nil
+	}
+	err := a.nodes.Hear(func(data []byte) {
+		if err := api.AllowedElsewhere(data); err != nil {
+			a.log.Warn().Err(err).Msg("the rates of another node are unreadable")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	a.loops.Go(func() {
+		tick := time.NewTicker(shareEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-a.closing:
+				return
+			case <-tick.C:
+			}
+			data, err := api.Allowed()
+			if err == nil && data != nil {
+				err = a.nodes.Tell(data)
+			}
+			if err != nil { // without a connection this node soon answers no requests
+				a.log.Debug().Err(err).Msg("the other nodes do not know the rates of this node")
+			}
+		}
+	})
+	return nil
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,9 +17,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rs/zerolog"
 
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/nodes"
 )
 
@@ -81,22 +89,27 @@ func (w *nodeLink) cut(away bool) {
 
 // nodeRig is two nodes of one ledger in this process. The test sets the clocks of their leases, and can cut b off.
 type nodeRig struct {
+	c        *clustertest.Cluster
+	made     ledger.Made
 	a, b     *App
 	atA, atB *merchant
 	wire     *nodeLink
 	skew     [2]atomic.Int64
 }
 
-func newNodeRig(t *testing.T) *nodeRig {
+func newNodeRig(t *testing.T, change ...func(*options.Options)) *nodeRig {
 	t.Helper()
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
 	url := c.URL(clustertest.User)
 	made := initCluster(t, url, "--shards", "2")
-	r := &nodeRig{wire: newNodeLink(t, c.Servers[0].Addr().String())}
+	r := &nodeRig{c: c, made: made, wire: newNodeLink(t, c.Servers[0].Addr().String())}
 	r.skew[1].Store(int64(1000 * time.Hour)) // the clocks of two machines have nothing in common
 	start := func(i int, url, simulator string) *App {
 		o := testOptions(t.TempDir())
 		o.NatsURL, o.MasterKey, o.ProcessorURL, o.ReadTimeout = url, made.MasterKey, simulator, 0
+		for _, c := range change {
+			c(&o)
+		}
 		app, err := startOn(context.Background(), o, zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), time.Now,
 			func() time.Duration { return nodes.Clock() + time.Duration(r.skew[i].Load()) }, func(*accounts.Credentials) error { return nil })
 		if err != nil {
@@ -129,11 +142,40 @@ func (r *nodeRig) newKey(t *testing.T) (id string, atB *merchant) {
 	return made.ID, newMerchant(r.b.api.URL, made.APIKey)
 }
 
+// TestNodesShareRates: a request that one node allowed counts at the other one.
+func TestNodesShareRates(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	r := newNodeRig(t, func(o *options.Options) { o.RateLimit = 0.001 }) // each key has one request
+	by := commands.Caller{Account: r.account(), Actor: "test", RequestID: "test"}
+	var used []*merchant // at node b; their keys had their request at node a
+	eventually(t, func() bool {
+		_, key, err := r.a.commands.CreateAPIKey(t.Context(), by, accounts.APIKeyInput{Name: "one request", Scopes: account.Scopes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		atA := newMerchant(r.a.api.URL, key)
+		atA.must(t, "GET", "/payments", atA.headers(), nil)
+		used = append(used, newMerchant(r.b.api.URL, key))
+		if len(used) <= 3 {
+			return false
+		}
+		atB := used[len(used)-4] // node a has had time to tell
+		answer, err := atB.call("GET", "/payments", atB.headers(), nil)
+		if err != nil || answer.status != http.StatusOK && answer.status != http.StatusTooManyRequests {
+			t.Fatalf("%d %s %v", answer.status, answer.body, err)
+		}
+		return answer.status == http.StatusTooManyRequests
+	})
+}
+
 // Two nodes of one ledger: what one of them acknowledged holds at the other one, and a node that is cut off refuses requests.
 func TestNodes(t *testing.T) {
 	r := newNodeRig(t)
 	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
 	t.Run("cut off", func(t *testing.T) { testNodeCutOff(t, r) })
+	t.Run("views stopped", func(t *testing.T) { testNodeViewsStopped(t, r) }) // of node b, for good
 }
 
 // After the answer of one node, the other one has applied the change (D20): a revoked key, a rotated secret, a deleted endpoint, an erased
@@ -167,15 +209,7 @@ func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 		}
 	}
 	for _, customer := range []string{"c-1", "c-2", "c-3"} {
-		session := map[string]any{"orderId": "order-" + customer, "currencyCode": "EUR", "amount": 1000, "customerId": customer, "customer": map[string]any{"emailAddress": customer + "@example.com"}}
-		r.atA.must(t, "POST", "/client-session", r.atA.headers(), session)
-		var opened struct {
-			ClientToken string `json:"clientToken"`
-		}
-		r.atA.must(t, "POST", "/client-session", r.atA.headers(), session).decode(t, &opened)
-		shown := func() string {
-			return string(r.atB.must(t, "GET", "/client-session?clientToken="+opened.ClientToken, r.atB.headers(), nil).body)
-		}
+		shown := r.customer(t, customer)
 		if !strings.Contains(shown(), customer+"@example.com") { // and the other node has the key in memory now
 			t.Fatal("the other node does not show the customer")
 		}
@@ -229,4 +263,24 @@ func testNodeCutOff(t *testing.T, r *nodeRig) {
 		return err == nil && answer.status == http.StatusUnauthorized
 	})
 	r.atB.must(t, "GET", "/payments", r.atB.headers(), nil)
+}
+
+// A node whose views cannot apply a change refuses requests, and says why. The other node answers without it.
+func testNodeViewsStopped(t *testing.T, r *nodeRig) {
+	id, other := r.newKey(t)
+	other.must(t, "GET", "/payments", other.headers(), nil)
+	views, err := sql.Open("sqlite", "file:"+filepath.Join(r.b.options.Data, ledger.ViewsFolder, "views.sqlite")+"?_pragma=busy_timeout(60000)")
+	if err == nil {
+		_, err = views.ExecContext(t.Context(), "DROP TABLE accounts")
+	}
+	if err = errors.Join(err, views.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r.atA.must(t, "DELETE", "/management/api-keys/"+id, r.atA.headers(), nil)
+	if answer, err := other.call("GET", "/payments", other.headers(), nil); err != nil || answer.status != http.StatusServiceUnavailable || answer.header.Get("Retry-After") == "" {
+		t.Errorf("a node without views: %d %s %v", answer.status, answer.body, err)
+	}
+	if reason := getText(t, r.b.admin.URL+"/readyz", http.StatusServiceUnavailable); !strings.Contains(reason, "no such table: accounts") {
+		t.Errorf("readyz: %s", reason)
+	}
 }

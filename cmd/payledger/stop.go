@@ -15,6 +15,9 @@ const (
 	cutAfter   = 1500 * time.Millisecond // then connections are closed; the rest is for closing the stores
 )
 
+// leaveAfter is the time that this node takes to tell the other nodes that it leaves.
+const leaveAfter = time.Second
+
 // controlGrace is the time that a running command on the control socket still gets when the service stops.
 const controlGrace = 100 * time.Millisecond
 
@@ -94,7 +97,9 @@ func (a *App) Stop() error {
 	if a.proofs != nil {
 		a.proofs.Close()
 	}
-	errs = append(errs, a.nodes.Close()) // after the last webhook, and before the views: its beats report their progress
+	leaving, cancel := context.WithTimeout(context.Background(), leaveAfter)
+	a.nodes.Close(leaving) // after the last webhook, and before the views: its beats report their progress
+	cancel()
 	if a.views != nil {
 		errs = append(errs, a.views.Close())
 	}

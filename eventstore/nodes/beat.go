@@ -57,15 +57,16 @@ func (r *Registry) run(ctx context.Context) {
 func (r *Registry) round(ctx context.Context) error {
 	r.rounds.Lock()
 	defer r.rounds.Unlock()
-	if err := r.beat(ctx); err != nil {
+	r.judge()
+	joined, err := r.beat(ctx)
+	if err != nil {
 		return err
 	}
 	r.mu.Lock()
-	joins, enter := r.joins, r.state == Serving && !r.open
-	r.mu.Unlock()
-	if enter {
-		r.loops.Go(func() { r.enter(ctx, joins) })
+	if joined > 0 && joined == r.joins && r.state == Serving && !r.open {
+		r.loops.Go(func() { r.enter(joined) })
 	}
+	r.mu.Unlock()
 	reading, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	if err := r.surely(reading, func() error { return r.refresh(reading) }); err != nil {
@@ -74,24 +75,27 @@ func (r *Registry) round(ctx context.Context) error {
 	return r.endSilent(ctx)
 }
 
-// beat writes the record of this node, and renews the lease.
-func (r *Registry) beat(ctx context.Context) error {
-	record := r.own()
+// beat writes the record of this node, and renews the lease. joined is the join of a record that says Serving, else 0.
+func (r *Registry) beat(ctx context.Context) (joined int, err error) {
+	record, joins := r.own()
 	r.mu.Lock()
 	expected := r.seq
 	r.mu.Unlock()
 	sent := r.Clock()
 	seq, err := r.write(ctx, record, expected)
 	if errors.Is(err, errReplaced) {
-		return errors.Join(err, r.findOwn(ctx))
+		return 0, errors.Join(err, r.findOwn(ctx))
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq, r.until = seq, sent+r.Lease
-	return nil
+	if record.State != Serving {
+		joins = 0
+	}
+	return joins, nil
 }
 
 // write replaces the record of a node, if its sequence is the expected one.
@@ -132,16 +136,14 @@ func (r *Registry) findOwn(ctx context.Context) error {
 			r.Logger.Warn().Str("by", own.EndedBy).Msg("this node was cut off from the other nodes, and joins again")
 			r.joins++
 		}
-		if r.open {
-			r.open, r.entered = false, make(chan struct{})
-		}
+		r.shut()
 	}
 	r.seq = own.seq // 0: none
 	return nil
 }
 
-// enter applies the log after a join, and lets the node answer requests. A later join makes it void.
-func (r *Registry) enter(ctx context.Context, joins int) {
+// enter applies the log after a join that is stored, and lets the node answer requests. A later join makes it void.
+func (r *Registry) enter(joins int) {
 	r.mu.Lock()
 	busy := r.entering == joins
 	r.entering = joins
@@ -149,7 +151,7 @@ func (r *Registry) enter(ctx context.Context, joins int) {
 	if busy {
 		return
 	}
-	err := r.CatchUp(ctx)
+	err := r.CatchUp(r.life)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

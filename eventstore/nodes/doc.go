@@ -7,18 +7,23 @@
 //     names the sequence of the node's beat before it (compare-and-swap).
 //   - An acknowledged beat is a lease. The node may answer requests for Config.Lease after the moment at which it sent the beat, not
 //     after the moment of the acknowledgement. Without a valid lease it answers 503, and sends no webhooks (Valid).
+//   - A node that applies nothing any more (Config.Healthy), or that another node has waited for during Config.Lease, is unfit: it has no lease,
+//     and its beats say that it does not serve, so that nobody waits for it. It joins again when it has applied the log.
 //   - A node that has seen no new beat of another node for Config.Silence replaces the other node's record with an end. It names the
 //     sequence of the beat that it saw. So the beat or the end comes first, never both.
-//   - A node whose record was ended must join again: it writes a new record, then applies the whole log as of that moment, and only
-//     then answers requests. A new node does the same.
+//   - A node whose record was ended must join again: it writes a new record, and only when this record is acknowledged it applies the whole
+//     log as of that moment, and then answers requests. A new node does the same.
 //   - Await writes a beat, reads all records up to this beat, and waits until each serving node has applied the log up to a position,
-//     or has an end.
+//     does not serve, or has an end.
+//   - A node that leaves ends its own record, whatever became of its last beat (Close).
+//   - Tell sends a message to all other nodes, at most once each: rates of requests, which are no part of the log.
 //
 // # Why Await is right
 //
 // An event is acknowledged, and then Await begins. Its own beat is stored after the event. A node that joins after this beat applies the
 // whole log after its own join, and so the event. Every other node that serves has a record before the beat, and Await sees the record.
-// The node reports a position with the event, or its record gets an end. An end follows a silence of Config.Silence after the
+// The node reports a position with the event, or that it does not serve any more (it answered no request from before that beat on),
+// or its record gets an end. An end follows a silence of Config.Silence after the
 // record was seen. The record was sent before it was seen, so the lease has run out by then. The node cannot renew the lease:
 // its next beat names a sequence that is not the newest one any more.
 //

@@ -3,7 +3,6 @@ package nodes
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -24,6 +23,8 @@ const (
 	root   = "payledger.nodes."
 	// hurrySubject carries positions that a caller waits for.
 	hurrySubject = "payledger.hurry"
+	// tellSubject carries the messages of Tell.
+	tellSubject = "payledger.tell"
 )
 
 // The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for it DefaultSilence long.
@@ -35,6 +36,9 @@ const (
 
 // ErrCutOff means that this node has no lease: it did not reach the majority of the NATS servers for a while.
 var ErrCutOff = errors.New("this node is cut off from the other nodes")
+
+// ErrUnfit means that this node gave up its lease, because it does not apply the log.
+var ErrUnfit = errors.New("this node does not apply the log")
 
 // Server is the access to the stream.
 type Server struct {
@@ -52,6 +56,8 @@ type Config struct {
 	WaitFor func(ctx context.Context, position []uint64) error
 	// CatchUp waits until this node has applied everything that any node acknowledged before the call.
 	CatchUp func(ctx context.Context) error
+	// Healthy returns an error once this node applies nothing any more; nil: never.
+	Healthy func() error
 	// Clock returns a monotonic reading; nil: the machine's clock.
 	Clock                func() time.Duration
 	Beat, Lease, Silence time.Duration // 0: the usual times
@@ -64,10 +70,11 @@ type Registry struct {
 	Config
 	server  Server
 	stream  jetstream.Stream
-	hurry   *nats.Subscription
-	hurries chan []byte   // positions that other nodes wait for
+	subs    []*nats.Subscription
+	hurries chan []uint64 // positions that other nodes wait for
 	kick    chan struct{} // a beat is due at once
 	loops   sync.WaitGroup
+	life    context.Context // ends with Close
 	stop    context.CancelFunc
 
 	rounds sync.Mutex // one beat at a time
@@ -80,6 +87,9 @@ type Registry struct {
 	entered  chan struct{}    // closed when open is set
 	joins    int              // of this node, as a serving one
 	entering int              // the join after which the log is being applied
+	wanted   bool             // Serve was called
+	unfit    error            // the reason why this node may not serve
+	owed     []debt           // positions that other nodes wait for, oldest first
 	peers    map[string]*peer // the other nodes, without ended ones
 	ended    []Record         // records of ended nodes, oldest first
 }
@@ -91,15 +101,23 @@ type peer struct {
 	missing bool          // the newest read had no record of the node
 }
 
+// debt is a position that another node waits for.
+type debt struct {
+	position []uint64
+	since    time.Duration // the first request for it
+}
+
 // Open joins the registry as a starting node, and keeps the record up to date until Close. It makes the stream if it does not exist.
 func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	c.Beat, c.Lease, c.Silence = cmp.Or(c.Beat, DefaultBeat), cmp.Or(c.Lease, DefaultLease), cmp.Or(c.Silence, DefaultSilence)
 	if c.Clock == nil {
 		c.Clock = Clock
 	}
-	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), hurries: make(chan []byte, maxHurries)}
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop = stop
+	if c.Healthy == nil {
+		c.Healthy = func() error { return nil }
+	}
+	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), hurries: make(chan []uint64, maxHurries)}
+	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
 	err := r.surely(making, func() error { // several nodes that start at once make it, and one sees it later than another
 		_, err := server.JS.CreateStream(making, jetstream.StreamConfig{
@@ -113,23 +131,21 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	})
 	cancel()
 	if err == nil {
-		r.hurry, err = server.API.Conn.Subscribe(hurrySubject, func(m *nats.Msg) {
-			select {
-			case r.hurries <- m.Data:
-			default: // the next beat reports the position
-			}
-		})
+		err = r.hear(hurrySubject, func(m *nats.Msg) { r.owe(m.Data) })
 	}
 	if err == nil {
 		first, cancel := context.WithTimeout(ctx, r.Silence)
-		err = r.surely(first, func() error { return r.round(life) }) // no server answers during an election
+		err = r.surely(first, func() error { return r.round(r.life) }) // no server answers during an election
 		cancel()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("eventstore: %s: %w", Stream, err), r.Close())
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Beat)
+		defer cancel()
+		r.Close(leaving)
+		return nil, fmt.Errorf("eventstore: %s: %w", Stream, err)
 	}
-	r.loops.Go(func() { r.run(life) })
-	r.loops.Go(func() { r.hurryUp(life) })
+	r.loops.Go(func() { r.run(r.life) })
+	r.loops.Go(func() { r.hurryUp(r.life) })
 	return r, nil
 }
 
@@ -152,9 +168,7 @@ func (r *Registry) Serve(ctx context.Context) error {
 		return nil
 	}
 	r.mu.Lock()
-	if r.state == Starting {
-		r.state, r.joins = Serving, r.joins+1
-	}
+	r.wanted = true
 	entered := r.entered
 	r.mu.Unlock()
 	r.soon()
@@ -166,15 +180,19 @@ func (r *Registry) Serve(ctx context.Context) error {
 	}
 }
 
-// Valid returns nil while this node may answer requests and act, else ErrCutOff.
+// Valid returns nil while this node may answer requests and act, else ErrCutOff or ErrUnfit.
 func (r *Registry) Valid() error {
 	if r == nil {
 		return nil
 	}
+	failure := r.Healthy()
 	now := r.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.open || now >= r.until {
+	switch failure = cmp.Or(failure, r.unfit); {
+	case failure != nil:
+		return fmt.Errorf("%w: %w", ErrUnfit, failure)
+	case !r.open || now >= r.until:
 		return ErrCutOff
 	}
 	return nil
@@ -185,7 +203,7 @@ func (r *Registry) Live() []Record {
 	if r == nil {
 		return nil
 	}
-	own := r.own()
+	own, _ := r.own()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := []Record{own}
@@ -222,43 +240,42 @@ func (r *Registry) Serving() int {
 	return n
 }
 
-// own returns the record of this node.
-func (r *Registry) own() Record {
-	record := r.Self
+// own returns the record of this node, and the join that it announces.
+func (r *Registry) own() (record Record, joins int) {
+	record = r.Self
 	record.Schema, record.Applied = recordSchema, r.Applied()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	record.State = r.state
-	return record
+	return record, r.joins
 }
 
-// Close ends the membership. Other nodes do not wait for this node any more.
-func (r *Registry) Close() error {
+// Close ends the membership. Other nodes do not wait for this node any more, unless ctx ends before the record is written: then they
+// end it themselves after Silence.
+func (r *Registry) Close(ctx context.Context) {
 	if r == nil {
-		return nil
+		return
 	}
 	r.mu.Lock()
 	left := r.state == Ended
 	r.state, r.open = Ended, false
+	subs := r.subs
 	r.mu.Unlock()
 	if left {
-		return nil
+		return
 	}
 	r.stop()
-	var err error
-	if r.hurry != nil {
-		err = r.hurry.Unsubscribe()
+	for _, sub := range subs {
+		_ = sub.Unsubscribe() // it fails only without a connection, and then there is no subscription
 	}
 	r.loops.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), r.Beat)
-	defer cancel()
-	if err := r.beat(ctx); err != nil { // the others end the record after Silence
+	err := r.surely(ctx, func() error { // the last beat may be stored without an answer: then the first try finds it
+		_, err := r.beat(ctx)
+		return err
+	})
+	if err != nil {
 		r.Logger.Debug().Err(err).Msg("the record of this node was not ended")
 	}
-	if errors.Is(err, nats.ErrConnectionClosed) {
-		return nil
-	}
-	return err
 }
 
 // soon makes the next beat due at once.
@@ -266,30 +283,5 @@ func (r *Registry) soon() {
 	select {
 	case r.kick <- struct{}{}:
 	default:
-	}
-}
-
-// maxHurries is how many positions of other nodes can wait.
-const maxHurries = 64
-
-// hurryUp beats as soon as this node has applied the positions that other nodes wait for.
-func (r *Registry) hurryUp(ctx context.Context) {
-	for {
-		var data []byte
-		select {
-		case <-ctx.Done():
-			return
-		case data = <-r.hurries:
-		}
-		var at []uint64
-		if err := json.Unmarshal(data, &at); err != nil {
-			r.Logger.Warn().Err(err).Msg("a position of another node is unreadable")
-			continue
-		}
-		wait, cancel := context.WithTimeout(ctx, r.Beat) // later beats report the position without a request
-		if r.WaitFor(wait, at) == nil {
-			r.soon()
-		}
-		cancel()
 	}
 }

@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -19,11 +20,19 @@ import (
 	"payledger/eventstore/nodes"
 )
 
-// link is a node's way to the servers.
+// link is a node's way to the servers. It can hold the node's beats back, and the answers of the servers.
 type link struct {
 	mu    sync.Mutex
 	away  bool
 	conns []net.Conn
+
+	beats, answers gate
+}
+
+// linked is one connection of a link.
+type linked struct {
+	net.Conn
+	*link
 }
 
 func (l *link) Dial(network, address string) (net.Conn, error) {
@@ -36,7 +45,20 @@ func (l *link) Dial(network, address string) (net.Conn, error) {
 	if err == nil {
 		l.conns = append(l.conns, c)
 	}
-	return c, err
+	return linked{c, l}, err
+}
+
+func (c linked) Write(data []byte) (int, error) {
+	if bytes.Contains(data, []byte("PUB payledger.nodes.")) {
+		c.beats.pass()
+	}
+	return c.Conn.Write(data)
+}
+
+func (c linked) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
+	c.answers.pass()
+	return n, err
 }
 
 func (l *link) cut(away bool) {
@@ -50,6 +72,58 @@ func (l *link) cut(away bool) {
 	}
 }
 
+// gate lets everything pass until it is closed.
+type gate struct {
+	mu      sync.Mutex
+	open    chan struct{} // nil: open
+	waiting int
+}
+
+func (g *gate) pass() {
+	g.mu.Lock()
+	open := g.open
+	if open == nil {
+		g.mu.Unlock()
+		return
+	}
+	g.waiting++
+	g.mu.Unlock()
+	<-open
+	g.mu.Lock()
+	g.waiting--
+	g.mu.Unlock()
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = make(chan struct{})
+}
+
+// free lets everything pass, and what waits.
+func (g *gate) free() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open != nil {
+		close(g.open)
+		g.open = nil
+	}
+}
+
+// next lets what waits pass, and nothing after it.
+func (g *gate) next() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.open)
+	g.open = make(chan struct{})
+}
+
+func (g *gate) waits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting > 0
+}
+
 // testNode is a registry whose node applies the log when the test says so.
 type testNode struct {
 	*nodes.Registry
@@ -57,6 +131,7 @@ type testNode struct {
 	skew    atomic.Int64  // of its clock
 	caught  chan struct{} // receives one value for each end of CatchUp
 	mu      sync.Mutex
+	failure error // of its views
 	applied []uint64
 	grown   chan struct{}
 }
@@ -91,6 +166,18 @@ func (n *testNode) waitFor(ctx context.Context, position []uint64) error {
 	}
 }
 
+func (n *testNode) healthy() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.failure
+}
+
+func (n *testNode) fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failure = err
+}
+
 // newNode starts a node whose clock is ahead of the machine's by a skew.
 func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration) *testNode {
 	t.Helper()
@@ -110,7 +197,7 @@ func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration
 	}
 	n.Registry, err = nodes.Open(t.Context(), nodes.Server{JS: js, API: api}, nodes.Config{
 		Self:    nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}},
-		Applied: n.position, WaitFor: n.waitFor,
+		Applied: n.position, WaitFor: n.waitFor, Healthy: n.healthy,
 		CatchUp: func(ctx context.Context) error {
 			select {
 			case n.caught <- struct{}{}:
@@ -129,9 +216,9 @@ func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration
 	}
 	t.Cleanup(func() {
 		n.link.cut(false)
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
+		n.link.beats.free()
+		n.link.answers.free()
+		n.Close(context.Background())
 		api.Close()
 	})
 	return n
@@ -200,9 +287,7 @@ func TestAwait(t *testing.T) {
 	if a.Serving() != 2 {
 		t.Errorf("%d nodes serve", a.Serving())
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	b.Close(t.Context())
 	a.apply(8, 0)
 	if err := a.Await(t.Context(), []uint64{8, 0}); err != nil {
 		t.Fatal(err)
@@ -274,4 +359,113 @@ func TestShortCut(t *testing.T) {
 	if err := a.Await(t.Context(), []uint64{3, 3}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A node that joins answers no request before its record says that it serves: until then other nodes do not wait for it.
+func TestServesByItsRecord(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	n := newNode(t, c, "a", 0)
+	n.link.beats.shut()
+	eventually(t, "a beat on its way, which says that the node starts", n.link.beats.waits)
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(t.Context()) }()
+	eventually(t, "the node wants to serve", n.Wanted)
+	n.link.beats.next()
+	eventually(t, "the next beat", n.link.beats.waits)
+	select {
+	case <-n.caught:
+		eventually(t, "the node serves", func() bool { return n.Valid() == nil })
+		t.Error("the node serves, and its record says that it starts")
+	default:
+	}
+	n.link.beats.free()
+	<-n.caught
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A node that leaves ends its record, although its last beat was stored without an answer.
+func TestLeavesAfterLostAnswer(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	a, b := newNode(t, c, "a", 0), newNode(t, c, "b", 0)
+	a.serve(t)
+	b.serve(t)
+	b.link.answers.shut()
+	b.apply(5, 5)
+	eventually(t, "a beat of b that is stored", func() bool {
+		all := a.Live()
+		return len(all) == 2 && slices.Equal(all[1].Applied, []uint64{5, 5})
+	})
+	b.link.cut(true)
+	b.link.answers.free()
+	left := make(chan struct{})
+	go func() { b.Close(t.Context()); close(left) }()
+	eventually(t, "b leaves", func() bool { return b.Valid() != nil })
+	b.link.cut(false)
+	<-left
+	a.apply(6, 6)
+	if err := a.Await(t.Context(), []uint64{6, 6}); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(a.Registry); len(got) != 1 {
+		t.Errorf("nodes: %v", got)
+	}
+}
+
+// A node whose views stopped serves no more, and says why. Other nodes do not wait for it.
+func TestViewsStopped(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	a, b := newNode(t, c, "a", 0), newNode(t, c, "b", 0)
+	a.serve(t)
+	b.serve(t)
+	stopped := errors.New("a poison event")
+	b.fail(stopped)
+	if err := b.Valid(); !errors.Is(err, nodes.ErrUnfit) || !errors.Is(err, stopped) {
+		t.Fatalf("b serves without views: %v", err)
+	}
+	a.apply(7, 7)
+	if err := a.Await(t.Context(), []uint64{7, 7}); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(a.Registry)["b"]; got != nodes.Starting || a.Serving() != 1 {
+		t.Errorf("b is %s, %d nodes serve", got, a.Serving())
+	}
+}
+
+// A node that another node waits for gives up its lease when Lease is over, and serves again after it has applied the log.
+func TestViewsBehind(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	a, b := newNode(t, c, "a", 0), newNode(t, c, "b", 0)
+	a.serve(t)
+	b.serve(t)
+	a.apply(7, 7)
+	done := make(chan error, 1)
+	go func() { done <- a.Await(t.Context(), []uint64{7, 0}) }()
+	eventually(t, "b knows that a waits", func() bool { return b.Owes() > 0 })
+	b.skew.Add(int64(9*time.Hour - time.Minute))
+	b.apply(6, 9)
+	eventually(t, "a newer beat of b", func() bool { return slices.Equal(a.Live()[1].Applied, []uint64{6, 9}) })
+	if err := b.Valid(); err != nil {
+		t.Fatalf("b has no lease before its time: %v", err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("Await did not wait for b: %v", err)
+	default:
+	}
+	b.skew.Add(int64(2 * time.Minute))
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Valid(); !errors.Is(err, nodes.ErrUnfit) {
+		t.Fatalf("b serves, and a did not wait for it: %v", err)
+	}
+	b.apply(7, 9)
+	<-b.caught
+	eventually(t, "b serves", func() bool { return b.Valid() == nil && states(a.Registry)["b"] == nodes.Serving })
 }

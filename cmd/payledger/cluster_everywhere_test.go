@@ -1,0 +1,124 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/domain"
+	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/nodes"
+)
+
+// TestChangesAfterKill: a process records a revocation and an erasure, and kill -9 ends it while it waits for a node that is cut off. The
+// caller repeats both at another node. The repeats wait for the node that is cut off, too. Each change is in the log once.
+func TestChangesAfterKill(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	r := newNodeRig(t)
+	t.Setenv("PAYLEDGER_MASTER_KEY", r.made.MasterKey)
+	killed := serveProcess(t, "--data", t.TempDir(), "--processor-url", r.a.sim.URL)
+	atKilled := newMerchant(killed.ready.API, r.made.APIKey)
+	id, withKey := r.newKey(t)
+	withKey.must(t, "GET", "/payments", withKey.headers(), nil)
+	shown := r.customer(t, "c-1")
+	if !strings.Contains(shown(), "c-1@example.com") {
+		t.Fatal("node b does not show the customer")
+	}
+	calls := []func(*merchant) (answer, error){
+		func(m *merchant) (answer, error) {
+			return m.call("DELETE", "/management/api-keys/"+id, m.headers(), nil)
+		},
+		func(m *merchant) (answer, error) {
+			return m.call("POST", "/management/customers/c-1/erase", m.headers(), nil)
+		},
+	}
+	r.wire.cut(true)
+	var first sync.WaitGroup
+	for _, call := range calls {
+		first.Go(func() {
+			if a, err := call(atKilled); err == nil && r.b.nodes.Valid() == nil {
+				t.Errorf("the first call did not wait for node b: %d %s", a.status, a.body)
+			}
+		})
+	}
+	eventually(t, func() bool {
+		_, known := r.a.views.APIKey(domain.APIKeyID(id))
+		return !known
+	})
+	r.atA.keyDestroyed(t, 1) // all events are in the log
+	killed.kill()
+	first.Wait()
+
+	waiting := r.hurries(t)
+	repeats := make([]answer, len(calls))
+	var again sync.WaitGroup
+	for i, call := range calls {
+		again.Go(func() {
+			var err error
+			if repeats[i], err = call(r.atA); err != nil || r.b.nodes.Valid() == nil {
+				t.Errorf("repeat %d did not wait for node b: %d %s %v", i, repeats[i].status, repeats[i].body, err)
+			}
+		})
+	}
+	for range 4 { // node a repeats its request to the other nodes each second
+		<-waiting
+	}
+	r.skew[1].Add(int64(nodes.DefaultLease))
+	r.skew[0].Add(int64(nodes.DefaultSilence))
+	again.Wait()
+	if repeats[0].status != http.StatusNotFound || repeats[1].status != http.StatusOK {
+		t.Errorf("the repeats: %d %s, %d %s", repeats[0].status, repeats[0].body, repeats[1].status, repeats[1].body)
+	}
+	r.wire.cut(false)
+	eventually(t, func() bool { return r.b.nodes.Valid() == nil })
+	if a, err := withKey.call("GET", "/payments", withKey.headers(), nil); err != nil || a.status != http.StatusUnauthorized {
+		t.Errorf("with the revoked key: %d %s %v", a.status, a.body, err)
+	}
+	if text := shown(); strings.Contains(text, "@example.com") {
+		t.Errorf("after the erasure: %s", text)
+	}
+	for _, kind := range []string{"account.api_key_revoked", "person.erased", "person.key_destroyed"} {
+		all := string(r.atA.must(t, "GET", "/events?limit=1000&types="+kind, r.atA.headers(), nil).body)
+		if n := strings.Count(all, `"type":"`+kind+`"`); n != 1 {
+			t.Errorf("%d events %s: %s", n, kind, all)
+		}
+	}
+}
+
+// customer opens a client session of a customer at node a. The function returns the session as node b shows it.
+func (r *nodeRig) customer(t *testing.T, id string) func() string {
+	t.Helper()
+	var opened struct {
+		ClientToken string `json:"clientToken"`
+	}
+	r.atA.must(t, "POST", "/client-session", r.atA.headers(), map[string]any{
+		"orderId": "order-" + id, "currencyCode": "EUR", "amount": 1000, "customerId": id, "customer": map[string]any{"emailAddress": id + "@example.com"},
+	}).decode(t, &opened)
+	return func() string {
+		return string(r.atB.must(t, "GET", "/client-session?clientToken="+opened.ClientToken, r.atB.headers(), nil).body)
+	}
+}
+
+// hurries returns a channel with a value for each request to the other nodes to report a position.
+func (r *nodeRig) hurries(t *testing.T) <-chan *nats.Msg {
+	t.Helper()
+	nc, err := nats.Connect(r.c.URL(clustertest.User))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	all := make(chan *nats.Msg, 1024)
+	if _, err := nc.ChanSubscribe("payledger.hurry", all); err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,78 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// maxHurries is how many positions of other nodes can wait.
+const maxHurries = 64
+
+// errBehind is the reason of a node that is too slow.
+var errBehind = errors.New("it has not applied an event that another node waits for")
+
+// owe notes a position that another node waits for.
+func (r *Registry) owe(data []byte) {
+	var at []uint64
+	if err := json.Unmarshal(data, &at); err != nil || len(at) != len(r.Applied()) {
+		r.Logger.Warn().Err(err).Msg("a position of another node is unreadable")
+		return
+	}
+	now := r.Clock()
+	r.mu.Lock()
+	known := slices.ContainsFunc(r.owed, func(d debt) bool { return slices.Equal(d.position, at) })
+	if !known && len(r.owed) < maxHurries { // the other node repeats its request
+		r.owed = append(r.owed, debt{at, now})
+	}
+	r.mu.Unlock()
+	select {
+	case r.hurries <- at:
+	default: // the next beat reports the position
+	}
+}
+
+// hurryUp beats as soon as this node has applied the positions that other nodes wait for.
+func (r *Registry) hurryUp(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case at := <-r.hurries:
+			wait, cancel := context.WithTimeout(ctx, r.Beat) // later beats report the position without a request
+			if r.WaitFor(wait, at) == nil {
+				r.soon()
+			}
+			cancel()
+		}
+	}
+}
+
+// judge determines whether this node may serve. A node that applies nothing any more, or that another node has waited for during Lease,
+// gives up its lease: its next beat says that it does not serve. It joins again as soon as it has applied what it owes.
+func (r *Registry) judge() {
+	applied, unfit, now := Record{Applied: r.Applied()}, r.Healthy(), r.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owed = slices.DeleteFunc(r.owed, func(d debt) bool { return applied.has(d.position) })
+	if unfit == nil && len(r.owed) > 0 && now-r.owed[0].since >= r.Lease {
+		unfit = errBehind
+	}
+	r.unfit = unfit
+	switch {
+	case unfit != nil && r.state == Serving:
+		r.Logger.Error().Err(unfit).Msg("this node gives up its lease")
+		r.state = Starting
+		r.shut()
+	case unfit == nil && r.state == Starting && r.wanted:
+		r.state, r.joins = Serving, r.joins+1
+	}
+}
+
+// shut ends the service of this node until it has joined again. The caller holds the lock.
+func (r *Registry) shut() {
+	if r.open {
+		r.open, r.entered = false, make(chan struct{})
+	}
+}
