@@ -267,6 +267,9 @@ func (s *Store) NewMeta(actor, correlationID string) (Meta, error) {
 	if err != nil {
 		return Meta{}, err
 	}
+	if mark := s.mark.Load(); mark != nil {
+		commandID = (*mark)(commandID)
+	}
 	return Meta{EventID: eventID, CommandID: commandID, CorrelationID: correlationID, Actor: actor, At: s.Now()}, nil
 }
 

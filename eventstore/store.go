@@ -82,9 +82,10 @@ type Store struct {
 	replicas int
 	readOnly bool
 	sole     bool
-	lags     bool             // Load may return an old event
-	readers  func(string) int // of WriteFor; nil: this build's
-	embedded *embedded.Server // nil: an external server
+	lags     bool                                        // Load may return an old event
+	readers  func(string) int                            // of WriteFor; nil: this build's
+	mark     atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
+	embedded *embedded.Server                            // nil: an external server
 	progress func(done, of uint64)
 	dial     func() (*nats.Conn, error)
 
@@ -245,7 +246,12 @@ func (s *Store) Positions(ctx context.Context) (*sidelog.Positions, error) {
 
 // OpenNodes joins the registry of the nodes that serve this log.
 func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
-	return nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
+	r, err := nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
+	if err == nil {
+		mark := r.Mark
+		s.mark.Store(&mark)
+	}
+	return r, err
 }
 
 // Checkpoints returns the stream of checkpoints.

@@ -34,8 +34,6 @@ type dispatcher struct {
 	log       zerolog.Logger
 	// cut ends later than a lane's context, so that attempts in flight can finish.
 	cut context.Context
-	// lease returns an error while this process must send nothing.
-	lease func() error
 }
 
 // deliver makes the attempt of a lane's entry and records it. If the notifier ends first, the record stays as it is, and
@@ -50,22 +48,42 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		return
 	}
 	defer unlock()
-	if p.persist(ctx, name, p.lease) != nil { // before current: another process may send the webhook meanwhile
-		return
+	for again := true; again; e.fresh = false {
+		holder, ok := p.holder(ctx)
+		if !ok {
+			return
+		}
+		d, at, ok := p.current(ctx, l, e, name, holder)
+		if !ok {
+			return
+		}
+		var ended delivery.Delivery
+		if ended, again, ok = p.attempt(ctx, d, holder); !ok {
+			e.at = at
+			continue
+		}
+		free()
+		ended.Sender = holder
+		if p.record(l, name, at, d, ended) {
+			p.tally.record(d.Status, ended)
+			p.logOutcome(name, ended)
+		}
 	}
-	d, at, ok := p.current(ctx, l, e, name)
-	if !ok {
-		return
-	}
-	ended, ok := p.attempt(ctx, d)
-	if !ok {
-		return
-	}
-	free()
-	ended.Sender = p.ownership.ProcessID
-	if p.record(l, name, at, d, ended) {
-		p.tally.record(d.Status, ended)
-		p.logOutcome(name, ended)
+}
+
+// holderEvery is the interval of the questions whether this process may send again.
+const holderEvery = 100 * time.Millisecond
+
+// holder waits until this process may send, and returns its name. It reports false if ctx ends first.
+func (p *dispatcher) holder(ctx context.Context) (string, bool) {
+	for {
+		name, err := p.ownership.Holder()
+		if err == nil {
+			return name, true
+		}
+		if !health.Pause(ctx, holderEvery) {
+			return "", false
+		}
 	}
 }
 
@@ -93,11 +111,11 @@ func (p *dispatcher) nameOf(ctx context.Context, l *lane, e entry) (name string,
 
 // current returns the entry's delivery and its place, and reports whether this process sends it now. Unless this process
 // has just planned the delivery, current reads the record again: another process or a person may have tried or ended it.
-func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string) (d delivery.Delivery, at uint64, is bool) {
+func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name, holder string) (d delivery.Delivery, at uint64, is bool) {
 	if !l.holds(e.at) {
 		return d, 0, false
 	}
-	if e.fresh && !p.ownership.MustTakeOver(*e.record, p.now()) {
+	if e.fresh && p.ownership.IsMine(*e.record) {
 		return *e.record, e.at, true
 	}
 	var last deliverylog.Record
@@ -110,19 +128,19 @@ func (p *dispatcher) current(ctx context.Context, l *lane, e entry, name string)
 	if err != nil {
 		return d, 0, false
 	}
-	if last.Seq != e.at || !d.Status.Open() { // an unchanged record is due: the lane has waited
+	if last.Seq != e.at || !d.Status.Open() || !p.ownership.MayTake(d) { // an unchanged record is due: the lane has waited
 		l.moved(e.at, last.Seq, d)
 		return d, 0, false
 	}
-	if p.ownership.MustTakeOver(d, p.now()) {
-		return p.takeOver(ctx, l, e.at, d)
+	if !p.ownership.IsMine(d) {
+		return p.takeOver(ctx, l, e.at, d, holder)
 	}
 	return d, e.at, true
 }
 
 // takeOver makes this process the owner of a delivery that is due, and returns the delivery's new place.
-func (p *dispatcher) takeOver(ctx context.Context, l *lane, from uint64, d delivery.Delivery) (taken delivery.Delivery, at uint64, is bool) {
-	taken = p.ownership.TakeOver(d, p.now())
+func (p *dispatcher) takeOver(ctx context.Context, l *lane, from uint64, d delivery.Delivery, holder string) (taken delivery.Delivery, at uint64, is bool) {
+	taken = delivery.TakeOver(d, holder, p.now())
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		at, err = p.put(from, taken)
 		if errors.Is(err, eventstore.ErrConflict) { // another process was faster, or the answer to this write was lost
@@ -142,13 +160,11 @@ func (p *dispatcher) takeOver(ctx context.Context, l *lane, from uint64, d deliv
 	return taken, at, true
 }
 
-// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d instead.
-func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended delivery.Delivery, ok bool) {
+// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d instead. again reports that nothing was
+// sent, because the message or the owner changed meanwhile.
+func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery, holder string) (ended delivery.Delivery, again, ok bool) {
 	var m sender.Message
 	err := p.persist(ctx, d.Name(), func() (err error) {
-		if err = p.lease(); err != nil {
-			return err
-		}
 		m, err = p.write(ctx, d)
 		if errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) {
 			ended, err = d.Cancel(), nil
@@ -156,19 +172,22 @@ func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery) (ended de
 		return err
 	})
 	if err != nil || ctx.Err() != nil {
-		return d, false
+		return d, false, false
 	}
 	if ended.Status == delivery.Cancelled {
-		return ended, true
+		return ended, false, true
 	}
-	a, err := p.sender.Attempt(p.cut, m)
-	if err != nil {
+	a, err := p.sender.Attempt(p.cut, fence(p.ownership, m, holder))
+	switch {
+	case errors.Is(err, sender.ErrNotSent):
+		return d, ctx.Err() == nil, false
+	case err != nil:
 		if p.cut.Err() == nil && p.health.Set(d.Name(), err) {
 			p.logProblem(d.Name(), err)
 		}
-		return d, false
+		return d, false, false
 	}
-	return d.WithAttempt(a, p.retries), true
+	return d.WithAttempt(a, p.retries), false, true
 }
 
 // record writes an outcome with compare-and-swap, moves the delivery in its lane, and reports whether it wrote the outcome.

@@ -25,25 +25,27 @@ import (
 // bubble is lanes, dispatcher and sender over a stream in memory and an HTTP server at the end of pipes, for tests in
 // a synctest bubble: its time is fake. It can be stopped, or crash, and start again.
 type bubble struct {
-	t         testing.TB
-	stream    *memory
-	signing   account.SigningSecret
-	secrets   []domain.SecretID             // all that ever were
-	endpoint  func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
-	answer    func(call int, w http.ResponseWriter, r *http.Request)
-	limits    limits
-	ownership delivery.Ownership
-	locks     deliveryLocks
-	ahead     time.Duration // how far the clock is ahead of the bubble's; guarded by mu
+	t        testing.TB
+	stream   *memory
+	signing  account.SigningSecret
+	secrets  []domain.SecretID             // all that ever were
+	endpoint func(domain.EndpointID) error // nil: it takes webhooks; guarded by mu
+	answer   func(call int, w http.ResponseWriter, r *http.Request)
+	limits   limits
+	nodes    delivery.Nodes // nil: it is alone
+	locks    deliveryLocks
+	ahead    time.Duration // how far the clock is ahead of the bubble's; guarded by mu
 
 	mu    sync.Mutex
 	calls []call
 
-	lanes  *lanes
-	peers  *peers
-	stop   func()
-	server *http.Server
-	dials  chan net.Conn
+	lanes    *lanes
+	notifier *Notifier
+	stop     func()
+	server   *http.Server
+	dials    chan net.Conn
+	hang     chan struct{} // connections wait for it; nil: they do not
+	dialed   int           // connections that were begun; guarded by mu
 }
 
 // call is one request as the receiver saw it.
@@ -145,14 +147,28 @@ func (b *bubble) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &health.Health{}
 	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), b.now)}
-	n.lanes.limits, n.lanes.ownership = b.limits, b.ownership
+	n.ownership = delivery.Ownership{Nodes: b.nodes}
+	n.lanes.limits, n.lanes.ownership = b.limits, n.ownership
 	if err := n.loadOpen(ctx); err != nil {
 		b.t.Fatal(err)
 	}
-	b.lanes, n.ownership = n.lanes, b.ownership
-	b.peers = &peers{n, map[string]uint64{}}
+	b.lanes, b.notifier = n.lanes, n
+	var taking sync.WaitGroup
+	if b.nodes != nil {
+		taking.Go(func() { n.takeOver(ctx) })
+	}
 	b.dials = make(chan net.Conn)
 	s := sender.New(sender.Config{Timeout: sender.DefaultTimeout, Now: b.now, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		b.mu.Lock()
+		b.dialed++
+		b.mu.Unlock()
+		if b.hang != nil {
+			select {
+			case <-b.hang:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		ours, theirs := net.Pipe()
 		select {
 		case b.dials <- theirs:
@@ -166,13 +182,13 @@ func (b *bubble) start() {
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
 	d := &dispatcher{
-		lease: func() error { return nil },
-		write: b.write, sender: s, stream: b.stream, retries: delivery.NewSchedule(delivery.DefaultRetryDelays()), ownership: b.ownership, now: b.now, locks: &b.locks,
+		write: b.write, sender: s, stream: b.stream, retries: delivery.NewSchedule(delivery.DefaultRetryDelays()), ownership: n.ownership, now: b.now, locks: &b.locks,
 		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
 	}
 	b.lanes.run(ctx, d.deliver)
 	b.stop = func() {
 		cancel()
+		taking.Wait()
 		b.lanes.wait()
 		s.Close()
 		close(ended)
@@ -196,8 +212,8 @@ func (b *bubble) put(event string, endpoint domain.EndpointID) plannedDelivery {
 	b.t.Helper()
 	d := goldenDelivery
 	d.EventID, d.Endpoint, d.PlannedAt = event, endpoint, b.now().UTC()
-	if b.ownership.Shared {
-		d.Planner = b.ownership.ProcessID
+	if b.nodes != nil {
+		d.Planner, _ = b.nodes.Holder()
 	}
 	body, err := d.Encode()
 	if err != nil {
@@ -219,6 +235,12 @@ func (b *bubble) rotate(overlap time.Duration) {
 		Previous: &account.PreviousSecret{Secret: b.signing.Secret, ValidUntil: time.Now().Add(overlap)},
 	}
 	b.secrets = append(b.secrets, b.signing.Secret)
+}
+
+func (b *bubble) dialing() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dialed
 }
 
 // callsTo gives when a delivery was tried.

@@ -73,16 +73,24 @@
 //   - during a drop, before the floor: all records exist, and the copies of open deliveries count.
 //   - during a drop, after the floor: the next start completes the drop.
 //
-// # Several processes (Config.Shared)
+// # Several processes (Config.Nodes)
 //
 // Each process plans every event. The names are the same, so one process creates each delivery. This process owns the
-// delivery until another process tries it (delivery.Ownership). All processes follow the stream. A peer waits for two
-// timeouts and 10 s (30 s) after an open delivery was due. Then the first process that writes its name into the record takes
-// the delivery over. A restarted process is a new process. An owner that is late by more than half of that time takes its
-// own delivery over before it sends, so a slow endpoint's long queue is not sent twice. Two processes send the same attempt
-// only if the first one ended during the attempt, as above, or stood still for 15 s between taking over and sending, or if
-// their clocks differ by as much. Without ownership two processes sent 427 to 505 webhooks of 300 events to an endpoint that
-// takes 30 ms; with ownership they sent 300.
+// delivery, until another process sends it by hand or takes it over (delivery.Ownership). All processes follow the stream, and note
+// who owns open deliveries of others. When an owner is gone (package nodes), a process reads the open deliveries of each lane again, as at
+// its start. The first process that writes its name into a record owns the delivery. No clock of another process decides, but for the time
+// of a retry that the owner has recorded. A process that was cut off gets another name: its own deliveries belong to its old name, and it
+// takes them over like any other process. So two processes send the same attempt only if the first one ended during the attempt, as above,
+// or was stopped between the last check and the first byte. TestNodes: 60 events, each sent once by one of two processes.
+//
+// # Changes while a webhook is under way
+//
+// An endpoint can be deleted, a secret rotated or a person erased while a webhook waits for a name, a connection or a handshake. The last
+// check stands immediately before the first byte (package sender, Message.Fresh): the process still has the name under which it owns
+// the delivery, and the endpoint, the secret and the personal data are as they were when the message was composed. If not, nothing is
+// sent, and the delivery begins again at step 2. The check reads memory only. A change is answered after Settle, which waits
+// for the checks that have passed and whose first byte is not written; a node reports a change as applied after its own Settle.
+// An attempt whose first byte was written before runs on: its receiver may see the rest after the answer.
 //
 // The position is one record for all processes: events up to it are planned, and the stream lists their open deliveries.
 // Any process may drop old segments. A process that stood still during a drop rebuilds its index.

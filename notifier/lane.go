@@ -39,6 +39,7 @@ type lane struct {
 	now       func() time.Time
 	limits    limits
 	ownership delivery.Ownership
+	owners    *owners
 	wake      chan struct{} // holds one token when there may be something to do
 	made      time.Time     // start of the lane's times, by the process's own clock, which is never set back
 
@@ -87,11 +88,11 @@ func (l *lane) offer(d plannedDelivery) {
 	l.signal()
 }
 
-// found adds a delivery that was found at a place. The delivery waits until this process may send it.
+// found adds a delivery that was found at a place. The delivery waits until this process may send it, unless another process owns it.
 func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d.Status.Open() && at >= l.read && !l.known[at] {
+	if d.Status.Open() && !l.known[at] && (at >= l.read || !l.ownership.IsMine(d)) {
 		l.park(at, d)
 	}
 }
@@ -136,9 +137,21 @@ func (l *lane) movedInFlight(from, to uint64) {
 	l.known[to] = true
 }
 
+// leftTo reports whether a delivery is left to another process, and notes the owner: when it is gone, the lane reads the stream.
+func (l *lane) leftTo(d delivery.Delivery) bool {
+	if l.ownership.MayTake(d) {
+		return false
+	}
+	l.owners.note(d.Owner())
+	return true
+}
+
 // park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the
 // lock.
 func (l *lane) park(at uint64, d delivery.Delivery) {
+	if l.leftTo(d) {
+		return
+	}
 	if len(l.waiting) >= l.limits.waiting {
 		l.tidy()
 	}
@@ -173,11 +186,11 @@ func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds
 func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
 	l.shortenWaits(now)
-	if l.ownership.AwaitsFirst(d) {
+	if d.Status != delivery.Failed {
 		return time.Time{}
 	}
 	left := l.ownership.Wait(d, now)
-	if l.ownership.IsMine(d) && d.LastTried().Sub(now) > leastAhead {
+	if d.LastTried().Sub(now) > leastAhead {
 		return l.ahead.after(left)
 	}
 	return time.Now().Add(left)

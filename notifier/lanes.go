@@ -46,6 +46,7 @@ type lanes struct {
 	now       func() time.Time
 	limits    limits
 	ownership delivery.Ownership
+	owners    *owners
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -54,7 +55,7 @@ type lanes struct {
 }
 
 func newLanes(s stream, h *health.Health, log zerolog.Logger, now func() time.Time) *lanes {
-	return &lanes{stream: s, health: h, log: log, now: now, limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
+	return &lanes{stream: s, health: h, log: log, now: now, owners: &owners{names: map[string]bool{}}, limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
 }
 
 // of returns an endpoint's lane. The first call creates the lane.
@@ -64,13 +65,22 @@ func (ls *lanes) of(name string) *lane {
 	l, there := ls.all[name]
 	if !there {
 		l = newLane(name, ls.stream, ls.health, ls.log, ls.now, ls.limits)
-		l.ownership = ls.ownership
+		l.ownership, l.owners = ls.ownership, ls.owners
 		ls.all[name] = l
 		if ls.start != nil {
 			ls.start(l)
 		}
 	}
 	return l
+}
+
+// scan makes every lane read its open deliveries.
+func (ls *lanes) scan() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.all {
+		l.scanFrom(1)
+	}
 }
 
 // run starts every existing and every later lane.

@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
+	"payledger/notifier/sender"
 )
 
 // Resend makes one manual attempt of a delivery now, in any status, and records it (D18). A success ends the delivery; a
@@ -37,18 +38,11 @@ func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID,
 		return ctx.Err()
 	}
 	defer unlock()
-	if err := n.lease(); err != nil {
-		return err
-	}
 	stored, d, err := n.last(ctx, name)
 	if err != nil {
 		return err
 	}
-	m, err := n.messages.ComposeNow(ctx, d)
-	if err != nil {
-		return err
-	}
-	a, err := n.sender.Attempt(cut, m)
+	a, err := n.send(ctx, cut, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeNow(ctx, d) })
 	if err != nil {
 		return err
 	}
@@ -69,7 +63,7 @@ func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, d
 func (n *Notifier) recordManual(ctx context.Context, lane string, stored deliverylog.Record, d delivery.Delivery, a delivery.Attempt) error {
 	for {
 		after := d.WithAttempt(a, n.retries)
-		after.Sender = n.ownership.ProcessID
+		after.Sender, _ = n.ownership.Holder() // others take the delivery over if this name is gone
 		body, err := after.Encode()
 		if err != nil {
 			return err
@@ -92,11 +86,7 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored deliver
 // SendTest sends the test message to an endpoint, enabled or not (D17, §6.1 rule 7). Its headers are signed as those of
 // webhooks. The message is no delivery: it is neither recorded nor repeated.
 func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (delivery.Attempt, error) {
-	m, err := n.messages.ComposeTest(ctx, owner, endpoint)
-	if err != nil {
-		return delivery.Attempt{}, err
-	}
-	a, err := n.sender.Attempt(ctx, m)
+	a, err := n.send(ctx, ctx, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeTest(ctx, owner, endpoint) })
 	a.Number, a.Manual = 1, true
 	return a, err
 }
@@ -111,7 +101,7 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	}
 	at := n.planner.now().UTC().Truncate(time.Microsecond)
 	for _, kind := range wanted {
-		d := delivery.Plan(r, endpoint, kind, n.planner.id, at)
+		d := delivery.Plan(r, endpoint, kind, n.planner.name(), at)
 		lane := n.lanes.of(d.Lane())
 		made, err := n.planner.put(ctx, d)
 		switch {

@@ -3,9 +3,11 @@ package notifier
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,13 +21,59 @@ import (
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 	"payledger/notifier/message"
-	"payledger/notifier/sender"
 	"payledger/projections"
 )
 
-// node starts one more service on the rig's log, with a store, views and a notifier of its own. handover is how long
-// it leaves others their deliveries.
-func (r *rig) node(n int, handover time.Duration, views func(message.Views) message.Views) *rig {
+// town is the processes of a test. A name is gone when the test says so.
+type town struct {
+	mu   sync.Mutex
+	gone map[string]bool
+}
+
+func newTown() *town { return &town{gone: map[string]bool{}} }
+
+func (t *town) end(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone[name] = true
+}
+
+func (t *town) Gone(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.gone[name]
+}
+
+// citizen is one process of a town.
+type citizen struct {
+	*town
+	name   string
+	cutOff bool
+}
+
+var errCutOff = errors.New("cut off")
+
+func (c *citizen) Holder() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutOff {
+		return c.name, errCutOff
+	}
+	return c.name, nil
+}
+
+// renamed ends the name of a process, and gives it another one; without one it is cut off.
+func (c *citizen) renamed(name string) {
+	c.end(c.name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutOff = name == ""; !c.cutOff {
+		c.name = name
+	}
+}
+
+// node starts one more service on the rig's log, with a store, views and a notifier of its own.
+func (r *rig) node(n int, nodes delivery.Nodes, views func(message.Views) message.Views) *rig {
 	r.t.Helper()
 	ctx := context.Background()
 	other := &rig{t: r.t, dir: r.dir, config: r.config, shards: r.shards, server: r.server}
@@ -43,12 +91,9 @@ func (r *rig) node(n int, handover time.Duration, views func(message.Views) mess
 	r.must(err)
 	other.close = []func() error{shown.Close, other.store.Close}
 	c := r.config
-	c.Store, c.Fanout, c.Secrets, c.Views, c.Now, c.Random, c.Shared = other.store, fanout, other.vault, views(shown), time.Now, rand.Reader, true
+	c.Store, c.Fanout, c.Secrets, c.Views, c.Now, c.Random, c.Nodes = other.store, fanout, other.vault, views(shown), time.Now, rand.Reader, nodes
 	other.notifier, err = New(ctx, c)
 	r.must(err)
-	if handover > 0 {
-		other.notifier.ownership.Handover, other.notifier.lanes.ownership.Handover = handover, handover
-	}
 	other.run(shown.Run, fanout.Run)
 	r.t.Cleanup(other.stop)
 	return other
@@ -76,7 +121,8 @@ func TestNodes(t *testing.T) {
 	r := newRig(t)
 	r.config.RetryDelays = []time.Duration{100 * time.Millisecond, 100 * time.Millisecond}
 	r.base()
-	nodes := []*rig{r.node(1, 0, asTheyAre), r.node(2, 0, asTheyAre)}
+	living := newTown()
+	nodes := []*rig{r.node(1, &citizen{town: living, name: "one"}, asTheyAre), r.node(2, &citizen{town: living, name: "two"}, asTheyAre)}
 	r.endpoint(inbox.url + "/")
 	for range payments {
 		r.pay(processor.Succeeded)
@@ -108,13 +154,14 @@ func TestNodes(t *testing.T) {
 }
 
 // TestNodeGone: what a process planned and never sent, and of no event that others had still to plan, is sent by
-// another one when its time for that is over.
+// another one when the process is gone, and not before.
 func TestNodeGone(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
 	r := newRig(t)
 	r.base()
-	stays := r.node(1, 200*time.Millisecond, asTheyAre)
+	living := newTown()
+	stays := r.node(1, &citizen{town: living, name: "stays"}, asTheyAre)
 	s := r.pay(processor.Succeeded)
 	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
@@ -124,14 +171,16 @@ func TestNodeGone(t *testing.T) {
 		planned = at[e.Shard] >= e.Seq
 	}
 	id := r.endpoint(inbox.url)
-	goes := r.node(2, 0, func(v message.Views) message.Views { return held{v, true} })
+	goes := r.node(2, &citizen{town: living, name: "goes"}, func(v message.Views) message.Views { return held{v, true} })
 	if made, err := goes.notifier.Plan(context.Background(), e, id, nil); err != nil || len(made) != 1 {
 		t.Fatal(made, err)
 	}
 	goes.stop()
+	inbox.none()
+	living.end("goes")
 	inbox.waitFor(1)
 	d := r.until("over", func(d delivery.Delivery) bool { return d.Status == delivery.Succeeded })
-	if d.Sender != stays.notifier.ownership.ProcessID || !d.TakenAt.IsZero() {
+	if d.Sender != "stays" || !d.TakenAt.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	stays.stop()
@@ -139,11 +188,11 @@ func TestNodeGone(t *testing.T) {
 }
 
 // neighbours are two bubbles on one stream.
-func neighbours(t *testing.T) (one, two *bubble) {
-	one, two = newBubble(t), newBubble(t)
+func neighbours(t *testing.T) (one, two *bubble, living *town) {
+	one, two, living = newBubble(t), newBubble(t), newTown()
 	two.stream = one.stream
-	one.ownership, two.ownership = delivery.NewOwnership("one", true, sender.DefaultTimeout), delivery.NewOwnership("two", true, sender.DefaultTimeout)
-	return one, two
+	one.nodes, two.nodes = &citizen{town: living, name: "one"}, &citizen{town: living, name: "two"}
+	return one, two, living
 }
 
 // see tells a bubble's lanes of what stands in the stream after so many records, and gives how many stand there.
@@ -152,18 +201,17 @@ func (b *bubble) see(after int) int {
 	b.stream.mu.Lock()
 	page := slices.Clone(b.stream.records[after:])
 	b.stream.mu.Unlock()
-	if err := b.peers.apply(page); err != nil {
+	if err := b.notifier.apply(page); err != nil {
 		b.t.Fatal(err)
 	}
 	return after + len(page)
 }
 
-// TestTakeOver: the deliveries of a process that died are sent by another one, late by the time of the handover the
-// first time, and then on time.
+// TestTakeOver: the deliveries of a process that is gone are sent by another one, on time.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		one, two := neighbours(t)
+		one, two, living := neighbours(t)
 		one.answer, two.answer = status(500), status(500)
 		one.start()
 		two.start()
@@ -171,29 +219,37 @@ func TestTakeOver(t *testing.T) {
 		two.see(0)
 		pauseFor(time.Second)
 		next := one.stream.decoded(t)[name].NextAt
+		two.see(1)
 		one.stop()
+		late := one.put("00000000-0000-4000-8000-000000000001", goldenDelivery.Endpoint).Name() // and never sent
+		two.see(2)
+		pauseFor(5 * time.Second)
+		gone := time.Now()
+		living.end("one")
 		pauseFor(time.Hour)
 		two.stop()
 		calls := two.callsTo(name)
 		if len(one.callsTo(name)) != 1 || len(calls) != 5 {
 			t.Fatalf("%d and %d attempts", len(one.callsTo(name)), len(calls))
 		}
-		if want := next.Add(two.ownership.Handover); calls[0].Sub(want).Abs() > time.Millisecond {
-			t.Errorf("taken over at %s, want %s", calls[0], want)
+		if calls[0].Sub(next).Abs() > time.Millisecond {
+			t.Errorf("sent at %s, want %s", calls[0], next)
 		}
 		onTime(t, "afterwards", calls, 1, 0)
 		if d := one.stream.decoded(t)[name]; d.Status != delivery.Exhausted || len(d.Attempts) != 6 || d.Sender != "two" {
 			t.Errorf("%+v", d)
 		}
+		if calls := two.callsTo(late); len(calls) != 6 || calls[0].Before(gone) || calls[0].Sub(gone) > goneEvery+time.Millisecond {
+			t.Errorf("the delivery that was never sent: %d attempts, the first after %s", len(calls), calls[0].Sub(gone))
+		}
 	})
 }
 
-// TestSlowLaneShared: an endpoint that takes long, so that its deliveries wait longer than the handover, gets each of
-// them once: the processes share the work and do not repeat it.
+// TestSlowLaneShared: an endpoint that takes long gets each delivery once: a process that lives keeps its deliveries, however late it is.
 func TestSlowLaneShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		one, two := neighbours(t)
+		one, two, _ := neighbours(t)
 		slow := func(_ int, w http.ResponseWriter, _ *http.Request) {
 			pauseFor(9 * time.Second)
 			w.WriteHeader(http.StatusNoContent)
@@ -210,12 +266,12 @@ func TestSlowLaneShared(t *testing.T) {
 		one.stop()
 		two.stop()
 		for _, name := range all {
-			if n := len(one.callsTo(name)) + len(two.callsTo(name)); n != 1 {
+			if n := len(one.callsTo(name)); n != 1 {
 				t.Errorf("%s came %d times", name, n)
 			}
 		}
-		if len(two.calls) == 0 {
-			t.Error("nothing was taken over")
+		if len(two.calls) > 0 {
+			t.Errorf("%d deliveries were taken over", len(two.calls))
 		}
 		for name, d := range one.stream.decoded(t) {
 			if d.Status != delivery.Succeeded || len(d.Attempts) != 1 {
@@ -225,23 +281,56 @@ func TestSlowLaneShared(t *testing.T) {
 	})
 }
 
+// TestCutOffWhileConnecting: a process connects for a delivery, and is cut off meanwhile. When the connection is there, it sends nothing:
+// another process took the delivery over.
+func TestCutOffWhileConnecting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one, two, _ := neighbours(t)
+		one.answer, two.answer = status(204), status(204)
+		hang := make(chan struct{})
+		one.hang = hang
+		one.start()
+		two.start()
+		name := one.plan(goldenDelivery.EventID, goldenDelivery.Endpoint)
+		two.see(0)
+		synctest.Wait() // one connects
+		if one.dialing() != 1 {
+			t.Fatal("the first process does not connect")
+		}
+		one.nodes.(*citizen).renamed("")
+		pauseFor(2 * goneEvery)
+		if n := len(two.callsTo(name)); n != 1 {
+			t.Fatalf("the other process sent it %d times", n)
+		}
+		close(hang)
+		pauseFor(time.Second)
+		one.nodes.(*citizen).renamed("one again")
+		pauseFor(time.Hour)
+		one.stop()
+		two.stop()
+		if n := len(one.callsTo(name)); n != 0 {
+			t.Errorf("the process that was cut off sent it %d times", n)
+		}
+	})
+}
+
 // TestWatching: what another process plans and sends takes no memory once it is over, however much it was; what it leaves
 // open stays.
 func TestWatching(t *testing.T) {
 	t.Parallel()
-	n := &Notifier{
-		lanes: newLanes(newMemory(), &health.Health{}, zerolog.Nop(), time.Now), ownership: delivery.NewOwnership("me", true, sender.DefaultTimeout),
-	}
+	me := &citizen{town: newTown(), name: "me"}
+	n := &Notifier{lanes: newLanes(newMemory(), &health.Health{}, zerolog.Nop(), time.Now), ownership: delivery.Ownership{Nodes: me}}
 	n.lanes.limits, n.lanes.ownership = limits{queue: 4, waiting: 200, page: 8}, n.ownership
-	o := &peers{n, map[string]uint64{}}
 	d, seq := goldenDelivery, uint64(0)
+	d.Planner = "other"
 	put := func(d delivery.Delivery) {
 		seq++
 		body, err := d.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.apply([]deliverylog.Record{{Name: d.Name(), Seq: seq, Body: body}}); err != nil {
+		if err := n.apply([]deliverylog.Record{{Name: d.Name(), Seq: seq, Body: body}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -253,59 +342,52 @@ func TestWatching(t *testing.T) {
 		}
 	}
 	l := n.lanes.of(d.Lane())
-	if len(l.known) != 50 || len(l.waiting) > 200 || l.overflow.open || len(o.places) != 50 {
-		t.Errorf("%d are known, %d wait, %d are remembered; in the stream only: %v", len(l.known), len(l.waiting), len(o.places), l.overflow.open)
+	if len(l.known) != 0 || len(l.waiting) != 0 || l.overflow.open || len(n.lanes.owners.names) != 1 {
+		t.Errorf("%d are known, %d wait, %v own; in the stream only: %v", len(l.known), len(l.waiting), n.lanes.owners.names, l.overflow.open)
+	}
+	if n.lanes.owners.takeGone(me.Gone) {
+		t.Error("a process that lives is gone")
+	}
+	me.end("other")
+	if !n.lanes.owners.takeGone(me.Gone) || len(n.lanes.owners.names) != 0 {
+		t.Error("a process that is gone is not taken over")
 	}
 }
 
-// TestOwnership: when each process may send a delivery, and when it must take the delivery over first.
+// TestOwnership: which deliveries a process sends, which ones it may take over, and how long they wait.
 func TestOwnership(t *testing.T) {
 	t.Parallel()
-	const h = 30 * time.Second
-	me := delivery.Ownership{ProcessID: "me", Shared: true, Handover: h}
-	at := func(s int) time.Time { return goldenTime.Add(time.Duration(s) * time.Second) }
-	planned := delivery.Delivery{Status: delivery.Planned, PlannedAt: at(0)}
-	waits := delivery.Delivery{Status: delivery.Failed, PlannedAt: at(-1000), NextAt: at(0), Attempts: []delivery.Attempt{{StartedAt: at(-900)}}}
-	by := func(d delivery.Delivery, planner, sender string, taken time.Time) delivery.Delivery {
-		d.Planner, d.Sender, d.TakenAt = planner, sender, taken
-		return d
+	living := newTown()
+	living.end("gone")
+	me := delivery.Ownership{Nodes: &citizen{town: living, name: "me"}}
+	d := func(planner, sender string) delivery.Delivery {
+		return delivery.Delivery{Status: delivery.Planned, PlannedAt: goldenTime, Planner: planner, Sender: sender}
 	}
 	for name, c := range map[string]struct {
 		ownership delivery.Ownership
 		d         delivery.Delivery
-		sendAt    time.Time
-		late      int // seconds after which it has to be taken over; -1: never
+		mine, may bool
 	}{
-		"alone":                 {delivery.Ownership{}, by(waits, "other", "other", time.Time{}), at(0), -1},
-		"planned here":          {me, by(planned, "me", "", time.Time{}), time.Time{}, 15},
-		"planned elsewhere":     {me, by(planned, "other", "", time.Time{}), at(30), 0},
-		"tried here":            {me, by(waits, "other", "me", time.Time{}), at(0), 15},
-		"tried elsewhere":       {me, by(waits, "me", "other", time.Time{}), at(30), 0},
-		"taken over here":       {me, by(waits, "other", "me", at(60)), at(0), 75},
-		"taken over elsewhere":  {me, by(planned, "me", "other", at(60)), at(90), 0},
-		"taken over long since": {me, by(waits, "me", "other", at(-60)), at(30), 0},
+		"alone":               {delivery.Ownership{}, d("other", "other"), true, true},
+		"planned here":        {me, d("me", ""), true, true},
+		"planned elsewhere":   {me, d("other", ""), false, false},
+		"tried here":          {me, d("other", "me"), true, true},
+		"tried elsewhere":     {me, d("me", "other"), false, false},
+		"planned by a gone":   {me, d("gone", ""), false, true},
+		"tried by a gone":     {me, d("me", "gone"), false, true},
+		"taken over from one": {me, d("gone", "other"), false, false},
 	} {
-		asked, want := c.sendAt.Add(-5*time.Second), 5*time.Second
-		if c.sendAt.IsZero() {
-			asked, want = goldenTime, 0
+		if mine, may := c.ownership.IsMine(c.d), c.ownership.MayTake(c.d); mine != c.mine || may != c.may {
+			t.Errorf("%s: mine %v, may be taken %v", name, mine, may)
 		}
-		for _, early := range []time.Duration{400 * time.Second, 24 * time.Hour} { // the second: before it was noted
-			most := asked.Add(want).Sub(goldenTime) + 900*time.Second // of the longest wait
-			if !c.ownership.IsMine(c.d) && (c.d.Status == delivery.Planned || c.d.TakenAt.After(goldenTime)) {
-				most = h
-			}
-			if left := c.ownership.Wait(c.d, asked.Add(-early)); c.sendAt.IsZero() && left != 0 || left > most || !c.sendAt.IsZero() && left != min(want+early, most) {
-				t.Errorf("%s: %s before its time %s are left, at most %s", name, early, left, most)
-			}
+		if left := c.ownership.Wait(c.d, goldenTime.Add(-time.Hour)); left != 0 {
+			t.Errorf("%s: a first attempt waits for %s", name, left)
 		}
-		if got := c.ownership.Wait(c.d, asked); got != want || c.ownership.AwaitsFirst(c.d) != c.sendAt.IsZero() {
-			t.Errorf("%s: its time is %s, and %s before that %s are left", name, c.sendAt, want, got)
-		}
-		if late := c.ownership.MustTakeOver(c.d, at(c.late).Add(time.Microsecond)); late != (c.late >= 0) {
-			t.Errorf("%s: taken over after %d s: %v", name, c.late, late)
-		}
-		if c.late > 0 && c.ownership.MustTakeOver(c.d, at(c.late)) {
-			t.Errorf("%s: taken over before %d s", name, c.late)
+	}
+	waits := delivery.Delivery{Status: delivery.Failed, NextAt: goldenTime.Add(time.Minute), Attempts: []delivery.Attempt{{StartedAt: goldenTime}}}
+	for ahead, want := range map[time.Duration]time.Duration{0: time.Minute, -time.Hour: time.Minute, 20 * time.Second: 40 * time.Second, time.Hour: -59 * time.Minute} {
+		if left := me.Wait(waits, goldenTime.Add(ahead)); left != want {
+			t.Errorf("%s after the attempt a retry waits for %s, want %s", ahead, left, want)
 		}
 	}
 }

@@ -41,10 +41,8 @@ type Config struct {
 	Grace       time.Duration  // for attempts in flight after Run's context has ended
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
-	// Shared is true if other processes send webhooks of this log too.
-	Shared bool
-	// Lease returns an error while this process must send nothing, because other processes no longer count with it; nil: never.
-	Lease    func() error
+	// Nodes are the processes that send webhooks of this log; nil: this process is alone.
+	Nodes    delivery.Nodes
 	Resolver *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
 
@@ -68,7 +66,6 @@ type Notifier struct {
 	retries   delivery.Schedule
 	ownership delivery.Ownership
 	follow    follow // nil: no other process sends webhooks of this log
-	lease     func() error
 	through   uint64 // place in the stream of deliveries: loadOpen covers the records up to it
 	locks     *deliveryLocks
 	health    *health.Health
@@ -85,7 +82,7 @@ func New(ctx context.Context, c Config) (*Notifier, error) {
 		return nil, err
 	}
 	n, err := open(ctx, c, s)
-	if err == nil && c.Shared {
+	if err == nil && c.Nodes != nil {
 		n.follow = s.Follow
 	}
 	return n, err
@@ -111,10 +108,10 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	n := &Notifier{
 		stream: s, health: &health.Health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: delivery.NewSchedule(c.RetryDelays), locks: &deliveryLocks{},
 		sender:   sender.New(sender.Config{Guard: c.Guard(), Timeout: c.Timeout, Now: c.Now}),
-		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now, lease: c.Lease,
+		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now,
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
-	n.ownership = delivery.NewOwnership(id, c.Shared, c.Timeout)
+	n.ownership = delivery.Ownership{Nodes: c.Nodes}
 	n.lanes.ownership = n.ownership
 	if err := n.loadOpen(ctx); err != nil {
 		return nil, err
@@ -130,9 +127,6 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 func (c *Config) defaults() {
 	c.Timeout = cmp.Or(c.Timeout, sender.DefaultTimeout)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
-	if c.Lease == nil {
-		c.Lease = func() error { return nil }
-	}
 	if c.RetryDelays == nil {
 		c.RetryDelays = delivery.DefaultRetryDelays()
 	}
@@ -164,7 +158,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	d := &dispatcher{
 		write: n.messages.Compose, sender: n.sender, stream: n.stream, retries: n.retries, ownership: n.ownership,
 		now: n.now, locks: n.locks,
-		health: n.health, tally: n.tally, log: n.log, cut: cut, lease: n.lease,
+		health: n.health, tally: n.tally, log: n.log, cut: cut,
 	}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup

@@ -136,7 +136,7 @@ func (l *lane) readBack(ctx context.Context) error {
 // readBackOne adds a record that was read back. The record may be outdated: dispatcher.current reads it again. The caller
 // holds the lock.
 func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
-	if l.known[at] || !d.Status.Open() {
+	if l.known[at] || !d.Status.Open() || l.leftTo(d) {
 		return
 	}
 	switch when := l.sendAt(d); {

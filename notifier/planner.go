@@ -41,7 +41,7 @@ type planner struct {
 	health   *health.Health
 	log      zerolog.Logger
 	now      func() time.Time
-	id       string // of this process (Delivery.Planner)
+	id       string // of this process, if it is alone (Delivery.Planner)
 }
 
 type plannedDelivery struct {
@@ -126,10 +126,16 @@ func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accoun
 			continue
 		}
 		for _, id := range wanting {
-			to = append(to, delivery.Plan(r, id, c.Kind, p.id, at))
+			to = append(to, delivery.Plan(r, id, c.Kind, p.name(), at))
 		}
 	}
 	return to, nil
+}
+
+// name returns the owner of the deliveries that this process plans now.
+func (p *planner) name() string {
+	name, _ := p.lanes.ownership.Holder() // others take the deliveries over if this name is gone
+	return cmp.Or(name, p.id)
 }
 
 func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.EndpointID) {

@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore/workflows"
 	conditions "payledger/eventstore/workflows/condition"
 	"payledger/notifier/delivery"
+	"payledger/notifier/message"
 	"payledger/notifier/payload"
 	"payledger/notifier/sender"
 	"payledger/projections/paymentjson"
@@ -82,12 +83,20 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 	if err != nil {
 		return workflows.Response{}, err
 	}
-	if err := w.notifier.lease(); err != nil {
+	a, err := w.notifier.send(ctx, ctx, func(ctx context.Context) (sender.Message, error) { return w.compose(ctx, q, about) })
+	if err != nil {
 		return workflows.Response{}, err
 	}
-	opened, err := w.notifier.secrets.Open(ctx, about.payment.Details().Personal)
+	return workflows.Response{StatusCode: a.StatusCode, Failure: failureText(a)}, nil
+}
+
+// compose returns the request of a run. It is guarded and limited like a webhook, but not signed: a signature marks a body as a webhook (D19).
+func (w Workflows) compose(ctx context.Context, q workflows.Request, about subject) (sender.Message, error) {
+	vault, sealed := w.notifier.secrets, about.payment.Details().Personal
+	moment := vault.Moment() // before the data is opened
+	opened, err := vault.Open(ctx, sealed)
 	if err != nil {
-		return workflows.Response{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
+		return sender.Message{}, fmt.Errorf("notifier: personal data of %s: %w", q.Trigger.Key, err)
 	}
 	step := q.Run.Steps[q.Step]
 	body, err := json.Marshal(runRequest{
@@ -98,14 +107,14 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 		Dispute: about.dispute,
 	})
 	if err != nil {
-		return workflows.Response{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
+		return sender.Message{}, fmt.Errorf("notifier: request of run %s: %w", q.Run.ID, err)
 	}
-	// The request is guarded and limited like a webhook, but not signed: a signature marks a body as a webhook (D19).
-	a, err := w.notifier.sender.Attempt(ctx, sender.Message{URL: step.Action.URL, Body: sender.Fixed(body), IdempotencyKey: q.Run.Diagnostics(q.Step)})
-	if err != nil {
-		return workflows.Response{}, err
-	}
-	return workflows.Response{StatusCode: a.StatusCode, Failure: failureText(a)}, nil
+	return sender.Message{URL: step.Action.URL, Body: sender.Fixed(body), IdempotencyKey: q.Run.Diagnostics(q.Step), Fresh: func() error {
+		if vault.ErasedSince(moment, sealed) {
+			return message.ErrErased
+		}
+		return nil
+	}}, nil
 }
 
 // failureText describes a failed request for the merchant; "" is success.

@@ -78,7 +78,7 @@ func (a *App) openWorkflows(ctx context.Context) error {
 	ports := a.notifier.Workflows()
 	a.workflows, err = workflows.New(ctx, workflows.Config{
 		Store: a.ledger.Store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: ports, Payments: a.commands, Requests: ports,
-		OpenRuns: a.views, Now: a.clock, Logger: a.log, Alone: a.options.NatsURL == "",
+		OpenRuns: a.views, Now: a.clock, Logger: a.log, Alone: a.options.NatsURL == "", Left: a.nodes.Left, Lost: a.nodes.Lost,
 	})
 	return err
 }

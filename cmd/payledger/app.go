@@ -59,6 +59,7 @@ type App struct {
 	checkpoints *checkpointlog.Writer
 	proofs      *prover.Prover
 	notifier    *notifier.Notifier
+	sending     atomic.Pointer[notifier.Notifier] // notifier, when it is open
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
 	commands    *service.Service
@@ -231,6 +232,7 @@ func (a *App) openNotifier(ctx context.Context) error {
 	if a.notifier, err = notifier.New(ctx, a.notifierConfig()); err != nil {
 		return err
 	}
+	a.sending.Store(a.notifier)
 	if a.index, err = deliveries.Open(ctx, filepath.Join(a.options.Data, ledger.ViewsFolder), a.log); err != nil {
 		return err
 	}
@@ -245,13 +247,16 @@ func (a *App) openNotifier(ctx context.Context) error {
 }
 
 func (a *App) notifierConfig() notifier.Config {
-	return notifier.Config{
+	c := notifier.Config{
 		Store: a.ledger.Store, Fanout: a.fanout, Secrets: a.ledger.Secrets, Views: a.views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
 		RetryDelays: a.options.WebhookRetryDelays,
 		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
-		Shared: a.options.NatsURL != "", Lease: a.nodes.Valid,
 	}
+	if a.nodes != nil {
+		c.Nodes = a.nodes
+	}
+	return c
 }
 
 func (a *App) openCommands(context.Context) error {
@@ -259,11 +264,12 @@ func (a *App) openCommands(context.Context) error {
 		Store: a.ledger.Store, Secrets: a.ledger.Secrets, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
-		Everywhere: a.everywhere(), Customers: a.views, Random: rand.Reader, Logger: a.log,
+		Everywhere: a.everywhere, Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
 	a.recoverer = recovery.New(recovery.Config{
 		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
+		Lost: a.nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
 	})
 	return nil
 }

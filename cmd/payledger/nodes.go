@@ -8,6 +8,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/nodes"
+	"payledger/eventstore/pending"
 	"payledger/httpapi"
 )
 
@@ -24,7 +25,8 @@ func (a *App) joinNodes(ctx context.Context) error {
 	a.nodes, err = a.ledger.Store.OpenNodes(ctx, nodes.Config{
 		Self: nodes.Record{Node: id, Address: a.api.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
-		Applied: a.views.Positions, WaitFor: a.applied, CatchUp: a.views.CaughtUp, Healthy: a.views.Healthy, Clock: a.leaseClock, Logger: a.log,
+		Applied: a.views.Positions, Settle: a.settle, WaitFor: a.applied, CatchUp: a.views.CaughtUp, Healthy: a.views.Healthy,
+		Clock: a.leaseClock, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -49,12 +51,36 @@ func (a *App) applied(ctx context.Context, position []uint64) error {
 // enterService returns when the other nodes count with this one, and it has everything that they acknowledged before.
 func (a *App) enterService(ctx context.Context) error { return a.nodes.Serve(ctx) }
 
-// everywhere returns the wait for all nodes; nil if this node is alone.
-func (a *App) everywhere() func(context.Context, []uint64) error {
-	if a.nodes == nil {
+// settle returns when this node sends no request that was composed before a change which it has applied.
+func (a *App) settle() {
+	if n := a.sending.Load(); n != nil { // it opens after this node has joined
+		n.Settle()
+	}
+}
+
+// everywhere returns when all nodes have applied a position, and send nothing that was composed before.
+func (a *App) everywhere(ctx context.Context, position []uint64) error {
+	if a.nodes == nil { // the log's only writer has its own events at once
+		a.settle()
 		return nil
 	}
-	return a.nodes.Await
+	if err := a.nodes.Await(ctx, position); err != nil {
+		return err
+	}
+	a.settle()
+	return nil
+}
+
+// leftBy returns a function that reports whether another node that does not work any more wrote the last event of an aggregate.
+func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool {
+	return func(ctx context.Context, i pending.Item) bool {
+		last, err := a.ledger.Store.Load(ctx, eventstore.Key{Aggregate: aggregate, Account: i.Account, ID: i.ID}, eventstore.AllowStale)
+		if err != nil { // the wheel finds it later
+			a.log.Warn().Err(err).Str("id", i.ID).Msg("not known whether a lost node left it")
+			return false
+		}
+		return a.nodes.Left(last.CommandID) && last.CommandID != a.nodes.Mark(last.CommandID)
+	}
 }
 
 // shareEvery is the time between two messages that tell the other nodes how many requests this node allowed.

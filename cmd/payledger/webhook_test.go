@@ -11,6 +11,7 @@ import (
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
+	"payledger/eventstore/nodes"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/signature"
 )
@@ -134,10 +135,10 @@ func TestSpentSigningSecrets(t *testing.T) {
 // TestWebhooksShared: the nodes of a cluster share the sending of webhooks; a process with its own server is alone.
 func TestWebhooksShared(t *testing.T) {
 	t.Parallel()
-	for url, shared := range map[string]bool{"": false, "nats://127.0.0.1:4222": true} {
-		a := &App{options: options.Options{NATS: options.NATS{NatsURL: url}}, ledger: &ledger.Ledger{}}
-		if got := a.notifierConfig().Shared; got != shared {
-			t.Errorf("with --nats-url %q: %v", url, got)
+	for _, registry := range []*nodes.Registry{nil, {}} {
+		a := &App{options: options.Options{}, ledger: &ledger.Ledger{}, nodes: registry}
+		if got := a.notifierConfig().Nodes != nil; got != (registry != nil) {
+			t.Errorf("with nodes %v: %v", registry != nil, got)
 		}
 	}
 }

@@ -25,9 +25,8 @@
 //	an action of the customer that expires (D7)   Time, in the agenda: package pending finds what expires too far ahead
 //	decisions about attempts after a crash (§3.3) package pending: those ahead of the clock are taken up at once
 //	retries of webhooks (D18)                     Left when a record is read, and the lane's own clock since then; Jumps
-//	deliveries that another process has open      the same, with the hand-over time as the length
 //	the delay of a workflow's run (D19)           Time, in the run's flight or in its note while it is parked
-//	runs of another process that died             those touched ahead of the clock count as left behind
+//	runs that another process forgot              those touched ahead of the clock count as left behind
 //	the destruction of entered cards (§5.2)       an epoch ahead of the clock counts as over; a card whose token is valid
 //	                                              stays
 //	the start of a sweep for disputes (D16)       a cursor ahead of the clock is ignored

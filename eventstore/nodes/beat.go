@@ -72,16 +72,28 @@ func (r *Registry) round(ctx context.Context) error {
 	if err := r.surely(reading, func() error { return r.refresh(reading) }); err != nil {
 		return err
 	}
+	r.mu.Lock()
+	r.work.looked = r.work.beaten
+	for _, p := range r.peers {
+		if r.work.looked-p.since >= r.Absence {
+			r.work.lose(p)
+		}
+	}
+	r.mu.Unlock()
 	return r.endSilent(ctx)
 }
 
 // beat writes the record of this node, and renews the lease. joined is the join of a record that says Serving, else 0.
 func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	record, joins := r.own()
+	if r.Settle != nil {
+		r.Settle()
+	}
+	sent := r.Clock()
 	r.mu.Lock()
 	expected := r.seq
+	record.Term = r.work.next(sent)
 	r.mu.Unlock()
-	sent := r.Clock()
 	seq, err := r.write(ctx, record, expected)
 	if errors.Is(err, errReplaced) {
 		return 0, errors.Join(err, r.findOwn(ctx))
@@ -92,6 +104,7 @@ func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq, r.until = seq, sent+r.Lease
+	r.work.beat(record.Term, sent, r.Clock(), r.Tenure)
 	if record.State != Serving {
 		joins = 0
 	}

@@ -6,7 +6,7 @@
 //   - A node writes a record of itself to the stream NODES, one subject for each node, at once and then every second: a beat. Each beat
 //     names the sequence of the node's beat before it (compare-and-swap).
 //   - An acknowledged beat is a lease. The node may answer requests for Config.Lease after the moment at which it sent the beat, not
-//     after the moment of the acknowledgement. Without a valid lease it answers 503, and sends no webhooks (Valid).
+//     after the moment of the acknowledgement. Without a valid lease it answers 503 (Valid).
 //   - A node that applies nothing any more (Config.Healthy), or that another node has waited for during Config.Lease, is unfit: it has no lease,
 //     and its beats say that it does not serve, so that nobody waits for it. It joins again when it has applied the log.
 //   - A node that has seen no new beat of another node for Config.Silence replaces the other node's record with an end. It names the
@@ -17,6 +17,20 @@
 //     does not serve, or has an end.
 //   - A node that leaves ends its own record, whatever became of its last beat (Close).
 //   - Tell sends a message to all other nodes, at most once each: rates of requests, which are no part of the log.
+//
+// # Work that one node does at a time
+//
+//   - A node owns work under a name: its id and a term (Holder). It may act under the name for Config.Tenure after it sent the last
+//     acknowledged beat. When a tenure has run out, the next beat begins a new term, and with it a new name.
+//   - A name is gone (Gone) when its node has a newer term, has an end, or wrote no new record for Config.Absence as of a beat of
+//     the observer. Absence is longer than Tenure, so the owner does not act any more. Whoever takes work over writes its own name with a
+//     compare-and-swap of the work's record. The former owner does the same, because it has another name by then.
+//   - Tenure is shorter than Lease: a node that cannot beat during an election leaves its work earlier than it refuses requests.
+//   - The ids of a node's commands begin as the node's id (Mark). So the last event of an operation or a run names the node that works on it
+//     (Left). Only the compare-and-swap on the next event decides; the mark saves work.
+//
+// With the usual times a node's work is free at the latest 8 s after it died: a beat until the record is seen, Absence, and a beat until the
+// silence is noticed.
 //
 // # Why Await is right
 //

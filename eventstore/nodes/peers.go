@@ -92,6 +92,7 @@ func (r *Registry) refresh(ctx context.Context) error {
 		switch known := r.peers[id]; {
 		case record.State == Ended:
 			r.ended = append(r.ended, record)
+			r.work.lose(known)
 			delete(r.peers, id)
 		case known == nil || known.seq < record.seq:
 			r.peers[id] = &peer{Record: record, since: now}

@@ -37,6 +37,8 @@ type Record struct {
 	Build   Build  `json:"build"`
 	// Applied is how far the node has applied each shard: the address of an event.
 	Applied []uint64 `json:"applied"`
+	// Term is the node's newest term: the number of its tenures (work.go).
+	Term uint64 `json:"term,omitempty"`
 	// EndedBy is the node that ended this one; "" for a node that left by itself.
 	EndedBy string `json:"endedBy,omitempty"`
 

@@ -27,9 +27,12 @@ const (
 	tellSubject = "payledger.tell"
 )
 
-// The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for it DefaultSilence long.
+// The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for it DefaultSilence long. Work is
+// taken over earlier: at the latest after DefaultAbsence and two beats.
 const (
 	DefaultBeat    = time.Second
+	DefaultTenure  = 5 * time.Second
+	DefaultAbsence = 6 * time.Second
 	DefaultLease   = 9 * time.Second
 	DefaultSilence = 10 * time.Second
 )
@@ -52,6 +55,8 @@ type Config struct {
 	Self Record // Node, Address and Build
 	// Applied returns how far this node has applied each shard.
 	Applied func() []uint64
+	// Settle returns when this node does nothing more that it decided before it had applied what Applied returned; nil: at once.
+	Settle func()
 	// WaitFor waits until this node has applied a position.
 	WaitFor func(ctx context.Context, position []uint64) error
 	// CatchUp waits until this node has applied everything that any node acknowledged before the call.
@@ -59,9 +64,9 @@ type Config struct {
 	// Healthy returns an error once this node applies nothing any more; nil: never.
 	Healthy func() error
 	// Clock returns a monotonic reading; nil: the machine's clock.
-	Clock                func() time.Duration
-	Beat, Lease, Silence time.Duration // 0: the usual times
-	Logger               zerolog.Logger
+	Clock                                 func() time.Duration
+	Beat, Tenure, Absence, Lease, Silence time.Duration // 0: the usual times
+	Logger                                zerolog.Logger
 }
 
 // Registry is this node's membership, and what it knows of the other nodes. A nil Registry is that of a node that is alone by its
@@ -83,6 +88,7 @@ type Registry struct {
 	state    State
 	seq      uint64           // of this node's newest record; 0: none
 	until    time.Duration    // end of the lease
+	work     work             // what this node owns, and what it knows of the work of others
 	open     bool             // the log was applied after the last join
 	entered  chan struct{}    // closed when open is set
 	joins    int              // of this node, as a serving one
@@ -99,6 +105,7 @@ type peer struct {
 	Record
 	since   time.Duration // the record was first seen
 	missing bool          // the newest read had no record of the node
+	lost    bool          // counted in work.lost
 }
 
 // debt is a position that another node waits for.
@@ -110,6 +117,7 @@ type debt struct {
 // Open joins the registry as a starting node, and keeps the record up to date until Close. It makes the stream if it does not exist.
 func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	c.Beat, c.Lease, c.Silence = cmp.Or(c.Beat, DefaultBeat), cmp.Or(c.Lease, DefaultLease), cmp.Or(c.Silence, DefaultSilence)
+	c.Tenure, c.Absence = cmp.Or(c.Tenure, DefaultTenure), cmp.Or(c.Absence, DefaultAbsence)
 	if c.Clock == nil {
 		c.Clock = Clock
 	}

@@ -20,6 +20,9 @@
 //
 // A start turns the wheel once at full speed: it asks once about every operation of any age. The service does not wait for it.
 //
+// When another node is lost (Config.Lost), the operations and attempts that it wrote last are taken up at once, and the inboxes are looked
+// through. Operations of nodes that work are left to them until Patience.
+//
 // Too many operations or a slow processor delay the hand. A late hand skips no operation and asks about none twice in a
 // revolution: it is at most one Round late. A revolution then takes longer than a Round, and still covers every operation.
 //

@@ -80,8 +80,13 @@ type Config struct {
 	Patience time.Duration // age at which this process asks about another process's operation
 	Actions  time.Duration // the time limit of actions; 0: ignore actions ahead of the clock
 	Every    time.Duration // interval for inboxes and attempts
-	Now      func() time.Time
-	Logger   zerolog.Logger
+	// Lost returns how often another node has stopped working; nil: never.
+	Lost func() uint64
+	// LeftPayment and LeftAttempt report whether another node that does not work any more wrote the last event of a payment, or of a payment
+	// attempt. They are called after a loss.
+	LeftPayment, LeftAttempt func(context.Context, Item) bool
+	Now                      func() time.Time
+	Logger                   zerolog.Logger
 }
 
 // Keeper finds pending work in the views and passes it to Commands.
@@ -108,7 +113,12 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	defer crew.wait()
 	start := k.now()
 	hand, begun := start.Add(-Round), false
-	k.loop(ctx, min(k.Every, lookMost), func() error {
+	k.loop(ctx, min(k.Every, lookMost), func(lost bool) error {
+		if lost {
+			if err := k.leftOperations(ctx, crew, name); err != nil {
+				return err
+			}
+		}
 		to, requested := k.now().Add(-k.Patience), start
 		switch {
 		case !begun:
@@ -134,6 +144,28 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	})
 }
 
+// maxSkew is how far the clock of a node may be off for its operations to be found at its loss. The wheel finds the others.
+const maxSkew = 2 * time.Minute
+
+// leftOperations asks about the operations that a lost node requested, however young they are: nobody else asks about them.
+func (k *Keeper) leftOperations(ctx context.Context, crew *crew, name processor.Name) error {
+	to := k.now().Add(maxSkew)
+	from := to.Add(-min(k.Patience+2*maxSkew, Round))
+	for _, turns := range turnsOf(from, to) {
+		turns.Requested, turns.Ahead = to, always
+		if err := k.each(ctx, crew, Place{At: turns.From}, func(ctx context.Context, i Item) {
+			if k.LeftPayment(ctx, i) {
+				k.recoverPayment(ctx, i)
+			}
+		}, func(after Place) ([]Item, error) {
+			return k.Views.OpenOperations(ctx, name, turns, after, pageSize)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // actions ends the expired actions at one processor. If an action did not end, package commands repeats the question, and this
 // loop does so once every Round. The loop also takes actions that expire later than a new action would: the
 // clock was set back after they were required.
@@ -143,7 +175,7 @@ func (k *Keeper) actions(ctx context.Context, name processor.Name) {
 	var again due.Time
 	var seen Place
 	var last time.Time
-	k.loop(ctx, min(k.Every, lookMost), func() error {
+	k.loop(ctx, min(k.Every, lookMost), func(bool) error {
 		now := k.now()
 		if again.Over(now) || now.Before(last) {
 			if err := k.aheadActions(ctx, crew, name, now); err != nil {
@@ -182,7 +214,7 @@ func (k *Keeper) recoverPayment(ctx context.Context, i Item) {
 func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 	crew := newCrew(inboxesAtOnce)
 	defer crew.wait()
-	k.loop(ctx, k.Every, func() error {
+	k.loop(ctx, k.Every, func(bool) error {
 		now := k.now()
 		return k.each(ctx, crew, first, k.applyNotices, func(after Place) ([]Item, error) {
 			return k.Views.WaitingInboxes(ctx, name, now, after, pageSize)
@@ -203,7 +235,18 @@ func (k *Keeper) attempts(ctx context.Context) {
 	crew := newCrew(1)
 	defer crew.wait()
 	patience := time.Duration(0)
-	k.loop(ctx, k.Every, func() error {
+	k.loop(ctx, k.Every, func(lost bool) error {
+		if lost {
+			if err := k.each(ctx, crew, first, func(ctx context.Context, i Item) {
+				if k.LeftAttempt(ctx, i) {
+					k.recoverAttempt(ctx, i)
+				}
+			}, func(after Place) ([]Item, error) {
+				return k.Views.DueAttempts(ctx, always, after, pageSize)
+			}); err != nil {
+				return err
+			}
+		}
 		now := k.now()
 		decided := now.Add(-patience)
 		patience = k.Patience
@@ -227,13 +270,27 @@ func (k *Keeper) recoverAttempt(ctx context.Context, i Item) {
 // now returns the time by the clock, without a monotonic reading: it is compared with the times of records.
 func (k *Keeper) now() time.Time { return k.Now().Round(0) }
 
-// loop calls do at once and then periodically until ctx ends.
-func (k *Keeper) loop(ctx context.Context, every time.Duration, look func() error) {
-	tick := time.NewTicker(every)
+// loop calls look at once, then periodically until ctx ends, and soon after the loss of another node: lost is true until it succeeds.
+func (k *Keeper) loop(ctx context.Context, every time.Duration, look func(lost bool) error) {
+	step := min(every, lookMost)
+	tick := time.NewTicker(step)
 	defer tick.Stop()
-	for ctx.Err() == nil {
-		if err := look(); err != nil && ctx.Err() == nil {
-			k.Logger.Warn().Err(err).Msg("pending work not looked through; trying again")
+	var seen uint64
+	if k.Lost != nil {
+		seen = k.Lost()
+	}
+	for next := time.Now(); ctx.Err() == nil; {
+		losses := seen
+		if k.Lost != nil {
+			losses = k.Lost()
+		}
+		if losses != seen || !time.Now().Before(next) {
+			next = time.Now().Add(every - step/2) // a tick is never exact
+			if err := look(losses != seen); err == nil {
+				seen = losses
+			} else if ctx.Err() == nil {
+				k.Logger.Warn().Err(err).Msg("pending work not looked through; trying again")
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -53,7 +53,11 @@ type Config struct {
 	EndedCards func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
 	// ErasedPersons returns at most limit persons, in the order of their ids after one, whose newest erasure is not older than
 	// since, or not finished.
-	ErasedPersons  func(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]Erased, error)
+	ErasedPersons func(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]Erased, error)
+	// Lost, LeftPayment and LeftAttempt are those of pending.Config.
+	Lost                     func() uint64
+	LeftPayment, LeftAttempt func(context.Context, pending.Item) bool
+
 	PaymentTimeout time.Duration
 	ActionTimeout  time.Duration
 	DisputeLookup  time.Duration // interval of the sweeps for lost dispute notifications
@@ -88,6 +92,7 @@ func (r *Recoverer) Run(ctx context.Context) {
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	keeper := pending.New(pending.Config{
 		Views: r.Views, Commands: r.Commands, Patience: r.Patience(), Actions: r.ActionTimeout, Now: r.Now, Logger: r.Logger,
+		Lost: r.Lost, LeftPayment: r.LeftPayment, LeftAttempt: r.LeftAttempt,
 		Every: max(100*time.Millisecond, min(every, r.ActionTimeout/10)),
 	})
 	r.running.Go(func() { keeper.Run(ctx) })

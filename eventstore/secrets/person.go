@@ -124,6 +124,7 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 func (v *Store) Forget(key domain.SecretID, number uint64) {
 	v.numbers.drop(key)
 	v.keys.drop(numbered(key, number))
+	v.forgotten.add(key)
 }
 
 // HasKey reports whether a person has a key with a number.

@@ -28,9 +28,11 @@ type Store struct {
 	keys   valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
 	numbers valueCache[uint64]
-	persons eventstore.Repository[domain.PersonID, person.State, person.Event]
-	boxes   valueCache[[]byte] // encrypted cards
-	emails  sync.Map           // domain.AccountID → []byte, the keys of EmailHash
+	// forgotten are the newest erasures.
+	forgotten forgotten
+	persons   eventstore.Repository[domain.PersonID, person.State, person.Event]
+	boxes     valueCache[[]byte] // encrypted cards
+	emails    sync.Map           // domain.AccountID → []byte, the keys of EmailHash
 	// emailRoot is the root of these keys.
 	emailRoot []byte
 }

@@ -96,7 +96,7 @@ func (e *Engine) activate(run OpenRun) bool {
 	if !fs.room(run, l) {
 		return false
 	}
-	f := &activeRun{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running, wake: make(chan struct{}, 1)}
+	f := &activeRun{OpenRun: run, due: run.due(e.Now()), adopt: e.Alone || run.Running && !run.doubtful, wake: make(chan struct{}, 1)}
 	if fs.parked.remove(run.ID) {
 		f.due = due.Time{} // the parked run has waited already
 	}

@@ -63,6 +63,6 @@
 // processor time, which includes the log's server and all else that runs in the process.
 //
 // Each of several nodes plans every event; the compare-and-swap on a run's first event lets one node continue. The other nodes
-// keep no place for that run. A node takes over a run of another node after two minutes without a change of the run. A node
-// that is alone takes the open runs at its start.
+// keep no place for that run. When a node is lost, the other nodes take its runs over: the last event of a run names the node that requested
+// the action. A run that has not changed for two minutes is taken over in any case. A node that is alone takes the open runs at its start.
 package workflows

@@ -34,6 +34,10 @@ type Config struct {
 	Logger          zerolog.Logger
 	// Alone is true if no other node drives runs of this log, so that no node drives the runs that are open at the start.
 	Alone bool
+	// Left reports whether the node that ran a command does not work any more, or is this one; nil: never.
+	Left func(command string) bool
+	// Lost returns how often another node has stopped working; nil: never.
+	Lost func() uint64
 	// SweepEvery is the time between two sweeps of the open runs; 0: sweepEvery.
 	SweepEvery time.Duration
 }
@@ -52,6 +56,8 @@ type Engine struct {
 	health      health
 	patience    time.Duration
 	simulating  turnstile
+	lost        uint64 // Lost at the last sweep that ended
+	sweepsAll   bool   // the sweep looks at the runs that other nodes drive, too
 }
 
 // New returns an engine that continues at the stored position. It fails if the log is shorter than that position.

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,16 +37,16 @@ func TestLosersLand(t *testing.T) {
 	}
 }
 
-// TestTakeover: a run whose node is killed is left to it for as long as that may be at it, and then taken over by
-// another node, which finds what was done.
+// TestTakeover: a run whose node is killed is left to it until the node is lost, or until the run has not changed for long. Then another node
+// takes the run over, and finds what was done.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		on    string
-		keys  int
 		again int
-	}{{"workflow_run.action_requested", 1, 0}, {sendCapture, 1, 0}, {sendRequest, 1, 1}} {
-		t.Run(c.on, func(t *testing.T) {
+		aged  bool
+	}{{"workflow_run.action_requested", 0, false}, {sendCapture, 0, false}, {sendRequest, 1, false}, {sendRequest, 1, true}} {
+		t.Run(fmt.Sprint(c.on, ", aged ", c.aged), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			half := domain.Amount(1000)
@@ -58,14 +59,22 @@ func TestTakeover(t *testing.T) {
 			<-f.hit
 			first.kill()
 			var ahead atomic.Int64
+			var lost atomic.Uint64
 			stands := time.Now() // however long the machine takes, the run does not count as left behind
-			second := r.start(nodeConfig{shared: true, now: func() time.Time { return stands.Add(time.Duration(ahead.Load())) }})
+			second := r.start(nodeConfig{
+				shared: true, now: func() time.Time { return stands.Add(time.Duration(ahead.Load())) },
+				lost: lost.Load, left: func(string) bool { return lost.Load() > 0 },
+			})
 			r.planned(second)
 			key := eventstore.WorkflowRuns.Key(r.by.Account, string(r.runOf(flow, p)))
 			if tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest); err != nil || !tip.State.Open() {
 				t.Fatalf("taken over at once: %+v %v", tip.State, err)
 			}
-			ahead.Store(int64(3 * time.Minute))
+			if c.aged {
+				ahead.Store(int64(3 * time.Minute))
+			} else {
+				lost.Store(1)
+			}
 			s, events := r.over(r.runOf(flow, p))
 			if got := types(events); s.Status() != workflow.Succeeded || got != "started, action_requested, action_succeeded, action_requested, action_succeeded" {
 				t.Errorf("recorded %s: %+v", got, s)

@@ -39,7 +39,7 @@ func (e *Engine) park(f *activeRun) bool {
 	}
 	now := e.Now()
 	run := f.OpenRun
-	run.Running = true // an action was requested, on this node or another one; if not, the sweep reads the run again
+	run.Running, run.doubtful = true, false // an action was requested, on this node or another one; if not, the sweep reads the run again
 	fs.parked.add(&parkedRun{run, due.In(now, min(max(now.Sub(f.Updated)/10, retryMost), parkMost))})
 	return true
 }

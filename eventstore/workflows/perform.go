@@ -73,6 +73,7 @@ func (e *Engine) retryLater(f *activeRun, p progress, err error) progress {
 func (e *Engine) request(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], drivenElsewhere bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
 		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // this node recorded the request, and the answer to the write was lost
+		f.adopt = f.adopt || e.Left != nil && e.Left(tip.Recorded.CommandID)
 		return tip, !f.adopt && e.Now().Sub(tip.State.UpdatedAt).Abs() < abandonedAfter, nil
 	}
 	requested, err = e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {

@@ -62,6 +62,7 @@ type OpenRun struct {
 	Running  bool      // an action was requested
 	Updated  time.Time
 	Since    time.Time // its place in the order of OpenRuns
+	doubtful bool      // another node may drive it: its last event says which one
 }
 
 // OpenRunOf returns the OpenRun of a run's state.

@@ -126,7 +126,15 @@ type nodeConfig struct {
 	now      func() time.Time // of its engine; nil: as it is
 	patience time.Duration    // with events that cannot be read; 0: as it is
 	subjects func(workflows.Subjects) workflows.Subjects
+	lost     func() uint64
+	left     func(command string) bool
 }
+
+// sender is the owner of the webhooks of one node, about which these tests are not.
+type sender struct{}
+
+func (sender) Holder() (string, error) { return "node", nil }
+func (sender) Gone(string) bool        { return false }
 
 // node is a process on the rig's log, with all that runs need.
 type node struct {
@@ -184,7 +192,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 	must(t, err)
 	told, err := notifier.New(ctx, notifier.Config{
 		Store: n.store, Fanout: fanout, Secrets: n.vault, Views: n.views, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
-		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Shared: true,
+		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Nodes: sender{},
 	})
 	must(t, err)
 	ofPayments, ofDisputes, err := notifier.Compilers()
@@ -199,7 +207,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 	n.engine, err = workflows.New(ctx, workflows.Config{
 		Store: n.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: subjects,
 		Requests: requests{told.Workflows(), n.wire}, Payments: n.Service, Now: c.now, Logger: zerolog.Nop(), Alone: !c.shared,
-		OpenRuns: n.views, SweepEvery: 300 * time.Millisecond,
+		OpenRuns: n.views, SweepEvery: 300 * time.Millisecond, Left: c.left, Lost: c.lost,
 	})
 	must(t, err)
 	if c.patience > 0 {

@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/workflow"
 )
 
 const (
 	// sweepEvery is the default interval of sweeps, and horizon the time before a run is due at which it is loaded into memory.
 	sweepEvery = 10 * time.Second
 	horizon    = 30 * time.Second
+	// lostEvery is the interval of the questions whether another node stopped working.
+	lostEvery = 500 * time.Millisecond
 	// sweepPage is the number of runs of a workflow in one read, and sweepPages the number of reads in one sweep.
 	sweepPage  = 256
 	sweepPages = 16
@@ -26,17 +29,39 @@ func (e *Engine) runSweeps(ctx context.Context) {
 	}
 	tick := time.NewTicker(cmp.Or(e.SweepEvery, sweepEvery))
 	defer tick.Stop()
+	look := time.NewTicker(lostEvery)
+	defer look.Stop()
 	for {
-		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
+		lost := e.lostNow()
+		if e.sweepsAll = lost != e.lost; e.sweepsAll { // from the beginning
+			e.swept, e.sweptAhead = map[domain.WorkflowID]sweepPlace{}, sweepPlace{}
+		}
+		switch err := e.sweep(ctx); {
+		case err == nil:
+			e.lost = lost
+		case ctx.Err() == nil:
 			e.Logger.Warn().Err(err).Msg("open workflow runs not looked through; trying again")
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-e.active.sweepNow:
+		for again := false; !again; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				again = true
+			case <-e.active.sweepNow:
+				again = true
+			case <-look.C:
+				again = e.lostNow() != e.lost
+			}
 		}
 	}
+}
+
+func (e *Engine) lostNow() uint64 {
+	if e.Lost == nil {
+		return 0
+	}
+	return e.Lost()
 }
 
 // sweep activates the runs that are due and that no node drives, of every workflow in turn.
@@ -67,7 +92,7 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 			return err
 		}
 		for _, state := range ahead {
-			run, now := OpenRunOf(state), e.Now()
+			run, now := e.openRun(state), e.Now()
 			switch {
 			case e.drivenElsewhere(run):
 			case run.due(now).Left(now) > horizon:
@@ -86,9 +111,20 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 	return nil
 }
 
-// drivenElsewhere reports whether another node may drive a run.
+// drivenElsewhere reports whether another node may drive a run. After the loss of a node every run is looked at once: its last event names
+// the node that drives it (request).
 func (e *Engine) drivenElsewhere(run OpenRun) bool {
-	return run.Running && !e.Alone && e.Now().Sub(run.Updated).Abs() <= abandonedAfter
+	return run.Running && !e.Alone && !e.sweepsAll && e.young(run)
+}
+
+// young reports whether a run changed a short time ago.
+func (e *Engine) young(run OpenRun) bool { return e.Now().Sub(run.Updated).Abs() <= abandonedAfter }
+
+// openRun returns the run of a state.
+func (e *Engine) openRun(s workflow.RunState) OpenRun {
+	run := OpenRunOf(s)
+	run.doubtful = run.Running && e.sweepsAll && e.young(run)
+	return run
 }
 
 // sweepPlace is the place of the last open run that was read.
@@ -107,7 +143,7 @@ func (e *Engine) sweepOne(ctx context.Context, id domain.WorkflowID, due time.Ti
 			return err
 		}
 		for _, state := range open {
-			run := OpenRunOf(state)
+			run := e.openRun(state)
 			if !e.drivenElsewhere(run) && !e.activate(run) {
 				return nil
 			}

@@ -77,6 +77,22 @@ func (a *accounts) fromViews(ctx context.Context, id domain.AccountID) (account.
 	return merchant, nil
 }
 
+// changed reports whether a newer state of an account than a known one has another endpoint or signing secret. It reads nothing from the
+// log: this process has a change in memory, or else in the views, before the change is answered.
+func (a *accounts) changed(known account.State, endpoint account.Endpoint) bool {
+	var now account.State
+	if tip, there := eventstore.Remembered(a.store, eventstore.Accounts, accountKey(known.ID)); there {
+		now = tip.State
+	} else {
+		now, _ = a.views.Account(known.ID)
+	}
+	if now.Revision <= known.Revision {
+		return false
+	}
+	e, there := now.Endpoint(endpoint.ID)
+	return !there || e.Enabled != endpoint.Enabled || e.URL != endpoint.URL || now.Signing.Secret != known.Signing.Secret
+}
+
 // latest returns an account as it is in the log.
 func (a *accounts) latest(ctx context.Context, id domain.AccountID) (account.State, error) {
 	if tip, known := eventstore.Remembered(a.store, eventstore.Accounts, accountKey(id)); known {

@@ -23,6 +23,12 @@ var (
 	ErrDisabled   = errors.New("notifier: the endpoint is disabled")
 )
 
+// The reasons why a message must be composed again (sender.Message.Fresh).
+var (
+	errChanged = errors.New("notifier: the endpoint or the signing secret changed")
+	ErrErased  = errors.New("notifier: personal data may be erased")
+)
+
 // Views is the part of package projections that messages need.
 type Views interface {
 	// WaitFor returns when GET shows the event at seq of shard.
@@ -88,8 +94,17 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 		return sender.Message{}, err
 	}
 	body := payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint)}
-	body.Rest, m.Private, err = w.Members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	moment := w.secrets.Moment() // before the data is opened
+	members, err := w.members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	body.Rest, m.Private = members.json, members.personal
 	m.Body = body.SignedAt
+	unchanged := m.Fresh
+	m.Fresh = func() error {
+		if w.secrets.ErasedSince(moment, members.sealed) {
+			return ErrErased
+		}
+		return unchanged()
+	}
 	return m, err
 }
 
@@ -114,6 +129,12 @@ func (w *Writer) signed(ctx context.Context, merchant account.State, endpoint ac
 	if m.Keys, err = w.keys.current(ctx, merchant.Signing, w.now()); err != nil {
 		err = fmt.Errorf("notifier: signing secret of account %s: %w", merchant.ID, err)
 	}
+	m.Fresh = func() error {
+		if w.accounts.changed(merchant, endpoint) {
+			return errChanged
+		}
+		return nil
+	}
 	return m, err
 }
 
@@ -134,34 +155,46 @@ func (w *Writer) Remember(r *eventstore.Recorded) { w.events.put(r) }
 // Members returns the JSON object of the members after the envelope, and the personal data in it. Endpoints share the
 // rendering of an event and kind. The personal data is opened for each message: erased data is not sent.
 func (w *Writer) Members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) ([]byte, domain.Personal, error) {
-	var personal domain.Personal
+	m, err := w.members(ctx, r, kind, first6)
+	return m.json, m.personal, err
+}
+
+// members are the members after the envelope.
+type members struct {
+	json     []byte
+	personal domain.Personal
+	sealed   *domain.Sealed // the personal data as it was opened; nil: none
+}
+
+func (w *Writer) members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) (m members, err error) {
 	switch r.Aggregate {
 	case eventstore.Disputes.Name:
 		state, err := eventstore.StateAt(ctx, w.store, eventstore.Disputes, r)
 		if err != nil {
-			return nil, personal, err
+			return m, err
 		}
-		body, err := w.events.render(r, variant{kind: kind}, personal, func() (any, error) { return payload.OfDispute(kind, r, state) })
-		return body, personal, err
+		m.json, err = w.events.render(r, variant{kind: kind}, m.personal, func() (any, error) { return payload.OfDispute(kind, r, state) })
+		return m, err
 	case eventstore.WorkflowRuns.Name:
 		state, err := eventstore.StateAt(ctx, w.store, eventstore.WorkflowRuns, r)
 		if err != nil {
-			return nil, personal, err
+			return m, err
 		}
-		body, err := w.events.render(r, variant{kind: kind}, personal, func() (any, error) { return payload.OfRun(r, state) })
-		return body, personal, err
+		m.json, err = w.events.render(r, variant{kind: kind}, m.personal, func() (any, error) { return payload.OfRun(r, state) })
+		return m, err
 	}
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, r)
 	if err != nil {
-		return nil, personal, err
+		return m, err
 	}
 	if payload.ShowsCustomer(kind) {
-		if personal, err = w.secrets.Open(ctx, state.Details().Personal); err != nil {
-			return nil, personal, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
+		m.sealed = state.Details().Personal
+		if m.personal, err = w.secrets.Open(ctx, m.sealed); err != nil {
+			return m, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
 		}
 	}
-	body, err := w.events.render(r, variant{kind: kind, first6: first6}, personal, func() (any, error) {
-		return payload.OfPayment(kind, r, state, personal, first6)
+	m.json, err = w.events.render(r, variant{kind: kind, first6: first6}, m.personal, func() (any, error) {
+		return payload.OfPayment(kind, r, state, m.personal, first6)
 	})
-	return body, personal, err
+	return m, err
 }

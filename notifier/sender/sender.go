@@ -2,6 +2,7 @@ package sender
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -46,6 +47,7 @@ type Config struct {
 
 // Sender makes attempts.
 type Sender struct {
+	gate    *gate
 	guard   guard.Guard
 	client  *http.Client
 	timeout time.Duration
@@ -57,13 +59,14 @@ func New(c Config) *Sender {
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: c.Timeout, Control: c.Guard.Control, Resolver: c.Guard.Resolver}).DialContext
 	}
-	return &Sender{guard: c.Guard, timeout: c.Timeout, now: c.Now, client: &http.Client{
+	open, gate := dial(c.Dial), newGate()
+	return &Sender{gate: gate, guard: c.Guard, timeout: c.Timeout, now: c.Now, client: &http.Client{
 		// A redirect counts as a failure: its target could be an address that the guard refuses (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy:                  nil, // never from the environment: a proxy resolves names itself
-			DialContext:            c.Dial,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			DialContext:            open.plain(gate),
+			DialTLSContext:         open.tls(gate, cmp.Or(c.Timeout, DefaultTimeout)),
 			DisableCompression:     true, // the excerpt's limit counts the bytes that were sent
 			MaxResponseHeaderBytes: HeaderLimit,
 			MaxIdleConnsPerHost:    idleConnections,
@@ -74,8 +77,12 @@ func New(c Config) *Sender {
 
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Attempt signs the message and sends it once. It returns an error if it cannot render the body, or ctx's error if ctx ends
-// first. A receiver's failure is no error.
+// Settle returns when no request will be sent whose Message.Fresh returned nil before the call: its first byte is written. A change that
+// takes effect before Settle, and that Fresh sees, is kept by all requests that begin after Settle.
+func (s *Sender) Settle() { s.gate.pass() }
+
+// Attempt signs the message and sends it once. It returns an error if it cannot render the body, ErrNotSent if the message is not fresh
+// any more, or ctx's error if ctx ends first. A receiver's failure is no error.
 func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, error) {
 	start := s.now()
 	body, err := m.Body(start)
@@ -83,7 +90,10 @@ func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, erro
 		return delivery.Attempt{}, fmt.Errorf("notifier: payload: %w", err)
 	}
 	got, err := s.post(ctx, m, body)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case errors.Is(err, ErrNotSent):
+		return delivery.Attempt{}, err
+	case err != nil && ctx.Err() != nil:
 		return delivery.Attempt{}, ctx.Err()
 	}
 	a := delivery.Attempt{
@@ -121,6 +131,10 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	first := &firstByte{check: m.Fresh, stop: cancel}
+	if m.Fresh != nil {
+		ctx = first.of(ctx)
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(body))
 	if err != nil {
 		return got, fmt.Errorf("%w: %w", guard.ErrRefused, err)
@@ -135,7 +149,7 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return got, err
+		return got, cmp.Or(first.err(), err)
 	}
 	got = reply{status: response.StatusCode, at: s.now()}
 	defer func() { _ = response.Body.Close() }() // the body does not change the outcome
@@ -198,4 +212,7 @@ type Message struct {
 	Body           func(signedAt time.Time) ([]byte, error)
 	Private        domain.Personal // personal data in the body
 	IdempotencyKey string          // of a workflow's request (D19)
+	// Fresh returns an error if the message must not be sent any more. It is called before the first byte, does not wait, and may be called
+	// again; nil: always fresh.
+	Fresh func() error
 }

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"payledger/eventstore/clustertest"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/nodes"
+	"payledger/processorsim/simulator"
+)
+
+// halfway holds requests back while it is shut: it notes that a request came, and answers none until its sender is gone.
+type halfway struct {
+	mu    sync.Mutex
+	shut  bool
+	held  map[string]chan struct{} // closed when a request with the mark came
+	later map[string]chan struct{} // closed when a request with the mark came while it was open
+}
+
+func newHalfway() *halfway {
+	return &halfway{held: map[string]chan struct{}{}, later: map[string]chan struct{}{}}
+}
+
+func (h *halfway) set(shut bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shut = shut
+}
+
+// came notes a request with a mark. It reports whether the request is held.
+func (h *halfway) came(mark string) (held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	in := h.later
+	if h.shut {
+		in = h.held
+	}
+	select {
+	case <-h.at(in, mark):
+	default:
+		close(h.at(in, mark))
+	}
+	return h.shut
+}
+
+// at returns the signal of a mark. The caller holds the lock.
+func (h *halfway) at(in map[string]chan struct{}, mark string) chan struct{} {
+	if in[mark] == nil {
+		in[mark] = make(chan struct{})
+	}
+	return in[mark]
+}
+
+func (h *halfway) wait(t *testing.T, in map[string]chan struct{}, mark string) time.Time {
+	t.Helper()
+	h.mu.Lock()
+	signal := h.at(in, mark)
+	h.mu.Unlock()
+	select {
+	case <-signal:
+		return time.Now()
+	case <-time.After(settleDeadline):
+		t.Fatalf("%s did not come", mark)
+		return time.Time{}
+	}
+}
+
+// takeoverRig is a cluster whose nodes send to one receiver.
+type takeoverRig struct {
+	receiver, key string
+	books         *url.URL // of the processors
+	hooks         *halfway
+}
+
+// takeoverNode is a node with its own way to the processors.
+type takeoverNode struct {
+	*process
+	holds atomic.Bool   // requests go through, and their answers do not arrive
+	held  chan struct{} // receives a value when an answer is held
+}
+
+// serve starts a node.
+func (r *takeoverRig) serve(t *testing.T) *takeoverNode {
+	t.Helper()
+	n := &takeoverNode{held: make(chan struct{}, 1)}
+	forward := httputil.NewSingleHostReverseProxy(r.books)
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			return
+		}
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		if !n.holds.Load() {
+			forward.ServeHTTP(w, q)
+			return
+		}
+		if q.Method == http.MethodPost {
+			forward.ServeHTTP(httptest.NewRecorder(), q)
+			select {
+			case n.held <- struct{}{}:
+			default:
+			}
+		}
+		<-q.Context().Done()
+	}))
+	t.Cleanup(func() { way.CloseClientConnections(); way.Close() })
+	n.process = serveProcess(t, "--data", t.TempDir(), "--processor-url", way.URL, "--webhook-allow-cidr", "127.0.0.0/8", "--webhook-timeout", "5m", "--payment-timeout", "5m")
+	return n
+}
+
+// TestClusterTakeover: a node dies, by kill -9 or by SIGSTOP, while it sends a webhook, performs a workflow's action and waits for a
+// processor. The other node goes on with all of it, and with checkpoints.
+func TestClusterTakeover(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	longest := nodes.DefaultBeat + nodes.DefaultAbsence + nodes.DefaultBeat + time.Second // seen late, noticed late, asked late
+	if longest > 10*time.Second || nodes.DefaultTenure >= nodes.DefaultAbsence {
+		t.Errorf("a takeover begins after %s", longest)
+	}
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	made := initCluster(t, c.URL(clustertest.User), "--shards", "2")
+	t.Setenv("PAYLEDGER_MASTER_KEY", made.MasterKey)
+	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sim.Close()
+	books := httptest.NewServer(sim.Handler())
+	defer books.Close()
+	r := newTakeoverRig(t, made.APIKey, books.URL)
+	first := r.serve(t)
+	for _, end := range []struct {
+		name string
+		do   func(*process)
+	}{
+		{"kill -9", (*process).kill},
+		{"SIGSTOP", func(p *process) {
+			if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		first = r.takeover(t, first, end.name, end.do)
+	}
+	first.stop()
+}
+
+// newTakeoverRig starts the receiver.
+func newTakeoverRig(t *testing.T, key, books string) *takeoverRig {
+	t.Helper()
+	r := &takeoverRig{key: key, hooks: newHalfway()}
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		if _, err := io.ReadAll(q.Body); err == nil && r.hooks.came(q.URL.Path) {
+			<-q.Context().Done()
+		}
+	}))
+	t.Cleanup(func() { receiver.CloseClientConnections(); receiver.Close() })
+	r.receiver = receiver.URL
+	var err error
+	if r.books, err = url.Parse(books); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// takeover gives a node work of each kind, starts another node, ends the first one, and measures until the other one goes on. It returns the
+// other node.
+func (r *takeoverRig) takeover(t *testing.T, dies *takeoverNode, name string, end func(*process)) (other *takeoverNode) {
+	t.Helper()
+	r.hooks.set(true)
+	tag := strings.ReplaceAll(name, " ", "")
+	hook, run, flowOrder, heldOrder := "/hook"+tag, "/run"+tag, "flow"+tag, "held"+tag
+	m := newMerchant(dies.ready.API, r.key)
+	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": r.receiver + hook, "eventTypes": []string{"PAYMENT.STATUS"}})
+	m.workflow(t, on("AUTHORIZED", fmt.Sprintf("payment.orderId == %q", flowOrder), 0, fmt.Sprintf(`{"type":"http_request","url":%q}`, r.receiver+run)))
+	if answer, err := m.pay(m.token(t, flowOrder, 2000, "4111111111111111"), ""); err != nil || answer.status != http.StatusOK {
+		t.Fatalf("pay: %d %s %v", answer.status, answer.body, err)
+	}
+	r.hooks.wait(t, r.hooks.held, hook)
+	r.hooks.wait(t, r.hooks.held, run)
+	token := m.token(t, heldOrder, 2000, "4111111111111111")
+	dies.holds.Store(true)
+	go m.pay(token, "held-"+token) // no answer comes
+	<-dies.held
+	other = r.serve(t)
+	at := newMerchant(other.ready.API, r.key)
+	r.hooks.set(false)
+	end(dies.process)
+	ended := time.Now()
+	took := map[string]time.Duration{}
+	took["webhook"] = r.hooks.wait(t, r.hooks.later, hook).Sub(ended)
+	took["workflow run"] = r.hooks.wait(t, r.hooks.later, run).Sub(ended)
+	eventually(t, func() bool {
+		list := at.must(t, "GET", "/payments?orderId="+heldOrder, at.headers(), nil)
+		took["unfinished operation"] = time.Since(ended)
+		return strings.Contains(string(list.body), `"AUTHORIZED"`)
+	})
+	answer, err := at.pay(at.token(t, "next"+tag, 2000, "4111111111111111"), "")
+	if err != nil || answer.status != http.StatusOK {
+		t.Fatalf("pay: %d %s %v", answer.status, answer.body, err)
+	}
+	var p paymentAnswer
+	answer.decode(t, &p)
+	eventually(t, func() bool {
+		proof, err := at.call("GET", "/payments/"+p.ID+"/proof", at.headers(), nil)
+		took["checkpoint"] = time.Since(ended)
+		return err == nil && proof.status == http.StatusOK
+	})
+	for kind, d := range took {
+		t.Logf("%s: %s goes on after %.1f s", name, kind, d.Seconds())
+	}
+	return other
+}
