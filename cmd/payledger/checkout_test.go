@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -22,7 +24,6 @@ import (
 // Cards of the simulator's table (D13).
 const (
 	approvedCard  = "4111111111111111"
-	declinedCard  = "4000000000000002"
 	rejectedCard  = "4000000000000010"
 	challengeCard = "4916994064252017"
 	laterCard     = "4000000000003220"

@@ -26,6 +26,9 @@ func newMerchant(api, key string) *merchant {
 	}}
 }
 
+// declinedCard is a card of the simulator's table (D13).
+const declinedCard = "4000000000000002"
+
 // expires is the year in which cards expire.
 var expires = strconv.Itoa(time.Now().Year() + 3)
 
