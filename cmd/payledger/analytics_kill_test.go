@@ -12,16 +12,18 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // TestEventsKilled: kills of the service while it makes payments and feeds EVENTS leave the stream with every event of the log once, at
 // its position. The user's credentials and durable consumer survive as well.
 func TestEventsKilled(t *testing.T) {
-	t.Parallel()
-	kills := 4
-	if testing.Short() {
-		kills = 2
+	if eventstoretest.LeftToWholeRun(t) {
+		return
 	}
+	t.Parallel()
+	const kills = 4
 	dir := t.TempDir()
 	start := func() *process {
 		return serveProcess(t, "--data", dir, "--nats-listen", "127.0.0.1:0", "--log-level", "error")

@@ -19,7 +19,6 @@ import (
 
 const (
 	approvalRounds      = 25
-	approvalRoundsShort = 3
 	approvalConcurrency = 40
 )
 
@@ -37,10 +36,6 @@ func TestKillApprovals(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	rounds := approvalRounds
-	if testing.Short() {
-		rounds = approvalRoundsShort
-	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -60,7 +55,7 @@ func TestKillApprovals(t *testing.T) {
 	p := start()
 	apiKey := p.credentials.APIKey
 	totals := map[string]int{}
-	for range rounds {
+	for range approvalRounds {
 		m := newMerchant(p.ready.API, apiKey)
 		attempts := m.pendingApprovals(t)
 		decideAndKill(t, p, m, attempts, random.IntN(approvalConcurrency-5))
@@ -71,7 +66,7 @@ func TestKillApprovals(t *testing.T) {
 		}
 	}
 	p.stop()
-	t.Logf("%d rounds: %v", rounds, totals)
+	t.Logf("%d rounds: %v", approvalRounds, totals)
 }
 
 // pendingApprovals makes attempts that wait, every fourth of them to be aborted.

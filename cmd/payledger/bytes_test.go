@@ -50,9 +50,6 @@ func TestBytes(t *testing.T) {
 	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": shop.URL})
 	before, held := onDisk(t, dir), app.logSize(t)
 	n := *weighed
-	if testing.Short() {
-		n = min(n, 64)
-	}
 	var running sync.WaitGroup
 	for user := range weighedUsers {
 		running.Go(func() {

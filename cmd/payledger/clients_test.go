@@ -16,9 +16,6 @@ func TestGeneratedClients(t *testing.T) {
 	p := serveProcess(t, "--data", t.TempDir())
 	paid := map[string]string{}
 	pay := map[string]func(testing.TB, string, string) (string, bool){"Go": payWithGo, "TypeScript": payWithTypeScript}
-	if testing.Short() {
-		delete(pay, "TypeScript")
-	}
 	for language, with := range pay {
 		if payment, there := with(t, p.ready.API, p.credentials.APIKey); there {
 			paid[language] = payment

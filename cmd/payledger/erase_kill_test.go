@@ -139,10 +139,7 @@ func TestKillDuringErasure(t *testing.T) {
 	}
 	t.Parallel()
 	const customers = 8
-	rounds := 10
-	if testing.Short() {
-		rounds = 2
-	}
+	const rounds = 10
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -42,15 +42,11 @@ func TestGrowth(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	load := grownLoad
-	if testing.Short() {
-		*grown, load = min(*grown, 200), grownLoad/8
-	}
 	o := testOptions(*grownData)
 	if o.Data == "" {
 		o.Data = t.TempDir()
 	}
-	g := &growth{t: t, data: o.Data, paid: load}
+	g := &growth{t: t, data: o.Data, paid: grownLoad}
 	g.key, g.ids = filled(t, o)
 	g.start("first, views made from nothing")
 	g.p.stop()

@@ -42,9 +42,6 @@ func TestRandomRequests(t *testing.T) {
 	}
 	t.Parallel()
 	n := *randomRequests
-	if testing.Short() {
-		n = min(n, 250)
-	}
 	t.Logf("-random.requests %d -random.seed %d", n, *randomSeed)
 	p := serveProcess(t, "--data", t.TempDir(), "--webhook-allow-cidr", "127.0.0.0/8", "--log-level", "error")
 	doc, err := httpapi.LoadOpenAPI()

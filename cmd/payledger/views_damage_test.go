@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	viewFaults    = flag.Int("viewfaults", 25, "number of faults that TestVerifyDamagedViews makes; with -short a third of it")
+	viewFaults    = flag.Int("viewfaults", 25, "number of faults that TestVerifyDamagedViews makes")
 	viewFaultSeed = flag.Uint64("viewfaultseed", 0, "seed of the first of these faults; 0 takes one from the clock")
 	viewFaultKind = flag.String("viewfaultkind", "", "kind of these faults; none: all")
 )
@@ -46,9 +46,6 @@ func TestVerifyDamagedViews(t *testing.T) {
 	seed, n := *viewFaultSeed, *viewFaults
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano() % 1e9)
-	}
-	if testing.Short() {
-		n = (n + 2) / 3
 	}
 	counts := map[string]int{}
 	for i := range uint64(n) {

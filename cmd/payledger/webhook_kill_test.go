@@ -19,14 +19,12 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-var webhookKills = flag.Int("webhook-kills", 0, "how often TestWebhookKill9 kills the service (0: a few times)")
+var webhookKills = flag.Int("webhook-kills", 10, "how often TestWebhookKill9 kills the service")
 
 const (
-	webhookKillsDefault = 10
-	webhookKillsShort   = 3
-	webhookStories      = 16          // payments of a round, side by side
-	webhookSlack        = time.Minute // how late an attempt may come on a busy machine
-	webhookSettles      = 3 * time.Minute
+	webhookStories = 16          // payments of a round, side by side
+	webhookSlack   = time.Minute // how late an attempt may come on a busy machine
+	webhookSettles = 3 * time.Minute
 )
 
 // webhookDelays are short, so that several attempts of a delivery come between two kills.
@@ -52,13 +50,6 @@ func TestWebhookKill9(t *testing.T) {
 		return
 	}
 	rounds := *webhookKills
-	switch {
-	case rounds > 0:
-	case testing.Short():
-		rounds = webhookKillsShort
-	default:
-		rounds = webhookKillsDefault
-	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
