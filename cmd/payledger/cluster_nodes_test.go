@@ -102,9 +102,12 @@ func (r *nodesRig) joins(t *testing.T) *App {
 	address := freeAddress(t)
 	ready := make(chan error, 1)
 	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
 		for {
 			answer, err := http.Get("http://" + address + "/readyz")
 			if err != nil { // it does not listen yet
+				<-tick.C
 				continue
 			}
 			answer.Body.Close()

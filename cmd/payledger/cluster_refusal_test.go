@@ -150,6 +150,7 @@ func TestClusterFewerReplicas(t *testing.T) {
 	}
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	made := initCluster(t, c.URL(clustertest.User), "--shards", "1")
+	t.Setenv("PAYLEDGER_NATS_URL", c.URL(clustertest.User))
 	t.Setenv("PAYLEDGER_MASTER_KEY", strings.Repeat("ab", 32))
 	refused(t, "is not the one of this ledger", serveArguments(t)...)
 	t.Setenv("PAYLEDGER_MASTER_KEY", made.MasterKey)

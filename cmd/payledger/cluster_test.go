@@ -29,13 +29,23 @@ func initCluster(t *testing.T, url string, args ...string) ledger.Made {
 
 func runInit(t *testing.T, url string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	t.Setenv("PAYLEDGER_NATS_URL", url)
 	var out, errs bytes.Buffer
-	status = run(append([]string{"init"}, args...), &out, &errs)
+	status = run(append([]string{"init", "--nats-url", url}, args...), &out, &errs)
 	if strings.Contains(errs.String(), clustertest.Password) || strings.Count(errs.String(), "\n") > 1 {
 		t.Errorf("stderr has a password, or more than one line: %s", errs.String())
 	}
 	return status, out.String(), errs.String()
+}
+
+// clusters limits the clusters of tests that run beside each other.
+var clusters = make(chan struct{}, 2)
+
+// besideOthers lets a test with a cluster run beside other tests: it waits for elections and disks more than it computes.
+func besideOthers(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	clusters <- struct{}{}
+	t.Cleanup(func() { <-clusters })
 }
 
 // Two nodes serve the ledger that one init made; a second init is refused.
@@ -46,6 +56,7 @@ func TestClusterOfTwoNodes(t *testing.T) {
 	if status, out, errs := runInit(t, url); status != exitFailure || out != "" || !strings.Contains(errs, "holds a ledger already") {
 		t.Fatalf("a second init: status %d, %s%s", status, out, errs)
 	}
+	t.Setenv("PAYLEDGER_NATS_URL", url)
 	t.Setenv("PAYLEDGER_MASTER_KEY", made.MasterKey)
 	a := serveProcess(t, "--data", t.TempDir())
 	b := serveProcess(t, "--data", t.TempDir(), "--processor-url", a.ready.Simulator)
