@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	status := m.Run()
-	if dir, _ := programs(); dir != "" {
+	for _, dir := range built {
 		os.RemoveAll(dir)
 	}
 	os.Exit(status)

@@ -19,18 +19,36 @@ func toolMissing(t *testing.T, why string) {
 	t.Logf("NOT RUN: %s", why)
 }
 
-// programs are built once for all tests.
-var programs = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "payledger-deploy-")
-	if err != nil {
-		return "", err
-	}
+// built are the folders of programs that tests build. TestMain removes them.
+var built []string
+
+// once makes a function that builds once for all tests, and returns the folder of the programs.
+func once(build func(dir string) *exec.Cmd) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		dir, err := os.MkdirTemp("", "payledger-deploy-")
+		if err != nil {
+			return "", err
+		}
+		built = append(built, dir)
+		if said, err := build(dir).CombinedOutput(); err != nil {
+			return "", &buildError{string(said), err}
+		}
+		return dir, nil
+	})
+}
+
+// programs builds payledger.
+var programs = once(func(dir string) *exec.Cmd {
 	command := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/", "./cmd/payledger")
 	command.Dir = ".."
-	if said, err := command.CombinedOutput(); err != nil {
-		return dir, &buildError{string(said), err}
-	}
-	return dir, nil
+	return command
+})
+
+// manifests builds the program of testdata/manifests, a module of its own.
+var manifests = once(func(dir string) *exec.Cmd {
+	command := exec.Command("sh", "-c", `cp manifests.mod "$0/go.mod" && cp manifests.sum "$0/go.sum" && cp manifests/main.go "$0" && cd "$0" && go build -o check .`, dir)
+	command.Dir, command.Env = "testdata", append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
+	return command
 })
 
 type buildError struct {
@@ -60,20 +78,9 @@ type found struct {
 // checker builds the program of testdata/manifests, or returns false where its modules cannot be had.
 func checker(t *testing.T) (func(stdin string, args ...string) (found, error), bool) {
 	t.Helper()
-	at := t.TempDir()
-	for from, to := range map[string]string{"manifests.mod": "go.mod", "manifests.sum": "go.sum", "manifests/main.go": "main.go"} {
-		text, err := os.ReadFile(filepath.Join("testdata", from))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(at, to), text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	build := exec.Command("go", "build", "-o", "check", ".")
-	build.Dir, build.Env = at, append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
-	if said, err := build.CombinedOutput(); err != nil {
-		toolMissing(t, string(said))
+	at, err := manifests()
+	if err != nil {
+		toolMissing(t, err.Error())
 		return nil, false
 	}
 	return func(stdin string, args ...string) (f found, err error) {
