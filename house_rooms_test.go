@@ -2,7 +2,9 @@ package payledger_test
 
 import (
 	"fmt"
+	"go/ast"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,5 +121,35 @@ func TestTestHelpersAreBelow(t *testing.T) {
 	})
 	if !helpers["eventstore/eventstoretest"] || !users["eventstore/eventstoretest"]["eventstore"] {
 		t.Error("the test helpers of the log were not found")
+	}
+}
+
+// TestSequential: the packages that .ci/run leaves out under the race detector start no goroutine, and share nothing.
+func TestSequential(t *testing.T) {
+	_, pattern, found := strings.Cut(tree(t)[".ci/run"], "\nsequential='")
+	pattern, _, ended := strings.Cut(pattern, "'\n")
+	if !found || !ended {
+		t.Fatal(".ci/run has no list of sequential packages")
+	}
+	sequential, seen := regexp.MustCompile(pattern), 0
+	for _, s := range sources(t) {
+		if s.forTests() || !sequential.MatchString(path.Join("payledger", path.Dir(s.path))) {
+			continue
+		}
+		seen++
+		for _, spec := range s.file.Imports {
+			if name := strings.Trim(spec.Path.Value, `"`); name == "sync" || name == "sync/atomic" {
+				t.Errorf("%s imports %s: .ci/run must test its package under the race detector", s.path, name)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if _, is := n.(*ast.GoStmt); is {
+				t.Errorf("%s starts a goroutine: .ci/run must test its package under the race detector", s.path)
+			}
+			return true
+		})
+	}
+	if seen == 0 {
+		t.Error("no sequential package was found")
 	}
 }
