@@ -43,8 +43,10 @@ var (
 	// Instruments are payment instruments, by token.
 	Instruments = format.NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
 	// Attempts are payment attempts under manual approval.
-	Attempts = format.NewAggregate("attempt", 2, attempt.Events(), attempt.Evolve)
-	Accounts = format.NewAggregate("account", 4, account.Events(), account.Evolve)
+	Attempts = format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve).WrittenFrom(format.Writing[attempt.Event]{Oldest: 2})
+	Accounts = format.NewAggregate("account", 5, account.Events(), account.Evolve).WrittenFrom(format.Writing[account.Event]{
+		Oldest: 4, Needs: settingsSchema,
+	})
 	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold the unsolicited notifications of processors, by payment reference; see InboxKey.
 	Inboxes = format.NewAggregate("inbox", 3, inbox.Events(), inbox.Evolve)
@@ -54,6 +56,16 @@ var (
 	Workflows    = format.NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
 	WorkflowRuns = format.NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
 )
+
+// settingsSchema returns the schema of settings with a display name: a build of an older schema would leave the name out of the
+// settings that it writes next. Attempts need no such schema: the price that the customer saw is in their first event only, and this
+// build folds a state that an older one wrote again.
+func settingsSchema(e account.Event) int {
+	if changed, ok := e.(account.SettingsChanged); ok && changed.Settings.DisplayName != "" {
+		return 5
+	}
+	return 0
+}
 
 // Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by the aggregate's name.
 func Schemas() map[string]int {

@@ -23,6 +23,12 @@ type Writing[E domain.Event] struct {
 	Needs func(E) int
 }
 
+// WrittenFrom returns the aggregate with rules for the events that it writes in an older schema.
+func (a *Aggregate[S, E]) WrittenFrom(w Writing[E]) *Aggregate[S, E] {
+	a.Writing = w
+	return a
+}
+
 // WriteSchema returns the schema in which an event is written. tip is the schema of the aggregate's newest event; 0: none. readable
 // is the newest schema that every live node reads. The schema of an aggregate never decreases: an older build must not take a
 // state for whole that lost fields. ErrNotEverywhere: no schema fits.
