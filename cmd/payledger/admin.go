@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"sync/atomic"
@@ -106,6 +107,7 @@ var errBehind = errors.New("the views are behind the log")
 // viewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
 type viewsWatch struct {
 	caughtUp func(context.Context) error
+	progress func() (done, of uint64)
 	shown    atomic.Int64 // the views have all events up to this time: Unix nanoseconds
 }
 
@@ -126,10 +128,11 @@ func (v *viewsWatch) run(ctx context.Context) {
 	}
 }
 
-// behind returns errBehind if the views have been behind the log for longer than readyWithin.
+// behind returns errBehind with the number of events if the views have been behind the log for longer than readyWithin.
 func (v *viewsWatch) behind() error {
 	if time.Since(time.Unix(0, v.shown.Load())) > readyWithin+watchEvery {
-		return errBehind
+		done, of := v.progress()
+		return fmt.Errorf("%w: they have %d of %d events", errBehind, done, of)
 	}
 	return nil
 }

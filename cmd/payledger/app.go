@@ -332,7 +332,7 @@ func (a *App) run(ctx context.Context) error {
 	if err := a.awaitViews(ctx); err != nil {
 		return err
 	}
-	a.watch = &viewsWatch{caughtUp: a.views.CaughtUp}
+	a.watch = &viewsWatch{caughtUp: a.views.CaughtUp, progress: a.views.Progress}
 	a.watch.shown.Store(time.Now().UnixNano())
 	a.loops.Go(func() { a.watch.run(background) })
 	return nil

@@ -108,7 +108,7 @@ func (a *App) logSize(t *testing.T) eventstore.Size {
 }
 
 // onDisk returns what each part of a data folder takes of the disk, in bytes.
-func onDisk(t *testing.T, dir string) map[string]int64 {
+func onDisk(t testing.TB, dir string) map[string]int64 {
 	t.Helper()
 	bytes := map[string]int64{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

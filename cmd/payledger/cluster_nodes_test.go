@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,7 +32,7 @@ type nodesRig struct {
 }
 
 // TestClusterNodes: nodes over one cluster. One joins with an empty folder, lists name their lag, one leaves without a failed
-// request, and the last one loses the majority of the NATS servers.
+// request, one joins with a copy of its folder, and the last one loses the majority of the NATS servers.
 func TestClusterNodes(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -52,6 +54,7 @@ func TestClusterNodes(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	r.copied(t, a, b.options.Data)
 	r.leavesBySignal(t, a)
 	r.losesMajority(t, a)
 	began := time.Now()
@@ -62,7 +65,12 @@ func TestClusterNodes(t *testing.T) {
 // start starts a node with an empty folder.
 func (r *nodesRig) start(t *testing.T, listen string) *App {
 	t.Helper()
-	o := testOptions(t.TempDir())
+	return r.startIn(t, t.TempDir(), listen)
+}
+
+func (r *nodesRig) startIn(t *testing.T, dir, listen string) *App {
+	t.Helper()
+	o := testOptions(dir)
 	o.NatsURL, o.MasterKey, o.ProcessorURL, o.Listen, o.ReadTimeout = r.url, r.made.MasterKey, r.sim, listen, 0
 	app, err := Start(t.Context(), o, zerolog.Nop())
 	if err != nil {
@@ -225,8 +233,11 @@ func (r *nodesRig) leaves(t *testing.T, stays *App, goes string, leave func(*nod
 // leavesBySignal is leaves for a process that gets SIGTERM. It takes requests until its drain time is over, and then exits with 0 (I1).
 func (r *nodesRig) leavesBySignal(t *testing.T, stays *App) {
 	t.Helper()
-	t.Setenv("PAYLEDGER_MASTER_KEY", r.made.MasterKey)
-	goes := serveProcess(t, "--data", t.TempDir(), "--processor-url", r.sim, "--drain", "8s")
+	key := filepath.Join(t.TempDir(), "master.key")
+	if err := os.WriteFile(key, []byte(r.made.MasterKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	goes := serveProcess(t, "--data", t.TempDir(), "--nats-url", r.url, "--master-key-file", key, "--processor-url", r.sim, "--drain", "8s")
 	r.leaves(t, stays, goes.ready.API, func(p *nodesProxy) {
 		if err := goes.command.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -241,6 +252,28 @@ func (r *nodesRig) leavesBySignal(t *testing.T, stays *App) {
 		}
 	})
 	eventually(t, func() bool { return stays.nodes.Serving() == 1 }) // its record says that it left
+}
+
+// copied starts a node with a copy of the folder of a node that left. It has the payments of the copy, and those since.
+func (r *nodesRig) copied(t *testing.T, stays *App, from string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	r.pay(t, stays)
+	c := r.startIn(t, dir, freeAddress(t))
+	m := r.at(c)
+	list := m.must(t, "GET", "/payments", m.headers(), nil)
+	for _, id := range r.paid {
+		if !strings.Contains(string(list.body), id) {
+			t.Errorf("the node with a copied folder lacks payment %s", id)
+		}
+		m.read(t, id)
+	}
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 var staleForm = regexp.MustCompile(`^as-of="([^"]+)", ms=\d+(, revision=\d+)?$`)

@@ -14,7 +14,7 @@ import (
 )
 
 // initCluster runs `payledger init` for a cluster, and returns what it printed.
-func initCluster(t *testing.T, url string, args ...string) ledger.Made {
+func initCluster(t testing.TB, url string, args ...string) ledger.Made {
 	t.Helper()
 	status, out, errs := runInit(t, url, append(args, "--json")...)
 	if status != 0 {
@@ -27,7 +27,7 @@ func initCluster(t *testing.T, url string, args ...string) ledger.Made {
 	return made
 }
 
-func runInit(t *testing.T, url string, args ...string) (status int, stdout, stderr string) {
+func runInit(t testing.TB, url string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	status = run(append([]string{"init", "--nats-url", url}, args...), &out, &errs)

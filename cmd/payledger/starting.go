@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/metrics"
 )
 
 // startLogEvery is the time between two log lines of a long start.
@@ -72,9 +74,14 @@ func (p *startProgress) String() string {
 	return text
 }
 
-// adminStarting serves /readyz on the admin address while the service starts.
+// adminStarting serves /readyz and /metrics on the admin address while the service starts.
 func (p *startProgress) adminStarting() http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("/metrics", metrics.Starting(func() (stage string, done, of uint64) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.stage, p.done, p.of
+	}))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		p.mu.Lock()
 		stage, done, of := p.stage, p.done, p.of

@@ -46,6 +46,10 @@ func TestStarting(t *testing.T) {
 	if status, _, body := ask(admin, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"events":250,"of":1000`) {
 		t.Errorf("readyz of the admin address: %d %s", status, body)
 	}
+	if status, _, body := ask(admin, "/metrics"); status != http.StatusOK ||
+		!strings.Contains(body, `payledger_start_events{stage="`+stageTips+`"} 250`) || !strings.Contains(body, `payledger_start_events_wanted{stage="`+stageTips+`"} 1000`) {
+		t.Errorf("metrics of the admin address: %d %s", status, body)
+	}
 	api.Open(http.NotFoundHandler())
 	if status, _, _ := ask(api, "/readyz"); status != http.StatusNotFound {
 		t.Errorf("the door is still closed: %d", status)
