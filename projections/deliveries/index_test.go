@@ -253,12 +253,13 @@ func TestWaitFor(t *testing.T) {
 	must(t, x.WaitFor(context.Background(), 2))
 }
 
-// BenchmarkApply is two records a delivery, planned and sent: each iteration is one record.
+// BenchmarkApply is two records a delivery, planned and sent: each iteration is one record. It reports the size of a delivery in the file,
+// too.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{16, 512} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			x := openIndex(b, b.TempDir())
-			defer func() { must(b, x.Close()) }()
+			dir := b.TempDir()
+			x := openIndex(b, dir)
 			var rows []Row
 			for n := range b.N { // 1,024 are planned, then their outcomes come
 				delivery, status := n/2048*1024+n%1024, "PLANNED"
@@ -275,6 +276,16 @@ func BenchmarkApply(b *testing.B) {
 				must(b, x.Apply(context.Background(), chunk, markAt(chunk[len(chunk)-1].Seq)))
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			must(b, x.Close())
+			files, err := os.ReadDir(dir)
+			must(b, err)
+			total := int64(0)
+			for _, file := range files {
+				info, err := file.Info()
+				must(b, err)
+				total += info.Size()
+			}
+			b.ReportMetric(2*float64(total)/float64(b.N), "B/delivery")
 		})
 	}
 }
