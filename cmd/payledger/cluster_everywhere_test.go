@@ -22,7 +22,7 @@ func TestChangesAfterKill(t *testing.T) {
 	}
 	r := newNodeRig(t)
 	t.Setenv("PAYLEDGER_MASTER_KEY", r.made.MasterKey)
-	killed := serveProcess(t, "--data", t.TempDir(), "--processor-url", r.a.sim.URL)
+	killed := serveProcess(t, "--data", t.TempDir(), "--nats-url", r.c.URL(clustertest.User), "--processor-url", r.a.sim.URL)
 	atKilled := newMerchant(killed.ready.API, r.made.APIKey)
 	id, withKey := r.newKey(t)
 	withKey.must(t, "GET", "/payments", withKey.headers(), nil)

@@ -96,7 +96,7 @@ func (r *takeoverRig) serve(t *testing.T) *takeoverNode {
 	t.Helper()
 	n := &takeoverNode{held: make(chan struct{}, 1)}
 	forward := httputil.NewSingleHostReverseProxy(r.books)
-	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	processor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, err := io.ReadAll(q.Body)
 		if err != nil {
 			return
@@ -115,8 +115,8 @@ func (r *takeoverRig) serve(t *testing.T) *takeoverNode {
 		}
 		<-q.Context().Done()
 	}))
-	t.Cleanup(func() { way.CloseClientConnections(); way.Close() })
-	n.process = serveProcess(t, "--data", t.TempDir(), "--processor-url", way.URL, "--webhook-allow-cidr", "127.0.0.0/8", "--webhook-timeout", "5m", "--payment-timeout", "5m")
+	t.Cleanup(func() { processor.CloseClientConnections(); processor.Close() })
+	n.process = serveProcess(t, "--data", t.TempDir(), "--processor-url", processor.URL, "--webhook-allow-cidr", "127.0.0.0/8", "--webhook-timeout", "5m", "--payment-timeout", "5m")
 	return n
 }
 
@@ -133,6 +133,7 @@ func TestClusterTakeover(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	made := initCluster(t, c.URL(clustertest.User), "--shards", "2")
 	t.Setenv("PAYLEDGER_MASTER_KEY", made.MasterKey)
+	t.Setenv("PAYLEDGER_NATS_URL", c.URL(clustertest.User))
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
