@@ -126,7 +126,7 @@ func TestTurnsLimit(t *testing.T) {
 					t.Errorf("a call waited %s", waited)
 				}
 			})
-			time.Sleep(time.Second) // of the test's clock
+			<-time.After(time.Second) // of the test's clock
 		}
 		callers.Wait()
 		synctest.Wait()
