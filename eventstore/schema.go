@@ -19,6 +19,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
+	"payledger/eventstore/nodes"
 )
 
 type (
@@ -74,6 +75,16 @@ func Schemas() map[string]int {
 		Accounts.Name: Accounts.Schema, Disputes.Name: Disputes.Schema, Inboxes.Name: Inboxes.Schema, Persons.Name: Persons.Schema,
 		Workflows.Name: Workflows.Schema, WorkflowRuns.Name: WorkflowRuns.Schema, Logs.Name: Logs.Schema,
 	}
+}
+
+// OpenNodes joins the registry of the nodes that serve this log.
+func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
+	r, err := nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
+	if err == nil {
+		mark := r.Mark
+		s.mark.Store(&mark)
+	}
+	return r, err
 }
 
 // WriteFor makes the store write each kind of aggregate in a schema that every live node reads: readable returns the newest one, by

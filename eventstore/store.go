@@ -21,7 +21,6 @@ import (
 	"payledger/eventstore/external"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/nodes"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
@@ -242,16 +241,6 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 // Positions opens the positions of readers that have no store of their own.
 func (s *Store) Positions(ctx context.Context) (*sidelog.Positions, error) {
 	return sidelog.OpenPositions(ctx, s.beside, &s.side, s.shards, s.room)
-}
-
-// OpenNodes joins the registry of the nodes that serve this log.
-func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
-	r, err := nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
-	if err == nil {
-		mark := r.Mark
-		s.mark.Store(&mark)
-	}
-	return r, err
 }
 
 // Checkpoints returns the stream of checkpoints.

@@ -23,7 +23,7 @@
 //   - A node owns work under a name: its id and a term (Holder). It may act under the name for Config.Tenure after it sent the last
 //     acknowledged beat. When a tenure has run out, the next beat begins a new term, and with it a new name.
 //   - A name is gone (Gone) when its node has a newer term, has an end, or wrote no new record for Config.Absence as of a beat of
-//     the observer. Absence is longer than Tenure, so the owner does not act any more. Whoever takes work over writes its own name with a
+//     the observer. Absence is longer than Tenure, so the owner does not act any more. A node that takes work over writes its own name with a
 //     compare-and-swap of the work's record. The former owner does the same, because it has another name by then.
 //   - Tenure is shorter than Lease: a node that cannot beat during an election leaves its work earlier than it refuses requests.
 //   - The ids of a node's commands begin as the node's id (Mark). So the last event of an operation or a run names the node that works on it

@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 )
 
-// maxForgotten is the number of erasures that are told apart.
+// maxForgotten is the number of erasures whose keys are remembered.
 const maxForgotten = 4096
 
 // forgotten counts the erasures that this process has applied, and knows the newest ones.

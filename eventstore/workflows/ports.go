@@ -62,7 +62,7 @@ type OpenRun struct {
 	Running  bool      // an action was requested
 	Updated  time.Time
 	Since    time.Time // its place in the order of OpenRuns
-	doubtful bool      // another node may drive it: its last event says which one
+	doubtful bool      // another node may drive it: the command id of its last event names the node
 }
 
 // OpenRunOf returns the OpenRun of a run's state.
