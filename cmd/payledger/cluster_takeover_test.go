@@ -205,7 +205,7 @@ func (r *takeoverRig) takeover(t *testing.T, dies *takeoverNode, name string, en
 	took["webhook"] = r.hooks.wait(t, r.hooks.later, hook).Sub(ended)
 	took["workflow run"] = r.hooks.wait(t, r.hooks.later, run).Sub(ended)
 	eventually(t, func() bool {
-		list := at.must(t, "GET", "/payments?orderId="+heldOrder, at.headers(), nil)
+		list := at.must(t, "GET", "/payments?order_id="+heldOrder, at.headers(), nil)
 		took["unfinished operation"] = time.Since(ended)
 		return strings.Contains(string(list.body), `"AUTHORIZED"`)
 	})
