@@ -84,7 +84,6 @@ func TestClusterInitKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	besideOthers(t)
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	url, js := c.URL(clustertest.User), streamsOf(t, c, clustertest.User)
 	killedWhen(t, func() bool { return len(streamNames(t, js)) > 0 }, []string{"PAYLEDGER_NATS_URL=" + url}, "init", "--shards", "1")

@@ -130,7 +130,6 @@ func TestClusterInitCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	besideOthers(t)
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
 	js := streamsOf(t, c, clustertest.User)
 	r := &cutRig{c: c, url: c.URL(clustertest.User)}

@@ -15,7 +15,6 @@ func TestReadmeCluster(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	besideOthers(t)
 	_, blocks := readme(t, "conf")
 	if len(blocks) != 1 {
 		t.Fatalf("the README has %d configurations of NATS", len(blocks))

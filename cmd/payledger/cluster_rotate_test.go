@@ -25,7 +25,6 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	besideOthers(t)
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
 	r := &cutRig{c: c, url: c.URL(clustertest.User)}
 	made := initCluster(t, r.url, "--shards", "1")

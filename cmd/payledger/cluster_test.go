@@ -37,17 +37,6 @@ func runInit(t testing.TB, url string, args ...string) (status int, stdout, stde
 	return status, out.String(), errs.String()
 }
 
-// clusters limits the clusters of tests that run beside each other.
-var clusters = make(chan struct{}, 2)
-
-// besideOthers lets a test with a cluster run beside other tests: it waits for elections and disks more than it computes.
-func besideOthers(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	clusters <- struct{}{}
-	t.Cleanup(func() { <-clusters })
-}
-
 // Two nodes serve the ledger that one init made; a second init is refused.
 func TestClusterOfTwoNodes(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
