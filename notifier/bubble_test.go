@@ -45,7 +45,7 @@ type bubble struct {
 	server   *http.Server
 	dials    chan net.Conn
 	hang     chan struct{} // connections wait for it; nil: they do not
-	dialed   int           // connections that were begun; guarded by mu
+	begun    int           // connections that were begun; guarded by mu
 }
 
 // call is one request as the receiver saw it.
@@ -160,7 +160,7 @@ func (b *bubble) start() {
 	b.dials = make(chan net.Conn)
 	s := sender.New(sender.Config{Timeout: sender.DefaultTimeout, Now: b.now, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		b.mu.Lock()
-		b.dialed++
+		b.begun++
 		b.mu.Unlock()
 		if b.hang != nil {
 			select {
@@ -237,10 +237,10 @@ func (b *bubble) rotate(overlap time.Duration) {
 	b.secrets = append(b.secrets, b.signing.Secret)
 }
 
-func (b *bubble) dialing() int {
+func (b *bubble) connecting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.dialed
+	return b.begun
 }
 
 // callsTo gives when a delivery was tried.

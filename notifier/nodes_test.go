@@ -295,7 +295,7 @@ func TestCutOffWhileConnecting(t *testing.T) {
 		name := one.plan(goldenDelivery.EventID, goldenDelivery.Endpoint)
 		two.see(0)
 		synctest.Wait() // one connects
-		if one.dialing() != 1 {
+		if one.connecting() != 1 {
 			t.Fatal("the first process does not connect")
 		}
 		one.nodes.(*citizen).renamed("")

@@ -114,10 +114,10 @@ func (r *nodeRig) hurries(t *testing.T) <-chan *nats.Msg {
 	}
 	t.Cleanup(nc.Close)
 	all := make(chan *nats.Msg, 1024)
-	if _, err := nc.ChanSubscribe("payledger.hurry", all); err == nil {
-		err = nc.Flush()
+	if _, err := nc.ChanSubscribe("payledger.hurry", all); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil {
+	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return all
