@@ -77,8 +77,9 @@ func newNodesProxy(t *testing.T, urls ...string) *nodesProxy {
 func (p *nodesProxy) url() string { return p.server.URL }
 
 func (p *nodesProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for range p.nodes {
-		n := p.nodes[p.turn.Add(1)%int64(len(p.nodes))]
+	first := p.turn.Add(1)
+	for i := range p.nodes { // each node once, whatever other requests choose meanwhile
+		n := p.nodes[(first+int64(i))%int64(len(p.nodes))]
 		n.running.Add(1)
 		if n.ready.Load() {
 			n.forward.ServeHTTP(w, r)
