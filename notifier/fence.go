@@ -30,7 +30,7 @@ func fence(o delivery.Ownership, m sender.Message, holder string) sender.Message
 	return m
 }
 
-// send composes a message and sends it. It composes again what is not fresh any more at the first byte.
+// send composes a message and sends it. If the message is not fresh any more at its first byte, send composes it again.
 func (n *Notifier) send(ctx, cut context.Context, compose func(context.Context) (sender.Message, error)) (delivery.Attempt, error) {
 	for {
 		holder, err := n.ownership.Holder()

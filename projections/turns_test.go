@@ -105,7 +105,7 @@ func TestTurnsLeft(t *testing.T) {
 	})
 }
 
-// TestTurnsLimit: a call that comes while a read has no answer waits no longer than one that comes before it.
+// TestTurnsLimit: a call that comes while a read has no answer waits no longer than a call before the read.
 func TestTurnsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sharedReads[string, int]{within: 5 * time.Second}

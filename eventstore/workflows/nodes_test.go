@@ -38,7 +38,7 @@ func TestLosersLand(t *testing.T) {
 }
 
 // TestTakeover: a run whose node is killed is left to it until the node is lost, or until the run has not changed for long. Then another node
-// takes the run over, and finds what was done.
+// takes the run over, and finds the actions that were done.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
