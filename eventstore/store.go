@@ -37,10 +37,12 @@ type Config struct {
 	External external.Access  // an external cluster
 	Shards   int              // of a new log; 0 takes DefaultShards, or the number of an existing log
 	Replicas int              // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
-	ReadOnly bool             // append nothing, not even fences: for tools that read a stopped server's log
-	Now      func() time.Time
-	Random   io.Reader
-	Logger   zerolog.Logger
+	// Placement limits which servers hold a new log's streams; nil: no limit.
+	Placement *jetstream.Placement
+	ReadOnly  bool // append nothing, not even fences: for tools that read a stopped server's log
+	Now       func() time.Time
+	Random    io.Reader
+	Logger    zerolog.Logger
 	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
 	Secret secretlog.Check
 	// SoleWriter means that no other process appends to this log: the folder is locked.

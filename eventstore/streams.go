@@ -31,7 +31,7 @@ const minDuplicates = 100 * time.Millisecond
 
 func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas,
+		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas, Placement: s.api.Placement,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: minDuplicates,
 		DenyDelete: true, DenyPurge: true, AllowDirect: true, Compression: jetstream.NoCompression,
 	}
@@ -138,7 +138,7 @@ func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
 // createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with the log id and the number of
 // shards of the segments that exist.
 func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
-	s.shards, s.replicas = c.Shards, max(1, c.Replicas)
+	s.shards, s.replicas, s.api.Placement = c.Shards, max(1, c.Replicas), c.Placement
 	if s.shards == 0 {
 		s.shards = DefaultShards
 	}
@@ -190,7 +190,7 @@ func (s *Store) adoptID(ctx context.Context, name string) error {
 	return s.adopt(stream.CachedInfo(), Config{Shards: s.shards})
 }
 
-// adopt takes over shards, replicas and id of an existing log.
+// adopt takes over shards, replicas, placement and id of an existing log.
 func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
 		return streams.OldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
@@ -206,7 +206,7 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if err != nil || len(id) != len(s.id) {
 		return fmt.Errorf("%w: the log has no id", ErrUnhealthy)
 	}
-	s.shards, s.replicas = shards, info.Config.Replicas
+	s.shards, s.replicas, s.api.Placement = shards, info.Config.Replicas, info.Config.Placement
 	copy(s.id[:], id)
 	return nil
 }

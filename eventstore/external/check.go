@@ -27,17 +27,21 @@ const (
 var errNoJetStream = errors.New("the NATS account has no JetStream: set `jetstream: enabled` in the account, and `jetstream` on the servers")
 
 // Check returns one error with all faults of the servers, or nil.
-func Check(servers []Server, replicas int) error {
+func Check(servers []Server, replicas int, placement Placement) error {
 	var faults []string
 	var names []string
 	for _, s := range servers {
 		faults = append(faults, s.faults()...)
-		if s.JetStream.Config != nil {
+		if s.JetStream.Config != nil && placement.takes(s) {
 			names = append(names, s.Name)
 		}
 	}
 	slices.Sort(names)
-	if len(names) < replicas {
+	limits := placement.String()
+	if len(names) < replicas && limits != "" {
+		faults = append([]string{fmt.Sprintf("%d replicas need as many servers with JetStream that match the placement (%s), and %d match (%s): give more servers these server_tags and this cluster name, change --nats-placement-tags or --nats-placement-cluster, or give fewer --nats-replicas",
+			replicas, limits, len(names), strings.Join(names, ", "))}, faults...)
+	} else if len(names) < replicas {
 		faults = append([]string{fmt.Sprintf("%d replicas need as many servers with JetStream, and the cluster has %d (%s): start more servers, or give fewer --nats-replicas",
 			replicas, len(names), strings.Join(names, ", "))}, faults...)
 	}

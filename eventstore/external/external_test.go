@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 		{all(func(s *Server) { s.JetStream.Stats.Storage = 1<<30 + 1 }), "NATS server c has 1073741823 bytes of storage left"},
 		{all(func(s *Server) { s.JetStream.Config = nil }), "3 replicas need as many servers with JetStream, and the cluster has 2 (a, b)"},
 	} {
-		err := Check(c.servers, 3)
+		err := Check(c.servers, 3, Placement{})
 		if (err == nil) != (c.fault == "") || err != nil && !strings.HasPrefix(err.Error(), c.fault) {
 			t.Errorf("%v, want %q", err, c.fault)
 		}

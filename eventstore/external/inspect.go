@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,7 +16,40 @@ type Plan struct {
 	Access
 	SystemCreds string // credentials of a system user; "" if the account of Access imports ServerInfo
 	Replicas    int    // of every stream
-	Streams     int    // of the log
+	Placement   Placement
+	Streams     int // of the log
+}
+
+// Placement limits which servers hold the streams.
+type Placement struct {
+	Cluster string   // name of the NATS cluster; "": any
+	Tags    []string // a server must have all of them
+}
+
+// Config returns the placement for the configuration of a stream; nil without limits.
+func (p Placement) Config() *jetstream.Placement {
+	if p.Cluster == "" && len(p.Tags) == 0 {
+		return nil
+	}
+	return &jetstream.Placement{Cluster: p.Cluster, Tags: p.Tags}
+}
+
+// takes reports whether a server may hold streams. Servers compare tags without regard to case.
+func (p Placement) takes(s Server) bool {
+	return (p.Cluster == "" || p.Cluster == s.Cluster.Name) && !slices.ContainsFunc(p.Tags, func(tag string) bool {
+		return !slices.ContainsFunc(s.Tags, func(has string) bool { return strings.EqualFold(has, tag) })
+	})
+}
+
+func (p Placement) String() string {
+	var limits []string
+	if p.Cluster != "" {
+		limits = append(limits, "cluster "+p.Cluster)
+	}
+	if len(p.Tags) > 0 {
+		limits = append(limits, "tags "+strings.Join(p.Tags, ", "))
+	}
+	return strings.Join(limits, " and ")
 }
 
 // Inspect returns an error unless the cluster can hold the planned log. It changes nothing.
@@ -30,10 +65,10 @@ func Inspect(ctx context.Context, p Plan) error {
 	}
 	servers, err := p.survey(ctx, nc)
 	if err == nil {
-		err = Check(servers, p.Replicas)
+		err = Check(servers, p.Replicas, p.Placement)
 	}
 	if err == nil {
-		err = CheckReplicas(ctx, js, p.Replicas)
+		err = CheckReplicas(ctx, js, &p)
 	}
 	if err == nil {
 		err = CheckAccount(ctx, js, p.Streams, p.Replicas)
@@ -53,7 +88,7 @@ func Ready(ctx context.Context, a Access) (seen bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("NATS: %w", err)
 	}
-	if err := CheckReplicas(ctx, js, 0); err != nil {
+	if err := CheckReplicas(ctx, js, nil); err != nil {
 		return false, err
 	}
 	servers, err := Survey(ctx, nc)

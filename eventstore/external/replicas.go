@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,8 @@ import (
 )
 
 // CheckReplicas returns an error if a stream of the log has fewer than MinReplicas replicas, or fewer than another stream. If planned is
-// not 0, the log is about to be made: streams that exist must have as many replicas.
-func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) error {
+// not nil, the log is about to be made: streams that exist must have as many replicas, and the same placement.
+func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) error {
 	most, counts, order := 0, map[string]int{}, []string{}
 	list, err := jetapi.ListStreams(ctx, js, "")
 	if err := listed(err); err != nil {
@@ -29,10 +30,13 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) err
 		}
 		most = max(most, info.Config.Replicas)
 		counts[name], order = info.Config.Replicas, append(order, name)
+		if has := placementOf(info.Config.Placement); planned != nil && has != planned.Placement.String() {
+			return fmt.Errorf("an earlier init made stream %s with another placement (%s): give the same one, or delete the stream", name, cmp.Or(has, "none"))
+		}
 	}
 	for _, name := range order {
 		switch n := counts[name]; {
-		case planned > 0 && n != planned:
+		case planned != nil && n != planned.Replicas:
 			return fmt.Errorf("an earlier init made stream %s with %d replicas: give --nats-replicas %d, or delete the stream", name, n, n)
 		case n < MinReplicas:
 			return fmt.Errorf("stream %s has %d replica(s), and the loss of one server would stop or lose the ledger: give every stream %d (`nats stream edit %s --replicas %d`), or make a new ledger with `payledger init`", name, n, max(most, MinReplicas), name, max(most, MinReplicas))
@@ -41,6 +45,13 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned int) err
 		}
 	}
 	return nil
+}
+
+func placementOf(p *jetstream.Placement) string {
+	if p == nil {
+		return ""
+	}
+	return Placement{p.Cluster, p.Tags}.String()
 }
 
 // Messages returns the number of messages in the shards of the log.

@@ -20,6 +20,7 @@ type Server struct {
 	Version    string    `json:"version"`
 	MaxPayload int64     `json:"max_payload"`
 	Cluster    Named     `json:"cluster"`
+	Tags       []string  `json:"tags"`
 	JetStream  JetStream `json:"jetstream"`
 }
 

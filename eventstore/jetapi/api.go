@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/due"
 )
@@ -34,8 +35,9 @@ const (
 // Client sends requests over the connection of a store.
 type Client struct {
 	Conn        *nats.Conn
-	Replicas    int           // of the streams; 0 while it is not known
-	ReadTimeout time.Duration // of one read; 0 takes the constant
+	Replicas    int                  // of the streams; 0 while it is not known
+	Placement   *jetstream.Placement // of the streams; nil: any servers
+	ReadTimeout time.Duration        // of one read; 0 takes the constant
 	readers     []*nats.Conn
 
 	mu    sync.Mutex

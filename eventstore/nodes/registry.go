@@ -129,7 +129,7 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	making, cancel := context.WithTimeout(ctx, r.Silence)
 	err := r.surely(making, func() error { // several nodes that start at once make it, and one sees it later than another
 		_, err := server.JS.CreateStream(making, jetstream.StreamConfig{
-			Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: server.API.Replicas,
+			Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: server.API.Replicas, Placement: server.API.Placement,
 			MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
 		})
 		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {

@@ -52,7 +52,7 @@ func OpenPositions(ctx context.Context, server Server, index *Index, shards int,
 func MakePositions(ctx context.Context, server Server) error {
 	_, err := server.JS.CreateStream(ctx, jetstream.StreamConfig{
 		Name: PositionStream, Subjects: []string{positionRoot + ".*"}, Storage: jetstream.FileStorage,
-		Replicas: server.API.Replicas, MaxMsgsPerSubject: 1, Compression: jetstream.NoCompression,
+		Replicas: server.API.Replicas, Placement: server.API.Placement, MaxMsgsPerSubject: 1, Compression: jetstream.NoCompression,
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return fmt.Errorf("eventstore: create %s: %w", PositionStream, err)

@@ -22,6 +22,7 @@ type Cluster struct {
 	options.NATS
 	SystemCreds string
 	Replicas    int // of every stream
+	Placement   external.Placement
 	Shards      int // 0: the default
 	Environment string
 	MasterKey   string // "": a new one
@@ -43,7 +44,7 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 		return err
 	}
 	plan := external.Plan{
-		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Streams: eventstore.StreamsOf(cmp.Or(c.Shards, eventstore.DefaultShards)),
+		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement, Streams: eventstore.StreamsOf(cmp.Or(c.Shards, eventstore.DefaultShards)),
 	}
 	if err := c.unused(ctx); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	}
 	defer presence.Close()
 	config := c.config()
-	config.Shards, config.Replicas = c.Shards, c.Replicas
+	config.Shards, config.Replicas, config.Placement = c.Shards, c.Replicas, c.Placement.Config()
 	store, err := eventstore.Open(ctx, config)
 	if err != nil {
 		return err
