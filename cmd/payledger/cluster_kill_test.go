@@ -97,7 +97,7 @@ func (g *guillotine) link(client net.Conn) {
 func changes(subject string) bool {
 	api, ofAPI := strings.CutPrefix(subject, "$JS.API.STREAM.")
 	if !ofAPI {
-		return !strings.HasPrefix(subject, "$") && !strings.HasPrefix(subject, "_INBOX") && subject != "payledger.init"
+		return !strings.HasPrefix(subject, "$") && !strings.HasPrefix(subject, "_INBOX") && subject != "payledger.init" && subject != "payledger.node"
 	}
 	verb, _, _ := strings.Cut(api, ".")
 	return verb == "CREATE" || verb == "UPDATE" || verb == "DELETE" || verb == "PURGE" || strings.HasPrefix(api, "MSG.DELETE")

@@ -2,15 +2,19 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"fmt"
 	"io/fs"
-	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
@@ -18,52 +22,185 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// The command refuses a cluster; what it would run is tested here. The master key of a cluster is rotated while no node runs, also after a
-// rotation that was cut short. Then only the new key opens the
-// ledger, and no server's disk has a value that the old key opens: neither in a stream nor in the log of a Raft group.
+// rollRig is a cluster with two nodes whose master key is rotated.
+type rollRig struct {
+	c        *clustertest.Cluster
+	url, sim string
+	made     ledger.Made
+}
+
+// start starts a node with a master key, and with the one before; "" if it has only one.
+func (r *rollRig) start(t *testing.T, key, previous string) (*App, error) {
+	o := testOptions(t.TempDir())
+	o.NatsURL, o.MasterKey, o.MasterKeyPrevious, o.ProcessorURL = r.url, key, previous, r.sim
+	o.ProcessorSecret = rollSecret
+	return Start(t.Context(), o, zerolog.Nop())
+}
+
+func (r *rollRig) mustStart(t *testing.T, key, previous string) *App {
+	t.Helper()
+	app, err := r.start(t, key, previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// again restarts a node with other keys.
+func (r *rollRig) again(t *testing.T, app *App, key, previous string) *App {
+	t.Helper()
+	if err := app.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	return r.mustStart(t, key, previous)
+}
+
+// killed runs the command as a process, which is killed after a number of changes. It reports whether the command ended before.
+func (r *rollRig) killed(t *testing.T, after int, key, previous string) (ended bool) {
+	t.Helper()
+	fell := make(chan struct{})
+	g := newGuillotine(t, r.c.Servers[after%3].Addr().String(), after, func() { close(fell) })
+	command := exec.Command(os.Args[0], "rotate-master-key")
+	command.Env = append(os.Environ(), asProgram+"=1", "PAYLEDGER_NATS_URL="+g.url(), "PAYLEDGER_MASTER_KEY="+key, "PAYLEDGER_MASTER_KEY_PREVIOUS="+previous)
+	var says bytes.Buffer
+	command.Stdout, command.Stderr = &says, &says
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- command.Wait() }()
+	select {
+	case <-fell:
+		_ = command.Process.Kill() // it may have ended just now
+		<-done
+		return false
+	case err := <-done:
+		g.fall()
+		if err != nil {
+			t.Fatalf("rotate-master-key: %v: %s", err, says.String())
+		}
+		return true
+	}
+}
+
+// TestClusterRotateMasterKey: the master key of a cluster is rotated by rolling restarts, while two nodes take payments, save cards, erase
+// customers and send webhooks. The command is killed after many of its changes. Then only the new key opens the ledger, and no server's
+// disk has a value that the old key opens: neither in a stream nor in the log of a Raft group.
 func TestClusterRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
-	r := &cutRig{c: c, url: c.URL(clustertest.User)}
-	made := initCluster(t, r.url, "--shards", "1")
-	app, err := r.start(t, made.MasterKey)
-	if err != nil {
-		t.Fatal(err)
+	r := &rollRig{c: c, url: c.URL(clustertest.User)}
+	r.made = initCluster(t, r.url, "--shards", "1")
+	old, key := r.made.MasterKey, goodMasterKey
+	processors := testOptions(t.TempDir())
+	processors.ProcessorSecret = rollSecret
+	r.sim = startApp(t, processors).sim.URL
+	a, b := r.mustStart(t, old, ""), r.mustStart(t, old, "")
+	inbox := &webhookCounter{came: map[string]int{}}
+	receiver := httptest.NewServer(inbox)
+	defer receiver.Close()
+	m := newMerchant(a.api.URL, r.made.APIKey)
+	m.must(t, "POST", "/webhooks", m.headers(), map[string]any{"url": receiver.URL})
+	before, erased := m.payAs(t, herCustomer), m.payAs(t, "gone-customer")
+	m.vaultAs(t, herCustomer)
+	m.must(t, "POST", "/management/customers/gone-customer/erase", m.headers(), nil)
+	boxes := sealedIn(t, options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: old})
+
+	a = r.again(t, a, key, old)
+	keysRefused(t, key, old, "does not have the new master key") // the other node
+	b = r.again(t, b, key, old)
+	keysRefused(t, old, key, "the ledger has already")
+	keysRefused(t, strings.Repeat("78", 32), strings.Repeat("56", 32), "does not have the new master key")
+	keysRefused(t, key, strings.Repeat("56", 32), "is not the one of this ledger")
+	t.Setenv("PAYLEDGER_MASTER_KEY", key)
+	t.Setenv("PAYLEDGER_MASTER_KEY_PREVIOUS", old)
+	paid := r.underLoad(t, []*App{a, b}, func() {
+		for after := 1; !r.killed(t, after, key, old); after *= 2 {
+			t.Logf("killed after change %d", after)
+		}
+		if status, out, stderr := invoke(t, "rotate-master-key"); status != 0 || !strings.Contains(out, "It is complete now") {
+			t.Errorf("again it exits %d: %s%s", status, out, stderr)
+		}
+	})
+	a, b = r.again(t, a, key, ""), r.again(t, b, key, "")
+	for _, app := range []*App{a, b} {
+		r.has(t, app, append(paid, before), erased)
 	}
-	m := newMerchant(app.api.URL, made.APIKey)
-	answer, err := m.pay(m.token(t, "order-1", 2000, "4111111111111111"), "key-1")
-	if err != nil || answer.status != http.StatusOK {
-		t.Fatalf("pay: %d %s %v", answer.status, answer.body, err)
+	if _, err := r.start(t, old, ""); err == nil || !strings.Contains(err.Error(), "is not the one of this ledger") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a node that was away starts with the old key: %v", err)
 	}
-	whole := ledger.Rotation{Options: options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: made.MasterKey}, Next: goodMasterKey}
-	if _, err := whole.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "stop every node") {
-		t.Errorf("beside a node: %v", err)
-	}
-	if err := app.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	g := newGuillotine(t, c.Servers[0].Addr().String(), 5, cancel) // within the values
-	cut := ledger.Rotation{Options: options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: g.url()}, MasterKey: made.MasterKey}, Next: strings.Repeat("56", 32)}
-	if done, err := cut.Run(ctx); err == nil {
-		t.Fatalf("a rotation that was cut short: %+v", done)
-	}
-	r.serves(t, &made) // the old key is the only one
-	boxes := sealedIn(t, options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: made.MasterKey})
-	if done, err := whole.Run(t.Context()); err != nil || done.Values == 0 {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	if _, err := r.start(t, made.MasterKey); err == nil {
-		t.Fatal("the old key still opens the ledger")
-	}
-	made.MasterKey = goodMasterKey
-	r.serves(t, &made)
 	for _, s := range c.Servers {
 		eventually(t, func() bool { return len(filesWith(t, s.StoreDir(), boxes)) == 0 })
 	}
+	for _, app := range []*App{a, b} {
+		if err := app.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// has checks that a node has payments with their personal data, and not that of an erased customer.
+func (r *rollRig) has(t *testing.T, app *App, paid []string, erased string) {
+	t.Helper()
+	m := newMerchant(app.api.URL, r.made.APIKey)
+	for _, id := range paid {
+		if _, body := m.read(t, id); len(shown(string(body))) == 0 {
+			t.Errorf("payment %s shows no personal data: %s", id, body)
+		}
+	}
+	if _, body := m.read(t, erased); len(shown(string(body))) > 0 {
+		t.Errorf("erased data is back: %s", body)
+	}
+	newer := m.payAs(t, herCustomer)
+	eventually(t, func() bool { // a list may lag
+		found := string(m.must(t, "GET", "/payments?limit=100&customer_email_address="+herValues[0], m.headers(), nil).body)
+		return strings.Contains(found, newer)
+	})
+	m.awaitDelivered(t, newer)
+}
+
+// keysRefused checks that the command refuses keys with one line.
+func keysRefused(t *testing.T, key, previous, says string) {
+	t.Helper()
+	t.Setenv("PAYLEDGER_MASTER_KEY", key)
+	t.Setenv("PAYLEDGER_MASTER_KEY_PREVIOUS", previous)
+	if status, out, stderr := invoke(t, "rotate-master-key"); status != exitFailure || out != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("instead of %q it exits %d: %s%s", says, status, out, stderr)
+	}
+}
+
+// rollSecret signs the notifications of the processors, whichever master key a node has.
+const rollSecret = "the processors of a cluster whose key is rotated"
+
+// underLoad calls do while every node takes payments of new customers. It returns the payments.
+func (r *rollRig) underLoad(t *testing.T, nodes []*App, do func()) (paid []string) {
+	t.Helper()
+	stop, mu, running := make(chan struct{}), sync.Mutex{}, sync.WaitGroup{}
+	for n, app := range nodes {
+		m := newMerchant(app.api.URL, r.made.APIKey)
+		running.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id := m.payAs(t, fmt.Sprintf("customer-%d-%d", n, i))
+				mu.Lock()
+				paid = append(paid, id)
+				mu.Unlock()
+			}
+		})
+	}
+	do()
+	close(stop)
+	running.Wait()
+	if len(paid) < 2 {
+		t.Fatal("nothing was paid meanwhile")
+	}
+	return slices.Clone(paid)
 }
 
 // filesWith returns the files of a running server that hold one of the values.

@@ -19,6 +19,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/external"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 )
@@ -79,15 +80,17 @@ func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) erro
 }
 
 type initCommand struct {
-	Data          string `help:"Data folder." default:"./data" type:"path"`
-	options.NATS  `embed:""`
-	Replicas      int    `name:"nats-replicas" help:"With --nats-url: the number of servers that hold every stream, 3 or 5." default:"3"`
-	SystemCreds   string `name:"nats-system-creds" help:"With --nats-url: credentials file of a system user, if the ledger's NATS account does not see how the servers are configured." type:"path"`
-	Environment   string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
-	Shards        int    `help:"Number of shard streams." placeholder:"N"`
-	MasterKey     string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
-	MasterKeyFile string `help:"File that holds the master key." type:"path"`
-	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
+	Data             string `help:"Data folder." default:"./data" type:"path"`
+	options.NATS     `embed:""`
+	Replicas         int      `name:"nats-replicas" help:"With --nats-url: the number of servers that hold every stream, 3 or 5." default:"3"`
+	PlacementTags    []string `name:"nats-placement-tags" help:"With --nats-url: only servers with all of these server_tags hold the streams." placeholder:"TAG"`
+	PlacementCluster string   `name:"nats-placement-cluster" help:"With --nats-url: only servers of the NATS cluster of this name hold the streams." placeholder:"NAME"`
+	SystemCreds      string   `name:"nats-system-creds" help:"With --nats-url: credentials file of a system user, if the ledger's NATS account does not see how the servers are configured." type:"path"`
+	Environment      string   `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
+	Shards           int      `help:"Number of shard streams." placeholder:"N"`
+	MasterKey        string   `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
+	MasterKeyFile    string   `help:"File that holds the master key." type:"path"`
+	JSON             bool     `name:"json" help:"Print the credentials as JSON."`
 }
 
 // check reads the master key, and returns every fault of the flags before anything is written.
@@ -101,8 +104,13 @@ func (c *initCommand) check(args options.Arguments) error {
 	if c.Replicas != 3 && c.Replicas != 5 {
 		faults = append(faults, fmt.Sprintf("--nats-replicas is %d: it must be 3 or 5", c.Replicas))
 	}
-	if c.NatsURL == "" && (args.Has("--nats-replicas") || c.SystemCreds != "") {
-		faults = append(faults, "--nats-replicas and --nats-system-creds are for --nats-url, which is missing")
+	if c.NatsURL == "" && (args.Has("--nats-replicas") || c.SystemCreds != "" || len(c.PlacementTags) > 0 || c.PlacementCluster != "") {
+		faults = append(faults, "--nats-replicas, --nats-placement-tags, --nats-placement-cluster and --nats-system-creds are for --nats-url, which is missing")
+	}
+	for i, tag := range c.PlacementTags {
+		if c.PlacementTags[i] = strings.TrimSpace(tag); c.PlacementTags[i] == "" {
+			faults = append(faults, "--nats-placement-tags has an empty tag")
+		}
 	}
 	if !o.Sandbox() {
 		faults = append(faults, args.Faults()...)
@@ -142,7 +150,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 // makeCluster makes a ledger on an external NATS cluster.
 func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) error {
 	cluster := ledger.Cluster{
-		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
+		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: external.Placement{Cluster: c.PlacementCluster, Tags: c.PlacementTags}, Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
 	}
 	shown := false
 	err := cluster.Make(ctx, func(made ledger.Made) error {
@@ -161,22 +169,27 @@ func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) err
 
 // rotateCommand seals all secrets of a ledger with a new master key (I1, decision 11).
 type rotateCommand struct {
-	Data             string `help:"Data folder of a stopped service." default:"./data" type:"path"`
-	options.NATS     `embed:""`
-	MasterKey        string `help:"The present master key, 64 hexadecimal digits. A sandbox keeps it in its data folder." placeholder:"HEX"`
-	MasterKeyFile    string `help:"File that holds the present master key." type:"path"`
-	NewMasterKeyFile string `help:"File that holds the new master key, 64 hexadecimal digits. Default: a random key, which is printed once, or replaces the file in the data folder." type:"path"`
-	JSON             bool   `name:"json" help:"Print the new key as JSON."`
+	Data                string `help:"Data folder of a stopped service." default:"./data" type:"path"`
+	options.NATS        `embed:""`
+	MasterKey           string `help:"The present master key, 64 hexadecimal digits. A sandbox keeps it in its data folder. With --nats-url: the new master key." placeholder:"HEX"`
+	MasterKeyFile       string `help:"File that holds this master key." type:"path"`
+	options.PreviousKey `embed:""`
+	NewMasterKeyFile    string `help:"File that holds the new master key of a data folder, 64 hexadecimal digits. Default: a random key, which is printed once, or replaces the file in the data folder." type:"path"`
+	JSON                bool   `name:"json" help:"Print the new key as JSON."`
 }
 
 // Help is the end of the command's help.
 func (rotateCommand) Help() string {
-	return "Stop the service before. The key of a cluster cannot be rotated yet. Back-ups from before the rotation are restored with the old master key: keep it as long as you keep them. " +
+	return "Of a data folder: stop the service before. Of a cluster: restart every node with the new master key, and with the old one as --master-key-previous, " +
+		"run this command with the same two keys, and take the old key away from the nodes when it has exited with 0. Back-ups from before the rotation are restored with the old master key: keep it as long as you keep them. " +
 		"Make a back-up right after the rotation. If the command is interrupted, run it again. It then completes the rotation, or does it from the beginning."
 }
 
 // Run rotates the master key.
 func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if c.NatsURL != "" {
+		return c.roll(ctx, std, args)
+	}
 	rotation, err := c.rotation(args)
 	if err != nil {
 		return err
@@ -222,6 +235,9 @@ func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err
 		return r, err
 	}
 	faults := c.NATS.Faults()
+	if c.PreviousKey != (options.PreviousKey{}) {
+		faults = append(faults, "--master-key-previous is for --nats-url: the key of a data folder is replaced by --new-master-key-file, or by a random one")
+	}
 	if r.MasterKey, err = options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
 		faults = append(faults, err.Error())
 	}
@@ -235,14 +251,38 @@ func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err
 	if len(faults) > 0 {
 		return r, options.Usage(errors.New(strings.Join(faults, "; ")))
 	}
-	if c.NatsURL != "" { // a second rotation, or a node that is not seen, could lose values
-		return r, errors.New("the master key of a cluster cannot be rotated yet, only that of a data folder: leave out --nats-url; nothing was changed")
-	}
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return r, fmt.Errorf("%s holds no ledger: name its folder with --data", c.Data)
 	}
 	r.Data, r.NATS = c.Data, c.NATS
 	return r, nil
+}
+
+// roll rotates the master key of a cluster.
+func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	o := options.Options{NATS: c.NATS, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile, PreviousKey: c.PreviousKey}.WithFiles()
+	o.MasterKeyFile = ""
+	faults := append(c.NATS.Faults(), o.WrittenFaults()...)
+	if len(faults) == 0 && (o.MasterKey == "" || o.MasterKeyPrevious == "") {
+		faults = append(faults, "give the new master key in PAYLEDGER_MASTER_KEY or --master-key-file, and the old one in PAYLEDGER_MASTER_KEY_PREVIOUS or --master-key-previous-file, as to the nodes")
+	}
+	if c.NewMasterKeyFile != "" {
+		faults = append(faults, "--new-master-key-file is for a data folder: every node of a cluster has the new key already, in --master-key-file")
+	}
+	if len(faults) > 0 {
+		return options.Usage(errors.New(strings.Join(faults, "; ")))
+	}
+	done, err := ledger.Rolling{Options: o}.Run(ctx)
+	if errors.Is(err, secrets.ErrSameKey) {
+		return errors.New("the new master key is the one that the ledger has already: give the new one in PAYLEDGER_MASTER_KEY, and the old one in PAYLEDGER_MASTER_KEY_PREVIOUS; nothing was changed")
+	}
+	if err != nil {
+		return err
+	}
+	return c.report(std, done)
 }
 
 // report prints the result, without the key.

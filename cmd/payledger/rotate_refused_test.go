@@ -29,7 +29,10 @@ func TestRotateMasterKeyRefused(t *testing.T) {
 		{"half a new key", []string{"--new-master-key-file", secretFile(t, goodMasterKey[:32])}, exitUsage, "64 hexadecimal digits"},
 		{"no file of the new key", []string{"--new-master-key-file", filepath.Join(dir, "none")}, exitUsage, "no such file"},
 		{"an empty file of the old key", []string{"--master-key-file", secretFile(t, " ")}, exitUsage, "is empty"},
-		{"a cluster", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey)}, exitFailure, "of a cluster cannot be rotated yet"},
+		{"a cluster with one key", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey)}, exitUsage, "PAYLEDGER_MASTER_KEY_PREVIOUS"},
+		{"a cluster with one key twice", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey), "--master-key-previous-file", secretFile(t, goodMasterKey)}, exitFailure, "the ledger has already"},
+		{"a cluster with a key for a folder", []string{"--nats-url", "nats://127.0.0.1:1", "--new-master-key-file", secretFile(t, goodMasterKey)}, exitUsage, "is for a data folder"},
+		{"a key before of a folder", []string{"--master-key-previous-file", secretFile(t, goodMasterKey)}, exitUsage, "is for --nats-url"},
 	} {
 		status, out, stderr := invoke(t, append([]string{"rotate-master-key", "--data", dir}, c.args...)...)
 		if status != c.status || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.says) || strings.Contains(stderr, goodMasterKey[:32]) {

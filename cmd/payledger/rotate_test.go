@@ -226,6 +226,43 @@ func TestRotateMasterKey(t *testing.T) {
 	}
 }
 
+// A run that completes an earlier rotation to another key goes on to the key that it was given: it does not answer that all is done.
+func TestRotateAfterOtherRotation(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	var crashed, given string
+	first, second := strings.Repeat("56", 32), strings.Repeat("78", 32)
+	_, err := ledger.Rotation{Options: options.Options{Data: r.data, MasterKey: r.key}, Next: first, Stepped: func(step string) {
+		if step == "the segment counts" {
+			given = copyOf(t, r.data)
+		}
+	}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := copyOf(t, given)
+	_, err = ledger.Rotation{Options: options.Options{Data: own, MasterKey: first}, Next: r.key}.Run(t.Context()) // the key of its file again
+	if err == nil {
+		_, err = ledger.Rotation{Options: options.Options{Data: own}, Stepped: func(step string) {
+			if step == "the segment counts" {
+				crashed = copyOf(t, own)
+			}
+		}}.Run(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ data, key string }{"a given key": {given, first}, "the folder's own key": {crashed, ""}} {
+		done, err := ledger.Rotation{Options: options.Options{Data: c.data, MasterKey: c.key}, Next: second}.Run(t.Context())
+		if err != nil || done.Completed || !opensWith(t, c.data, second) {
+			t.Errorf("%s: %+v %v", name, done, err)
+		}
+	}
+}
+
 // A service that starts after a rotation was cut short completes it, or removes it.
 func TestServeAfterRotationCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {

@@ -2,17 +2,19 @@ package external
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
 // Subjects on which the processes of a kind listen. The log has no stream for them.
 const (
-	initSubject   = "payledger.init"
-	nodeSubject   = "payledger.node"
-	rotateSubject = "payledger.rotation"
+	initSubject = "payledger.init"
+	nodeSubject = "payledger.node"
 )
 
 // Presence shows other processes that this one uses the ledger of the cluster.
@@ -21,15 +23,15 @@ type Presence struct {
 }
 
 // Announce shows this init to others until Close.
-func Announce(a Access) (*Presence, error) { return announce(a, "payledger init", initSubject) }
+func Announce(a Access) (*Presence, error) { return announce(a, "payledger init", initSubject, nil) }
 
-func announce(a Access, name, subject string) (*Presence, error) {
+func announce(a Access, name, subject string, says []byte) (*Presence, error) {
 	nc, err := a.Connect(nats.Name(name), nats.NoEcho(), nats.MaxReconnects(-1)) // a search must not see its own subscription
 	if err != nil {
 		return nil, err
 	}
 	p := &Presence{nc}
-	_, err = nc.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond(nil) }) // the subscription alone is the sign
+	_, err = nc.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond(says) }) // of an init the subscription alone is the sign
 	if err == nil {
 		err = nc.Flush()
 	}
@@ -43,34 +45,50 @@ func announce(a Access, name, subject string) (*Presence, error) {
 	return p, nil
 }
 
-// Attend shows this node to others until Close. It refuses a cluster whose master key is being rotated.
-func Attend(ctx context.Context, a Access) (*Presence, error) {
-	return seek(ctx, a, "payledger node", nodeSubject, rotateSubject, "the master key of this cluster is being rotated: wait until the rotation ends, and start again with the new master key")
+// Node is what a node says about itself.
+type Node struct {
+	Address string   `json:"address"`
+	Keys    []string `json:"keys"` // fingerprints of its master keys
 }
 
-// Rotate shows this rotation of the master key to others until Close. It refuses a cluster with a running node.
-func Rotate(ctx context.Context, a Access) (*Presence, error) {
-	p, err := seek(ctx, a, "payledger rotation", rotateSubject, nodeSubject, "a node of this cluster is running: stop every node, and rotate the master key then")
-	if err == nil {
-		if err = p.none(ctx, rotateSubject, "another rotation of the master key is under way: wait until it ends"); err != nil {
-			p.Close()
-			return nil, err
-		}
-	}
-	return p, err
-}
-
-// seek announces this process, and then searches for processes that it must not run beside: of two that start together, one finds the other.
-func seek(ctx context.Context, a Access, name, own, other, found string) (*Presence, error) {
-	p, err := announce(a, name, own)
+// Attend shows this node to rotations of the master key until Close.
+func Attend(a Access, n Node) (*Presence, error) {
+	says, err := json.Marshal(n)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.none(ctx, other, found); err != nil {
-		p.Close()
+	return announce(a, "payledger node", nodeSubject, says)
+}
+
+// WithoutKey returns the addresses of the nodes that have answered and do not have a master key. It waits until no node has answered for a
+// while. A node that is cut off, or starts later, is not seen.
+func WithoutKey(ctx context.Context, a Access, fingerprint string, wait time.Duration) (addresses []string, err error) {
+	nc, err := a.Connect(nats.Name("payledger rotation"))
+	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	defer nc.Close()
+	inbox := nc.NewInbox()
+	answers, err := nc.SubscribeSync(inbox)
+	if err == nil {
+		err = nc.PublishRequest(nodeSubject, inbox, nil)
+	}
+	for err == nil {
+		var m *nats.Msg
+		m, err = answers.NextMsg(wait)
+		switch {
+		case errors.Is(err, nats.ErrTimeout), err == nil && m.Header.Get("Status") == "503":
+			return addresses, ctx.Err()
+		case err != nil:
+			continue
+		}
+		n := Node{Address: "of an older version"}
+		_ = json.Unmarshal(m.Data, &n) // an older version says nothing
+		if !slices.Contains(n.Keys, fingerprint) {
+			addresses = append(addresses, n.Address)
+		}
+	}
+	return nil, fmt.Errorf("NATS: request to %s: %w", nodeSubject, err)
 }
 
 // permitted returns an error if the server refused the subject to the user.

@@ -41,7 +41,7 @@ func CheckStopped(dir string, check Check) error {
 				return nil
 			}
 			value, err := parse(r.Seq, r.Body)
-			if err != nil || value.kind != kindValue {
+			if err != nil || !value.isValue() {
 				return nil //nolint:nilerror // it is damaged
 			}
 			verdict = check(value.name, value.value)
@@ -111,7 +111,7 @@ func ReadStopped(dir, name string) (stored []byte, err error) {
 			if r.Erased || r.Tombstone {
 				return nil
 			}
-			if found, err := parse(r.Seq, r.Body); err == nil && found.kind == kindValue && found.name == name {
+			if found, err := parse(r.Seq, r.Body); err == nil && found.isValue() && found.name == name {
 				stored = bytes.Clone(found.value)
 				return errChecked
 			}
@@ -127,11 +127,18 @@ func ReadStopped(dir, name string) (stored []byte, err error) {
 	return nil, fault.ErrNotFound
 }
 
-// CheckServer calls check with the oldest value on a server.
+// CheckServer calls check with the proof of the newest generation on a server; in the first generation with the oldest value.
 func CheckServer(ctx context.Context, server sidelog.Server, check Check) error {
 	segments, err := countingOn(ctx, server)
 	if err != nil {
 		return err
+	}
+	newest, err := newestGeneration(ctx, server, segments)
+	if err != nil {
+		return err
+	}
+	if newest.seq > 0 {
+		return check(ProofName, newest.value)
 	}
 	for _, g := range segments {
 		m, err := server.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: 1, NextBySubject: g.subject(valueTopic)})
@@ -148,4 +155,31 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 		return check(value.name, value.value)
 	}
 	return nil
+}
+
+// ProofName is the name under which the proof of a generation is sealed.
+const ProofName = "generation-proof"
+
+// newestGeneration returns the message that began the generation in force; without a sequence in the first generation.
+func newestGeneration(ctx context.Context, server sidelog.Server, segments []segment) (newest record, err error) {
+	for _, g := range segments {
+		for from := uint64(1); ; {
+			m, err := server.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: from, NextBySubject: g.subject(generationTopic)})
+			if errors.Is(err, fault.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				return newest, err
+			}
+			r, err := parse(m.Seq, m.Data)
+			if err != nil {
+				return newest, fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, g.stream, err)
+			}
+			if r.generation == newest.seq {
+				newest = r
+			}
+			from = m.Seq + 1
+		}
+	}
+	return newest, nil
 }

@@ -39,7 +39,7 @@ const purgedAtOnce = 100_000
 
 // Destroy records the destruction of values with one message, and overwrites the values on the disk. A name without a value
 // is not an error. After an error each value may be destroyed or not: a repeat is safe.
-func (b *Stream) Destroy(ctx context.Context, names ...string) error {
+func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
 	var ended []uint64
 	for _, name := range names {
 		e, err := b.index.find(ctx, name)
@@ -60,14 +60,33 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) error {
 			name = names[0]
 		}
 		slices.Sort(ended)
+		last := uint64(0)
 		for part := range slices.Chunk(slices.Compact(ended), purgedAtOnce) {
-			if err := b.destroy(ctx, name, "", part); err != nil {
+			if last, err = b.destroy(ctx, name, "", part); err != nil {
 				return err
 			}
+		}
+		if err := b.destroyReplacing(ctx, names, last); err != nil {
+			return err
 		}
 	}
 	// Another node may have created a new value of a name, which this process had not read.
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
+}
+
+// destroyReplacing destroys the values of names that were sealed anew after Destroy had read the earlier ones, and before the message with
+// a sequence destroyed these.
+func (b *Stream) destroyReplacing(ctx context.Context, names []string, through uint64) error {
+	for _, name := range names {
+		e, there, err := b.index.entry(name)
+		if err == nil && there && e.Seq < through {
+			_, err = b.destroy(ctx, name, "", []uint64{e.Seq})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Purge deletes all values of a group. Their bytes may stay on the disk: a caller purges only values whose encryption key is destroyed.
@@ -91,24 +110,25 @@ func (b *Stream) Purge(ctx context.Context, group string) error {
 	}
 	slices.Sort(ended)
 	for part := range slices.Chunk(ended, purgedAtOnce) {
-		if err := b.destroy(ctx, "", group, part); err != nil {
+		if _, err := b.destroy(ctx, "", group, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// destroy destroys the values at some sequences.
-func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64) error {
-	if _, err := b.put(ctx, destroyedTopic, newDestruction(name, group, ended)); err != nil {
-		return fmt.Errorf("eventstore: destroy secret: %w", err)
+// destroy destroys the values at some sequences. It returns the sequence of the message that names them.
+func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64) (uint64, error) {
+	seq, err := b.put(ctx, destroyedTopic, newDestruction(name, group, ended))
+	if err != nil {
+		return 0, fmt.Errorf("eventstore: destroy secret: %w", err)
 	}
 	b.step(stepRecorded)
 	ends := map[uint64]string{}
 	for _, seq := range ended {
 		ends[seq] = group
 	}
-	return b.carryOut(ctx, ends)
+	return seq, b.carryOut(ctx, ends)
 }
 
 // carryOut deletes values that a durable message names, and removes them from the index. ends maps each sequence to its group.

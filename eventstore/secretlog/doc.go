@@ -6,14 +6,34 @@
 //     destruction names it (package eventstore, Secrets). Only an acknowledged write is a success (D3).
 //   - A destruction is durable, in the stream and in the index, before the server deletes the value. The next start completes
 //     a destruction that a crash interrupted.
-//   - A rotation of the master key writes every value anew into a segment of its own (rotate.go). The segment counts from one message on,
-//     and then no segment before it counts; the next start deletes them. So the first segment may have any number. Files and index of a
-//     deleted segment are never damage.
+//   - A rotation of the master key of a data folder writes every value anew into a segment of its own (rotate.go). The segment counts from
+//     one message on, and then no segment before it counts; the next start deletes them. So the first segment may have any number. Files and
+//     index of a deleted segment are never damage.
+//   - A rotation in a cluster begins a generation in the same segment (generation.go), while nodes write. A value counts only if it names the
+//     generation in force at its place in the stream. A value sealed anew replaces the earlier one, which is deleted after it.
 //   - The index holds the sequence and the digest of each name's value. A value that is missing without a destruction, or that
 //     has another digest, is damage.
 //
 // The stream is separate from the log because its messages can be destroyed. It has no DenyDelete and no server-side encryption: both
 // defeat secure delete. It is synced like the log. All values share one subject, so the server's memory does not grow with their number.
+//
+// # A rotation in a cluster, and a crash after each step
+//
+//	step                                   after a crash, or a loss of the majority of the servers
+//	1 the root of the hashes is a value    the old key opens everything; the next run begins again
+//	2 the generation has begun             all values are sealed with the old key, new ones with the new key; nodes have both keys
+//	3 values are sealed anew               each name has one value that counts; both keys are needed; earlier values may stand
+//	4 the replaced values are destroyed    as 3; the next run, or the next cleaning of a node, destroys the rest
+//	5 the Raft logs are filled             the new key opens everything; random values may stand; the next run destroys them
+//	6 the rotation is complete             the new key alone is accepted; the next run destroys the marks of earlier rotations
+//
+// From step 2 on a process without the new key is refused or stops, and before step 6 a process with the new key alone is refused. If the
+// answer to a message is lost, the message is in the stream or not, and the next run finds out which.
+//
+// Design note: new segments for a rotation in a cluster were built first, and refused. A node that was cut off could write a value into
+// the old segment after the new one had all values, and a late run could delete the segment of a later one. No message between processes
+// can exclude that. The order of one stream can. The price: an index key for each value and rotation, and one deletion for each value. The
+// logs of Raft groups, which deleting a stream removes, are compacted by writing more than they keep (package secrets, fill).
 //
 // The package must not know: encryption, and the meaning of names (package secrets); events and shards.
 package secretlog

@@ -67,3 +67,15 @@ func (b *Stream) PutIn(ctx context.Context, group, name string) error {
 	_, err := b.put(ctx, groupTopic+group, newValue(name, []byte("x")))
 	return err
 }
+
+// EncodeGeneration encodes a message of SECRETS that names a generation.
+func EncodeGeneration(kind byte, generation, replaced uint64, name string, value []byte) []byte {
+	switch kind {
+	case kindLater:
+		return newValueOf(generation, name, value).body
+	case kindResealed:
+		return newResealed(generation, name, replaced, value).body
+	default:
+		return newGeneration(generation, value).body
+	}
+}

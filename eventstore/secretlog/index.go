@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +36,10 @@ type index struct {
 	changed     chan struct{}       // closed and replaced whenever applied grows
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
-	opened      bool                // the stream is in use: a rotation ends this process
+
+	generations  []uint64                 // sequences of the messages that began them
+	proof        []byte                   // of the newest generation
+	onGeneration func(proof []byte) error // see Stream.OnGeneration
 
 	reading sync.Mutex
 }
@@ -153,16 +157,23 @@ func (x *index) apply(r record) error {
 		}
 		return err
 	}
+	if r.kind == kindGeneration {
+		return x.begin(r)
+	}
 	change[string(sidelog.RecordKey(stream, r.seq))] = append(digest[:], r.name...)
 	key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name)
 	there, err := x.value(key)
 	if err != nil {
 		return err
 	}
-	if known := sidelog.ParseEntry(there); known.Seq > 0 && known.Seq != r.seq {
-		change[string(sidelog.EndKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
-	} else {
+	counts, err := x.counts(r, sidelog.ParseEntry(there), change)
+	if err != nil {
+		return err
+	}
+	if counts {
 		change[string(key)] = sidelog.Entry{Seq: r.seq, Digest: digest}.Encode()
+	} else {
+		change[string(sidelog.EndKey(stream, r.seq))] = append(binary.BigEndian.AppendUint64(nil, r.seq), endSurplus)
 	}
 	return x.write(change)
 }
@@ -173,18 +184,21 @@ func (x *index) destructionChanges(r record, change map[string][]byte) (names []
 	if r.group != "" {
 		state = append([]byte{endGroup}, r.group...)
 	}
-	ended := r.ended
+	ended, unnamed := r.ended, uint64(0)
 	if r.name != "" { // all values of the name, whichever sequences the message lists
 		value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name))
 		if err != nil {
 			return nil, err
 		}
-		if e := sidelog.ParseEntry(value); e.Seq > 0 && e.Seq < r.seq {
-			ended = append(append([]uint64(nil), ended...), e.Seq)
+		if e := sidelog.ParseEntry(value); e.Seq > 0 && e.Seq < r.seq && !slices.Contains(ended, e.Seq) {
+			ended, unnamed = append(append([]uint64(nil), ended...), e.Seq), e.Seq
 		}
 	}
 	for _, seq := range ended {
 		x.gaps.remove(seq)
+		if seq < x.generationAt(r.seq) {
+			change[string(sidelog.SpentKey(sidelog.SecretStream, seq))] = []byte{1}
+		}
 		stream := x.log.Of(seq).Stream
 		value, err := x.value(sidelog.RecordKey(stream, seq))
 		if err != nil {
@@ -202,7 +216,11 @@ func (x *index) destructionChanges(r record, change map[string][]byte) (names []
 		if sidelog.ParseEntry(there).Seq == seq {
 			change[string(key)], names = nil, append(names, name)
 		}
-		change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), state...)
+		end := state
+		if seq == unnamed { // a further message names it before it is deleted: each missing sequence is named
+			end = []byte{endSurplus}
+		}
+		change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), end...)
 	}
 	return names, nil
 }

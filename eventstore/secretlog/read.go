@@ -229,7 +229,7 @@ func (x *index) read(ctx context.Context, name string, e sidelog.Entry) ([]byte,
 		return nil, err
 	}
 	r, err := parse(e.Seq, body)
-	if err == nil && (r.kind != kindValue || r.name != name || r.digest() != e.Digest) {
+	if err == nil && (!r.isValue() || r.name != name || r.digest() != e.Digest) {
 		err = errRecord
 	}
 	return r.value, err

@@ -14,7 +14,7 @@ import (
 // The layout of a message of SECRETS. Numbers are big-endian; "varints" are unsigned varints:
 //
 //	4 bytes  "PLS1"
-//	1        kind: 0 a value, 1 a destruction, 2 a rotation
+//	1        kind: 0 a value, 1 a destruction, 2 a rotation of a folder, 3 a value of a generation, 4 a value sealed anew, 5 a generation
 //
 // of a value:
 //
@@ -31,14 +31,27 @@ import (
 //
 // of a rotation: 2 zeroes. It destroys all messages before it.
 //
+// of a value of a generation, and of a value sealed anew:
+//
+//	2        length of the name
+//	…        the name
+//	varints  the generation; of a value sealed anew also the sequence of the value that it replaces
+//	…        the bytes
+//
+// of a generation: 2 zeroes; the generation before as a varint; the proof (generation.go).
+//
 // A rotation is the first message of its segment, with the subject secrets.<segment>.rotation. The segment counts when it has a message
 // with the subject secrets.<segment>.complete, a destruction of nothing. A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is
-// secrets.<segment>.destroyed. A destruction is never deleted, so it explains each missing sequence.
+// secrets.<segment>.destroyed. A destruction is never deleted, so it explains each missing sequence. A generation's subject is
+// secrets.<segment>.generation, and it is never deleted either.
 const (
 	magic           = "PLS1"
 	kindValue       = 0
 	kindDestruction = 1
 	kindRotation    = 2
+	kindLater       = 3
+	kindResealed    = 4
+	kindGeneration  = 5
 )
 
 // errRecord means that the bytes are not a message of SECRETS, or not the expected message.
@@ -49,10 +62,18 @@ type record struct {
 	seq   uint64
 	kind  byte
 	name  string
-	value []byte // of a value
+	value []byte // of a value; of a generation, its proof
 	group string // of a destruction
 	ended []uint64
 	body  []byte // the whole message
+
+	generation uint64 // of a value; of a generation, the one before it
+	replaced   uint64 // by a value sealed anew
+}
+
+// isValue reports whether the message has a value.
+func (r record) isValue() bool {
+	return r.kind == kindValue || r.kind == kindLater || r.kind == kindResealed
 }
 
 func (r record) digest() sidelog.Digest { return sidelog.DigestOf("", r.body) }
@@ -60,6 +81,27 @@ func (r record) digest() sidelog.Digest { return sidelog.DigestOf("", r.body) }
 func newValue(name string, value []byte) record {
 	b := appendText([]byte(magic+"\x00"), name)
 	return record{kind: kindValue, name: name, value: value, body: append(b, value...)}
+}
+
+// newValueOf returns a value of a generation.
+func newValueOf(generation uint64, name string, value []byte) record {
+	if generation == 0 {
+		return newValue(name, value)
+	}
+	b := binary.AppendUvarint(appendText([]byte(magic+"\x03"), name), generation)
+	return record{kind: kindLater, name: name, generation: generation, value: value, body: append(b, value...)}
+}
+
+// newResealed returns a value that was sealed anew for a generation.
+func newResealed(generation uint64, name string, replaced uint64, value []byte) record {
+	b := binary.AppendUvarint(appendText([]byte(magic+"\x04"), name), generation)
+	b = append(binary.AppendUvarint(b, replaced), value...)
+	return record{kind: kindResealed, name: name, generation: generation, replaced: replaced, value: value, body: b}
+}
+
+func newGeneration(before uint64, proof []byte) record {
+	b := binary.AppendUvarint(appendText([]byte(magic+"\x05"), ""), before)
+	return record{kind: kindGeneration, generation: before, value: proof, body: append(b, proof...)}
 }
 
 func newDestruction(name, group string, ended []uint64) record {
@@ -124,9 +166,31 @@ func parse(seq uint64, body []byte) (record, error) {
 			return r, bad
 		}
 		return r, nil
+	case kindLater, kindResealed, kindGeneration:
+		return r, r.parseGeneration(b, bad)
 	default:
 		return r, bad
 	}
+}
+
+// parseGeneration decodes the rest of a message that names a generation.
+func (r *record) parseGeneration(b []byte, bad error) error {
+	var n int
+	if r.generation, n = binary.Uvarint(b); n <= 0 || r.generation >= r.seq || r.generation == 0 && r.kind != kindGeneration {
+		return bad
+	}
+	b = b[n:]
+	if r.kind == kindResealed {
+		if r.replaced, n = binary.Uvarint(b); n <= 0 || r.replaced == 0 || r.replaced >= r.generation {
+			return bad
+		}
+		b = b[n:]
+	}
+	if r.kind == kindGeneration && r.name != "" {
+		return bad
+	}
+	r.value = b
+	return nil
 }
 
 func cutText(b []byte) (text string, rest []byte, ok bool) {

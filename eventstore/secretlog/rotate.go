@@ -9,17 +9,16 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
 )
 
-// A rotation of the master key writes every value anew into a segment of its own. One message decides:
+// A rotation of the master key of a data folder writes every value anew into a segment of its own. One message decides:
 //
 //  1. The segment is made. It begins with the rotation, which destroys all messages before it; the values follow. None of this counts:
 //     after a crash the next start ignores the segment, and removes it.
 //  2. The message of completeTopic is durable, and the segment counts. After a crash the next start takes it.
-//  3. The next start deletes the segments before it. Their files are removed as a whole, and on replicas the logs of their Raft groups.
+//  3. The next start deletes the segments before it. Their files are removed as a whole.
 
 const (
 	rotationTopic = "rotation"
@@ -37,9 +36,6 @@ const (
 
 // ErrUndecided means that it is not known whether a rotation took place. The next start shows it.
 var ErrUndecided = errors.New("it is not known whether the rotation took place")
-
-// errRotated ends a process that has the stream open while another one rotates the master key.
-var errRotated = fmt.Errorf("%w: the master key was rotated: start the service again with the new master key", fault.ErrUnhealthy)
 
 const (
 	// writers is the number of values that are written at the same moment.
@@ -166,21 +162,8 @@ func (b *Stream) reseal(ctx context.Context, g sidelog.Segment, name string, r R
 	return err
 }
 
-// sendTo publishes a message to a segment that takes no messages of the stream. A new stream of a cluster answers after its first election:
-// until then nobody takes the message. It publishes a value again if the answer was lost: the second one is surplus.
+// sendTo publishes a message to a segment that takes no messages of the stream.
 func (b *Stream) sendTo(ctx context.Context, g sidelog.Segment, topic string, r record) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-	for {
-		seq, err := b.sendOnce(ctx, g, topic, r)
-		again := errors.Is(err, nats.ErrNoResponders) || r.kind == kindValue && jetapi.IsTimeout(err)
-		if !again || jetapi.Pause(ctx, createPause) != nil {
-			return seq, err
-		}
-	}
-}
-
-func (b *Stream) sendOnce(ctx context.Context, g sidelog.Segment, topic string, r record) (uint64, error) {
 	m := nats.NewMsg(g.Subject(topic))
 	m.Data = r.body
 	ack, err := b.API.Publish(ctx, m)
@@ -210,10 +193,6 @@ const replacedAtOnce = 10_000
 
 // replace removes the index of all messages before a rotation. The caller holds the lock.
 func (x *index) replace(r record) error {
-	if x.opened {
-		x.Index.Fail(errRotated, true)
-		return errRotated
-	}
 	witnesses, prefixes := map[string][]byte{}, [][]byte{sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, "")}
 	_, newest, _ := sidelog.ParseName(x.log.Of(r.seq).Stream)
 	for number := uint32(1); number < newest; number++ {

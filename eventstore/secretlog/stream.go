@@ -53,7 +53,6 @@ type Stream struct {
 	index   *index
 	gate    sync.RWMutex      // locked for writing while the next segment is created
 	stepped func(step string) // for tests
-	dropped int               // number of segments that Open deleted because a rotation replaced them
 
 	mu     sync.Mutex
 	failed int // number of messages that were sent and had no answer
@@ -93,6 +92,9 @@ func (b *Stream) open(ctx context.Context) error {
 		return err
 	}
 	x := b.index
+	if err := x.loadGenerations(); err != nil {
+		return err
+	}
 	for _, g := range b.log.All() {
 		stream := g.Stream
 		value, err := x.value(sidelog.WitnessKey(stream))
@@ -117,17 +119,8 @@ func (b *Stream) open(ctx context.Context) error {
 	if err == nil && !b.ReadOnly {
 		err = b.finish(ctx)
 	}
-	if err == nil && !b.ReadOnly {
-		b.dropped, err = b.log.DropReplaced(ctx)
-	}
-	x.mu.Lock()
-	x.opened = true
-	x.mu.Unlock()
 	return err
 }
-
-// Completed reports whether Open completed a rotation that was cut short.
-func (b *Stream) Completed() bool { return b.dropped > 0 }
 
 // OnDestroyed registers forget. From now on forget is called with the name of every destroyed value, as soon as this process has read the
 // destruction. A caller that caches a value must call Stands afterwards: the destruction may have come before. forget must not block.
@@ -143,30 +136,44 @@ func (b *Stream) Stands(name string) (bool, error) {
 	return there, err
 }
 
-// Create stores a value under a new name; ErrConflict if the name has a value.
+// Create stores a value under a new name; ErrConflict if the name has a value. The value does not depend on the master key.
 func (b *Stream) Create(ctx context.Context, name string, value []byte) error {
-	return b.create(ctx, valueTopic, name, value)
+	return b.createNow(ctx, valueTopic, name, value)
+}
+
+// CreateSealed is Create for a value that is sealed with the master key of a generation; ErrGeneration if the generation is over.
+func (b *Stream) CreateSealed(ctx context.Context, generation uint64, name string, value []byte) error {
+	return b.create(ctx, valueTopic, newValueOf(generation, name, value))
 }
 
 // CreateIn is Create for a value of a group, which Purge deletes. The name must begin with the group and a dot.
 func (b *Stream) CreateIn(ctx context.Context, group, name string, value []byte) error {
-	return b.create(ctx, groupTopic+group, name, value)
+	return b.createNow(ctx, groupTopic+group, name, value)
 }
 
-func (b *Stream) create(ctx context.Context, subject, name string, value []byte) error {
+// createNow stores a value in the generation in force.
+func (b *Stream) createNow(ctx context.Context, subject, name string, value []byte) error {
+	for {
+		generation, _ := b.Generation()
+		if err := b.create(ctx, subject, newValueOf(generation, name, value)); !errors.Is(err, ErrGeneration) {
+			return err
+		}
+	}
+}
+
+func (b *Stream) create(ctx context.Context, subject string, r record) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	if err := b.Room(); err != nil {
 		return err
 	}
-	r := newValue(name, value)
 	for tried := false; ; tried = true {
 		err := b.store(ctx, subject, r, tried)
-		if err == nil || errors.Is(err, fault.ErrConflict) || errors.Is(err, fault.ErrUnhealthy) {
+		if err == nil || errors.Is(err, fault.ErrConflict) || errors.Is(err, fault.ErrUnhealthy) || errors.Is(err, ErrGeneration) {
 			return err
 		}
 		if pauseErr := jetapi.Pause(ctx, createPause); pauseErr != nil {
-			kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
+			kind, _, _ := strings.Cut(r.name, ".") // the rest may contain a session id
 			return fmt.Errorf("%w: secret of kind %s: %w", fault.ErrRefused, kind, err)
 		}
 	}
@@ -197,11 +204,14 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 	if e, there, err = b.index.entry(r.name); err != nil || there && e.Seq == seq {
 		return err
 	}
-	if err := b.destroy(ctx, "", "", []uint64{seq}); err != nil {
+	if _, err := b.destroy(ctx, "", "", []uint64{seq}); err != nil {
 		return err
 	}
 	if there && e.Digest == r.digest() {
 		return nil
+	}
+	if now, _ := b.Generation(); now != r.generation {
+		return ErrGeneration
 	}
 	return fault.ErrConflict
 }
@@ -295,6 +305,9 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 		}
 	}
 }
+
+// Refresh reads the stream up to its end.
+func (b *Stream) Refresh(ctx context.Context) error { return b.index.refresh(ctx) }
 
 // End returns the last sequence up to which this process has read the stream. All messages up to it are durable.
 func (b *Stream) End() uint64 {

@@ -3,6 +3,8 @@ package secrets
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -43,6 +45,13 @@ func NewKey(random io.Reader) (Key, error) {
 	var k Key
 	_, err := io.ReadFull(random, k[:])
 	return k, err
+}
+
+// Fingerprint names the key without revealing it.
+func (k Key) Fingerprint() string {
+	mac := hmac.New(sha256.New, k[:])
+	mac.Write([]byte("payledger fingerprint of a master key"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
 // seal encrypts plain and binds it to name.

@@ -17,9 +17,10 @@
 // A vaulted card is a second value, without CVV and without expiry. Deleting the token destroys it (kept.go). The card with
 // its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
 //
-// A rotation of the master key (rotate.go) seals every value anew, in a new segment of the stream, and destroys the old one. It carries no
-// destroyed value over. The keys of the e-mail hashes come from the first master key of the ledger; a rotation keeps their root as a value.
-// The stream does not name the master key: a start opens the oldest value of the segment that counts, and refuses a key that does not open it.
+// A rotation of the master key of a data folder (rotate.go) seals every value anew, in a new segment of the stream, and destroys the old one.
+// It carries no destroyed value over. In a cluster (rolling.go) it seals the values anew one by one, beside nodes that have both keys. The keys of the e-mail hashes come from the first master key of the ledger; a rotation keeps their root as a value.
+// The stream does not name the master key: a start opens the proof of the newest
+// generation, or the oldest value of the segment that counts, and refuses a key that does not open it.
 //
 // A key is never written twice, but for a rotation. Destroying is a secure delete: the server overwrites the value in a new copy of its file, and
 // removes the old file. No program can read the value any more. The disk should be encrypted, because it may keep blocks

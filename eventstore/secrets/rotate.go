@@ -10,9 +10,6 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// Completed reports whether this open completed a rotation that was cut short.
-func (v *Store) Completed() bool { return v.bytes.Completed() }
-
 // ErrSameKey means that a rotation was given the master key that the ledger has.
 var ErrSameKey = errors.New("the new master key is the one that the ledger has already")
 
@@ -49,15 +46,20 @@ func (v *Store) Rotate(ctx context.Context, r Rotation) (int, error) {
 			if strings.HasPrefix(name, kindCard+".") {
 				return epochOf(domain.SecretID(name)).prefix(), value, nil
 			}
-			plain, err := open(v.box, name, value)
+			plain, err := v.ring.open(name, value)
 			if err == nil {
 				changed, err = seal(box, v.random, name, plain)
 			}
 			if err != nil {
-				kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
-				err = fmt.Errorf("a value of kind %s: %w", kind, err)
+				err = errKind(name, err)
 			}
 			return "", changed, err
 		},
 	})
+}
+
+// errKind is an error about a value. It does not have the whole name, which may contain a session id.
+func errKind(name string, err error) error {
+	kind, _, _ := strings.Cut(name, ".")
+	return fmt.Errorf("a value of kind %s: %w", kind, err)
 }

@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"context"
-	"crypto/cipher"
 	"errors"
 	"io"
 	"sync"
@@ -23,7 +22,7 @@ type Store struct {
 	bytes  *secretlog.Stream
 	master Key
 	random io.Reader
-	box    cipher.AEAD // under the master key
+	ring   keyring // of the master key, and of a key that a rotation replaces, or is about to take
 	now    func() time.Time
 	keys   valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
@@ -37,17 +36,27 @@ type Store struct {
 	emailRoot []byte
 }
 
-// Open opens the secrets of a log.
-func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Reader) (*Store, error) {
+// Open opens the secrets of a log. master seals them. others are further keys: of a rotation that is under way, or is about to begin.
+func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Reader, others ...Key) (*Store, error) {
 	b, err := store.OpenSecrets(ctx)
 	if err != nil {
 		return nil, err
 	}
-	box, err := master.aead()
-	if err != nil {
+	v := &Store{bytes: b, master: master, random: random, now: store.Now, persons: store.Repositories().Persons}
+	for _, key := range append([]Key{master}, others...) {
+		box, err := key.aead()
+		if err != nil {
+			return nil, err
+		}
+		v.ring = append(v.ring, box)
+	}
+	if err := b.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	v := &Store{bytes: b, master: master, random: random, box: box, now: store.Now, persons: store.Repositories().Persons}
+	b.OnGeneration(v.accept)
+	if err := v.checkGeneration(); err != nil {
+		return nil, err
+	}
 	if !store.Sole() {
 		v.keys.life, v.boxes.life, v.numbers.life = sharedCacheLife, sharedCacheLife, sharedCacheLife
 	}
@@ -75,11 +84,19 @@ func remember[V any](v *Store, in *valueCache[V], name domain.SecretID, value V)
 
 // Create stores plain under a new name; eventstore.ErrConflict if the name has a value.
 func (v *Store) Create(ctx context.Context, name domain.SecretID, plain []byte) error {
-	box, err := seal(v.box, v.random, string(name), plain)
-	if err != nil {
-		return err
+	for {
+		generation, key, err := v.sealing()
+		if err != nil {
+			return err
+		}
+		box, err := seal(key, v.random, string(name), plain)
+		if err != nil {
+			return err
+		}
+		if err := v.bytes.CreateSealed(ctx, generation, string(name), box); !errors.Is(err, secretlog.ErrGeneration) {
+			return err
+		}
 	}
-	return v.bytes.Create(ctx, string(name), box)
 }
 
 // Get decrypts the value of a name; ErrGone if it has none.
@@ -88,7 +105,7 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(v.box, string(name), box)
+	return v.ring.open(string(name), box)
 }
 
 // decoded decrypts and decodes the value of a name; ErrGone if it has none.

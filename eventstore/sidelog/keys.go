@@ -12,6 +12,8 @@ import (
 //	"r" stream 0 name       sequence, digest           a name whose newer record replaces the older one
 //	"x" stream 0 sequence   sequence, state            a value of SECRETS that must be destroyed
 //	"w" stream              sequence, safe sequence    the newest acknowledged sequence; the index is whole up to the safe one
+//	"g" stream 0            sequences, proof           the generations of SECRETS
+//	"d" stream 0 sequence   1                          a value of an earlier generation that can be sealed anew no more
 //
 // A start adds the records after the safe sequence; if the tip store was lost, it adds all of them.
 const (
@@ -19,6 +21,8 @@ const (
 	ReplacePrefix = 'r'
 	DyingPrefix   = 'x'
 	WitnessPrefix = 'w'
+	GenerationKey = 'g'
+	SpentPrefix   = 'd'
 	recordPrefix  = 's'
 )
 
@@ -51,6 +55,11 @@ func RecordsOf(stream string) []byte { return Key(recordPrefix, stream, "") }
 // EndKey returns the key of a value that must be destroyed.
 func EndKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(Key(DyingPrefix, stream, ""), seq)
+}
+
+// SpentKey returns the key of a value of an earlier generation that can be sealed anew no more.
+func SpentKey(stream string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(Key(SpentPrefix, stream, ""), seq)
 }
 
 // WitnessKey returns the key of a stream's witness.

@@ -233,24 +233,6 @@ func (l *Log) Drop(ctx context.Context, g Segment) error {
 	return nil
 }
 
-// DropReplaced deletes the segments that the first one replaces. It returns their number.
-func (l *Log) DropReplaced(ctx context.Context) (dropped int, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first := l.segments[0].Number
-	if first == 1 {
-		return 0, nil
-	}
-	infos, err := l.list(ctx)
-	for _, info := range infos {
-		if _, number, _ := ParseName(info.Config.Name); number < first && err == nil {
-			err = l.Drop(ctx, Segment{Stream: info.Config.Name})
-			dropped++
-		}
-	}
-	return dropped, err
-}
-
 // remake makes a segment again that was made with another beginning. It must be empty.
 func (l *Log) remake(ctx context.Context, g Segment) error {
 	there, err := l.JS.Stream(ctx, g.Stream)

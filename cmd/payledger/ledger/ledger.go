@@ -47,7 +47,7 @@ const (
 	ReadOnly Mode = iota
 	// Existing opens a ledger that has its master key.
 	Existing
-	// Rotating is Existing for a rotation of the master key, which no other process may disturb.
+	// Rotating is Existing for a rotation of the master key.
 	Rotating
 	// Create creates the log and its master key if they do not exist.
 	Create
@@ -88,7 +88,10 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader); err != nil {
+	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader, key.others...); err != nil {
+		if errors.Is(err, secrets.ErrIncomplete) {
+			err = errIncomplete
+		}
 		return nil, errors.Join(err, l.Close())
 	}
 	if mode != ReadOnly {
@@ -112,14 +115,14 @@ func openExternal(ctx context.Context, config *eventstore.Config, o options.Opti
 	if config.Secret = key.check; !config.ReadOnly {
 		config.Tips = filepath.Join(o.Data, "tips")
 	}
-	switch mode {
-	case ReadOnly:
+	if mode == ReadOnly || mode == Rotating {
 		return nil, nil
-	case Rotating:
-		return external.Rotate(ctx, config.External)
-	default:
-		return external.Attend(ctx, config.External)
 	}
+	node := external.Node{Address: o.Listen}
+	for _, k := range append([]secrets.Key{key.key}, key.others...) {
+		node.Keys = append(node.Keys, k.Fingerprint())
+	}
+	return external.Attend(config.External, node)
 }
 
 func (l *Ledger) Close() error {

@@ -20,8 +20,10 @@ type masterKey struct {
 	data string
 	from string // source of the key, for error texts
 	own  bool   // the key comes from the data folder
-	next *secrets.Key
-	took bool // next opens the ledger: a rotation was cut short after it was decided
+	// others are keys of a rotation in a cluster: the master key before, or the one that no value is sealed with yet.
+	others []secrets.Key
+	next   *secrets.Key
+	took   bool // next opens the ledger: a rotation was cut short after it was decided
 }
 
 // ErrOtherKey means that the ledger is sealed with another master key.
@@ -42,6 +44,13 @@ func readMasterKey(o options.Options) (*masterKey, error) {
 		if next, err := secrets.NextKey(o.Data); err == nil { // else it was not written to its end, and is not used yet
 			m.next = &next
 		}
+	}
+	if o.MasterKeyPrevious != "" {
+		previous, err := secrets.ParseKey(o.MasterKeyPrevious)
+		if err != nil {
+			return m, options.Usage(err)
+		}
+		m.others = []secrets.Key{previous}
 	}
 	var err error
 	m.key, err = secrets.MasterKey(text, o.Data)
@@ -71,6 +80,12 @@ func (m *masterKey) check(name string, value []byte) error {
 	if m.next != nil && m.next.Check(name, value) == nil {
 		m.key, m.took = *m.next, true
 		return nil
+	}
+	for i, other := range m.others {
+		if other.Check(name, value) == nil { // the rotation has not begun
+			m.key, m.others[i] = other, m.key
+			return nil
+		}
 	}
 	return otherKeyError(fmt.Sprintf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or that the last rotation gave it; nothing was changed", m.from))
 }

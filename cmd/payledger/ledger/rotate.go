@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Rotation is a change of the master key of a ledger that no service uses.
+// Rotation is a change of the master key of a data folder that no service uses.
 type Rotation struct {
 	options.Options        // of the ledger, with its master key
 	Next            string // the new master key; "": a random one
@@ -52,7 +52,7 @@ func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	if err != nil {
 		return done, err
 	}
-	if done.Completed = l.completed(); done.Completed {
+	if done.Completed = l.completed(r.Next, next); done.Completed {
 		return done, l.Close()
 	}
 	done.Values, err = l.Secrets.Rotate(ctx, secrets.Rotation{Next: next, Stepped: r.Stepped, Keep: func() error {
@@ -105,7 +105,11 @@ func (r Rotation) next() (secrets.Key, error) {
 	return secrets.NewKey(rand.Reader)
 }
 
-// completed reports whether this open completed a rotation that was cut short.
-func (l *Ledger) completed() bool {
-	return l.tookNext || l.server != nil && l.server.Completed() || l.Secrets.Completed()
+// completed reports whether this open completed the wanted rotation: to a given key, or to the random one that the folder keeps. It may have
+// completed an earlier one instead.
+func (l *Ledger) completed(given string, next secrets.Key) bool {
+	if given == "" {
+		return l.tookNext
+	}
+	return l.master == next && (l.tookNext || l.server.Completed())
 }

@@ -10,7 +10,7 @@ import (
 
 // secretFlags are the flags that hold a secret. Every user of the machine can read the arguments of a process, but not its
 // environment or a file that only its user may read.
-var secretFlags = []string{"--master-key", "--processor-secret"}
+var secretFlags = []string{"--master-key", "--master-key-previous", "--processor-secret"}
 
 // urlFlags are the flags that hold a URL, which may have a password in it.
 var urlFlags = []string{"--nats-url", "--processor-url"}

@@ -43,6 +43,9 @@ func (o Options) WithFiles() Options {
 	if o.ProcessorSecret, err = ReadSecret("--processor-secret", o.ProcessorSecret, o.ProcessorSecretFile); err != nil {
 		o.faults = append(o.faults, err.Error())
 	}
+	var faults []string
+	o.PreviousKey, faults = o.PreviousKey.read(o.NatsURL)
+	o.faults = append(o.faults, faults...)
 	return o
 }
 

@@ -15,6 +15,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
 	"payledger/eventstore/external"
+	"payledger/eventstore/secrets"
 )
 
 // Options are the flags of serve (I1); demo sets its own.
@@ -27,10 +28,11 @@ type Options struct {
 	Environment         string `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
 	Shards              int    `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
 	NATS                `embed:""`
-	NatsListen          string          `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
-	EventsRetention     time.Duration   `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
-	MasterKey           string          `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
-	MasterKeyFile       string          `help:"File that holds the master key." type:"path"`
+	NatsListen          string        `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
+	EventsRetention     time.Duration `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
+	MasterKey           string        `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
+	MasterKeyFile       string        `help:"File that holds the master key." type:"path"`
+	PreviousKey         `embed:""`
 	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
 	ProcessorURL        string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
 	ProcessorSecret     string          `help:"Signs processor notifications." placeholder:"TEXT"`
@@ -70,6 +72,31 @@ type NATS struct {
 	NatsCA    string `name:"nats-ca" help:"File with the certificates of the authorities that sign the NATS servers' certificates; TLS is required then." type:"path"`
 	NatsCert  string `name:"nats-cert" help:"Client certificate file for --nats-url." type:"path"`
 	NatsKey   string `name:"nats-key" help:"Key file of --nats-cert." type:"path"`
+}
+
+// PreviousKey are the flags of the master key that a rotation in a cluster replaces.
+type PreviousKey struct {
+	MasterKeyPrevious     string `help:"With --nats-url, while the master key is rotated: the master key before." placeholder:"HEX"`
+	MasterKeyPreviousFile string `help:"File that holds the master key before." type:"path"`
+}
+
+// read returns the flags with the key from the file, and their faults.
+func (p PreviousKey) read(nats string) (PreviousKey, []string) {
+	text, err := ReadSecret("--master-key-previous", p.MasterKeyPrevious, p.MasterKeyPreviousFile)
+	if err != nil {
+		return p, []string{err.Error()}
+	}
+	p.MasterKeyPrevious, p.MasterKeyPreviousFile = text, ""
+	if text == "" {
+		return p, nil
+	}
+	if _, err := secrets.ParseKey(text); err != nil {
+		return p, []string{"--master-key-previous: a key is 64 hexadecimal digits"}
+	}
+	if nats == "" {
+		return p, []string{"--master-key-previous is for --nats-url: `payledger rotate-master-key` replaces the key of a data folder while the service is stopped"}
+	}
+	return p, nil
 }
 
 // Access returns the access to the external cluster.

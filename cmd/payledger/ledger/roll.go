@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/options"
+	"payledger/eventstore"
+	"payledger/eventstore/external"
+	"payledger/eventstore/secrets"
+)
+
+// nodesWait is how long a rotation waits for another answer of a node.
+const nodesWait = 3 * time.Second
+
+// errIncomplete is secrets.ErrIncomplete for operators.
+var errIncomplete = fmt.Errorf("%w: set PAYLEDGER_MASTER_KEY_PREVIOUS (or --master-key-previous-file) to the master key before, and run `payledger rotate-master-key` with both keys until it exits with 0", secrets.ErrIncomplete)
+
+// Rolling is a change of the master key of a cluster's ledger. Its nodes may run if they have both keys.
+type Rolling struct {
+	options.Options // of a node: the new master key, and the one before
+	// Stepped, if set, is called after each step (tests that crash there).
+	Stepped func(step string)
+}
+
+// Run rotates the master key, or completes a rotation to it. After an error both keys are needed, unless the error says otherwise.
+func (r Rolling) Run(ctx context.Context) (done Rotated, err error) {
+	next, err := secrets.ParseKey(r.MasterKey)
+	if err != nil {
+		return done, err
+	}
+	if r.MasterKey == r.MasterKeyPrevious {
+		return done, secrets.ErrSameKey
+	}
+	without, err := external.WithoutKey(ctx, r.Access(), next.Fingerprint(), nodesWait)
+	if err != nil {
+		return done, err
+	}
+	if len(without) > 0 {
+		return done, fmt.Errorf("a node does not have the new master key (its --listen is %s): restart every node with the new key, and with the old one in PAYLEDGER_MASTER_KEY_PREVIOUS, and rotate then; nothing was changed", strings.Join(without, ", "))
+	}
+	if r.Data, err = os.MkdirTemp("", "payledger-rotation-"); err != nil { // for an index of the log
+		return done, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(r.Data)) }()
+	l, err := Open(ctx, r.Options, Rotating, eventstore.Config{Logger: zerolog.Nop()})
+	if err != nil {
+		return done, err
+	}
+	done.Values, done.Completed, err = l.Secrets.Roll(ctx, secrets.Rolling{Next: next, Stepped: r.Stepped})
+	switch {
+	case errors.Is(err, secrets.ErrIncomplete):
+		err = errors.New("an earlier rotation of the master key is not complete: run `payledger rotate-master-key` with the keys of that one until it exits with 0; nothing was changed")
+	case errors.Is(err, secrets.ErrSameKey):
+	case errors.Is(err, secrets.ErrOtherRotation):
+		err = errors.New("a rotation to another master key began first: nothing is sealed with this one; give every node the key of the other rotation")
+	case err != nil:
+		err = fmt.Errorf("the rotation is not complete; nothing is lost, and the nodes need both keys: run the command again: %w", err)
+	}
+	return done, errors.Join(err, l.Close())
+}

@@ -1,0 +1,263 @@
+package secretlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
+)
+
+// A generation is the time between two rotations of the master key of a log with several nodes. It is named by the sequence of the message
+// that began it; the first generation is 0. The order of the stream decides everything:
+//
+//  1. A message of generationTopic begins a generation, if it names the generation in force. Of two rotations at the same moment the second
+//     one names a generation that is over, and is void.
+//  2. A value counts if it names the generation in force at its place in the stream. So no node, however late, adds a value that is sealed
+//     with the old key: such a value is surplus, and its writer seals it again.
+//  3. A value sealed anew replaces the value that it names, if this one still stands. The replaced value is surplus then. A value that was
+//     destroyed in this generation, or replaced, is spent: no later message replaces it.
+//  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the server deletes it.
+//
+// After a crash at any place every value stands once, under the old key or under the new one.
+
+const generationTopic = "generation"
+
+// ErrGeneration means that a value, or a rotation, names a generation that is over.
+var ErrGeneration = errors.New("the master key was rotated meanwhile")
+
+// resealedAtOnce is the number of values after which the replaced ones are destroyed.
+const resealedAtOnce = 1000
+
+// loadGenerations reads the generations in the index.
+func (x *index) loadGenerations() error {
+	stored, err := x.value(sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
+	if err != nil || len(stored) < 8 {
+		return err
+	}
+	n := binary.BigEndian.Uint64(stored)
+	stored = stored[8:]
+	for ; n > 0 && len(stored) >= 8; n-- {
+		x.generations = append(x.generations, binary.BigEndian.Uint64(stored))
+		stored = stored[8:]
+	}
+	x.proof = slices.Clone(stored)
+	return nil
+}
+
+// generationAt returns the generation in force before a sequence. The caller holds the lock.
+func (x *index) generationAt(seq uint64) uint64 {
+	i, _ := slices.BinarySearch(x.generations, seq)
+	if i == 0 {
+		return 0
+	}
+	return x.generations[i-1]
+}
+
+// begin enters a message that begins a generation, unless another one came first. The caller holds the lock.
+func (x *index) begin(r record) error {
+	digest := r.digest()
+	change := map[string][]byte{string(sidelog.RecordKey(x.log.Of(r.seq).Stream, r.seq)): digest[:]}
+	newest := x.generationAt(1<<64 - 1)
+	if r.seq <= newest || r.generation != newest {
+		return x.write(change)
+	}
+	if x.onGeneration != nil {
+		if err := x.onGeneration(r.value); err != nil {
+			x.Index.Fail(err, true)
+			return err
+		}
+	}
+	x.generations, x.proof = append(x.generations, r.seq), slices.Clone(r.value)
+	stored := binary.BigEndian.AppendUint64(nil, uint64(len(x.generations)))
+	for _, seq := range x.generations {
+		stored = binary.BigEndian.AppendUint64(stored, seq)
+	}
+	change[string(sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))] = append(stored, r.value...)
+	return x.write(change)
+}
+
+// counts reports whether a value counts, given the value of its name, and adds the changes to the replaced one. The caller holds the lock.
+func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) (bool, error) {
+	switch {
+	case known.Seq == r.seq: // it is entered again
+		return true, nil
+	case r.generation != x.generationAt(r.seq):
+		return false, nil
+	case r.kind != kindResealed:
+		return known.Seq == 0, nil
+	case known.Seq != r.replaced && known.Seq != 0:
+		return false, nil
+	}
+	// Without a known value the message was read after the replaced value was deleted: it stood at this place, unless it is spent.
+	key := sidelog.SpentKey(sidelog.SecretStream, r.replaced)
+	spent, err := x.value(key)
+	if err != nil || spent != nil {
+		return false, err
+	}
+	change[string(key)] = []byte{1}
+	stream := x.log.Of(r.replaced).Stream
+	old, err := x.value(sidelog.RecordKey(stream, r.replaced))
+	if old != nil {
+		change[string(sidelog.EndKey(stream, r.replaced))] = append(binary.BigEndian.AppendUint64(nil, r.replaced), endSurplus)
+	}
+	return true, err
+}
+
+// Generation returns the newest generation that this process has read, and its proof.
+func (b *Stream) Generation() (generation uint64, proof []byte) {
+	b.index.mu.Lock()
+	defer b.index.mu.Unlock()
+	return b.index.generationAt(1<<64 - 1), b.index.proof
+}
+
+// OnGeneration registers accept. It is called with the proof of each generation that begins from now on. An error stops this process. accept
+// must not block.
+func (b *Stream) OnGeneration(accept func(proof []byte) error) {
+	b.index.mu.Lock()
+	defer b.index.mu.Unlock()
+	b.index.onGeneration = accept
+}
+
+// Begin begins a generation after another one. It returns ErrGeneration if another rotation was faster. After another error it is not known
+// whether the generation has begun.
+func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
+	if err := b.Room(); err != nil {
+		return err
+	}
+	seq, err := b.put(ctx, generationTopic, newGeneration(before, proof))
+	if err != nil {
+		return fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
+	}
+	if now, _ := b.Generation(); now != seq {
+		return ErrGeneration
+	}
+	return nil
+}
+
+// Resealing is how a rotation seals values anew.
+type Resealing struct {
+	Generation uint64
+	// Skip reports whether a value does not depend on the master key.
+	Skip func(name string) bool
+	// Seal returns a value sealed with the key of the generation. It is called from several goroutines.
+	Seal func(name string, value []byte) ([]byte, error)
+	// Stepped, if set, is called after each step (tests that crash there).
+	Stepped func(step string)
+}
+
+// Steps of a resealing, for tests that crash after each.
+const (
+	stepReplaced = "values are sealed anew"
+	stepOverOld  = "the replaced values are destroyed"
+)
+
+// Reseal seals all values of earlier generations anew, and destroys the earlier ones. Nodes may use the stream meanwhile. Reseal may be
+// interrupted and repeated. It returns the number of values.
+func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error) {
+	for {
+		if err := b.index.refresh(ctx); err != nil {
+			return count, err
+		}
+		names, err := b.earlier(r)
+		if err != nil {
+			return count, err
+		}
+		for part := range slices.Chunk(names, resealedAtOnce) {
+			if err := b.resealAll(ctx, part, r); err != nil {
+				return count, err
+			}
+			count += len(part)
+			if r.Stepped != nil {
+				r.Stepped(stepReplaced)
+			}
+			if err := b.finishAll(ctx); err != nil {
+				return count, err
+			}
+			if r.Stepped != nil {
+				r.Stepped(stepOverOld)
+			}
+		}
+		if len(names) == 0 { // an earlier run may have left replaced values
+			return count, b.finishAll(ctx)
+		}
+	}
+}
+
+// finishAll completes all destructions that have begun. A full disk is an error.
+func (b *Stream) finishAll(ctx context.Context) error {
+	return b.finishSome(ctx, func(string) bool { return true })
+}
+
+// earlier returns the names whose values are of an earlier generation.
+func (b *Stream) earlier(r Resealing) (names []string, err error) {
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
+	for name, value := range all {
+		if sidelog.ParseEntry(value).Seq < r.Generation && !r.Skip(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+func (b *Stream) resealAll(ctx context.Context, names []string, r Resealing) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan string)
+	var done sync.WaitGroup
+	for range writers {
+		done.Go(func() {
+			for name := range work {
+				if err := b.resealOne(ctx, name, r); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, name := range names {
+		if ctx.Err() == nil {
+			work <- name
+		}
+	}
+	close(work)
+	done.Wait()
+	return context.Cause(ctx)
+}
+
+// resealOne seals one value anew, unless it is destroyed or replaced meanwhile. It repeats the message until it is acknowledged.
+func (b *Stream) resealOne(ctx context.Context, name string, r Resealing) error {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	for {
+		e, there, err := b.index.entry(name)
+		if err != nil || !there || e.Seq > r.Generation {
+			return err
+		}
+		value, err := b.index.read(ctx, name, e)
+		if err == nil {
+			changed, sealErr := r.Seal(name, value)
+			if sealErr != nil {
+				return sealErr
+			}
+			_, err = b.put(ctx, valueTopic, newResealed(r.Generation, name, e.Seq, changed))
+		}
+		if errors.Is(err, fault.ErrUnhealthy) {
+			return err
+		}
+		if err != nil {
+			if jetapi.Pause(ctx, createPause) != nil {
+				kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
+				return fmt.Errorf("eventstore: secret of kind %s: %w", kind, err)
+			}
+			_ = b.index.refresh(ctx) // the message may be stored although its answer was lost; the next try shows an error
+		} else if now, _ := b.Generation(); now != r.Generation {
+			return ErrGeneration
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package secrets
+
+import (
+	"context"
+	"crypto/cipher"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/secretlog"
+)
+
+// A rotation of the master key while several nodes run. Every node has both keys before it begins. Package secretlog (generation.go) has the
+// rules by which no value is lost. The steps are:
+//
+//  1. The root of the e-mail hashes is a value, under the old key.
+//  2. A message begins a generation. Its proof opens with the new key alone. From now on every node seals with the new key.
+//  3. Every value of an earlier generation is sealed anew, and then the earlier one is destroyed.
+//  4. Random values are created and destroyed, so that the servers compact the logs of their Raft groups: the earlier values are in them.
+//  5. A value says that the rotation is complete. Without it no process opens the secrets with the new key alone.
+
+// Steps of a rotation, for tests that crash after each. The steps of package secretlog come between the second and the last one.
+const (
+	stepRoot     = "the root of the hashes is a value"
+	stepBegun    = "the generation has begun"
+	stepFilled   = "the Raft logs are filled"
+	stepComplete = "the rotation is complete"
+)
+
+var (
+	// ErrIncomplete means that the rotation to the master key is not complete: some values are still sealed with the key before.
+	ErrIncomplete = errors.New("the last rotation of the master key is not complete")
+	// ErrOtherRotation means that a rotation to another key began first.
+	ErrOtherRotation = errors.New("a rotation to another master key has begun")
+	// errRotated ends a process that does not have the new master key.
+	errRotated = fmt.Errorf("%w: the master key was rotated: start the service again with the new master key", eventstore.ErrUnhealthy)
+)
+
+// kindRotated is the kind of the values that say that a rotation is complete: rotated.system.<generation>.
+const kindRotated = "rotated"
+
+func rotatedName(generation uint64) domain.SecretID {
+	return domain.SecretID(kindRotated + ".system." + strconv.FormatUint(generation, 10))
+}
+
+// keyring opens boxes with each key that this process has.
+type keyring []cipher.AEAD
+
+func (k keyring) open(name string, box []byte) ([]byte, error) {
+	err := ErrSealed
+	for _, key := range k {
+		plain, openErr := open(key, name, box)
+		if openErr == nil {
+			return plain, nil
+		}
+		err = openErr
+	}
+	return nil, err
+}
+
+// sealing returns the generation in force, and the key that seals its values.
+func (v *Store) sealing() (uint64, cipher.AEAD, error) {
+	generation, proof := v.bytes.Generation()
+	if generation == 0 {
+		return 0, v.ring[0], nil
+	}
+	for _, key := range v.ring {
+		if _, err := open(key, secretlog.ProofName, proof); err == nil {
+			return generation, key, nil
+		}
+	}
+	return 0, nil, errRotated
+}
+
+// accept returns an error unless this process has the key of a generation that begins.
+func (v *Store) accept(proof []byte) error {
+	_, err := v.ring.open(secretlog.ProofName, proof)
+	if err != nil {
+		err = errRotated
+	}
+	return err
+}
+
+// checkGeneration returns an error unless the keys of this process open every value.
+func (v *Store) checkGeneration() error {
+	generation, _, err := v.sealing()
+	if err != nil || generation == 0 || len(v.ring) > 1 {
+		return err
+	}
+	complete, err := v.bytes.Stands(string(rotatedName(generation)))
+	if err == nil && !complete {
+		err = ErrIncomplete
+	}
+	return err
+}
+
+// Rolling is a rotation of the master key while nodes run. The store has been opened with both keys.
+type Rolling struct {
+	Next Key
+	// Stepped, if set, is called after each step (tests that crash there).
+	Stepped func(step string)
+}
+
+// Roll seals every value with another master key, or completes a rotation to this key. It may be interrupted anywhere and repeated. It
+// returns the number of values; 0 and completed if the rotation was complete already.
+func (v *Store) Roll(ctx context.Context, r Rolling) (count int, completed bool, err error) {
+	count, completed, err = v.roll(ctx, r)
+	if errors.Is(err, secretlog.ErrGeneration) || errors.Is(err, errRotated) {
+		err = ErrOtherRotation
+	}
+	return count, completed, err
+}
+
+func (v *Store) roll(ctx context.Context, r Rolling) (count int, completed bool, err error) {
+	step := func(name string) {
+		if r.Stepped != nil {
+			r.Stepped(name)
+		}
+	}
+	next, err := r.Next.aead()
+	if err != nil {
+		return 0, false, err
+	}
+	if err := v.bytes.Refresh(ctx); err != nil {
+		return 0, false, err
+	}
+	if generation, _ := v.bytes.Generation(); generation == 0 && r.Next == v.master {
+		return 0, false, ErrSameKey
+	}
+	if err := v.beginRolling(ctx, next, step); err != nil {
+		return 0, false, err
+	}
+	generation, proof := v.bytes.Generation()
+	if _, err := open(next, secretlog.ProofName, proof); err != nil {
+		return 0, false, ErrOtherRotation
+	}
+	complete, err := v.bytes.Stands(string(rotatedName(generation)))
+	if err != nil {
+		return 0, false, err
+	}
+	if complete {
+		return 0, true, v.dropMarks(ctx, generation) // an earlier run may have been cut before this
+	}
+	count, err = v.bytes.Reseal(ctx, secretlog.Resealing{
+		Generation: generation, Stepped: r.Stepped,
+		Skip: func(name string) bool {
+			kind, _, _ := strings.Cut(name, ".")
+			return kind == kindCard || kind == kindRotated || kind == kindFiller
+		},
+		Seal: func(name string, value []byte) ([]byte, error) {
+			plain, err := v.ring.open(name, value)
+			if err != nil {
+				return nil, errKind(name, err)
+			}
+			return seal(next, v.random, name, plain)
+		},
+	})
+	if err != nil {
+		return count, false, err
+	}
+	return count, false, v.endRolling(ctx, generation, step)
+}
+
+// beginRolling begins the generation of a key, unless it is the key of the generation in force.
+func (v *Store) beginRolling(ctx context.Context, next cipher.AEAD, step func(string)) error {
+	before, proof := v.bytes.Generation()
+	if before > 0 {
+		if _, err := open(next, secretlog.ProofName, proof); err == nil {
+			return nil
+		}
+		complete, err := v.bytes.Stands(string(rotatedName(before)))
+		if err == nil && !complete {
+			err = ErrIncomplete
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := v.Create(ctx, emailRootName, v.emailRoot); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+		return err
+	}
+	step(stepRoot)
+	proof, err := seal(next, v.random, secretlog.ProofName, nil)
+	if err == nil {
+		err = v.bytes.Begin(ctx, before, proof)
+	}
+	if errors.Is(err, secretlog.ErrGeneration) {
+		return nil // the caller reads which rotation was faster
+	}
+	if err == nil {
+		step(stepBegun)
+	}
+	return err
+}
+
+// The random values are more than two blocks of 8 MB of a Raft log. A server compacts a log from 8 MB on, by whole blocks.
+const (
+	kindFiller = "filler"
+	fillers    = 24
+	fillerSize = 1 << 20
+)
+
+// fill makes the servers compact the logs of the stream's Raft group.
+func (v *Store) fill(ctx context.Context, generation uint64, step func(string)) error {
+	value := make([]byte, fillerSize)
+	var names []string
+	for i := range fillers {
+		if _, err := io.ReadFull(v.random, value); err != nil {
+			return fmt.Errorf("secrets: random: %w", err)
+		}
+		name := fmt.Sprintf("%s.system.%d-%d", kindFiller, generation, i)
+		if err := v.bytes.Create(ctx, name, slices.Clone(value)); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+			return err
+		}
+		names = append(names, name)
+	}
+	step(stepFilled)
+	return v.bytes.Destroy(ctx, names...)
+}
+
+// endRolling records that a rotation is complete.
+func (v *Store) endRolling(ctx context.Context, generation uint64, step func(string)) error {
+	if err := v.fill(ctx, generation, step); err != nil {
+		return err
+	}
+	if now, _ := v.bytes.Generation(); now != generation {
+		return secretlog.ErrGeneration
+	}
+	if err := v.Create(ctx, rotatedName(generation), nil); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+		return err
+	}
+	step(stepComplete)
+	return v.dropMarks(ctx, generation)
+}
+
+// dropMarks destroys the values that say that earlier rotations are complete, and the random values that another run left.
+func (v *Store) dropMarks(ctx context.Context, generation uint64) error {
+	names, err := v.bytes.Names(ctx, kindRotated)
+	if err != nil {
+		return err
+	}
+	left, err := v.bytes.Names(ctx, kindFiller)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == string(rotatedName(generation)) })
+	return v.bytes.Destroy(ctx, append(names, left...)...)
+}
