@@ -55,6 +55,9 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
 		if err := b.Room(); err != nil {
 			return err
 		}
+		if err := b.finishEarlier(ctx, names); err != nil {
+			return err
+		}
 		name := ""
 		if len(names) == 1 {
 			name = names[0]
@@ -71,6 +74,15 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
 		}
 	}
 	// Another node may have created a new value of a name, which this process had not read.
+	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
+}
+
+// finishEarlier destroys the values that values of names replaced. If a crash left one without its replacement, a node without an index
+// would take it for the value.
+func (b *Stream) finishEarlier(ctx context.Context, names []string) error {
+	if generation, _ := b.Generation(); generation == 0 {
+		return nil
+	}
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
 }
 

@@ -79,3 +79,27 @@ func EncodeGeneration(kind byte, generation, replaced uint64, name string, value
 		return newGeneration(generation, value).body
 	}
 }
+
+// ReplaceHalf seals a value anew for a generation that it begins. The value has a duplicate. Of both, which a message names, only the value is
+// deleted, as a crash in the middle leaves them.
+func (b *Stream) ReplaceHalf(ctx context.Context, name string, value []byte) error {
+	e, err := b.index.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	duplicate, err := b.put(ctx, valueTopic, newValue(name, []byte("another value")))
+	if err == nil {
+		err = b.Begin(ctx, 0, []byte("proof"))
+	}
+	generation, _ := b.Generation()
+	if err == nil {
+		_, err = b.put(ctx, valueTopic, newResealed(generation, name, e.Seq, value))
+	}
+	if err == nil {
+		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", []uint64{e.Seq, duplicate}))
+	}
+	if err != nil {
+		return err
+	}
+	return b.erase(ctx, e.Seq)
+}

@@ -21,8 +21,8 @@ import (
 //     one names a generation that is over, and is void.
 //  2. A value counts if it names the generation in force at its place in the stream. So no node, however late, adds a value that is sealed
 //     with the old key: such a value is surplus, and its writer seals it again.
-//  3. A value sealed anew replaces the value that it names, if this one still stands. The replaced value is surplus then. A value that was
-//     destroyed in this generation, or replaced, is spent: no later message replaces it.
+//  3. A value sealed anew replaces the value that it names, unless this one is spent: destroyed in this generation, or replaced. The replaced
+//     value is surplus then, and spent. Nothing else counts: a reader may find the replaced value deleted already, and a duplicate of it not.
 //  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the server deletes it.
 //
 // After a crash at any place every value stands once, under the old key or under the new one.
@@ -92,22 +92,28 @@ func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) 
 		return false, nil
 	case r.kind != kindResealed:
 		return known.Seq == 0, nil
-	case known.Seq != r.replaced && known.Seq != 0:
+	case known.Seq > r.seq: // a replica lacked it, and a later one replaced it
 		return false, nil
 	}
-	// Without a known value the message was read after the replaced value was deleted: it stood at this place, unless it is spent.
+	// The replaced value stood at this place, unless it is spent. It may be deleted already: then nothing is known, or another value of the
+	// name that was surplus when it was written.
 	key := sidelog.SpentKey(sidelog.SecretStream, r.replaced)
 	spent, err := x.value(key)
 	if err != nil || spent != nil {
 		return false, err
 	}
 	change[string(key)] = []byte{1}
-	stream := x.log.Of(r.replaced).Stream
-	old, err := x.value(sidelog.RecordKey(stream, r.replaced))
-	if old != nil {
-		change[string(sidelog.EndKey(stream, r.replaced))] = append(binary.BigEndian.AppendUint64(nil, r.replaced), endSurplus)
+	for _, seq := range []uint64{r.replaced, known.Seq} {
+		stream := x.log.Of(seq).Stream
+		old, err := x.value(sidelog.RecordKey(stream, seq))
+		if err != nil {
+			return false, err
+		}
+		if old != nil {
+			change[string(sidelog.EndKey(stream, seq))] = append(binary.BigEndian.AppendUint64(nil, seq), endSurplus)
+		}
 	}
-	return true, err
+	return true, nil
 }
 
 // Generation returns the newest generation that this process has read, and its proof.

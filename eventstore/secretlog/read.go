@@ -1,8 +1,10 @@
 package secretlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"payledger/eventstore/fault"
@@ -89,7 +91,8 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 		return page, end, err
 	}
 	if len(page) > 0 {
-		return page, end, nil
+		page, err = x.withGenerations(ctx, g, page, from)
+		return page, end, err
 	}
 	m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: ">"}) // a replica may lack the message
 	if errors.Is(err, fault.ErrNotFound) {
@@ -103,6 +106,32 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 		return nil, 0, x.Index.Damage(g.Stream, m.Seq, err.Error())
 	}
 	return []record{r}, m.Seq, nil
+}
+
+// withGenerations adds the beginnings of generations to a page that a replica lacked. What comes after them depends on them.
+func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []record, from uint64) ([]record, error) {
+	end := page[len(page)-1].seq
+	if uint64(len(page)) == end-from+1 { // nothing is missing
+		return page, nil
+	}
+	for {
+		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: from, NextBySubject: g.Subject(generationTopic)})
+		if errors.Is(err, fault.ErrNotFound) || err == nil && m.Seq > end {
+			return page, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		i, there := slices.BinarySearchFunc(page, m.Seq, func(r record, seq uint64) int { return cmp.Compare(r.seq, seq) })
+		if !there {
+			r, err := parse(m.Seq, m.Data)
+			if err != nil {
+				return nil, x.Index.Damage(g.Stream, m.Seq, err.Error())
+			}
+			page = slices.Insert(page, i, r)
+		}
+		from = m.Seq + 1
+	}
 }
 
 // direct reads a page from one server. whole means that the page has every message up to through.

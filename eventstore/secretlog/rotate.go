@@ -194,6 +194,10 @@ const replacedAtOnce = 10_000
 // replace removes the index of all messages before a rotation. The caller holds the lock.
 func (x *index) replace(r record) error {
 	witnesses, prefixes := map[string][]byte{}, [][]byte{sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, "")}
+	if len(x.generations) > 0 { // the values after it name none
+		x.generations, x.proof = nil, nil
+		prefixes = append(prefixes, sidelog.Key(sidelog.SpentPrefix, sidelog.SecretStream, ""), sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
+	}
 	_, newest, _ := sidelog.ParseName(x.log.Of(r.seq).Stream)
 	for number := uint32(1); number < newest; number++ {
 		stream := sidelog.Name(sidelog.SecretStream, number)
