@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/cache"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
@@ -181,11 +183,11 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		}
 		return []*format.Group{g}, nil
 	}
-	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(at uint64, data []byte) (bool, error) {
+	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(at uint64, m *nats.Msg) (bool, error) {
 		if at != seq+uint64(len(page)) {
 			return false, ErrNotFound
 		}
-		g, err := h.parse(at, data)
+		g, err := h.parse(at, m.Data)
 		if err == nil {
 			page = append(page, g)
 		}

@@ -192,6 +192,9 @@ func (s *Store) adoptID(ctx context.Context, name string) error {
 
 // adopt takes over shards, replicas, placement and id of an existing log.
 func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
+	if streams.Restoring(info.Config.Metadata) {
+		return streams.ErrRestoring
+	}
 	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
 		return streams.OldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
 	}

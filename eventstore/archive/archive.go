@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"payledger/domain"
 	"payledger/eventstore/blocks"
@@ -38,6 +37,7 @@ type Archive struct {
 	dir        string
 	streams    []string
 	running    *Running // nil: the server is stopped
+	cluster    *Cluster // nil: the log has files
 	lock       *flock.Flock
 	opened     *tipstore.Store // of a stopped server
 	view       *tipstore.View
@@ -171,6 +171,9 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.running != nil {
 		return a.running.Inspect(ctx, damaged)
 	}
+	if a.cluster != nil {
+		return a.cluster.inspect(ctx, damaged)
+	}
 	if a.unreadable != nil {
 		if err := damaged("", 0, a.unreadable.Error()); err != nil {
 			return err
@@ -233,6 +236,9 @@ type Damaged func(stream string, seq uint64, reason string) error
 // Groups calls handle with the groups of a shard from a sequence on, in their order, and damaged with each fault of the
 // files. It returns the first error of handle or damaged.
 func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
+	if a.cluster != nil {
+		return a.cluster.groups(ctx, shard, from, damaged, handle)
+	}
 	type part struct {
 		name    string
 		number  uint32
@@ -290,6 +296,9 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 
 // Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the files.
 func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
+	if a.cluster != nil {
+		return a.cluster.each(ctx, damaged, handle)
+	}
 	seen := uint64(0)
 	for number := uint32(1); ; number++ {
 		name := sidelog.Name(checkpoint.Stream, number)
@@ -370,30 +379,3 @@ func (a *Archive) Left(key format.Key, revision uint64) ([]byte, error) {
 	}
 	return value, damagedTips(a.dir, err)
 }
-
-// EachTip calls handle with the aggregates in the tip store and the values of their tips. The keys form two halves: two goroutines call
-// handle, each with the number of its half, in the order of the keys. A value is valid only during the call. Records of deliveries are
-// left out.
-func (a *Archive) EachTip(handle func(half int, key format.Key, value []byte) error) error {
-	ends := [][]byte{tiprow.Prefix(), a.view.Middle(tiprow.Prefix()), tipstore.After(tiprow.Prefix())}
-	if ends[1] == nil {
-		ends[1] = ends[2]
-	}
-	var halves [Halves]error
-	var both sync.WaitGroup
-	for half := range halves {
-		both.Go(func() {
-			halves[half] = a.view.Range(ends[half], ends[half+1], func(k, value []byte) error {
-				if key := tiprow.ParseKey(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
-					return handle(half, key, value)
-				}
-				return nil
-			})
-		})
-	}
-	both.Wait()
-	return damagedTips(a.dir, errors.Join(halves[:]...))
-}
-
-// Halves is the number of goroutines of EachTip.
-const Halves = 2

@@ -145,7 +145,7 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 			return nil
 		}
 		first := max(p.first, t.last+1)
-		config, err := r.Source.config(p.stream)
+		config, _, err := r.Source.config(p.stream)
 		if err == nil {
 			w, err = newWriter(filepath.Join(r.Out, fmt.Sprintf("%06d-%s-%d%s", r.manifest.Number, p.stream, first, messagesEnding)), Header{
 				Number: r.manifest.Number, Log: r.Source.log, Stream: p.stream, First: first,
@@ -180,15 +180,7 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 
 // readPart reads the messages of a stream after the end of the back-up.
 func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, add func(Message) error) error {
-	options := blocks.Options{Through: p.last}
-	if p.subject != "" {
-		options.Subjects = []string{p.subject}
-	}
-	var err error
-	if options.From, err = r.Source.from(p.stream, max(p.first, t.last)); err != nil {
-		return err
-	}
-	return r.Source.read(ctx, p.stream, options, func(m blocks.Record) error {
+	return r.Source.read(ctx, p, max(p.first, t.last), func(m blocks.Record) error {
 		events := t.head.Events
 		fresh, err := t.accept(m.Seq, m.Body)
 		if errors.Is(err, ErrOther) {

@@ -31,12 +31,16 @@ func (r *run) copyKeys(ctx context.Context) error {
 var errSegment = errors.New("backup: SECRETS has a new segment")
 
 func (r *run) copyKeysOnce(ctx context.Context) (err error) {
-	c, err := secretlog.NewCopy(ctx, r.Source.dir, r.Source.cut.Secrets)
+	read, segments, err := r.Source.secrets(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := secretlog.NewCopy(ctx, read, r.Source.cut.Secrets)
 	if err != nil {
 		return err
 	}
 	header := Header{Number: r.manifest.Number, Log: r.Source.log, Stream: sidelog.SecretStream, First: 1}
-	if header.Configs, err = r.secretConfigs(); err != nil {
+	if header.Configs, err = r.configs(segments); err != nil {
 		return err
 	}
 	w, err := newWriter(filepath.Join(r.Keys, numbered(r.manifest.Number, keysEnding)), header)
@@ -81,15 +85,12 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 	return r.step("keys")
 }
 
-// secretConfigs returns the configurations of the segments of SECRETS.
-func (r *run) secretConfigs() (map[string]json.RawMessage, error) {
+// configs returns the configurations of streams.
+func (r *run) configs(names []string) (map[string]json.RawMessage, error) {
 	configs := map[string]json.RawMessage{}
-	names, err := secretlog.Segments(r.Source.dir)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		if configs[name], err = r.Source.config(name); err != nil {
+		var err error
+		if configs[name], _, err = r.Source.config(name); err != nil {
 			return nil, err
 		}
 	}

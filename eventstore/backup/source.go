@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -15,6 +14,7 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
+	"payledger/eventstore/remote"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
@@ -30,11 +30,14 @@ type Cut struct {
 	Positions   map[string][]byte `json:"positions"` // the newest records, by reader
 }
 
-// Source is a log's folder that a back-up is made of: of a running server, or of a stopped one. It opens files for reading only.
+// Source is a log that a back-up is made of: the folder of a running server or of a stopped one, whose files it opens for reading only, or
+// an external cluster.
 type Source struct {
-	dir    string
+	storage
 	now    func(context.Context) (Cut, error) // of a running server; nil: it is stopped
+	dir    string                             // of a stopped server
 	files  *archive.Archive                   // of a stopped server: it keeps servers away
+	remote *remote.Log                        // of a cluster
 	cut    Cut
 	log    string
 	shards int
@@ -42,34 +45,43 @@ type Source struct {
 
 // Running returns the source of a running server's folder. cut returns a new cut at each call.
 func Running(dir string, cut func(context.Context) (Cut, error)) *Source {
-	return &Source{dir: dir, now: cut}
+	return &Source{storage: files{dir}, now: cut}
+}
+
+// Cluster returns the source of the log on an external cluster, whose nodes may run. Close closes the log.
+func Cluster(log *remote.Log) *Source {
+	c := cluster{log}
+	return &Source{storage: c, now: c.cut, remote: log}
 }
 
 // Stopped returns the source of a stopped server's folder. It refuses a folder that the server would not start on, and syncs the files:
 // after a crash they may hold groups that were never synced, and the next start may lose them in a power failure.
 func Stopped(ctx context.Context, dir string) (*Source, error) {
-	files, err := archive.Open(dir)
+	stopped, err := archive.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{dir: dir, files: files}
-	err = files.InspectStart(ctx, func(stream string, seq uint64, reason string) error {
+	s := &Source{storage: files{dir}, dir: dir, files: stopped}
+	err = stopped.InspectStart(ctx, func(stream string, seq uint64, reason string) error {
 		return fault.Damage(stream, seq, errors.New(reason))
 	})
 	if err == nil {
 		err = s.sync()
 	}
 	if err == nil {
-		s.cut.Dropped, err = files.DroppedDeliveries()
+		s.cut.Dropped, err = stopped.DroppedDeliveries()
 	}
 	if err != nil {
-		return nil, errors.Join(err, files.Close())
+		return nil, errors.Join(err, stopped.Close())
 	}
 	return s, nil
 }
 
-// Close releases the folder.
+// Close releases the folder, or ends the connections.
 func (s *Source) Close() error {
+	if s.remote != nil {
+		s.remote.Close()
+	}
 	if s.files == nil {
 		return nil
 	}
@@ -111,7 +123,7 @@ func (s *Source) begin(ctx context.Context) error {
 	} else if s.cut.Positions, err = s.stoppedPositions(ctx); err != nil {
 		return err
 	}
-	config, err := s.config(streams.Name(0, 1))
+	config, _, err := s.config(streams.Name(0, 1))
 	if err != nil {
 		return err
 	}
@@ -134,23 +146,10 @@ func (s *Source) stoppedPositions(ctx context.Context) (map[string][]byte, error
 		return nil, nil
 	}
 	newest := map[string][]byte{}
-	return newest, s.read(ctx, sidelog.PositionStream, blocks.Options{Deletes: true}, func(r blocks.Record) error {
+	return newest, s.read(ctx, part{stream: sidelog.PositionStream, deletes: true}, 1, func(r blocks.Record) error {
 		newest[sidelog.RecordName(sidelog.PositionStream, r.Subject)] = slices.Clone(r.Body)
 		return nil
 	})
-}
-
-// config returns the configuration of a stream, as the server keeps it.
-func (s *Source) config(stream string) (json.RawMessage, error) {
-	path := blocks.Folder(s.dir, streams.Account, stream)
-	if _, err := blocks.CheckMeta(path, stream); err != nil {
-		return nil, fault.Damage(stream, 1, err)
-	}
-	text, err := os.ReadFile(filepath.Join(path, "meta.inf"))
-	if err != nil {
-		return nil, fmt.Errorf("backup: %w", err)
-	}
-	return text, nil
 }
 
 // part is one stream of the log, a segment.
@@ -160,13 +159,14 @@ type part struct {
 	subject string
 	first   uint64
 	last    uint64 // the last message to copy; 0: the last one of the file
+	deletes bool   // single messages are deleted
 }
 
 // parts returns the segments of a shard, or of CHECKPOINTS (-1), that exist at the cut, in their order.
 func (s *Source) parts(shard int) (parts []part, err error) {
-	names, err := blocks.Streams(s.dir, streams.Account)
+	names, err := s.names()
 	if err != nil {
-		return nil, fmt.Errorf("backup: %w", err)
+		return nil, err
 	}
 	type numberedName struct {
 		name   string
@@ -186,14 +186,14 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 	}
 	slices.SortFunc(own, func(a, b numberedName) int { return int(a.number) - int(b.number) })
 	for _, o := range own {
-		meta, err := blocks.CheckMeta(blocks.Folder(s.dir, streams.Account, o.name), o.name)
+		_, first, err := s.config(o.name)
 		if errors.Is(err, blocks.ErrMeta) && errors.Is(err, os.ErrNotExist) {
 			break // it was being created
 		}
 		if err != nil {
-			return nil, fault.Damage(o.name, 1, err)
+			return nil, err
 		}
-		p := part{stream: o.name, shard: shard, first: max(1, meta.FirstSeq), last: s.endOf(shard)}
+		p := part{stream: o.name, shard: shard, first: first, last: s.endOf(shard)}
 		if shard >= 0 {
 			p.subject = streams.Subject(shard, o.number)
 		}
@@ -214,45 +214,4 @@ func (s *Source) endOf(shard int) uint64 {
 		return s.cut.Checkpoints
 	}
 	return s.cut.Ends[shard]
-}
-
-// read calls handle with the messages of a stream in their order, each once. Damage is an error.
-func (s *Source) read(ctx context.Context, stream string, options blocks.Options, handle func(blocks.Record) error) error {
-	seen := uint64(0)
-	options.Pace = func(int) error { return ctx.Err() }
-	options.Handle = func(r blocks.Record) error {
-		if r.Tombstone || r.Erased || r.Seq <= seen { // a file is read again if it changed meanwhile
-			return nil
-		}
-		seen = r.Seq
-		return handle(r)
-	}
-	report, err := blocks.Verify(s.dir, streams.Account, stream, options)
-	if err != nil {
-		return err
-	}
-	for _, f := range report.Faults {
-		if report.Kind == blocks.Damaged {
-			return fault.Damage(stream, max(f.From, f.After+1), errors.New(f.String()))
-		}
-	}
-	return nil
-}
-
-// from returns the newest block of a stream that begins at or before a sequence: earlier blocks need not be read.
-func (s *Source) from(stream string, seq uint64) (blocks.Place, error) {
-	files, err := blocks.Files(blocks.Folder(s.dir, streams.Account, stream))
-	if err != nil {
-		return blocks.Place{}, fmt.Errorf("backup: %w", err)
-	}
-	for i := len(files) - 1; i > 0; i-- {
-		first, err := blocks.FirstIn(files[i].Path)
-		if err != nil {
-			return blocks.Place{}, fmt.Errorf("backup: %w", err)
-		}
-		if first > 0 && first <= seq {
-			return blocks.Place{Block: files[i].Number}, nil
-		}
-	}
-	return blocks.Place{}, nil
 }

@@ -75,7 +75,7 @@ func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint
 
 // Page calls take with up to n messages of a subject from a sequence on, from one server, over the connection of a reader. It ends
 // when take returns false or an error. whole reports that the server has no message after the last one.
-func (c *Client) Page(ctx context.Context, reader int, stream, subject string, from, n uint64, take func(seq uint64, data []byte) (more bool, err error)) (whole bool, err error) {
+func (c *Client) Page(ctx context.Context, reader int, stream, subject string, from, n uint64, take func(seq uint64, m *nats.Msg) (more bool, err error)) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
 	defer cancel()
 	nc := c.reader(reader)
@@ -118,7 +118,7 @@ func (c *Client) Page(ctx context.Context, reader int, stream, subject string, f
 		if err != nil {
 			return false, fmt.Errorf("eventstore: read: %w", err)
 		}
-		if more, err := take(seq, m.Data); err != nil || !more {
+		if more, err := take(seq, m); err != nil || !more {
 			return false, err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/jetapi"
 )
 
@@ -20,9 +22,9 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 	for from, whole := uint64(1), false; !whole; {
 		begin, unreadable := from, error(nil)
 		var err error
-		whole, err = r.server.API.Page(ctx, r.server.Reader, Stream, root+"*", from, maxNodes, func(seq uint64, data []byte) (bool, error) {
+		whole, err = r.server.API.Page(ctx, r.server.Reader, Stream, root+"*", from, maxNodes, func(seq uint64, m *nats.Msg) (bool, error) {
 			from = seq + 1
-			record, err := decode(seq, data)
+			record, err := decode(seq, m.Data)
 			if err != nil { // not ours: the other records count
 				unreadable = errors.Join(unreadable, err)
 				return true, nil

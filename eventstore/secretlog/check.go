@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
@@ -182,4 +184,50 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []seg
 		}
 	}
 	return newest, nil
+}
+
+// SegmentsOn returns the names of the segments on a server that belong to the stream, in their order.
+func SegmentsOn(ctx context.Context, server sidelog.Server) (all []string, err error) {
+	segments, err := countingOn(ctx, server)
+	for _, g := range segments {
+		all = append(all, g.stream)
+	}
+	return all, err
+}
+
+// Fence appends a message without effect on a server of a cluster. Its acknowledgement covers all messages before it. Fence returns its
+// sequence.
+func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
+	segments, err := countingOn(ctx, server)
+	if err != nil || len(segments) == 0 {
+		return 0, err
+	}
+	m := nats.NewMsg(segments[len(segments)-1].subject(destroyedTopic))
+	m.Data = newDestruction("", "", nil).body
+	ack, err := server.API.Publish(ctx, m)
+	if err == nil && ack.Error != nil {
+		err = ack.Error
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, sidelog.SecretStream, err)
+	}
+	return ack.Seq, nil
+}
+
+// ReadOn returns the oldest stored value of a name on a server; ErrNotFound if there is none.
+func ReadOn(ctx context.Context, read Reader, name string) (stored []byte, err error) {
+	_, err = read(ctx, 0, 0, func(r blocks.Record) error {
+		if found, err := parse(r.Seq, r.Body); err == nil && found.kind == kindValue && found.name == name {
+			stored = bytes.Clone(found.value)
+			return errChecked
+		}
+		return nil
+	})
+	if err == nil {
+		err = fault.ErrNotFound
+	}
+	if errors.Is(err, errChecked) {
+		err = nil
+	}
+	return stored, err
 }

@@ -31,19 +31,23 @@ func (e Ended) Note(seq uint64, body []byte) error {
 // Has reports whether the value at a sequence is destroyed.
 func (e Ended) Has(seq uint64) bool { return e.named.has(seq) }
 
-// Copy reads the messages of SECRETS from the files of a folder, for a back-up. It leaves out each value that a destruction names. The
-// server may run, and may destroy values meanwhile. Memory is a few bits for each sequence.
+// Reader calls handle with the records of the segments that can hold a sequence between after and through, in their order. It returns the
+// last sequence. 0 for through reads all.
+type Reader func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error)
+
+// Copy reads the messages of SECRETS for a back-up. It leaves out each value that a destruction names. The server may run, and may destroy
+// values meanwhile. Memory is a few bits for each sequence.
 type Copy struct {
-	dir     string
+	read    Reader
 	named   Ended
 	gone    sequenceSet // without a message in the files
 	copied  sequenceSet
 	through uint64 // everything up to it was read
 }
 
-// NewCopy reads the stream of a folder once, up to a sequence, to learn which values are destroyed. 0 reads all of a stopped folder.
-func NewCopy(ctx context.Context, dir string, through uint64) (*Copy, error) {
-	c := &Copy{dir: dir, named: NewEnded(), gone: sequenceSet{}, copied: sequenceSet{}}
+// NewCopy reads the stream once, up to a sequence, to learn which values are destroyed. 0 reads all of a stopped folder.
+func NewCopy(ctx context.Context, read Reader, through uint64) (*Copy, error) {
+	c := &Copy{read: read, named: NewEnded(), gone: sequenceSet{}, copied: sequenceSet{}}
 	_, err := c.read(ctx, 0, through, func(r blocks.Record) error {
 		if r.Tombstone || r.Erased {
 			c.gone.add(r.Seq)
@@ -93,19 +97,25 @@ func (c *Copy) Whole() (missing uint64, whole bool) {
 	return 0, true
 }
 
-// read calls handle with the records of the segments that can hold a sequence between after and through. It returns the last sequence.
-func (c *Copy) read(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
-	names, err := blocks.Streams(c.dir, streams.Account)
+// InFolder returns the reader of the files of a folder. The server may run.
+func InFolder(dir string) Reader {
+	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (uint64, error) {
+		return readFolder(ctx, dir, after, through, handle)
+	}
+}
+
+func readFolder(ctx context.Context, dir string, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
+	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: %w", err)
 	}
-	segments, err := countingIn(c.dir, names)
+	segments, err := countingIn(dir, names)
 	if err != nil {
 		return 0, err
 	}
 	firsts := make([]uint64, len(segments))
 	for i, g := range segments {
-		meta, err := blocks.CheckMeta(blocks.Folder(c.dir, streams.Account, g.stream), g.stream)
+		meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, g.stream), g.stream)
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // else it is being created
 			return 0, fault.Damage(g.stream, 1, err)
 		}
@@ -123,7 +133,7 @@ func (c *Copy) read(ctx context.Context, after, through uint64, handle func(bloc
 			last = max(last, r.Seq)
 			return handle(r)
 		}
-		report, err := blocks.Verify(c.dir, streams.Account, g.stream, options)
+		report, err := blocks.Verify(dir, streams.Account, g.stream, options)
 		if err != nil {
 			return last, fmt.Errorf("eventstore: %s: %w", g.stream, err)
 		}

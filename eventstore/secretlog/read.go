@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
@@ -137,11 +139,11 @@ func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []r
 // direct reads a page from one server. whole means that the page has every message up to through.
 func (x *index) direct(ctx context.Context, g sidelog.Segment, from, through uint64) (page []record, whole bool, err error) {
 	past := false
-	whole, err = x.API.Page(ctx, x.Reader, g.Stream, ">", from, pageSecrets, func(seq uint64, data []byte) (bool, error) {
+	whole, err = x.API.Page(ctx, x.Reader, g.Stream, ">", from, pageSecrets, func(seq uint64, m *nats.Msg) (bool, error) {
 		if past = seq > through; past { // a later read gets it
 			return false, nil
 		}
-		r, err := parse(seq, data)
+		r, err := parse(seq, m.Data)
 		if err == nil {
 			page = append(page, r)
 		}

@@ -45,6 +45,19 @@ func StoppedVerifier(dir string, master Key) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return verifierOf(stored, master)
+}
+
+// VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key.
+func VerifierOn(ctx context.Context, read secretlog.Reader, master Key) (string, error) {
+	stored, err := secretlog.ReadOn(ctx, read, string(checkpointSigner))
+	if err != nil {
+		return "", err
+	}
+	return verifierOf(stored, master)
+}
+
+func verifierOf(stored []byte, master Key) (string, error) {
 	box, err := master.aead()
 	if err != nil {
 		return "", err

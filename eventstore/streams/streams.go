@@ -5,6 +5,7 @@
 package streams
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
 )
 
@@ -85,3 +87,22 @@ func Subject(shard int, number uint32) string {
 	}
 	return root + "." + strconv.Itoa(shard) + "." + segment
 }
+
+// LogID returns the id of the log in a segment's metadata.
+func LogID(metadata map[string]string) (id format.LogID, err error) {
+	text, err := hex.DecodeString(metadata[MetadataLog])
+	if err != nil || len(text) != len(id) {
+		return id, errors.New("the description of the stream has no id of the log")
+	}
+	return format.LogID(text), nil
+}
+
+// MetadataRestore is in the metadata of the first segment of shard 0 while a log is being restored to a cluster. Its value is the number of
+// the back-up's run.
+const MetadataRestore = "payledger-restoring"
+
+// ErrRestoring means that the log in the cluster is incomplete: it is being restored from a back-up, or a restore was cut short.
+var ErrRestoring = errors.New("a restore of this cluster's ledger is under way, or was cut short: run `payledger restore --nats-url` with the same back-up, which begins again, and wait for its end")
+
+// Restoring reports whether a segment's metadata says that its log is being restored.
+func Restoring(metadata map[string]string) bool { return metadata[MetadataRestore] != "" }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"payledger/cmd/payledger/control"
@@ -15,13 +16,16 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/folder"
+	"payledger/eventstore/remote"
 )
 
-// Backup copies the log, of a running service or of a stopped one, and continues an earlier copy (I1).
+// Backup copies the log, of a running service, of a stopped one or of a cluster, and continues an earlier copy (I1).
 type Backup struct {
 	Out     string `help:"Folder of the back-up: a new one, or the one of the last run, which gets only what is new." type:"path" required:""`
 	KeysOut string `help:"Folder of the keys, apart from --out: the sealed secrets, rewritten whole at each run." type:"path" required:""`
 	Data    string `help:"Data folder, of a running service or of a stopped one." default:"./data" type:"path"`
+
+	options.NATS `embed:""`
 }
 
 // CutRequest is the body of the command backup-cut to a running service.
@@ -40,7 +44,14 @@ func (c *Backup) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if err := args.Refused(); err != nil {
 		return err
 	}
-	if err := apart(folderFlag{"--data", c.Data}, folderFlag{"--out", c.Out}, folderFlag{"--keys-out", c.KeysOut}); err != nil {
+	folders := []folderFlag{{"--out", c.Out}, {"--keys-out", c.KeysOut}}
+	if c.NatsURL == "" {
+		folders = append([]folderFlag{{"--data", c.Data}}, folders...)
+	}
+	if err := c.misused(args); err != nil {
+		return err
+	}
+	if err := apart(folders...); err != nil {
 		return options.Usage(err)
 	}
 	source, err := c.source(ctx)
@@ -61,8 +72,35 @@ func (c *Backup) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	return err
 }
 
-// source returns the files of the folder, with the service that runs on it, if there is one.
+// misused returns an error for flags that contradict each other.
+func (c *Backup) misused(args options.Arguments) error {
+	faults := c.NATS.Faults()
+	if c.NatsURL != "" && args.Has("--data") {
+		faults = append(faults, "--data names a folder, and --nats-url names a cluster: leave one out")
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return options.Usage(errors.New(strings.Join(faults, "; ")))
+}
+
+// cluster returns the log of the external cluster.
+func (c *Backup) cluster(ctx context.Context) (*backup.Source, error) {
+	log, err := remote.Open(ctx, c.Access())
+	if errors.Is(err, eventstore.ErrNotFound) {
+		err = fmt.Errorf("the NATS cluster %s holds no ledger: name its servers with --nats-url", c.Access().Servers())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return backup.Cluster(log), nil
+}
+
+// source returns the cluster, or the files of the folder, with the service that runs on it, if there is one.
 func (c *Backup) source(ctx context.Context) (*backup.Source, error) {
+	if c.NatsURL != "" {
+		return c.cluster(ctx)
+	}
 	events := filepath.Join(c.Data, ledger.EventsFolder)
 	service, err := control.Find(ctx, c.Data)
 	if err == nil {

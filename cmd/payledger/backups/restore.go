@@ -23,24 +23,39 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Restore makes a data folder from a back-up (I1).
+// Restore makes a data folder, or the ledger of a new cluster, from a back-up (I1).
 type Restore struct {
 	From      string `help:"Folder of the back-up." type:"path" required:""`
 	Keys      string `help:"Folder of the keys that belong to the back-up." type:"path" required:""`
-	Data      string `help:"The new data folder; it must not exist, or be empty." type:"path" required:""`
+	Data      string `help:"The new data folder; it must not exist, or be empty." type:"path"`
 	MasterKey string `help:"Key that the ledger was made with. A back-up never holds it." placeholder:"HEX"`
 
 	MasterKeyFile string `help:"File that holds the master key; a sandbox keeps it in the file master.key of its data folder." type:"path"`
+
+	options.NATS `embed:""`
+	Replicas     int    `name:"nats-replicas" help:"With --nats-url: the number of servers that hold every stream, 3 or 5." default:"3"`
+	SystemCreds  string `name:"nats-system-creds" help:"With --nats-url: credentials file of a system user, if the ledger's NATS account does not see how the servers are configured." type:"path"`
 }
 
 // unfinished ends the name of a folder that is being restored.
 const unfinished = ".restoring"
 
-// Run restores the folder and verifies it.
-func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
+// Run restores the folder or the cluster, and verifies it.
+func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
 	}
+	if err := c.misused(args); err != nil {
+		return err
+	}
+	if c.NatsURL != "" {
+		return c.cluster(ctx, std)
+	}
+	return c.folder(ctx, std)
+}
+
+// folder restores a data folder.
+func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) {
 	if err := apart(folderFlag{"--from", c.From}, folderFlag{"--keys", c.Keys}, folderFlag{"--data", c.Data}); err != nil {
 		return options.Usage(err)
 	}
@@ -76,14 +91,18 @@ func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Ar
 
 // report prints the size of the restored log, and the sentence of verify.
 func (c *Restore) report(out io.Writer, b *restore.Backup, sentence string) error {
-	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %d events up to checkpoint %d.\n", c.Data, b.Number, b.Time.Format(time.RFC3339), b.Events, b.Checkpoint)
+	_, err := io.WriteString(out, c.size(b, c.Data)+fmt.Sprintf("Before you start it: stop the service of the old folder for good, and repeat the erasures since %s. "+
+		"Start it with the master key of the old folder (PAYLEDGER_MASTER_KEY, or the file %s).\n", b.Time.Format(time.RFC3339), secrets.MasterKeyPath(c.Data))+sentence)
+	return err
+}
+
+// size returns a sentence about the size of the restored log.
+func (c *Restore) size(b *restore.Backup, place string) string {
+	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %d events up to checkpoint %d.\n", place, b.Number, b.Time.Format(time.RFC3339), b.Events, b.Checkpoint)
 	if b.KeysNumber > b.Number {
 		text += fmt.Sprintf("note: the keys are of run %d. Its events are not in %s: that run was interrupted, or its files are missing.\n", b.KeysNumber, c.From)
 	}
-	text += fmt.Sprintf("Before you start it: stop the service of the old folder for good, and repeat the erasures since %s. "+
-		"Start it with the master key of the old folder (PAYLEDGER_MASTER_KEY, or the file %s).\n", b.Time.Format(time.RFC3339), secrets.MasterKeyPath(c.Data))
-	_, err := io.WriteString(out, text+sentence)
-	return err
+	return text
 }
 
 // checkedKey returns the master key, if it opens the keys of the back-up.

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"maps"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/backup"
+	"payledger/eventstore/streams"
 )
 
 // Bounds of the messages that wait for their acknowledgements.
@@ -21,6 +23,9 @@ const (
 	waitingBytes    = 16 << 20
 )
 
+// serverMetadata begins the names of metadata that the server sets itself.
+const serverMetadata = "_nats."
+
 // target is the server that gets the streams.
 type target struct {
 	js       jetstream.JetStream
@@ -28,6 +33,8 @@ type target struct {
 	streams  map[string]*stream
 	waiting  []sent
 	bytes    int
+	mark     string                  // of the first stream, until the log is complete; "": none
+	stepped  func(step string) error // for tests
 }
 
 // stream is a stream of the target.
@@ -38,6 +45,7 @@ type stream struct {
 	stays   uint64    // number of messages that stay
 	digest  hash.Hash // of the messages that stay
 	fillers uint64
+	kept    uint64 // the sequence of the last message that stays
 }
 
 // sent is a message that waits for its acknowledgement.
@@ -62,14 +70,16 @@ func (t *target) create(ctx context.Context, name string, description json.RawMe
 	if err := json.Unmarshal(description, &c); err != nil || c.Name != name {
 		return nil, fmt.Errorf("%w: the description of %s is wrong", backup.ErrDamaged, name)
 	}
-	c.Replicas, c.Sealed = t.replicas, false
-	for key := range c.Metadata {
-		if strings.HasPrefix(key, "_nats.") {
-			delete(c.Metadata, key)
-		}
+	c.Replicas, c.Sealed, c.Placement = t.replicas, false, nil // the other cluster has other servers
+	maps.DeleteFunc(c.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, serverMetadata) })
+	if t.mark != "" && name == firstStream {
+		c.Metadata[streams.MetadataRestore] = t.mark
 	}
 	if _, err := t.js.CreateStream(ctx, c); err != nil {
 		return nil, fmt.Errorf("restore: create %s: %w", name, err)
+	}
+	if err := t.step("made " + name); err != nil {
+		return nil, err
 	}
 	s := &stream{name: name, first: max(1, c.FirstSeq), next: max(1, c.FirstSeq), digest: sha256.New()}
 	t.streams[name] = s
@@ -108,6 +118,7 @@ func (t *target) publish(ctx context.Context, to *stream, m backup.Message) erro
 func (t *target) keep(ctx context.Context, to *stream, m backup.Message) error {
 	note(to.digest, m)
 	to.stays++
+	to.kept = m.Seq
 	return t.publish(ctx, to, m)
 }
 

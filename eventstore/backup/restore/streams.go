@@ -29,6 +29,9 @@ func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uin
 	if err := b.secrets(ctx, t); err != nil {
 		return err
 	}
+	if err := b.beside(ctx, t); err != nil {
+		return err
+	}
 	if b.Positions == nil {
 		return nil
 	}
@@ -69,7 +72,10 @@ func (b *Backup) stream(ctx context.Context, t *target, name string, events func
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
-	return t.purge(ctx, to, "")
+	if err := t.purge(ctx, to, ""); err != nil {
+		return err
+	}
+	return t.step("filled " + name)
 }
 
 // secrets restores the segments of SECRETS, with their gaps.

@@ -1,0 +1,94 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"payledger/cmd/payledger/audit"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/eventstore"
+	"payledger/eventstore/archive"
+	"payledger/eventstore/backup/restore"
+	"payledger/eventstore/external"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/secrets"
+)
+
+// misused returns an error for flags that are missing or contradict each other.
+func (c *Restore) misused(args options.Arguments) error {
+	faults := c.NATS.Faults()
+	switch {
+	case c.NatsURL == "" && c.Data == "":
+		faults = append(faults, "name the new data folder with --data, or the new cluster with --nats-url")
+	case c.NatsURL != "" && c.Data != "":
+		faults = append(faults, "--data makes a folder, and --nats-url makes the ledger of a cluster: leave one out")
+	case c.NatsURL == "" && (args.Has("--nats-replicas") || c.SystemCreds != ""):
+		faults = append(faults, "--nats-replicas and --nats-system-creds are for --nats-url, which is missing")
+	case c.Replicas != 3 && c.Replicas != 5:
+		faults = append(faults, fmt.Sprintf("--nats-replicas is %d; it must be 3 or 5", c.Replicas))
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return options.Usage(errors.New(strings.Join(faults, "; ")))
+}
+
+// cluster restores the ledger of a cluster, with the checks of init.
+func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
+	if err := apart(folderFlag{"--from", c.From}, folderFlag{"--keys", c.Keys}); err != nil {
+		return options.Usage(err)
+	}
+	b, err := restore.Open(c.From, c.Keys)
+	if err != nil {
+		return err
+	}
+	text, err := c.checkedKey(b)
+	if err != nil {
+		return err
+	}
+	key, err := secrets.ParseKey(text)
+	if err != nil {
+		return options.Usage(err)
+	}
+	access := c.Access()
+	if err := restore.Unused(ctx, access); err != nil {
+		return err
+	}
+	plan := external.Plan{Access: access, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Streams: max(eventstore.StreamsOf(b.Shards), len(b.Streams)+b.Shards+4)}
+	if err := external.Inspect(ctx, plan); err != nil {
+		return err
+	}
+	presence, err := external.Announce(access)
+	if err != nil {
+		return err
+	}
+	defer presence.Close()
+	if err := presence.Alone(ctx); err != nil {
+		return err
+	}
+	bar, sentence := terminal.NewBar(std.Err), ""
+	err = b.Cluster(ctx, restore.Target{
+		Access: access, Replicas: c.Replicas, Progress: bar.Events,
+		Verify: func(ctx context.Context, files *archive.Archive, stored secretlog.Reader) error {
+			bar.Clear()
+			var err error
+			if sentence, err = audit.VerifyCluster(ctx, files, stored, key, bar); err != nil {
+				err = fmt.Errorf("the restored ledger is not whole: %w", err)
+			}
+			return err
+		},
+	})
+	bar.Clear()
+	if err != nil {
+		return fmt.Errorf("%w; no node serves an incomplete ledger; repeat the command to begin again", err)
+	}
+	_ = external.Spread(ctx, access) // the ledger is complete: without it the servers share the load less evenly
+	_, err = io.WriteString(std.Out, c.size(b, access.Servers())+fmt.Sprintf("Before you start nodes: stop every node of the old ledger for good, and repeat the erasures since %s. "+
+		"Give the nodes the master key of the old ledger (PAYLEDGER_MASTER_KEY).\n", b.Time.Format(time.RFC3339))+sentence)
+	return err
+}

@@ -1,0 +1,37 @@
+package archive
+
+import (
+	"errors"
+	"sync"
+
+	"payledger/eventstore/format"
+	"payledger/eventstore/tiprow"
+	"payledger/eventstore/tipstore"
+)
+
+// EachTip calls handle with the aggregates in the tip store and the values of their tips. The keys form two halves: two goroutines call
+// handle, each with the number of its half, in the order of the keys. A value is valid only during the call. Records of deliveries are
+// left out.
+func (a *Archive) EachTip(handle func(half int, key format.Key, value []byte) error) error {
+	ends := [][]byte{tiprow.Prefix(), a.view.Middle(tiprow.Prefix()), tipstore.After(tiprow.Prefix())}
+	if ends[1] == nil {
+		ends[1] = ends[2]
+	}
+	var halves [Halves]error
+	var both sync.WaitGroup
+	for half := range halves {
+		both.Go(func() {
+			halves[half] = a.view.Range(ends[half], ends[half+1], func(k, value []byte) error {
+				if key := tiprow.ParseKey(k); key.Aggregate != format.BesideAggregate && key.Aggregate != format.DeliveryAggregate {
+					return handle(half, key, value)
+				}
+				return nil
+			})
+		})
+	}
+	both.Wait()
+	return damagedTips(a.dir, errors.Join(halves[:]...))
+}
+
+// Halves is the number of goroutines of EachTip.
+const Halves = 2

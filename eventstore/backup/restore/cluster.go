@@ -1,0 +1,230 @@
+package restore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/archive"
+	"payledger/eventstore/backup"
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/external"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/remote"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// ErrLedger means that the cluster holds a ledger, or a part of one that no restore made.
+var ErrLedger = errors.New("a restore needs a cluster without a ledger")
+
+// firstStream is made first and completed last: its mark tells a node that the log is incomplete.
+var firstStream = streams.Name(0, 1)
+
+// Target is a cluster that the log is restored to.
+type Target struct {
+	Access   external.Access
+	Replicas int
+	// Verify checks the log before nodes may serve it.
+	Verify   func(context.Context, *archive.Archive, secretlog.Reader) error
+	Progress func(done, of uint64)
+
+	stepped func(step string) error // for tests that end a restore after a step
+}
+
+// Unused returns nil if the cluster holds nothing, or a part that a restore left behind.
+func Unused(ctx context.Context, a external.Access) error {
+	nc, err := a.Connect(nats.Name("payledger restore"))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	t, err := newTarget(nc, 0)
+	if err != nil {
+		return err
+	}
+	_, err = t.leftovers(ctx)
+	return err
+}
+
+// Cluster makes the log on an external cluster. Until the end, the first stream has a mark, and no node serves the log. A restore that was
+// cut short is removed first.
+func (b *Backup) Cluster(ctx context.Context, to Target) error {
+	if len(b.Streams) == 0 || b.Streams[0] != firstStream {
+		return fmt.Errorf("%w: its first stream is not %s", backup.ErrDamaged, firstStream)
+	}
+	nc, err := to.Access.Connect(append(jetapi.External(), nats.Name("payledger restore"))...)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	t, err := newTarget(nc, to.Replicas)
+	if err != nil {
+		return err
+	}
+	t.mark, t.stepped = fmt.Sprint(b.Number), to.stepped
+	if err := t.remove(ctx); err != nil {
+		return err
+	}
+	if err := b.into(ctx, t, to.Progress); err != nil {
+		return err
+	}
+	if err := b.check(ctx, t, to); err != nil {
+		return err
+	}
+	if err := t.step("verified"); err != nil {
+		return err
+	}
+	return t.complete(ctx)
+}
+
+// leftovers returns the streams that a restore left behind, the first one last. A cluster with other streams of a ledger is ErrLedger.
+func (t *target) leftovers(ctx context.Context) (names []string, err error) {
+	marked, first := false, false
+	list := t.js.ListStreams(ctx)
+	for info := range list.Info() {
+		name := info.Config.Name
+		_, _, ours := streams.Parse(name)
+		if _, beside := sidelog.Beside(name); !ours && !beside {
+			continue
+		}
+		if name == firstStream {
+			first, marked = true, streams.Restoring(info.Config.Metadata)
+			continue
+		}
+		names = append(names, name)
+	}
+	switch err := list.Err(); {
+	case err != nil:
+		return nil, fmt.Errorf("NATS: list of streams: %w", err)
+	case marked:
+		return append(names, firstStream), nil
+	case first:
+		return nil, fmt.Errorf("%w, and this one holds a ledger: give another cluster with --nats-url; nothing was changed", ErrLedger)
+	case len(names) > 0:
+		return nil, fmt.Errorf("%w, and this one has the streams %v of an init that was cut short: delete them, or give another cluster; nothing was changed", ErrLedger, names)
+	}
+	return nil, nil
+}
+
+// remove deletes what an earlier restore left behind.
+func (t *target) remove(ctx context.Context) error {
+	names, err := t.leftovers(ctx)
+	for _, name := range names {
+		if err == nil {
+			err = t.js.DeleteStream(ctx, name)
+		}
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("restore: delete %s of an earlier restore: %w", name, err)
+		}
+	}
+	return err
+}
+
+// check reads everything back, compares it with what was written, and verifies the log.
+func (b *Backup) check(ctx context.Context, t *target, to Target) error {
+	log, err := remote.OpenRestoring(ctx, to.Access)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for name, s := range t.streams {
+		if err := s.compareOn(ctx, log); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	ends := map[int]uint64{}
+	for _, e := range b.Ends {
+		ends[e.Shard] = e.Sequence
+	}
+	files := archive.OfCluster(archive.Cluster{Log: log, Ends: ends, Checkpoints: b.Checkpoint, Secrets: t.secretsEnd()})
+	return to.Verify(ctx, files, log.Secrets())
+}
+
+// secretsEnd returns the last sequence of SECRETS that has a message.
+func (t *target) secretsEnd() (last uint64) {
+	for name, s := range t.streams {
+		if sidelog.IsSecrets(name) {
+			last = max(last, s.kept)
+		}
+	}
+	return last
+}
+
+// compareOn reads a stream back from the cluster: every message must stand there with its bytes.
+func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
+	digest := sha256.New()
+	if s.kept > 0 {
+		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSecrets(s.name), func(r blocks.Record) error {
+			note(digest, backup.Message{Seq: r.Seq, Subject: r.Subject, Header: r.Header, Body: r.Body})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(digest.Sum(nil), s.digest.Sum(nil)) {
+		return errors.New("restore: the stream is not what was written to it: a disk or the memory of a NATS server is faulty")
+	}
+	return nil
+}
+
+// complete makes the streams that a back-up of a folder may lack, and removes the mark: from then on nodes serve the log.
+func (t *target) complete(ctx context.Context) error {
+	there, err := t.js.Stream(ctx, firstStream)
+	if err != nil {
+		return fmt.Errorf("restore: %s: %w", firstStream, err)
+	}
+	config := there.CachedInfo().Config
+	maps.DeleteFunc(config.Metadata, func(key, _ string) bool {
+		return key == streams.MetadataRestore || strings.HasPrefix(key, serverMetadata)
+	})
+	if _, err := t.js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("restore: the log is complete, but its mark could not be removed: %w; repeat the command", err)
+	}
+	return t.step("complete")
+}
+
+// beside makes the streams of a cluster's log that a log in a folder gets at their first use.
+func (b *Backup) beside(ctx context.Context, t *target) error {
+	if t.replicas == 1 {
+		return nil
+	}
+	server := sidelog.Server{JS: t.js, API: &jetapi.Client{Replicas: t.replicas}}
+	if !slices.ContainsFunc(b.Streams, func(name string) bool { of, _, _ := sidelog.ParseName(name); return of == checkpoint.Stream }) {
+		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, checkpoint.Stream)
+	}
+	if !slices.ContainsFunc(b.Streams, func(name string) bool { shard, _, _ := streams.Parse(name); return shard == deliverylog.ShardNumber }) {
+		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, deliverylog.StreamName)
+	}
+	if err := sidelog.MakePositions(ctx, server); err != nil {
+		return err
+	}
+	for name := range t.streams {
+		if sidelog.IsSecrets(name) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)
+}
+
+func (t *target) step(name string) error {
+	if t.stepped == nil {
+		return nil
+	}
+	return t.stepped(name)
+}

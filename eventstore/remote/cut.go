@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+const (
+	// cutPatience bounds the search for a moment of a cut. It is longer than an election.
+	cutPatience = 30 * time.Second
+	// cutPause is the longest wait between two attempts.
+	cutPause = 10 * time.Millisecond
+	// codeWrongLast is JetStream's refusal of an append at a place that another message has.
+	codeWrongLast = 10071
+)
+
+// ErrBusy means that no moment was found at which the ends of all shards stood still for two reads.
+var ErrBusy = errors.New("the nodes append without any pause, so no moment was found that is the same in all shards: repeat the command when there is less load")
+
+// Cut is a moment of the log. Positions and checkpoint are from before it, and the end of SECRETS is from after it.
+type Cut struct {
+	Heads       map[int]format.Head // by shard, the records of deliveries included
+	Checkpoints uint64              // the newest one; 0: none
+	Positions   map[string][]byte   // the newest records, by reader
+	Secrets     uint64              // all messages of SECRETS up to it are acknowledged
+	Dropped     uint32              // the newest segment of deliveries that is gone
+}
+
+// end is the end of a shard.
+type end struct {
+	head   format.Head
+	log    format.LogID
+	stream string // that takes the next group
+	node   string // that wrote the last group
+	closed bool   // the segment is closed, and the next one does not exist yet
+}
+
+// Cut returns a moment of the log that is not before the call.
+func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
+	if err := l.list(ctx); err != nil { // before the ends: a segment of deliveries is dropped after the record that says so
+		return c, err
+	}
+	if c.Positions, err = sidelog.NewestPositions(ctx, l.Server()); err != nil {
+		return c, err
+	}
+	if c.Checkpoints, err = l.lastCheckpoint(ctx); err != nil {
+		return c, err
+	}
+	for _, name := range l.Names() {
+		if shard, number, ours := streams.Parse(name); ours && shard == deliverylog.ShardNumber && (c.Dropped == 0 || number <= c.Dropped) {
+			c.Dropped = number
+		}
+	}
+	c.Dropped = max(c.Dropped, 1) - 1
+	if c.Heads, err = l.moment(ctx); err != nil {
+		return c, err
+	}
+	c.Secrets, err = secretlog.Fence(ctx, l.Server())
+	return c, err
+}
+
+// lastCheckpoint returns the number of the newest checkpoint; 0 if there is none.
+func (l *Log) lastCheckpoint(ctx context.Context) (uint64, error) {
+	newest := sidelog.Newest(l.Names())[checkpoint.Stream]
+	for number := newest; number > 0; number-- {
+		m, err := l.api.AtLeader(ctx, sidelog.Name(checkpoint.Stream, number), jetapi.Get{LastBySubject: ">"})
+		if !errors.Is(err, fault.ErrNotFound) {
+			return m.Seq, err
+		}
+	}
+	return 0, nil
+}
+
+// moment returns the ends of all shards at one moment.
+func (l *Log) moment(parent context.Context) (map[int]format.Head, error) {
+	ctx, cancel := context.WithTimeout(parent, cutPatience)
+	defer cancel()
+	why := ErrBusy
+	for {
+		ends, err := l.tryMoment(ctx)
+		switch {
+		case err == nil:
+			return ends, nil
+		case errors.Is(err, errSilent):
+			why = fmt.Errorf("%w: repeat the command when a majority of the NATS servers is up", fault.ErrNoMajority)
+		case errors.Is(err, errMoved):
+			why = ErrBusy
+		case ctx.Err() == nil:
+			return nil, err
+		}
+		if jetapi.Pause(ctx, rand.N(cutPause)) != nil { //nolint:gosec // not a secret
+			return nil, cmp.Or(parent.Err(), why)
+		}
+	}
+}
+
+var (
+	// errMoved means that another process appended an event meanwhile.
+	errMoved = errors.New("remote: a shard has grown")
+	// errSilent means that the outcome of an append is unknown.
+	errSilent = errors.New("remote: no answer to an append")
+)
+
+func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, error) {
+	var ends [2]map[int]end
+	for i := range ends {
+		var err error
+		if ends[i], err = l.ends(ctx); err != nil {
+			return nil, err
+		}
+	}
+	heads := map[int]format.Head{}
+	for shard, e := range ends[1] {
+		if e.closed {
+			return nil, errors.Join(errMoved, l.list(ctx))
+		}
+		if e.head.Events != ends[0][shard].head.Events {
+			return nil, errMoved
+		}
+		heads[shard] = e.head
+	}
+	return heads, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard]) })
+}
+
+// inAll calls do for all shards, concurrently.
+func (l *Log) inAll(do func(shard int) error) error {
+	shards := []int{deliverylog.ShardNumber}
+	for shard := range l.Shards {
+		shards = append(shards, shard)
+	}
+	errs := make([]error, len(shards))
+	var running sync.WaitGroup
+	for i, shard := range shards {
+		running.Go(func() { errs[i] = do(shard) })
+	}
+	running.Wait()
+	for _, err := range errs { // an error that a repetition does not repair comes first
+		if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errSilent) {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ends reads the ends of all shards at their leaders.
+func (l *Log) ends(ctx context.Context) (map[int]end, error) {
+	var mu sync.Mutex
+	all := map[int]end{}
+	return all, l.inAll(func(shard int) error {
+		e, err := l.end(ctx, shard)
+		mu.Lock()
+		defer mu.Unlock()
+		all[shard] = e
+		return err
+	})
+}
+
+// end reads the end of a shard at the leader.
+func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
+	segments := l.segments(shard)
+	if len(segments) == 0 {
+		return e, fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
+	}
+	e.stream = segments[len(segments)-1]
+	for i := len(segments) - 1; i >= 0; i-- {
+		m, err := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return e, err
+		}
+		g, err := format.ParseGroup(m.Data)
+		if err == nil && (g.Seq != m.Seq || g.Shard != shard) {
+			err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
+		}
+		if err != nil {
+			return e, fault.Damage(segments[i], m.Seq, err)
+		}
+		e.log, e.closed = g.Log, g.Kind == format.KindClosing && i == len(segments)-1
+		e.head = g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
+		if header, err := nats.DecodeHeadersMsg(m.Header); err == nil {
+			e.node = header.Get(handover.NodeHeader)
+		}
+		return e, nil
+	}
+	return e, l.emptyEnd(shard, &e)
+}
+
+// emptyEnd completes the end of a shard without a group.
+func (l *Log) emptyEnd(shard int, e *end) error {
+	config := l.streams[e.stream]
+	if config.FirstSeq > 1 {
+		return fault.Damage(e.stream, config.FirstSeq, errors.New("the groups before it are gone"))
+	}
+	var err error
+	e.log, err = streams.LogID(config.Metadata)
+	if err != nil {
+		err = fault.Damage(streams.Name(shard, 1), 1, err)
+	}
+	return err
+}
+
+// segments returns the names of a shard's segments in their order.
+func (l *Log) segments(shard int) (names []string) {
+	for name := range l.streams {
+		if of, _, ours := streams.Parse(name); ours && of == shard {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		_, x, _ := streams.Parse(a)
+		_, y, _ := streams.Parse(b)
+		return int(x) - int(y)
+	})
+	return names
+}
+
+// confirm appends an empty group to a shard. nil means that no event was appended after the end, up to the time of the append.
+func (l *Log) confirm(ctx context.Context, shard int, e end) error {
+	for events := e.head.Events; ; {
+		g := &format.Group{
+			Kind: format.KindFence, Shard: shard, Log: e.log, Seq: e.head.Seq + 1, Before: e.head.Hash,
+			Events: e.head.Events, Aggregates: e.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
+		}
+		header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(e.head.Seq, 10)}}
+		if e.node != "" {
+			header[handover.NodeHeader] = []string{e.node}
+		}
+		of, number, _ := streams.Parse(e.stream)
+		ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
+		switch {
+		case err == nil && ack.Error == nil:
+			return nil
+		case err == nil && ack.Error.Definite(l.api.Replicas):
+			return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, e.stream, ack.Error)
+		case err != nil || ack.Error.ErrCode != codeWrongLast: // the outcome is unknown
+			return errSilent
+		}
+		if e, err = l.end(ctx, shard); err != nil {
+			return err
+		}
+		if e.closed || e.head.Events != events {
+			return errMoved
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/external"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+const (
+	// pageMessages is how many messages one request reads.
+	pageMessages = 256
+	// missingPause is the wait before a missing message is read again.
+	missingPause = 500 * time.Millisecond
+)
+
+// Log is a log on an external cluster.
+type Log struct {
+	Shards int
+
+	nc      *nats.Conn
+	api     *jetapi.Client
+	js      jetstream.JetStream
+	streams map[string]jetstream.StreamConfig
+	missing time.Duration // after which a missing message is damage
+
+	restoring bool
+}
+
+// Open connects to a cluster with a log; fault.ErrNotFound if it has none, and streams.ErrRestoring if its log is being restored.
+func Open(ctx context.Context, a external.Access) (*Log, error) { return open(ctx, a, false) }
+
+// OpenRestoring is Open for the restore that makes the log.
+func OpenRestoring(ctx context.Context, a external.Access) (*Log, error) { return open(ctx, a, true) }
+
+func open(ctx context.Context, a external.Access, restoring bool) (*Log, error) {
+	dial := func() (*nats.Conn, error) { return a.Connect(jetapi.External()...) }
+	nc, err := dial()
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{nc: nc, api: &jetapi.Client{Conn: nc}, missing: jetapi.StaleLeader, restoring: restoring}
+	if l.js, err = jetstream.New(nc); err == nil {
+		err = l.api.OpenReaders(1, dial)
+	}
+	if err == nil {
+		err = l.list(ctx)
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Close ends the connections.
+func (l *Log) Close() { l.api.Close() }
+
+// Server returns the access for package secretlog.
+func (l *Log) Server() sidelog.Server {
+	return sidelog.Server{JS: l.js, API: l.api, ReadOnly: true, Complete: true}
+}
+
+// list reads the descriptions of the streams.
+func (l *Log) list(ctx context.Context) error {
+	found := map[string]jetstream.StreamConfig{}
+	all := l.js.ListStreams(ctx)
+	for info := range all.Info() {
+		name := info.Config.Name
+		_, _, ours := streams.Parse(name)
+		if _, beside := sidelog.Beside(name); ours || beside {
+			found[name] = info.Config
+		}
+	}
+	if err := all.Err(); err != nil {
+		return fmt.Errorf("NATS: list of streams: %w", err)
+	}
+	first, there := found[streams.Name(0, 1)]
+	if !there {
+		return fmt.Errorf("%w: the cluster holds no log", fault.ErrNotFound)
+	}
+	if streams.Restoring(first.Metadata) && !l.restoring {
+		return streams.ErrRestoring
+	}
+	var err error
+	if l.Shards, err = strconv.Atoi(first.Metadata[streams.MetadataShards]); err != nil || l.Shards < 1 {
+		return fault.Damage(first.Name, 1, errors.New("its description does not say how many shards the log has"))
+	}
+	l.streams, l.api.Replicas = found, first.Replicas
+	return nil
+}
+
+// Names returns the names of the streams.
+func (l *Log) Names() (names []string) {
+	for name := range l.streams {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Description returns the configuration of a stream, in the form of the server's files, and the stream's first sequence. fs.ErrNotExist: the
+// stream does not exist.
+func (l *Log) Description(stream string) (text json.RawMessage, first uint64, err error) {
+	config, there := l.streams[stream]
+	if !there {
+		return nil, 0, fs.ErrNotExist
+	}
+	text, err = json.Marshal(config)
+	return text, max(1, config.FirstSeq), err
+}
+
+// Read calls handle with the messages of a stream from a sequence through another one, in their order. Without gaps, a missing
+// message is an error. A record is valid only during the call.
+func (l *Log) Read(ctx context.Context, stream string, from, through uint64, gaps bool, handle func(blocks.Record) error) error {
+	next, since := from, time.Time{}
+	take := func(m blocks.Record) error {
+		if !gaps && m.Seq != next {
+			return fault.Damage(stream, next, fmt.Errorf("message %d follows the one before", m.Seq))
+		}
+		next, since = m.Seq+1, time.Time{}
+		return handle(m)
+	}
+	for next <= through {
+		before := next
+		if err := l.page(ctx, stream, next, through, gaps, take); err != nil {
+			return err
+		}
+		if next > before {
+			continue
+		}
+		m, err := l.atLeader(ctx, stream, next)
+		switch {
+		case err == nil && (m.Seq == next || gaps):
+			if m.Seq > through {
+				return nil
+			}
+			if err := take(m); err != nil {
+				return err
+			}
+			continue
+		case err == nil:
+		case !errors.Is(err, fault.ErrNotFound):
+			return err
+		case gaps:
+			return nil // an acknowledgement said that the stream reaches through: its last messages were destroyed
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if time.Since(since) >= l.missing {
+			return fault.Damage(stream, next, errors.New("the message is missing"))
+		}
+		if err := jetapi.Pause(ctx, missingPause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errTaken carries an error of a handler through a page.
+type errTaken struct{ error }
+
+// page reads messages from one server. It reads none if that server does not answer, or has no message at the place.
+func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(blocks.Record) error) error {
+	next := from
+	_, err := l.api.Page(ctx, 0, stream, ">", from, min(pageMessages, through-from+1), func(seq uint64, m *nats.Msg) (bool, error) {
+		if seq > through || !gaps && seq != next {
+			return false, nil
+		}
+		next = seq + 1
+		if err := take(blocks.Record{Seq: seq, Subject: m.Header.Get(jetstream.SubjectHeader), Header: ownHeader(m.Header), Body: m.Data}); err != nil {
+			return false, errTaken{err}
+		}
+		return true, nil
+	})
+	var taken errTaken
+	switch {
+	case errors.As(err, &taken):
+		return taken.error
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return nil // the leader answers what this server did not
+}
+
+// atLeader reads the first message of a stream from a sequence on.
+func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (blocks.Record, error) {
+	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: ">"})
+	return blocks.Record{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, err
+}
+
+// ownHeader returns the header of a message as it was published, without the lines that the server added to its answer; nil without one.
+func ownHeader(h nats.Header) []byte {
+	for _, added := range []string{
+		jetstream.StreamHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.SubjectHeader, jetstream.LastSequenceHeader, "Nats-Num-Pending", "Nats-UpTo-Sequence",
+	} {
+		h.Del(added)
+	}
+	if len(h) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b := []byte("NATS/1.0\r\n")
+	for _, name := range names {
+		for _, value := range h[name] {
+			b = append(append(append(append(b, name...), ": "...), value...), "\r\n"...)
+		}
+	}
+	return append(b, "\r\n"...)
+}
+
+// Secrets returns the reader of SECRETS.
+func (l *Log) Secrets() secretlog.Reader {
+	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
+		segments, err := secretlog.SegmentsOn(ctx, l.Server())
+		for i, name := range segments {
+			from, to := max(after+1, l.streams[name].FirstSeq), cmp.Or(through, ^uint64(0)-1)
+			if i+1 < len(segments) {
+				to = min(to, l.streams[segments[i+1]].FirstSeq-1)
+			}
+			if err == nil && from <= to {
+				err = l.Read(ctx, name, from, to, true, func(r blocks.Record) error {
+					last = r.Seq
+					return handle(r)
+				})
+			}
+		}
+		return last, err
+	}
+}
