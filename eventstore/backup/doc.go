@@ -1,4 +1,5 @@
-// Package backup copies a log into folders outside its data folder: consistent while the service runs, incremental, and with the keys apart.
+// Package backup copies the log of a folder or of a cluster into folders of its own: consistent while the service runs, incremental, and with
+// the keys apart. Both have the same format, so a back-up of either is restored to either.
 // Package restore, in the folder below, makes a log again from them.
 //
 // # Rules
@@ -8,7 +9,8 @@
 //   - A file is written under a temporary name, synced, renamed, and its folder synced. No file changes after that.
 //   - Damage is never copied: the checksum of each record, and hash, counts and log of each group are checked while they are copied. The
 //     error names stream and sequence. A log that does not continue the back-up is refused (ErrOther).
-//   - Nothing is written to the data folder. Memory does not grow with the log.
+//   - Nothing is written to the data folder; a cluster gets an empty group for each shard, and an empty record of SECRETS. Memory does not grow
+//     with the log.
 //   - The master key is in no back-up.
 //
 // # Contents of a back-up
@@ -29,6 +31,9 @@
 // SECRETS changes while it is copied. A value that is destroyed meanwhile may be missing, and its destruction stands behind the end of
 // the copy. The copy then continues to the newest end, until a destruction names every missing sequence. A value that a destruction names is
 // left out: an erased key is in no back-up that is made later.
+//
+// In a cluster no lock stops the appends of all nodes. Package remote reads all ends twice until both reads are equal, and proves by an
+// empty group in each shard that no old leader answered. What is before the ends is read from any replica and checked by its hashes.
 //
 // In the folder of a stopped service the end of each stream is the end of its files. They are synced first: after a kill the newest
 // groups may be in the memory of the system only, and a power failure would take them from the log, but not from the back-up.
@@ -92,6 +97,5 @@
 // send its webhooks; the processor takes each operation once, by its key, but later events differ. Nothing can detect that from inside:
 // stop the old service for good first. A witness of the checkpoints sees it.
 //
-// A restore into a cluster publishes the same messages to streams with more replicas (package restore, type target). The command does not
-// offer it yet.
+// A back-up of a cluster needs no master key: the machine that makes it cannot read what it copies.
 package backup

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/remote"
 )
 
 // Config is what a run copies, and where to.
@@ -66,7 +68,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		if err = r.run(ctx); err == nil {
 			return r.result, nil
 		}
-		if attempt == maxAttempts || !r.dropped(ctx) {
+		if attempt == maxAttempts || errors.Is(err, remote.ErrBusy) || errors.Is(err, fault.ErrNoMajority) || !r.dropped(ctx) {
 			return result, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
@@ -26,9 +27,9 @@ import (
 
 const (
 	// cutPatience bounds the search for a moment of a cut. It is longer than an election.
-	cutPatience = 30 * time.Second
+	cutPatience = time.Minute
 	// cutPause is the longest wait between two attempts.
-	cutPause = 10 * time.Millisecond
+	cutPause = 3 * time.Millisecond
 	// codeWrongLast is JetStream's refusal of an append at a place that another message has.
 	codeWrongLast = 10071
 )
@@ -51,6 +52,7 @@ type end struct {
 	log    format.LogID
 	stream string // that takes the next group
 	node   string // that wrote the last group
+	leader string // the server that leads the stream
 	closed bool   // the segment is closed, and the next one does not exist yet
 }
 
@@ -133,7 +135,7 @@ func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, error) {
 		if e.closed {
 			return nil, errors.Join(errMoved, l.list(ctx))
 		}
-		if e.head.Events != ends[0][shard].head.Events {
+		if e.head.Link != ends[0][shard].head.Link || e.leader != ends[0][shard].leader {
 			return nil, errMoved
 		}
 		heads[shard] = e.head
@@ -181,13 +183,16 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 		return e, fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
 	}
 	e.stream = segments[len(segments)-1]
+	if e.leader, err = l.leader(ctx, e.stream); err != nil {
+		return e, err
+	}
 	for i := len(segments) - 1; i >= 0; i-- {
 		m, err := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return e, err
+			return e, fmt.Errorf("%w: %w", errSilent, err)
 		}
 		g, err := format.ParseGroup(m.Data)
 		if err == nil && (g.Seq != m.Seq || g.Shard != shard) {
@@ -235,9 +240,25 @@ func (l *Log) segments(shard int) (names []string) {
 	return names
 }
 
-// confirm appends an empty group to a shard. nil means that no event was appended after the end, up to the time of the append.
-func (l *Log) confirm(ctx context.Context, shard int, e end) error {
-	for events := e.head.Events; ; {
+// leader returns the name of the server that leads a stream.
+func (l *Log) leader(ctx context.Context, stream string) (string, error) {
+	found, err := l.js.Stream(ctx, stream)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return "", fault.Damage(stream, 1, errors.New("the stream is gone"))
+	case err != nil: // an election
+		return "", fmt.Errorf("%w: %w", errSilent, err)
+	}
+	if c := found.CachedInfo().Cluster; c != nil && c.Leader != "" {
+		return c.Leader, nil
+	}
+	return "", errSilent
+}
+
+// confirm returns nil if the leader that showed the end was no leader without its cluster. It appends an empty group at the end. If others
+// append there, their groups prove the same: the second one was sent after the first one was stored, and a quorum stored it.
+func (l *Log) confirm(ctx context.Context, shard int, at end) error {
+	for e := at; e.head.Seq < at.head.Seq+2; {
 		g := &format.Group{
 			Kind: format.KindFence, Shard: shard, Log: e.log, Seq: e.head.Seq + 1, Before: e.head.Hash,
 			Events: e.head.Events, Aggregates: e.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
@@ -249,8 +270,10 @@ func (l *Log) confirm(ctx context.Context, shard int, e end) error {
 		of, number, _ := streams.Parse(e.stream)
 		ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
 		switch {
+		case err == nil && ack.Error == nil && e.head.Seq == at.head.Seq:
+			return nil // no other group came since the end was read
 		case err == nil && ack.Error == nil:
-			return nil
+			return l.stillLeads(ctx, at)
 		case err == nil && ack.Error.Definite(l.api.Replicas):
 			return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, e.stream, ack.Error)
 		case err != nil || ack.Error.ErrCode != codeWrongLast: // the outcome is unknown
@@ -259,8 +282,18 @@ func (l *Log) confirm(ctx context.Context, shard int, e end) error {
 		if e, err = l.end(ctx, shard); err != nil {
 			return err
 		}
-		if e.closed || e.head.Events != events {
+		if e.closed || e.stream != at.stream {
 			return errMoved
 		}
 	}
+	return l.stillLeads(ctx, at)
+}
+
+// stillLeads returns nil if the leader of a stream is the one that showed the end.
+func (l *Log) stillLeads(ctx context.Context, at end) error {
+	now, err := l.leader(ctx, at.stream)
+	if err == nil && now != at.leader {
+		err = errMoved
+	}
+	return err
 }

@@ -10,17 +10,18 @@
 //
 // # The moment of a cut
 //
-// A node that reads the ends of several shards one after the other can see an event whose cause is missing: a payment without the claim of its
-// key. No lock stops the appends of all nodes. So a cut is optimistic: the ends of all shards are read, and then an empty group is
-// appended to each, at the place after the end that was read. Each append is a compare-and-swap. If all are acknowledged, no other group came
-// between the read and the append, in any shard: at the moment between them all ends were the ones that were read. The acknowledgements
-// also prove that the ends are no old ends of a leader that lost its cluster. An append that another group forestalled is repeated if that group
-// had no events. Otherwise the cut begins again. Two equal reads come first, so that few attempts append in vain.
+// A process that reads the ends of several shards one after the other can see an event whose cause is missing: a payment without the claim
+// of its key. No lock stops the appends of all nodes. So Cut reads the ends of all shards twice, until both reads are equal: then all
+// shards had these ends at the moment between the two reads. Every read is of the leader of the stream.
+//
+// A leader that lost its cluster still answers, with an old end, for up to jetapi.StaleLeader. So an empty group is then appended to each
+// shard, as a compare-and-swap at the end that was read. Its acknowledgement proves that no other group had come. If groups of others came
+// first, two of them, or the acknowledgement at a later place, prove that the leader had its cluster after the reads, and it must lead still.
 //
 // The groups name the node of the group before them, so the other nodes go on to hand their drafts to that node (package handover).
 //
-// Under load that never pauses for the time of two reads, Cut ends with ErrBusy. Locking the shards by a message to all nodes was left
-// out: a back-up must not need the nodes, nor stop them.
+// Under load that never pauses for the time of two reads, some milliseconds, Cut ends with ErrBusy after a minute. To lock the shards by
+// a message to all nodes was left out: a back-up must not need the nodes, nor stop them.
 //
 // What it must not know: aggregates, secrets' values, files.
 package remote

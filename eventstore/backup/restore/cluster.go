@@ -39,8 +39,8 @@ type Target struct {
 	// Verify checks the log before nodes may serve it.
 	Verify   func(context.Context, *archive.Archive, secretlog.Reader) error
 	Progress func(done, of uint64)
-
-	stepped func(step string) error // for tests that end a restore after a step
+	// Stepped, if set, is called after each step, and an error ends the restore there, as a kill does (tests).
+	Stepped func(step string) error
 }
 
 // Unused returns nil if the cluster holds nothing, or a part that a restore left behind.
@@ -73,7 +73,7 @@ func (b *Backup) Cluster(ctx context.Context, to Target) error {
 	if err != nil {
 		return err
 	}
-	t.mark, t.stepped = fmt.Sprint(b.Number), to.stepped
+	t.mark, t.stepped = fmt.Sprint(b.Number), to.Stepped
 	if err := t.remove(ctx); err != nil {
 		return err
 	}

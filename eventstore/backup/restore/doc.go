@@ -6,6 +6,9 @@
 //     number, and the master key. The contents of the other files are checked while they are read. Damage names the file and the place.
 //   - Messages are published with their exact bytes, and must get their old sequences. Then the files are read back and compared.
 //   - A destroyed value never comes back: a value that a destruction names is left out.
+//   - A cluster must hold no ledger. The first stream of shard 0 is made first, with a mark in its metadata. No node opens a log with the
+//     mark (streams.ErrRestoring), and init refuses it. When everything is written, read back and verified, one update removes the mark. A
+//     restore removes what a restore before it left behind, the marked stream last, and begins again.
 //   - The server of a new folder does not sync each message. The whole folder is synced at the end, before the caller gives it its name.
 //
 // # How sequences stay

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/eventstore/eventstoretest"
+)
+
+// TestBackupFullDisk: a back-up and a restore on a full disk end with one line and status 1. They leave nothing under a final name, and the next
+// run ends well when there is room.
+func TestBackupFullDisk(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	f := newBackupFolders(t)
+	if status, _, stderr := invoke(t, "init", "--data", f.data); status != 0 {
+		t.Fatal(stderr)
+	}
+	disk := t.TempDir()
+	mount(t, disk, 64<<20)
+	f.out, f.restored = filepath.Join(disk, "out"), filepath.Join(disk, "restored")
+	filler := filepath.Join(disk, "filler")
+	refused := func(final string, status int, out, stderr string) {
+		t.Helper()
+		if status != 1 || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "no space left") {
+			t.Errorf("on a full disk: exits %d: %s%s", status, out, stderr)
+		}
+		if there(final)() {
+			t.Errorf("%s is there", final)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := func() (int, string, string) {
+		return invoke(t, "backup", "--data", f.data, "--out", f.out, "--keys-out", f.keys)
+	}
+	fill(t, disk, 4<<10)
+	status, out, stderr := back()
+	refused(filepath.Join(f.out, "*.manifest"), status, out, stderr)
+	f.backUp(t)
+	fill(t, disk, 64<<10)
+	status, out, stderr = f.restore(t)
+	refused(f.restored, status, out, stderr)
+	if status, out, stderr := f.restore(t); status != 0 {
+		t.Errorf("restore exits %d: %s%s", status, out, stderr)
+	}
+}
