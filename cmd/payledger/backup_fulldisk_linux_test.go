@@ -21,7 +21,7 @@ func TestBackupFullDisk(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	disk := t.TempDir()
-	mount(t, disk, 64<<20)
+	mount(t, disk, smallDisk)
 	f.out, f.restored = filepath.Join(disk, "out"), filepath.Join(disk, "restored")
 	filler := filepath.Join(disk, "filler")
 	refused := func(final string, status int, out, stderr string) {

@@ -33,7 +33,7 @@
 // left out: an erased key is in no back-up that is made later.
 //
 // In a cluster no lock stops the appends of all nodes. Package remote reads all ends twice until both reads are equal, and proves by an
-// empty group in each shard that no old leader answered. What is before the ends is read from any replica and checked by its hashes.
+// empty group in each shard that no old leader answered. Messages before the ends are read from any replica, and their hashes are checked.
 //
 // In the folder of a stopped service the end of each stream is the end of its files. They are synced first: after a kill the newest
 // groups may be in the memory of the system only, and a power failure would take them from the log, but not from the back-up.

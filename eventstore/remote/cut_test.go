@@ -25,7 +25,7 @@ func (added) Type() string { return "tally.added" }
 var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, _ added) int64 { return sum + 1 })
 
 // TestCut: while a node appends one event after the other, each to another shard and after the answer to the one before, every cut has the
-// first events of that order, and none without those before it. What a cut names can be read, and the chain of hashes is whole.
+// first events of that order, and none without those before it. All groups before a cut can be read, and the chain of hashes is whole.
 func TestCut(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -3,8 +3,8 @@
 //
 // # Rules
 //
-//   - The ends of the shards are of one moment, and acknowledged (Cut). What is before an end is read from any replica: a quorum has
-//     committed it, and the caller checks the hashes. A replica that lacks a message is behind; its leader then answers.
+//   - The ends of the shards are of one moment, and acknowledged (Cut). Messages before an end are read from any replica: a quorum has
+//     committed them, and the caller checks the hashes. A replica that lacks a message is behind; its leader then answers.
 //   - A missing message is damage only when the leader lacks it for longer than a leader without its cluster can answer.
 //   - The package appends empty groups and one empty record of SECRETS, and changes nothing else.
 //
