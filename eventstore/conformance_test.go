@@ -149,9 +149,13 @@ func testNotFound(t *testing.T, r *rig) {
 func testNothing(t *testing.T, r *rig) {
 	key := newKey()
 	first := mustAdd(t, r.store(), key, added{N: 1})
-	tip, err := eventstore.Execute(testContext(t), r.store(), noted, key, newMeta(t, r.store()), func(tally) (domain.Event, error) { return nil, nil })
-	if err != nil || tip.Appended || tip.Recorded.Seq != first.Recorded.Seq {
-		t.Error(err, tip)
+	ctx, recorded := eventstore.WithRecorded(testContext(t))
+	tip, err := eventstore.Execute(ctx, r.store(), noted, key, newMeta(t, r.store()), func(tally) (domain.Event, error) { return nil, nil })
+	if err != nil || tip.Appended || tip.Recorded.Seq != first.Recorded.Seq || recorded() {
+		t.Error(err, tip, recorded())
+	}
+	if _, err := eventstore.Execute(ctx, r.store(), noted, key, newMeta(t, r.store()), func(tally) (domain.Event, error) { return added{N: 1}, nil }); err != nil || !recorded() {
+		t.Error(err, recorded())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain"
@@ -173,11 +174,24 @@ func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S],
 	if err := c.store.append(ctx, r); err != nil {
 		return tip, err
 	}
+	if noted, is := ctx.Value(recordedKey{}).(*atomic.Bool); is {
+		noted.Store(true)
+	}
 	next, made := r.State().(S) // draftOn has set it
 	if !made {
 		return tip, fmt.Errorf("eventstore: %s was appended without a state", c.key)
 	}
 	return Tip[S]{State: next, Recorded: r, Appended: true}, nil
+}
+
+// recordedKey is the key of a context's value that notes whether a command has recorded an event.
+type recordedKey struct{}
+
+// WithRecorded returns a context whose commands note that they recorded an event, and the function that reports it. After that an error, of
+// a read for the answer for instance, must not say that nothing was recorded.
+func WithRecorded(ctx context.Context) (noting context.Context, recorded func() bool) {
+	var noted atomic.Bool
+	return context.WithValue(ctx, recordedKey{}, &noted), noted.Load
 }
 
 // roomFor refuses a request that would use the space for outcomes, of the aggregate or of the disk.

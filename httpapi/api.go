@@ -184,7 +184,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.Logger.Error().Err(err).Msg("no request id")
 	}
 	w.Header().Set("X-Request-Id", id)
-	c := &call{Call: request.Call{Ctx: r.Context(), ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, Answer: w.Header()}, api: a, r: r, w: w}
+	ctx, recorded := eventstore.WithRecorded(r.Context())
+	c := &call{recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, Answer: w.Header()}, api: a, r: r, w: w}
 	done := c.taken()
 	a.answered.add(done.status)
 	a.logRequest(c, done, a.Now().Sub(start))

@@ -52,7 +52,7 @@ func testAPI(t testing.TB) *API {
 func (a *API) postCall(operationID, body string) *call {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
-	return &call{api: a, r: r, w: httptest.NewRecorder(), route: a.route(operationID), operation: a.operations[operationID], Call: request.Call{Ctx: context.Background(), Header: r.Header}}
+	return &call{recorded: func() bool { return false }, api: a, r: r, w: httptest.NewRecorder(), route: a.route(operationID), operation: a.operations[operationID], Call: request.Call{Ctx: context.Background(), Header: r.Header}}
 }
 
 // accept runs the guards from JSON on.

@@ -23,6 +23,7 @@ type call struct {
 	api       *API
 	r         *http.Request
 	w         http.ResponseWriter
+	recorded  func() bool // reports whether the request recorded an event
 	route     route
 	operation *validation.Operation
 	client    netip.Addr    // the address that limits count for

@@ -72,9 +72,19 @@ func (c *call) failed(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}
 	}
-	err = unavailable(err)
+	err = c.outcomeOf(unavailable(err))
 	status, cut := c.fail(err)
 	return outcome{status: status, failure: err, cut: cut}
+}
+
+// outcomeOf turns the error of a request that recorded something, and then failed because the log did not answer, into one that does not
+// deny it.
+func (c *call) outcomeOf(err error) error {
+	var e *domain.Error
+	if c.recorded() && errors.As(err, &e) && e.Reason == domain.ReasonServiceUnavailable {
+		return domain.OutcomeUnknown(err)
+	}
+	return err
 }
 
 // gone reports whether a request failed because its caller went away.
