@@ -38,7 +38,7 @@ type cli struct {
 	Rebuild         audit.Rebuild        `cmd:"" help:"Make the read models again from the log, beside the running service."`
 	EraseCustomer   eraseCommand         `cmd:"" help:"Erase a customer: destroy the key of their personal data."`
 	AnalyticsUser   analyticsUserCommand `cmd:"" help:"Print NATS credentials that read one account's events and nothing else."`
-	RotateMasterKey rotateCommand        `cmd:"" help:"Seal all secrets of a stopped ledger with a new master key."`
+	RotateMasterKey rotateCommand        `cmd:"" help:"Seal all secrets of a stopped ledger, or of a cluster, with a new master key."`
 	Backup          backups.Backup       `cmd:"" help:"Copy the log, beside the running service: consistent, incremental, the keys apart."`
 	Restore         backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
 	Reconcile       audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
@@ -74,6 +74,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	command, err := parser.Parse(args)
+	if err == nil {
+		err = options.Arguments(args).Empty()
+	}
 	switch {
 	case status >= 0 && help == stderr:
 		return exitUsage

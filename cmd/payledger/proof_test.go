@@ -95,9 +95,9 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestPositionBehindTheLog: the path of position 3 also leads from position 19, which a log of 11 events does not have. The command and
-// the README's script refuse it.
-func TestPositionBehindTheLog(t *testing.T) {
+// TestChangedProof: the path of position 3 also leads from position 19, which a log of 11 events does not have; and a signature names its
+// signer. The command and the README's script refuse a change.
+func TestChangedProof(t *testing.T) {
 	t.Parallel()
 	example := filepath.Join("..", "..", "eventstore", "proof", "testdata")
 	file, err := os.ReadFile(filepath.Join(example, "proof.json"))
@@ -109,16 +109,25 @@ func TestPositionBehindTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, python := strings.TrimSpace(string(text)), script(t)
+	name, _, _ := strings.Cut(key, "+")
 	path := filepath.Join(t.TempDir(), "proof.json")
-	for _, position := range []string{"3", "19", "-13"} {
-		changed := bytes.Replace(file, []byte(`"position":3,`), []byte(`"position":`+position+`,`), 1)
+	for _, c := range []struct{ before, after, says string }{
+		{`"position":3,`, `"position":3,`, ""},
+		{`"position":3,`, `"position":19,`, "event 1 does not hold"},
+		{`"position":3,`, `"position":-13,`, "event 1 does not hold"},
+		{"— " + name + " ", "— other ", "signed with another key"},
+	} {
+		changed := bytes.Replace(file, []byte(c.before), []byte(c.after), 1)
+		if c.says != "" && bytes.Equal(changed, file) {
+			t.Fatalf("the proof has no %q", c.before)
+		}
 		if err := os.WriteFile(path, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		status, _, stderr := invoke(t, "check-proof", path, "--key", key)
 		out, told := checkWithScript(t, python, path, key)
-		if good := position == "3"; (status == 0) != good || (out != "") != good || !good && !strings.Contains(told, "event 1 does not hold") {
-			t.Errorf("position %s: check-proof exits %d: %s; the script says %s %s", position, status, stderr, out, told)
+		if good := c.says == ""; (status == 0) != good || (out != "") != good || !strings.Contains(told, c.says) {
+			t.Errorf("%q: check-proof exits %d: %s; the script says %s %s", c.after, status, stderr, out, told)
 		}
 	}
 }

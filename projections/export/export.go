@@ -74,6 +74,9 @@ func (c Config) print(ctx context.Context) (s Summary, err error) {
 		s.Events++
 		return w.write([]EventRow{e.row()})
 	})
+	if err != nil && s.Events == 0 { // nothing is printed, not even a header
+		return s, err
+	}
 	return s, errors.Join(err, w.close())
 }
 

@@ -465,6 +465,11 @@ func TestUnknownPosition(t *testing.T) {
 	f := newFeed(5)
 	f.grow(50)
 	unknown := uint64(51)
+	var printed bytes.Buffer
+	_, err := export.Run(t.Context(), export.Config{Source: f, Format: export.CSV, Stdout: &printed, After: &unknown})
+	if !errors.Is(err, errUnknown) || printed.Len() > 0 {
+		t.Errorf("%q and %v", &printed, err)
+	}
 	for _, format := range []export.Format{export.CSV, export.SQLite} {
 		out := target(t, format)
 		_, err := export.Run(t.Context(), export.Config{Source: f, Format: format, Out: out, After: &unknown})

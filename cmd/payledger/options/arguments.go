@@ -57,6 +57,25 @@ func (args Arguments) Refused() error {
 	return nil
 }
 
+// selecting are the flags that select a part of what a command reads. Without a value, a variable that is not set in a script for
+// instance, a command would read everything.
+var selecting = []string{"--account", "--at", "--from", "--payment", "--to", "--type"}
+
+// Empty returns a usage error that names the selecting flags without a value, or nil.
+func (args Arguments) Empty() error {
+	var faults []string
+	for i, arg := range args {
+		flag, value, joined := strings.Cut(arg, "=")
+		if slices.Contains(selecting, flag) && (joined || i+1 < len(args) && args[i+1] == "") && strings.TrimSpace(value) == "" {
+			faults = append(faults, flag+" has no value: give it one, or leave the flag out")
+		}
+	}
+	if len(faults) > 0 {
+		return UsageError{errors.New(strings.Join(faults, "; "))}
+	}
+	return nil
+}
+
 // Has reports whether a flag is among the arguments.
 func (args Arguments) Has(flag string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
