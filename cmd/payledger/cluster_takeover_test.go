@@ -21,16 +21,18 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// halfway holds requests back while it is shut: it notes that a request came, and answers none until its sender is gone.
+// halfway holds requests back while it is shut: it notes that a request came, and answers none until its sender is gone. While it is open,
+// a request counts if the same request was held: then the work of its sender goes on elsewhere.
 type halfway struct {
 	mu    sync.Mutex
 	shut  bool
-	held  map[string]chan struct{} // closed when a request with the mark came
-	later map[string]chan struct{} // closed when a request with the mark came while it was open
+	known map[string]bool          // bodies of held requests
+	held  map[string]chan struct{} // closed when a request with the mark was held
+	later map[string]chan struct{} // closed when a held request with the mark came again while it was open
 }
 
 func newHalfway() *halfway {
-	return &halfway{held: map[string]chan struct{}{}, later: map[string]chan struct{}{}}
+	return &halfway{known: map[string]bool{}, held: map[string]chan struct{}{}, later: map[string]chan struct{}{}}
 }
 
 func (h *halfway) set(shut bool) {
@@ -40,11 +42,15 @@ func (h *halfway) set(shut bool) {
 }
 
 // came notes a request with a mark. It reports whether the request is held.
-func (h *halfway) came(mark string) (held bool) {
+func (h *halfway) came(mark, body string) (held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.shut && !h.known[mark+body] {
+		return false
+	}
 	in := h.later
 	if h.shut {
+		h.known[mark+body] = true
 		in = h.held
 	}
 	select {
@@ -164,7 +170,7 @@ func newTakeoverRig(t *testing.T, key, books string) *takeoverRig {
 	t.Helper()
 	r := &takeoverRig{key: key, hooks: newHalfway()}
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
-		if _, err := io.ReadAll(q.Body); err == nil && r.hooks.came(q.URL.Path) {
+		if body, err := io.ReadAll(q.Body); err == nil && r.hooks.came(q.URL.Path, string(body)) {
 			<-q.Context().Done()
 		}
 	}))

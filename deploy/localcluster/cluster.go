@@ -123,7 +123,7 @@ func (c *cluster) openLinks() error {
 // Limits of a start and a stop. A start makes or reads the log.
 const (
 	startLimit   = 5 * time.Minute
-	restartLimit = time.Minute
+	restartLimit = 3 * time.Minute // a NATS server with an empty disk on a busy machine needs 75 s
 	stopLimit    = 20 * time.Second
 )
 
