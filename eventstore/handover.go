@@ -360,31 +360,29 @@ func (h *shard) answerOrigins(f *groupInFlight) {
 	}
 }
 
-// tellNode sends an answer to another node. If it is lost, the node reads the group from the log, or sends its drafts again.
-func (s *Store) tellNode(m *nats.Msg) {
-	if err := s.nc.PublishMsg(m); err != nil {
-		s.log.Debug().Err(err).Msg("an answer to another node was not sent")
-	}
-}
-
-// openHandover names this node, and subscribes to the drafts and the answers of the other nodes of its cluster.
+// openHandover names this node, and subscribes to the drafts and the answers of the other nodes of its cluster, and to the holds of
+// back-ups.
 func (s *Store) openHandover() error {
 	if s.sole || s.readOnly || s.replicas == 1 {
 		return nil
 	}
 	s.node = rand.Text()
-	_, err := s.nc.Subscribe(handover.DraftsSubject(s.node), func(m *nats.Msg) {
-		r, err := handover.ParseRequest(m)
-		s.inShard(r.Shard, err, func(h *shard) { h.takeDrafts(r, m.Reply) })
-	})
-	if err != nil {
-		return err
+	for subject, take := range map[string]nats.MsgHandler{
+		handover.HoldSubject: s.hold.Handler(s.log, s.sendAll),
+		handover.DraftsSubject(s.node): func(m *nats.Msg) {
+			r, err := handover.ParseRequest(m)
+			s.inShard(r.Shard, err, func(h *shard) { h.takeDrafts(r, m.Reply) })
+		},
+		handover.AnswersSubject(s.node): func(m *nats.Msg) {
+			a, err := handover.ParseAnswer(m)
+			s.inShard(a.Shard, err, func(h *shard) { h.takeAnswer(a) })
+		},
+	} {
+		if _, err := s.nc.Subscribe(subject, take); err != nil {
+			return err
+		}
 	}
-	_, err = s.nc.Subscribe(handover.AnswersSubject(s.node), func(m *nats.Msg) {
-		a, err := handover.ParseAnswer(m)
-		s.inShard(a.Shard, err, func(h *shard) { h.takeAnswer(a) })
-	})
-	return err
+	return nil
 }
 
 // inShard hands a message of another node to its shard, unless the message is unreadable.

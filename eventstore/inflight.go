@@ -211,7 +211,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 		h.handOverSoon()
 		return nil
 	}
-	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing {
+	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing || h.s.hold.Active() {
 		return nil
 	}
 	if !idle && len(h.waiting) < h.s.pipelineFrom {

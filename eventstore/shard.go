@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
@@ -82,6 +84,22 @@ func newShard(s *Store, n int) *shard {
 	}
 	h.newest.Store(&format.Link{})
 	return h
+}
+
+// tellNode sends an answer to another node. If it is lost, the node reads the group from the log, or sends its drafts again.
+func (s *Store) tellNode(m *nats.Msg) {
+	if err := s.nc.PublishMsg(m); err != nil {
+		s.log.Debug().Err(err).Msg("an answer to another node was not sent")
+	}
+}
+
+// sendAll sends what waits in all shards.
+func (s *Store) sendAll() {
+	for _, h := range s.all() {
+		h.mu.Lock()
+		h.sendNext()
+		h.mu.Unlock()
+	}
 }
 
 // end returns the shard's last acknowledged group, and a channel that closes when there is another.

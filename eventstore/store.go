@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/external"
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
@@ -111,6 +112,7 @@ type Store struct {
 	checkpoints    *checkpointlog.Log
 
 	scrub scrub
+	hold  handover.Hold // of back-ups
 
 	sick     atomic.Pointer[error]
 	sickened chan struct{} // closed when sick is set

@@ -60,6 +60,7 @@ func TestClusterBackup(t *testing.T) {
 	r := &nodesRig{c: c, url: c.URL(clustertest.User)}
 	r.made = initCluster(t, r.url, "--shards", "3")
 	t.Setenv("PAYLEDGER_MASTER_KEY", r.made.MasterKey)
+	t.Setenv("PAYLEDGER_NATS_URL", r.url)
 	a := r.start(t, "127.0.0.1:0")
 	r.sim = a.sim.URL
 	b := r.start(t, "127.0.0.1:0")

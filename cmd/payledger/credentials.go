@@ -19,7 +19,6 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
-	"payledger/eventstore/external"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 )
@@ -80,17 +79,14 @@ func showCredentials(out io.Writer, made accounts.Credentials, asJSON bool) erro
 }
 
 type initCommand struct {
-	Data             string `help:"Data folder." default:"./data" type:"path"`
-	options.NATS     `embed:""`
-	Replicas         int      `name:"nats-replicas" help:"With --nats-url: the number of servers that hold every stream, 3 or 5." default:"3"`
-	PlacementTags    []string `name:"nats-placement-tags" help:"With --nats-url: only servers with all of these server_tags hold the streams." placeholder:"TAG"`
-	PlacementCluster string   `name:"nats-placement-cluster" help:"With --nats-url: only servers of the NATS cluster of this name hold the streams." placeholder:"NAME"`
-	SystemCreds      string   `name:"nats-system-creds" help:"With --nats-url: credentials file of a system user, if the ledger's NATS account does not see how the servers are configured." type:"path"`
-	Environment      string   `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
-	Shards           int      `help:"Number of shard streams." placeholder:"N"`
-	MasterKey        string   `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
-	MasterKeyFile    string   `help:"File that holds the master key." type:"path"`
-	JSON             bool     `name:"json" help:"Print the credentials as JSON."`
+	Data               string `help:"Data folder." default:"./data" type:"path"`
+	options.NATS       `embed:""`
+	options.NewCluster `embed:""`
+	Environment        string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
+	Shards             int    `help:"Number of shard streams." placeholder:"N"`
+	MasterKey          string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
+	MasterKeyFile      string `help:"File that holds the master key." type:"path"`
+	JSON               bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
 // check reads the master key, and returns every fault of the flags before anything is written.
@@ -100,18 +96,7 @@ func (c *initCommand) check(args options.Arguments) error {
 	if c.NatsURL != "" { // the new master key is printed, and not kept beside the data
 		faults = o.WrittenFaults()
 	}
-	faults = append(faults, c.NATS.Faults()...)
-	if c.Replicas != 3 && c.Replicas != 5 {
-		faults = append(faults, fmt.Sprintf("--nats-replicas is %d: it must be 3 or 5", c.Replicas))
-	}
-	if c.NatsURL == "" && (args.Has("--nats-replicas") || c.SystemCreds != "" || len(c.PlacementTags) > 0 || c.PlacementCluster != "") {
-		faults = append(faults, "--nats-replicas, --nats-placement-tags, --nats-placement-cluster and --nats-system-creds are for --nats-url, which is missing")
-	}
-	for i, tag := range c.PlacementTags {
-		if c.PlacementTags[i] = strings.TrimSpace(tag); c.PlacementTags[i] == "" {
-			faults = append(faults, "--nats-placement-tags has an empty tag")
-		}
-	}
+	faults = append(append(faults, c.NATS.Faults()...), c.NewCluster.Faults(c.NatsURL, args)...)
 	if !o.Sandbox() {
 		faults = append(faults, args.Faults()...)
 	}
@@ -150,7 +135,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 // makeCluster makes a ledger on an external NATS cluster.
 func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) error {
 	cluster := ledger.Cluster{
-		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: external.Placement{Cluster: c.PlacementCluster, Tags: c.PlacementTags}, Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
+		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
 	}
 	shown := false
 	err := cluster.Make(ctx, func(made ledger.Made) error {

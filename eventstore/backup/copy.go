@@ -47,7 +47,7 @@ func (t *tail) accept(seq uint64, body []byte) (fresh bool, err error) {
 		return false, fmt.Errorf("%w: it is a group of another log", ErrOther)
 	case seq == t.last:
 		return false, t.join(hex.EncodeToString(g.Hash[:]))
-	case t.last == 0 && seq > 1, t.shard == deliverylog.ShardNumber && seq > t.last+1: // the segments before were dropped
+	case t.shard == deliverylog.ShardNumber && seq > t.last+1: // the segments before were dropped
 		t.head = format.Head{Link: format.Link{Seq: seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates}
 		t.joined = true
 	}
@@ -116,8 +116,12 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 		}
 		r.manifest.Streams = append(r.manifest.Streams, p.stream)
 	}
-	if !t.joined && len(parts) > 0 {
-		return fmt.Errorf("%w: %s ends before sequence %d, up to which it was backed up; make the back-up of a restored or damaged log in another folder", ErrOther, parts[len(parts)-1].stream, t.last)
+	if !t.joined {
+		stream := "the stream"
+		if len(parts) > 0 {
+			stream = parts[len(parts)-1].stream
+		}
+		return fmt.Errorf("%w: %s ends before sequence %d, up to which it was backed up; make the back-up of a restored or damaged log in another folder", ErrOther, stream, t.last)
 	}
 	if shard < 0 {
 		r.manifest.Checkpoint, r.manifest.CheckpointHash = t.last, t.hash

@@ -67,14 +67,12 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 		if whole {
 			break
 		}
-		if r.Source.now == nil || try == maxTails {
+		if r.Source.secretsEnd == nil || try == maxTails {
 			return fault.Damage(sidelog.SecretStream, missing, errors.New("the record is missing, and no destruction names it"))
 		}
-		cut, err := r.Source.now(ctx)
-		if err != nil {
+		if through, err = r.Source.secretsEnd(ctx); err != nil {
 			return err
 		}
-		through = cut.Secrets
 	}
 	file, err := w.finish()
 	w = nil

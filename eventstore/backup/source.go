@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/remote"
+	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
@@ -34,24 +35,31 @@ type Cut struct {
 // an external cluster.
 type Source struct {
 	storage
-	now    func(context.Context) (Cut, error) // of a running server; nil: it is stopped
-	dir    string                             // of a stopped server
-	files  *archive.Archive                   // of a stopped server: it keeps servers away
-	remote *remote.Log                        // of a cluster
-	cut    Cut
-	log    string
-	shards int
+	now func(context.Context) (Cut, error) // of a running server; nil: it is stopped
+	// secretsEnd returns the last acknowledged message of SECRETS; nil: the server is stopped.
+	secretsEnd func(context.Context) (uint64, error)
+	dir        string           // of a stopped server
+	files      *archive.Archive // of a stopped server: it keeps servers away
+	remote     *remote.Log      // of a cluster
+	cut        Cut
+	log        string
+	shards     int
 }
 
 // Running returns the source of a running server's folder. cut returns a new cut at each call.
 func Running(dir string, cut func(context.Context) (Cut, error)) *Source {
-	return &Source{storage: files{dir}, now: cut}
+	end := func(ctx context.Context) (uint64, error) {
+		c, err := cut(ctx)
+		return c.Secrets, err
+	}
+	return &Source{storage: files{dir}, now: cut, secretsEnd: end}
 }
 
 // Cluster returns the source of the log on an external cluster, whose nodes may run. Close closes the log.
 func Cluster(log *remote.Log) *Source {
 	c := cluster{log}
-	return &Source{storage: c, now: c.cut, remote: log}
+	end := func(ctx context.Context) (uint64, error) { return secretlog.Fence(ctx, log.Server()) }
+	return &Source{storage: c, now: c.cut, secretsEnd: end, remote: log}
 }
 
 // Stopped returns the source of a stopped server's folder. It refuses a folder that the server would not start on, and syncs the files:
@@ -185,7 +193,15 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 		}
 	}
 	slices.SortFunc(own, func(a, b numberedName) int { return int(a.number) - int(b.number) })
+	next := uint32(1)
+	if shard == deliverylog.ShardNumber {
+		next = s.cut.Dropped + 1
+	}
 	for _, o := range own {
+		if o.number != next {
+			return nil, fault.Damage(o.name, 1, fmt.Errorf("segment %d before it is gone", next))
+		}
+		next++
 		_, first, err := s.config(o.name)
 		if errors.Is(err, blocks.ErrMeta) && errors.Is(err, os.ErrNotExist) {
 			break // it was being created

@@ -15,6 +15,8 @@
 //	refusal  on the reply subject
 //	         header  Payledger-Refused: "conflict" or "elsewhere", Payledger-Head: the newest group of the sequencer
 //	         data    the hashes of the drafts, 32 bytes each; none: readers
+//	hold     subject payledger.hold, to all nodes
+//	         data    how long no group begins, such as 100ms; empty: the hold ends
 //
 // The messages decide nothing. A request, an answer or a refusal may be lost, repeated or late. Only the log decides whether a draft
 // was appended: a draft names its revision and the hash before it, so the log takes it at most once.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -28,14 +27,24 @@ import (
 const (
 	// cutPatience bounds the search for a moment of a cut. It is longer than an election.
 	cutPatience = time.Minute
-	// cutPause is the longest wait between two attempts.
+	// cutPause is the wait between two attempts within a hold.
 	cutPause = 3 * time.Millisecond
+	// firstHold is how long the nodes hold their groups the first time.
+	firstHold = 100 * time.Millisecond
+	// leaderTime bounds a request for the leader of a stream: without a leader no server answers.
+	leaderTime = 2 * time.Second
+	// confirmTries is how often an empty group is sent.
+	confirmTries = 20
 	// codeWrongLast is JetStream's refusal of an append at a place that another message has.
 	codeWrongLast = 10071
 )
 
-// ErrBusy means that no moment was found at which the ends of all shards stood still for two reads.
-var ErrBusy = errors.New("the nodes append without any pause, so no moment was found that is the same in all shards: repeat the command when there is less load")
+// ErrBusy means that no moment was found at which the ends of all shards stood still for two reads, although the nodes were requested to
+// hold their groups.
+var ErrBusy = errors.New("the nodes append without any pause, so no moment was found that is the same in all shards: repeat the command when the NATS servers answer faster")
+
+// ErrNoNode means that a node ended after it had closed a segment, and before the next segment existed.
+var ErrNoNode = errors.New("a segment of the log is closed, and no node has made the next one: start a node, and repeat the command")
 
 // Cut is a moment of the log. Positions and checkpoint are from before it, and the end of SECRETS is from after it.
 type Cut struct {
@@ -52,7 +61,6 @@ type end struct {
 	log    format.LogID
 	stream string // that takes the next group
 	node   string // that wrote the last group
-	leader string // the server that leads the stream
 	closed bool   // the segment is closed, and the next one does not exist yet
 }
 
@@ -92,25 +100,46 @@ func (l *Log) lastCheckpoint(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// moment returns the ends of all shards at one moment.
+// moment returns the ends of all shards at one moment. On a quiet log the first look finds it. Under load the nodes hold their groups for
+// some time, and for twice that time if it was too short.
 func (l *Log) moment(parent context.Context) (map[int]format.Head, error) {
 	ctx, cancel := context.WithTimeout(parent, cutPatience)
 	defer cancel()
-	why := ErrBusy
-	for {
-		ends, err := l.tryMoment(ctx)
+	heads, err := l.tryMoment(ctx)
+	for hold := firstHold; err != nil; hold = min(2*hold, handover.MaxHold) {
+		why := ErrBusy
 		switch {
-		case err == nil:
-			return ends, nil
+		case errors.Is(err, errClosed):
+			why = ErrNoNode
 		case errors.Is(err, errSilent):
 			why = fmt.Errorf("%w: repeat the command when a majority of the NATS servers is up", fault.ErrNoMajority)
-		case errors.Is(err, errMoved):
-			why = ErrBusy
-		case ctx.Err() == nil:
+		case !errors.Is(err, errMoved) && ctx.Err() == nil:
 			return nil, err
 		}
-		if jetapi.Pause(ctx, rand.N(cutPause)) != nil { //nolint:gosec // not a secret
+		if heads, err = l.momentWithin(ctx, hold); err != nil && jetapi.Pause(ctx, handover.HoldRest*hold) != nil {
 			return nil, cmp.Or(parent.Err(), why)
+		}
+	}
+	return heads, nil
+}
+
+// momentWithin requests the nodes to hold their groups, and looks for the moment until the hold ends. Groups under way end meanwhile.
+func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (heads map[int]format.Head, err error) {
+	begin := time.Now()
+	if err := l.api.Conn.PublishMsg(handover.HoldMessage(hold)); err != nil {
+		return nil, fmt.Errorf("%w: %w", errSilent, err)
+	}
+	for {
+		heads, err = l.tryMoment(ctx)
+		if err == nil {
+			_ = l.api.Conn.PublishMsg(handover.HoldMessage(0)) // without it the hold ends by itself
+			return heads, nil
+		}
+		if !errors.Is(err, errMoved) && !errors.Is(err, errSilent) || time.Since(begin) > hold {
+			return nil, err
+		}
+		if failed := jetapi.Pause(ctx, cutPause); failed != nil {
+			return nil, errors.Join(err, failed)
 		}
 	}
 }
@@ -118,11 +147,17 @@ func (l *Log) moment(parent context.Context) (map[int]format.Head, error) {
 var (
 	// errMoved means that another process appended an event meanwhile.
 	errMoved = errors.New("remote: a shard has grown")
+	// errClosed means that the newest segment of a shard is closed.
+	errClosed = errors.New("remote: a segment is closed")
 	// errSilent means that the outcome of an append is unknown.
 	errSilent = errors.New("remote: no answer to an append")
 )
 
 func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, error) {
+	leaders, err := l.leaders(ctx) // before the reads, so that as little as possible lies between these
+	if err != nil {
+		return nil, err
+	}
 	var ends [2]map[int]end
 	for i := range ends {
 		var err error
@@ -133,14 +168,14 @@ func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, error) {
 	heads := map[int]format.Head{}
 	for shard, e := range ends[1] {
 		if e.closed {
-			return nil, errors.Join(errMoved, l.list(ctx))
+			return nil, errors.Join(errClosed, errMoved, l.list(ctx))
 		}
-		if e.head.Link != ends[0][shard].head.Link || e.leader != ends[0][shard].leader {
+		if e.head.Link != ends[0][shard].head.Link {
 			return nil, errMoved
 		}
 		heads[shard] = e.head
 	}
-	return heads, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard]) })
+	return heads, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
 }
 
 // inAll calls do for all shards, concurrently.
@@ -163,6 +198,23 @@ func (l *Log) inAll(do func(shard int) error) error {
 	return errors.Join(errs...)
 }
 
+// leaders returns the names of the servers that lead the newest segments, by shard.
+func (l *Log) leaders(ctx context.Context) (map[int]string, error) {
+	var mu sync.Mutex
+	all := map[int]string{}
+	return all, l.inAll(func(shard int) error {
+		segments := l.segments(shard)
+		if len(segments) == 0 {
+			return fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
+		}
+		leader, err := l.leader(ctx, segments[len(segments)-1])
+		mu.Lock()
+		defer mu.Unlock()
+		all[shard] = leader
+		return err
+	})
+}
+
 // ends reads the ends of all shards at their leaders.
 func (l *Log) ends(ctx context.Context) (map[int]end, error) {
 	var mu sync.Mutex
@@ -183,9 +235,6 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 		return e, fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
 	}
 	e.stream = segments[len(segments)-1]
-	if e.leader, err = l.leader(ctx, e.stream); err != nil {
-		return e, err
-	}
 	for i := len(segments) - 1; i >= 0; i-- {
 		m, err := l.api.AtLeader(ctx, segments[i], jetapi.Get{LastBySubject: ">"})
 		if errors.Is(err, fault.ErrNotFound) {
@@ -201,14 +250,19 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 		if err != nil {
 			return e, fault.Damage(segments[i], m.Seq, err)
 		}
-		e.log, e.closed = g.Log, g.Kind == format.KindClosing && i == len(segments)-1
+		newest := i == len(segments)-1
+		if next := l.streams[segments[min(i+1, len(segments)-1)]]; !newest && (g.Kind != format.KindClosing || g.Seq+1 != next.FirstSeq) {
+			return e, fmt.Errorf("%w: %s shows an old end", errSilent, segments[i])
+		}
+		e.log, e.closed = g.Log, g.Kind == format.KindClosing && newest
 		e.head = g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
 		if header, err := nats.DecodeHeadersMsg(m.Header); err == nil {
 			e.node = header.Get(handover.NodeHeader)
 		}
 		return e, nil
 	}
-	return e, l.emptyEnd(shard, &e)
+	err = l.emptyEnd(shard, &e)
+	return e, err
 }
 
 // emptyEnd completes the end of a shard without a group.
@@ -242,7 +296,9 @@ func (l *Log) segments(shard int) (names []string) {
 
 // leader returns the name of the server that leads a stream.
 func (l *Log) leader(ctx context.Context, stream string) (string, error) {
-	found, err := l.js.Stream(ctx, stream)
+	once, cancel := context.WithTimeout(ctx, leaderTime)
+	defer cancel()
+	found, err := l.js.Stream(once, stream)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return "", fault.Damage(stream, 1, errors.New("the stream is gone"))
@@ -257,8 +313,11 @@ func (l *Log) leader(ctx context.Context, stream string) (string, error) {
 
 // confirm returns nil if the leader that showed the end was no leader without its cluster. It appends an empty group at the end. If others
 // append there, their groups prove the same: the second one was sent after the first one was stored, and a quorum stored it.
-func (l *Log) confirm(ctx context.Context, shard int, at end) error {
-	for e := at; e.head.Seq < at.head.Seq+2; {
+func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) error {
+	for e, try := at, 0; e.head.Seq < at.head.Seq+2; try++ {
+		if try == confirmTries {
+			return errMoved
+		}
 		g := &format.Group{
 			Kind: format.KindFence, Shard: shard, Log: e.log, Seq: e.head.Seq + 1, Before: e.head.Hash,
 			Events: e.head.Events, Aggregates: e.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
@@ -273,26 +332,29 @@ func (l *Log) confirm(ctx context.Context, shard int, at end) error {
 		case err == nil && ack.Error == nil && e.head.Seq == at.head.Seq:
 			return nil // no other group came since the end was read
 		case err == nil && ack.Error == nil:
-			return l.stillLeads(ctx, at)
+			return l.stillLeads(ctx, at.stream, leader)
 		case err == nil && ack.Error.Definite(l.api.Replicas):
 			return fmt.Errorf("%w: an empty group in %s: %w", fault.ErrRefused, e.stream, ack.Error)
 		case err != nil || ack.Error.ErrCode != codeWrongLast: // the outcome is unknown
 			return errSilent
 		}
-		if e, err = l.end(ctx, shard); err != nil {
+		if err = jetapi.Pause(ctx, cutPause); err == nil { // a group may be stored and not yet committed
+			e, err = l.end(ctx, shard)
+		}
+		if err != nil {
 			return err
 		}
 		if e.closed || e.stream != at.stream {
 			return errMoved
 		}
 	}
-	return l.stillLeads(ctx, at)
+	return l.stillLeads(ctx, at.stream, leader)
 }
 
-// stillLeads returns nil if the leader of a stream is the one that showed the end.
-func (l *Log) stillLeads(ctx context.Context, at end) error {
-	now, err := l.leader(ctx, at.stream)
-	if err == nil && now != at.leader {
+// stillLeads returns nil if the leader of a stream is the one from before the reads, which showed the end.
+func (l *Log) stillLeads(ctx context.Context, stream, before string) error {
+	now, err := l.leader(ctx, stream)
+	if err == nil && now != before {
 		err = errMoved
 	}
 	return err

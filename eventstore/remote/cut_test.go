@@ -1,9 +1,10 @@
 package remote_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,14 +25,15 @@ func (added) Type() string { return "tally.added" }
 
 var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, _ added) int64 { return sum + 1 })
 
-// TestCut: while a node appends one event after the other, each to another shard and after the answer to the one before, every cut has the
-// first events of that order, and none without those before it. All groups before a cut can be read, and the chain of hashes is whole.
+// TestCut: while writers append events without a pause, each one to another shard and after the answer to the one before, every cut has the
+// first events of each writer, and none without those before it. It has everything that was acknowledged before it began. All groups before
+// a cut can be read, and the chain of hashes is whole.
 func TestCut(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
 	t.Parallel()
-	const shards = 4
+	const shards, writers = 4, 8
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	access := external.Access{URL: c.URL(clustertest.User)}
 	s, err := eventstore.Open(t.Context(), eventstore.Config{
@@ -50,93 +52,125 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	var all [writers]written
 	ctx, stop := context.WithCancel(t.Context())
-	order, ended := make(chan int, 1<<16), make(chan error, 1)
-	go func() {
-		defer close(order)
-		for ctx.Err() == nil {
-			shard, err := one(t.Context(), s)
-			if err != nil {
-				ended <- err
-				return
-			}
-			order <- shard
+	var running sync.WaitGroup
+	for i := range all {
+		running.Go(func() { all[i].run(ctx, t, s) })
+	}
+	type cut struct {
+		remote.Cut
+		before [writers]int // events of each writer that were acknowledged before
+	}
+	var cuts []cut
+	for range 6 {
+		var c cut
+		for i := range all {
+			c.before[i] = all[i].count()
 		}
-		ended <- nil
-	}()
-	var cuts []remote.Cut
-	for range 10 {
-		cut, err := log.Cut(t.Context())
-		if errors.Is(err, remote.ErrBusy) { // a pause is not sure on a busy machine
-			t.Log(err)
-			continue
-		}
-		if err != nil {
+		begun := time.Now()
+		if c.Cut, err = log.Cut(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		cuts = append(cuts, cut)
+		t.Logf("a cut took %s", time.Since(begun).Round(time.Millisecond))
+		cuts = append(cuts, c)
 	}
 	stop()
-	if err := <-ended; err != nil {
+	running.Wait()
+	last := cut{}
+	for i := range all {
+		last.before[i] = all[i].count()
+	}
+	if last.Cut, err = log.Cut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	last, err := log.Cut(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cuts = append(cuts, last)
-	counts, seen := map[int]uint64{}, uint64(0)
-	for i, cut := range cuts {
-		total := uint64(0)
-		for shard := range shards {
-			total += cut.Heads[shard].Events
-		}
-		for ; seen < total; seen++ {
-			shard, more := <-order
-			if !more {
-				t.Fatalf("cut %d has %d events of %d", i, total, seen)
-			}
-			counts[shard]++
-		}
-		for shard := range shards {
-			if got := cut.Heads[shard].Events; got != counts[shard] {
-				t.Errorf("cut %d, of %d events, has %d of shard %d; the first %[2]d events have %d there", i, total, got, shard, counts[shard])
-			}
-		}
-	}
-	if _, more := <-order; more {
-		t.Error("the last cut, after all answers, lacks an event")
-	}
+	places := map[string]place{}
 	for shard := range shards {
-		head := format.Head{}
-		err := log.Read(t.Context(), streams.Name(shard, 1), 1, last.Heads[shard].Seq, false, func(r blocks.Record) error {
-			g, err := format.ParseGroup(r.Body)
-			if err == nil {
-				err = g.Follows(head)
+		readShard(t, log, shard, last.Heads[shard], places)
+	}
+	for n, c := range append(cuts, last) {
+		for i := range all {
+			in := 0
+			for at, key := range all[i].keys {
+				p, there := places[key]
+				if !there {
+					t.Fatalf("event %d of writer %d is not in the log", at, i)
+				}
+				if p.seq > c.Heads[p.shard].Seq {
+					continue
+				}
+				if in++; in != at+1 {
+					t.Fatalf("cut %d has event %d of writer %d, and not the one before", n, at, i)
+				}
 			}
-			if err == nil {
-				head = g.After(head)
+			if in < c.before[i] {
+				t.Errorf("cut %d has %d events of writer %d, and %d were acknowledged before it", n, in, i, c.before[i])
 			}
-			return err
-		})
-		if err != nil || head.Link != last.Heads[shard].Link {
-			t.Errorf("shard %d: %+v instead of %+v: %v", shard, head, last.Heads[shard], err)
 		}
 	}
-	t.Logf("%d cuts, %d events", len(cuts), seen)
+	t.Logf("%d events", len(places))
 }
 
-// one appends an event to a new aggregate, and returns its shard.
-func one(ctx context.Context, s *eventstore.Store) (int, error) {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return 0, err
+// written are the events of a writer, in its order.
+type written struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (w *written) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.keys)
+}
+
+// run appends events to new aggregates until ctx ends.
+func (w *written) run(ctx context.Context, t *testing.T, s *eventstore.Store) {
+	for ctx.Err() == nil {
+		var b [16]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			t.Error(err)
+			return
+		}
+		meta, err := s.NewMeta("tester", "test")
+		key := tallies.Key("acct", string(domain.NewToken(b)))
+		if err == nil {
+			_, err = eventstore.ExecuteNew(t.Context(), s, tallies, key, meta, func(int64) (added, error) { return added{}, nil })
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		w.mu.Lock()
+		w.keys = append(w.keys, key.ID)
+		w.mu.Unlock()
 	}
-	meta, err := s.NewMeta("tester", "test")
-	if err != nil {
-		return 0, err
+}
+
+// place is where an event is in the log.
+type place struct {
+	shard int
+	seq   uint64
+}
+
+// readShard notes the places of a shard's events up to an end, and checks the chain.
+func readShard(t *testing.T, log *remote.Log, shard int, end format.Head, places map[string]place) {
+	t.Helper()
+	head := format.Head{}
+	err := log.Read(t.Context(), streams.Name(shard, 1), 1, end.Seq, false, func(r blocks.Record) error {
+		g, err := format.ParseGroup(bytes.Clone(r.Body))
+		if err == nil {
+			err = g.Follows(head)
+		}
+		if err != nil {
+			return err
+		}
+		head = g.After(head)
+		for _, e := range g.Frames {
+			places[e.Key.ID] = place{shard, g.Seq}
+		}
+		return nil
+	})
+	if err != nil || head.Link != end.Link {
+		t.Errorf("shard %d: %+v instead of %+v: %v", shard, head, end, err)
 	}
-	key := tallies.Key("acct", string(domain.NewToken(b)))
-	_, err = eventstore.ExecuteNew(ctx, s, tallies, key, meta, func(int64) (added, error) { return added{}, nil })
-	return s.ShardOf(key), err
 }

@@ -11,7 +11,7 @@
 // # The moment of a cut
 //
 // A process that reads the ends of several shards one after the other can see an event whose cause is missing: a payment without the claim
-// of its key. No lock stops the appends of all nodes. So Cut reads the ends of all shards twice, until both reads are equal: then all
+// of its key. So Cut reads the ends of all shards twice, until both reads are equal: then all
 // shards had these ends at the moment between the two reads. Every read is of the leader of the stream.
 //
 // A leader that lost its cluster still answers, with an old end, for up to jetapi.StaleLeader. So an empty group is then appended to each
@@ -20,8 +20,9 @@
 //
 // The groups name the node of the group before them, so the other nodes go on to hand their drafts to that node (package handover).
 //
-// Under load that never pauses for the time of two reads, some milliseconds, Cut ends with ErrBusy after a minute. To lock the shards by
-// a message to all nodes was left out: a back-up must not need the nodes, nor stop them.
+// Under load no two reads are equal. Then Cut requests all nodes to begin no group for 100 ms (package handover, HoldMessage); if that was too
+// short, for twice that time, up to two seconds, with a pause of three times the hold. The hold is a help, and no lock: it needs no answer, and
+// a node that misses it makes the two reads differ. Without an equal pair Cut ends with ErrBusy after a minute.
 //
 // What it must not know: aggregates, secrets' values, files.
 package remote

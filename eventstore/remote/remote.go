@@ -80,16 +80,16 @@ func (l *Log) Server() sidelog.Server {
 // list reads the descriptions of the streams.
 func (l *Log) list(ctx context.Context) error {
 	found := map[string]jetstream.StreamConfig{}
-	all := l.js.ListStreams(ctx)
-	for info := range all.Info() {
+	all, err := jetapi.ListStreams(ctx, l.js, "")
+	if err != nil {
+		return fmt.Errorf("NATS: list of streams: %w", err)
+	}
+	for _, info := range all {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
 		if _, beside := sidelog.Beside(name); ours || beside {
 			found[name] = info.Config
 		}
-	}
-	if err := all.Err(); err != nil {
-		return fmt.Errorf("NATS: list of streams: %w", err)
 	}
 	first, there := found[streams.Name(0, 1)]
 	if !there {
@@ -98,7 +98,6 @@ func (l *Log) list(ctx context.Context) error {
 	if streams.Restoring(first.Metadata) && !l.restoring {
 		return streams.ErrRestoring
 	}
-	var err error
 	if l.Shards, err = strconv.Atoi(first.Metadata[streams.MetadataShards]); err != nil || l.Shards < 1 {
 		return fault.Damage(first.Name, 1, errors.New("its description does not say how many shards the log has"))
 	}
@@ -126,9 +125,17 @@ func (l *Log) Description(stream string) (text json.RawMessage, first uint64, er
 	return text, max(1, config.FirstSeq), err
 }
 
-// Read calls handle with the messages of a stream from a sequence through another one, in their order. Without gaps, a missing
-// message is an error. A record is valid only during the call.
+// Read calls handle with the messages of a stream from a sequence through another one, in their order. With gaps, messages before through
+// may be missing; any other missing message is an error. A record is valid only during the call.
 func (l *Log) Read(ctx context.Context, stream string, from, through uint64, gaps bool, handle func(blocks.Record) error) error {
+	return l.read(ctx, stream, from, through, readRule{gaps, false}, handle)
+}
+
+// readRule is the set of messages that may be missing: some before the last one, and the last ones.
+type readRule struct{ gaps, end bool }
+
+func (l *Log) read(ctx context.Context, stream string, from, through uint64, may readRule, handle func(blocks.Record) error) error {
+	gaps := may.gaps
 	next, since := from, time.Time{}
 	take := func(m blocks.Record) error {
 		if !gaps && m.Seq != next {
@@ -158,8 +165,8 @@ func (l *Log) Read(ctx context.Context, stream string, from, through uint64, gap
 		case err == nil:
 		case !errors.Is(err, fault.ErrNotFound):
 			return err
-		case gaps:
-			return nil // an acknowledgement said that the stream reaches through: its last messages were destroyed
+		case may.end:
+			return nil
 		}
 		if since.IsZero() {
 			since = time.Now()
@@ -230,17 +237,19 @@ func ownHeader(h nats.Header) []byte {
 	return append(b, "\r\n"...)
 }
 
-// Secrets returns the reader of SECRETS.
+// Secrets returns the reader of SECRETS. The message at through must exist; the last messages of an older segment may be destroyed.
 func (l *Log) Secrets() secretlog.Reader {
 	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
 		segments, err := secretlog.SegmentsOn(ctx, l.Server())
 		for i, name := range segments {
-			from, to := max(after+1, l.streams[name].FirstSeq), cmp.Or(through, ^uint64(0)-1)
+			from, to, end := max(after+1, l.streams[name].FirstSeq), cmp.Or(through, ^uint64(0)-1), through == 0
 			if i+1 < len(segments) {
-				to = min(to, l.streams[segments[i+1]].FirstSeq-1)
+				if next := l.streams[segments[i+1]].FirstSeq; next <= to {
+					to, end = next-1, true
+				}
 			}
 			if err == nil && from <= to {
-				err = l.Read(ctx, name, from, to, true, func(r blocks.Record) error {
+				err = l.read(ctx, name, from, to, readRule{true, end}, func(r blocks.Record) error {
 					last = r.Seq
 					return handle(r)
 				})

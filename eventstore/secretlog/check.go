@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,15 +18,16 @@ import (
 
 // Check checks a stored value, which must not be used after the call. If Check returns an error, the store does not start.
 //
-// Check is called once, with the oldest value that exists; if there is none, it is not called. Values of groups are not checked: they are
+// Check is called with the oldest value that exists, and, if this fails, with the proof of the newest generation. If there is no value, it is
+// not called. Values of groups are not checked: they are
 // encrypted under keys that are values themselves. A start with a wrong master key would create values that the right key cannot open.
 type Check func(name string, value []byte) error
 
 // errChecked stops a read at the first value.
 var errChecked = errors.New("eventstore: a value was found")
 
-// CheckStopped calls check with the oldest value in a stopped folder. It changes no byte. It ignores damaged records: the
-// inspection reports them.
+// CheckStopped calls check with the oldest value in a stopped folder, and after an error with the proof of the newest generation, if there is
+// one. It changes no byte. It ignores damaged records: the inspection reports them.
 func CheckStopped(dir string, check Check) error {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
@@ -35,28 +37,54 @@ func CheckStopped(dir string, check Check) error {
 	if err != nil {
 		return err
 	}
+	k := KeyCheck{Check: check}
 	for _, g := range segments {
-		var verdict error
-		subject := g.subject(valueTopic)
 		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-			if r.Erased || r.Tombstone || r.Subject != subject {
-				return nil
+			if !r.Erased && !r.Tombstone && k.Opens(r.Seq, r.Subject, r.Body) {
+				return errChecked
 			}
-			value, err := parse(r.Seq, r.Body)
-			if err != nil || !value.isValue() {
-				return nil //nolint:nilerror // it is damaged
-			}
-			verdict = check(value.name, value.value)
-			return errChecked
+			return nil
 		}})
 		if errors.Is(err, errChecked) {
-			return verdict
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
 		}
 	}
-	return nil
+	return k.Result()
+}
+
+// KeyCheck checks a master key with the messages of a stream in their order: the key opens the oldest value, or the proof of the newest
+// generation. The zero value with a Check is ready.
+type KeyCheck struct {
+	Check  Check
+	seen   bool
+	failed error // of the oldest value
+	newest record
+}
+
+// Opens takes the next message. It reports whether the key opens the oldest value: no other message is needed then.
+func (k *KeyCheck) Opens(seq uint64, subject string, body []byte) bool {
+	r, err := parse(seq, body)
+	switch {
+	case err != nil: // it is damaged
+	case r.kind == kindGeneration && r.generation == k.newest.seq:
+		r.value = bytes.Clone(r.value)
+		k.newest = r
+	case r.isValue() && !k.seen && strings.HasSuffix(subject, "."+valueTopic):
+		k.seen, k.failed = true, k.Check(r.name, r.value)
+		return k.failed == nil
+	}
+	return false
+}
+
+// Result returns the result of the check after all messages; nil if there was no value.
+func (k *KeyCheck) Result() error {
+	if k.newest.seq > 0 {
+		return k.Check(ProofName, k.newest.value)
+	}
+	return k.failed
 }
 
 // Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no destruction names it.
@@ -98,35 +126,59 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 	return nil
 }
 
-// ReadStopped returns the oldest stored value of a name in a stopped folder; ErrNotFound if there is none. It changes no byte.
-func ReadStopped(dir, name string) (stored []byte, err error) {
+// ReadStopped calls use with the stored values of a name in a stopped folder, the oldest first, until it returns nil. A value that is
+// sealed with another master key may stand beside the value that counts. ReadStopped returns the last error; ErrNotFound if there is no
+// value. It changes no byte.
+func ReadStopped(dir, name string, use func(stored []byte) error) error {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
-		return nil, fmt.Errorf("eventstore: %w", err)
+		return fmt.Errorf("eventstore: %w", err)
 	}
 	segments, err := countingIn(dir, names)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	failed := fault.ErrNotFound
 	for _, g := range segments {
 		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
 			if r.Erased || r.Tombstone {
 				return nil
 			}
-			if found, err := parse(r.Seq, r.Body); err == nil && found.isValue() && found.name == name {
-				stored = bytes.Clone(found.value)
-				return errChecked
-			}
-			return nil
+			return useValue(r, name, use, &failed)
 		}})
 		if errors.Is(err, errChecked) {
-			return stored, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("eventstore: %s: %w", g.stream, err)
+			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
 		}
 	}
-	return nil, fault.ErrNotFound
+	return failed
+}
+
+// ReadOn is ReadStopped for the values that read returns.
+func ReadOn(ctx context.Context, read Reader, name string, use func(stored []byte) error) error {
+	failed := fault.ErrNotFound
+	_, err := read(ctx, 0, 0, func(r blocks.Record) error { return useValue(r, name, use, &failed) })
+	switch {
+	case errors.Is(err, errChecked):
+		return nil
+	case err != nil:
+		return err
+	}
+	return failed
+}
+
+// useValue calls use with the value in a record, if it has the name. It returns errChecked after a success.
+func useValue(r blocks.Record, name string, use func([]byte) error, failed *error) error {
+	found, err := parse(r.Seq, r.Body)
+	if err != nil || !found.isValue() || found.name != name {
+		return nil //nolint:nilerror // it is damaged
+	}
+	if *failed = use(found.value); *failed == nil {
+		return errChecked
+	}
+	return nil
 }
 
 // CheckServer calls check with the proof of the newest generation on a server; in the first generation with the oldest value.
@@ -212,22 +264,4 @@ func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
 		return 0, fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, sidelog.SecretStream, err)
 	}
 	return ack.Seq, nil
-}
-
-// ReadOn returns the oldest stored value of a name on a server; ErrNotFound if there is none.
-func ReadOn(ctx context.Context, read Reader, name string) (stored []byte, err error) {
-	_, err = read(ctx, 0, 0, func(r blocks.Record) error {
-		if found, err := parse(r.Seq, r.Body); err == nil && found.kind == kindValue && found.name == name {
-			stored = bytes.Clone(found.value)
-			return errChecked
-		}
-		return nil
-	})
-	if err == nil {
-		err = fault.ErrNotFound
-	}
-	if errors.Is(err, errChecked) {
-		err = nil
-	}
-	return stored, err
 }

@@ -146,15 +146,6 @@ func readFolder(ctx context.Context, dir string, after, through uint64, handle f
 	return last, nil
 }
 
-// CheckMessage calls check with the value in a message. done is false if the message holds none, or the value of a group.
-func CheckMessage(seq uint64, subject string, body []byte, check Check) (done bool, err error) {
-	r, err := parse(seq, body)
-	if err != nil || r.kind != kindValue || !strings.HasSuffix(subject, "."+valueTopic) {
-		return false, err
-	}
-	return true, check(r.name, r.value)
-}
-
 // Filler returns a message that stands in a segment's gap until a restore is complete: its subject, and its body.
 func Filler(stream string) (subject string, body []byte) {
 	_, number, _ := sidelog.ParseName(stream)

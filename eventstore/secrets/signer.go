@@ -40,34 +40,38 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 }
 
 // StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key. It changes no byte.
-func StoppedVerifier(dir string, master Key) (string, error) {
-	stored, err := secretlog.ReadStopped(dir, string(checkpointSigner))
-	if err != nil {
-		return "", err
-	}
-	return verifierOf(stored, master)
-}
-
-// VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key.
-func VerifierOn(ctx context.Context, read secretlog.Reader, master Key) (string, error) {
-	stored, err := secretlog.ReadOn(ctx, read, string(checkpointSigner))
-	if err != nil {
-		return "", err
-	}
-	return verifierOf(stored, master)
-}
-
-func verifierOf(stored []byte, master Key) (string, error) {
-	box, err := master.aead()
-	if err != nil {
-		return "", err
-	}
-	plain, err := open(box, string(checkpointSigner), stored)
-	if err != nil {
-		return "", err
-	}
-	_, public, err := parseSigner(string(plain))
+func StoppedVerifier(dir string, master Key) (public string, err error) {
+	err = secretlog.ReadStopped(dir, string(checkpointSigner), verifierOf(master, &public))
 	return public, err
+}
+
+// VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key, or several during a rotation.
+func VerifierOn(ctx context.Context, read secretlog.Reader, master ...Key) (public string, err error) {
+	err = secretlog.ReadOn(ctx, read, string(checkpointSigner), func(stored []byte) (err error) {
+		for _, key := range master {
+			if err = verifierOf(key, &public)(stored); err == nil {
+				return nil
+			}
+		}
+		return err
+	})
+	return public, err
+}
+
+// verifierOf returns the function that sets public to the verifier key of a stored signer.
+func verifierOf(master Key, public *string) func(stored []byte) error {
+	return func(stored []byte) error {
+		box, err := master.aead()
+		if err != nil {
+			return err
+		}
+		plain, err := open(box, string(checkpointSigner), stored)
+		if err != nil {
+			return err
+		}
+		_, *public, err = parseSigner(string(plain))
+		return err
+	}
 }
 
 func parseSigner(stored string) (note.Signer, string, error) {

@@ -21,16 +21,12 @@ import (
 
 // misused returns an error for flags that are missing or contradict each other.
 func (c *Restore) misused(args options.Arguments) error {
-	faults := c.NATS.Faults()
+	faults := append(c.NATS.Faults(), c.NewCluster.Faults(c.NatsURL, args)...)
 	switch {
 	case c.NatsURL == "" && c.Data == "":
 		faults = append(faults, "name the new data folder with --data, or the new cluster with --nats-url")
 	case c.NatsURL != "" && c.Data != "":
 		faults = append(faults, "--data makes a folder, and --nats-url makes the ledger of a cluster: leave one out")
-	case c.NatsURL == "" && (args.Has("--nats-replicas") || c.SystemCreds != ""):
-		faults = append(faults, "--nats-replicas and --nats-system-creds are for --nats-url, which is missing")
-	case c.Replicas != 3 && c.Replicas != 5:
-		faults = append(faults, fmt.Sprintf("--nats-replicas is %d; it must be 3 or 5", c.Replicas))
 	}
 	if len(faults) == 0 {
 		return nil
@@ -51,7 +47,7 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	key, err := secrets.ParseKey(text)
+	keys, err := c.masterKeys(text)
 	if err != nil {
 		return options.Usage(err)
 	}
@@ -59,7 +55,7 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 	if err := restore.Unused(ctx, access); err != nil {
 		return err
 	}
-	plan := external.Plan{Access: access, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Streams: max(eventstore.StreamsOf(b.Shards), len(b.Streams)+b.Shards+4)}
+	plan := external.Plan{Access: access, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Streams: max(eventstore.StreamsOf(b.Shards), len(b.Streams)+b.Shards+4)}
 	if err := external.Inspect(ctx, plan); err != nil {
 		return err
 	}
@@ -73,11 +69,11 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 	}
 	bar, sentence := terminal.NewBar(std.Err), ""
 	err = b.Cluster(ctx, restore.Target{
-		Access: access, Replicas: c.Replicas, Progress: bar.Events,
+		Access: access, Replicas: c.Replicas, Placement: c.Placement().Config(), Progress: bar.Events,
 		Verify: func(ctx context.Context, files *archive.Archive, stored secretlog.Reader) error {
 			bar.Clear()
 			var err error
-			if sentence, err = audit.VerifyCluster(ctx, files, stored, key, bar); err != nil {
+			if sentence, err = audit.VerifyCluster(ctx, files, stored, keys, bar); err != nil {
 				err = fmt.Errorf("the restored ledger is not whole: %w", err)
 			}
 			return err
@@ -91,4 +87,18 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 	_, err = io.WriteString(std.Out, c.size(b, access.Servers())+fmt.Sprintf("Before you start nodes: stop every node of the old ledger for good, and repeat the erasures since %s. "+
 		"Give the nodes the master key of the old ledger (PAYLEDGER_MASTER_KEY).\n", b.Time.Format(time.RFC3339))+sentence)
 	return err
+}
+
+// masterKeys returns the master key, and the one before if a rotation of the key was not complete.
+func (c *Restore) masterKeys(text string) (keys []secrets.Key, err error) {
+	previous, err := options.ReadSecret("--master-key-previous", c.MasterKeyPrevious, c.MasterKeyPreviousFile)
+	for _, text := range []string{text, previous} {
+		if err != nil || text == "" {
+			continue
+		}
+		var key secrets.Key
+		key, err = secrets.ParseKey(text)
+		keys = append(keys, key)
+	}
+	return keys, err
 }

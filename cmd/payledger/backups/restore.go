@@ -32,9 +32,9 @@ type Restore struct {
 
 	MasterKeyFile string `help:"File that holds the master key; a sandbox keeps it in the file master.key of its data folder." type:"path"`
 
-	options.NATS `embed:""`
-	Replicas     int    `name:"nats-replicas" help:"With --nats-url: the number of servers that hold every stream, 3 or 5." default:"3"`
-	SystemCreds  string `name:"nats-system-creds" help:"With --nats-url: credentials file of a system user, if the ledger's NATS account does not see how the servers are configured." type:"path"`
+	options.PreviousKey `embed:""`
+	options.NATS        `embed:""`
+	options.NewCluster  `embed:""`
 }
 
 // unfinished ends the name of a folder that is being restored.
@@ -161,6 +161,9 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 	}
 	err = c.openOnce(ctx, bar, room)
 	bar.Clear()
+	if errors.Is(err, secrets.ErrIncomplete) {
+		err = errors.New("this back-up was made while the master key of a cluster was rotated: restore it to a cluster with --nats-url and both keys, and complete the rotation there; or use a later back-up")
+	}
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package restore
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -34,8 +35,9 @@ var firstStream = streams.Name(0, 1)
 
 // Target is a cluster that the log is restored to.
 type Target struct {
-	Access   external.Access
-	Replicas int
+	Access    external.Access
+	Replicas  int
+	Placement *jetstream.Placement // of all streams; nil: no limit
 	// Verify checks the log before nodes may serve it.
 	Verify   func(context.Context, *archive.Archive, secretlog.Reader) error
 	Progress func(done, of uint64)
@@ -73,7 +75,8 @@ func (b *Backup) Cluster(ctx context.Context, to Target) error {
 	if err != nil {
 		return err
 	}
-	t.mark, t.stepped = fmt.Sprint(b.Number), to.Stepped
+	t.placement = to.Placement
+	t.mark, t.stepped = rand.Text(), to.Stepped
 	if err := t.remove(ctx); err != nil {
 		return err
 	}
@@ -92,8 +95,11 @@ func (b *Backup) Cluster(ctx context.Context, to Target) error {
 // leftovers returns the streams that a restore left behind, the first one last. A cluster with other streams of a ledger is ErrLedger.
 func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	marked, first := false, false
-	list := t.js.ListStreams(ctx)
-	for info := range list.Info() {
+	list, err := jetapi.ListStreams(ctx, t.js, "")
+	if err != nil {
+		return nil, fmt.Errorf("NATS: list of streams: %w", err)
+	}
+	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
 		if _, beside := sidelog.Beside(name); !ours && !beside {
@@ -105,9 +111,7 @@ func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 		}
 		names = append(names, name)
 	}
-	switch err := list.Err(); {
-	case err != nil:
-		return nil, fmt.Errorf("NATS: list of streams: %w", err)
+	switch {
 	case marked:
 		return append(names, firstStream), nil
 	case first:
@@ -169,7 +173,11 @@ func (t *target) secretsEnd() (last uint64) {
 func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 	digest := sha256.New()
 	if s.kept > 0 {
+		filler, _ := secretlog.Filler(s.name)
 		err := log.Read(ctx, s.name, s.first, s.kept, s.fillers > 0 || sidelog.IsSecrets(s.name), func(r blocks.Record) error {
+			if r.Subject == filler { // a replica has not purged it yet
+				return nil
+			}
 			note(digest, backup.Message{Seq: r.Seq, Subject: r.Subject, Header: r.Header, Body: r.Body})
 			return nil
 		})
@@ -190,6 +198,9 @@ func (t *target) complete(ctx context.Context) error {
 		return fmt.Errorf("restore: %s: %w", firstStream, err)
 	}
 	config := there.CachedInfo().Config
+	if config.Metadata[streams.MetadataRestore] != t.mark {
+		return errors.New("restore: another restore into this cluster has begun: wait for its end")
+	}
 	maps.DeleteFunc(config.Metadata, func(key, _ string) bool {
 		return key == streams.MetadataRestore || strings.HasPrefix(key, serverMetadata)
 	})
@@ -204,7 +215,7 @@ func (b *Backup) beside(ctx context.Context, t *target) error {
 	if t.replicas == 1 {
 		return nil
 	}
-	server := sidelog.Server{JS: t.js, API: &jetapi.Client{Replicas: t.replicas}}
+	server := sidelog.Server{JS: t.js, API: &jetapi.Client{Replicas: t.replicas, Placement: t.placement}}
 	if !slices.ContainsFunc(b.Streams, func(name string) bool { of, _, _ := sidelog.ParseName(name); return of == checkpoint.Stream }) {
 		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, checkpoint.Stream)
 	}

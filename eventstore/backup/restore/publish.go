@@ -9,6 +9,7 @@ import (
 	"hash"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,6 +22,8 @@ import (
 const (
 	waitingMessages = 512
 	waitingBytes    = 16 << 20
+	// answerTime bounds the wait for an acknowledgement. It is longer than an election.
+	answerTime = time.Minute
 )
 
 // serverMetadata begins the names of metadata that the server sets itself.
@@ -28,13 +31,14 @@ const serverMetadata = "_nats."
 
 // target is the server that gets the streams.
 type target struct {
-	js       jetstream.JetStream
-	replicas int
-	streams  map[string]*stream
-	waiting  []sent
-	bytes    int
-	mark     string                  // of the first stream, until the log is complete; "": none
-	stepped  func(step string) error // for tests
+	js        jetstream.JetStream
+	replicas  int
+	streams   map[string]*stream
+	waiting   []sent
+	bytes     int
+	placement *jetstream.Placement
+	mark      string                  // of the first stream, until the log is complete; "": none
+	stepped   func(step string) error // for tests
 }
 
 // stream is a stream of the target.
@@ -57,7 +61,7 @@ type sent struct {
 }
 
 func newTarget(nc *nats.Conn, replicas int) (*target, error) {
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*waitingMessages))
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*waitingMessages), jetstream.WithPublishAsyncTimeout(answerTime))
 	if err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
@@ -70,7 +74,7 @@ func (t *target) create(ctx context.Context, name string, description json.RawMe
 	if err := json.Unmarshal(description, &c); err != nil || c.Name != name {
 		return nil, fmt.Errorf("%w: the description of %s is wrong", backup.ErrDamaged, name)
 	}
-	c.Replicas, c.Sealed, c.Placement = t.replicas, false, nil // the other cluster has other servers
+	c.Replicas, c.Sealed, c.Placement = t.replicas, false, t.placement // the other cluster has other servers
 	maps.DeleteFunc(c.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, serverMetadata) })
 	if t.mark != "" && name == firstStream {
 		c.Metadata[streams.MetadataRestore] = t.mark

@@ -57,17 +57,21 @@ func (b *Backup) damaged(seq uint64, err error) error {
 // errStop ends a read.
 var errStop = errors.New("restore: no more is wanted")
 
-// CheckSecret calls check with the oldest value of the keys. Without a value it does not call check.
+// CheckSecret calls check with the oldest value of the keys, and after an error with the proof of the newest generation, if there is one.
+// Without a value it does not call check.
 func (b *Backup) CheckSecret(check secretlog.Check) error {
+	k := secretlog.KeyCheck{Check: check}
 	_, err := backup.Read(b.keys, nil, func(m backup.Message) error {
-		done, err := secretlog.CheckMessage(m.Seq, m.Subject, m.Body, check)
-		if err == nil && done {
-			err = errStop
+		if k.Opens(m.Seq, m.Subject, m.Body) {
+			return errStop
 		}
-		return err
-	})
-	if errors.Is(err, errStop) {
 		return nil
+	})
+	switch {
+	case errors.Is(err, errStop):
+		return nil
+	case err != nil:
+		return err
 	}
-	return err
+	return k.Result()
 }
