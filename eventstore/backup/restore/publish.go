@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,6 +105,11 @@ func (t *target) publish(ctx context.Context, to *stream, m backup.Message) erro
 		}
 		out.Header = header
 	}
+	if out.Header.Get(nats.ExpectedLastSubjSeqHdr) != "" { // several servers refuse it while a message of its subject is under way
+		if err := t.flush(ctx); err != nil {
+			return err
+		}
+	}
 	ack, err := t.js.PublishMsgAsync(out)
 	if err != nil {
 		return fmt.Errorf("restore: %s at sequence %d: %w", to.name, m.Seq, err)
@@ -126,10 +133,12 @@ func (t *target) keep(ctx context.Context, to *stream, m backup.Message) error {
 	return t.publish(ctx, to, m)
 }
 
-// note adds a message to a digest.
+// note adds a message to a digest. The order of header lines does not count: a client writes them in any order.
 func note(digest hash.Hash, m backup.Message) {
+	lines := bytes.Split(m.Header, []byte("\r\n"))
+	slices.SortFunc(lines, bytes.Compare)
 	b := binary.BigEndian.AppendUint64(nil, m.Seq)
-	for _, part := range [][]byte{[]byte(m.Subject), m.Header, m.Body} {
+	for _, part := range [][]byte{[]byte(m.Subject), bytes.Join(lines, []byte("\n")), m.Body} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(part)))
 		_, _ = digest.Write(b)
 		_, _ = digest.Write(part)
