@@ -102,12 +102,13 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	receiver := httptest.NewServer(inbox)
 	defer receiver.Close()
 	m := newMerchant(a.api.URL, r.made.APIKey)
-	m.must(t, "POST", "/webhooks", m.headers(), map[string]any{"url": receiver.URL})
+	m.must(t, "POST", "/management/webhook-endpoints", m.headers(), map[string]any{"url": receiver.URL})
 	before, erased := m.payAs(t, herCustomer), m.payAs(t, "gone-customer")
 	m.vaultAs(t, herCustomer)
 	m.must(t, "POST", "/management/customers/gone-customer/erase", m.headers(), nil)
 	boxes := sealedIn(t, options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: old})
 
+	t.Setenv("PAYLEDGER_NATS_URL", r.url)
 	a = r.again(t, a, key, old)
 	keysRefused(t, key, old, "does not have the new master key") // the other node
 	b = r.again(t, b, key, old)

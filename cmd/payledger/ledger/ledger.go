@@ -88,6 +88,9 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	if key.held { // Open calls check, which exchanges the keys if the rotation of a cluster has not begun
+		l.master = key.key
+	}
 	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader, key.others...); err != nil {
 		if errors.Is(err, secrets.ErrIncomplete) {
 			err = errIncomplete
