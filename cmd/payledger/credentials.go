@@ -254,6 +254,9 @@ func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args opt
 	if len(faults) == 0 && (o.MasterKey == "" || o.MasterKeyPrevious == "") {
 		faults = append(faults, "give the new master key in PAYLEDGER_MASTER_KEY or --master-key-file, and the old one in PAYLEDGER_MASTER_KEY_PREVIOUS or --master-key-previous-file, as to the nodes")
 	}
+	if args.Has("--data") {
+		faults = append(faults, "--data names a folder, and --nats-url names a cluster: leave one out")
+	}
 	if c.NewMasterKeyFile != "" {
 		faults = append(faults, "--new-master-key-file is for a data folder: every node of a cluster has the new key already, in --master-key-file")
 	}
@@ -279,6 +282,10 @@ func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error 
 	text := fmt.Sprintf("The master key is rotated: %d values are sealed with the new key, and the old ones are removed.\n", done.Values)
 	if done.Completed {
 		text = "An earlier rotation of the master key was interrupted. It is complete now: its new key is the key of the ledger.\n"
+	}
+	if done.Before {
+		text = "Nothing was changed: the key in PAYLEDGER_MASTER_KEY (or --master-key-file) seals the ledger already, and the rotation to it is complete.\n" +
+			"For another rotation give the nodes and this command a new key there, and this key as PAYLEDGER_MASTER_KEY_PREVIOUS.\n"
 	}
 	if done.File != "" {
 		text += fmt.Sprintf("The new key is in %s.\n", done.File)

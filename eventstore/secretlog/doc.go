@@ -30,6 +30,10 @@
 // From step 2 on a process without the new key is refused or stops, and before step 6 a process with the new key alone is refused. If the
 // answer to a message is lost, the message is in the stream or not, and the next run finds out which.
 //
+// Before step 1, and before and after step 5, each server that holds the stream must run and have all messages (Replicated). Before step 5 each
+// node must have read that the generation began (Settle): a value sealed with the old key would come into the logs after they are filled.
+// A node that is cut off then, and a message whose answer was lost, are not seen.
+//
 // Design note: new segments for a rotation in a cluster were built first, and refused. A node that was cut off could write a value into
 // the old segment after the new one had all values, and a late run could delete the segment of a later one. No message between processes
 // can exclude that. The order of one stream can. The price: an index key for each value and rotation, and one deletion for each value. The

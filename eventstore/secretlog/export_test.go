@@ -80,6 +80,32 @@ func EncodeGeneration(kind byte, generation, replaced uint64, name string, value
 	}
 }
 
+// DestroyedUnread begins a generation, and destroys a name by a node that has not read its value. A value sealed anew comes late. Then the
+// value is named and deleted.
+func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte) error {
+	e, err := b.index.find(ctx, name)
+	if err == nil {
+		err = b.Begin(ctx, 0, []byte("proof"))
+	}
+	generation, _ := b.Generation()
+	if err == nil {
+		_, err = b.put(ctx, destroyedTopic, newDestruction(name, "", nil))
+	}
+	if err == nil {
+		_, err = b.put(ctx, valueTopic, newResealed(generation, name, e.Seq, value))
+	}
+	if err == nil {
+		_, err = b.put(ctx, destroyedTopic, newDestruction("", "", []uint64{e.Seq}))
+	}
+	if err != nil {
+		return err
+	}
+	return b.erase(ctx, e.Seq)
+}
+
+// CheckReplicas is replicated.
+var CheckReplicas = replicated
+
 // ReplaceHalf seals a value anew for a generation that it begins. The value has a duplicate. Of both, which a message names, only the value is
 // deleted, as a crash in the middle leaves them.
 func (b *Stream) ReplaceHalf(ctx context.Context, name string, value []byte) error {

@@ -21,8 +21,8 @@ import (
 //     one names a generation that is over, and is void.
 //  2. A value counts if it names the generation in force at its place in the stream. So no node, however late, adds a value that is sealed
 //     with the old key: such a value is surplus, and its writer seals it again.
-//  3. A value sealed anew replaces the value that it names, unless this one is spent: destroyed in this generation, or replaced. The replaced
-//     value is surplus then, and spent. Nothing else counts: a reader may find the replaced value deleted already, and a duplicate of it not.
+//  3. A value sealed anew replaces the value that it names, unless this one is spent: destroyed in this generation, by its sequence or by its
+//     name, or replaced. The replaced value is surplus then, and spent. Nothing else counts: a reader may find the replaced value deleted already, and a duplicate of it not.
 //  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the server deletes it.
 //
 // After a crash at any place every value stands once, under the old key or under the new one.
@@ -102,6 +102,10 @@ func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) 
 	if err != nil || spent != nil {
 		return false, err
 	}
+	ended, err := x.value(sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, r.name))
+	if err != nil || len(ended) == 8 && binary.BigEndian.Uint64(ended) > r.replaced {
+		return false, err
+	}
 	change[string(key)] = []byte{1}
 	for _, seq := range []uint64{r.replaced, known.Seq} {
 		stream := x.log.Of(seq).Stream
@@ -121,6 +125,18 @@ func (b *Stream) Generation() (generation uint64, proof []byte) {
 	b.index.mu.Lock()
 	defer b.index.mu.Unlock()
 	return b.index.generationAt(1<<64 - 1), b.index.proof
+}
+
+// Settle reads the stream up to its end, and waits for the answers to the values that this process writes. After that it writes no value of
+// an earlier generation. Settle returns the newest generation. A value whose answer was lost may still be on its way.
+func (b *Stream) Settle(ctx context.Context) (generation uint64, err error) {
+	if err := b.index.refresh(ctx); err != nil {
+		return 0, err
+	}
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	generation, _ = b.Generation()
+	return generation, nil
 }
 
 // OnGeneration registers accept. It is called with the proof of each generation that begins from now on. An error stops this process. accept
@@ -201,6 +217,30 @@ func (b *Stream) finishAll(ctx context.Context) error {
 	return b.finishSome(ctx, func(string) bool { return true })
 }
 
+// Earlier calls use with one value of a generation before the one in force. It does nothing if there is none. skip is Resealing.Skip.
+func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use func(name string, value []byte) error) error {
+	generation, _ := b.Generation()
+	names, err := b.earlier(Resealing{Generation: generation, Skip: skip})
+	for _, name := range names {
+		e, there, entryErr := b.index.entry(name)
+		if entryErr != nil {
+			return entryErr
+		}
+		if !there {
+			continue
+		}
+		value, err := b.index.read(ctx, name, e)
+		if errors.Is(err, fault.ErrNotFound) || errors.Is(err, errRecord) { // it is destroyed or replaced meanwhile
+			continue
+		}
+		if err == nil {
+			err = use(name, value)
+		}
+		return err
+	}
+	return err
+}
+
 // earlier returns the names whose values are of an earlier generation.
 func (b *Stream) earlier(r Resealing) (names []string, err error) {
 	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
@@ -253,7 +293,7 @@ func (b *Stream) resealOne(ctx context.Context, name string, r Resealing) error 
 			}
 			_, err = b.put(ctx, valueTopic, newResealed(r.Generation, name, e.Seq, changed))
 		}
-		if errors.Is(err, fault.ErrUnhealthy) {
+		if errors.Is(err, fault.ErrUnhealthy) || errors.Is(err, ErrGeneration) {
 			return err
 		}
 		if err != nil {

@@ -110,7 +110,7 @@ func (x *index) page(ctx context.Context, from, through uint64) (page []record, 
 	return []record{r}, m.Seq, nil
 }
 
-// withGenerations adds the beginnings of generations to a page that a replica lacked. What comes after them depends on them.
+// withGenerations adds the beginnings of generations to a page that a replica lacked. The values after a beginning count by its generation.
 func (x *index) withGenerations(ctx context.Context, g sidelog.Segment, page []record, from uint64) ([]record, error) {
 	end := page[len(page)-1].seq
 	if uint64(len(page)) == end-from+1 { // nothing is missing

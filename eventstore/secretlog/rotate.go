@@ -196,7 +196,7 @@ func (x *index) replace(r record) error {
 	witnesses, prefixes := map[string][]byte{}, [][]byte{sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, "")}
 	if len(x.generations) > 0 { // the values after it name none
 		x.generations, x.proof = nil, nil
-		prefixes = append(prefixes, sidelog.Key(sidelog.SpentPrefix, sidelog.SecretStream, ""), sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
+		prefixes = append(prefixes, sidelog.Key(sidelog.SpentPrefix, sidelog.SecretStream, ""), sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, ""), sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
 	}
 	_, newest, _ := sidelog.ParseName(x.log.Of(r.seq).Stream)
 	for number := uint32(1); number < newest; number++ {

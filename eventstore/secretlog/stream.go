@@ -228,6 +228,9 @@ func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, err
 func (b *Stream) publish(ctx context.Context, subject string, r record) (seq uint64, full bool, err error) {
 	b.gate.RLock()
 	defer b.gate.RUnlock()
+	if now, _ := b.Generation(); r.isValue() && r.generation < now { // it would not count, and its bytes would stay in the logs of the servers
+		return 0, false, ErrGeneration
+	}
 	b.mu.Lock()
 	failed := b.failed
 	b.mu.Unlock()

@@ -56,6 +56,11 @@ const emailRootName domain.SecretID = "hash-root.system.emails"
 // openEmailRoot returns the root of the keys of EmailHash: the stored one, or the one of the master key.
 func (v *Store) openEmailRoot(ctx context.Context) ([]byte, error) {
 	root, err := v.Get(ctx, emailRootName)
+	if errors.Is(err, ErrGone) { // with a root of another master key no address would be found
+		if err = v.bytes.Fence(ctx); err == nil {
+			root, err = v.Get(ctx, emailRootName)
+		}
+	}
 	if errors.Is(err, ErrGone) {
 		root, err = hkdf.Extract(sha256.New, v.master[:], nil)
 	}

@@ -20,9 +20,13 @@ import (
 //
 //  1. The root of the e-mail hashes is a value, under the old key.
 //  2. A message begins a generation. Its proof opens with the new key alone. From now on every node seals with the new key.
-//  3. Every value of an earlier generation is sealed anew, and then the earlier one is destroyed.
+//  3. Every value of an earlier generation is sealed anew, and then the earlier one is destroyed. When every node has read the generation, the
+//     values are destroyed that nodes sealed with the old key until then.
 //  4. Random values are created and destroyed, so that the servers compact the logs of their Raft groups: the earlier values are in them.
 //  5. A value says that the rotation is complete. Without it no process opens the secrets with the new key alone.
+//
+// Before step 1, and before and after step 4, each server that holds the stream must run and have all messages: a server that lacks some
+// keeps earlier values in its log.
 
 // Steps of a rotation, for tests that crash after each. The steps of package secretlog come between the second and the last one.
 const (
@@ -37,6 +41,10 @@ var (
 	ErrIncomplete = errors.New("the last rotation of the master key is not complete")
 	// ErrOtherRotation means that a rotation to another key began first.
 	ErrOtherRotation = errors.New("a rotation to another master key has begun")
+	// ErrOtherPrevious is ErrIncomplete for a process with another second key than the one before the rotation.
+	ErrOtherPrevious = fmt.Errorf("%w, and --master-key-previous is not the master key before", ErrIncomplete)
+	// ErrUnbegun means that a rotation was refused before it changed anything.
+	ErrUnbegun = errors.New("nothing was changed")
 	// errRotated ends a process that does not have the new master key.
 	errRotated = fmt.Errorf("%w: the master key was rotated: start the service again with the new master key", eventstore.ErrUnhealthy)
 )
@@ -87,21 +95,43 @@ func (v *Store) accept(proof []byte) error {
 }
 
 // checkGeneration returns an error unless the keys of this process open every value.
-func (v *Store) checkGeneration() error {
+func (v *Store) checkGeneration(ctx context.Context) error {
 	generation, _, err := v.sealing()
-	if err != nil || generation == 0 || len(v.ring) > 1 {
+	if err != nil || generation == 0 {
 		return err
 	}
 	complete, err := v.bytes.Stands(string(rotatedName(generation)))
-	if err == nil && !complete {
-		err = ErrIncomplete
+	switch {
+	case err != nil || complete:
+		return err
+	case len(v.ring) == 1:
+		return ErrIncomplete
 	}
-	return err
+	return v.bytes.Earlier(ctx, independent, func(name string, value []byte) error {
+		_, err := v.ring.open(name, value)
+		if errors.Is(err, ErrSealed) {
+			err = ErrOtherPrevious
+		}
+		return err
+	})
+}
+
+// independent reports whether a value is not sealed with the master key, or need not be sealed anew.
+func independent(name string) bool {
+	kind, _, _ := strings.Cut(name, ".")
+	return kind == kindCard || kind == kindRotated || kind == kindFiller
+}
+
+// Settle reads the stream of the secrets. It returns the newest generation. From then on this process seals nothing for an earlier one.
+func (v *Store) Settle(ctx context.Context) (generation uint64, err error) {
+	return v.bytes.Settle(ctx)
 }
 
 // Rolling is a rotation of the master key while nodes run. The store has been opened with both keys.
 type Rolling struct {
 	Next Key
+	// Settled, if set, returns when every node has read that a generation has begun, and seals nothing for an earlier one.
+	Settled func(ctx context.Context, generation uint64) error
 	// Stepped, if set, is called after each step (tests that crash there).
 	Stepped func(step string)
 }
@@ -146,12 +176,8 @@ func (v *Store) roll(ctx context.Context, r Rolling) (count int, completed bool,
 	if complete {
 		return 0, true, v.dropMarks(ctx, generation) // an earlier run may have been cut before this
 	}
-	count, err = v.bytes.Reseal(ctx, secretlog.Resealing{
-		Generation: generation, Stepped: r.Stepped,
-		Skip: func(name string) bool {
-			kind, _, _ := strings.Cut(name, ".")
-			return kind == kindCard || kind == kindRotated || kind == kindFiller
-		},
+	resealing := secretlog.Resealing{
+		Generation: generation, Stepped: r.Stepped, Skip: independent,
 		Seal: func(name string, value []byte) ([]byte, error) {
 			plain, err := v.ring.open(name, value)
 			if err != nil {
@@ -159,9 +185,17 @@ func (v *Store) roll(ctx context.Context, r Rolling) (count int, completed bool,
 			}
 			return seal(next, v.random, name, plain)
 		},
-	})
-	if err != nil {
+	}
+	if count, err = v.bytes.Reseal(ctx, resealing); err != nil {
 		return count, false, err
+	}
+	if r.Settled != nil {
+		if err := r.Settled(ctx, generation); err != nil {
+			return count, false, err
+		}
+		if _, err := v.bytes.Reseal(ctx, resealing); err != nil { // it destroys the values that do not count
+			return count, false, err
+		}
 	}
 	return count, false, v.endRolling(ctx, generation, step)
 }
@@ -180,6 +214,9 @@ func (v *Store) beginRolling(ctx context.Context, next cipher.AEAD, step func(st
 		if err != nil {
 			return err
 		}
+	}
+	if err := v.bytes.Replicated(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnbegun, err)
 	}
 	if err := v.Create(ctx, emailRootName, v.emailRoot); err != nil && !errors.Is(err, eventstore.ErrConflict) {
 		return err
@@ -225,7 +262,13 @@ func (v *Store) fill(ctx context.Context, generation uint64, step func(string)) 
 
 // endRolling records that a rotation is complete.
 func (v *Store) endRolling(ctx context.Context, generation uint64, step func(string)) error {
+	if err := v.bytes.Replicated(ctx); err != nil {
+		return err
+	}
 	if err := v.fill(ctx, generation, step); err != nil {
+		return err
+	}
+	if err := v.bytes.Replicated(ctx); err != nil { // a server that lacks the random values keeps its log
 		return err
 	}
 	if now, _ := v.bytes.Generation(); now != generation {
@@ -248,6 +291,9 @@ func (v *Store) dropMarks(ctx context.Context, generation uint64) error {
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == string(rotatedName(generation)) })
+	names = slices.DeleteFunc(names, func(name string) bool { // a later rotation may be complete meanwhile
+		of, err := strconv.ParseUint(name[strings.LastIndex(name, ".")+1:], 10, 64)
+		return err != nil || of >= generation
+	})
 	return v.bytes.Destroy(ctx, append(names, left...)...)
 }

@@ -54,7 +54,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 		return nil, err
 	}
 	b.OnGeneration(v.accept)
-	if err := v.checkGeneration(); err != nil {
+	if err := v.checkGeneration(ctx); err != nil {
 		return nil, err
 	}
 	if !store.Sole() {

@@ -14,6 +14,7 @@ import (
 //	"w" stream              sequence, safe sequence    the newest acknowledged sequence; the index is whole up to the safe one
 //	"g" stream 0            sequences, proof           the generations of SECRETS
 //	"d" stream 0 sequence   1                          a value of an earlier generation that can be sealed anew no more
+//	"e" stream 0 name       sequence                   the last message of a generation that destroyed all values of a name
 //
 // A start adds the records after the safe sequence; if the tip store was lost, it adds all of them.
 const (
@@ -23,6 +24,7 @@ const (
 	WitnessPrefix = 'w'
 	GenerationKey = 'g'
 	SpentPrefix   = 'd'
+	EndedPrefix   = 'e'
 	recordPrefix  = 's'
 )
 

@@ -92,10 +92,10 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 		l.master = key.key
 	}
 	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader, key.others...); err != nil {
-		if errors.Is(err, secrets.ErrIncomplete) {
-			err = errIncomplete
-		}
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(incomplete(err), l.Close())
+	}
+	if l.presence != nil {
+		l.presence.Reads(l.Secrets.Settle)
 	}
 	if mode != ReadOnly {
 		if l.tookNext, err = key.took, key.settle(); err != nil {

@@ -19,8 +19,16 @@ import (
 // nodesWait is how long a rotation waits for another answer of a node.
 const nodesWait = 3 * time.Second
 
-// errIncomplete is secrets.ErrIncomplete for operators.
-var errIncomplete = fmt.Errorf("%w: set PAYLEDGER_MASTER_KEY_PREVIOUS (or --master-key-previous-file) to the master key before, and run `payledger rotate-master-key` with both keys until it exits with 0", secrets.ErrIncomplete)
+// settleWait is how long a rotation waits for a node that has not read that the rotation has begun.
+const settleWait = time.Minute
+
+// incomplete adds what an operator does about secrets.ErrIncomplete.
+func incomplete(err error) error {
+	if errors.Is(err, secrets.ErrIncomplete) {
+		err = fmt.Errorf("%w: set PAYLEDGER_MASTER_KEY_PREVIOUS (or --master-key-previous-file) to the master key before, and run `payledger rotate-master-key` with both keys until it exits with 0", err)
+	}
+	return err
+}
 
 // Rolling is a change of the master key of a cluster's ledger. Its nodes may run if they have both keys.
 type Rolling struct {
@@ -53,15 +61,34 @@ func (r Rolling) Run(ctx context.Context) (done Rotated, err error) {
 	if err != nil {
 		return done, err
 	}
-	done.Values, done.Completed, err = l.Secrets.Roll(ctx, secrets.Rolling{Next: next, Stepped: r.Stepped})
+	done.Values, done.Before, err = l.Secrets.Roll(ctx, secrets.Rolling{Next: next, Stepped: r.Stepped, Settled: r.settled})
 	switch {
 	case errors.Is(err, secrets.ErrIncomplete):
 		err = errors.New("an earlier rotation of the master key is not complete: run `payledger rotate-master-key` with the keys of that one until it exits with 0; nothing was changed")
-	case errors.Is(err, secrets.ErrSameKey):
+	case errors.Is(err, secrets.ErrSameKey), errors.Is(err, secrets.ErrUnbegun):
 	case errors.Is(err, secrets.ErrOtherRotation):
 		err = errors.New("a rotation to another master key began first: nothing is sealed with this one; give every node the key of the other rotation")
 	case err != nil:
 		err = fmt.Errorf("the rotation is not complete; nothing is lost, and the nodes need both keys: run the command again: %w", err)
 	}
 	return done, errors.Join(err, l.Close())
+}
+
+// settled returns when no node seals for a generation before the given one.
+func (r Rolling) settled(ctx context.Context, generation uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	defer cancel()
+	for {
+		behind, err := external.Behind(ctx, r.Access(), generation, nodesWait)
+		if err == nil && len(behind) == 0 {
+			return nil
+		}
+		if ctx.Err() == nil && err == nil {
+			continue
+		}
+		if len(behind) > 0 {
+			return fmt.Errorf("a node has not read that the rotation began (its --listen is %s): wait until it is ready, or stop it", strings.Join(behind, ", "))
+		}
+		return err
+	}
 }

@@ -27,6 +27,7 @@ type Rotation struct {
 type Rotated struct {
 	Values    int    // number of the values that were sealed anew
 	Completed bool   // an earlier rotation was completed instead
+	Before    bool   // the rotation was complete before, and nothing was changed
 	File      string // file of the data folder that holds the new key; "" if the key is kept elsewhere
 }
 
