@@ -103,6 +103,29 @@ func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte)
 	return b.erase(ctx, e.Seq)
 }
 
+// Spend seals a value anew for a generation that it begins, destroys the name by its sequence, and sends the value sealed anew once more.
+func (b *Stream) Spend(ctx context.Context, name string, value []byte) error {
+	e, err := b.index.find(ctx, name)
+	if err == nil {
+		err = b.Begin(ctx, 0, []byte("proof"))
+	}
+	generation, _ := b.Generation()
+	resealed, seq := newResealed(generation, name, e.Seq, value), uint64(0)
+	if err == nil {
+		seq, err = b.put(ctx, valueTopic, resealed)
+	}
+	if err == nil {
+		err = b.finishAll(ctx)
+	}
+	if err == nil {
+		_, err = b.destroy(ctx, "", "", []uint64{seq})
+	}
+	if err == nil {
+		_, err = b.put(ctx, valueTopic, resealed)
+	}
+	return err
+}
+
 // CheckReplicas is replicated.
 var CheckReplicas = replicated
 

@@ -116,3 +116,24 @@ func TestReplicas(t *testing.T) {
 		}
 	}
 }
+
+// TestSpent: a value sealed anew comes twice, and the name is destroyed in between by its sequence. The second one does not count.
+func TestSpent(t *testing.T) {
+	t.Parallel()
+	dir, name := t.TempDir(), secretName(1)
+	k := mustKeep(t, dir)
+	create(t, k.secrets, name)
+	if err := k.secrets.Spend(testContext(t), name, secretOf(name)); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, k.secrets, name, false)
+	if err := k.close(); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, filepath.Join(dir, "tips"))
+	k = mustKeep(t, dir)
+	holds(t, k.secrets, name, false)
+	if err := k.close(); err != nil {
+		t.Fatal(err)
+	}
+}
