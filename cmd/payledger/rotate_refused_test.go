@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,9 +33,14 @@ func TestRotateMasterKeyRefused(t *testing.T) {
 		{"a cluster with one key", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey)}, exitUsage, "PAYLEDGER_MASTER_KEY_PREVIOUS"},
 		{"a cluster with one key twice", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey), "--master-key-previous-file", secretFile(t, goodMasterKey)}, exitFailure, "the ledger has already"},
 		{"a cluster with a key for a folder", []string{"--nats-url", "nats://127.0.0.1:1", "--new-master-key-file", secretFile(t, goodMasterKey)}, exitUsage, "is for a data folder"},
+		{"a cluster and a folder", []string{"--data", dir, "--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey), "--master-key-previous-file", secretFile(t, strings.Repeat("12", 32))}, exitUsage, "leave one out"},
 		{"a key before of a folder", []string{"--master-key-previous-file", secretFile(t, goodMasterKey)}, exitUsage, "is for --nats-url"},
 	} {
-		status, out, stderr := invoke(t, append([]string{"rotate-master-key", "--data", dir}, c.args...)...)
+		args := []string{"rotate-master-key"}
+		if !slices.Contains(c.args, "--nats-url") {
+			args = append(args, "--data", dir)
+		}
+		status, out, stderr := invoke(t, append(args, c.args...)...)
 		if status != c.status || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.says) || strings.Contains(stderr, goodMasterKey[:32]) {
 			t.Errorf("%s: exits %d and says %q %q", c.name, status, out, stderr)
 		}
