@@ -36,6 +36,12 @@ type Space struct {
 	next atomic.Int64 // Unix time in nanoseconds of the next measurement by an append
 }
 
+// Full reports whether the disk of a folder has no room for a record.
+func Full(dir string) bool {
+	d := Space{Dir: dir}
+	return d.None()
+}
+
 // Look measures the space for an append, unless a measurement found much space a moment ago.
 func (d *Space) Look() {
 	if time.Now().UnixNano() >= d.next.Load() {

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/backup/restore"
+	"payledger/eventstore/disk"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 )
@@ -84,6 +85,9 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 		err = backup.SyncFolder(filepath.Dir(c.Data))
 	}
 	if err != nil {
+		if disk.Full(room) { // the server in the folder says only that it cannot make a stream
+			err = fmt.Errorf("%w: no space left on the disk of %s", err, c.Data)
+		}
 		return fmt.Errorf("%w; %s was not made", err, c.Data)
 	}
 	return c.report(std.Out, b, sentence)
