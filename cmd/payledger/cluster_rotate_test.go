@@ -123,7 +123,7 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	}
 	paid := r.underLoad(t, []*App{a, b}, func() {
 		maps.Copy(boxes, sealedIn(t, options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: r.url}, MasterKey: old}))
-		for after := 1; !r.killed(t, after, key, old); after *= 2 {
+		for after := 1; !r.killed(t, after, key, old); after *= 4 {
 			t.Logf("killed after change %d", after)
 		}
 		if status, out, stderr := invoke(t, "rotate-master-key"); status != 0 || !strings.Contains(out, "Nothing was changed") {
