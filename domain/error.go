@@ -75,6 +75,7 @@ type Error struct {
 	Violations []Violation // all of them, not only the first
 	Payment    PaymentID   // the payment, where the contract names it (D3)
 	Status     string      // that payment's status
+	Denies     bool        // the message denies that anything was recorded, or says nothing about it
 	Err        error       // the cause, for the log
 }
 
@@ -109,7 +110,7 @@ func Invalid(model string, violations ...Violation) *Error {
 func Unavailable(err error) *Error {
 	return &Error{
 		Kind: KindUnavailable, Reason: ReasonServiceUnavailable,
-		Message: "The event store cannot take the request now. Nothing was recorded.", Err: err,
+		Message: "The event store cannot take the request now. Nothing was recorded.", Denies: true, Err: err,
 	}
 }
 

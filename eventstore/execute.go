@@ -171,11 +171,12 @@ func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S],
 			return tip, err
 		}
 	}
-	if err := c.store.append(ctx, r); err != nil {
-		return tip, err
-	}
-	if noted, is := ctx.Value(recordedKey{}).(*atomic.Bool); is {
+	err = c.store.append(ctx, r)
+	if noted, is := ctx.Value(recordedKey{}).(*atomic.Bool); is && (err == nil || errors.Is(err, ErrUnknown)) {
 		noted.Store(true)
+	}
+	if err != nil {
+		return tip, err
 	}
 	next, made := r.State().(S) // draftOn has set it
 	if !made {
@@ -184,10 +185,10 @@ func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S],
 	return Tip[S]{State: next, Recorded: r, Appended: true}, nil
 }
 
-// recordedKey is the key of a context's value that notes whether a command has recorded an event.
+// recordedKey is the key of a context's value that notes whether a command has recorded an event, or may have.
 type recordedKey struct{}
 
-// WithRecorded returns a context whose commands note that they recorded an event, and the function that reports it. After that an error, of
+// WithRecorded returns a context whose commands note that they recorded an event, or may have, and the function that reports it. After that an error, of
 // a read for the answer for instance, must not say that nothing was recorded.
 func WithRecorded(ctx context.Context) (noting context.Context, recorded func() bool) {
 	var noted atomic.Bool

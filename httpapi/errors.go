@@ -56,7 +56,7 @@ func unavailable(err error) error {
 	}
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
-		Message: "The data cannot be read or written now.", Recovery: "Repeat the request.", Err: err,
+		Message: "The data cannot be read or written now.", Recovery: "Repeat the request.", Denies: true, Err: err,
 	}
 }
 
@@ -81,7 +81,7 @@ func (c *call) failed(err error) outcome {
 // deny it.
 func (c *call) outcomeOf(err error) error {
 	var e *domain.Error
-	if c.recorded() && errors.As(err, &e) && e.Reason == domain.ReasonServiceUnavailable {
+	if c.recorded() && errors.As(err, &e) && e.Denies {
 		return domain.OutcomeUnknown(err)
 	}
 	return err

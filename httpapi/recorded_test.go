@@ -23,6 +23,7 @@ func TestRecordedThenUnavailable(t *testing.T) {
 		{true, domain.Unavailable(eventstore.ErrNoMajority), "The outcome of the request is unknown."},
 		{true, fmt.Errorf("the answer: %w", eventstore.ErrUnhealthy), "The outcome of the request is unknown."},
 		{true, domain.OutcomeUnknown(errors.New("no answer")), "The outcome of the request is unknown."},
+		{true, domain.Refuse(domain.KindUnavailable, domain.ReasonServiceUnavailable, "The change is recorded."), "The change is recorded."},
 		{true, domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "Busy."), "Busy."},
 	} {
 		call := testAPI(t).postCall("createPayment", smallPayment)

@@ -26,7 +26,7 @@ import (
 
 const (
 	// cutPatience bounds the search for a moment of a cut. It is longer than an election.
-	cutPatience = time.Minute
+	cutPatience = 3 * time.Minute
 	// cutPause is the wait between two attempts within a hold.
 	cutPause = 3 * time.Millisecond
 	// firstHold is how long the nodes hold their groups the first time.

@@ -56,7 +56,20 @@ func TestCut(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for i := range all {
-		running.Go(func() { all[i].run(ctx, t, s) })
+		running.Go(func() {
+			defer stop() // of all, after an error
+			all[i].run(ctx, t, s)
+		})
+	}
+	defer func() { stop(); running.Wait() }()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	grown := func() { // each writer has appended an event since the call
+		for i := range all {
+			for n := all[i].count(); all[i].count() == n && ctx.Err() == nil; {
+				<-again.C
+			}
+		}
 	}
 	type cut struct {
 		remote.Cut
@@ -65,6 +78,7 @@ func TestCut(t *testing.T) {
 	var cuts []cut
 	for range 6 {
 		var c cut
+		grown()
 		for i := range all {
 			c.before[i] = all[i].count()
 		}

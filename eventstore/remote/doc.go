@@ -22,7 +22,7 @@
 //
 // Under load no two reads are equal. Then Cut requests all nodes to begin no group for 100 ms (package handover, HoldMessage); if that was too
 // short, for twice that time, up to two seconds, with a pause of three times the hold. The hold is a help, and no lock: it needs no answer, and
-// a node that misses it makes the two reads differ. Without an equal pair Cut ends with ErrBusy after a minute.
+// a node that misses it makes the two reads differ. Without an equal pair Cut ends with ErrBusy after three minutes.
 //
 // What it must not know: aggregates, secrets' values, files.
 package remote

@@ -3,6 +3,8 @@ package secretlog
 import (
 	"context"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"payledger/eventstore/sidelog"
 )
 
@@ -126,8 +128,8 @@ func (b *Stream) Spend(ctx context.Context, name string, value []byte) error {
 	return err
 }
 
-// CheckReplicas is replicated.
-var CheckReplicas = replicated
+// CheckReplicas is a first look.
+func CheckReplicas(info *jetstream.StreamInfo) error { return replicated(info, map[string]bool{}) }
 
 // ReplaceHalf seals a value anew for a generation that it begins. The value has a duplicate. Of both, which a message names, only the value is
 // deleted, as a crash in the middle leaves them.

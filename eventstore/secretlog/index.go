@@ -187,7 +187,14 @@ func (x *index) destructionChanges(r record, change map[string][]byte) (names []
 	ended, unnamed := r.ended, uint64(0)
 	if r.name != "" { // all values of the name, whichever sequences the message lists
 		if x.generationAt(r.seq) > 0 { // a reader may find a value deleted that the message does not list
-			change[string(sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, r.name))] = binary.BigEndian.AppendUint64(nil, r.seq)
+			key := sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, r.name)
+			last, err := x.value(key)
+			if err != nil {
+				return nil, err
+			}
+			if len(last) != 8 || binary.BigEndian.Uint64(last) < r.seq {
+				change[string(key)] = binary.BigEndian.AppendUint64(nil, r.seq)
+			}
 		}
 		value, err := x.value(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name))
 		if err != nil {

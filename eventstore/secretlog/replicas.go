@@ -31,11 +31,11 @@ func (b *Stream) Replicated(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, replicasWait)
 	defer cancel()
-	name := b.log.Newest().Stream
+	name, whole := b.log.Newest().Stream, map[string]bool{}
 	for {
 		stream, err := b.JS.Stream(ctx, name)
 		if err == nil {
-			err = replicated(stream.CachedInfo())
+			err = replicated(stream.CachedInfo(), whole)
 		}
 		if err == nil || jetapi.Pause(ctx, replicasPause) != nil {
 			return err
@@ -57,14 +57,18 @@ func (b *Stream) Fence(ctx context.Context) error {
 	return nil
 }
 
-// replicated returns ErrReplicas unless each server runs and has all messages, as the leader sees them.
-func replicated(info *jetstream.StreamInfo) error {
+// replicated returns ErrReplicas unless each server ran and had all messages, now or at an earlier look, as the leader sees them. Under load a
+// server may lack the newest message at any look. whole has the servers of earlier looks.
+func replicated(info *jetstream.StreamInfo, whole map[string]bool) error {
 	if info.Cluster == nil || info.Config.Replicas <= 1 {
 		return nil
 	}
 	var late []string
 	for _, r := range info.Cluster.Replicas {
-		if r.Offline || !r.Current || r.Lag > 0 {
+		if !r.Offline && r.Current && r.Lag == 0 {
+			whole[r.Name] = true
+		}
+		if !whole[r.Name] {
 			late = append(late, r.Name)
 		}
 	}

@@ -56,8 +56,8 @@ func (s *Payments) ofOwner(ctx context.Context, account domain.AccountID, err er
 		return err
 	}
 	owner, loadErr := s.Log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)
-	if loadErr != nil {
-		return loadErr
+	if loadErr != nil { // the key is used: an earlier request with it was recorded
+		return domain.OutcomeUnknown(loadErr)
 	}
 	refused.Status = string(owner.State.Status())
 	return refused

@@ -114,8 +114,11 @@ func (s *Payments) keyFirst(ctx context.Context, account domain.AccountID, in Pa
 		return refusal
 	}
 	tip, err := s.Log.Payments.Load(ctx, account, domain.PaymentIDForKey(account, in.IdempotencyKey), eventstore.Latest)
-	if err != nil || tip.Recorded == nil {
-		return cmp.Or(err, refusal)
+	switch {
+	case err != nil: // an earlier request with the key may be recorded
+		return domain.OutcomeUnknown(err)
+	case tip.Recorded == nil:
+		return refusal
 	}
 	return s.usedKey(ctx, tip.State, in)
 }
