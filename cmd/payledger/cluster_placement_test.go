@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -71,11 +72,15 @@ func TestClusterPlacement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"one", "two"} { // each fills a segment
-		if _, err := accounts.Create(t.Context(), l.Store, l.Secrets, rand.Reader, name, account.Sandbox, "cli:test"); err != nil {
-			t.Fatal(err)
+	accountsMade, tries := 0, 0
+	eventually(t, func() bool { // each account fills a segment; the next one has no leader at first
+		tries++
+		_, err := accounts.Create(t.Context(), l.Store, l.Secrets, rand.Reader, fmt.Sprint("account-", tries), account.Sandbox, "cli:test")
+		if err == nil {
+			accountsMade++
 		}
-	}
+		return accountsMade == 2
+	})
 	eventually(t, func() bool {
 		_, err := js.Stream(t.Context(), "LEDGER_0_2")
 		return err == nil
