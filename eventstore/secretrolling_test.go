@@ -45,7 +45,7 @@ func (r *rolling) vault(t *testing.T, node int, keys ...secrets.Key) *secrets.St
 	return v
 }
 
-// both gives every node the next key beside the newest one, as rolling restarts do.
+// both opens every node anew with the next key and the newest one, as rolling restarts do.
 func (r *rolling) both(t *testing.T) (next secrets.Key) {
 	t.Helper()
 	next = masterKey(r.key + 1)
@@ -344,7 +344,8 @@ func (r *rolling) twoAtOnce(t *testing.T) {
 	}
 }
 
-// late sends messages of the rotation before once more: a value sealed with the old key, one that is sealed anew, and the beginning.
+// late repeats three messages of the last rotation: a value sealed with the old key, a value sealed anew, and the message that began the
+// rotation.
 func (r *rolling) late(t *testing.T) {
 	js, err := jetstream.New(r.store().Conn(), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {

@@ -77,8 +77,8 @@ func (c *call) failed(err error) outcome {
 	return outcome{status: status, failure: err, cut: cut}
 }
 
-// outcomeOf turns the error of a request that recorded something, and then failed because the log did not answer, into one that does not
-// deny it.
+// outcomeOf returns an error whose text is true for this request. After a recorded event, an error that denies the recording becomes
+// OutcomeUnknown.
 func (c *call) outcomeOf(err error) error {
 	var e *domain.Error
 	if c.recorded() && errors.As(err, &e) && e.Denies {

@@ -176,8 +176,8 @@ func (r *nodesRig) goesOn(t *testing.T, old string, ids []string, wanted map[str
 	}
 }
 
-// TestClusterRestoreKilled: kill -9 of a back-up of a cluster, and of a restore into one after some of its streams were made: no node
-// serves what is left, init refuses it, and the next run completes it. The first ledger is one of a folder.
+// TestClusterRestoreKilled: kill -9 ends a back-up of a cluster, and a restore into a cluster after it made some of the streams. No node
+// serves the incomplete ledger, init refuses it, and the next run completes it. The first back-up is of a data folder.
 func TestClusterRestoreKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

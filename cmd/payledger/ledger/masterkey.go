@@ -20,7 +20,7 @@ type masterKey struct {
 	data string
 	from string // source of the key, for error texts
 	own  bool   // the key comes from the data folder
-	// others are keys of a rotation in a cluster: the master key before, or the one that no value is sealed with yet.
+	// others are the other keys during a rotation in a cluster: the previous master key, or a new key that seals no value yet.
 	others []secrets.Key
 	next   *secrets.Key
 	took   bool // next opens the ledger: a rotation was cut short after it was decided

@@ -106,8 +106,8 @@ func (r Rotation) next() (secrets.Key, error) {
 	return secrets.NewKey(rand.Reader)
 }
 
-// completed reports whether this open completed the wanted rotation: to a given key, or to the random one that the folder keeps. It may have
-// completed an earlier one instead.
+// completed reports whether this open completed the wanted rotation: to a given key, or to the random key that the folder keeps. An open may
+// also complete an earlier rotation, to another key.
 func (l *Ledger) completed(given string, next secrets.Key) bool {
 	if given == "" {
 		return l.tookNext

@@ -27,7 +27,7 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// ErrLedger means that the cluster holds a ledger, or a part of one that no restore made.
+// ErrLedger means that the cluster holds a ledger, or streams of a ledger that no restore made.
 var ErrLedger = errors.New("a restore needs a cluster without a ledger")
 
 // firstStream is made first and completed last: its mark tells a node that the log is incomplete.
@@ -139,7 +139,7 @@ func (t *target) remove(ctx context.Context) error {
 	return err
 }
 
-// check reads everything back, compares it with what was written, and verifies the log.
+// check reads all messages back, compares them with the written messages, and verifies the log.
 func (b *Backup) check(ctx context.Context, t *target, to Target) error {
 	log, err := remote.OpenRestoring(ctx, to.Access)
 	if err != nil {
