@@ -14,6 +14,9 @@ import (
 
 func (s *Store) Conn() *nats.Conn { return s.nc }
 
+// Held reports whether no group may begin, because a back-up requested it.
+func (s *Store) Held() bool { return s.hold.Active() }
+
 // Waiting is how many events wait for a reader in memory.
 func (r *Reader) Waiting() int { return len(r.events) }
 

@@ -2,6 +2,7 @@ package eventstore_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ func TestHandover(t *testing.T) { // alone: elections have their time
 		{"a refusal that names a group of the future", testEarlyRefusal},
 		{"a draft on an old event", testDraftBehind},
 		{"unreadable and foreign messages", testForeignMessages},
+		{"a hold of a back-up", testHold},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, r) })
 	}
@@ -347,5 +349,26 @@ func testForeignMessages(t *testing.T, r *rig) {
 	mustAdd(t, s, keyIn(s, 0), added{Who: "after"})
 	if err := s.Healthy(); err != nil {
 		t.Error(err)
+	}
+}
+
+// testHold: no group begins as long as all nodes hold.
+func testHold(t *testing.T, r *rig) {
+	held := func() bool {
+		return !slices.ContainsFunc(r.nodes, func(n *node) bool { return !n.store.Held() })
+	}
+	nc := r.nodes[1].store.Conn()
+	eventually(t, time.Minute, "all nodes hold", func() error {
+		if err := nc.PublishMsg(handover.HoldMessage(handover.MaxHold)); err != nil {
+			return err
+		}
+		if !held() {
+			return errors.New("a node does not hold yet")
+		}
+		return nil
+	})
+	mustAdd(t, r.store(), newKey(), added{N: 1})
+	if held() {
+		t.Error("an event was recorded while all nodes held their groups")
 	}
 }
