@@ -139,6 +139,7 @@ var confined = map[string][]string{
 	"github.com/prometheus":          {"cmd"},
 	"github.com/getkin/kin-openapi":  {"httpapi"},
 	"github.com/golang-jwt/jwt":      {"httpapi"},
+	"github.com/jackc/pgx":           {"deploy"}, // yardstick, a module of its own
 }
 
 // pure lists the packages of the standard library that domain may import: no I/O, clock, randomness or external encoding. The

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// ticksPerSecond is the unit of processor time in /proc, the same on every machine that Go supports.
+const ticksPerSecond = 100
+
+// cpuSeconds returns the processor time of yardstick and of all processes of the server, those that ended included.
+func (p *postgres) cpuSeconds() (float64, error) {
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+		return 0, err
+	}
+	seconds := float64(self.Utime.Nano()+self.Stime.Nano()) / 1e9
+	processes, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range processes {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // the process has ended
+		}
+		if pid, parent, ticks := parseStat(text); pid == p.server.Process.Pid || parent == p.server.Process.Pid {
+			seconds += float64(ticks) / ticksPerSecond
+		}
+	}
+	return seconds, nil
+}
+
+// parseStat returns the ids of a process and its parent, and the processor time in ticks of the process and of the children that it
+// waited for.
+func parseStat(text []byte) (pid, parent, ticks int) {
+	before, _, _ := bytes.Cut(text, []byte(" "))
+	pid, _ = strconv.Atoi(string(before))
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name in parentheses may have spaces
+	if len(fields) < 15 {
+		return 0, 0, 0
+	}
+	parent, _ = strconv.Atoi(string(fields[1]))
+	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
+		n, _ := strconv.Atoi(string(field))
+		ticks += n
+	}
+	return pid, parent, ticks
+}

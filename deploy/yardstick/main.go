@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+// settings are the command line.
+type settings struct {
+	data, listen, apiKey, signingSecret, postgresBin string
+	pool                                             int
+}
+
+// ready is the line that says that requests are taken.
+type ready struct {
+	Ready         bool   `json:"ready"`
+	API           string `json:"api"`
+	PID           int    `json:"pid"`
+	APIKey        string `json:"apiKey"`
+	SigningSecret string `json:"signingSecret"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	debug.SetGCPercent(400) // the heap is small: collect less often
+	s, err := parse(os.Args[1:])
+	if err == nil {
+		err = run(ctx, s, os.Stdout)
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "yardstick:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (s settings, err error) {
+	flags := flag.NewFlagSet("yardstick", flag.ContinueOnError)
+	flags.StringVar(&s.data, "data", "", "folder of the database (required)")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:0", "address of the API")
+	flags.StringVar(&s.apiKey, "api-key", rand.Text(), "the API key; a random one if not set")
+	flags.StringVar(&s.signingSecret, "signing-secret", rand.Text(), "signs webhooks; a random one if not set")
+	flags.StringVar(&s.postgresBin, "postgres-bin", "", "folder of initdb and postgres; searched if not set")
+	flags.IntVar(&s.pool, "pool", 32, "connections to PostgreSQL")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if s.data == "" || flags.NArg() > 0 {
+		return s, errors.New("usage: yardstick --data DIR [flags]; yardstick -h lists the flags")
+	}
+	s.data, err = filepath.Abs(s.data)
+	return s, err
+}
+
+// run serves until ctx ends or PostgreSQL does.
+func run(ctx context.Context, s settings, stdout io.Writer) (err error) {
+	database, err := startPostgres(ctx, s.data, s.postgresBin, s.pool)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.stop()) }()
+	store, err := openStore(ctx, database.socket, s.pool)
+	if err != nil {
+		return err
+	}
+	defer store.close()
+	endpoints, err := store.endpoints(ctx)
+	if err != nil {
+		return err
+	}
+	relay := newRelay(store, s.signingSecret, endpoints)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return err
+	}
+	api := &http.Server{
+		Handler:           newServer(store, relay, s.apiKey, database.cpuSeconds),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- api.Serve(listener) }()
+	relaying, endRelay := context.WithCancel(ctx)
+	relayed := make(chan struct{})
+	go func() { defer close(relayed); relay.run(relaying) }()
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, api.Shutdown(closing))
+		endRelay()
+		<-relayed
+	}()
+	line := ready{true, "http://" + listener.Addr().String(), os.Getpid(), s.apiKey, s.signingSecret}
+	if err := json.NewEncoder(stdout).Encode(line); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return err
+	case <-database.ended:
+		return errors.New("PostgreSQL ended by itself: " + database.log + " has the reason")
+	}
+}

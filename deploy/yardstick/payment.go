@@ -1,0 +1,196 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// uuid is an id of version 7: ids of one time are neighbours in an index.
+type uuid [16]byte
+
+func newID(now time.Time) (id uuid) {
+	_, _ = rand.Read(id[:]) // it never fails
+	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16|uint64(binary.BigEndian.Uint16(id[6:8])))
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+	return id
+}
+
+func (id uuid) String() string {
+	var text [36]byte
+	hex.Encode(text[:], id[:4])
+	hex.Encode(text[9:], id[4:6])
+	hex.Encode(text[14:], id[6:8])
+	hex.Encode(text[19:], id[8:10])
+	hex.Encode(text[24:], id[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
+}
+
+// MarshalText makes ids strings in JSON.
+func (id uuid) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UUIDValue and ScanUUID are pgx's conversions.
+func (id uuid) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: id, Valid: true}, nil }
+
+func (id *uuid) ScanUUID(value pgtype.UUID) error {
+	*id = value.Bytes
+	return nil
+}
+
+// parseID returns false for a text that is no id.
+func parseID(text string) (id uuid, ok bool) {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return id, false
+	}
+	n, err := hex.Decode(id[:], []byte(text[:8]+text[9:13]+text[14:18]+text[19:23]+text[24:]))
+	return id, err == nil && n == len(id)
+}
+
+// timeFormat is the contract's (D1): RFC 3339 in UTC with microseconds.
+const timeFormat = "2006-01-02T15:04:05.000000Z"
+
+// creation is the body of POST /payments.
+type creation struct {
+	PaymentMethodToken string          `json:"paymentMethodToken"`
+	Amount             *int64          `json:"amount"`
+	CurrencyCode       string          `json:"currencyCode"`
+	CustomerID         string          `json:"customerId"`
+	OrderID            string          `json:"orderId"`
+	Order              json.RawMessage `json:"order,omitempty"`
+	Customer           json.RawMessage `json:"customer,omitempty"`
+	Metadata           json.RawMessage `json:"metadata,omitempty"`
+}
+
+// maxAmount is the largest integer that every JSON reader keeps exactly (§8).
+const maxAmount = 9007199254740991
+
+// check returns the first fault.
+func (c *creation) check() error {
+	switch {
+	case c.PaymentMethodToken == "" || len(c.PaymentMethodToken) > 255:
+		return errors.New("paymentMethodToken must have 1 to 255 bytes")
+	case c.Amount == nil || *c.Amount < 0 || *c.Amount > maxAmount:
+		return errors.New("amount must be an integer from 0 to 9007199254740991, in minor units")
+	case !isCurrency(c.CurrencyCode):
+		return errors.New("currencyCode must be three capital letters")
+	case c.CustomerID == "" || len(c.CustomerID) > 255:
+		return errors.New("customerId must have 1 to 255 bytes")
+	case c.OrderID == "" || len(c.OrderID) > 255:
+		return errors.New("orderId must have 1 to 255 bytes")
+	}
+	return nil
+}
+
+func isCurrency(code string) bool {
+	if len(code) != 3 {
+		return false
+	}
+	for _, letter := range []byte(code) {
+		if letter < 'A' || letter > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// payment is the answer (§2.1).
+type payment struct {
+	ID            uuid            `json:"id"`
+	Date          string          `json:"date"`
+	DateUpdated   string          `json:"dateUpdated"`
+	Status        string          `json:"status"`
+	OrderID       string          `json:"orderId"`
+	CustomerID    string          `json:"customerId"`
+	CurrencyCode  string          `json:"currencyCode"`
+	Amount        int64           `json:"amount"`
+	CardTokenType string          `json:"cardTokenType"`
+	Method        paymentMethod   `json:"paymentMethod"`
+	Processor     processor       `json:"processor"`
+	Transactions  []transaction   `json:"transactions"`
+	Order         json.RawMessage `json:"order,omitempty"`
+	Customer      json.RawMessage `json:"customer,omitempty"`
+	Metadata      json.RawMessage `json:"metadata,omitempty"`
+}
+
+type paymentMethod struct {
+	Token             string `json:"paymentMethodToken"`
+	IsVaulted         bool   `json:"isVaulted"`
+	AuthorizationType string `json:"authorizationType"`
+	Type              string `json:"paymentMethodType"`
+	Data              card   `json:"paymentMethodData"`
+}
+
+type card struct {
+	First6Digits       *string `json:"first6Digits"`
+	FirstDigits        string  `json:"firstDigits"`
+	Last4Digits        string  `json:"last4Digits"`
+	ExpirationMonth    string  `json:"expirationMonth"`
+	ExpirationYear     string  `json:"expirationYear"`
+	CardholderName     string  `json:"cardholderName"`
+	Network            string  `json:"network"`
+	IsNetworkTokenized bool    `json:"isNetworkTokenized"`
+	CVVAvailable       bool    `json:"cvvAvailable"`
+	BinData            binData `json:"binData"`
+}
+
+type binData struct {
+	Network string `json:"network"`
+}
+
+type processor struct {
+	Name           string `json:"name"`
+	MerchantID     string `json:"processorMerchantId"`
+	AmountCaptured int64  `json:"amountCaptured"`
+	AmountRefunded int64  `json:"amountRefunded"`
+}
+
+type transaction struct {
+	Type                   string `json:"type"`
+	Date                   string `json:"date"`
+	Amount                 int64  `json:"amount"`
+	CurrencyCode           string `json:"currencyCode"`
+	OrderID                string `json:"orderId"`
+	ProcessorStatus        string `json:"processorStatus"`
+	ProcessorName          string `json:"processorName"`
+	ProcessorMerchantID    string `json:"processorMerchantId"`
+	ProcessorTransactionID uuid   `json:"processorTransactionId"`
+	CardTokenType          string `json:"cardTokenType"`
+}
+
+// authorized is the data of the event.
+type authorized struct {
+	PaymentMethodToken     string `json:"paymentMethodToken"`
+	Amount                 int64  `json:"amount"`
+	CurrencyCode           string `json:"currencyCode"`
+	OrderID                string `json:"orderId"`
+	CustomerID             string `json:"customerId"`
+	ProcessorName          string `json:"processorName"`
+	ProcessorTransactionID uuid   `json:"processorTransactionId"`
+}
+
+// authorize returns the payment of a request, and the data of its event.
+func authorize(c creation, now time.Time) (payment, authorized) {
+	const processorName, merchant, status, tokenType = "ADYEN", "yardstick-adyen", "AUTHORIZED", "CARD_PAN"
+	date, operation := now.Format(timeFormat), newID(now)
+	p := payment{
+		ID: newID(now), Date: date, DateUpdated: date, Status: status, OrderID: c.OrderID, CustomerID: c.CustomerID,
+		CurrencyCode: c.CurrencyCode, Amount: *c.Amount, CardTokenType: tokenType,
+		Method: paymentMethod{Token: c.PaymentMethodToken, IsVaulted: true, AuthorizationType: "FINAL", Type: "PAYMENT_CARD", Data: card{
+			FirstDigits: "41111111", Last4Digits: "1111", ExpirationMonth: "12", ExpirationYear: "2035", CardholderName: "Ada Lovelace",
+			Network: "VISA", BinData: binData{"VISA"},
+		}},
+		Processor: processor{Name: processorName, MerchantID: merchant},
+		Transactions: []transaction{{
+			Type: "SALE", Date: date, Amount: *c.Amount, CurrencyCode: c.CurrencyCode, OrderID: c.OrderID, ProcessorStatus: status,
+			ProcessorName: processorName, ProcessorMerchantID: merchant, ProcessorTransactionID: operation, CardTokenType: tokenType,
+		}},
+		Order: c.Order, Customer: c.Customer, Metadata: c.Metadata,
+	}
+	return p, authorized{c.PaymentMethodToken, *c.Amount, c.CurrencyCode, c.OrderID, c.CustomerID, processorName, operation}
+}

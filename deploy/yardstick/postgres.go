@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	startLimit = time.Minute     // recovery after a crash included
+	stopLimit  = 2 * time.Minute // with the last checkpoint
+)
+
+// postgres is a running server.
+type postgres struct {
+	socket string // the folder of its Unix socket
+	log    string // its messages
+	server *exec.Cmd
+	ended  chan struct{} // closed when the server has ended
+	err    error         // how it ended; after ended
+}
+
+// serverSettings are those of a careful user: nothing is traded for durability.
+func serverSettings(socket string, pool int) []string {
+	var args []string
+	for _, setting := range []string{
+		"listen_addresses=", "unix_socket_directories=" + socket, "unix_socket_permissions=0700",
+		"fsync=on", "synchronous_commit=on", "full_page_writes=on",
+		"shared_buffers=1GB", "max_connections=" + strconv.Itoa(pool+10),
+		"max_wal_size=4GB", "min_wal_size=1GB", "checkpoint_timeout=15min", "wal_buffers=64MB",
+		"jit=off", "autovacuum_naptime=10s",
+	} {
+		args = append(args, "-c", setting)
+	}
+	return args
+}
+
+// startPostgres makes the cluster in data if there is none, starts the server, and waits until it takes connections.
+func startPostgres(ctx context.Context, data, bin string, pool int) (*postgres, error) {
+	bin, err := findPostgres(bin)
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	cluster := filepath.Join(data, "postgres")
+	if err := initialize(ctx, bin, cluster, attributes); err != nil {
+		return nil, err
+	}
+	socket, err := os.MkdirTemp("", "yardstick-")
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{socket: socket, log: filepath.Join(data, "postgres.log"), ended: make(chan struct{})}
+	p.server = exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", cluster}, serverSettings(socket, pool)...)...) //nolint:gosec,noctx // the operator names the folder; stop ends it in order
+	p.server.SysProcAttr = attributes
+	err = own(socket, attributes)
+	if err == nil {
+		err = p.start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(socket))
+	}
+	if err := p.await(ctx); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+// start starts the server on a thread that lives as long as the server: the kernel stops the server when that thread ends.
+func (p *postgres) start() error {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	p.server.Stdout, p.server.Stderr = log, log
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer log.Close()
+		err := p.server.Start()
+		started <- err
+		if err == nil {
+			p.err = p.server.Wait()
+			close(p.ended)
+		}
+	}()
+	return <-started
+}
+
+// await waits until the server takes connections.
+func (p *postgres) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		connection, err := pgx.Connect(ctx, dsn(p.socket))
+		if err == nil {
+			return connection.Close(ctx)
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("PostgreSQL did not start: %w; %s has the reason", p.err, p.log)
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL takes no connections: %w; %s has the reason", err, p.log)
+		case <-again.C:
+		}
+	}
+}
+
+// stop ends the server in order, and removes its socket.
+func (p *postgres) stop() error {
+	for _, how := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT} { // fast, then at once
+		_ = p.server.Process.Signal(how) // it may have ended
+		select {
+		case <-p.ended:
+			return errors.Join(p.err, os.RemoveAll(p.socket))
+		case <-time.After(stopLimit):
+		}
+	}
+	return errors.New("PostgreSQL does not stop")
+}
+
+func dsn(socket string) string {
+	return "host=" + socket + " user=yardstick dbname=postgres sslmode=disable"
+}
+
+// findPostgres returns the folder of initdb and postgres.
+func findPostgres(given string) (string, error) {
+	folders := []string{given}
+	if given == "" {
+		folders = nil
+		if path, err := exec.LookPath("postgres"); err == nil {
+			if path, err = filepath.EvalSymlinks(path); err == nil {
+				folders = append(folders, filepath.Dir(path))
+			}
+		}
+		installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is right
+		slices.Reverse(installed)                                  // the newest first
+		folders = append(folders, installed...)
+	}
+	for _, folder := range folders {
+		_, err1 := os.Stat(filepath.Join(folder, "initdb"))
+		_, err2 := os.Stat(filepath.Join(folder, "postgres"))
+		if err1 == nil && err2 == nil {
+			return filepath.Abs(folder)
+		}
+	}
+	return "", fmt.Errorf("initdb and postgres are not in %q, in PATH, or below /usr/lib/postgresql: install postgresql, or set --postgres-bin", given)
+}
+
+// capDACOverride lets the server enter folders that only root may enter.
+const capDACOverride = 1
+
+// unprivileged returns the attributes of the server's processes. PostgreSQL refuses to run as root: for root it runs as the user
+// postgres, or nobody.
+func unprivileged() (*syscall.SysProcAttr, error) {
+	attributes := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT} // a terminal's Ctrl-C goes to yardstick only
+	if os.Geteuid() != 0 {
+		return attributes, nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		account, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL does not run as root, and there is no user postgres and no user nobody: %w", err)
+	}
+	uid, err1 := strconv.ParseUint(account.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(account.Gid, 10, 32)
+	attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	attributes.AmbientCaps = []uintptr{capDACOverride}
+	return attributes, errors.Join(err1, err2)
+}
+
+// own gives a folder to the server's user.
+func own(folder string, attributes *syscall.SysProcAttr) error {
+	if attributes.Credential == nil {
+		return nil
+	}
+	return os.Chown(folder, int(attributes.Credential.Uid), int(attributes.Credential.Gid))
+}
+
+// initialize makes the cluster unless it exists. The folder gets its name when it is complete.
+func initialize(ctx context.Context, bin, cluster string, attributes *syscall.SysProcAttr) error {
+	if _, err := os.Stat(cluster); err == nil {
+		return nil
+	}
+	unfinished := cluster + ".new"
+	if err := errors.Join(os.RemoveAll(unfinished), os.MkdirAll(unfinished, 0o700), own(unfinished, attributes)); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", unfinished, "--username=yardstick", "--auth=trust", //nolint:gosec // the operator names the folder
+		"--encoding=UTF8", "--locale=C", "--no-instructions")
+	command.SysProcAttr = attributes
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, strings.TrimSpace(string(said)))
+	}
+	return os.Rename(unfinished, cluster)
+}
