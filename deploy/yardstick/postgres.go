@@ -39,7 +39,7 @@ func serverSettings(socket string, pool int) []string {
 		"listen_addresses=", "unix_socket_directories=" + socket, "unix_socket_permissions=0700",
 		"fsync=on", "synchronous_commit=on", "full_page_writes=on",
 		"shared_buffers=1GB", "max_connections=" + strconv.Itoa(pool+10),
-		"max_wal_size=4GB", "min_wal_size=1GB", "checkpoint_timeout=15min", "wal_buffers=64MB",
+		"max_wal_size=4GB", "min_wal_size=1GB", "checkpoint_timeout=15min", "wal_buffers=4MB",
 		"jit=off", "autovacuum_naptime=10s",
 	} {
 		args = append(args, "-c", setting)
