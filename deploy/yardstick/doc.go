@@ -1,7 +1,7 @@
 // Command yardstick is the service that a team would write on PostgreSQL instead of payledger. payledger bench loads both with the same
 // requests and prints the ratio. It is a module of its own: payledger does not depend on PostgreSQL.
 //
-//	yardstick --data DIR [--listen 127.0.0.1:0] [--api-key KEY] [--signing-secret SECRET] [--postgres-bin DIR]
+//	yardstick --data DIR [--listen 127.0.0.1:0] [--api-key KEY] [--signing-secret SECRET] [--postgres-bin DIR] [--pool N]
 //
 // Rules:
 //

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -55,8 +56,12 @@ func (v *server) authenticated(handle func(http.ResponseWriter, *http.Request) e
 		switch {
 		case subtle.ConstantTimeCompare([]byte(r.Header.Get("X-API-KEY")), v.apiKey) != 1:
 			err = &refusal{http.StatusUnauthorized, "Unauthorized", "The header X-API-KEY is missing, or its key is not known."}
+		case strings.HasPrefix(r.URL.Path, "/management/"): // D20: no version
+			err = handle(w, r)
+		case r.Header.Get("X-API-VERSION") == "":
+			err = &refusal{http.StatusBadRequest, "ApiVersionMissing", "The header X-API-VERSION is missing; it must be " + apiVersion + "."}
 		case r.Header.Get("X-API-VERSION") != apiVersion:
-			err = &refusal{http.StatusBadRequest, "UnsupportedApiVersion", "The header X-API-VERSION must be " + apiVersion + "."}
+			err = &refusal{http.StatusBadRequest, "ApiVersionNotSupported", "The header X-API-VERSION must be " + apiVersion + "."}
 		default:
 			err = handle(w, r)
 		}

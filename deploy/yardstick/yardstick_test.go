@@ -175,7 +175,8 @@ func checkRefusals(t *testing.T, v *service) {
 		id                 string
 	}{
 		{"POST", "/payments", body, []string{"X-API-KEY", "other"}, 401, "Unauthorized"},
-		{"POST", "/payments", body, []string{"X-API-VERSION", "1.0"}, 400, "UnsupportedApiVersion"},
+		{"POST", "/payments", body, []string{"X-API-VERSION", "1.0"}, 400, "ApiVersionNotSupported"},
+		{"POST", "/payments", body, []string{"X-API-VERSION", ""}, 400, "ApiVersionMissing"},
 		{"POST", "/payments", "{", nil, 400, "MalformedJson"},
 		{"POST", "/payments", strings.Replace(body, "2500", "-1", 1), nil, 422, "RequestValidationError"},
 		{"POST", "/payments", strings.Replace(body, "EUR", "eur", 1), nil, 422, "RequestValidationError"},
