@@ -15,6 +15,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/ceiling"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
@@ -140,13 +141,13 @@ func BenchmarkAppend(b *testing.B) {
 			defer end()
 			size := len(createPayment(b, s).AppendFrame(nil))
 			n := max(b.N/appendRounds, writers)
-			publish := func(streams int) eventstoretest.Yardstick {
+			publish := func(streams int) ceiling.Rate {
 				return eventstoretest.MeasureYardstick(b, streams, writers, n, size)
 			}
 			figures := map[string][]float64{}
 			note := func(name string, figure float64) { figures[name] = append(figures[name], figure) }
 			for range appendRounds {
-				raw := map[string]eventstoretest.Yardstick{"one": publish(1), "sharded": publish(s.Shards())}
+				raw := map[string]ceiling.Rate{"one": publish(1), "sharded": publish(s.Shards())}
 				began := time.Now()
 				took := createPayments(b, s, n, writers).took
 				rate := float64(n) / time.Since(began).Seconds()

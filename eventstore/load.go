@@ -192,6 +192,16 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return all, nil
 }
 
+// InLog returns how many events the log has, as far as this process knows.
+func (s *Store) InLog() (n uint64) {
+	for _, h := range s.shard {
+		h.mu.Lock()
+		n += h.head.Events
+		h.mu.Unlock()
+	}
+	return n
+}
+
 // AsOf returns the state that an aggregate had at a time, by the times of its events. The same log always gives the same
 // state. tip is the newest event of the aggregate. If tip is nil, or the first event is after at, the state is zero.
 func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip *Recorded, at time.Time) (S, error) {

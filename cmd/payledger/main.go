@@ -15,6 +15,7 @@ import (
 
 	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/backups"
+	"payledger/cmd/payledger/bench"
 	"payledger/cmd/payledger/health"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -42,6 +43,7 @@ type cli struct {
 	Backup          backups.Backup       `cmd:"" help:"Copy the log, beside the running service: consistent, incremental, the keys apart."`
 	Restore         backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
 	Reconcile       audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
+	Bench           bench.Command        `cmd:"" help:"Load a running server and measure it, beside what this machine can do at best."`
 	Health          health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
 	Version         versionCommand       `cmd:"" help:"Print the version."`
 }

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"payledger/eventstore/ceiling"
+)
+
+// Report is the answer of bench --json (I1). Times are in milliseconds, rates per second.
+type Report struct {
+	Scenario              string               `json:"scenario"`
+	Concurrency           int                  `json:"concurrency"`
+	Seconds               float64              `json:"seconds"`
+	Requests              int                  `json:"requests"` // that succeeded
+	Errors                int                  `json:"errors"`
+	PerSecond             float64              `json:"perSecond"`
+	P50                   float64              `json:"p50Ms"`
+	P99                   float64              `json:"p99Ms"`
+	P999                  float64              `json:"p999Ms"`
+	EventsPerSecond       float64              `json:"eventsPerSecond"` // of the log; in replay: read
+	ServerCPUMsPerRequest float64              `json:"serverCpuMsPerRequest"`
+	Yardsticks            map[string]Yardstick `json:"yardsticks"`
+	Ratios                map[string]float64   `json:"ratios"`
+}
+
+// Yardstick is a figure of the machine, or of another service, from the same rounds.
+type Yardstick struct {
+	PerSecond       float64 `json:"perSecond"`
+	P50             float64 `json:"p50Ms"`
+	P99             float64 `json:"p99Ms,omitempty"`
+	CPUMsPerRequest float64 `json:"serverCpuMsPerRequest,omitempty"`
+}
+
+// Names of yardsticks.
+const (
+	fsyncYardstick   = "fsync"
+	publishYardstick = "durablePublish"
+	tripYardstick    = "roundTrip"
+	otherYardstick   = "otherService"
+)
+
+// report sums the rounds up.
+func (m *measurement) report() Report {
+	for _, t := range []*tally{&m.ours.tally, &m.trips} {
+		t.sorted()
+	}
+	t := &m.ours.tally
+	r := Report{
+		Scenario: m.command.Scenario, Concurrency: m.command.Concurrency, Seconds: t.lasted.Seconds(), Requests: len(t.took), Errors: t.errors,
+		PerSecond: t.perSecond(), P50: t.percentile(0.5), P99: t.percentile(0.99), P999: t.percentile(0.999),
+		EventsPerSecond:       float64(m.ours.spent.events+uint64(m.ours.visited)) / t.lasted.Seconds(),
+		ServerCPUMsPerRequest: m.ours.cpu(),
+		Yardsticks: map[string]Yardstick{
+			fsyncYardstick: mean(m.fsyncs), publishYardstick: mean(m.publish),
+			tripYardstick: {PerSecond: m.trips.perSecond(), P50: m.trips.percentile(0.5)},
+		},
+		Ratios: map[string]float64{},
+	}
+	y := r.Yardsticks
+	r.Ratios["eventsPerSecond/durablePublish"] = r.EventsPerSecond / y[publishYardstick].PerSecond
+	r.Ratios["p50/(2*fsync+roundTrip)"] = r.P50 / (2*y[fsyncYardstick].P50 + y[tripYardstick].P50)
+	if m.theirs != nil {
+		other := &m.theirs.tally
+		other.sorted()
+		y[otherYardstick] = Yardstick{PerSecond: other.perSecond(), P50: other.percentile(0.5), P99: other.percentile(0.99), CPUMsPerRequest: m.theirs.cpu()}
+		r.Ratios["perSecond/otherService"] = r.PerSecond / y[otherYardstick].PerSecond
+		r.Ratios["serverCpuMsPerRequest/otherService"] = r.ServerCPUMsPerRequest / y[otherYardstick].CPUMsPerRequest
+	}
+	return r
+}
+
+// cpu returns the CPU time of the service for a request, in milliseconds.
+func (m *measured) cpu() float64 {
+	return float64(m.spent.cpu) / float64(time.Millisecond) / float64(max(1, len(m.tally.took)))
+}
+
+func mean(rates []ceiling.Rate) (y Yardstick) {
+	for _, r := range rates {
+		y.PerSecond += r.PerSecond / float64(len(rates))
+		y.P50 += milliseconds(r.Median) / float64(len(rates))
+	}
+	return y
+}
+
+func (r Report) json(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
+
+// text prints a table and a chart of the rates.
+func (r Report) text(out io.Writer) error {
+	fmt.Fprintf(out, "%s over %d connections, %.1f s: %d requests, %d errors\n\n", r.Scenario, r.Concurrency, r.Seconds, r.Requests, r.Errors)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\tper second\tp50 ms\tp99 ms\tp99.9 ms\tCPU ms\t")
+	fmt.Fprintf(table, "payledger\t%.0f\t%.2f\t%.2f\t%.2f\t%.3f\t\n", r.PerSecond, r.P50, r.P99, r.P999, r.ServerCPUMsPerRequest)
+	names := slices.Sorted(maps.Keys(r.Yardsticks))
+	for _, name := range names {
+		y := r.Yardsticks[name]
+		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%s\t\t%s\t\n", name, y.PerSecond, y.P50, figure("%.2f", y.P99), figure("%.3f", y.CPUMsPerRequest))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nevents per second %.0f\n\n", r.EventsPerSecond)
+	for _, name := range slices.Sorted(maps.Keys(r.Ratios)) {
+		fmt.Fprintf(out, "%-36s %6.2f\n", name, r.Ratios[name])
+	}
+	most := r.PerSecond
+	for _, y := range r.Yardsticks {
+		most = max(most, y.PerSecond)
+	}
+	fmt.Fprintln(out)
+	bar := func(name string, rate float64) {
+		fmt.Fprintf(out, "%16s %s %.0f/s\n", name, strings.Repeat("█", int(50*rate/most)), rate)
+	}
+	bar("payledger", r.PerSecond)
+	for _, name := range names {
+		bar(name, r.Yardsticks[name].PerSecond)
+	}
+	return nil
+}
+
+// figure formats a figure that may be missing.
+func figure(format string, value float64) string {
+	if value == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, value)
+}
