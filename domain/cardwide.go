@@ -1,6 +1,9 @@
 package domain
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Lengths of possible card numbers in digits, wider than in D21: old cards have 13.
 const (
@@ -12,6 +15,9 @@ const (
 // scheme, next to any character and divided in any way by the dividers of D21. It is for texts of others that are stored or
 // logged, where the loss of a harmless number does not matter. FindCardNumber checks merchants' requests.
 func MayHoldCardNumber(text string) bool {
+	if fewDigits(text) {
+		return false
+	}
 	other := func(r rune) bool { return !isDigit(r) && !isDivider(r) }
 	for _, stretch := range strings.FieldsFunc(narrow.Replace(text), other) {
 		groups := strings.FieldsFunc(stretch, isDivider)
@@ -22,6 +28,20 @@ func MayHoldCardNumber(text string) bool {
 		}
 	}
 	return false
+}
+
+// fewDigits reports whether an ASCII text has too few digits for a card number.
+func fewDigits(text string) bool {
+	digits := 0
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+		if isDigit(rune(text[i])) {
+			digits++
+		}
+	}
+	return digits < leastDigits
 }
 
 // startsNumber reports whether the first groups together may be a card number.

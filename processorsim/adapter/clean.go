@@ -38,27 +38,46 @@ func cleanBody(body []byte) (clean []byte, redacted bool) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return body, false
 	}
-	tree, redacted = cleaned(tree)
-	text := encoded(tree)
-	if !redacted && tokens(body) == tokens(text) {
+	names := countNames(tree)
+	if tree, redacted = cleaned(tree); !redacted && countColons(body) == names {
 		return body, false
 	}
-	return text, true
+	return encoded(tree), true
 }
 
-// tokens counts the names, values and brackets of a JSON text.
-func tokens(text []byte) (n int) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	for {
-		if _, err := decoder.Token(); err != nil {
-			return n
+// countNames counts the names in all objects of a value.
+func countNames(v any) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		n = len(v)
+		for _, value := range v {
+			n += countNames(value)
 		}
-		n++
+	case []any:
+		for _, value := range v {
+			n += countNames(value)
+		}
 	}
+	return n
 }
 
-// cleaned returns a value without data that must not be stored, and whether there was any.
+// countColons counts the colons outside the texts of a valid JSON text: one behind each name.
+func countColons(text []byte) (n int) {
+	inText := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inText = !inText
+		case c == '\\' && inText:
+			i++
+		case c == ':' && !inText:
+			n++
+		}
+	}
+	return n
+}
+
+// cleaned returns a value without data that must not be stored, and whether there was any. It changes the value.
 func cleaned(v any) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -82,24 +101,24 @@ func cleaned(v any) (any, bool) {
 	return v, false
 }
 
-func cleanedObject(fields map[string]any) (any, bool) {
-	out, found := make(map[string]any, len(fields)), false
+func cleanedObject(fields map[string]any) (_ any, found bool) {
 	for name, value := range fields {
 		if telling(name) {
+			delete(fields, name)
 			name, found = removed, true
 		}
-		if secretName(name) && value != nil {
-			out[name], found = removed, true
+		if value != nil && !plainNames[name] && secretName(name) {
+			fields[name], found = removed, true
 			continue
 		}
 		if id, is := value.(string); is && slices.Contains(ours, name) && !domain.HoldsCardNumber(id) {
-			out[name] = id
 			continue
 		}
-		inner, dirty := cleaned(value)
-		out[name], found = inner, found || dirty
+		if inner, dirty := cleaned(value); dirty || name == removed {
+			fields[name], found = inner, true
+		}
 	}
-	return out, found
+	return fields, found
 }
 
 // telling reports whether a text may hold a card number, or holds an e-mail address.
@@ -121,6 +140,18 @@ var ours = []string{"reference", "idempotencyKey"}
 // nameWord is one word of a field's name, however its words are put together.
 var nameWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 
+// plainNames are the names of the protocol's own fields that are not secret.
+var plainNames = answerFields.plainNames(map[string]bool{})
+
+func (f fields) plainNames(into map[string]bool) map[string]bool {
+	for name, inner := range f {
+		into[name] = !secretName(name)
+		inner.plainNames(into)
+	}
+	return into
+}
+
+// secretName reports whether the name of a field announces card data or personal data.
 func secretName(name string) bool {
 	words := nameWord.FindAllString(name, -1)
 	plain := strings.ToLower(strings.Join(words, ""))
