@@ -98,14 +98,17 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 // TokenizedAt means the vaulted card.
 func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
-	if !ref.TokenizedAt.IsZero() {
+	if _, ended := v.ended.get(ref.name(), v.now()); !ended && !ref.TokenizedAt.IsZero() {
 		card, err = v.enteredCard(ctx, ref)
+		if errors.Is(err, ErrGone) && epochAt(ref.TokenizedAt).over(v.now()) { // for ever: a token is made once
+			v.ended.put(ref.name(), struct{}{}, v.now())
+		}
 	}
 	if err == nil && !began.Before(card.ExpiresAt) {
 		err = ErrGone
 	}
 	if errors.Is(err, ErrGone) {
-		return decoded[processor.Card](ctx, v, ref.keptName())
+		return v.keptCard(ctx, ref.keptName())
 	}
 	return card.Card, err
 }

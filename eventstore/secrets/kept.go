@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
 )
@@ -44,6 +45,24 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 		err = nil // another process copied the card
 	}
 	return err
+}
+
+// keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again. ErrGone if there is none.
+func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (card processor.Card, err error) {
+	if box, here := v.boxes.get(name, v.now()); here {
+		if plain, err := v.ring.open(string(name), box); err == nil { // else a rotation of the master key has replaced the box
+			return card, codec.Unmarshal(plain, &card)
+		}
+	}
+	box, err := v.read(ctx, name)
+	if err != nil {
+		return card, err
+	}
+	plain, err := v.ring.open(string(name), box)
+	if err != nil {
+		return card, err
+	}
+	return card, errors.Join(remember(v, &v.boxes, name, box), codec.Unmarshal(plain, &card))
 }
 
 // Kept reports whether the vaulted card exists.

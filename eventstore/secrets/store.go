@@ -30,7 +30,8 @@ type Store struct {
 	// forgotten are the newest erasures.
 	forgotten forgotten
 	persons   eventstore.Repository[domain.PersonID, person.State, person.Event]
-	boxes     valueCache[[]byte] // encrypted cards
+	boxes     valueCache[[]byte]   // encrypted cards
+	ended     valueCache[struct{}] // entered cards that no longer exist
 	emails    sync.Map           // domain.AccountID → []byte, the keys of EmailHash
 	// emailRoot is the root of these keys.
 	emailRoot []byte
@@ -58,7 +59,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 		return nil, err
 	}
 	if !store.Sole() {
-		v.keys.life, v.boxes.life, v.numbers.life = sharedCacheLife, sharedCacheLife, sharedCacheLife
+		v.keys.life, v.boxes.life, v.numbers.life, v.ended.life = sharedCacheLife, sharedCacheLife, sharedCacheLife, sharedCacheLife
 	}
 	b.OnDestroyed(func(name string) {
 		v.keys.drop(domain.SecretID(name))
