@@ -104,7 +104,7 @@ type API struct {
 	operations map[string]*validation.Operation
 	rules      map[string]request.Rule
 	pages      *checkout.Pages
-	router     *mux.Router
+	routers    map[string]*mux.Router // by the first segment of the path
 	table      []route
 	routes     map[*mux.Route]route
 	limits     *limits
@@ -138,7 +138,7 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{
-		Config: c, operations: operations, pages: pages, router: mux.NewRouter().SkipClean(true), routes: map[*mux.Route]route{},
+		Config: c, operations: operations, pages: pages, routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
 	}
 	a.connect()
@@ -147,7 +147,12 @@ func New(c Config) (*API, error) {
 	}
 	for _, r := range a.table {
 		path := strings.Replace(r.path, "{customerId}", "{customerId:(?s:.+)}", 1) // a merchant's text: it may have slashes and line ends
-		a.routes[a.router.NewRoute().Methods(r.method).Path(path)] = r
+		router := a.routers[firstSegment(path)]
+		if router == nil {
+			router = mux.NewRouter().SkipClean(true)
+			a.routers[firstSegment(path)] = router
+		}
+		a.routes[router.NewRoute().Methods(r.method).Path(path)] = r
 	}
 	return a, nil
 }
@@ -209,15 +214,26 @@ func (c *call) taken() outcome {
 	}
 }
 
+// firstSegment returns the first segment of a path, which no route leaves open. A router tries its routes one after the other: each of
+// these has a few.
+func firstSegment(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first
+}
+
 // match returns the route for the path of a request and a method. A trailing slash is ignored, without a redirect (D1).
 func (a *API) match(r *http.Request, method string) (route, map[string]string, bool) {
 	path := r.URL.Path
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
+	router := a.routers[firstSegment(path)]
+	if router == nil {
+		return route{}, nil, false
+	}
 	var m mux.RouteMatch
 	plain := http.Request{Method: method, URL: &url.URL{Path: path}} // the router looks at nothing else
-	if a.router.Match(&plain, &m) && m.Route != nil && m.MatchErr == nil {
+	if router.Match(&plain, &m) && m.Route != nil && m.MatchErr == nil {
 		return a.routes[m.Route], m.Vars, true
 	}
 	return route{}, nil, false

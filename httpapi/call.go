@@ -169,8 +169,11 @@ type raw struct {
 }
 
 func encode(result any) (raw, error) {
-	if r, ok := result.(raw); ok {
+	switch r := result.(type) {
+	case raw:
 		return r, nil
+	case json.RawMessage: // valid JSON that a handler encoded
+		return raw{contentType: "application/json", body: r}, nil
 	}
 	text, err := json.Marshal(result)
 	if err != nil {

@@ -191,3 +191,6 @@ func (p *Projections) Close() error {
 func (p *Projections) Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error) {
 	return p.Secrets.Open(ctx, sealed)
 }
+
+// Erasures returns a number that changes whenever personal data may have been erased.
+func (p *Projections) Erasures() uint64 { return p.Secrets.Erasures() }

@@ -22,7 +22,13 @@ type serveCommand struct {
 // if an essential part fails.
 func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	c.Arguments = args
-	log, err := c.Logger(std.Err)
+	out := std.Err
+	if !terminal.ForPeople(out, c.LogFormat) && c.LogFormat != terminal.Console {
+		lines := terminal.NewLogBuffer(out)
+		defer lines.Flush()
+		out = lines
+	}
+	log, err := c.Logger(out)
 	if err != nil {
 		return err
 	}

@@ -125,6 +125,7 @@ func (v *Store) Forget(key domain.SecretID, number uint64) {
 	v.numbers.drop(key)
 	v.keys.drop(numbered(key, number))
 	v.forgotten.add(key)
+	v.erasures.Add(1)
 }
 
 // HasKey reports whether a person has a key with a number.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain"
@@ -27,12 +28,15 @@ type Store struct {
 	keys   valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
 	numbers valueCache[uint64]
+	// erasures counts what was dropped from memory because it was destroyed; see Erasures.
+	erasures atomic.Uint64
+	sole     bool // no other node destroys values
 	// forgotten are the newest erasures.
 	forgotten forgotten
 	persons   eventstore.Repository[domain.PersonID, person.State, person.Event]
 	boxes     valueCache[[]byte]   // encrypted cards
 	ended     valueCache[struct{}] // entered cards that no longer exist
-	emails    sync.Map           // domain.AccountID → []byte, the keys of EmailHash
+	emails    sync.Map             // domain.AccountID → []byte, the keys of EmailHash
 	// emailRoot is the root of these keys.
 	emailRoot []byte
 }
@@ -61,9 +65,11 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if !store.Sole() {
 		v.keys.life, v.boxes.life, v.numbers.life, v.ended.life = sharedCacheLife, sharedCacheLife, sharedCacheLife, sharedCacheLife
 	}
+	v.sole = store.Sole()
 	b.OnDestroyed(func(name string) {
 		v.keys.drop(domain.SecretID(name))
 		v.boxes.drop(domain.SecretID(name))
+		v.erasures.Add(1)
 	})
 	v.emailRoot, err = v.openEmailRoot(ctx)
 	return v, err
@@ -72,6 +78,16 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 // sharedCacheLife is how long a value is cached if other nodes may destroy it. For that time a value that another node destroyed
 // may still open here.
 const sharedCacheLife = 2 * time.Second
+
+// Erasures returns a number that changes whenever Open may return less than before: what was opened earlier, and is kept elsewhere, is valid
+// only while the number stays. If other nodes may destroy keys, it changes by time as well.
+func (v *Store) Erasures() uint64 {
+	n := v.erasures.Load()
+	if !v.sole {
+		n += uint64(v.now().UnixNano()/int64(sharedCacheLife)) << 32
+	}
+	return n
+}
 
 // remember caches a value, unless the value was destroyed meanwhile.
 func remember[V any](v *Store, in *valueCache[V], name domain.SecretID, value V) error {

@@ -66,6 +66,8 @@ type Reader interface {
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
+	// Erasures returns a number that changes whenever Personal may return less than before.
+	Erasures() uint64
 }
 
 // History replays one payment and passes its entries to hand as it reads them. next is the revision after which more entries
@@ -94,6 +96,8 @@ type Handlers struct {
 	Environment string
 	Now         func() time.Time
 	Random      io.Reader // for access tokens
+
+	rendered rendered
 }
 
 // Rules returns, by operation, the rules of requests that openapi.yaml cannot express.

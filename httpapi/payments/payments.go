@@ -1,7 +1,9 @@
 package payments
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/session"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
@@ -77,6 +80,28 @@ func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bo
 	if err != nil {
 		return nil, err
 	}
+	if eventstore.Stale(c.Ctx) || !cacheable(p) { // without personal data, or with a new token
+		return h.render(c, p, events)
+	}
+	key := renderedKey{c.Merchant.ID, p.ID, events, c.Merchant.Settings.First6Digits}
+	erasures := h.Reader.Erasures() // before the personal data is read
+	if body := h.rendered.get(key, p.Revision, erasures); body != nil {
+		return body, nil
+	}
+	shown, err := h.render(c, p, events)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(shown)
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: payment %s: %w", p.ID, err)
+	}
+	h.rendered.put(key, rendering{p.Revision, erasures, body})
+	return json.RawMessage(body), nil
+}
+
+// render renders a payment as merchants see it.
+func (h *Handlers) render(c *request.Call, p payment.State, events bool) (any, error) {
 	personal, err := h.Reader.Personal(c.Ctx, p.Details().Personal)
 	if err != nil {
 		return nil, err

@@ -29,20 +29,25 @@ var harmless = []string{"cvvsource", "cvvresult"}
 // cleanBody removes card numbers, verification values and personal data from a JSON body, which is stored for ever. A body
 // without them is returned unchanged, except that the last of two equal names in an object counts.
 func cleanBody(body []byte) (clean []byte, redacted bool) {
+	clean, _, redacted = cleanTree(body)
+	return clean, redacted
+}
+
+// cleanTree is cleanBody, and returns the clean body decoded as well; nil if the body is no JSON text.
+func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	var tree any
 	if err := decoder.Decode(&tree); err != nil {
-		return body, false // it will be refused
+		return body, nil, false // it will be refused
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return body, false
+		return body, nil, false
 	}
 	names := countNames(tree)
 	if tree, redacted = cleaned(tree); !redacted && countColons(body) == names {
-		return body, false
+		return body, tree, false
 	}
-	return encoded(tree), true
+	return encoded(tree), tree, true
 }
 
 // countNames counts the names in all objects of a value.

@@ -94,6 +94,14 @@ func (f fields) splitText(text []byte) (named []byte, rest string) {
 	if decoder.Decode(&tree) != nil {
 		return nil, string(text) // it was decoded before
 	}
+	return f.splitTree(text, tree)
+}
+
+// splitTree is splitText for a text that is decoded. All of a text that could not be decoded is rest.
+func (f fields) splitTree(text []byte, tree any) (named []byte, rest string) {
+	if tree == nil {
+		return nil, string(text)
+	}
 	in, out := f.split(tree)
 	if out == nil {
 		return text, ""

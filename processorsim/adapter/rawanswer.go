@@ -1,8 +1,6 @@
 package adapter
 
 import (
-	"bytes"
-	"encoding/json"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -22,11 +20,12 @@ var (
 // rawAnswer returns the body of an answer as it is kept: without card data, personal data and the token of the action, in clear
 // only the fields of the protocol (D14.17). A body without any of these is unchanged.
 func rawAnswer(body []byte, named fields, token string) *processor.RawAnswer {
-	clean, redacted := cleanBody(body)
+	clean, tree, redacted := cleanTree(body)
 	if token != "" {
-		clean, redacted = withoutText(clean, token), true
+		tree, redacted = replaced(tree, token), true
+		clean = encoded(tree)
 	}
-	in, rest := named.splitText(clean)
+	in, rest := named.splitTree(clean, tree)
 	raw := &processor.RawAnswer{Redacted: redacted}
 	var cutBody, cutRest bool
 	raw.Body, cutBody = cut(string(in))
@@ -35,17 +34,7 @@ func rawAnswer(body []byte, named fields, token string) *processor.RawAnswer {
 	return raw
 }
 
-// withoutText returns a JSON body without the values that contain a text.
-func withoutText(body []byte, text string) []byte {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var tree any
-	if decoder.Decode(&tree) != nil {
-		return nil // it was decoded before
-	}
-	return encoded(replaced(tree, text))
-}
-
+// replaced returns a value without the values that contain a text.
 func replaced(v any, text string) any {
 	switch v := v.(type) {
 	case map[string]any:

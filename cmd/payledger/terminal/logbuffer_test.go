@@ -1,0 +1,47 @@
+package terminal_test
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/terminal"
+)
+
+// TestLogBuffer: lines wait for others for 100 ms at most; warnings, a full buffer and Flush write at once, in order.
+func TestLogBuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		buffer := terminal.NewLogBuffer(&out)
+		log := zerolog.New(buffer)
+		want := func(when, text string) {
+			t.Helper()
+			synctest.Wait()
+			if out.String() != text {
+				t.Errorf("%s: %q, expected %q", when, out.String(), text)
+			}
+			out.Reset()
+		}
+		one, two := `{"level":"info","message":"one"}`+"\n", `{"level":"warn","message":"two"}`+"\n"
+		log.Info().Msg("one")
+		time.Sleep(99 * time.Millisecond)
+		want("99 ms later", "")
+		time.Sleep(time.Millisecond)
+		want("100 ms later", one)
+		log.Info().Msg("one")
+		log.Warn().Msg("two")
+		want("at a warning", one+two)
+		log.Info().Msg("one")
+		buffer.Flush()
+		want("at a flush", one)
+		time.Sleep(time.Second)
+		want("a second later", "")
+		for range 32<<10/len(one) + 1 {
+			log.Info().Msg("one")
+		}
+		want("when it is full", string(bytes.Repeat([]byte(one), 32<<10/len(one)+1)))
+	})
+}

@@ -1,0 +1,69 @@
+package payments
+
+import (
+	"encoding/json"
+	"sync"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+)
+
+// rendered caches the JSON of payments that were shown lately. An entry is valid for one revision of the payment, and only until
+// personal data may have been erased. All methods are safe for concurrent use; the zero value is an empty cache.
+type rendered struct {
+	mu           sync.Mutex
+	newer, older map[renderedKey]rendering
+	size         int // of newer, in bytes
+}
+
+// renderedKey is a payment in one of its forms.
+type renderedKey struct {
+	account        domain.AccountID
+	payment        domain.PaymentID
+	events, first6 bool
+}
+
+// rendering is a payment's JSON.
+type rendering struct {
+	revision uint64
+	erasures uint64 // see Reader.Erasures
+	body     json.RawMessage
+}
+
+// renderedBytes is the size of a generation. There are two.
+const renderedBytes = 8 << 20
+
+// get returns the JSON of a payment; nil if the cache does not have it.
+func (r *rendered) get(key renderedKey, revision, erasures uint64) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.newer[key]
+	if !ok {
+		if found, ok = r.older[key]; ok {
+			r.keep(key, found)
+		}
+	}
+	if found.revision != revision || found.erasures != erasures {
+		return nil
+	}
+	return found.body
+}
+
+// put caches a payment's JSON. erasures was read before the personal data was.
+func (r *rendered) put(key renderedKey, one rendering) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep(key, one)
+}
+
+func (r *rendered) keep(key renderedKey, one rendering) {
+	if r.newer == nil || r.size > renderedBytes {
+		r.newer, r.older, r.size = map[renderedKey]rendering{}, r.newer, 0
+	}
+	r.size += len(one.body) + len(key.payment) - len(r.newer[key].body)
+	r.newer[key] = one
+}
+
+// cacheable reports whether a payment's JSON is the same whenever it is rendered: the token of a required action is signed anew each
+// time.
+func cacheable(p payment.State) bool { return p.RequiredAction() == nil }
