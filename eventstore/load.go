@@ -18,6 +18,9 @@ import (
 // ShardOf returns the shard of an aggregate.
 func (s *Store) ShardOf(key Key) int { return domain.Shard(key.ID, s.shards) }
 
+// Accepts returns nil while the shard of an aggregate accepts appends, as far as this process knows: it sends no request.
+func (s *Store) Accepts(key Key) error { return s.writable(s.shard[s.ShardOf(key)]) }
+
 // Consistency is the required recency of a load.
 type Consistency int
 

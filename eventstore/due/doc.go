@@ -18,7 +18,8 @@
 //
 //	wait                                          bounded by
 //	a caller's payment timeout (D8)               Time, in package commands: inFlight.deadline and its callers
-//	the next question about an operation (D8)     the process's own clock: the agenda of package commands
+//	the next question about an operation (D8)     the process's own clock: the agenda of package commands; the same for
+//	                                              the next try after a failure of the log
 //	the questions of package pending (D8)         its loops run by the process's own clock; requests ahead of the
 //	                                              clock count as old
 //	whether an unseen operation is sent again     MayResend: requested further ahead than the payment timeout, it is fenced

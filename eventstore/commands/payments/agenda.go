@@ -33,16 +33,9 @@ type question struct {
 	state     payment.OperationState
 	since     time.Time // of the request
 	overdue   bool      // the action has expired at next even if the clock, set back, shows an earlier time (D7)
-	asked     int       // questions without an answer
 	next      time.Time // by the process's own clock
 	place     int       // in the heap; -1 once it is due
-}
-
-// nextQuestion returns the next question about an operation that ends its flight at now without an outcome.
-func nextQuestion(f *operationInFlight, now time.Time) *question {
-	e := questionAbout(f.tip.State, f.revision)
-	e.asked, e.next = f.asked+1, now.Add(process.NextInterval(f.asked))
-	return e
+	tries
 }
 
 func questionAbout(p payment.State, revision uint64) *question {
@@ -54,7 +47,7 @@ func questionAbout(p payment.State, revision uint64) *question {
 }
 
 // agenda holds the process's next questions without a goroutine for each. It holds no question whose interval is
-// LastInterval, and at most agendaRoom for each processor. Package pending finds the others in the views.
+// LastInterval, except after a failure of the log, and at most agendaRoom for each processor. Package pending finds the others in the views.
 type agenda struct {
 	mu      sync.Mutex
 	by      map[domain.OperationKey]*question
@@ -88,8 +81,14 @@ func (a *agenda) queue(name processor.Name) *processorQueue {
 func (a *agenda) add(e *question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.addLocked(e)
+}
+
+// addLocked is add for a caller that holds mu.
+func (a *agenda) addLocked(e *question) {
 	l := a.queue(e.processor)
-	if a.by[e.key] != nil || l.held >= agendaRoom || process.NextInterval(e.asked) >= process.LastInterval {
+	rare := e.failures == 0 && process.NextInterval(e.asked) >= process.LastInterval
+	if a.by[e.key] != nil || l.held >= agendaRoom || rare {
 		return
 	}
 	l.held++
@@ -110,6 +109,11 @@ func (a *agenda) signal() {
 func (a *agenda) drop(key domain.OperationKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.dropLocked(key)
+}
+
+// dropLocked is drop for a caller that holds mu.
+func (a *agenda) dropLocked(key domain.OperationKey) {
 	e := a.by[key]
 	if e == nil {
 		return
@@ -227,39 +231,46 @@ func (s *Payments) askDue(a *agenda, l *processorQueue) {
 
 // askScheduled asks one question. The operation stays in the agenda until it has an outcome.
 func (s *Payments) askScheduled(ctx context.Context, e *question) {
+	if s.Store.Accepts(eventstore.Payments.Key(e.account, string(e.payment))) != nil {
+		s.retry(e, true)
+		return
+	}
 	tip, err := s.Log.Payments.Load(ctx, e.account, e.payment, eventstore.AllowStale)
-	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the store fails, or a replica lags
-		s.retry(e)
+	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < e.revision { // the log fails, or a replica lags
+		s.retry(e, err == nil || logFailed(err))
 		return
 	}
 	op, _ := tip.State.Operation(e.revision)
 	switch {
 	case op.State.Open():
-		s.ask(ctx, tip, e.revision, e.asked)
+		s.ask(ctx, tip, e.revision, e.tries)
 	case s.abandonedBy(tip.State, e.overdue) && tip.State.RequiredAction().Revision == e.revision:
-		if err := s.abandon(ctx, tip, e.overdue); err != nil {
+		err := s.abandon(ctx, tip, e.overdue)
+		if err != nil {
 			s.Logger.Debug().Err(err).Str("payment", string(e.payment)).Msg("an abandoned action has no end yet")
 		}
-		s.retry(e) // the next question finds its end
+		s.retry(e, logFailed(err)) // the next question finds its end
 	default:
 		s.inFlight.agenda.drop(e.key)
 	}
 }
 
-// retry schedules a question again.
-func (s *Payments) retry(e *question) {
+// retry schedules a question again. logFailed reports that the log failed, and not the processor.
+func (s *Payments) retry(e *question, logFailed bool) {
 	again := *e
-	again.next, again.asked = time.Now().Add(process.NextInterval(e.asked)), e.asked+1
-	s.inFlight.agenda.drop(e.key)
-	s.inFlight.agenda.add(&again)
+	again.next = time.Now().Add(again.wait(logFailed))
+	a := s.inFlight.agenda
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dropLocked(e.key)
+	a.addLocked(&again)
 }
 
-// ask asks once about an open operation, unless it is in flight. asked is the number of questions without an answer so
-// far.
-func (s *Payments) ask(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, asked int) {
+// ask asks once about an open operation, unless it is in flight. so are the tries so far.
+func (s *Payments) ask(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, so tries) {
 	op, _ := tip.State.Operation(revision)
 	f := newInFlight(tip, revision, s.timeoutOf(op), false)
-	f.asked = asked
+	f.tries = so
 	if _, fresh := s.inFlight.join(f); !fresh {
 		return
 	}

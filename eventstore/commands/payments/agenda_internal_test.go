@@ -109,7 +109,8 @@ func TestAgenda(t *testing.T) {
 	})
 }
 
-// TestAgendaRoom: no processor takes the others' room, and operations with the longest interval are in the views alone.
+// TestAgendaRoom: no processor takes the others' room, and operations with the longest interval are in the views alone, except after a
+// failure of the log.
 func TestAgendaRoom(t *testing.T) {
 	a := newAgenda()
 	for n := range 2 * agendaRoom {
@@ -122,6 +123,12 @@ func TestAgendaRoom(t *testing.T) {
 	if len(a.by) != agendaRoom+1 || a.has(rare.key) || !a.has("STRIPE.1") {
 		t.Errorf("%d errands", len(a.by))
 	}
+	failed := errandAt(processor.Stripe, 3, noon)
+	failed.tries = tries{asked: 12, failures: 1}
+	if a.add(failed); !a.has(failed.key) {
+		t.Error("an operation that failed at the log is left to the views")
+	}
+	a.drop(failed.key)
 	a.drop("ADYEN.0")
 	a.add(errandAt(processor.Adyen, 2*agendaRoom, noon))
 	if len(a.by) != agendaRoom+1 {
@@ -146,7 +153,7 @@ func testPark(t *testing.T) {
 		return f
 	}
 	question := fly(false)
-	if !fs.park(question, noon) || fs.find("01p.1") != nil || !fs.agenda.has("01p.1") {
+	if !fs.park(question, noon, question.wait(false)) || fs.find("01p.1") != nil || !fs.agenda.has("01p.1") {
 		t.Fatal("a question for which nobody waits goes on")
 	}
 	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(time.Now().Add(100*time.Millisecond)) || e.asked != 1 {
@@ -159,11 +166,11 @@ func testPark(t *testing.T) {
 	if f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != question {
 		t.Fatal("flies twice")
 	}
-	if fs.park(question, noon.Add(59*time.Second)) {
+	if fs.park(question, noon.Add(59*time.Second), time.Second) {
 		t.Fatal("ended while a caller waits")
 	}
 	fs.askNow("01p.1")
-	if !fs.park(question, noon.Add(time.Minute)) {
+	if !fs.park(question, noon.Add(time.Minute), time.Second) {
 		t.Fatal("goes on after the deadline")
 	}
 	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(time.Now()) {
@@ -171,7 +178,7 @@ func testPark(t *testing.T) {
 	}
 	answered := fly(true)
 	answered.publish(tip.State, true)
-	if !fs.park(answered, noon) {
+	if !fs.park(answered, noon, time.Second) {
 		t.Fatal("goes on although its callers were answered")
 	}
 }

@@ -37,6 +37,13 @@
 // holds agendaRoom operations of each: a processor that does not answer takes no goroutine and no room from the others.
 // The agenda and the time-outs run by the process's own clock (package due).
 //
+// A failure of the log is no missing answer: the answer was not recorded, or the payment or the card could not be read. Such a
+// try does not lengthen the interval. The operation stays in the agenda whatever its interval is, and is tried again within
+// logRetryMost, after a wait that is random in part. It is looked up again: the processor gives the same answer under the same
+// key, and no answer takes memory. While this process knows that the log takes no events (no connection, a full disk, a
+// damaged shard), it asks no processor. Without a majority a try takes 15 s or more: of the operations of a shard at a
+// processor for which no caller waits, one at a time is tried until a try succeeds.
+//
 // Operations beyond agendaRoom, those with five-minute intervals, and those of other processes are only in the views.
 // Package pending finds them there and calls Recover. A restart loses the agenda but no operation: after a start,
 // package pending asks once about every operation. The start does not wait for it. Recover continues with the interval

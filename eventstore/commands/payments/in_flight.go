@@ -27,8 +27,9 @@ type operationInFlight struct {
 	revision uint64
 	deadline due.Time                      // end of the operation's payment timeout
 	tip      eventstore.Tip[payment.State] // owned by the operation's goroutine
-	asked    int                           // questions without an answer
 	awaited  bool                          // callers may wait until the deadline; guarded by inFlightOperations.mu
+	tries
+	logFailed bool // the newest try failed at the log, or was left out because the log takes no events
 
 	answered chan struct{} // closed when callers can be answered
 	ended    chan struct{} // closed when the operation is no longer in flight
@@ -79,13 +80,16 @@ func (f *operationInFlight) setNext(t time.Time) {
 
 // inFlightOperations are the operations in flight in this process, and its agenda.
 type inFlightOperations struct {
-	mu     sync.Mutex
-	by     map[domain.OperationKey]*operationInFlight
-	agenda *agenda // mu is locked before agenda.mu
+	mu          sync.Mutex
+	by          map[domain.OperationKey]*operationInFlight
+	agenda      *agenda // mu is locked before agenda.mu
+	logFailures logFailures
 }
 
 func newInFlightOperations() inFlightOperations {
-	return inFlightOperations{by: map[domain.OperationKey]*operationInFlight{}, agenda: newAgenda()}
+	return inFlightOperations{
+		by: map[domain.OperationKey]*operationInFlight{}, agenda: newAgenda(), logFailures: logFailures{at: map[logPlace]domain.OperationKey{}},
+	}
 }
 
 // join returns the operation in flight. fresh reports that the caller must start it.
@@ -122,9 +126,9 @@ func (fs *inFlightOperations) remove(f *operationInFlight) {
 	}
 }
 
-// park ends the flight of an operation for which no caller waits, and adds its next question to the agenda. It returns
-// false if a caller waits.
-func (fs *inFlightOperations) park(f *operationInFlight, now time.Time) bool {
+// park ends the flight of an operation for which no caller waits, and adds its next question, after a wait, to the agenda. It
+// returns false if a caller waits.
+func (fs *inFlightOperations) park(f *operationInFlight, now time.Time, wait time.Duration) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	select {
@@ -134,7 +138,8 @@ func (fs *inFlightOperations) park(f *operationInFlight, now time.Time) bool {
 			return false
 		}
 	}
-	e := nextQuestion(f, time.Now())
+	e := questionAbout(f.tip.State, f.revision)
+	e.tries, e.next = f.tries, time.Now().Add(wait)
 	select {
 	case <-f.wake:
 		e.next = time.Now()
@@ -246,37 +251,55 @@ func (s *Payments) await(ctx context.Context, f *operationInFlight, deadline due
 // operation that the answer requests (at another processor, a capture, a void) is in flight by itself, and callers wait
 // for it, too.
 func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send bool) {
-	for ; ; f.asked++ {
+	for ; ; send = askFirst {
 		f.setNext(time.Time{})
-		attempt, cancel := context.WithTimeout(ctx, s.patience(f))
-		answer, known := s.callProcessor(attempt, f, send)
-		cancel()
-		if known {
-			ended, unknown := s.record(ctx, f, answer)
-			if ended {
-				s.release(f)
-				return
-			}
-			known = !unknown
+		ended, known := s.try(ctx, f, send)
+		if ended {
+			s.release(f)
+			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		now := s.Store.Now()
-		if !known && f.deadline.Over(now) {
+		if !known && !f.logFailed && f.deadline.Over(now) {
 			s.timedOut(ctx, f)
 		}
-		if s.inFlight.park(f, now) {
+		wait := f.tries.wait(f.logFailed)
+		if s.inFlight.park(f, now, wait) {
 			f.giveUpWaiting()
 			return
 		}
-		interval := min(process.NextInterval(f.asked), max(0, f.deadline.Left(now)))
-		f.setNext(time.Now().Add(interval))
-		if due.Rest(ctx, interval, f.wake) != nil {
+		wait = min(wait, max(0, f.deadline.Left(now)))
+		f.setNext(time.Now().Add(wait))
+		if due.Rest(ctx, wait, f.wake) != nil {
 			return
 		}
-		send = askFirst
 	}
+}
+
+// try calls the processor once and records its answer. ended reports that the operation has its outcome; known, that the processor's
+// answer is known. While the log takes no events, try looks nothing up. It sets f.logFailed.
+func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) (ended, known bool) {
+	op, _ := f.tip.State.Operation(f.revision)
+	at := logPlace{f.tip.Recorded.Shard, op.Target.Processor}
+	if !send {
+		f.logFailed = s.Store.Accepts(f.tip.Recorded.Key) != nil ||
+			!s.inFlight.awaits(f) && !s.inFlight.logFailures.begin(at, f.key)
+		if f.logFailed {
+			return false, false
+		}
+	}
+	f.logFailed = false
+	defer func() { s.inFlight.logFailures.end(at, f.key, f.logFailed) }()
+	attempt, cancel := context.WithTimeout(ctx, s.patience(f))
+	answer, known := s.callProcessor(attempt, f, send)
+	cancel()
+	if !known {
+		return false, false
+	}
+	ended, unknown := s.record(ctx, f, answer)
+	return ended, !unknown
 }
 
 // release answers the waiting callers. If the answer requested another operation, release first waits for it. Both

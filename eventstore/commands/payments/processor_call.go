@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/process"
@@ -73,7 +75,7 @@ func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.An
 		return notSent(s.Store.Now()), true
 	}
 	var answer processor.Answer
-	if err == nil {
+	if f.logFailed = logFailed(err); err == nil {
 		answer, err = s.Processors.Send(ctx, op)
 	}
 	if err != nil {
@@ -118,7 +120,7 @@ func (s *Payments) unanswered(f *operationInFlight, err error) {
 }
 
 // record appends the outcome. ended reports that the operation has its outcome. unknown reports that the answer has no
-// meaning for the operation and counts as no answer. If the store fails, the next question gets the same answer.
+// meaning for the operation and counts as no answer. If the log fails, record sets f.logFailed: the next question gets the same answer.
 func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) (ended, unknown bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
@@ -133,7 +135,11 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 		s.unanswered(f, err)
 		return false, true
 	case err != nil:
-		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; asking again")
+		level := zerolog.WarnLevel
+		if f.logFailed = logFailed(err); f.failures > 0 { // it was logged
+			level = zerolog.DebugLevel
+		}
+		s.Logger.WithLevel(level).Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; trying again")
 		return false, false
 	}
 	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // another outcome may have been recorded meanwhile

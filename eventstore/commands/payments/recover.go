@@ -30,7 +30,7 @@ func (s *Payments) Recover(ctx context.Context, account domain.AccountID, id dom
 			return ctx.Err()
 		}
 		if !s.inFlight.agenda.has(tip.State.OperationKey(op.Revision)) {
-			s.ask(s.Life, tip, op.Revision, process.Lookups(s.Store.Now().Sub(op.RequestedAt)))
+			s.ask(s.Life, tip, op.Revision, tries{asked: process.Lookups(s.Store.Now().Sub(op.RequestedAt))})
 		}
 	}
 	action := tip.State.RequiredAction()
@@ -38,7 +38,11 @@ func (s *Payments) Recover(ctx context.Context, account domain.AccountID, id dom
 	case action == nil || s.inFlight.agenda.has(tip.State.OperationKey(action.Revision)):
 		return nil
 	case s.abandonedBy(tip.State, false):
-		return s.abandon(ctx, tip, false)
+		err := s.abandon(ctx, tip, false)
+		if logFailed(err) {
+			s.retry(s.abandoned(tip.State), true)
+		}
+		return err
 	default:
 		s.expire(tip.State, action)
 		return nil
@@ -110,8 +114,8 @@ func (s *Payments) abandon(ctx context.Context, tip eventstore.Tip[payment.State
 func (s *Payments) abandoned(p payment.State) *question {
 	action, now := p.RequiredAction(), s.Store.Now()
 	e := questionAbout(p, action.Revision)
-	e.asked = process.Lookups(now.Sub(action.ExpiresAt)) + 1
-	e.next = time.Now().Add(process.NextInterval(e.asked - 1))
+	e.asked = process.Lookups(now.Sub(action.ExpiresAt))
+	e.next = time.Now().Add(e.wait(false))
 	return e
 }
 

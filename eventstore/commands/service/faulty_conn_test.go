@@ -16,6 +16,7 @@ type failureMode string
 
 const (
 	refuses     failureMode = "is refused"                       // an append: the store says that it took nothing
+	away        failureMode = "is refused for long"              // an append: as refuses, until the test ends it
 	lostBefore  failureMode = "fails before it happened"         // the connection breaks under it
 	lostAfter   failureMode = "takes effect, its answer is lost" // the connection breaks behind it
 	twice       failureMode = "happens twice"                    // the same bytes, or the same operation
@@ -26,6 +27,9 @@ const (
 	late        failureMode = "happens, nobody answers for long" // a call: past the payment timeout
 	never       failureMode = "does not arrive, nobody answers"  // a call: past the payment timeout, then it is fenced
 )
+
+// readCard is the read of a card: it fails in the mode away.
+const readCard = "read a card"
 
 // errGone is what a broken link says.
 var errGone = errors.New("the link broke here")
@@ -46,6 +50,13 @@ func newFault(e effect, w failureMode) *fault {
 	return &fault{effect: e.on, nth: max(1, e.nth), mode: w, hit: make(chan struct{}), resume: make(chan struct{})}
 }
 
+// begin makes the fault happen from now on.
+func (f *fault) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nth = 0
+}
+
 // triggers reports whether the fault happens now.
 func (f *fault) triggers(effect string) bool {
 	if f == nil || f.effect != effect {
@@ -54,6 +65,14 @@ func (f *fault) triggers(effect string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen++
+	if f.mode == away {
+		select {
+		case <-f.resume:
+			return false
+		default:
+			return f.seen >= f.nth
+		}
+	}
 	return f.seen == f.nth
 }
 
@@ -89,7 +108,7 @@ func (w *faultyConn) InProcessConn() (net.Conn, error) {
 	return &link{Conn: server, conn: w}, nil
 }
 
-// cut ends all connections for good.
+// cut ends all connections, for good or until heal.
 func (w *faultyConn) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,6 +116,13 @@ func (w *faultyConn) cut() {
 	for _, l := range w.links {
 		l.Close()
 	}
+}
+
+// heal lets new connections through again.
+func (w *faultyConn) heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = false
 }
 
 // link is one connection.
@@ -114,6 +140,9 @@ func (l *link) Write(p []byte) (int, error) {
 		return l.Conn.Write(p)
 	}
 	f := l.conn.fault
+	if request := []byte(".GET.SECRETS"); f.effect == readCard && bytes.Contains(p, request) && f.triggers(readCard) {
+		p = bytes.ReplaceAll(p, request, []byte(".GET.NOTHING")) // there is no such stream
+	}
 	at := eventstoretest.Sent(p, f.effect)
 	if at < 0 || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
@@ -121,6 +150,9 @@ func (l *link) Write(p []byte) (int, error) {
 	switch f.mode {
 	case refuses:
 		defer close(f.hit)
+		return l.Conn.Write(eventstoretest.Divert(p, at))
+	case away:
+		defer closeOnce(f.hit)
 		return l.Conn.Write(eventstoretest.Divert(p, at))
 	case lostBefore, crashBefore:
 		l.lose()

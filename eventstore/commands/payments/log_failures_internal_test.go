@@ -1,0 +1,95 @@
+package payments
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/process"
+	"payledger/domain/processor"
+)
+
+// TestWaits: failures of the log change nothing about the intervals of the questions. Their own waits double up to two seconds, at least
+// half of each is kept, and they begin again after a try without one (D8).
+func TestWaits(t *testing.T) {
+	var so tries
+	for asked := range 15 {
+		for failures := range 6 {
+			most := min(100*time.Millisecond<<failures, logRetryMost)
+			if wait := so.wait(true); wait < most/2 || wait >= most {
+				t.Errorf("failure %d after %d questions: %s, expected %s to %s", failures, asked, wait, most/2, most)
+			}
+		}
+		if wait := so.wait(false); wait != process.NextInterval(asked) {
+			t.Errorf("question %d: %s", asked, wait)
+		}
+	}
+	for range 100 {
+		so.wait(true)
+	}
+	if wait := so.wait(true); wait < logRetryMost/2 || wait >= logRetryMost {
+		t.Errorf("after many failures: %s", wait)
+	}
+}
+
+// TestWaitsApart: operations that fail together do not go on together.
+func TestWaitsApart(t *testing.T) {
+	waits := map[time.Duration]bool{}
+	for range 100 {
+		so := tries{failures: 10}
+		waits[so.wait(true)] = true
+	}
+	if len(waits) < 50 {
+		t.Errorf("100 operations have %d different waits", len(waits))
+	}
+}
+
+// TestLogFailures: where the log failed, one operation at a time is tried until a try succeeds. Other shards and processors do not wait.
+func TestLogFailures(t *testing.T) {
+	l := logFailures{at: map[logPlace]domain.OperationKey{}}
+	here := logPlace{1, processor.Adyen}
+	if !l.begin(here, "a.1") || !l.begin(here, "b.1") {
+		t.Fatal("operations wait although nothing failed")
+	}
+	l.end(here, "a.1", true)
+	if !l.begin(here, "c.1") || l.begin(here, "a.1") {
+		t.Fatal("not one operation at a time")
+	}
+	for _, there := range []logPlace{{2, processor.Adyen}, {1, processor.Stripe}} {
+		if !l.begin(there, "d.1") || !l.begin(there, "e.1") {
+			t.Errorf("%v waits", there)
+		}
+	}
+	l.end(here, "b.1", true) // it began before the failure
+	if l.begin(here, "a.1") {
+		t.Error("two are tried at a time")
+	}
+	l.end(here, "c.1", true)
+	if !l.begin(here, "a.1") || l.begin(here, "b.1") {
+		t.Error("the place is not given on")
+	}
+	l.end(here, "a.1", false)
+	if !l.begin(here, "b.1") || !l.begin(here, "c.1") || len(l.at) > 0 {
+		t.Error("operations wait although the log takes events")
+	}
+}
+
+// TestLogFailed: only what comes from the log counts as its failure.
+func TestLogFailed(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{domain.Unavailable(errors.New("no majority")), true},
+		{domain.OutcomeUnknown(errors.New("no answer")), true},
+		{domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "others came first"), true},
+		{processor.ErrUnknown, false},
+		{errors.New("another"), false},
+	} {
+		if logFailed(c.err) != c.want {
+			t.Errorf("%v", c.err)
+		}
+	}
+}

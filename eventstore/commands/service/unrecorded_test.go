@@ -1,0 +1,191 @@
+package service_test
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands/payments"
+)
+
+// logRetryMost is the longest wait until an operation is tried again after a failure of the log.
+const logRetryMost = 2 * time.Second
+
+// counted is a way to the processors that counts questions and operations, by key.
+type counted struct {
+	processor.Port
+	mu           sync.Mutex
+	asked, given map[domain.OperationKey]int
+}
+
+func count(port processor.Port) *counted {
+	return &counted{Port: port, asked: map[domain.OperationKey]int{}, given: map[domain.OperationKey]int{}}
+}
+
+func (c *counted) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	c.mu.Lock()
+	c.asked[key]++
+	c.mu.Unlock()
+	return c.Port.Lookup(ctx, name, key)
+}
+
+func (c *counted) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	c.mu.Lock()
+	c.given[op.Key]++
+	c.mu.Unlock()
+	return c.Port.Send(ctx, op)
+}
+
+func (c *counted) questions(key domain.OperationKey) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked[key]
+}
+
+// operations returns how many operations were sent, and under how many keys.
+func (c *counted) operations() (sent, keys int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.given {
+		sent += n
+	}
+	return sent, len(c.given)
+}
+
+// soon holds the next question about an operation to the longest wait after a failure of the log.
+func (n *node) soon(key domain.OperationKey) {
+	n.t.Helper()
+	next, held := n.AskNext(key)
+	if !held {
+		n.t.Fatal("the operation is left to package pending: the next try is up to five minutes away")
+	}
+	if wait := next.Sub(n.store.Now()); wait > logRetryMost {
+		n.t.Fatalf("the next try is %s away", wait)
+	}
+}
+
+// TestAnswerNotRecorded: as long as the log does not take the processor's answer, the operation is tried again within
+// two seconds, however often that failed, however old the operation is, with and without a caller; the answer is recorded
+// as soon as the log takes it. An operation that the processor never saw is sent once, under its key, or fenced if it is
+// older than the payment timeout (D8).
+func TestAnswerNotRecorded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		awaited bool
+		age     time.Duration
+		effect  string // an event that is not recorded, or readCard
+		status  payment.Status
+		sent    int
+	}{
+		{"of a caller", true, 0, "payment.authorized", payment.StatusAuthorized, 1},
+		{"left", false, 0, "payment.authorized", payment.StatusAuthorized, 1},
+		{"left, with a card that cannot be read", false, 0, readCard, payment.StatusAuthorized, 1},
+		{"left long ago", false, 10 * time.Minute, "payment.authorization_failed", payment.StatusFailed, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRigFor(t, false)
+			f := newFault(effect{on: c.effect, nth: math.MaxInt}, away)
+			n := r.newNode(t, time.Minute, f)
+			f.begin() // a start reads secrets
+			t.Cleanup(func() { closeOnce(f.resume) })
+			port := count(r.sim)
+			n.port.Port = port
+			answered := make(chan error, 1)
+			id := domain.PaymentIDForKey(r.by.Account, "key")
+			if c.awaited {
+				token := r.token(n.Service)
+				go func() {
+					p, err := n.CreatePayment(background, r.by, payments.PaymentInput{Token: token, IdempotencyKey: "key"})
+					if err == nil && p.Status() != c.status {
+						t.Errorf("the caller got %s", p.Status())
+					}
+					answered <- err
+				}()
+				if !came(f.hit) {
+					t.Fatal("no answer came")
+				}
+			} else {
+				id = r.left(r.service(nil), processor.Adyen)
+				r.ahead.Store(int64(c.age))
+				answered <- n.Recover(background, r.by.Account, id)
+			}
+			key := r.payment(id).OperationKey(1)
+			const tries = 7 // the interval of look-ups without an answer is above six seconds then
+			r.eventually("the processor is not asked again", func() bool {
+				n.soon(key)
+				return port.questions(key) >= tries
+			})
+			is(t, r.payment(id), nil, payment.StatusPending)
+			closeOnce(f.resume)
+			r.until(id, "an outcome", func(p payment.State) bool { return p.Status() == c.status })
+			if err := <-answered; err != nil {
+				t.Error(err)
+			}
+			if sent, keys := port.operations(); sent != c.sent || keys != c.sent {
+				t.Errorf("%d operations under %d keys reached the processor, expected %d", sent, keys, c.sent)
+			}
+			r.audit(id)
+		})
+	}
+}
+
+// TestLogAway: without a connection to the log a node asks no processor, however old the operation is. The operation goes on
+// when the connection is back (D8).
+func TestLogAway(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	id := r.left(r.service(nil), processor.Adyen)
+	n := r.newNodeOn(t, &faultyConn{behind: true}, time.Minute) // as on a cluster, its loads need no server
+	port := count(r.sim)
+	n.port.Port = port
+	r.ahead.Store(int64(10 * time.Minute))
+	n.conn.cut()
+	r.eventually("the connection is there", func() bool { return n.store.Healthy() != nil })
+	if err := n.Recover(background, r.by.Account, id); err != nil {
+		t.Fatal(err)
+	}
+	key := r.payment(id).OperationKey(1)
+	retried := r.now().Add(logRetryMost)
+	r.eventually("the clock stands", func() bool {
+		n.soon(key)
+		return r.now().After(retried)
+	})
+	if asked := port.questions(key); asked != 0 {
+		t.Errorf("the processor was asked %d times", asked)
+	}
+	n.conn.heal()
+	r.until(id, "an outcome", func(p payment.State) bool { return p.Status() == payment.StatusFailed })
+	r.audit(id)
+}
+
+// TestExpiryNotRecorded: as long as the log does not take the end of an expired action, it is tried again within two seconds
+// (D7, D8).
+func TestExpiryNotRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	paid := r.pay(r.service(nil), challengeCard)
+	key := paid.OperationKey(paid.RequiredAction().Revision)
+	f := newFault(effect{on: "payment.resumed"}, away)
+	n := r.newNode(t, time.Minute, f)
+	t.Cleanup(func() { closeOnce(f.resume) })
+	port := count(r.sim)
+	n.port.Port = port
+	r.ahead.Store(int64(3 * time.Hour))
+	if err := n.Recover(background, r.by.Account, paid.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+		t.Fatal(err)
+	}
+	r.eventually("the action is not looked up again", func() bool {
+		n.soon(key)
+		return port.questions(key) > 2
+	})
+	closeOnce(f.resume)
+	r.until(paid.ID, "an end of the action", func(p payment.State) bool { return p.RequiredAction() == nil && finished(p) })
+	r.audit(paid.ID)
+}
