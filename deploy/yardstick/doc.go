@@ -15,7 +15,7 @@
 //
 // Requests and answers have the paths and shapes of payledger's contract, as far as they exist here. There is no vault and no
 // processor: every token stands for the same card, and every payment is authorized. An endpoint gets the events from its
-// registration on.
+// registration until its deletion.
 //
 // It runs on Linux only: it reads /proc.
 package main

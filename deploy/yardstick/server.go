@@ -35,6 +35,7 @@ func newServer(s *store, r *relay, apiKey string, cpuSeconds func() (float64, er
 	routes.HandleFunc("POST /payments", v.authenticated(v.create))
 	routes.HandleFunc("GET /payments/{id}", v.authenticated(v.read))
 	routes.HandleFunc("POST /management/webhook-endpoints", v.authenticated(v.register))
+	routes.HandleFunc("DELETE /management/webhook-endpoints/{id}", v.authenticated(v.remove))
 	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { write(w, []byte(`{"status":"ok"}`)) })
 	routes.HandleFunc("GET /metrics", v.metrics)
 	return routes
@@ -131,17 +132,45 @@ func (v *server) register(w http.ResponseWriter, r *http.Request) error {
 	if err := v.store.register(r.Context(), e, now); err != nil {
 		return err
 	}
-	all, err := v.store.endpoints(r.Context())
-	if err != nil {
+	if err := v.reload(r.Context()); err != nil {
 		return err
 	}
-	v.relay.use(all)
 	answer, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
 	write(w, answer)
 	return nil
+}
+
+// remove answers DELETE /management/webhook-endpoints/{id}.
+func (v *server) remove(w http.ResponseWriter, r *http.Request) error {
+	v.registering.Lock()
+	defer v.registering.Unlock()
+	id, ok := parseID(r.PathValue("id"))
+	if ok {
+		var err error
+		if ok, err = v.store.remove(r.Context(), id); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return &refusal{http.StatusNotFound, "EntityNotFound", "The endpoint cannot be found."}
+	}
+	if err := v.reload(r.Context()); err != nil {
+		return err
+	}
+	write(w, []byte("{}"))
+	return nil
+}
+
+// reload gives the relay the endpoints of the database.
+func (v *server) reload(ctx context.Context) error {
+	all, err := v.store.endpoints(ctx)
+	if err == nil {
+		v.relay.use(all)
+	}
+	return err
 }
 
 // metrics answers GET /metrics in the text format of Prometheus.

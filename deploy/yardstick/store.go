@@ -119,6 +119,12 @@ func (s *store) register(ctx context.Context, e endpoint, at time.Time) error {
 	})
 }
 
+// remove deletes an endpoint, and reports whether it was there. Without endpoints, events stay in the outbox until the next first endpoint.
+func (s *store) remove(ctx context.Context, id uuid) (bool, error) {
+	done, err := s.pool.Exec(ctx, `delete from endpoints where id = $1`, id)
+	return done.RowsAffected() > 0, err
+}
+
 // endpoints returns all endpoints.
 func (s *store) endpoints(ctx context.Context) ([]endpoint, error) {
 	rows, err := s.pool.Query(ctx, `select id, url, description, event_types, created_at from endpoints order by created_at`)

@@ -220,10 +220,12 @@ func checkWebhook(t *testing.T, v *service) {
 		arrived <- received{r.Header.Get("X-Signature-Primary"), text}
 	}))
 	defer receiver.Close()
-	if status, text := v.call(t, "POST", "/management/webhook-endpoints", `{"url":"`+receiver.URL+`","eventTypes":["PAYMENT.STATUS"]}`); status != 200 {
+	status, text := v.call(t, "POST", "/management/webhook-endpoints", `{"url":"`+receiver.URL+`","eventTypes":["PAYMENT.STATUS"]}`)
+	if status != 200 {
 		t.Fatalf("registered: %d %s", status, text)
 	}
-	_, text := v.call(t, "POST", "/payments", body)
+	path := "/management/webhook-endpoints/" + decoded[answered](t, text).ID
+	_, text = v.call(t, "POST", "/payments", body)
 	paid := decoded[answered](t, text)
 	select {
 	case w := <-arrived:
@@ -241,6 +243,11 @@ func checkWebhook(t *testing.T, v *service) {
 		}
 	case <-time.After(limit):
 		t.Fatal("no webhook")
+	}
+	for _, expected := range []int{200, 404} {
+		if status, text := v.call(t, "DELETE", path, ""); status != expected {
+			t.Errorf("deleted: %d %s, expected %d", status, text, expected)
+		}
 	}
 }
 
