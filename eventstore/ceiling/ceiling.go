@@ -110,9 +110,10 @@ func (s *Server) Publishes(ctx context.Context, n, size int) (Rate, error) {
 				m.Header.Set(nats.ExpectedLastSubjSeqHdr, "0")
 				began := time.Now()
 				ack, err := client.Publish(ctx, m)
-				if took[i] = time.Since(began); err != nil || ack.Seq == 0 {
-					failed[w] = fmt.Errorf("answer %+v, %w", ack, err)
+				if took[i] = time.Since(began); err == nil && ack.Seq == 0 {
+					err = fmt.Errorf("the answer to a publish has no sequence: %+v", ack)
 				}
+				failed[w] = err
 			}
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"payledger/cmd/payledger/options"
@@ -25,14 +24,14 @@ type Command struct {
 	Concurrency int           `help:"Connections." default:"64"`
 	Duration    time.Duration `help:"Time under load, in all rounds together." default:"20s"`
 	Rounds      int           `help:"Rounds; each has a part of the load and of every yardstick." default:"5"`
-	Rate        float64       `help:"Requests per second, begun at even times whether or not earlier ones are answered; 0: as fast as the answers come." default:"0"`
-	Yardstick   string        `help:"Another service to load in the same rounds: deploy/yardstick prints its URL." placeholder:"URL"`
-	Scratch     string        `help:"Folder for the fsyncs and publishes; must be on the server's disk (default: the temporary folder)." type:"path"`
+	Rate        float64       `help:"Requests per second, due at even times whether or not earlier ones are answered; 0: as fast as the answers come." default:"0"`
+	Yardstick   string        `help:"Another service to load in the same rounds: the URL that deploy/yardstick prints. Start it with the same --api-key." placeholder:"URL"`
+	Scratch     string        `help:"Folder for the fsyncs and publishes; must be on the disk of the server's data (default: the temporary folder)." type:"path"`
 	JSON        bool          `name:"json" help:"Print one JSON object."`
 }
 
-// Run loads the server and prints the figures.
-func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+// Run loads the server and prints the figures. An interrupted run prints none.
+func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
 	if err := errors.Join(args.Refused(), c.check()); err != nil {
 		return err
 	}
@@ -40,19 +39,23 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err != nil {
 		return fmt.Errorf("--scratch: %w", err)
 	}
-	defer os.RemoveAll(dir)
-	server, err := ceiling.Open(ctx, dir, 1, c.Concurrency)
-	if err != nil {
-		return err
-	}
-	m := &measurement{command: c, dir: dir, server: server}
-	err = m.run(ctx)
-	if err := errors.Join(err, server.Close()); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	m := &measurement{command: c, dir: dir}
+	defer func() { err = errors.Join(err, m.close(ctx)) }()
+	if err := m.run(ctx); ctx.Err() != nil {
+		return errors.New("bench was interrupted, and prints no figures of a part of a run")
+	} else if err != nil {
 		return err
 	}
 	r := m.report()
 	if r.Errors > 0 {
-		fmt.Fprintf(std.Err, "payledger: %d requests failed; the first: %v\n", r.Errors, terminal.Harmless(m.ours.tally.first.Error()))
+		fmt.Fprintf(std.Err, "payledger: %d requests failed; the first: %s\n", r.Errors, terminal.Harmless(m.ours.tally.first.Error()))
+	}
+	if m.theirs != nil && m.theirs.tally.errors > 0 {
+		fmt.Fprintf(std.Err, "payledger: %d requests to --yardstick failed; the first: %s\n", m.theirs.tally.errors, terminal.Harmless(m.theirs.tally.first.Error()))
+	}
+	if r.Requests == 0 {
+		return errors.New("no request succeeded, so there are no figures")
 	}
 	if c.JSON {
 		return r.json(std.Out)
@@ -60,7 +63,7 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return r.text(std.Out)
 }
 
-// check returns the faults of the flags.
+// check returns one error with all faults of the flags.
 func (c *Command) check() error {
 	var faults []string
 	fault := func(wrong bool, text string) {
@@ -68,28 +71,38 @@ func (c *Command) check() error {
 			faults = append(faults, text)
 		}
 	}
-	fault(c.APIKey == "", "--api-key (PAYLEDGER_API_KEY) is needed")
-	fault(strings.HasPrefix(c.APIKey, options.LivePrefix), "--api-key is of production: a load test makes payments, and belongs in a sandbox")
-	fault(!strings.HasPrefix(c.URL, "http://"), fmt.Sprintf("--url %q does not begin with http://", c.URL))
-	fault(c.Yardstick != "" && !strings.HasPrefix(c.Yardstick, "http://"), fmt.Sprintf("--yardstick %q does not begin with http://", c.Yardstick))
+	address := func(flag, text string) {
+		if _, err := addressOf(flag, text); err != nil {
+			faults = append(faults, err.Error())
+		}
+	}
+	fault(c.APIKey == "", "--api-key (PAYLEDGER_API_KEY) is missing")
+	fault(strings.HasPrefix(c.APIKey, options.LivePrefix), "--api-key is of production: bench makes payments, so use a server and a key of a sandbox")
+	fault(strings.ContainsAny(c.APIKey, "\r\n"), "--api-key has more than one line")
+	address("--url", c.URL)
+	if c.AdminURL != "" {
+		address("--admin-url", c.AdminURL)
+	}
+	if c.Yardstick != "" {
+		address("--yardstick", c.Yardstick)
+		fault(slices.Contains([]string{wholeLife, replaying}, c.Scenario), "--yardstick does not go with --scenario "+c.Scenario+": deploy/yardstick has no such requests")
+	}
 	fault(c.Concurrency < 1 || c.Concurrency > 1024, "--concurrency must be between 1 and 1024")
 	fault(c.Duration < time.Second, "--duration must be at least 1s")
 	fault(c.Rounds < 1 || c.Rounds > 100, "--rounds must be between 1 and 100")
-	fault(c.Rate < 0, "--rate must not be negative")
-	fault(c.Yardstick != "" && slices.Contains([]string{"lifecycle", "replay"}, c.Scenario), "--yardstick knows no "+c.Scenario)
+	fault(!(c.Rate >= 0 && c.Rate <= 1e6), "--rate must be between 0 and 1000000") // NaN is a fault, too
 	if len(faults) == 0 {
 		return nil
 	}
 	return options.Usage(errors.New(strings.Join(faults, "; ")))
 }
 
-// measured is one service with what was measured on it.
+// measured is one service with its figures.
 type measured struct {
 	*scenario
-	tally   tally
-	load    *load
-	spent   used
-	missing int // webhooks that did not come
+	load  load
+	tally tally
+	spent used
 }
 
 // measurement is one run.
@@ -103,95 +116,110 @@ type measurement struct {
 	fsyncs, publish []ceiling.Rate
 }
 
-// run makes the rounds.
+// run prepares the services and makes the rounds.
 func (m *measurement) run(ctx context.Context) (err error) {
-	c, run := m.command, strconv.FormatInt(time.Now().UnixMilli(), 36)
-	m.ours, err = c.open(ctx, &service{url: c.URL, key: c.APIKey, metrics: c.AdminURL}, run, true)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.URL, err)
-	}
+	c, id := m.command, strconv.FormatInt(time.Now().UnixMilli(), 36)
+	m.ours = c.measured("--url", c.URL, c.AdminURL, id)
 	services := []*measured{m.ours}
 	if c.Yardstick != "" {
-		m.theirs, err = c.open(ctx, &service{url: c.Yardstick, key: c.APIKey, metrics: c.Yardstick}, run, false)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.Yardstick, err)
-		}
+		m.theirs = c.measured("--yardstick", c.Yardstick, c.Yardstick, id)
 		services = append(services, m.theirs)
 	}
-	for _, s := range services { // a second for caches and connections
-		if err := s.round(ctx, c.Scenario, time.Second); err != nil {
-			return err
+	for _, s := range services {
+		if err := s.prepare(ctx, c.Scenario, s == m.ours); err != nil {
+			return c.explained(err, s == m.theirs)
 		}
-		s.tally, s.spent, s.visited = tally{}, used{}, 0
+	}
+	if m.server, err = ceiling.Open(ctx, m.dir, 1, c.Concurrency); err != nil {
+		return err
+	}
+	for _, s := range services { // a second for caches
+		if err := s.round(ctx, c.Scenario, time.Second); err != nil {
+			return c.explained(err, s == m.theirs)
+		}
+		s.tally, s.spent = tally{}, used{}
 	}
 	for range c.Rounds {
 		for _, s := range services {
 			if err := s.round(ctx, c.Scenario, c.Duration/time.Duration(c.Rounds)); err != nil {
-				return err
+				return c.explained(err, s == m.theirs)
 			}
 		}
 		if err := m.ceilings(ctx); err != nil {
 			return err
 		}
+		slices.Reverse(services) // so that no service is always the first
 	}
-	return ctx.Err()
+	return nil
 }
 
-// open prepares the scenario at a service, and connects.
-func (c *Command) open(ctx context.Context, s *service, run string, vaults bool) (*measured, error) {
-	m := &measured{scenario: &scenario{service: s, run: run, began: map[string]time.Time{}, pages: map[*wire]string{}, orders: map[*wire]*order{}}}
-	if err := m.prepare(ctx, c.Scenario, vaults); err != nil {
-		return nil, err
-	}
-	m.load = &load{next: new(atomic.Int64), rate: c.Rate}
+// measured returns a service without figures. check has checked the URL.
+func (c *Command) measured(flag, url, metrics, run string) *measured {
+	address, _ := addressOf(flag, url)
+	m := &measured{scenario: &scenario{
+		service: &service{url: strings.TrimSuffix(url, "/"), key: c.APIKey, address: address, metrics: metrics},
+		run:     run, began: map[string]time.Time{},
+	}}
+	m.load.rate = c.Rate
 	for range c.Concurrency {
-		w, err := dial(ctx, s.url, s.key)
-		if err != nil {
-			return nil, err
-		}
-		m.load.wires = append(m.load.wires, w)
+		m.load.connections = append(m.load.connections, &connection{})
 	}
-	return m, nil
+	return m
+}
+
+// close ends what the run started.
+func (m *measurement) close(ctx context.Context) (err error) {
+	for _, s := range []*measured{m.ours, m.theirs} {
+		if s != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}
+	if m.server != nil {
+		err = errors.Join(err, m.server.Close())
+	}
+	return err
 }
 
 // round loads the service for a time and adds what it measured.
 func (m *measured) round(ctx context.Context, scenario string, lasting time.Duration) error {
 	before, err := m.used(ctx)
 	if err != nil {
+		return metricsError{err}
+	}
+	defer m.load.disconnect()
+	if err := m.load.connect(ctx, m.service); err != nil {
 		return err
 	}
 	began := time.Now()
 	part := m.load.run(ctx, lasting, m.request(scenario))
-	if scenario == "webhooks" {
-		took, last, missing := m.delivered(ctx)
-		part.took, m.missing = took, m.missing+missing
-		part.errors += missing
-		if part.lasted = last.Sub(began); missing > 0 && part.first == nil {
-			part.first = fmt.Errorf("%d webhooks did not come within %s", missing, webhookPatience)
-		}
+	if scenario == notifying {
+		m.delivered(ctx, began, webhookPatience, &part)
 	}
 	after, err := m.used(ctx)
+	if err != nil {
+		return metricsError{err}
+	}
 	m.spent.cpu += after.cpu - before.cpu
 	m.spent.events += after.events - before.events
 	m.tally.add(part)
-	return err
+	return nil
 }
 
-// What one round measures of the machine.
+// The extent of one round's measurements of the machine.
 const (
 	ceilingTrips     = 200
 	ceilingFsyncs    = 100
-	ceilingPublishes = 2000
+	ceilingPublishes = 1000
 	ceilingSize      = 2300 // bytes of an event before compression
 )
 
 // ceilings measures the machine.
 func (m *measurement) ceilings(ctx context.Context) error {
-	w, err := dial(ctx, m.ours.url, m.ours.key) // the server closes connections that are idle
+	w, err := dial(ctx, m.ours.service)
 	if err != nil {
 		return err
 	}
-	defer w.conn.Close()
+	defer w.close()
 	began := time.Now()
 	for range ceilingTrips {
 		start := time.Now()

@@ -3,28 +3,46 @@ package bench
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// request is one request of a scenario, number n of the run, over a connection of its own goroutine.
-type request func(w *wire, n int64) error
+// connection is one of the connections of a load, with its place in the scenario. One goroutine at a time uses it.
+type connection struct {
+	*wire
+	order order  // in lifecycle
+	after string // in replay: the query that continues after the last page
+	read  int    // events read in this round
+}
+
+// request is request number n of a load, over a connection.
+type request func(c *connection, n int64) error
 
 // tally is what a load measured.
 type tally struct {
 	took   []time.Duration // of the requests that succeeded
 	errors int
-	first  error
+	first  error // the first of the errors
+	read   int   // events that were read
 	lasted time.Duration
 }
 
-// add adds another round.
+// add adds the tally of another connection or round.
 func (t *tally) add(other tally) {
-	t.took, t.errors, t.lasted = append(t.took, other.took...), t.errors+other.errors, t.lasted+other.lasted
+	t.took, t.errors, t.read, t.lasted = append(t.took, other.took...), t.errors+other.errors, t.read+other.read, t.lasted+other.lasted
 	if t.first == nil {
 		t.first = other.first
+	}
+}
+
+// fail counts an error.
+func (t *tally) fail(err error) {
+	t.errors++
+	if t.first == nil {
+		t.first = err
 	}
 }
 
@@ -36,52 +54,72 @@ func (t *tally) percentile(share float64) float64 {
 	if len(t.took) == 0 {
 		return 0
 	}
-	return milliseconds(t.took[min(len(t.took)-1, int(share*float64(len(t.took))))])
+	rank := int(math.Ceil(share * float64(len(t.took))))
+	return milliseconds(t.took[min(max(rank, 1), len(t.took))-1])
 }
 
 // perSecond returns the successful requests per second.
-func (t *tally) perSecond() float64 { return float64(len(t.took)) / max(t.lasted.Seconds(), 1e-9) }
+func (t *tally) perSecond() float64 { return ratio(float64(len(t.took)), t.lasted.Seconds()) }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // load sends requests over kept connections for a while.
 type load struct {
-	wires []*wire
-	next  *atomic.Int64 // number of the next request, over all rounds
-	rate  float64       // requests per second; 0: each connection sends as soon as it has its answer
+	connections []*connection
+	next        atomic.Int64 // number of the next request, over all rounds
+	rate        float64      // requests per second; 0: each connection sends as soon as it has its answer
 }
 
-// run loads for a time, then waits until the requests that are under way have their answers.
+// connect opens the connections for a round. A server closes connections that are idle, as they are while others are measured.
+func (l *load) connect(ctx context.Context, s *service) (err error) {
+	for _, c := range l.connections {
+		if c.wire, err = dial(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disconnect closes the connections after a round.
+func (l *load) disconnect() {
+	for _, c := range l.connections {
+		if c.wire != nil {
+			c.close()
+			c.wire = nil
+		}
+	}
+}
+
+// run loads for a time, then waits until the requests that are under way have their answers. A connection that breaks counts as one
+// error, and sends nothing more in this round.
 func (l *load) run(ctx context.Context, lasting time.Duration, do request) tally {
-	parts := make([]tally, len(l.wires))
+	parts := make([]tally, len(l.connections))
 	began := time.Now()
 	var slot atomic.Int64
 	var running sync.WaitGroup
-	for i, w := range l.wires {
+	for i, c := range l.connections {
 		running.Go(func() {
 			part := &parts[i]
-			for ctx.Err() == nil {
+			c.read = 0
+			for {
 				start := time.Now()
-				if l.rate > 0 {
+				if l.rate > 0 { // the latency counts from the time at which the request is due
 					start = began.Add(time.Duration(float64(slot.Add(1)-1) / l.rate * float64(time.Second)))
-					pauseUntil(ctx, start)
 				}
-				if start.Sub(began) >= lasting {
-					return
+				if start.Sub(began) >= lasting || !pauseUntil(ctx, start) {
+					break
 				}
-				if err := do(w, l.next.Add(1)-1); err != nil {
-					part.errors++
-					if part.first == nil {
-						part.first = err
-					}
+				if err := do(c, l.next.Add(1)-1); err != nil {
+					part.fail(err)
 					var wrong answerError
-					if !errors.As(err, &wrong) { // the connection is broken
-						return
+					if !errors.As(err, &wrong) {
+						break
 					}
 					continue
 				}
 				part.took = append(part.took, time.Since(start))
 			}
+			part.read = c.read
 		})
 	}
 	running.Wait()
@@ -93,15 +131,15 @@ func (l *load) run(ctx context.Context, lasting time.Duration, do request) tally
 	return all
 }
 
-func pauseUntil(ctx context.Context, at time.Time) {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return
+// pauseUntil waits for a time, and reports whether ctx goes on.
+func pauseUntil(ctx context.Context, at time.Time) bool {
+	if wait := time.Until(at); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	return ctx.Err() == nil
 }

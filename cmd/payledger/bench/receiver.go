@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net"
 	"sync"
 	"time"
@@ -11,21 +12,37 @@ import (
 // receiver takes webhooks and notes when each payment's first one arrived.
 type receiver struct {
 	listener net.Listener
+	running  sync.WaitGroup
 	mu       sync.Mutex
+	open     map[net.Conn]bool
+	closed   bool
 	came     map[string]time.Time // by the payment's id
 }
 
-func listen() (*receiver, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// listen starts a receiver on a free port of this machine.
+func listen(ctx context.Context) (*receiver, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{listener: listener, came: map[string]time.Time{}}
-	go r.accept()
+	r := &receiver{listener: listener, open: map[net.Conn]bool{}, came: map[string]time.Time{}}
+	r.running.Go(r.accept)
 	return r, nil
 }
 
 func (r *receiver) url() string { return "http://" + r.listener.Addr().String() + "/webhooks" }
+
+// close ends the receiver with all its connections.
+func (r *receiver) close() {
+	r.listener.Close()
+	r.mu.Lock()
+	r.closed = true
+	for conn := range r.open {
+		conn.Close()
+	}
+	r.mu.Unlock()
+	r.running.Wait()
+}
 
 func (r *receiver) accept() {
 	for {
@@ -33,13 +50,23 @@ func (r *receiver) accept() {
 		if err != nil {
 			return
 		}
-		go r.serve(conn)
+		r.mu.Lock()
+		if r.open[conn] = true; r.closed {
+			conn.Close()
+		}
+		r.mu.Unlock()
+		r.running.Go(func() {
+			r.serve(conn)
+			conn.Close()
+			r.mu.Lock()
+			delete(r.open, conn)
+			r.mu.Unlock()
+		})
 	}
 }
 
 // serve answers the webhooks of one connection.
 func (r *receiver) serve(conn net.Conn) {
-	defer conn.Close()
 	in := bufio.NewReaderSize(conn, 16<<10)
 	var body []byte
 	for {
@@ -50,8 +77,8 @@ func (r *receiver) serve(conn net.Conn) {
 		if body, err = readBody(in, body, length); err != nil {
 			return
 		}
-		if id := idIn(body, `"payment":`); id != "" {
-			r.note(id)
+		if _, payment, _ := bytes.Cut(body, []byte(`"payment":`)); len(payment) > 0 {
+			r.note(textOf(payment, "id"))
 		}
 		if _, err := conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")); err != nil {
 			return
@@ -67,18 +94,11 @@ func (r *receiver) note(id string) {
 	}
 }
 
-// arrived returns when the payment's webhook came.
-func (r *receiver) arrived(id string) (at time.Time, came bool) {
+// take returns the webhooks that arrived since the last call.
+func (r *receiver) take() map[string]time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, came = r.came[id]
-	return at, came
-}
-
-// idIn returns the payment's id in a webhook or an answer: the first field "id" behind a text.
-func idIn(body []byte, behind string) string {
-	_, rest, _ := bytes.Cut(body, []byte(behind))
-	_, rest, _ = bytes.Cut(rest, []byte(`"id":"`))
-	id, _, _ := bytes.Cut(rest, []byte(`"`))
-	return string(id)
+	came := r.came
+	r.came = map[string]time.Time{}
+	return came
 }

@@ -48,15 +48,16 @@ const (
 
 // report sums the rounds up.
 func (m *measurement) report() Report {
-	for _, t := range []*tally{&m.ours.tally, &m.trips} {
-		t.sorted()
+	t, events := &m.ours.tally, float64(m.ours.spent.events)
+	t.sorted()
+	m.trips.sorted()
+	if m.command.Scenario == replaying {
+		events = float64(t.read)
 	}
-	t := &m.ours.tally
 	r := Report{
 		Scenario: m.command.Scenario, Concurrency: m.command.Concurrency, Seconds: t.lasted.Seconds(), Requests: len(t.took), Errors: t.errors,
 		PerSecond: t.perSecond(), P50: t.percentile(0.5), P99: t.percentile(0.99), P999: t.percentile(0.999),
-		EventsPerSecond:       float64(m.ours.spent.events+uint64(m.ours.visited)) / t.lasted.Seconds(),
-		ServerCPUMsPerRequest: m.ours.cpu(),
+		EventsPerSecond: ratio(events, t.lasted.Seconds()), ServerCPUMsPerRequest: m.ours.cpu(),
 		Yardsticks: map[string]Yardstick{
 			fsyncYardstick: mean(m.fsyncs), publishYardstick: mean(m.publish),
 			tripYardstick: {PerSecond: m.trips.perSecond(), P50: m.trips.percentile(0.5)},
@@ -64,21 +65,40 @@ func (m *measurement) report() Report {
 		Ratios: map[string]float64{},
 	}
 	y := r.Yardsticks
-	r.Ratios["eventsPerSecond/durablePublish"] = r.EventsPerSecond / y[publishYardstick].PerSecond
-	r.Ratios["p50/(2*fsync+roundTrip)"] = r.P50 / (2*y[fsyncYardstick].P50 + y[tripYardstick].P50)
+	r.compare("eventsPerSecond/durablePublish", r.EventsPerSecond, y[publishYardstick].PerSecond)
+	if slices.Contains([]string{reading, replaying}, r.Scenario) { // they write nothing
+		r.compare("p50/roundTrip", r.P50, y[tripYardstick].P50)
+	} else {
+		r.compare("p50/(2*fsync+roundTrip)", r.P50, 2*y[fsyncYardstick].P50+y[tripYardstick].P50)
+	}
 	if m.theirs != nil {
 		other := &m.theirs.tally
 		other.sorted()
 		y[otherYardstick] = Yardstick{PerSecond: other.perSecond(), P50: other.percentile(0.5), P99: other.percentile(0.99), CPUMsPerRequest: m.theirs.cpu()}
-		r.Ratios["perSecond/otherService"] = r.PerSecond / y[otherYardstick].PerSecond
-		r.Ratios["serverCpuMsPerRequest/otherService"] = r.ServerCPUMsPerRequest / y[otherYardstick].CPUMsPerRequest
+		r.compare("perSecond/otherService", r.PerSecond, y[otherYardstick].PerSecond)
+		r.compare("serverCpuMsPerRequest/otherService", r.ServerCPUMsPerRequest, y[otherYardstick].CPUMsPerRequest)
 	}
 	return r
 }
 
+// compare adds a ratio, unless a figure is missing: without metrics there are no events and no CPU time.
+func (r *Report) compare(name string, figure, yardstick float64) {
+	if figure > 0 && yardstick > 0 {
+		r.Ratios[name] = figure / yardstick
+	}
+}
+
+// ratio returns a/b, or 0 if b is 0.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
 // cpu returns the CPU time of the service for a request, in milliseconds.
 func (m *measured) cpu() float64 {
-	return float64(m.spent.cpu) / float64(time.Millisecond) / float64(max(1, len(m.tally.took)))
+	return ratio(float64(m.spent.cpu)/float64(time.Millisecond), float64(len(m.tally.took)))
 }
 
 func mean(rates []ceiling.Rate) (y Yardstick) {
@@ -109,7 +129,7 @@ func (r Report) text(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Ratios)) {
 		fmt.Fprintf(out, "%-36s %6.2f\n", name, r.Ratios[name])
 	}
-	most := r.PerSecond
+	most := max(r.PerSecond, 1)
 	for _, y := range r.Yardsticks {
 		most = max(most, y.PerSecond)
 	}

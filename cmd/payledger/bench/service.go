@@ -7,18 +7,34 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// service is a service under load: payledger, or the one that --yardstick names.
+// service is a service under load: payledger, or the service that --yardstick names.
 type service struct {
 	url, key  string
+	address   string   // host and port of the URL
 	metrics   string   // where its metrics are; "": nowhere
 	customers []string // of the vaulted tokens
 	tokens    []string
 	payments  []string // for the scenario read
+}
+
+// addressOf returns host and port of the URL that a flag has.
+func addressOf(flag, text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err == nil && u.Scheme == "https":
+		return "", fmt.Errorf("%s %q is https, and bench sends plain http: name the server's own address, behind the proxy that ends TLS", flag, text)
+	case err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "":
+		return "", fmt.Errorf("%s %q must be like http://127.0.0.1:8080", flag, text)
+	case u.Port() == "":
+		return u.Host + ":80", nil
+	}
+	return u.Host, nil
 }
 
 // answerError is an answer that the scenario did not expect.
@@ -28,15 +44,25 @@ type answerError struct {
 	body   string
 }
 
+// Error returns the call, the status, and the server's own words (D3) or the beginning of the body.
 func (e answerError) Error() string {
-	return fmt.Sprintf("%s answered %d: %s", e.call, e.status, e.body)
+	var told struct {
+		Error struct {
+			ErrorID, Description, RecoverySuggestion string
+		}
+	}
+	text := e.body[:min(len(e.body), 300)]
+	if json.Unmarshal([]byte(e.body), &told) == nil && told.Error.ErrorID != "" {
+		text = strings.TrimSpace(told.Error.ErrorID + ": " + told.Error.Description + " " + told.Error.RecoverySuggestion)
+	}
+	return fmt.Sprintf("%s answered %d: %s", e.call, e.status, text)
 }
 
 // expect sends a request and returns the body of the answer 200.
 func expect(w *wire, method, path, further, body string) ([]byte, error) {
 	status, answer, err := w.call(method, path, further, body)
 	if err == nil && status != http.StatusOK {
-		return nil, answerError{method + " " + path, status, string(answer[:min(len(answer), 500)])}
+		return nil, answerError{method + " " + path, status, string(answer)}
 	}
 	return answer, err
 }
@@ -47,14 +73,14 @@ func card(flow string) string {
 		time.Now().Year()+3, flow)
 }
 
-// vaultedTokens is how many customers pay.
+// vaultedTokens is the number of customers who pay.
 const vaultedTokens = 64
 
 // vault makes customers with a vaulted card each.
 func (s *service) vault(w *wire, run string) error {
 	for i := range vaultedTokens {
 		customer := fmt.Sprintf("bench-%s-%d", run, i)
-		token, err := tokenize(w, "vault-"+customer, customer, `,"tokenType":"MULTI_USE","paymentFlow":"VAULT"`)
+		token, err := tokenize(w, "vault-"+customer, customer)
 		if err != nil {
 			return err
 		}
@@ -63,63 +89,64 @@ func (s *service) vault(w *wire, run string) error {
 	return nil
 }
 
-// tokenize opens a session and exchanges the card for a token.
-func tokenize(w *wire, order, customer, flow string) (token string, err error) {
+// tokenize opens a session of a customer, and exchanges the card for a token that can pay many times.
+func tokenize(w *wire, order, customer string) (token string, err error) {
 	answer, err := expect(w, "POST", "/client-session", "",
 		`{"orderId":"`+order+`","currencyCode":"EUR","amount":2500,"customerId":"`+customer+`"}`)
 	if err != nil {
 		return "", err
 	}
-	var session struct{ ClientToken string }
-	if err := json.Unmarshal(answer, &session); err != nil {
-		return "", err
+	answer, err = expect(w, "POST", "/payment-instruments", "X-Client-Token: "+textOf(answer, "clientToken")+"\r\n",
+		card(`,"tokenType":"MULTI_USE","paymentFlow":"VAULT"`))
+	if token = textOf(answer, "token"); err == nil && token == "" {
+		err = errors.New("POST /payment-instruments answered without a token")
 	}
-	answer, err = expect(w, "POST", "/payment-instruments", "X-Client-Token: "+session.ClientToken+"\r\n", card(flow))
-	if err != nil {
-		return "", err
-	}
-	var instrument struct{ Token string }
-	return instrument.Token, errors.Join(json.Unmarshal(answer, &instrument))
+	return token, err
 }
 
 // pay creates a payment with a vaulted token, and returns its id. number and run make its order and its idempotency key.
 func (s *service) pay(w *wire, run string, number int64) (id string, err error) {
 	at := int(number) % len(s.tokens)
 	order := run + "-" + strconv.FormatInt(number, 10)
-	answer, err := expect(w, "POST", "/payments", "X-Idempotency-Key: bench-"+order+"\r\n", `{"paymentMethodToken":"`+s.tokens[at]+
+	answer, err := expect(w, "POST", "/payments", idempotent("bench-"+order), `{"paymentMethodToken":"`+s.tokens[at]+
 		`","customerId":"`+s.customers[at]+`","orderId":"`+order+`","currencyCode":"EUR","amount":2500}`)
 	if err != nil {
 		return "", err
 	}
-	if !bytes.Contains(answer, []byte(`"status":"AUTHORIZED"`)) {
+	if id = textOf(answer, "id"); id == "" || !bytes.Contains(answer, []byte(`"status":"AUTHORIZED"`)) {
 		return "", answerError{"POST /payments", http.StatusOK, string(answer)}
 	}
-	return idIn(answer, ""), nil
+	return id, nil
 }
 
-// used is what a service has used up so far.
+// used is the total that a service has used up so far.
 type used struct {
 	cpu    time.Duration
 	events uint64 // of its log
 }
 
-// used reads the service's metrics. Without metrics it returns nothing.
+// used reads the service's metrics. Without metrics it returns zero.
 func (s *service) used(ctx context.Context) (u used, err error) {
 	if s.metrics == "" {
 		return u, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupPatience)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.metrics, "/")+"/metrics", nil)
 	if err != nil {
 		return u, err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return u, fmt.Errorf("metrics: %w", err)
+		return u, err
 	}
 	defer answer.Body.Close()
 	var text bytes.Buffer
 	if _, err := text.ReadFrom(answer.Body); err != nil {
-		return u, fmt.Errorf("metrics: %w", err)
+		return u, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return u, fmt.Errorf("GET %s answered %d", request.URL, answer.StatusCode)
 	}
 	for line := range strings.Lines(text.String()) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")

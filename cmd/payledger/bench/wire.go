@@ -4,12 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
-	"strings"
+	"time"
 )
+
+// answerPatience is how long a request may wait for its answer. The server's own limit, --payment-timeout, is 90 s.
+const answerPatience = 2 * time.Minute
 
 // wire is one kept HTTP connection to a service. It costs a few microseconds for each request.
 type wire struct {
@@ -17,18 +22,25 @@ type wire struct {
 	reader *bufio.Reader
 	head   string // of every request, behind the path
 	out    []byte
-	body   []byte // of the last answer
+	body   []byte      // of the last answer
+	unbind func() bool // ends the watch on the run's context
 }
 
-// dial connects to a service on http.
-func dial(ctx context.Context, service, key string) (*wire, error) {
-	address := strings.TrimSuffix(strings.TrimPrefix(service, "http://"), "/")
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+// dial connects to a service. The connection breaks when ctx ends, so that no request outlives an interrupted run.
+func dial(ctx context.Context, s *service) (*wire, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
 	if err != nil {
 		return nil, err
 	}
-	return &wire{conn: conn, reader: bufio.NewReaderSize(conn, 16<<10),
-		head: " HTTP/1.1\r\nHost: " + address + "\r\nX-API-KEY: " + key + "\r\nX-API-VERSION: 2.4\r\n"}, nil
+	return &wire{
+		conn: conn, reader: bufio.NewReaderSize(conn, 16<<10), unbind: context.AfterFunc(ctx, func() { conn.Close() }),
+		head: " HTTP/1.1\r\nHost: " + s.address + "\r\nX-API-KEY: " + s.key + "\r\nX-API-VERSION: 2.4\r\n",
+	}, nil
+}
+
+func (w *wire) close() {
+	w.unbind()
+	w.conn.Close()
 }
 
 // call sends a request and returns the answer's status and body. The body is valid until the next call. further are whole header lines.
@@ -38,25 +50,39 @@ func (w *wire) call(method, path, further, body string) (status int, answer []by
 		w.out = fmt.Appendf(w.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
 	w.out = append(append(w.out, "\r\n"...), body...)
+	if err := w.conn.SetDeadline(time.Now().Add(answerPatience)); err != nil {
+		return 0, nil, err
+	}
 	if _, err := w.conn.Write(w.out); err != nil {
 		return 0, nil, err
 	}
 	line, length, err := readHead(w.reader)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, fmt.Errorf("%s %s: no answer: %w", method, path, err)
 	}
-	if len(line) < len("HTTP/1.1 200") {
-		return 0, nil, fmt.Errorf("no HTTP answer: %q", line)
-	}
-	if status, err = strconv.Atoi(line[len("HTTP/1.1 "):][:3]); err != nil {
+	if status, err = statusOf(line); err != nil {
 		return 0, nil, err
 	}
 	w.body, err = readBody(w.reader, w.body, length)
 	return status, w.body, err
 }
 
+// statusOf returns the status code in the first line of an answer.
+func statusOf(line string) (int, error) {
+	const version = "HTTP/1.1 "
+	if len(line) >= len(version)+3 && line[:len(version)] == version {
+		if status, err := strconv.ParseUint(line[len(version):][:3], 10, 16); err == nil {
+			return int(status), nil
+		}
+	}
+	return 0, fmt.Errorf("the answer begins with %q, which is not HTTP/1.1", line)
+}
+
 // chunked is the length of a body in chunks.
 const chunked = -1
+
+// maxBody bounds a body, in bytes. A page of 1,000 events has some megabytes.
+const maxBody = 64 << 20
 
 // readHead reads the first line of a message and its headers, and returns the line and the length of the body.
 func readHead(r *bufio.Reader) (first string, length int, err error) {
@@ -66,14 +92,14 @@ func readHead(r *bufio.Reader) (first string, length int, err error) {
 			return "", 0, err
 		}
 		line = bytes.TrimRight(line, "\r\n")
-		name, value, _ := bytes.Cut(line, []byte(": "))
+		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch {
 		case first == "":
 			first = string(line)
 		case len(line) == 0:
 			return first, length, nil
 		case bytes.EqualFold(name, []byte("Content-Length")):
-			if length, err = strconv.Atoi(string(value)); err != nil {
+			if length, err = size(value, 10); err != nil {
 				return "", 0, err
 			}
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
@@ -82,7 +108,16 @@ func readHead(r *bufio.Reader) (first string, length int, err error) {
 	}
 }
 
-// readBody reads a body into the buffer.
+// size returns a length in a message.
+func size(text []byte, base int) (int, error) {
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(text)), base, 63)
+	if err == nil && n > maxBody {
+		err = errors.New("a body is longer than 64 MiB")
+	}
+	return int(n), err
+}
+
+// readBody reads a body into the buffer, from its beginning.
 func readBody(r *bufio.Reader, into []byte, length int) ([]byte, error) {
 	if length != chunked {
 		return readMore(r, into[:0], length)
@@ -93,22 +128,46 @@ func readBody(r *bufio.Reader, into []byte, length int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		size, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 31)
+		line, _, _ = bytes.Cut(line, []byte(";")) // an extension
+		n, err := size(line, 16)
 		if err != nil {
 			return nil, err
 		}
-		if into, err = readMore(r, into, int(size)); err != nil {
+		if n == 0 {
+			return into, skipTrailers(r)
+		}
+		if into, err = readMore(r, into, n); err != nil {
 			return nil, err
 		}
-		if _, err := r.Discard(len("\r\n")); err != nil || size == 0 {
-			return into, err
+		if _, err := r.Discard(len("\r\n")); err != nil {
+			return nil, err
+		}
+		if len(into) > maxBody {
+			return nil, errors.New("a body is longer than 64 MiB")
+		}
+	}
+}
+
+// skipTrailers reads the lines behind the last chunk.
+func skipTrailers(r *bufio.Reader) error {
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil || len(bytes.TrimSpace(line)) == 0 {
+			return err
 		}
 	}
 }
 
 func readMore(r *bufio.Reader, into []byte, n int) ([]byte, error) {
 	from := len(into)
-	into = append(into, make([]byte, n)...)
+	into = slices.Grow(into, n)[:from+n]
 	_, err := io.ReadFull(r, into[from:])
 	return into, err
+}
+
+// textOf returns the value of the first text field of that name in a JSON text. It does not know escapes: ids and tokens have none.
+func textOf(body []byte, name string) string {
+	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(value)
 }
