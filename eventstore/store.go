@@ -28,9 +28,13 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// DefaultShards is the number of shards of a new log. The groups of one shard are synced one after the other; shards sync
-// concurrently.
-const DefaultShards = 8
+// Numbers of shards of a new log. The groups of one shard are synced one after the other; shards sync concurrently. Fewer shards
+// have larger groups, which cost less CPU time for an event. Payments/s at 64 connections with fsyncs of 0.1 and of 2 ms, on two cores: 1
+// shard 1,359 and 962, 2 shards 1,399 and 1,236, 4 shards 1,123 and 991, 8 shards 991 and 1,081.
+const (
+	DefaultShards        = 2
+	DefaultClusterShards = 8 // of an external cluster: each of its servers leads some
+)
 
 // Config is the configuration of a Store. Exactly one of Server and External is set.
 type Config struct {

@@ -86,7 +86,7 @@ func checkBench(t *testing.T, out, scenario string) {
 	}
 }
 
-// TestBenchRefused: bench makes no payments with a live key, and says what a server or a key lacks.
+// TestBenchRefused: bench makes no payments with a live key, and names what a server or a key lacks.
 func TestBenchRefused(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())

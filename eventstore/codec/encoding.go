@@ -68,8 +68,8 @@ func Signed(v any) any {
 // memory for long.
 var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// scratchKept is the largest buffer that is kept for the next value, in bytes.
-const scratchKept = 64 << 10
+// scratchKept is the largest buffer that is kept for the next value, in bytes: a full group fits.
+const scratchKept = 256 << 10
 
 // TakeBuffer returns an empty buffer. Pass it to ReturnBuffer after use.
 func TakeBuffer() *bytes.Buffer {

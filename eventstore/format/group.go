@@ -119,11 +119,15 @@ func (g *Group) Place() {
 	}
 }
 
+// frameText is enough for a frame without its body, in bytes; a longer one is copied once more.
+const frameText = 2 << 10
+
 // Encode returns the group's message and sets its hash.
 func (g *Group) Encode() []byte {
 	frames := codec.TakeBuffer()
 	defer codec.ReturnBuffer(frames)
 	for _, r := range g.Frames {
+		frames.Grow(len(r.Body) + frameText)
 		frames.Write(r.AppendFrame(frames.AvailableBuffer()))
 	}
 	if g.Kind == KindClosing {

@@ -159,7 +159,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// TestRefused: an error says what to do.
+// TestRefused: an error names what to do.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, nil)

@@ -27,9 +27,9 @@ func TestLogBuffer(t *testing.T) {
 		}
 		one, two := `{"level":"info","message":"one"}`+"\n", `{"level":"warn","message":"two"}`+"\n"
 		log.Info().Msg("one")
-		time.Sleep(99 * time.Millisecond)
+		<-time.After(99 * time.Millisecond)
 		want("99 ms later", "")
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		want("100 ms later", one)
 		log.Info().Msg("one")
 		log.Warn().Msg("two")
@@ -37,7 +37,7 @@ func TestLogBuffer(t *testing.T) {
 		log.Info().Msg("one")
 		buffer.Flush()
 		want("at a flush", one)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		want("a second later", "")
 		for range 32<<10/len(one) + 1 {
 			log.Info().Msg("one")
