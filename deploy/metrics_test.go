@@ -3,7 +3,9 @@ package deploy_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -55,7 +57,8 @@ func seen(t *testing.T) map[string]bool {
 	metrics := map[string]bool{"up": true} // Prometheus's own
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for ended := false; ; {
+		open := false
 		answer, err := http.Get(ready.Admin + "/metrics")
 		if err != nil {
 			t.Fatal(err)
@@ -63,18 +66,49 @@ func seen(t *testing.T) map[string]bool {
 		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 			if name := sample.FindString(lines.Text()); name != "" {
 				metrics[name] = true
+				open = open || name == "payledger_webhook_deliveries_oldest_open_seconds"
 			}
 		}
 		answer.Body.Close()
+		if ended && open {
+			return metrics
+		}
 		select {
 		case err := <-told:
 			if err != nil {
 				t.Fatal(err)
 			}
-			return metrics
+			ended, told = true, nil
+			neverTakes(t, ready.API, ready.Credentials.APIKey)
 		case <-tick.C:
 		}
 	}
+}
+
+// neverTakes replays webhooks to an endpoint that refuses everything: its deliveries stay open.
+func neverTakes(t *testing.T, api, key string) {
+	t.Helper()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	t.Cleanup(receiver.Close)
+	post := func(path, body string) (made struct{ ID string }) {
+		r, err := http.NewRequest(http.MethodPost, api+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"X-Api-Key": {key}, "X-Api-Version": {"2.4"}, "Content-Type": {"application/json"}}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || made.ID == "" {
+			t.Fatalf("%s answers %s: %v", path, answer.Status, err)
+		}
+		return made
+	}
+	endpoint := post("/management/webhook-endpoints", `{"url":"`+receiver.URL+`","description":"refuses everything","eventTypes":["PAYMENT.STATUS"]}`)
+	now := time.Now().UTC()
+	post("/management/webhook-replays", fmt.Sprintf(`{"endpointId":%q,"from":%q,"to":%q}`, endpoint.ID, now.Add(-time.Hour).Format(time.RFC3339), now.Format(time.RFC3339)))
 }
 
 var sample = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*`)

@@ -66,7 +66,8 @@ func checkBench(t *testing.T, out, scenario string) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Scenario != scenario || r.Concurrency != 2 || r.Requests == 0 || r.Errors != 0 || r.Seconds < 1 || r.ServerCPUMsPerRequest <= 0 || r.EventsPerSecond <= 0 {
+	writes := scenario != "read" // that payments are made at the same time is chance
+	if r.Scenario != scenario || r.Concurrency != 2 || r.Requests == 0 || r.Errors != 0 || r.Seconds < 1 || r.ServerCPUMsPerRequest <= 0 || writes && r.EventsPerSecond <= 0 {
 		t.Errorf("implausible: %s", out)
 	}
 	if rate := float64(r.Requests) / r.Seconds; r.PerSecond < 0.999*rate || r.PerSecond > 1.001*rate || r.P50Ms <= 0 || r.P99Ms < r.P50Ms || r.P999Ms < r.P99Ms {
@@ -81,7 +82,7 @@ func checkBench(t *testing.T, out, scenario string) {
 	if scenario == "read" || scenario == "replay" {
 		ratio = "p50/roundTrip"
 	}
-	if r.Ratios[ratio] <= 0 || r.Ratios["eventsPerSecond/durablePublish"] <= 0 {
+	if r.Ratios[ratio] <= 0 || writes && r.Ratios["eventsPerSecond/durablePublish"] <= 0 {
 		t.Errorf("no ratio %s: %s", ratio, out)
 	}
 }

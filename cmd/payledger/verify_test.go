@@ -119,7 +119,7 @@ func TestVerifyCommand(t *testing.T) {
 		t.Errorf("another folder: %d %s", status, stderr)
 	}
 	for name, wrong := range map[string][3]string{
-		"hash":     {projections.FileName, "UPDATE positions SET hash = randomblob(32) WHERE shard = 3", "the position of shard 3 in the views has another number or hash"},
+		"hash":     {projections.FileName, "UPDATE positions SET hash = randomblob(32) WHERE shard = 1", "the position of shard 1 in the views has another number or hash"},
 		"delivery": {deliveries.FileName, "UPDATE deliveries SET status = 'SUCCEEDED', status_code = 200", "as status of deliveries"},
 		"deleted":  {deliveries.FileName, "DELETE FROM deliveries WHERE rowid = 3", "the views have no row of it in deliveries"},
 		"mark":     {deliveries.FileName, "UPDATE mark SET hash = randomblob(32)", "its mark is no record of the log"},
@@ -156,7 +156,7 @@ func TestVerifyMissing(t *testing.T) {
 	p.stop()
 	serveProcess(t, "--data", base).stop() // it is ready once the views have all events
 	events := filepath.Join(base, ledger.EventsFolder)
-	shard := domain.Shard(ids[0], 8)
+	shard := domain.Shard(ids[0], eventstore.DefaultShards)
 	streams := map[string]string{}
 	for path := range files(t, events) {
 		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", "POSITIONS", fmt.Sprintf("LEDGER_%d_1", shard)} {
@@ -249,7 +249,7 @@ func TestVerifyFindsFlipBesideService(t *testing.T) {
 	ids := paid(t, p.ready.API, p.credentials.APIKey, 6)
 	p.stop() // the groups of this run are not in memory any more
 	p = serveProcess(t, "--data", data)
-	stream := fmt.Sprintf("LEDGER_%d_1", domain.Shard(ids[0], 8))
+	stream := fmt.Sprintf("LEDGER_%d_1", domain.Shard(ids[0], eventstore.DefaultShards))
 	blocks, err := filepath.Glob(filepath.Join(data, ledger.EventsFolder, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
 	if err != nil || len(blocks) == 0 {
 		t.Fatal(blocks, err)
