@@ -141,6 +141,9 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	s.shards, s.replicas, s.api.Placement = c.Shards, max(1, c.Replicas), c.Placement
 	if s.shards == 0 {
 		s.shards = DefaultShards
+		if c.Server == nil {
+			s.shards = DefaultClusterShards
+		}
 	}
 	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
 		return fmt.Errorf("eventstore: random: %w", err)

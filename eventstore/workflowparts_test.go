@@ -55,9 +55,11 @@ func TestPositions(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	server := eventstoretest.Server(t, t.TempDir())
-	want := make([]uint64, eventstore.DefaultShards)
+	config := eventstoretest.Config(server)
+	config.Shards = 8
+	want := make([]uint64, config.Shards)
 	for round := range 3 {
-		p, err := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Positions(ctx)
+		p, err := eventstoretest.OpenOn(t, config).Positions(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,7 @@ func TestPositions(t *testing.T) {
 			}
 		}
 	}
-	p, err := eventstoretest.OpenOn(t, eventstoretest.Config(server)).Positions(ctx)
+	p, err := eventstoretest.OpenOn(t, config).Positions(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bo
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: payment %s: %w", p.ID, err)
 	}
-	h.rendered.put(key, rendering{p.Revision, erasures, body})
+	h.rendered.put(key, rendering{p.Revision, body}, erasures)
 	return json.RawMessage(body), nil
 }
 

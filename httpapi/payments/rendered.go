@@ -2,16 +2,18 @@ package payments
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"payledger/domain"
 	"payledger/domain/payment"
 )
 
-// rendered caches the JSON of payments that were shown lately. An entry is valid for one revision of the payment, and only until
-// personal data may have been erased. All methods are safe for concurrent use; the zero value is an empty cache.
+// rendered caches the JSON of payments that were shown lately. An entry is valid for one revision of the payment. All entries are dropped
+// when personal data may have been erased. All methods are safe for concurrent use; the zero value is an empty cache.
 type rendered struct {
 	mu           sync.Mutex
+	erasures     uint64 // of all entries; see Reader.Erasures
 	newer, older map[renderedKey]rendering
 	size         int // of newer, in bytes
 }
@@ -26,7 +28,6 @@ type renderedKey struct {
 // rendering is a payment's JSON.
 type rendering struct {
 	revision uint64
-	erasures uint64 // see Reader.Erasures
 	body     json.RawMessage
 }
 
@@ -37,23 +38,33 @@ const renderedBytes = 8 << 20
 func (r *rendered) get(key renderedKey, revision, erasures uint64) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forget(erasures)
 	found, ok := r.newer[key]
 	if !ok {
-		if found, ok = r.older[key]; ok {
+		if found, ok = r.older[key]; ok && found.revision == revision {
 			r.keep(key, found)
 		}
 	}
-	if found.revision != revision || found.erasures != erasures {
+	if found.revision != revision {
 		return nil
 	}
 	return found.body
 }
 
 // put caches a payment's JSON. erasures was read before the personal data was.
-func (r *rendered) put(key renderedKey, one rendering) {
+func (r *rendered) put(key renderedKey, one rendering, erasures uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(key, one)
+	if r.erasures == erasures {
+		r.keep(key, one)
+	}
+}
+
+// forget drops all entries if personal data may have been erased since they were made. The caller holds the lock.
+func (r *rendered) forget(erasures uint64) {
+	if r.erasures != erasures {
+		r.newer, r.older, r.size, r.erasures = nil, nil, 0, erasures
+	}
 }
 
 func (r *rendered) keep(key renderedKey, one rendering) {
@@ -64,6 +75,8 @@ func (r *rendered) keep(key renderedKey, one rendering) {
 	r.newer[key] = one
 }
 
-// cacheable reports whether a payment's JSON is the same whenever it is rendered: the token of a required action is signed anew each
-// time.
-func cacheable(p payment.State) bool { return p.RequiredAction() == nil }
+// cacheable reports whether a payment's JSON is the same whenever it is rendered at this revision. The token of a required action is signed
+// anew each time, and a request without an outcome is shown as timed out to a caller who waited in vain (payment.State.Unanswered).
+func cacheable(p payment.State) bool {
+	return p.RequiredAction() == nil && !slices.ContainsFunc(p.Operations, func(op payment.Operation) bool { return op.State == payment.StateRequested })
+}

@@ -108,7 +108,8 @@ func cleaned(v any) (any, bool) {
 
 func cleanedObject(fields map[string]any) (_ any, found bool) {
 	for name, value := range fields {
-		if telling(name) {
+		renamed := telling(name)
+		if renamed {
 			delete(fields, name)
 			name, found = removed, true
 		}
@@ -119,7 +120,7 @@ func cleanedObject(fields map[string]any) (_ any, found bool) {
 		if id, is := value.(string); is && slices.Contains(ours, name) && !domain.HoldsCardNumber(id) {
 			continue
 		}
-		if inner, dirty := cleaned(value); dirty || name == removed {
+		if inner, dirty := cleaned(value); dirty || renamed {
 			fields[name], found = inner, true
 		}
 	}

@@ -43,9 +43,8 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Shards = cmp.Or(c.Shards, eventstore.DefaultClusterShards)
 	plan := external.Plan{
-		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement, Streams: eventstore.StreamsOf(c.Shards),
+		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement, Streams: eventstore.StreamsOf(cmp.Or(c.Shards, eventstore.DefaultClusterShards)),
 	}
 	if err := c.unused(ctx); err != nil {
 		return err

@@ -77,6 +77,10 @@ func (a *agenda) queue(name processor.Name) *processorQueue {
 	return l
 }
 
+// mostFailures is how often in a row the log may fail a question that is rare anyway: about ten minutes. A damaged shard does not heal
+// before a restart, and its questions would take the room of others.
+const mostFailures = 300
+
 // add adds a question, unless package pending finds it in the views.
 func (a *agenda) add(e *question) {
 	a.mu.Lock()
@@ -87,7 +91,7 @@ func (a *agenda) add(e *question) {
 // addLocked is add for a caller that holds mu.
 func (a *agenda) addLocked(e *question) {
 	l := a.queue(e.processor)
-	rare := e.failures == 0 && process.NextInterval(e.asked) >= process.LastInterval
+	rare := (e.failures == 0 || e.failures > mostFailures) && process.NextInterval(e.asked) >= process.LastInterval
 	if a.by[e.key] != nil || l.held >= agendaRoom || rare {
 		return
 	}

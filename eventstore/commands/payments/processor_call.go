@@ -224,7 +224,7 @@ func (s *Payments) timedOut(ctx context.Context, f *operationInFlight) {
 	if err != nil {
 		s.Logger.Warn().Err(err).Str("operation", string(f.key)).Msg("time-out not recorded")
 	}
-	f.publish(f.tip.State, true)
+	f.publish(f.tip.State.Unanswered(), true) // the time-out, even if it was not recorded
 }
 
 // append records one command about an operation. If the operation already has its outcome, append returns the newest
