@@ -189,7 +189,7 @@ func unprivileged() (*syscall.SysProcAttr, error) {
 	return attributes, errors.Join(err1, err2)
 }
 
-// own gives a folder to the server's user.
+// own makes the server's user the owner of a folder.
 func own(folder string, attributes *syscall.SysProcAttr) error {
 	if attributes.Credential == nil {
 		return nil

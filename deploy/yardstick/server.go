@@ -164,7 +164,7 @@ func (v *server) remove(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reload gives the relay the endpoints of the database.
+// reload replaces the relay's endpoints by those in the database.
 func (v *server) reload(ctx context.Context) error {
 	all, err := v.store.endpoints(ctx)
 	if err == nil {

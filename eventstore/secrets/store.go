@@ -28,7 +28,7 @@ type Store struct {
 	keys   valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
 	numbers valueCache[uint64]
-	// erasures counts what was dropped from memory because it was destroyed; see Erasures.
+	// erasures counts the destroyed values; see Erasures.
 	erasures atomic.Uint64
 	sole     bool // no other node destroys values
 	// forgotten are the newest erasures.
@@ -79,8 +79,8 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 // may still open here.
 const sharedCacheLife = 2 * time.Second
 
-// Erasures returns a number that changes whenever Open may return less than before: what was opened earlier, and is kept elsewhere, is valid
-// only while the number stays. If other nodes may destroy keys, it changes by time as well.
+// Erasures returns a number that changes when a value is destroyed. A caller that keeps opened personal data compares the number with the
+// one before it opened the data, and drops the data if they differ. If other nodes may destroy keys, the number also changes every 2 s.
 func (v *Store) Erasures() uint64 {
 	n := v.erasures.Load()
 	if !v.sole {

@@ -75,7 +75,7 @@ func TestLogFailures(t *testing.T) {
 	}
 }
 
-// TestLogFailed: only what comes from the log counts as its failure.
+// TestLogFailed: only an error of the log counts as a failure of the log.
 func TestLogFailed(t *testing.T) {
 	for _, c := range []struct {
 		err  error
