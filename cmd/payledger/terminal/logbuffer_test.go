@@ -1,7 +1,8 @@
 package terminal_test
 
 import (
-	"bytes"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,15 @@ import (
 // TestLogBuffer: lines wait for others for 100 ms at most; warnings, a full buffer and Flush write at once, in order.
 func TestLogBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out output
 		buffer := terminal.NewLogBuffer(&out)
 		log := zerolog.New(buffer)
 		want := func(when, text string) {
 			t.Helper()
 			synctest.Wait()
-			if out.String() != text {
-				t.Errorf("%s: %q, expected %q", when, out.String(), text)
+			if got := out.take(); got != text {
+				t.Errorf("%s: %q, expected %q", when, got, text)
 			}
-			out.Reset()
 		}
 		one, two := `{"level":"info","message":"one"}`+"\n", `{"level":"warn","message":"two"}`+"\n"
 		log.Info().Msg("one")
@@ -42,6 +42,26 @@ func TestLogBuffer(t *testing.T) {
 		for range 32<<10/len(one) + 1 {
 			log.Info().Msg("one")
 		}
-		want("when it is full", string(bytes.Repeat([]byte(one), 32<<10/len(one)+1)))
+		want("when it is full", strings.Repeat(one, 32<<10/len(one)+1))
 	})
+}
+
+// output keeps what a buffer writes. The test and the buffer's timer use it from different goroutines.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(lines []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(lines)
+}
+
+// take returns what was written since the last call.
+func (o *output) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.text.Reset()
+	return o.text.String()
 }
