@@ -101,6 +101,10 @@ const memTables = 16
 // the Bloom filters of as many tables at most.
 const l0Files = 16
 
+// blockSize is the size of the blocks of a table, in bytes. A tip has some 3 KB: with Pebble's 4 KiB each tip was a block of its own, with
+// two system calls and two changes of goroutine in each compaction.
+const blockSize = 32 << 10
+
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard removes them.
 func Open(o Options) (*Store, error) {
 	s := &Store{dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), ended: make(chan struct{}), room: o.Room}
@@ -115,7 +119,7 @@ func Open(o Options) (*Store, error) {
 		L0CompactionThreshold:      l0Files, L0StopWritesThreshold: 4 * l0Files,
 	}
 	for i := range options.Levels {
-		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		options.Levels[i].FilterPolicy, options.Levels[i].BlockSize = bloom.FilterPolicy(10), blockSize
 	}
 	listener := pebble.EventListener{BackgroundError: s.retried, DataCorruption: s.corrupt}
 	options.EventListener = &listener
