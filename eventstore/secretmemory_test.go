@@ -106,6 +106,57 @@ func TestDestroyedCardIsForgotten(t *testing.T) {
 	}
 }
 
+// TestDestroyedVaultedCardIsForgotten: a vaulted card that was destroyed pays no more, although nodes had it in memory: at once on the node
+// that destroyed it, also with concurrent readers, and within two seconds on another. A new vaulted card under the token does.
+func TestDestroyedVaultedCardIsForgotten(t *testing.T) {
+	t.Parallel()
+	here, there, now := twoVaults(t)
+	ref := secrets.CardRef{Account: "acct", Token: "01token", TokenizedAt: time.Unix(0, now.Load())}
+	vaulted := secrets.CardRef{Account: ref.Account, Token: ref.Token}
+	shown := func(v *secrets.Store) error {
+		card, err := v.Card(testContext(t), vaulted, ref.TokenizedAt)
+		if err == nil && (card.Number != "4111111111111111" || card.CVV != "") {
+			t.Errorf("the vaulted card is %s, with CVV %q", card.Number, card.CVV)
+		}
+		return err
+	}
+	if err := here.PutCard(testContext(t), ref, processor.Card{Number: "4111111111111111", CVV: "737"}, ref.TokenizedAt.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := here.KeepCard(testContext(t), ref); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(shown(here), shown(there)); err != nil {
+			t.Fatal(err)
+		}
+		var over atomic.Bool
+		var reading sync.WaitGroup
+		for range 4 {
+			reading.Go(func() {
+				for !over.Load() {
+					if err := shown(here); err != nil && !errors.Is(err, secrets.ErrGone) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		err := here.DestroyKept(testContext(t), vaulted)
+		over.Store(true)
+		reading.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := shown(here); !errors.Is(err, secrets.ErrGone) {
+			t.Errorf("the node that destroyed the card still shows it: %v", err)
+		}
+		now.Add(int64(2 * time.Second))
+		if err := shown(there); !errors.Is(err, secrets.ErrGone) {
+			t.Errorf("another node still shows the card: %v", err)
+		}
+	}
+}
+
 // interrupted is a source of random bytes that calls another node in between, once.
 type interrupted struct {
 	io.Reader

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/due"
@@ -180,5 +181,28 @@ func testPark(t *testing.T) {
 	answered.publish(tip.State, true)
 	if !fs.park(answered, noon, time.Second) {
 		t.Fatal("goes on although its callers were answered")
+	}
+}
+
+// TestAgendaOfADamagedShard: a question is rare when its tries are as far apart as the views' own search: the agenda leaves it to them. One
+// that the log fails stays in the agenda, but not for ever: a damaged shard fails all its questions, and they would take the room of others.
+func TestAgendaOfADamagedShard(t *testing.T) {
+	asked := 0
+	for process.NextInterval(asked) < process.LastInterval {
+		asked++
+	}
+	for _, c := range []struct {
+		asked, failures int
+		kept            bool
+	}{
+		{0, 0, true}, {asked - 1, 0, true}, {asked, 0, false},
+		{asked, 1, true}, {asked, mostFailures, true}, {asked, mostFailures + 1, false}, {0, mostFailures + 1, true},
+	} {
+		a, q := newAgenda(), errandAt(processor.Names[0], 1, noon)
+		q.tries = tries{asked: c.asked, failures: c.failures}
+		a.add(q)
+		if start, _ := a.moveDue(noon); (len(start) == 1) != c.kept {
+			t.Errorf("after %d questions and %d failures of the log the agenda has %d questions", c.asked, c.failures, len(start))
+		}
 	}
 }
