@@ -21,6 +21,9 @@ func HoldsCardNumber(text string) bool {
 // (unless onlyDivided) or divided as cards print them. No letter, digit or point may touch the number: decimals, ids and
 // versions are none. Nor is any part of a UUID: its groups have 8, 4, 4, 4 and 12 characters, which no division fits.
 func FindCardNumber(text string, onlyDivided bool) (number string, divided bool) {
+	if fewDigits(text) {
+		return "", false
+	}
 	runs := digitRuns(text)
 	for i, run := range runs {
 		for _, groups := range divisions {
