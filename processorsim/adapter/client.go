@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/protocol/plainjson"
 )
 
 // Adapter calls the processors at one base URL. It is safe for concurrent use.
@@ -67,19 +68,37 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.A
 	if err != nil {
 		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
 	}
-	var answer processor.Answer
 	r, err := c.request(ctx, http.MethodPost, protocol.OperationsPath(op.Processor), bytes.NewReader(body))
 	if err != nil {
 		return processor.Answer{}, err
 	}
 	r.GetBody = nil // never repeated by net/http: see the package comment
 	r.Header.Set(protocol.HeaderIdempotencyKey, string(op.Key))
-	text, err := c.do(r, &answer, protocol.MaxBody)
+	text, err := c.read(r, protocol.MaxBody)
+	if err != nil {
+		return processor.Answer{}, err
+	}
+	answer, err := readAnswer(r, text)
 	if err != nil {
 		return processor.Answer{}, err
 	}
 	if err := check(answer); err != nil {
 		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
+	}
+	return answer, nil
+}
+
+// readAnswer decodes the answer to r, with its body as it is kept.
+func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
+	harmless := func(text string) bool { return !telling(text) }
+	// A plain answer has each field once, and none that is unknown. Without a telling text its body is kept unchanged.
+	if answer, plain := plainjson.ReadAnswer(text, harmless); plain && answer.ActionToken == "" && len(text) <= maxRawAnswer {
+		answer.RawAnswer = &processor.RawAnswer{Body: string(text)}
+		return answer, nil
+	}
+	var answer processor.Answer
+	if err := decode(r, text, &answer); err != nil {
+		return processor.Answer{}, err
 	}
 	answer.RawAnswer = rawAnswer(text, answerFields, answer.ActionToken)
 	return answer, nil
@@ -190,6 +209,22 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 // do sends r once, decodes an answer with status 200 and at most limit bytes into the given value, and returns its body. Any other
 // result is ErrUnknown.
 func (c *Adapter) do(r *http.Request, into any, limit int64) (body []byte, err error) {
+	text, err := c.read(r, limit)
+	if err != nil {
+		return nil, err
+	}
+	return text, decode(r, text, into)
+}
+
+func decode(r *http.Request, text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
+	}
+	return nil
+}
+
+// read sends r once and returns the body of an answer with status 200 and at most limit bytes.
+func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
 	response, err := c.http.Do(r)
 	if err != nil {
 		return nil, unknown("%w", err) // names method and URL
@@ -203,9 +238,6 @@ func (c *Adapter) do(r *http.Request, into any, limit int64) (body []byte, err e
 		return nil, unreadable("%s %s: the answer is too large", r.Method, r.URL.Path)
 	case response.StatusCode != http.StatusOK:
 		return nil, unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return nil, unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
 	}
 	return text, nil
 }

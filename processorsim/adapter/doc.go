@@ -5,7 +5,8 @@
 // Rules:
 //   - Only a complete, readable and consistent answer is a fact (D8). Everything else is processor.ErrUnknown: 4xx and
 //     5xx, a cut connection, a timeout, an answer that is too large, unreadable, or SUCCEEDED without a transaction.
-//   - An answer has its body as it may be kept (D14.17): rawanswer.go.
+//   - An answer has its body as it may be kept (D14.17): rawanswer.go. A plain answer (package plainjson) without a card number
+//     and without a token is kept unchanged.
 //   - A notification is a fact only if its signature is valid and its answer would be a fact. Fields outside the protocol
 //     are returned apart from the body, because they may be personal data.
 //   - The adapter never resends. net/http would repeat a request with an Idempotency-Key after a dead connection; a body

@@ -13,6 +13,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/protocol/plainjson"
 )
 
 // invalid returns the error for an invalid request. The message must not repeat a value of the body, which may be a card
@@ -68,9 +69,11 @@ func decodeBody(body []byte, into any) error {
 
 // decodeOperation reads and checks an operation; name and key come from path and header.
 func decodeOperation(body []byte, name processor.Name, key domain.OperationKey) (processor.Operation, error) {
-	var op processor.Operation
-	if err := decodeBody(body, &op); err != nil {
-		return op, err
+	op, plain := plainjson.ReadOperation(body)
+	if !plain {
+		if err := decodeBody(body, &op); err != nil {
+			return op, err
+		}
 	}
 	op.Processor, op.Key = name, key
 	return op, checkOperation(op)

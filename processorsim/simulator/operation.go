@@ -38,7 +38,7 @@ func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) error 
 	if silent {
 		return s.hold(w, r)
 	}
-	return respond(w, answer, nil)
+	return respondAnswer(w, answer)
 }
 
 func readOperation(r *http.Request) (processor.Operation, error) {

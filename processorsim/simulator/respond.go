@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 
+	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/protocol/plainjson"
 	"payledger/processorsim/simulator/books"
 )
 
@@ -68,6 +70,19 @@ func write(w http.ResponseWriter, status int, body any) {
 	if err != nil { // no value of this package fails to encode
 		panic(err)
 	}
+	writeText(w, status, text)
+}
+
+// respondAnswer answers 200 with the answer to an operation.
+func respondAnswer(w http.ResponseWriter, answer processor.Answer) error {
+	writeText(w, http.StatusOK, plainjson.AppendAnswer(make([]byte, 0, answerSize), answer))
+	return nil
+}
+
+// answerSize is more than most answers have, in bytes.
+const answerSize = 1 << 10
+
+func writeText(w http.ResponseWriter, status int, text []byte) {
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // a disconnected client looks up the operation

@@ -91,7 +91,7 @@ func (b *Books) read(line []byte) error {
 
 // write folds r and appends it to the file, under mu. The caller waits for the commit before it answers.
 func (b *Books) write(r record) (*journal.Commit, error) {
-	line, err := json.Marshal(r)
+	line, err := r.line()
 	if err != nil {
 		return nil, err
 	}

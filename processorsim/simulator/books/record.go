@@ -1,11 +1,14 @@
 package books
 
 import (
+	"encoding/json"
+	"strconv"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
+	"payledger/processorsim/protocol/plainjson"
 )
 
 // Operation is one operation as the books keep it. Amount and Currency are as they were requested.
@@ -58,6 +61,40 @@ type record struct {
 	Processor processor.Name      `json:"processor,omitempty"`
 	Key       domain.OperationKey `json:"key,omitempty"`
 	Report    *DisputeReport      `json:"telling,omitempty"`
+}
+
+// line returns r as a line of the file. Accepted operations, which are most records, are written without reflection.
+func (r record) line() ([]byte, error) {
+	if r.Type != accepted || r.ID != "" || r.Answer != nil || r.Processor != "" || r.Key != "" || r.Report != nil {
+		return json.Marshal(r)
+	}
+	b := plainjson.AppendTime(append(make([]byte, 0, lineSize), `{"type":"accepted","at":`...), r.At)
+	return append(r.Operation.append(append(b, `,"operation":`...)), '}'), nil
+}
+
+// lineSize is more than most lines have, in bytes.
+const lineSize = 1536
+
+// append appends o as encoding/json writes it.
+func (o *Operation) append(b []byte) []byte {
+	b = plainjson.AppendText(append(b, `{"id":`...), o.ID)
+	b = plainjson.AppendText(append(b, `,"processor":`...), o.Processor)
+	b = plainjson.AppendText(append(b, `,"processorMerchantId":`...), o.MerchantID)
+	b = plainjson.AppendText(append(b, `,"reference":`...), o.Reference)
+	b = plainjson.AppendText(append(b, `,"operation":`...), o.Kind)
+	b = plainjson.AppendText(append(b, `,"key":`...), o.Key)
+	b = strconv.AppendInt(append(b, `,"amount":`...), int64(o.Amount), 10)
+	b = plainjson.AppendField(b, "currency", o.Currency)
+	b = plainjson.AppendField(b, "parentId", o.ParentID)
+	b = plainjson.AppendTruth(b, "final", o.Final)
+	b = plainjson.AppendField(b, "card", o.Card)
+	b = plainjson.AppendField(b, "notifyUrl", o.NotifyURL)
+	b = plainjson.AppendTime(append(b, `,"createdAt":`...), o.CreatedAt)
+	if !o.Due.IsZero() {
+		b = plainjson.AppendTime(append(b, `,"due":`...), o.Due)
+	}
+	b = plainjson.AppendAnswer(append(b, `,"answer":`...), o.Answer)
+	return append(plainjson.AppendField(b, "outcome", o.Outcome), '}')
 }
 
 // same reports whether a repeat has the contents of o (D14.2).
