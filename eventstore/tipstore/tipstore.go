@@ -96,14 +96,13 @@ const damagedMark = "DAMAGED"
 // each, no room was left for blocks, and each look-up read the Bloom filters from files: 11 µs instead of 4.
 const memTables = 16
 
-// l0Files is how many overlapping tables of L0 are compacted at once. Each second has a table of its own, and a compaction rewrites most
-// of the next level, because ids are spread: with Pebble's 4 a tenth of the CPU time of a load went into compactions. A look-up asks
-// the Bloom filters of as many tables at most.
-const l0Files = 16
-
-// blockSize is the size of the blocks of a table, in bytes. A tip has some 3 KB: with Pebble's 4 KiB each tip was a block of its own, with
-// two system calls and two changes of goroutine in each compaction.
-const blockSize = 32 << 10
+const (
+	// l0Files is how many tables of L0 are compacted at once, one of each flush. With Pebble's 4 a tenth of the CPU time of a load went
+	// into compactions: ids are spread, and most of the next level is rewritten. A look-up asks as many Bloom filters at most.
+	l0Files = 16
+	// blockSize is the size of the blocks of a table, in bytes. A tip has some 3 KB: with Pebble's 4 KiB it was a block of its own.
+	blockSize = 32 << 10
+)
 
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard removes them.
 func Open(o Options) (*Store, error) {
