@@ -308,7 +308,7 @@
 // endless streams beside the log have segments, too, of 64 MiB. Only the sole writer begins a segment, when no message is
 // under way. Of a segment whose index the server will trust, a start reads only the newest block.
 //
-// The tip store is written every 4 seconds, without a write-ahead log of its own: the log of events is one.
+// The tip store is written once a second, without a write-ahead log of its own: the log of events is one.
 //
 // A part that left a state is a row of the tip store under the aggregate and the revision, written in the same batch as the tip.
 // Until then it is in memory. A look-up reads both, up to the revision of the state, and compares the number with the
