@@ -18,9 +18,15 @@ import (
 const indexProblem = "index of deliveries"
 
 // follow applies the stream of deliveries to the index until ctx ends or a record cannot be read: the error names the
-// record. No record is skipped.
+// record. No record is skipped. After a page that is not full, follow lets records gather: the record of a delivery that is
+// sent meanwhile replaces the record of its planning.
 func (l *DeliveryLog) follow(ctx context.Context) error {
-	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []deliverylog.Record) error { return l.apply(ctx, page) })
+	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []deliverylog.Record) error {
+		if err := l.apply(ctx, page); err != nil || len(page) >= deliverylog.FullPage {
+			return err
+		}
+		return l.index.Gather(ctx)
+	})
 }
 
 // resetIfForeign empties the index if the stream does not have the index's mark at its place: the index belongs to another

@@ -12,8 +12,8 @@ import (
 // ErrShort means that the stream ends before a place that was read earlier. The caller must read it again from the beginning.
 var ErrShort = errors.New("eventstore: the stream of deliveries is shorter than it was")
 
-// followBatch is the number of records from which Follow calls its handler.
-const followBatch = 512
+// FullPage is the number of records from which Follow calls its handler. A page with fewer records has the newest ones.
+const FullPage = 512
 
 // End returns the place of the stream's newest record; 0 if there is none.
 func (d *Stream) End(ctx context.Context) (uint64, error) {
@@ -103,7 +103,7 @@ func (d *Stream) Follow(ctx context.Context, from uint64, batch func([]Record) e
 	var page []Record
 	return d.h.Follow(ctx, max(format.GroupOf(from), d.h.First()), func(g *format.Group) error {
 		page = appendFrom(page, g, from)
-		if len(page) == 0 || g.Seq < d.h.End().Seq && len(page) < followBatch {
+		if len(page) == 0 || g.Seq < d.h.End().Seq && len(page) < FullPage {
 			return nil
 		}
 		full := page

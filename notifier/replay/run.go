@@ -44,6 +44,7 @@ type task struct {
 // own it tries again.
 func (t *run) run(ctx context.Context) {
 	name := t.replay.name()
+	defer t.Index.Hasten()() // the replay waits for recorded attempts, and the index must not be behind the floor
 	_ = t.Health.Retry(ctx, name, func() error {
 		err := t.execute(ctx)
 		if ctx.Err() == nil && over(err) {

@@ -110,6 +110,7 @@ func (r *Replayer) count(ctx context.Context, p *record) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	defer r.Index.Hasten()() // the index must not be behind the floor
 	var err error
 	if p.Through, err = r.WaitForIndex(ctx); err != nil {
 		return err

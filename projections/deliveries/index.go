@@ -68,8 +68,7 @@ func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{writer: w, dir: dir, log: log, progress: &progress{changed: make(chan struct{})}}
-	x.progress.set(at)
+	x := &Index{writer: w, dir: dir, log: log, progress: newProgress(at)}
 	return x, nil
 }
 
