@@ -151,7 +151,9 @@ func TestLane(t *testing.T) {
 	r := newLaneRig(t, s, n+2)
 	l := r.lane
 	var running sync.WaitGroup
-	running.Go(func() { l.run(ctx, r.deliver) })
+	w := newWorkers()
+	defer w.close()
+	running.Go(func() { l.run(ctx, w, r.deliver) })
 	first := r.offer("first")
 	for i := range n - 2 {
 		r.offer(fmt.Sprintf("event-%d", i))

@@ -47,6 +47,7 @@ type lanes struct {
 	limits    limits
 	ownership delivery.Ownership
 	owners    *owners
+	workers   *workers // of all lanes
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -55,7 +56,7 @@ type lanes struct {
 }
 
 func newLanes(s stream, h *health.Health, log zerolog.Logger, now func() time.Time) *lanes {
-	return &lanes{stream: s, health: h, log: log, now: now, owners: &owners{names: map[string]bool{}}, limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
+	return &lanes{stream: s, health: h, log: log, now: now, owners: &owners{names: map[string]bool{}}, workers: newWorkers(), limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
 }
 
 // of returns an endpoint's lane. The first call creates the lane.
@@ -87,7 +88,7 @@ func (ls *lanes) scan() {
 func (ls *lanes) run(ctx context.Context, do send) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, do) }) }
+	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, ls.workers, do) }) }
 	for _, l := range ls.all {
 		ls.start(l)
 	}
@@ -99,15 +100,16 @@ func (ls *lanes) wait() {
 	ls.start = nil
 	ls.mu.Unlock()
 	ls.running.Wait()
+	ls.workers.close()
 }
 
 // send makes the attempt of an entry. It calls free when the endpoint can take the next attempt. It returns when the
 // outcome is recorded, or when the notifier ends.
 type send func(ctx context.Context, l *lane, e entry, free func())
 
-// run calls send for each delivery when it is due, at most laneAttempts at once, until ctx ends. Then run waits for the
+// run calls send by workers for each delivery when it is due, at most laneAttempts at once, until ctx ends. Then run waits for the
 // calls that are under way.
-func (l *lane) run(ctx context.Context, do send) {
+func (l *lane) run(ctx context.Context, w *workers, do send) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
 	slots, unrecorded := make(chan struct{}, laneAttempts), make(chan struct{}, laneUnrecorded)
@@ -121,7 +123,9 @@ func (l *lane) run(ctx context.Context, do send) {
 		if !ok {
 			return
 		}
-		flights.Go(func() {
+		flights.Add(1)
+		w.start(func() {
+			defer flights.Done()
 			f := slot{slots: slots, unrecorded: unrecorded}
 			defer f.release()
 			do(ctx, l, e, f.free)

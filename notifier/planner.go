@@ -171,22 +171,20 @@ func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (e
 	var (
 		mu      sync.Mutex
 		running sync.WaitGroup
-		next    = make(chan delivery.Delivery)
+		writers = make(chan struct{}, planWriters)
 	)
-	for range min(planWriters, len(deliveries)) {
-		running.Go(func() {
-			for d := range next {
-				failure := p.createOne(ctx, d)
-				mu.Lock()
-				err = cmp.Or(err, failure)
-				mu.Unlock()
-			}
+	for _, d := range deliveries {
+		writers <- struct{}{}
+		running.Add(1)
+		p.lanes.workers.start(func() {
+			defer running.Done()
+			failure := p.createOne(ctx, d)
+			<-writers
+			mu.Lock()
+			defer mu.Unlock()
+			err = cmp.Or(err, failure)
 		})
 	}
-	for _, d := range deliveries {
-		next <- d
-	}
-	close(next)
 	running.Wait()
 	return err
 }
