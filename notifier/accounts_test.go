@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
+	"payledger/projections"
 )
 
 // lagging are views that show an account as it was, until somebody waits for its newest event.
@@ -118,14 +119,14 @@ type gated struct {
 	open, asked chan struct{}
 }
 
-func (g gated) WaitFor(ctx context.Context, shard int, seq uint64) error {
+func (g gated) Shown(ctx context.Context, aggregate string, shard int, seq uint64) error {
 	select {
 	case g.asked <- struct{}{}:
 	default:
 	}
 	select {
 	case <-g.open:
-		return g.Views.WaitFor(ctx, shard, seq)
+		return g.Views.Shown(ctx, aggregate, shard, seq)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -148,4 +149,34 @@ func TestAccountAfterWait(t *testing.T) {
 	inbox.waitFor(1)
 	r.stop()
 	old.none()
+}
+
+// still are views that show nothing new.
+type still struct{ message.Views }
+
+func (still) WaitFor(ctx context.Context, _ int, _ uint64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestViewsBehind: a webhook of a payment does not wait for the views, because GET does not (D17).
+func TestViewsBehind(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.sole = true
+	var reader *projections.Projections
+	r.views = func(v message.Views) message.Views {
+		reader, _ = v.(*projections.Projections)
+		return still{v}
+	}
+	r.start()
+	r.endpoint(inbox.url)
+	paid := r.pay(processor.Succeeded)
+	inbox.waitFor(1)
+	shown, err := reader.Payment(context.Background(), merchantID, paid.ID)
+	r.must(err)
+	if shown.Status() != paid.Status() {
+		t.Errorf("GET shows %s, and the webhook was about %s", shown.Status(), paid.Status())
+	}
 }

@@ -54,12 +54,12 @@ type held struct {
 	hold bool
 }
 
-func (h held) WaitFor(ctx context.Context, shard int, seq uint64) error {
+func (h held) Shown(ctx context.Context, aggregate string, shard int, seq uint64) error {
 	if h.hold {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return h.Views.WaitFor(ctx, shard, seq)
+	return h.Views.Shown(ctx, aggregate, shard, seq)
 }
 
 // crashRig starts a rig whose notifier can crash. hold keeps it from sending.

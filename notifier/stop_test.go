@@ -70,7 +70,7 @@ type flaky struct {
 	healthy   func() error
 }
 
-func (f flaky) WaitFor(ctx context.Context, shard int, seq uint64) error {
+func (f flaky) Shown(ctx context.Context, aggregate string, shard int, seq uint64) error {
 	select {
 	case err := <-f.failures:
 		return err
@@ -79,7 +79,7 @@ func (f flaky) WaitFor(ctx context.Context, shard int, seq uint64) error {
 		case f.meanwhile <- f.healthy():
 		default: // only the first time
 		}
-		return f.Views.WaitFor(ctx, shard, seq)
+		return f.Views.Shown(ctx, aggregate, shard, seq)
 	}
 }
 

@@ -26,8 +26,9 @@
 // returns its state, with every append that was acknowledged before the call. They work while the views stand still.
 // AccountByKey uses the views only to find the account of a key.
 //
-// WaitFor returns when this node shows an event. The notifier calls it before it sends a webhook (D17), so that no webhook
-// runs ahead of the lists. CaughtUp waits for the log's end as of the call, for readyz (I1). SessionAccount waits for the
+// WaitFor returns when the read model shows an event. The notifier calls Shown before it sends a webhook (D17): a webhook of a payment or a
+// dispute may leave before the read model has the event, because GET reads the store, and lists wait for the events that the node knows.
+// With a wait for the read model each webhook held one of the endpoint's slots for it. CaughtUp waits for the log's end as of the call, for readyz (I1). SessionAccount waits for the
 // end of the session's shard if the session has no row: every node finds a session as soon as its creation was
 // acknowledged. PaymentAccount looks an unknown payment up in the store, under each account, and waits for nothing.
 // OpenOperations, ExpiredActions, WaitingInboxes, DueAttempts, Account and Accounts show the applied events and do not wait.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"payledger/eventstore"
 )
 
 // ErrStopped means that the projection applies nothing any more: it was stopped, or it failed (Healthy returns the
@@ -108,6 +110,16 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 // ctx's error, or with ErrStopped if the event will not be applied.
 func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error {
 	return p.progress.wait(ctx, shard, seq)
+}
+
+// Shown returns when GET shows the event at seq of shard, which this node has read from the log (D17). GET reads payments and disputes
+// from the store, and lists wait for themselves, so that only the events of other aggregates must reach the read model first.
+func (p *Projections) Shown(ctx context.Context, aggregate string, shard int, seq uint64) error {
+	switch aggregate {
+	case eventstore.Payments.Name, eventstore.Disputes.Name:
+		return nil
+	}
+	return p.WaitFor(ctx, shard, seq)
 }
 
 // Positions returns the address of the newest event that this node's read model shows, for each shard.

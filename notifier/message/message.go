@@ -31,7 +31,9 @@ var (
 
 // Views is the part of package projections that messages need.
 type Views interface {
-	// WaitFor returns when GET shows the event at seq of shard.
+	// Shown returns when GET shows the event at seq of shard, which is of an aggregate of this kind.
+	Shown(ctx context.Context, aggregate string, shard int, seq uint64) error
+	// WaitFor returns when the views show the event at seq of shard.
 	WaitFor(ctx context.Context, shard int, seq uint64) error
 	// Account returns the newest state of an account in the views.
 	Account(id domain.AccountID) (account.State, bool)
@@ -70,9 +72,9 @@ func (w *Writer) ComposeNow(ctx context.Context, d delivery.Delivery) (sender.Me
 	return w.compose(ctx, d, w.accounts.endpointNow)
 }
 
-// compose calls find after the wait for the views, because the endpoint may change during the wait.
+// compose calls find after the wait, because the endpoint may change during the wait.
 func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndpoint) (sender.Message, error) {
-	if err := w.views.WaitFor(ctx, d.Shard, d.Seq); err != nil {
+	if err := w.views.Shown(ctx, d.Aggregate, d.Shard, d.Seq); err != nil {
 		return sender.Message{}, err
 	}
 	merchant, endpoint, err := find(ctx, d.Account, d.Endpoint)

@@ -111,6 +111,9 @@ func (w *writer) load(ctx context.Context) (at Mark, err error) {
 func (x *Index) Apply(ctx context.Context, rows []Row, to Mark) error {
 	x.applying.Lock()
 	defer x.applying.Unlock()
+	if at := x.Mark(); to.Seq < at.Seq { // a rebuild has read further: the mark never moves back
+		to = at
+	}
 	err := x.apply(ctx, rows, to)
 	if err == nil {
 		x.progress.set(to)
