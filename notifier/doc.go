@@ -10,7 +10,7 @@
 //     For each kind and endpoint the planner writes one delivery, PLANNED. The event, kind and endpoint determine the
 //     delivery's name, so planning again changes nothing. Then the planner passes the delivery to the endpoint's lane
 //     (planner.go, lane.go).
-//  2. The lane passes the delivery to the dispatcher as soon as one of the lane's 8 slots is free. The dispatcher takes the
+//  2. The lane passes the delivery to the dispatcher as soon as one of the lane's 16 slots is free. The dispatcher takes the
 //     delivery's lock, composes the message (package message) and makes one HTTP attempt (package sender) with a timeout of
 //     10 s.
 //  3. Suppose the answer is 503. Delivery.WithAttempt (package delivery) adds the attempt: the delivery is FAILED, and nextAt
@@ -67,7 +67,7 @@
 //   - after (1), before (2): the stream lists the delivery as open, and the lane finds it. The event is planned again, which
 //     changes nothing.
 //   - after (2), before (3): the same. The webhook is sent twice, and the record has one attempt. The receiver detects the
-//     duplicate by its eventId. An endpoint has at most 8 attempts under way and 128 outcomes that wait to be written.
+//     duplicate by its eventId. An endpoint has at most 16 attempts under way and 128 outcomes that wait to be written.
 //   - after (3), success: nothing is sent again, with or without (4).
 //   - after (3), failure: the lane finds the record and waits until nextAt.
 //   - during a drop, before the floor: all records exist, and the copies of open deliveries count.
@@ -119,11 +119,11 @@
 // 13 MiB, BenchmarkStart).
 //
 // BenchmarkSustained runs all parts in one process (deciding, appending, projecting, planning, sending, receiving with
-// verification, recording): 2,300 to 2,700 deliveries a second to one endpoint, where every delivery costs four synced writes,
-// two of them events; 7,500 to 9,300 to ten endpoints. BenchmarkLatency, 200 events a second: 0.5 ms from the append to the
-// receipt at the median, p99 1.5 to 2 ms. BenchmarkHanging, nine endpoints with 540 deliveries a second in total, compares a
+// verification, recording): 4,200 to 5,400 deliveries a second to one endpoint, where every delivery costs four synced writes,
+// two of them events; 5,700 to 7,200 to ten endpoints. With 8 attempts at once instead of 16, one endpoint fell behind 1,900 payments a
+// second. BenchmarkLatency, 200 events a second: 0.6 ms from the append to the receipt at the median, p99 1.7 ms. BenchmarkHanging, nine endpoints with 540 deliveries a second in total, compares a
 // run in which a tenth endpoint hangs (timeouts of 1 s, ten times as many as in production) with a run without it: the rates
-// differ by less than 0.1 %, and p99 is 4.3 ms instead of 3.8 ms.
+// differ by less than 0.1 %, and p99 is 3.7 ms instead of 3.6 ms.
 //
 // The planner reads the account from the log, once per account and batch. A view may lag: an endpoint that was created before
 // the payment could be missing there, and its webhook would be lost. The log's only writer has the account in memory.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// laneAttempts bounds the concurrent attempts of one endpoint.
-	laneAttempts = 8
+	laneAttempts = 16
 	// laneUnrecorded bounds the outcomes of one endpoint that wait for the disk while further attempts are made.
 	laneUnrecorded = 128
 	// laneQueue bounds the first attempts of one endpoint that wait in memory. Further ones wait in the stream.
