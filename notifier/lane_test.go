@@ -18,6 +18,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/workers"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
@@ -151,8 +152,8 @@ func TestLane(t *testing.T) {
 	r := newLaneRig(t, s, n+2)
 	l := r.lane
 	var running sync.WaitGroup
-	w := newWorkers()
-	defer w.close()
+	w := workers.New()
+	defer w.Close()
 	running.Go(func() { l.run(ctx, w, r.deliver) })
 	first := r.offer("first")
 	for i := range n - 2 {

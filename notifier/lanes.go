@@ -10,6 +10,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/workers"
 	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
@@ -47,7 +48,7 @@ type lanes struct {
 	limits    limits
 	ownership delivery.Ownership
 	owners    *owners
-	workers   *workers // of all lanes
+	workers   *workers.Workers // of all lanes
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -56,7 +57,7 @@ type lanes struct {
 }
 
 func newLanes(s stream, h *health.Health, log zerolog.Logger, now func() time.Time) *lanes {
-	return &lanes{stream: s, health: h, log: log, now: now, owners: &owners{names: map[string]bool{}}, workers: newWorkers(), limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
+	return &lanes{stream: s, health: h, log: log, now: now, owners: &owners{names: map[string]bool{}}, workers: workers.New(), limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
 }
 
 // of returns an endpoint's lane. The first call creates the lane.
@@ -100,7 +101,7 @@ func (ls *lanes) wait() {
 	ls.start = nil
 	ls.mu.Unlock()
 	ls.running.Wait()
-	ls.workers.close()
+	ls.workers.Close()
 }
 
 // send makes the attempt of an entry. It calls free when the endpoint can take the next attempt. It returns when the
@@ -109,7 +110,7 @@ type send func(ctx context.Context, l *lane, e entry, free func())
 
 // run calls send by workers for each delivery when it is due, at most laneAttempts at once, until ctx ends. Then run waits for the
 // calls that are under way.
-func (l *lane) run(ctx context.Context, w *workers, do send) {
+func (l *lane) run(ctx context.Context, w *workers.Workers, do send) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
 	slots, unrecorded := make(chan struct{}, laneAttempts), make(chan struct{}, laneUnrecorded)
@@ -124,7 +125,7 @@ func (l *lane) run(ctx context.Context, w *workers, do send) {
 			return
 		}
 		flights.Add(1)
-		w.start(func() {
+		w.Start(func() {
 			defer flights.Done()
 			f := slot{slots: slots, unrecorded: unrecorded}
 			defer f.release()

@@ -176,7 +176,7 @@ func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (e
 	for _, d := range deliveries {
 		writers <- struct{}{}
 		running.Add(1)
-		p.lanes.workers.start(func() {
+		p.lanes.workers.Start(func() {
 			defer running.Done()
 			failure := p.createOne(ctx, d)
 			<-writers

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,6 +14,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/workers"
 )
 
 // Config has the dependencies and limits of the services.
@@ -61,9 +61,7 @@ type Base struct {
 	drain   func()
 	mu      sync.RWMutex // Go and Close exclude each other
 	closed  bool
-	running sync.WaitGroup
-	jobs    chan func()  // to a goroutine that has ended its job
-	idle    atomic.Int64 // these goroutines
+	workers *workers.Workers
 }
 
 // NewBase returns a Base. Close ends it.
@@ -72,7 +70,7 @@ func NewBase(c Config) *Base {
 	draining := make(chan struct{})
 	return &Base{
 		Config: c, Log: c.Store.Repositories(), Life: life, Draining: draining,
-		stop: stop, drain: sync.OnceFunc(func() { close(draining) }), jobs: make(chan func()),
+		stop: stop, drain: sync.OnceFunc(func() { close(draining) }), workers: workers.New(),
 	}
 }
 
@@ -85,33 +83,7 @@ func (b *Base) Go(job func()) {
 		return
 	}
 	defer b.mu.RUnlock()
-	select {
-	case b.jobs <- job:
-	default:
-		b.running.Go(func() { b.work(job) })
-	}
-}
-
-// maxIdle is the number of goroutines that wait for a job.
-const maxIdle = 128
-
-// work does a job, and further ones, unless enough goroutines wait for one. A goroutine that has done a job has the stack that jobs
-// need: the stack of a new one grows by doubling, which took 5 % of the CPU time of a load.
-func (b *Base) work(job func()) {
-	for {
-		job()
-		if b.idle.Add(1) > maxIdle {
-			b.idle.Add(-1)
-			return
-		}
-		select {
-		case job = <-b.jobs:
-			b.idle.Add(-1)
-		case <-b.Life.Done():
-			b.idle.Add(-1)
-			return
-		}
-	}
+	b.workers.Start(job)
 }
 
 // Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations continue until Close.
@@ -124,7 +96,7 @@ func (b *Base) Close() {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.running.Wait()
+	b.workers.Close()
 }
 
 // Merchant returns the caller's account. It refuses an unknown account.

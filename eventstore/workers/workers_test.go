@@ -1,4 +1,4 @@
-package notifier
+package workers
 
 import (
 	"sync/atomic"
@@ -11,13 +11,13 @@ import (
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorkers()
+		w := New()
 		var done atomic.Int64
 		for _, n := range []int{1, maxIdle / 2, maxIdle + 1, 3 * maxIdle} {
 			done.Store(0)
 			all := make(chan struct{})
 			for range n {
-				w.start(func() {
+				w.Start(func() {
 					if done.Add(1) == int64(n) {
 						close(all)
 					}
@@ -29,12 +29,12 @@ func TestWorkers(t *testing.T) {
 				t.Errorf("%d of %d are done, %d goroutines wait", done.Load(), n, w.idle.Load())
 			}
 		}
-		w.close()
+		w.Close()
 		if w.idle.Load() != 0 {
 			t.Errorf("%d goroutines wait after the end", w.idle.Load())
 		}
 		late := make(chan struct{})
-		w.start(func() { close(late) })
+		w.Start(func() { close(late) })
 		<-late
 	})
 }
