@@ -83,16 +83,20 @@ func (b besideSeen) sent() string {
 	return strings.Join(attempts, ", ")
 }
 
-// TestHistoryFull plays a payment whose first processor fails, which a workflow captures, and whose webhooks fail first: its history
+// TestHistoryFull plays a payment whose first processor fails, which a workflow captures, and whose webhook of the authorization fails once: its history
 // shows all of it, from the server and from the folder (I1).
 func TestHistoryFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := serveProcess(t, "--data", dir, "--webhook-retry-delays", "20ms", "--webhook-allow-cidr", "127.0.0.0/8")
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
-	var calls atomic.Int64
+	var authorized atomic.Int64
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1) == 1 {
+		var body struct{ Payment struct{ Status string } }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		if body.Payment.Status == "AUTHORIZED" && authorized.Add(1) == 1 { // the webhook of the capture may come before it
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, "no \x1b[31mroom\u202e\"")
 		}
