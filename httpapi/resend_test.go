@@ -65,11 +65,11 @@ func TestResendCancelled(t *testing.T) {
 	gate := make(chan struct{})
 	r.inbox.answer("/", hanging(gate))
 	endpoint := r.takes("/")
-	for range 9 { // the ninth waits for the others
+	for range full + 1 { // the last one waits for the others
 		r.sold(goodCard, someSession)
 	}
-	r.arrived("/", 8)
-	r.settled("outcome=PLANNED", 9)
+	r.arrived("/", full)
+	r.settled("outcome=PLANNED", full+1)
 	change := func(fields string) {
 		t.Helper()
 		r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, fields), 200, "")
@@ -84,7 +84,7 @@ func TestResendCancelled(t *testing.T) {
 	if a := r.want(r.resend(id), 422, "RequestValidationError"); !strings.Contains(a.text1("error", "description"), "disabled") {
 		t.Errorf("refused with %s", a.text)
 	}
-	if n := len(r.inbox.at("/")); n != 8 {
+	if n := len(r.inbox.at("/")); n != full {
 		t.Errorf("%d webhooks came", n)
 	}
 	change(`{"enabled":true}`)
@@ -104,8 +104,8 @@ func TestResendCancelled(t *testing.T) {
 	if a := r.want(r.manage("GET", "/webhook-deliveries/"+id, ""), 200, ""); a.field("attemptCount") != 2.0 {
 		t.Errorf("kept as %s", a.text)
 	}
-	r.settled("endpointId="+endpoint, 9)
-	if n := len(r.inbox.at("/")); n != 10 {
+	r.settled("endpointId="+endpoint, full+1)
+	if n := len(r.inbox.at("/")); n != full+2 {
 		t.Errorf("%d webhooks came", n)
 	}
 }

@@ -82,15 +82,15 @@ func TestHangingEndpoint(t *testing.T) {
 	r.start()
 	r.endpoint(dead.url + "/")
 	r.endpoint(good.url + "/")
-	const payments = 5 * laneAttempts
+	const payments = 5 * AttemptsAtOnce
 	for range payments {
 		r.pay(processor.Succeeded)
 	}
 	good.waitFor(payments)
-	dead.waitFor(laneAttempts)
+	dead.waitFor(AttemptsAtOnce)
 	dead.none()
 	close(release)
-	dead.waitFor(payments - laneAttempts)
+	dead.waitFor(payments - AttemptsAtOnce)
 	r.stop()
 	good.none()
 	dead.none()

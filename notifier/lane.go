@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// laneAttempts bounds the concurrent attempts of one endpoint.
-	laneAttempts = 16
+	// AttemptsAtOnce bounds the attempts of one endpoint that are under way at the same time.
+	AttemptsAtOnce = 16
 	// laneUnrecorded bounds the outcomes of one endpoint that wait for the disk while further attempts are made.
 	laneUnrecorded = 128
 	// laneQueue bounds the first attempts of one endpoint that wait in memory. Further ones wait in the stream.

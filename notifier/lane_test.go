@@ -49,7 +49,7 @@ func (r *laneRig) deliver(_ context.Context, l *lane, e entry, free func()) {
 	}
 	r.mu.Lock()
 	r.sent[d.Name()]++
-	if r.flights++; r.flights > laneAttempts {
+	if r.flights++; r.flights > AttemptsAtOnce {
 		r.t.Errorf("%d in flight", r.flights)
 	}
 	r.mu.Unlock()

@@ -108,12 +108,12 @@ func (ls *lanes) wait() {
 // outcome is recorded, or when the notifier ends.
 type send func(ctx context.Context, l *lane, e entry, free func())
 
-// run calls send by workers for each delivery when it is due, at most laneAttempts at once, until ctx ends. Then run waits for the
+// run calls send by workers for each delivery when it is due, at most AttemptsAtOnce at once, until ctx ends. Then run waits for the
 // calls that are under way.
 func (l *lane) run(ctx context.Context, w *workers.Workers, do send) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
-	slots, unrecorded := make(chan struct{}, laneAttempts), make(chan struct{}, laneUnrecorded)
+	slots, unrecorded := make(chan struct{}, AttemptsAtOnce), make(chan struct{}, laneUnrecorded)
 	for {
 		select {
 		case slots <- struct{}{}:

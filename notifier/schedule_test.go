@@ -155,7 +155,7 @@ func TestScheduleSpill(t *testing.T) {
 			pauseFor(30 * time.Second)
 			synctest.Wait()
 			lane.mu.Lock()
-			if n := len(lane.known); n > 8+16+8+laneAttempts+laneUnrecorded {
+			if n := len(lane.known); n > 8+16+8+AttemptsAtOnce+laneUnrecorded {
 				t.Errorf("%d deliveries in memory", n)
 			}
 			lane.mu.Unlock()
@@ -243,7 +243,7 @@ func TestUnrecorded(t *testing.T) {
 			b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint)
 		}
 		pauseFor(time.Hour)
-		if n := len(b.calls); n != laneAttempts+laneUnrecorded {
+		if n := len(b.calls); n != AttemptsAtOnce+laneUnrecorded {
 			t.Errorf("%d attempts without a recorded outcome", n)
 		}
 		b.stream.set(false, false)
