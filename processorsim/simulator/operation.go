@@ -11,17 +11,9 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
+// postOperation handles one operation (D14.1) with its faults in their order.
 func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) error {
-	name, _, err := target(r)
-	if err != nil {
-		return err
-	}
-	return s.operate(w, r, name)
-}
-
-// operate handles one operation (D14.1) with its faults in their order.
-func (s *Simulator) operate(w http.ResponseWriter, r *http.Request, name processor.Name) error {
-	op, err := readOperation(r, name)
+	op, err := readOperation(r)
 	if err != nil {
 		return err
 	}
@@ -49,7 +41,11 @@ func (s *Simulator) operate(w http.ResponseWriter, r *http.Request, name process
 	return respondAnswer(w, answer)
 }
 
-func readOperation(r *http.Request, name processor.Name) (processor.Operation, error) {
+func readOperation(r *http.Request) (processor.Operation, error) {
+	name, _, err := target(r)
+	if err != nil {
+		return processor.Operation{}, err
+	}
 	key, err := checkKey(r.Header.Get(protocol.HeaderIdempotencyKey))
 	if err != nil {
 		return processor.Operation{}, err

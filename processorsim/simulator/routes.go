@@ -38,23 +38,7 @@ func (s *Simulator) routes() http.Handler {
 	r.MethodNotAllowedHandler = s.endpoint(func(http.ResponseWriter, *http.Request) error {
 		return problem(http.StatusMethodNotAllowed, protocol.CodeMethodNotAllowed, "this path has no such method")
 	})
-	return s.direct(r)
-}
-
-// direct serves the operations of the six processors, which are most requests, without a search of the routes.
-func (s *Simulator) direct(others http.Handler) http.Handler {
-	byPath := map[string]http.Handler{}
-	for _, name := range processor.Names {
-		byPath[protocol.OperationsPath(name)] = s.endpoint(func(w http.ResponseWriter, r *http.Request) error { return s.operate(w, r, name) })
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// An escaped path is not plain: the routes compare it as it was sent.
-		if handler, is := byPath[r.URL.Path]; is && r.URL.RawPath == "" && r.Method == http.MethodPost {
-			handler.ServeHTTP(w, r)
-			return
-		}
-		others.ServeHTTP(w, r)
-	})
+	return r
 }
 
 // target reads processor and key from the path; a route without key gives an empty one.
