@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/cmd/payledger/web"
@@ -30,7 +29,6 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 	if err != nil {
 		return err
 	}
-	limits.TuneRuntime()
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
