@@ -83,8 +83,8 @@ func (b besideSeen) sent() string {
 	return strings.Join(attempts, ", ")
 }
 
-// TestHistoryFull plays a payment whose first processor fails, which a workflow captures, and whose webhook of the authorization fails once: its history
-// shows all of it, from the server and from the folder (I1).
+// TestHistoryFull plays a payment whose first processor fails and which a workflow captures. The webhook of its authorization fails once.
+// The history shows all of it, from the server and from the folder (I1).
 func TestHistoryFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // TestGather: how long records gather, by the callers that need the index.
@@ -87,4 +89,24 @@ func TestShownNeedsNoHurry(t *testing.T) {
 			t.Errorf("%s, %v", time.Since(start), err)
 		}
 	})
+}
+
+// TestMarkStays: a page that was read before a rebuild reached further does not move the mark back, in memory or in the file.
+func TestMarkStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x, err := Open(t.Context(), dir, zerolog.Nop())
+	must(t, err)
+	must(t, x.Apply(t.Context(), nil, markAt(10)))
+	must(t, x.Apply(t.Context(), nil, markAt(5)))
+	if got := x.Mark(); got != markAt(10) {
+		t.Errorf("the mark is at %d", got.Seq)
+	}
+	must(t, x.Close())
+	x, err = Open(t.Context(), dir, zerolog.Nop())
+	must(t, err)
+	if got := x.Mark(); got != markAt(10) {
+		t.Errorf("the mark of the file is at %d", got.Seq)
+	}
+	must(t, x.Close())
 }

@@ -46,7 +46,7 @@ func TestLogBuffer(t *testing.T) {
 	})
 }
 
-// output keeps what a buffer writes. The test and the buffer's timer use it from different goroutines.
+// output keeps the text that a buffer writes. The test and the buffer's timer use it from different goroutines.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -58,7 +58,7 @@ func (o *output) Write(lines []byte) (int, error) {
 	return o.text.Write(lines)
 }
 
-// take returns what was written since the last call.
+// take returns the text that was written after the previous call.
 func (o *output) take() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
