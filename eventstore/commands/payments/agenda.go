@@ -109,6 +109,23 @@ func (a *agenda) signal() {
 	}
 }
 
+// replace adds a question in the place of an earlier one about the same operation.
+func (a *agenda) replace(e *question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dropLocked(e.key)
+	a.addLocked(e)
+}
+
+// dropOld removes a question unless another one about its operation has replaced it.
+func (a *agenda) dropOld(e *question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by[e.key] == e {
+		a.dropLocked(e.key)
+	}
+}
+
 // drop removes an operation's question.
 func (a *agenda) drop(key domain.OperationKey) {
 	a.mu.Lock()
@@ -255,7 +272,7 @@ func (s *Payments) askScheduled(ctx context.Context, e *question) {
 		}
 		s.retry(e, logFailed(err)) // the next question finds its end
 	default:
-		s.inFlight.agenda.drop(e.key)
+		s.inFlight.agenda.dropOld(e)
 	}
 }
 
@@ -263,11 +280,7 @@ func (s *Payments) askScheduled(ctx context.Context, e *question) {
 func (s *Payments) retry(e *question, logFailed bool) {
 	again := *e
 	again.next = time.Now().Add(again.wait(logFailed))
-	a := s.inFlight.agenda
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.dropLocked(e.key)
-	a.addLocked(&again)
+	s.inFlight.agenda.replace(&again)
 }
 
 // ask asks once about an open operation, unless it is in flight. so are the tries so far.

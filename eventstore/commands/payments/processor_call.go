@@ -192,6 +192,9 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	})
 	if err == nil && next.Appended {
 		s.changed(next.State.ID)
+		if op, _ := next.State.Operation(revision); op.Kind == processor.Complete && op.State == payment.StateFailed {
+			s.expireLater(next.State)
+		}
 	}
 	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
 		s.vaultOrDestroyCard(ctx, paid) // the authorization is over

@@ -39,8 +39,8 @@ func (s *Payments) Recover(ctx context.Context, account domain.AccountID, id dom
 		return nil
 	case s.abandonedBy(tip.State, false):
 		err := s.abandon(ctx, tip, false)
-		if logFailed(err) {
-			s.retry(s.abandoned(tip.State), true)
+		if err != nil {
+			s.retry(s.abandoned(tip.State), logFailed(err))
 		}
 		return err
 	default:
@@ -110,12 +110,25 @@ func (s *Payments) abandon(ctx context.Context, tip eventstore.Tip[payment.State
 	return nil
 }
 
-// abandoned returns the next question about an abandoned action.
+// lagOfViews is the longest time that package pending is expected to take to see an event. It finds an action that expires later.
+const lagOfViews = time.Minute
+
+// expireLater schedules the expiry of an action whose completion has just failed. Package pending may have passed the action
+// while it was being completed, and then comes back to it only after a Round.
+func (s *Payments) expireLater(p payment.State) {
+	action := p.RequiredAction()
+	if action == nil || action.ExpiresAt.Sub(s.Store.Now()) > lagOfViews {
+		return
+	}
+	s.inFlight.agenda.replace(s.abandoned(p))
+}
+
+// abandoned returns the next question about an abandoned action, or about one that is still to expire.
 func (s *Payments) abandoned(p payment.State) *question {
 	action, now := p.RequiredAction(), s.Store.Now()
 	e := questionAbout(p, action.Revision)
 	e.asked = process.Lookups(now.Sub(action.ExpiresAt))
-	e.next = time.Now().Add(e.wait(false))
+	e.next = time.Now().Add(max(0, action.ExpiresAt.Sub(now)) + e.wait(false))
 	return e
 }
 

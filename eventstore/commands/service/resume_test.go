@@ -91,3 +91,38 @@ func TestAbandonedOnTwoNodes(t *testing.T) {
 		r.audit(p.ID)
 	}
 }
+
+// TestExpiryAfterAFailedCompletion: a completion that fails at the processor, requested by the expiry itself or by a customer shortly
+// before it, leaves an action that this process ends without a second call of Recover (D7, D8).
+func TestExpiryAfterAFailedCompletion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.service(nil)
+	once := 1
+	failsOnce := func() {
+		if err := r.sim.SetFault(background, protocol.Fault{Mode: protocol.TechnicalError, Operation: processor.Complete, Count: &once}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resumed, abandoned := r.pay(s, challengeCard), r.pay(s, challengeCard)
+	r.ahead.Store(int64(time.Hour - 500*time.Millisecond))
+	failsOnce()
+	if _, err := s.Resume(background, r.by, payments.ResumeInput{
+		Payment: resumed.ID, Action: resumed.RequiredAction().Revision, Outcome: processor.Authenticated,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.until(resumed.ID, "the end of its action", func(p payment.State) bool { return p.Status() == payment.StatusDeclined })
+	r.ahead.Store(int64(time.Hour))
+	failsOnce()
+	if err := s.Recover(background, r.by.Account, abandoned.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.until(abandoned.ID, "the end of its action", func(p payment.State) bool { return p.Status() == payment.StatusDeclined })
+	for _, p := range []payment.State{resumed, abandoned} {
+		if left := r.payment(p.ID); r.operations(p.ID) != 3 {
+			t.Errorf("%d operations in the books: %+v", r.operations(p.ID), left.Operations)
+		}
+		r.audit(p.ID)
+	}
+}
