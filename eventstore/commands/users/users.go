@@ -1,0 +1,80 @@
+package users
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/commands/accounts"
+)
+
+// Limits of sign-ins on one node.
+const (
+	MaxCandidates = 8  // users of one name whose verifiers are compared
+	AddressTries  = 20 // of an address at once
+	Guesses       = 2  // comparisons at the same time
+	Waiting       = 16 // sign-ins that wait for one
+)
+
+// Config has the dependencies.
+type Config struct {
+	Accounts *accounts.Accounts
+	Key      []byte // signs tokens; every node has the same
+	// Directory returns all accounts as this node knows them.
+	Directory func() []account.State
+	// Newest returns the newest state of an account, whichever node changed it last; the zero state if there is none.
+	Newest func(context.Context, domain.AccountID) (account.State, error)
+}
+
+// Origin says where a command comes from.
+type Origin struct {
+	From      netip.Addr // the browser's address
+	RequestID string     // the events' correlation id
+}
+
+// SignInInput is a try to sign in.
+type SignInInput struct {
+	Email    string // the user's name
+	Password string
+	Code     string           // of the authenticator app; "" if it was not asked for
+	Step     string           // of the refusal that asked for the code; then Email and Password are not read
+	Account  domain.AccountID // "": all accounts
+	Origin
+}
+
+// SignedIn is a new session.
+type SignedIn struct {
+	Token     string // proves the session; for a cookie
+	ExpiresAt time.Time
+	Account   domain.AccountID
+	User      account.User
+}
+
+// Current is the session of a request.
+type Current struct {
+	Account   account.State // newest
+	User      account.User
+	Session   account.UserSession
+	ExpiresAt time.Time // of the token, or of the renewed one
+	Renewed   string    // the token to use from now on; "": the one of the request stays
+}
+
+// Actor returns the actor of the user's events.
+func (c Current) Actor() string { return Actor(c.User.ID) }
+
+// Actor returns the actor of a user's events.
+func Actor(id domain.UserID) string { return "user:" + string(id) }
+
+// PasswordChange is a user's wish for another password.
+type PasswordChange struct {
+	Old, New string
+	Origin
+}
+
+// NewFactor is a secret for one-time codes, shown once.
+type NewFactor struct {
+	Secret string // base32, for people who cannot scan
+	URI    string // otpauth://totp/…, for a QR code
+}
