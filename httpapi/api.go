@@ -21,6 +21,8 @@ import (
 	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/dashboard"
+	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/events"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/management"
@@ -94,6 +96,8 @@ type Config struct {
 	Closing <-chan struct{}
 	// Heartbeat is the time between two messages of a silent stream of events; 0: 15 s.
 	Heartbeat time.Duration
+	// Users signs staff in to the dashboard; nil: there is no dashboard.
+	Users dashboard.Users
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
 }
@@ -104,6 +108,7 @@ type API struct {
 	operations map[string]*validation.Operation
 	rules      map[string]request.Rule
 	pages      *checkout.Pages
+	dashboard  *dashboard.Dashboard
 	routers    map[string]*mux.Router // by the first segment of the path
 	table      []route
 	routes     map[*mux.Route]route
@@ -142,6 +147,14 @@ func New(c Config) (*API, error) {
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
 	}
 	a.connect()
+	if c.Users != nil {
+		a.dashboard, err = dashboard.New(dashboard.Config{
+			Config: frame.Config{API: asUser{a}, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}, Users: c.Users,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := checkRoutes(a.table, operations); err != nil {
 		return nil, err
 	}
@@ -205,6 +218,8 @@ func (c *call) taken() outcome {
 	defer leave()
 	defer c.giveBack()
 	switch {
+	case err == nil && c.api.dashboard != nil && isDashboard(c.r):
+		return c.dashboardPage()
 	case err == nil:
 		return c.answer()
 	case c.forPage():

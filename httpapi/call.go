@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
@@ -26,9 +27,10 @@ type call struct {
 	recorded  func() bool // reports whether the request recorded an event
 	route     route
 	operation *validation.Operation
-	client    netip.Addr    // the address that limits count for
-	place     *intake.Place // in the gate
-	reserved  []reservation // memory
+	client    netip.Addr      // the address that limits count for
+	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
+	place     *intake.Place   // in the gate
+	reserved  []reservation   // memory
 }
 
 type outcome struct {
@@ -105,10 +107,17 @@ func (c *call) pass() (any, error) {
 	if !known {
 		return nil, c.unknownPath(allowed)
 	}
-	for _, guard := range []func() error{c.checkScope, c.readBody, c.validate} {
+	allows := c.checkScope
+	if c.user != nil {
+		allows = c.checkRole
+	}
+	for _, guard := range []func() error{allows, c.readBody, c.validate} {
 		if err := guard(); err != nil {
 			return nil, err
 		}
+	}
+	if c.user != nil { // the browser's request has its place
+		return c.route.handle(c)
 	}
 	if err := c.enter(); err != nil {
 		return nil, err

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/request"
+)
+
+// asUser calls the API in the name of signed-in dashboard users, in this process (D20).
+type asUser struct{ api *API }
+
+// Do implements frame.API. It runs the guards of D3, but for the credential, which the dashboard has checked. The browser's request
+// has been admitted and has its place in the gate.
+func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) frame.Answer {
+	w := &held{header: http.Header{}, status: http.StatusOK}
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = json.Marshal(r.Body); err != nil {
+			u.api.Logger.Error().Err(err).Msg("a request of the dashboard does not encode")
+		}
+	}
+	ctx, recorded := eventstore.WithRecorded(ctx)
+	inner := (&http.Request{
+		Method: r.Method, URL: &url.URL{Path: r.Path, RawQuery: r.Query.Encode()}, Header: http.Header{},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}).WithContext(ctx)
+	if r.Body != nil {
+		inner.Header.Set("Content-Type", "application/json")
+	}
+	if r.IdempotencyKey != "" {
+		inner.Header.Set("X-Idempotency-Key", r.IdempotencyKey)
+	}
+	c := &call{
+		recorded: recorded, api: u.api, r: inner, w: w, user: &by, client: by.Client,
+		Call: request.Call{Ctx: ctx, ID: by.RequestID, Header: inner.Header, CursorKey: u.api.ClientTokenKey, Answer: w.header},
+	}
+	defer c.giveBack()
+	if done := c.answer(); done.abort {
+		return frame.Answer{Status: http.StatusInternalServerError, Body: []byte(`{"error":{"errorId":"InternalError","description":"The answer broke off."}}`)}
+	}
+	return frame.Answer{Status: w.status, Body: w.body.Bytes()}
+}
+
+// authenticateUser makes the signed-in user the caller, with the scopes of the user's role.
+func (c *call) authenticateUser() {
+	c.Merchant, c.Actor = c.user.Merchant, users.Actor(c.user.User.ID)
+	c.Key = account.APIKey{Name: c.user.User.Name, Scopes: c.user.User.Role.Scopes()}
+}
+
+// operatorCalls are the changes that an operator may make: operations on payments and webhooks. An admin may make all.
+var operatorCalls = []string{
+	"captureManagedPayment", "refundManagedPayment", "cancelManagedPayment", "resendWebhookDelivery", "createWebhookReplay", "testWebhookEndpoint",
+}
+
+// readingCalls are the calls that change nothing although they are no GET.
+var readingCalls = []string{"simulateWorkflow"}
+
+// checkRole checks that the role of the user allows the call (D20): every role reads.
+func (c *call) checkRole() error {
+	role, operation := c.user.User.Role, c.route.operation
+	reads := c.route.method == http.MethodGet || slices.Contains(readingCalls, operation)
+	if reads && role.Known() || role == account.RoleAdmin || role == account.RoleOperator && slices.Contains(operatorCalls, operation) {
+		return nil
+	}
+	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The role %s does not allow this.", role)
+}
+
+// heldMost is the greatest size of an answer to the dashboard, in bytes.
+const heldMost = 32 << 20
+
+// held keeps an answer in memory.
+type held struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header, WriteHeader and Write implement http.ResponseWriter.
+func (h *held) Header() http.Header    { return h.header }
+func (h *held) WriteHeader(status int) { h.status = status }
+func (h *held) Write(b []byte) (int, error) {
+	if h.body.Len()+len(b) > heldMost {
+		return 0, fmt.Errorf("httpapi: an answer for the dashboard is larger than %d bytes", heldMost)
+	}
+	return h.body.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (h *held) Flush() {}
