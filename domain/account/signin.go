@@ -82,7 +82,9 @@ func (UserLocked) accountEvent()       {}
 // Locked is the error for a user who cannot sign in before a time.
 type Locked struct{ Until time.Time }
 
-func (e *Locked) Error() string { return "the user is locked until " + e.Until.UTC().Format(time.RFC3339) }
+func (e *Locked) Error() string {
+	return "the user is locked until " + e.Until.UTC().Format(time.RFC3339)
+}
 
 // ErrCodeUsed means that a code was used before, or that it is older than a used one.
 var ErrCodeUsed = errors.New("the code was used before")

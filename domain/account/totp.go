@@ -51,12 +51,11 @@ type BeginUserTOTP struct {
 
 // DecideBeginUserTOTP makes the secret the one to confirm.
 func DecideBeginUserTOTP(s State, c BeginUserTOTP) (Event, error) {
-	u, err := s.holds(c.User, c.Proof, c.At)
-	if err != nil {
-		return nil, err
-	}
-	if u.TOTP != "" {
+	if u, _ := s.User(c.User); u.TOTP != "" {
 		return nil, ErrTOTPOn
+	}
+	if _, err := s.holds(c.User, c.Proof, c.At); err != nil {
+		return nil, err
 	}
 	return c.UserTOTPBegun, nil
 }
@@ -107,7 +106,7 @@ func DecideDisableUserTOTP(s State, c DisableUserTOTP) (Event, error) {
 func evolveTOTP(s State, e Event) State {
 	switch e := e.(type) {
 	case UserTOTPBegun:
-		return s.withUser(e.User, e.At, func(u *User) { u.TOTPBegun = e.TOTP })
+		return s.withUser(e.User, e.At, func(u *User) { u.TOTPBegun, u.TOTPLast = e.TOTP, e.TOTP })
 	case UserTOTPEnabled:
 		s = s.withUser(e.User, e.At, func(u *User) {
 			u.TOTP, u.TOTPBegun, u.TOTPCounter = e.TOTP, "", e.TOTPCounter

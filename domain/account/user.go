@@ -28,6 +28,7 @@ type User struct {
 	SignedInAt  time.Time       `json:"signedInAt,omitempty"`  // the newest sign-in, UTC; absent: none yet
 	TOTP        domain.SecretID `json:"totp,omitempty"`        // names the TOTP secret in force; absent: no code is needed
 	TOTPBegun   domain.SecretID `json:"totpBegun,omitempty"`   // names a TOTP secret that the user has not confirmed
+	TOTPLast    domain.SecretID `json:"totpLast,omitempty"`    // names the newest TOTP secret that the user ever got: numbers are not used again
 	TOTPCounter uint64          `json:"totpCounter,omitempty"` // of the newest code that was used; codes up to it are refused
 	Failures    int64           `json:"failures,omitempty"`    // wrong passwords and codes since the newest sign-in or lock
 	FailedAt    time.Time       `json:"failedAt,omitempty"`    // the newest of them, UTC
@@ -50,6 +51,11 @@ func (s State) User(id domain.UserID) (User, bool) {
 		return s.Users[i], true
 	}
 	return User{}, false
+}
+
+// Removed reports whether a user was removed, if the removal is one of the newest.
+func (s State) Removed(id domain.UserID) bool {
+	return slices.ContainsFunc(s.RemovedUsers, func(r RemovedUser) bool { return r.ID == id })
 }
 
 // UserNamed returns a user by the name of the sign-in. Case and surrounding space do not count.

@@ -2,11 +2,15 @@ package users
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
 	"net/netip"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 )
 
@@ -21,11 +25,67 @@ const (
 // Config has the dependencies.
 type Config struct {
 	Accounts *accounts.Accounts
-	Key      []byte // signs tokens; every node has the same
+	Root     []byte // of the key that signs tokens; every node has the same
 	// Directory returns all accounts as this node knows them.
 	Directory func() []account.State
-	// Newest returns the newest state of an account, whichever node changed it last; the zero state if there is none.
-	Newest func(context.Context, domain.AccountID) (account.State, error)
+	// Newest returns the newest state of an account, whichever node changed it last; false if there is none.
+	Newest func(context.Context, domain.AccountID) (account.State, bool, error)
+}
+
+// Users signs users in and out. It is safe for concurrent use.
+type Users struct {
+	Config
+	key       []byte
+	gate      gate
+	addresses addresses
+	strangers strangers
+}
+
+// New returns a Users.
+func New(c Config) (*Users, error) {
+	key, err := hkdf.Expand(sha256.New, c.Root, tokenLabel, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("users: the key of tokens: %w", err)
+	}
+	return &Users{Config: c, key: key, gate: newGate(Guesses, Waiting)}, nil
+}
+
+// now is the clock of the log.
+func (u *Users) now() time.Time { return u.Accounts.Store.Now() }
+
+// newest returns an account and one of its users.
+func (u *Users) newest(ctx context.Context, id domain.AccountID, user domain.UserID) (account.State, account.User, error) {
+	state, _, err := u.Newest(ctx, id)
+	if err != nil {
+		return state, account.User{}, err
+	}
+	found, known := state.User(user)
+	if !known {
+		return state, found, refuse(SessionEnded)
+	}
+	return state, found, nil
+}
+
+// caller is the origin of a user's events.
+func (o Origin) caller(owner domain.AccountID, actor string) commands.Caller {
+	return commands.Caller{Account: owner, Actor: actor, RequestID: o.RequestID}
+}
+
+// address is the browser's address as events have it.
+func (o Origin) address() string {
+	if !o.From.IsValid() {
+		return ""
+	}
+	return o.From.Unmap().String()
+}
+
+// record records an event of an account.
+func (u *Users) record(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
+	tip, err := commands.Request(ctx, u.Accounts.Base, by, u.Accounts.Log.Accounts.Execute, by.Account, decide)
+	if domain.ReasonOf(err) == domain.ReasonEntityNotFound { // the user was removed
+		err = refuse(SessionEnded)
+	}
+	return tip.State, refusalOf(err)
 }
 
 // Origin says where a command comes from.
