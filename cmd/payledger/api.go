@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/reconcile"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
@@ -22,8 +23,12 @@ import (
 	"payledger/projections/history"
 )
 
-func (a *App) apiConfig() httpapi.Config {
+func (a *App) apiConfig() (httpapi.Config, error) {
+	staff, err := users.New(users.Config{
+		Accounts: a.commands.Accounts, Root: a.ledger.Derive("dashboard"), Directory: a.views.Accounts, Newest: a.views.AccountNow,
+	})
 	return httpapi.Config{
+		Users:    staff,
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
 			Store: a.ledger.Store, Secrets: a.ledger.Secrets, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
@@ -38,7 +43,7 @@ func (a *App) apiConfig() httpapi.Config {
 		Lease: a.nodes.Valid, Nodes: a.nodes.Serving, Ready: a.publicReason, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
-	}
+	}, err
 }
 
 // testEndpoint sends the test message to a webhook endpoint once (§6.1 rule 7).

@@ -47,7 +47,11 @@ func (a *App) listen(ctx context.Context) error {
 
 // openDoors makes the API and the operators' handlers answer.
 func (a *App) openDoors(context.Context) error {
-	api, err := httpapi.New(a.apiConfig())
+	config, err := a.apiConfig()
+	if err != nil {
+		return err
+	}
+	api, err := httpapi.New(config)
 	if err != nil {
 		return err
 	}
