@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard/accountpages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/paymentpages"
 )
@@ -36,6 +37,7 @@ var screens = []struct {
 	routes map[string]frame.Screen
 }{
 	{paymentpages.Files, paymentpages.Routes},
+	{accountpages.Files, accountpages.Routes},
 }
 
 // New prepares the pages.
@@ -63,6 +65,7 @@ func New(c Config) (*Dashboard, error) {
 			d.inside(pattern, screen)
 		}
 	}
+	d.personalRoutes()
 	d.inside("GET /dashboard/", func(*frame.Visit) error { return frame.NotFound() })
 	return d, nil
 }
@@ -134,28 +137,38 @@ func (d *Dashboard) outside(pattern string, handle func(http.ResponseWriter, *ht
 
 // inside serves a page for signed-in users.
 func (d *Dashboard) inside(pattern string, screen frame.Screen) {
-	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	d.signedIn(pattern, func(w http.ResponseWriter, r *http.Request, current users.Current) error {
+		v := d.frame.Visit(w, r, identity(r, current))
+		return d.shown(v, screen(v))
+	})
+}
+
+// signedIn calls handle if the browser has a session; else it shows the sign-in page.
+func (d *Dashboard) signedIn(pattern string, handle func(http.ResponseWriter, *http.Request, users.Current) error) {
+	d.outside(pattern, func(w http.ResponseWriter, r *http.Request) error {
 		current, err := d.identify(w, r)
 		switch why := users.ReasonOf(err); {
 		case why != "":
-			d.ended(r, d.askToSignIn(w, r, why))
-			return
+			return d.askToSignIn(w, r, why)
 		case err != nil:
-			d.ended(r, d.unavailable(w, r, err))
-			return
+			return d.unavailable(w, r, err)
 		}
-		by := identity(r, current)
 		note := noteOf(r.Context())
-		note.Account, note.Actor = by.Merchant, current.Actor()
-		v := d.frame.Visit(w, r, by)
-		if err := screen(v); err != nil {
-			if status := frame.StatusOf(err); status == 0 || status >= http.StatusInternalServerError {
-				note.Failure = err
-			}
-			err = v.ShowError(err)
-			d.ended(r, err)
-		}
+		note.Account, note.Actor = current.Account, current.Actor()
+		return handle(w, r, current)
 	})
+}
+
+// shown shows the page of an error, if there is one.
+func (d *Dashboard) shown(v *frame.Visit, err error) error {
+	var gone frame.Gone
+	if err == nil || errors.As(err, &gone) {
+		return err
+	}
+	if status := frame.StatusOf(err); status == 0 || status >= http.StatusInternalServerError {
+		noteOf(v.Ctx).Failure = err
+	}
+	return v.ShowError(err)
 }
 
 // ended notes the error of an answer that could not be written.

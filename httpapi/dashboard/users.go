@@ -16,3 +16,6 @@ type Users interface {
 	ConfirmTOTP(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)
 	DisableTOTP(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)
 }
+
+// codeChange is a change of the second factor that needs a code.
+type codeChange func(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)

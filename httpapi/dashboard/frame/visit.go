@@ -119,3 +119,22 @@ func (v *Visit) Auditor() bool { return v.User.Role == account.RoleAuditor }
 
 // Admin reports whether the user may do everything.
 func (v *Visit) Admin() bool { return v.User.Role == account.RoleAdmin }
+
+// Query returns parameters from names and values in turn. A parameter without a value is left out.
+func Query(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q
+}
+
+// Address returns a path with parameters.
+func Address(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}

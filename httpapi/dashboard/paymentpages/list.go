@@ -150,7 +150,7 @@ func list(v *frame.Visit) error {
 		if err == nil {
 			view.Payments = found.Data
 			view.Newer, view.Older = at(form.Values, found.PrevCursor), at(form.Values, found.NextCursor)
-			view.CSV = address(pathPayments+".csv", without(form.Values, "cursor", "done"))
+			view.CSV = frame.Address(pathPayments+".csv", without(form.Values, "cursor", "done"))
 		} else if err = form.Refused(err); err != nil {
 			return err
 		}
@@ -180,12 +180,5 @@ func at(filters url.Values, cursor string) string {
 	}
 	q := without(filters, "done")
 	q.Set("cursor", cursor)
-	return address(pathPayments, q)
-}
-
-func address(path string, q url.Values) string {
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + q.Encode()
+	return frame.Address(pathPayments, q)
 }
