@@ -12,6 +12,7 @@ import (
 	"payledger/httpapi/dashboard/accountpages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/paymentpages"
+	"payledger/httpapi/dashboard/webhookpages"
 )
 
 // Path is the address of the start page.
@@ -37,6 +38,7 @@ var screens = []struct {
 	routes map[string]frame.Screen
 }{
 	{paymentpages.Files, paymentpages.Routes},
+	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 }
 
