@@ -21,6 +21,7 @@ import (
 	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/events"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/management"
@@ -104,6 +105,7 @@ type API struct {
 	operations map[string]*validation.Operation
 	rules      map[string]request.Rule
 	pages      *checkout.Pages
+	docs       *docs.Docs
 	routers    map[string]*mux.Router // by the first segment of the path
 	table      []route
 	routes     map[*mux.Route]route
@@ -138,7 +140,7 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{
-		Config: c, operations: operations, pages: pages, routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
+		Config: c, operations: operations, pages: pages, docs: newDocs(c), routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
 	}
 	a.connect()
