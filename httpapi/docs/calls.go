@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // call is a call as its page shows it.
@@ -97,6 +95,21 @@ func (d *document) describe(c *call) error {
 			}
 		}
 	}
+	for _, h := range c.Extra.Headers {
+		c.Example.Headers = append(c.Example.Headers, pair{h.Key, h.Value})
+	}
+	if c.Extra.Body.Kind != 0 {
+		text, err := jsonOf(&c.Extra.Body)
+		if err != nil {
+			return err
+		}
+		c.Example.Body = text
+	}
+	return d.describeAnswer(c)
+}
+
+// describeAnswer takes the first answer of a success.
+func (d *document) describeAnswer(c *call) error {
 	for _, r := range c.Responses {
 		if r.Key != "200" && r.Key != "202" && r.Key != "303" || c.Status != 0 {
 			continue
@@ -122,13 +135,7 @@ func (d *document) describeParam(c *call, p param) error {
 	case p.Name == "clientToken" && p.In == "query":
 		c.Example.Query = append(c.Example.Query, pair{p.Name, "$CLIENT_TOKEN"})
 	case p.Example.Kind != 0:
-		var values []string
-		for _, node := range append([]*yaml.Node{&p.Example}, p.Example.Content...) {
-			if node.Kind == yaml.ScalarNode {
-				values = append(values, node.Value)
-			}
-		}
-		if value = strings.Join(values, ","); p.In == "query" {
+		if value = plain(&p.Example); p.In == "query" {
 			c.Example.Query = append(c.Example.Query, pair{p.Name, value})
 		}
 	case p.Name == "X-API-VERSION":

@@ -43,6 +43,10 @@ type operation struct {
 	Body        *body                 `yaml:"requestBody"`
 	Responses   ordered[response]     `yaml:"responses"`
 	ErrorIDs    []string              `yaml:"x-errorIds"`
+	Extra       struct {              // the example of a call whose body openapi.yaml does not describe
+		Headers ordered[string] `yaml:"headers"`
+		Body    yaml.Node       `yaml:"body"`
+	} `yaml:"x-example"`
 }
 
 type param struct {
@@ -80,7 +84,7 @@ type message struct {
 // schema is what the pages show of a schema.
 type schema struct {
 	Ref         string           `yaml:"$ref"`
-	Type        string           `yaml:"type"`
+	Type        typeNames        `yaml:"type"`
 	Format      string           `yaml:"format"`
 	Pattern     string           `yaml:"pattern"`
 	Description string           `yaml:"description"`
@@ -88,7 +92,7 @@ type schema struct {
 	Required    []string         `yaml:"required"`
 	Items       *schema          `yaml:"items"`
 	Enum        []string         `yaml:"enum"`
-	Default     *string          `yaml:"default"`
+	Default     yaml.Node        `yaml:"default"`
 	Nullable    bool             `yaml:"nullable"`
 	Unique      bool             `yaml:"uniqueItems"`
 	AnyOf       []*schema        `yaml:"anyOf"`
@@ -101,6 +105,20 @@ type schema struct {
 	MinItems      *int    `yaml:"minItems"`
 	MaxItems      *int    `yaml:"maxItems"`
 	MaxProperties *int    `yaml:"maxProperties"`
+}
+
+// typeNames is the type of a schema: one name, or several in AsyncAPI, null apart.
+type typeNames struct {
+	name string
+	null bool
+}
+
+// UnmarshalYAML reads a name, or a sequence of names.
+func (n *typeNames) UnmarshalYAML(node *yaml.Node) error {
+	names := strings.Split(plain(node), ",")
+	n.null = slices.Contains(names, "null")
+	n.name = strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == "null" }), " or ")
+	return nil
 }
 
 // ordered is a mapping in the order of the document.
@@ -132,6 +150,17 @@ func (o ordered[T]) get(key string) (value T, found bool) {
 		return value, false
 	}
 	return o[i].Value, true
+}
+
+// plain returns a scalar, or the scalars of a sequence with commas between.
+func plain(node *yaml.Node) string {
+	var all []string
+	for _, n := range append([]*yaml.Node{node}, node.Content...) {
+		if n.Kind == yaml.ScalarNode {
+			all = append(all, n.Value)
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // parse reads a document.

@@ -33,7 +33,7 @@ func (d *document) fields(s *schema, depth int) []field {
 	if s == nil || depth > maxDepth {
 		return nil
 	}
-	if s.Type == "array" {
+	if s.Type.name == "array" {
 		return d.fields(s.Items, depth)
 	}
 	var all []field
@@ -53,7 +53,7 @@ func (d *document) field(name string, required bool, ref *schema, depth int) fie
 	}
 	f := field{Name: name, Type: d.typeOf(s), Required: required, Limits: limits(s), Description: s.Description, Fields: d.fields(s, depth+1)}
 	f.Values = values(s)
-	if s.Type == "array" {
+	if s.Type.name == "array" {
 		if element := d.schema(s.Items); element != nil {
 			f.Values = values(element)
 			for _, limit := range limits(element) {
@@ -76,16 +76,16 @@ func values(s *schema) []string {
 
 // typeOf returns the type in words.
 func (d *document) typeOf(s *schema) string {
-	name := s.Type
+	name := s.Type.name
 	switch {
-	case s.Type == "array":
+	case s.Type.name == "array":
 		name = "array"
-		if element := d.schema(s.Items); element != nil && (element.Type != "" || len(element.AnyOf) > 0) {
+		if element := d.schema(s.Items); element != nil && (element.Type.name != "" || len(element.AnyOf) > 0) {
 			name = "array of " + d.typeOf(element)
 		}
-	case s.Type == "string" && s.Format == "date-time":
+	case s.Type.name == "string" && s.Format == "date-time":
 		name = "date"
-	case s.Type == "string" && s.Format == "uuid":
+	case s.Type.name == "string" && s.Format == "uuid":
 		name = "UUID"
 	case len(s.AnyOf) > 0:
 		var types []string
@@ -96,7 +96,7 @@ func (d *document) typeOf(s *schema) string {
 	case name == "" && len(s.AllOf) > 0:
 		name = "object"
 	}
-	if s.Nullable {
+	if s.Nullable || s.Type.null {
 		name += " or null"
 	}
 	return name
@@ -119,8 +119,8 @@ func limits(s *schema) (all []string) {
 	if s.Unique {
 		all = append(all, "no value twice")
 	}
-	if s.Default != nil {
-		all = append(all, "default "+*s.Default)
+	if text := plain(&s.Default); text != "" {
+		all = append(all, "default "+text)
 	}
 	return all
 }

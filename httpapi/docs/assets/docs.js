@@ -30,7 +30,7 @@ function keep(text) {
 // problemOf says why a text is no key for examples; "" for a sandbox key, and for no text.
 function problemOf(text) {
   if (text === "" || sandboxKey.test(text)) return "";
-  if (text.startsWith("plk_live_")) return "This is a live key: it moves real money. Examples take keys of the sandbox only. The field was emptied, and nothing was kept.";
+  if (text.startsWith("plk_live_")) return "This is a live key: it moves real money. Examples take keys of the sandbox only, and this one was not kept.";
   return "A sandbox key begins with plk_sandbox_ and has two more parts.";
 }
 
@@ -38,7 +38,6 @@ function onKey() {
   const field = $("key");
   const text = field.value.trim();
   const problem = problemOf(text);
-  if (text.startsWith("plk_live_")) field.value = "";
   const kept = keep(problem ? "" : text);
   $("key-error").textContent = problem || (kept ? "" : "This browser keeps nothing for the tab: allow storage for this site.");
   if (problem && field.value) field.setAttribute("aria-invalid", "true");
@@ -51,6 +50,9 @@ if ($("key-box")) {
   $("key").value = key();
   $("key-forget").hidden = key() === "";
   $("key").addEventListener("input", onKey);
+  $("key").addEventListener("change", () => { // a live key does not stay in sight
+    if ($("key").value.trim().startsWith("plk_live_")) $("key").value = "";
+  });
   $("key-forget").addEventListener("click", () => {
     $("key").value = "";
     onKey();
@@ -80,6 +82,13 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", () => copy(button));
 }
+
+// The contents are open on a desk, and folded on a telephone.
+const wide = matchMedia("(min-width: 60rem)");
+const unfold = () => { $("contents").open = wide.matches; };
+wide.addEventListener("change", unfold);
+unfold();
+document.documentElement.dataset.script = "on";
 
 // The filter of the contents.
 const entries = [...document.querySelectorAll("#contents li")];
