@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
@@ -54,6 +55,10 @@ func (c *call) answer() outcome {
 		return outcome{status: answer.Status, cut: c.api.pages.Write(c.w, answer)}
 	case proofpage.File:
 		return outcome{status: http.StatusOK, cut: answer.Write(c.w)}
+	case docs.File:
+		return outcome{status: answer.Status, cut: answer.Write(c.w, c.r)}
+	case redirect:
+		return c.redirect(answer)
 	case request.Feed:
 		return c.feed(answer)
 	case request.Stream:
@@ -98,6 +103,9 @@ func recovered(err *error) {
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
+	if c.fromBrowser() {
+		return redirect{homePath}, nil
+	}
 	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
 		if err := guard(); err != nil {

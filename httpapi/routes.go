@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
 )
@@ -126,5 +127,10 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
 		{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
 		{http.MethodGet, "/asyncapi.yaml", byNothing, false, "", "getAsyncapi", getAsyncAPI},
+		{http.MethodGet, docs.Path, byNothing, false, "", "getDocs", getDocs},
+		{http.MethodGet, docs.Postman, byNothing, false, "", "getPostmanCollection", getDocs},
+		{http.MethodGet, docs.Path + "/{page}", byNothing, false, "", "getDocsPage", getDocs},
+		{http.MethodGet, docs.Path + "/{folder}/{page}", byNothing, false, "", "getDocsEntry", getDocs},
+		{http.MethodGet, docs.Path + "/assets/{version}/{file}", byNothing, false, "", "getDocsAsset", getDocs},
 	}
 }
