@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"payledger/domain/account"
+	"payledger/httpapi/dashboard"
 	"payledger/httpapi/docs"
 	"payledger/projections/eventjson"
 )
 
 // homePath is the page that a browser gets for GET / (I1): the dashboard where the build has one, else the documentation.
-const homePath = docs.Path
+const homePath = dashboard.Path
 
 // newDocs prepares the documentation pages.
 func newDocs(c Config) *docs.Docs {

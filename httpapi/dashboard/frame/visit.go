@@ -66,7 +66,7 @@ var Messages = map[string]string{
 	"captured":     "The capture was requested.",
 	"refunded":     "The refund was requested.",
 	"cancelled":    "The cancel was requested.",
-	"repeated":     "This request was sent before. Nothing was done a second time.",
+	"repeated":     "This request was sent before: the timeline shows its result. Nothing was done a second time.",
 	"saved":        "The change is saved.",
 	"deleted":      "It is deleted.",
 	"revoked":      "The API key is revoked. No request with it is answered any more.",
