@@ -114,8 +114,14 @@ func (c *call) pass() (any, error) {
 		return nil, err
 	}
 	defer c.place.Leave()
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
 	return c.route.handle(c)
 }
+
+// managementPath begins the paths of the management API (D20): no version, and null has no meaning in most bodies.
+const managementPath = "/management/"
 
 // consistencyStale is the value of the parameter consistency that allows an old answer (D11).
 const consistencyStale = "stale"
@@ -139,7 +145,7 @@ func (c *call) find() (allowed []string, known bool) {
 		}
 		return nil, true
 	}
-	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", "/management/")}
+	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", managementPath)}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if other, _, ok := c.api.match(c.r, method); ok {
 			guarded, allowed = other, append(allowed, method)
