@@ -120,8 +120,9 @@ func (c *call) pass() (any, error) {
 	return c.route.handle(c)
 }
 
-// managementPath begins the paths of the management API (D20): no version, and null has no meaning in most bodies.
-const managementPath = "/management/"
+// managementPath begins the paths of the management API (D20), managedPayments those of the calls that have the bodies of the
+// merchant's calls of the same name.
+const managementPath, managedPayments = "/management/", "/management/payments/"
 
 // consistencyStale is the value of the parameter consistency that allows an old answer (D11).
 const consistencyStale = "stale"

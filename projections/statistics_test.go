@@ -80,22 +80,22 @@ func TestStatistics(t *testing.T) {
 	}
 	got := asJSON(t, counted(t, m, testAccount, noon, noon.Add(24*time.Hour)))
 	want := `{"from":"2026-03-14","to":"2026-03-15","payments":6,"currencies":[` +
-		`{"currencyCode":"EUR","payments":4,"amount":9007199254742492,"amountCaptured":700,"amountRefunded":200},` +
-		`{"currencyCode":"JPY","payments":1,"amount":9,"amountCaptured":0,"amountRefunded":0},` +
-		`{"currencyCode":"USD","payments":1,"amount":300,"amountCaptured":0,"amountRefunded":0}],` +
+		`{"currencyCode":"EUR","payments":4,"total":9007199254742492,"totalCaptured":700,"totalRefunded":200},` +
+		`{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},` +
+		`{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],` +
 		`"byStatus":[` +
-		`{"status":"AUTHORIZED","payments":2,"currencies":[{"currencyCode":"EUR","payments":2,"amount":501,"amountCaptured":0,"amountRefunded":0}]},` +
-		`{"status":"CANCELLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"amount":9007199254740991,"amountCaptured":0,"amountRefunded":0}]},` +
-		`{"status":"DECLINED","payments":1,"currencies":[{"currencyCode":"USD","payments":1,"amount":300,"amountCaptured":0,"amountRefunded":0}]},` +
-		`{"status":"PARTIALLY_SETTLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"amount":1000,"amountCaptured":700,"amountRefunded":200}]},` +
-		`{"status":"PENDING","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"amount":9,"amountCaptured":0,"amountRefunded":0}]}],` +
+		`{"status":"AUTHORIZED","payments":2,"currencies":[{"currencyCode":"EUR","payments":2,"total":501,"totalCaptured":0,"totalRefunded":0}]},` +
+		`{"status":"CANCELLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}]},` +
+		`{"status":"DECLINED","payments":1,"currencies":[{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}]},` +
+		`{"status":"PARTIALLY_SETTLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":1000,"totalCaptured":700,"totalRefunded":200}]},` +
+		`{"status":"PENDING","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0}]}],` +
 		`"byProcessor":[` +
-		`{"processor":"ADYEN","payments":3,"currencies":[{"currencyCode":"EUR","payments":3,"amount":9007199254741992,"amountCaptured":700,"amountRefunded":200}],"authorizations":{"approved":3,"declined":0,"failed":1,"rate":0.75}},` +
-		`{"processor":"STRIPE","payments":2,"currencies":[{"currencyCode":"EUR","payments":1,"amount":500,"amountCaptured":0,"amountRefunded":0},{"currencyCode":"USD","payments":1,"amount":300,"amountCaptured":0,"amountRefunded":0}],"authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}},` +
-		`{"processor":"WORLDPAY","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"amount":9,"amountCaptured":0,"amountRefunded":0}],"authorizations":{"approved":0,"declined":0,"failed":0}}],` +
+		`{"processor":"ADYEN","payments":3,"currencies":[{"currencyCode":"EUR","payments":3,"total":9007199254741992,"totalCaptured":700,"totalRefunded":200}],"authorizations":{"approved":3,"declined":0,"failed":1,"rate":0.75}},` +
+		`{"processor":"STRIPE","payments":2,"currencies":[{"currencyCode":"EUR","payments":1,"total":500,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],"authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}},` +
+		`{"processor":"WORLDPAY","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0}],"authorizations":{"approved":0,"declined":0,"failed":0}}],` +
 		`"byDay":[` +
-		`{"day":"2026-03-14","payments":5,"currencies":[{"currencyCode":"EUR","payments":3,"amount":1501,"amountCaptured":700,"amountRefunded":200},{"currencyCode":"JPY","payments":1,"amount":9,"amountCaptured":0,"amountRefunded":0},{"currencyCode":"USD","payments":1,"amount":300,"amountCaptured":0,"amountRefunded":0}],"statuses":[{"status":"AUTHORIZED","payments":2},{"status":"DECLINED","payments":1},{"status":"PARTIALLY_SETTLED","payments":1},{"status":"PENDING","payments":1}]},` +
-		`{"day":"2026-03-15","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"amount":9007199254740991,"amountCaptured":0,"amountRefunded":0}],"statuses":[{"status":"CANCELLED","payments":1}]}]}`
+		`{"day":"2026-03-14","payments":5,"currencies":[{"currencyCode":"EUR","payments":3,"total":1501,"totalCaptured":700,"totalRefunded":200},{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],"statuses":[{"status":"AUTHORIZED","payments":2},{"status":"DECLINED","payments":1},{"status":"PARTIALLY_SETTLED","payments":1},{"status":"PENDING","payments":1}]},` +
+		`{"day":"2026-03-15","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}],"statuses":[{"status":"CANCELLED","payments":1}]}]}`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -54,9 +54,9 @@ type Count struct {
 type OfCurrency struct {
 	Currency domain.Currency `json:"currencyCode"`
 	Payments int64           `json:"payments"`
-	Amount   *big.Int        `json:"amount"` // the authorized totals, of payments in any status
-	Captured *big.Int        `json:"amountCaptured"`
-	Refunded *big.Int        `json:"amountRefunded"`
+	Amount   *big.Int        `json:"total"` // the authorized amounts, of payments in any status
+	Captured *big.Int        `json:"totalCaptured"`
+	Refunded *big.Int        `json:"totalRefunded"`
 }
 
 // OfStatus has the payments that are in a status now.
