@@ -131,8 +131,15 @@ func (c *call) pass() (any, error) {
 		return nil, err
 	}
 	defer c.place.Leave()
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
 	return c.route.handle(c)
 }
+
+// managementPath begins the paths of the management API (D20), managedPayments those of the calls that have the bodies of the
+// merchant's calls of the same name.
+const managementPath, managedPayments = "/management/", "/management/payments/"
 
 // consistencyStale is the value of the parameter consistency that allows an old answer (D11).
 const consistencyStale = "stale"
@@ -156,7 +163,7 @@ func (c *call) find() (allowed []string, known bool) {
 		}
 		return nil, true
 	}
-	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", "/management/")}
+	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", managementPath)}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if other, _, ok := c.api.match(c.r, method); ok {
 			guarded, allowed = other, append(allowed, method)

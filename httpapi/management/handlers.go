@@ -16,6 +16,7 @@ import (
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/request"
 	"payledger/projections"
+	"payledger/projections/statistics"
 )
 
 // Commands are the commands of these calls; every method records, or refuses with a domain.Error.
@@ -45,6 +46,8 @@ type Reader interface {
 	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
 	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has no such dispute.
 	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
+	// Statistics counts an account's payments that were created from one day to another, both included.
+	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
 	// CaughtUp returns when the reads show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
 }
@@ -67,6 +70,7 @@ type Handlers struct {
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createApiKey": keyRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+		"getStatistics": h.statisticsRules,
 	}
 }
 
