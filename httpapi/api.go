@@ -17,6 +17,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/reconcile"
 	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
@@ -55,7 +56,7 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, KeyUses, Notifications and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -86,6 +87,8 @@ type Config struct {
 	RateLimit float64
 	// Nodes returns the number of nodes that serve, for the rate limit; nil: there is one. Allowed and AllowedElsewhere connect them.
 	Nodes func() int
+	// Users signs dashboard users in and out (§6.1).
+	Users *users.Users
 	// KeyUses has the last uses of API keys (D20); nil: in memory.
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).

@@ -34,7 +34,7 @@ func (a *App) apiConfig() httpapi.Config {
 		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
-		KeyUses: a.keyUses, Intake: a.intake,
+		Users: a.users, KeyUses: a.keyUses, Intake: a.intake,
 		Lease: a.nodes.Valid, Nodes: a.nodes.Serving, Ready: a.publicReason, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
