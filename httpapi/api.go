@@ -58,7 +58,7 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, KeyUses, Notifications and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
