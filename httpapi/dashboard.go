@@ -55,7 +55,7 @@ func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) fram
 	if done := c.answer(); done.abort {
 		return frame.Answer{Status: http.StatusInternalServerError, Body: []byte(`{"error":{"errorId":"InternalError","description":"The answer broke off."}}`)}
 	}
-	return frame.Answer{Status: w.status, Body: w.body.Bytes()}
+	return frame.Answer{Status: w.status, Body: w.body.Bytes(), Lag: w.header.Get(request.HeaderLag)}
 }
 
 // authenticateUser makes the signed-in user the caller, with the scopes of the user's role.
