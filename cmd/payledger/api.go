@@ -49,7 +49,7 @@ func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint
 	}
 	return management.EndpointTest{
 		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
-		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure),
+		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure), Excerpt: attempt.Excerpt,
 	}, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/homepages"
 	"payledger/httpapi/dashboard/paymentpages"
+	"payledger/httpapi/dashboard/webhookpages"
 )
 
 // Path is the address of the start page.
@@ -39,6 +40,7 @@ var screens = []struct {
 }{
 	{homepages.Files, homepages.Routes},
 	{paymentpages.Files, paymentpages.Routes},
+	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 }
 

@@ -117,6 +117,7 @@ var tones = map[string]string{
 	"DECLINED": "bad", "FAILED": "bad", "CANCELLED": "",
 	"SUCCEEDED": "good", "REQUESTED": "warn", "UNKNOWN": "warn", "ACTION": "warn", "COMPLETED": "good", "RUNNING": "warn",
 	"SUCCESS": "good", "WAITING": "warn", "SUPERSEDED": "", "DROPPED": "",
+	"PLANNED": "warn", "EXHAUSTED": "bad", "DONE": "good",
 	"OPEN": "warn", "CHALLENGED": "accent", "WON": "good", "LOST": "bad", "ACCEPTED": "", "EXPIRED": "bad", "CANCELED": "",
 }
 
