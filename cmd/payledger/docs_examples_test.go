@@ -54,6 +54,7 @@ func TestDocsExamples(t *testing.T) {
 				t.Errorf("%s %s: the example is answered %s %s\n%s", method, path, status, body, blocks[0])
 				continue
 			}
+			mine.learn(t, id, body)
 			if blocks := strings.SplitN(body, "\n\n", shownMessages+1); strings.HasPrefix(blocks[0], "retry:") && len(blocks) > shownMessages {
 				body = strings.Join(blocks[:shownMessages], "\n\n")
 			}
