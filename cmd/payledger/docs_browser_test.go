@@ -31,6 +31,9 @@ func TestDocsInBrowser(t *testing.T) {
 	r := newReader(t)
 	for _, width := range []int64{390, 1280} {
 		for _, dark := range []bool{false, true} {
+			if testing.Short() && dark != (width == 390) {
+				continue
+			}
 			look := fmt.Sprintf("%d-%s", width, map[bool]string{true: "dark", false: "light"}[dark])
 			t.Run(look, func(t *testing.T) {
 				w := b.tab(t, width, "404")

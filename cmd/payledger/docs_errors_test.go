@@ -79,9 +79,9 @@ var refusals = map[string]func(*reader) refusal{
 		return refusal{"POST", "/payment-instruments/" + r.card(r.session(nil), declinedCard) + "/vault", r.headers(), `{"customerId": "customer-7", "verify": true}`}
 	},
 	"PaymentRequestLimitExceeded": func(r *reader) refusal {
-		payment := r.paid("4000000000005142", nil) // every capture fails
+		payment := r.paid("4000000000005159", nil) // every cancellation fails
 		for range 100 {
-			r.must(r.t, "POST", "/payments/"+payment+"/capture", r.headers(), nil)
+			r.must(r.t, "POST", "/payments/"+payment+"/cancel", r.headers(), nil)
 		}
 		return refusal{"POST", "/payments/" + payment + "/capture", r.headers(), nil}
 	},
@@ -102,7 +102,7 @@ var refusals = map[string]func(*reader) refusal{
 		return refusal{"POST", "/payments", header, "{}"}
 	},
 	"RequestTooLarge": func(r *reader) refusal {
-		return refusal{"POST", "/client-session", r.headers(), map[string]any{"orderId": "order-1001", "order": map[string]any{"lineItems": slices.Repeat([]any{map[string]any{"amount": 1, "description": strings.Repeat("x", 1024)}}, 400)}}}
+		return refusal{"POST", "/client-session", r.headers(), map[string]any{"orderId": "order-1001", "currencyCode": "EUR", "order": map[string]any{"lineItems": slices.Repeat([]any{map[string]any{"amount": 1, "description": strings.Repeat("x", 1024)}}, 400)}}}
 	},
 	"RequestHeadersTooLarge": func(r *reader) refusal {
 		header := r.headers()

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/httpapi"
 	"payledger/processorsim/protocol"
 )
 
@@ -61,6 +64,16 @@ func (r *reader) page(path string) (text string, blocks []string) {
 		blocks = append(blocks, html.UnescapeString(m[1]))
 	}
 	return text, blocks
+}
+
+// openAPI is openapi.yaml.
+func openAPI(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := httpapi.LoadOpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
 }
 
 // own has what takes the place of an example's ids and tokens, with the example as key. CLIENT_TOKEN and SIGNATURE are variables.

@@ -138,7 +138,7 @@ func TestPagesNameEverything(t *testing.T) {
 	}
 }
 
-// TestSuggestions: an errorId's section says what to do.
+// TestSuggestions: the section of an errorId has the suggestion.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	c := contents(t, true)
