@@ -118,7 +118,7 @@ func (d *document) describeAnswer(c *call) error {
 		for _, content := range d.response(r.Value).Content {
 			c.AnswerType = content.Key
 			if content.Key == "application/json" {
-				c.AnswerFields = d.fields(content.Value.Schema, 0)
+				c.AnswerFields = answered(d.fields(content.Value.Schema, 0))
 			}
 		}
 	}
