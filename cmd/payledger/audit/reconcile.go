@@ -78,10 +78,10 @@ func (c *Reconcile) question() (q reconcile.Question, err error) {
 	if !slices.Contains(processor.Names, q.Processor) {
 		return q, fmt.Errorf("--processor %q is none of %v", c.Processor, processor.Names)
 	}
-	if q.From, err = flagTime("from", c.From, 0); err != nil {
+	if q.From, err = options.Time("from", c.From, 0); err != nil {
 		return q, err
 	}
-	if q.To, err = flagTime("to", c.To, 24*time.Hour-1); err != nil {
+	if q.To, err = options.Time("to", c.To, 24*time.Hour-1); err != nil {
 		return q, err
 	}
 	if q.Check() != nil {
