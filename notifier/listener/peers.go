@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -20,6 +21,9 @@ type Peers interface {
 	// AnswerTo answers the messages of a topic, each in a goroutine of its own, until stop is called. stop may be called again.
 	AnswerTo(topic string, answer func(ctx context.Context, data []byte) []byte) (stop func(), err error)
 }
+
+// requestTime bounds a request whose sender waits without a limit.
+const requestTime = time.Minute
 
 // topic begins the topics of listeners.
 const topic = "listener."
@@ -168,7 +172,7 @@ func (s *Stream) fromAway(ctx context.Context, data []byte) []byte {
 		if m.Request == nil {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, m.Within)
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(m.Within, requestTime))
 		defer cancel()
 		got, err := s.send(ctx, *m.Request, func() (func(), error) { return func() {}, nil })
 		answer = message{Answer: &got, Fault: faultOf(err)}
