@@ -272,15 +272,15 @@ func TestSweeper(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go s.Run(ctx)
-		time.Sleep(50 * time.Second)
+		<-time.After(50 * time.Second)
 		stream, err := h.Open(ctx, e.Lane())
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		stream.Close()
 		left := time.Since(began)
-		time.Sleep(Expiry + 2*sweepEvery)
+		<-time.After(Expiry + 2*sweepEvery)
 		mu.Lock()
 		defer mu.Unlock()
 		if at := deleted[e]; at < left+Expiry-sweepEvery || at > left+Expiry+sweepEvery {

@@ -131,7 +131,7 @@ func TestHandOverSettles(t *testing.T) {
 			if settled.Load() != 0 {
 				t.Error("settled before the first byte was written")
 			}
-			time.Sleep(2 * firstWriteTime) // a reader that takes nothing
+			<-time.After(2 * firstWriteTime) // a reader that takes nothing
 			if time.Duration(settled.Load()) != firstWriteTime {
 				t.Errorf("settled after %s", time.Duration(settled.Load()))
 			}
