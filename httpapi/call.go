@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
@@ -26,6 +27,7 @@ type call struct {
 	w         http.ResponseWriter
 	recorded  func() bool // reports whether the request recorded an event
 	route     route
+	found     bool // route is the call's own
 	operation *validation.Operation
 	client    netip.Addr      // the address that limits count for
 	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
@@ -54,6 +56,10 @@ func (c *call) answer() outcome {
 		return outcome{status: answer.Status, cut: c.api.pages.Write(c.w, answer)}
 	case proofpage.File:
 		return outcome{status: http.StatusOK, cut: answer.Write(c.w)}
+	case docs.File:
+		return outcome{status: answer.Status, cut: answer.Write(c.w, c.r)}
+	case redirect:
+		return c.redirect(answer)
 	case request.Feed:
 		return c.feed(answer)
 	case request.Stream:
@@ -98,6 +104,9 @@ func recovered(err *error) {
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
+	if c.fromBrowser() {
+		return redirect{homePath}, nil
+	}
 	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
 		if err := guard(); err != nil {
@@ -123,8 +132,15 @@ func (c *call) pass() (any, error) {
 		return nil, err
 	}
 	defer c.place.Leave()
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
 	return c.route.handle(c)
 }
+
+// managementPath begins the paths of the management API (D20), managedPayments those of the calls that have the bodies of the
+// merchant's calls of the same name.
+const managementPath, managedPayments = "/management/", "/management/payments/"
 
 // consistencyStale is the value of the parameter consistency that allows an old answer (D11).
 const consistencyStale = "stale"
@@ -142,13 +158,14 @@ func (c *call) allowsStale() bool {
 // own calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
+		c.found = true
 		c.operation = c.api.operations[c.route.operation]
 		if c.allowsStale() {
 			c.Ctx = eventstore.WithStale(c.Ctx)
 		}
 		return nil, true
 	}
-	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", "/management/")}
+	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", managementPath)}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if other, _, ok := c.api.match(c.r, method); ok {
 			guarded, allowed = other, append(allowed, method)

@@ -13,7 +13,9 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/pending"
+	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // model is one read model: the file and its places. One goroutine calls apply; any goroutine may read the file. A rebuild is
@@ -50,6 +52,7 @@ type statements struct {
 	updateColumn, insertKind     *sql.Stmt
 	upsertPerson, selectErased   *sql.Stmt
 	eraseCustomer, eraseGuest    *sql.Stmt
+	insertAudit                  *sql.Stmt
 }
 
 // openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
@@ -91,6 +94,7 @@ func (m *model) prepare(ctx context.Context) error {
 		&s.selectBlock: selectBlock, &s.selectColumn: selectColumn, &s.insertBlock: insertBlock,
 		&s.insertColumn: insertColumn, &s.updateColumn: updateColumn, &s.insertKind: insertKind,
 		&s.upsertPerson: upsertPerson, &s.selectErased: selectErased, &s.eraseCustomer: eraseCustomer, &s.eraseGuest: eraseGuest,
+		&s.insertAudit: auditlog.Insert,
 	})
 }
 
@@ -204,6 +208,11 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 	if err := m.writeRuns(ctx, b); err != nil {
 		return err
 	}
+	for _, row := range b.audit {
+		if _, err := m.statements.insertAudit.ExecContext(ctx, row.Values()...); err != nil {
+			return err
+		}
+	}
 	for _, v := range b.accounts.list {
 		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision)); err != nil {
 			return err
@@ -286,6 +295,7 @@ func paymentRow(v *view[payment.State]) []any {
 		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
 		s.EmailHash, int64(s.KeyNumber), due.at, due.turn, due.state, due.kind,
+		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()),
 	}
 }
 
@@ -296,7 +306,8 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	target, due := targetOf(s), waitingOf(s)
 	args := []any{
 		int64(v.seq), int64(v.revision), s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-		target.MerchantID, due.at, due.turn, due.state, due.kind, v.key.ID, int64(v.before),
+		target.MerchantID, due.at, due.turn, due.state, due.kind,
+		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()), v.key.ID, int64(v.before),
 	}
 	if s.CreatedAt.UnixMicro() <= m.packer.newest {
 		var row int64

@@ -13,7 +13,9 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // WithRows calls do with connections that only read the read model.
@@ -183,4 +185,53 @@ func tipOf[S any, E domain.Event](ctx context.Context, store *eventstore.Store, 
 		err = fmt.Errorf("%w: %s revision %d was applied", errAhead, row.key, row.revision)
 	}
 	return tip.State, err
+}
+
+// Statistics counts the payments of an account that were created from one day to another, both included (D20). It has everything
+// that this node acknowledged before the call.
+func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return statistics.Report{}, unavailable(err)
+	}
+	m, done := p.reading()
+	defer done()
+	report, err := statistics.Read(ctx, m.Readers(), account, from, to)
+	if err != nil {
+		return report, unavailable(m.Noticed(err))
+	}
+	return report, nil
+}
+
+// AuditPage is a page of the audit log, newest first; Next is nil at its end.
+type AuditPage struct {
+	Data []auditlog.Entry
+	Next *auditlog.Place
+}
+
+// ListAudit reads a page of at most limit entries of an account's audit log, newest first, after from; nil is the newest end. It
+// has everything that this node acknowledged before the call.
+func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *auditlog.Place, limit int) (AuditPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return AuditPage{}, unavailable(err)
+	}
+	m, done := p.reading()
+	defer done()
+	rows, err := auditlog.List(ctx, m.Readers(), account, f, from, limit+1)
+	if err != nil {
+		return AuditPage{}, unavailable(m.Noticed(err))
+	}
+	var page AuditPage
+	if len(rows) > limit {
+		rows = rows[:limit]
+		page.Next = &auditlog.Place{At: time.UnixMicro(rows[limit-1].At).UTC(), ID: rows[limit-1].ID}
+	}
+	page.Data, err = (&auditlog.Reader{Store: p.Store, DB: m.Readers(), Account: account}).Entries(ctx, rows)
+	if err != nil {
+		return AuditPage{}, unavailable(m.Noticed(err))
+	}
+	return page, nil
 }

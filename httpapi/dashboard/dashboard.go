@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard/accountpages"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/dashboard/homepages"
 	"payledger/httpapi/dashboard/paymentpages"
 	"payledger/httpapi/dashboard/webhookpages"
 )
@@ -37,6 +38,7 @@ var screens = []struct {
 	files  fs.FS
 	routes map[string]frame.Screen
 }{
+	{homepages.Files, homepages.Routes},
 	{paymentpages.Files, paymentpages.Routes},
 	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},

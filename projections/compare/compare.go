@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore/verify"
 	"payledger/projections"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // batchRows is the number of rows in one read of a table.
@@ -32,7 +33,7 @@ var tables = map[string]table{
 	"payments": {[]string{
 		"id", "account", "shard", "seq", "revision", "created_at", "updated_at", "status", "order_id", "customer_id", "session",
 		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "key_number", "due_at", "due_turn",
-		"due_state", "due_kind",
+		"due_state", "due_kind", "tries", "captured", "refunded",
 	}, true},
 	"sessions":    {[]string{"id", "account", "expires_at", "customer"}, true},
 	"instruments": {[]string{"token", "account", "revision", "created_at", "customer", "ended", "session", "vaulted_at"}, true},
@@ -56,6 +57,7 @@ type Comparison struct {
 	before  map[string]int // live: rows at the beginning
 	matched map[string]int
 	waiting map[string][]verify.Newest
+	audit   audited
 }
 
 // place is the position of a shard: the address of its newest applied event, the number and the hash of that event.
@@ -73,7 +75,9 @@ func Live(ctx context.Context, p *projections.Projections, report func(verify.Fa
 	c := newComparison(p.WithRows, report)
 	c.live = p
 	var err error
-	c.before, err = c.count(ctx)
+	if c.before, err = c.count(ctx); err == nil {
+		c.audit.before, err = c.countAudit(ctx)
+	}
 	return c, err
 }
 
@@ -171,6 +175,9 @@ func (c *Comparison) Finish(ctx context.Context) error {
 			}
 		}
 	}
+	if err := c.finishAudit(ctx); err != nil {
+		return err
+	}
 	if err := c.checkPlaces(ctx); err != nil {
 		return err
 	}
@@ -206,7 +213,7 @@ func (c *Comparison) checkPlaces(ctx context.Context) error {
 	return nil
 }
 
-// checkFile compares the blocks with the rows, and the file with its schema.
+// checkFile compares the blocks and the statistics with the rows, and the file with its schema.
 func (c *Comparison) checkFile(ctx context.Context) error {
 	return c.rows(ctx, func(file *sql.DB) error {
 		fault := func(difference string) error {
@@ -216,6 +223,15 @@ func (c *Comparison) checkFile(ctx context.Context) error {
 		err := projections.CheckBlocks(ctx, file, func(difference string) error { failed = fault(difference); return failed })
 		if err != nil && failed == nil {
 			err = c.unreadable(ctx, err)
+		}
+		if err == nil {
+			err = statistics.Check(ctx, file, func(difference string) error {
+				failed = c.fault("the statistics of the views are wrong: %s", difference)
+				return failed
+			})
+			if err != nil && failed == nil {
+				err = c.unreadable(ctx, err)
+			}
 		}
 		if err != nil {
 			return err
