@@ -116,7 +116,7 @@ func (s *site) signInAs(name, password string) {
 func (s *site) as(role account.Role) *site {
 	s.t.Helper()
 	email := string(role) + "@example.com"
-	made := s.want(s.manage("POST", "/management/users", `{"email":"`+email+`","role":"`+string(role)+`"}`), 200, "")
+	made := s.want(s.manage("POST", "/users", `{"email":"`+email+`","role":"`+string(role)+`"}`), 200, "")
 	other := s.browserOf()
 	other.signInAs(email, made.text1("password"))
 	return other
