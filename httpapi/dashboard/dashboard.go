@@ -10,8 +10,11 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard/accountpages"
+	"payledger/httpapi/dashboard/disputepages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/paymentpages"
+	"payledger/httpapi/dashboard/processorpages"
+	"payledger/httpapi/dashboard/workflowpages"
 )
 
 // Path is the address of the start page.
@@ -38,6 +41,9 @@ var screens = []struct {
 }{
 	{paymentpages.Files, paymentpages.Routes},
 	{accountpages.Files, accountpages.Routes},
+	{disputepages.Files, disputepages.Routes},
+	{processorpages.Files, processorpages.Routes},
+	{workflowpages.Files, workflowpages.Routes},
 }
 
 // New prepares the pages.

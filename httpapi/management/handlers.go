@@ -66,7 +66,7 @@ type Handlers struct {
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
-		"createApiKey": keyRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+		"createApiKey": keyRules, "replaceRouting": routingRules, "previewRouting": previewRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
 	}
 }
 
