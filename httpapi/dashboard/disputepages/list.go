@@ -14,13 +14,15 @@ import (
 
 // dispute is a dispute as the API shows it.
 type dispute struct {
-	ID                  string
-	Type                processor.DisputeType
-	Status              processor.DisputeStatus
-	PaymentID           string `json:"paymentId"`
-	OrderID             string `json:"orderId"`
-	TransactionID       string `json:"transactionId"`
-	PaymentMethod       struct{ PaymentMethodData struct{ Network domain.Network } }
+	ID            string
+	Type          processor.DisputeType
+	Status        processor.DisputeStatus
+	PaymentID     string `json:"paymentId"`
+	OrderID       string `json:"orderId"`
+	TransactionID string `json:"transactionId"`
+	PaymentMethod struct {
+		PaymentMethodData struct{ Network domain.Network }
+	}
 	Processor           processor.Name
 	MerchantID          string `json:"merchantId"`
 	ProcessorDisputeID  string `json:"processorDisputeId"`
