@@ -98,8 +98,9 @@
 //	Ledger-Prev-Seq        address of the aggregate's previous event: <sequence>.<frame>, frames from 0; 0 for the first
 //	Ledger-Hash            64 hexadecimal digits, see below
 //
-// Body: a msgpack map of "event", "state" (the aggregate after the event) and, if parts left the state with the event, "left",
-// in this order (testdata/left.hex is one). Maps with keys sorted by bytes, structs in the order of their
+// Body: a msgpack map of "event", "state" (the aggregate after the event), "left" if parts left the state with the event, and
+// "origin" if a change came through the management API, in this order (testdata/left.hex and testdata/origin.hex are two). origin
+// is a text, the client's address; the audit log shows it (D20). Maps with keys sorted by bytes, structs in the order of their
 // fields, the shortest form of every integer, times as msgpack's own timestamp (extension −1), absent values left out.
 // testdata/golden holds an example of every event; a file there never changes. testdata/layout.py reads a group of each kind in
 // testdata/group.json.

@@ -235,7 +235,7 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	if !a.Whole(state) {
 		return nil, fmt.Errorf("eventstore: %s was decided on without what left its state", key)
 	}
-	return r, a.Complete(r, previous, event, a.Evolve(state, event))
+	return r, a.CompleteFrom(format.CleanLine(meta.Origin), r, previous, event, a.Evolve(state, event))
 }
 
 // storeError returns the domain error for the error of an append.
@@ -265,6 +265,8 @@ type Meta struct {
 	CorrelationID string
 	Actor         string
 	At            time.Time
+	// Origin is the address from which a change of the management came (D20); "" for all other events.
+	Origin string
 	// Request marks an event that requests an operation. It is refused if the aggregate or the disk is nearly full, so that
 	// outcomes always have room.
 	Request bool

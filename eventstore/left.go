@@ -98,7 +98,7 @@ type unwritten struct{ dirty, flushing map[Key][]format.LeftRow }
 
 // add adds the part that left with r, and returns its size in memory.
 func (u *unwritten) add(r *Recorded) int {
-	if len(r.Body) == 0 || r.Body[0] != format.BodyHeadLeft[0] {
+	if !r.HasMore() {
 		return 0
 	}
 	_, left, err := r.Parts()

@@ -23,6 +23,7 @@ import (
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/dashboard"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/events"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/management"
@@ -57,7 +58,7 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, KeyUses, Notifications and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -109,6 +110,7 @@ type API struct {
 	rules      map[string]request.Rule
 	pages      *checkout.Pages
 	dashboard  *dashboard.Dashboard
+	docs       *docs.Docs
 	routers    map[string]*mux.Router // by the first segment of the path
 	table      []route
 	routes     map[*mux.Route]route
@@ -143,7 +145,7 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{
-		Config: c, operations: operations, pages: pages, routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
+		Config: c, operations: operations, pages: pages, docs: newDocs(c), routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
 	}
 	a.connect()

@@ -35,7 +35,7 @@ func (c *call) readBody() error {
 	if c.Body, err = validation.Parse(body); err != nil {
 		return malformed(err)
 	}
-	if strings.HasPrefix(c.route.path, "/management/") {
+	if strings.HasPrefix(c.route.path, managementPath) && !strings.HasPrefix(c.route.path, managedPayments) {
 		return nil // null has no meaning there (D20)
 	}
 	return c.Body.DropNulls(c.route.method == http.MethodPatch)

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
@@ -54,6 +55,10 @@ func (c *call) answer() outcome {
 		return outcome{status: answer.Status, cut: c.api.pages.Write(c.w, answer)}
 	case proofpage.File:
 		return outcome{status: http.StatusOK, cut: answer.Write(c.w)}
+	case docs.File:
+		return outcome{status: answer.Status, cut: answer.Write(c.w, c.r)}
+	case redirect:
+		return c.redirect(answer)
 	case request.Feed:
 		return c.feed(answer)
 	case request.Stream:
@@ -98,6 +103,9 @@ func recovered(err *error) {
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
+	if c.fromBrowser() {
+		return redirect{homePath}, nil
+	}
 	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
 		if err := guard(); err != nil {
@@ -123,8 +131,15 @@ func (c *call) pass() (any, error) {
 		return nil, err
 	}
 	defer c.place.Leave()
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
 	return c.route.handle(c)
 }
+
+// managementPath begins the paths of the management API (D20), managedPayments those of the calls that have the bodies of the
+// merchant's calls of the same name.
+const managementPath, managedPayments = "/management/", "/management/payments/"
 
 // consistencyStale is the value of the parameter consistency that allows an old answer (D11).
 const consistencyStale = "stale"
@@ -148,7 +163,7 @@ func (c *call) find() (allowed []string, known bool) {
 		}
 		return nil, true
 	}
-	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", "/management/")}
+	guarded := route{access: byAPIKey, versioned: !strings.HasPrefix(c.r.URL.Path+"/", managementPath)}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if other, _, ok := c.api.match(c.r, method); ok {
 			guarded, allowed = other, append(allowed, method)

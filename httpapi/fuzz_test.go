@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +210,14 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"name":"n","scopes":["account:read"],"expiresAt":"2030-01-01T00:00:00"}`, `{"name":"","scopes":[]}`, `{"name":"n","scopes":["x"],"expiresAt":"2000-01-01"}`},
 	},
 	{
+		operation: "createUser", method: "POST", path: "/management/users", manages: true, make: nothing,
+		seeds: []string{`{"email":"ada@shop.example","role":"operator"}`, `{"email":"Ada <a@b>","role":"owner"}`, `{"email":"\u0000@x","role":"admin"}`, `{}`},
+	},
+	{
+		operation: "changeUser", method: "PATCH", path: "/management/users/TARGET", manages: true, make: dashboardUser,
+		seeds: []string{`{"role":"auditor","resetPassword":true,"disableTotp":true}`, `{"role":null}`, `{}`},
+	},
+	{
 		operation: "createWebhookEndpoint", method: "POST", path: "/management/webhook-endpoints", manages: true, make: nothing,
 		seeds: []string{`{"url":"https://shop.example/hook","eventTypes":["PAYMENT.STATUS"]}`, `{"url":"http://10.0.0.1/"}`, `{"url":"x","eventTypes":["y"]}`},
 	},
@@ -283,6 +292,10 @@ func someWorkflow(r *rig) target {
 
 func endpoint(r *rig) target {
 	return target{id: r.want(r.post("/management/webhook-endpoints", `{"url":"https://shop.example/hook"}`), 200, "").text1("id")}
+}
+
+func dashboardUser(r *rig) target {
+	return target{id: r.want(r.post("/management/users", `{"email":"user-`+strconv.FormatUint(r.events(), 10)+`@shop.example","role":"operator"}`), 200, "").text1("id")}
 }
 
 // fuzzRig is a rig whose requests are made by many runs of a fuzz target.

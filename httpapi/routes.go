@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
 )
@@ -87,6 +88,10 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", with(a.management.ListAPIKeys)},
 		{http.MethodPost, "/management/api-keys", byAPIKey, false, account.ScopeAccountWrite, "createApiKey", withBody(a.management.CreateAPIKey)},
 		{http.MethodDelete, "/management/api-keys/{id}", byAPIKey, false, account.ScopeAccountWrite, "revokeApiKey", with(a.management.RevokeAPIKey)},
+		{http.MethodGet, "/management/users", byAPIKey, false, account.ScopeAccountRead, "listUsers", with(a.management.ListUsers)},
+		{http.MethodPost, "/management/users", byAPIKey, false, account.ScopeAccountWrite, "createUser", withBody(a.management.CreateUser)},
+		{http.MethodPatch, "/management/users/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeUser", withBody(a.management.ChangeUser)},
+		{http.MethodDelete, "/management/users/{id}", byAPIKey, false, account.ScopeAccountWrite, "removeUser", with(a.management.RemoveUser)},
 		{http.MethodGet, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountRead, "listWebhookEndpoints", with(a.management.ListEndpoints)},
 		{http.MethodPost, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountWrite, "createWebhookEndpoint", withBody(a.management.CreateEndpoint)},
 		{http.MethodPatch, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeWebhookEndpoint", withBody(a.management.ChangeEndpoint)},
@@ -101,6 +106,14 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/webhook-replays/{id}", byAPIKey, false, account.ScopeAccountRead, "getWebhookReplay", with(a.webhooks.GetReplay)},
 		{http.MethodPost, "/management/customers/{customerId}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseCustomer", with(a.management.EraseCustomer)},
 		{http.MethodPost, "/management/payments/{id}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseGuest", with(a.management.EraseGuest)},
+		{http.MethodGet, "/management/payments", byAPIKey, false, account.ScopeAccountRead, "listManagedPayments", with(a.payments.ListPayments)},
+		{http.MethodGet, "/management/payments/{id}", byAPIKey, false, account.ScopeAccountRead, "getManagedPayment", with(a.payments.GetPayment)},
+		{http.MethodGet, "/management/payments/{id}/events", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentEvents", with(a.payments.GetPaymentEvents)},
+		{http.MethodGet, "/management/payments/{id}/proof", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentProof", with(a.payments.GetPaymentProof)},
+		{http.MethodPost, "/management/payments/{id}/cancel", byAPIKey, false, account.ScopeAccountWrite, "cancelManagedPayment", withBody(a.payments.CancelPayment)},
+		{http.MethodPost, "/management/payments/{id}/capture", byAPIKey, false, account.ScopeAccountWrite, "captureManagedPayment", withBody(a.payments.CapturePayment)},
+		{http.MethodPost, "/management/payments/{id}/refund", byAPIKey, false, account.ScopeAccountWrite, "refundManagedPayment", withBody(a.payments.RefundPayment)},
+		{http.MethodGet, "/management/statistics", byAPIKey, false, account.ScopeAccountRead, "getStatistics", with(a.management.GetStatistics)},
 		{http.MethodGet, "/management/disputes", byAPIKey, false, account.ScopeAccountRead, "listDisputes", with(a.management.ListDisputes)},
 		{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", with(a.management.GetDispute)},
 		{http.MethodGet, "/management/workflows", byAPIKey, false, account.ScopeAccountRead, "listWorkflows", with(a.workflows.ListWorkflows)},
@@ -131,5 +144,10 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
 		{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
 		{http.MethodGet, "/asyncapi.yaml", byNothing, false, "", "getAsyncapi", getAsyncAPI},
+		{http.MethodGet, docs.Path, byNothing, false, "", "getDocs", getDocs},
+		{http.MethodGet, docs.Postman, byNothing, false, "", "getPostmanCollection", getDocs},
+		{http.MethodGet, docs.Path + "/{page}", byNothing, false, "", "getDocsPage", getDocs},
+		{http.MethodGet, docs.Path + "/{folder}/{page}", byNothing, false, "", "getDocsEntry", getDocs},
+		{http.MethodGet, docs.Path + "/assets/{version}/{file}", byNothing, false, "", "getDocsAsset", getDocs},
 	}
 }

@@ -234,6 +234,7 @@ func dump(tb testing.TB, m *model) []string {
 		"SELECT 'dispute', * FROM disputes ORDER BY id", "SELECT 'inbox', * FROM inboxes ORDER BY reference", "SELECT 'person', * FROM persons ORDER BY id",
 		"SELECT 'naming', * FROM namings ORDER BY account, customer, session",
 		"SELECT 'instrument', * FROM instruments ORDER BY token", "SELECT 'attempt', * FROM attempts ORDER BY id", "SELECT 'run', * FROM runs ORDER BY id",
+		"SELECT 'statistics', * FROM statistics ORDER BY account, day, currency, status, processor, tries",
 	} {
 		rows, err := m.Readers().Query(query)
 		if err != nil {

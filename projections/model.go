@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/pending"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // model is one read model: the file and its places. One goroutine calls apply; any goroutine may read the file. A rebuild is
@@ -286,6 +287,7 @@ func paymentRow(v *view[payment.State]) []any {
 		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
 		s.EmailHash, int64(s.KeyNumber), due.at, due.turn, due.state, due.kind,
+		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()),
 	}
 }
 
@@ -296,7 +298,8 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	target, due := targetOf(s), waitingOf(s)
 	args := []any{
 		int64(v.seq), int64(v.revision), s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-		target.MerchantID, due.at, due.turn, due.state, due.kind, v.key.ID, int64(v.before),
+		target.MerchantID, due.at, due.turn, due.state, due.kind,
+		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()), v.key.ID, int64(v.before),
 	}
 	if s.CreatedAt.UnixMicro() <= m.packer.newest {
 		var row int64

@@ -14,6 +14,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // WithRows calls do with connections that only read the read model.
@@ -183,4 +184,21 @@ func tipOf[S any, E domain.Event](ctx context.Context, store *eventstore.Store, 
 		err = fmt.Errorf("%w: %s revision %d was applied", errAhead, row.key, row.revision)
 	}
 	return tip.State, err
+}
+
+// Statistics counts the payments of an account that were created from one day to another, both included (D20). It has everything
+// that this node acknowledged before the call.
+func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return statistics.Report{}, unavailable(err)
+	}
+	m, done := p.reading()
+	defer done()
+	report, err := statistics.Read(ctx, m.Readers(), account, from, to)
+	if err != nil {
+		return report, unavailable(m.Noticed(err))
+	}
+	return report, nil
 }

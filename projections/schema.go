@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/projections/statistics"
 )
 
 // fileVersion is the version of the file: raise it with every change of the tables below or of the values written into them.
 // A file of another version is rebuilt from the log.
-const fileVersion = 15
+const fileVersion = 16
 
 // fileIdentity names everything that a row depends on: the version of the file, the schemas of the states behind the
 // columns, and the number of shards.
@@ -37,7 +38,8 @@ const FileName = fileName
 //     operation's. due_turn is the turn of an open operation (package pending) and NULL for an action. The partial indexes
 //     hold only such payments; payments_turn has every column that the counts need. session is the id of the client
 //     session. email_hash is that of domain.Sealed, or empty; an erasure of the person empties it. key_number is that of
-//     domain.Sealed. Rows of equal times are in the order of their ids.
+//     domain.Sealed. Rows of equal times are in the order of their ids. tries is statistics.Tries; captured and refunded are
+//     the confirmed amounts. Triggers count each change in the table statistics.
 //   - sessions: customer is the customer's id, or empty.
 //   - persons: those that were ever erased. erased and destroyed are numbers of keys.
 //   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made invalid. session is the client
@@ -77,7 +79,10 @@ CREATE TABLE payments (
 	due_at              INTEGER,
 	due_turn            INTEGER,
 	due_state           TEXT,
-	due_kind            TEXT
+	due_kind            TEXT,
+	tries               INTEGER NOT NULL,
+	captured            INTEGER NOT NULL,
+	refunded            INTEGER NOT NULL
 );
 CREATE INDEX payments_turn ON payments (processor, due_turn, id, due_at, due_state, due_kind) WHERE due_turn IS NOT NULL;
 CREATE INDEX payments_action ON payments (processor, due_at, id) WHERE due_state = 'ACTION';
@@ -138,7 +143,7 @@ CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL
 );
-` + tableRuns + tableBlocks + tablePersons
+` + tableRuns + tableBlocks + tablePersons + statistics.Tables
 
 const (
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`
@@ -148,10 +153,11 @@ const (
 	// the revision before the event.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, key_number, due_at, due_turn, due_state, due_kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, key_number, due_at, due_turn, due_state, due_kind, tries, captured, refunded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
-		processor = ?, merchant_id = ?, due_at = ?, due_turn = ?, due_state = ?, due_kind = ? WHERE id = ? AND revision = ?`
+		processor = ?, merchant_id = ?, due_at = ?, due_turn = ?, due_state = ?, due_kind = ?,
+		tries = ?, captured = ?, refunded = ? WHERE id = ? AND revision = ?`
 	updatePaymentRow = updatePayment + ` RETURNING rowid`
 	upsertSession    = `INSERT INTO sessions (id, account, expires_at, customer) VALUES (?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, customer = excluded.customer`

@@ -11,7 +11,6 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
-	"payledger/eventstore/commands/users"
 	"payledger/eventstore/reconcile"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
@@ -23,12 +22,8 @@ import (
 	"payledger/projections/history"
 )
 
-func (a *App) apiConfig() (httpapi.Config, error) {
-	staff, err := users.New(users.Config{
-		Accounts: a.commands.Accounts, Root: a.ledger.Derive("dashboard"), Directory: a.views.Accounts, Newest: a.views.AccountNow,
-	})
+func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
-		Users:    staff,
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
 			Store: a.ledger.Store, Secrets: a.ledger.Secrets, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
@@ -39,11 +34,11 @@ func (a *App) apiConfig() (httpapi.Config, error) {
 		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
-		KeyUses: a.keyUses, Intake: a.intake,
+		Users: a.users, KeyUses: a.keyUses, Intake: a.intake,
 		Lease: a.nodes.Valid, Nodes: a.nodes.Serving, Ready: a.publicReason, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
-	}, err
+	}
 }
 
 // testEndpoint sends the test message to a webhook endpoint once (§6.1 rule 7).
@@ -54,7 +49,7 @@ func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint
 	}
 	return management.EndpointTest{
 		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
-		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure),
+		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure), Excerpt: attempt.Excerpt,
 	}, err
 }
 

@@ -25,6 +25,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/eventstream"
 	"payledger/eventstore/nodes"
 	"payledger/eventstore/prover"
@@ -63,6 +64,7 @@ type App struct {
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
 	commands    *service.Service
+	users       *users.Users
 	recoverer   *recovery.Recoverer
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
@@ -259,13 +261,21 @@ func (a *App) notifierConfig() notifier.Config {
 	return c
 }
 
-func (a *App) openCommands(context.Context) error {
+func (a *App) openCommands(ctx context.Context) error {
 	a.commands = service.New(commands.Config{
 		Store: a.ledger.Store, Secrets: a.ledger.Secrets, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Everywhere: a.everywhere, Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
+	root, err := a.ledger.Secrets.SessionRoot(ctx)
+	if err != nil {
+		return err
+	}
+	a.users, err = users.New(users.Config{Accounts: a.commands.Accounts, Root: root, Directory: a.views.Accounts, Newest: a.views.AccountNow})
+	if err != nil {
+		return err
+	}
 	a.recoverer = recovery.New(recovery.Config{
 		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,

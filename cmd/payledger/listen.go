@@ -47,11 +47,7 @@ func (a *App) listen(ctx context.Context) error {
 
 // openDoors makes the API and the operators' handlers answer.
 func (a *App) openDoors(context.Context) error {
-	config, err := a.apiConfig()
-	if err != nil {
-		return err
-	}
-	api, err := httpapi.New(config)
+	api, err := httpapi.New(a.apiConfig())
 	if err != nil {
 		return err
 	}

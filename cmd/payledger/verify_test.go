@@ -124,6 +124,9 @@ func TestVerifyCommand(t *testing.T) {
 		"deleted":  {deliveries.FileName, "DELETE FROM deliveries WHERE rowid = 3", "the views have no row of it in deliveries"},
 		"mark":     {deliveries.FileName, "UPDATE mark SET hash = randomblob(32)", "its mark is no record of the log"},
 		"column":   {projections.FileName, "INSERT INTO block_columns VALUES (1, zeroblob(4000))", "the blocks of the views that filtered lists search are wrong"},
+		"counts":   {projections.FileName, "UPDATE statistics SET amount_low = amount_low + 1", "the statistics of the views are wrong: the counts of account"},
+		"group":    {projections.FileName, "DELETE FROM statistics", "the statistics of the views are wrong: the counts of account"},
+		"trigger":  {projections.FileName, "DROP TRIGGER payments_moved; UPDATE accounts SET id = id", "its tables and indexes are other ones"},
 	} {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(data)); err != nil {

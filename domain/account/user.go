@@ -116,8 +116,8 @@ func DecideAddUser(s State, c AddUser) (Event, error) {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no account of this id.")
 	}
 	var found faults
-	if !validEmail(c.User.Name) {
-		found.add("$.email", "must be an e-mail address of at most %d characters, without a display name", MaxEmail)
+	if fault := EmailFault(c.User.Name); fault != "" {
+		found.add("$.email", "%s", fault)
 	} else if _, taken := s.UserNamed(c.User.Name); taken {
 		found.add("$.email", "is the address of another user of this account")
 	}
@@ -134,12 +134,16 @@ func DecideAddUser(s State, c AddUser) (Event, error) {
 	return UserAdded(c), nil
 }
 
-// validEmail reports whether a text is an address alone, in ASCII and without a quoted part: two addresses of one look must not differ.
-func validEmail(text string) bool {
+// EmailFault returns the violation of a text that is not an address alone, in ASCII and without a quoted part; "" if there is none. Two
+// addresses that look alike must not differ.
+func EmailFault(text string) string {
 	text = strings.TrimSpace(text)
 	parsed, err := mail.ParseAddress(text)
 	plain := !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' })
-	return err == nil && plain && parsed.Name == "" && parsed.Address == text && len(text) <= MaxEmail
+	if err == nil && plain && parsed.Name == "" && parsed.Address == text && len(text) <= MaxEmail {
+		return ""
+	}
+	return fmt.Sprintf("must be an e-mail address of at most %d ASCII characters, such as name@example.com, without a display name", MaxEmail)
 }
 
 // ChangeUserRole is the command to give a user another role.

@@ -13,6 +13,7 @@ type Caller struct {
 	Account   domain.AccountID
 	Actor     string // "api_key:<id>", "client_token:<session id>", "cli:init", "process:recovery"
 	RequestID string // X-Request-Id: the events' correlation id
+	Origin    string // the client's address, of the management's calls only (D20)
 }
 
 // Execute is the method Execute or ExecuteNew of a repository.
@@ -29,7 +30,7 @@ func Request[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by
 
 // Follow is Request for a consequence of a recorded request. A full store does not refuse it.
 func Follow[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by Caller, execute Execute[ID, S, E], id ID, decide func(S, time.Time) (E, error)) (eventstore.Tip[S], error) {
-	meta, err := b.Store.NewMeta(by.Actor, by.RequestID)
+	meta, err := b.followMeta(by)
 	if err != nil {
 		return eventstore.Tip[S]{}, err
 	}
@@ -38,8 +39,15 @@ func Follow[ID ~string, S any, E domain.Event](ctx context.Context, b *Base, by 
 
 // RequestMeta returns the metadata of an event that the caller requests. A full store refuses the event.
 func (b *Base) RequestMeta(by Caller) (eventstore.Meta, error) {
-	meta, err := b.Store.NewMeta(by.Actor, by.RequestID)
+	meta, err := b.followMeta(by)
 	meta.Request = true
+	return meta, err
+}
+
+// followMeta returns the metadata of an event that the caller causes.
+func (b *Base) followMeta(by Caller) (eventstore.Meta, error) {
+	meta, err := b.Store.NewMeta(by.Actor, by.RequestID)
+	meta.Origin = by.Origin
 	return meta, err
 }
 

@@ -61,20 +61,30 @@ type body struct {
 
 // Encode writes {"event", "state"}, and "left" if something left the state; the same values always give the same bytes.
 func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) {
+	return a.EncodeFrom("", event, state)
+}
+
+// EncodeFrom is Encode with "origin", the address from which a change came; "" leaves it out.
+func (a *Aggregate[S, E]) EncodeFrom(origin string, event E, state S) ([]byte, error) {
 	if _, known := a.events[event.Type()]; !known {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
 	}
 	if a.Leaving != nil {
 		if left, some := a.Leaving.Newest(state); some {
-			return marshalBody(event, state, left)
+			return marshalBody(event, state, left, origin)
 		}
 	}
-	return marshalBody(event, state, nil)
+	return marshalBody(event, state, nil, origin)
 }
 
 // Complete sets the body and the hash of r, an event that leads to state.
-func (a *Aggregate[S, E]) Complete(r *Recorded, previous Hash, event E, state S) (err error) {
-	if r.Body, err = a.Encode(event, state); err != nil {
+func (a *Aggregate[S, E]) Complete(r *Recorded, previous Hash, event E, state S) error {
+	return a.CompleteFrom("", r, previous, event, state)
+}
+
+// CompleteFrom is Complete with the origin of EncodeFrom.
+func (a *Aggregate[S, E]) CompleteFrom(origin string, r *Recorded, previous Hash, event E, state S) (err error) {
+	if r.Body, err = a.EncodeFrom(origin, event, state); err != nil {
 		return err
 	}
 	r.event, r.state = event, state

@@ -31,7 +31,7 @@ type Recorded struct {
 	Actor         string
 	Time          time.Time
 	Hash          Hash
-	Body          []byte // msgpack map {"event", "state"}, and "left" if parts left the state
+	Body          []byte // msgpack map {"event", "state"}, "left" if parts left the state, and "origin" if it was recorded
 
 	event, state any  // the values that Body was made from, if this process made it; never changed
 	ends         bool // the event is the last of its group
@@ -92,10 +92,14 @@ func (r *Recorded) Owned() *Recorded {
 
 // keys of the body, as msgpack strings (I2).
 const (
-	bodyHead     = "\x82\xa5event" // a map of two, the first key
-	BodyHeadLeft = "\x83\xa5event" // a map of three
-	bodyStateKey = "\xa5state"
-	bodyLeftKey  = "\xa4left"
+	bodyEventKey  = "\xa5event"
+	bodyStateKey  = "\xa5state"
+	bodyLeftKey   = "\xa4left"
+	bodyOriginKey = "\xa6origin"
+
+	bodyMap    = 0x80 // a map; the number of its keys is added
+	bodyFewest = 2
+	bodyMost   = 4
 )
 
 // StateBytes returns the encoded state: a part of the body, not a copy.
@@ -106,41 +110,70 @@ func (r *Recorded) StateBytes() ([]byte, error) {
 
 // Parts returns the encoded state and the encoded parts that left it; left is nil if none left.
 func (r *Recorded) Parts() (state, left []byte, err error) {
-	_, state, left, err = r.parts()
-	return state, left, err
+	p, err := r.parts()
+	return p.state, p.left, err
 }
 
-func (r *Recorded) parts() (event, state, left []byte, err error) {
-	rest, ok := bytes.CutPrefix(r.Body, []byte(bodyHead))
-	leaves := false
-	if !ok {
-		rest, leaves = bytes.CutPrefix(r.Body, []byte(BodyHeadLeft))
+// HasMore reports whether the body may have more than "event" and "state". It is false for most events, and costs nothing.
+func (r *Recorded) HasMore() bool { return len(r.Body) > 0 && r.Body[0] > bodyMap+bodyFewest }
+
+// Origin returns the address from which a change came (D20); "" if the event has none.
+func (r *Recorded) Origin() string {
+	if !r.HasMore() {
+		return ""
 	}
+	p, err := r.parts()
+	if err != nil {
+		return ""
+	}
+	return p.origin
+}
+
+// parts are the encoded values of a body.
+type parts struct {
+	event, state, left []byte // left is nil if no part left the state
+	origin             string
+}
+
+// parts cuts the body into its values, which share its memory.
+func (r *Recorded) parts() (p parts, err error) {
+	malformed := func() (parts, error) {
+		return parts{}, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, codec.ErrMalformed)
+	}
+	if len(r.Body) == 0 || r.Body[0] < bodyMap+bodyFewest || r.Body[0] > bodyMap+bodyMost {
+		return malformed()
+	}
+	keys, rest := int(r.Body[0]-bodyMap), r.Body[1:]
 	cut := func(key string) (value []byte) {
 		after, found := bytes.CutPrefix(rest, []byte(key))
 		n, wrong := codec.Length(after)
 		if !found || wrong != nil {
-			err = codec.ErrMalformed
 			return nil
 		}
+		keys--
 		value, rest = after[:n:n], after[n:]
 		return value
 	}
-	event = cut("")
-	state = cut(bodyStateKey)
-	if leaves {
-		left = cut(bodyLeftKey)
+	p.event = cut(bodyEventKey)
+	p.state = cut(bodyStateKey)
+	p.left = cut(bodyLeftKey)
+	if origin := cut(bodyOriginKey); origin != nil {
+		text, _, err := codec.Next(origin)
+		if err != nil || text.Kind != codec.Text || len(text.Data) == 0 {
+			return malformed()
+		}
+		p.origin = string(text.Data)
 	}
-	if err != nil || len(rest) > 0 || !ok && !leaves {
-		return nil, nil, nil, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, codec.ErrMalformed)
+	if p.event == nil || p.state == nil || keys != 0 || len(rest) > 0 {
+		return malformed()
 	}
-	return event, state, left, nil
+	return p, nil
 }
 
 // Bodies returns the encoded event and the encoded state: parts of the body, not copies, if the body is as this log writes it.
 func Bodies(r *Recorded) (event, state []byte, err error) {
-	if event, state, _, err = r.parts(); err == nil {
-		return event, state, nil
+	if p, err := r.parts(); err == nil {
+		return p.event, p.state, nil
 	}
 	var raw body
 	if err := codec.Unmarshal(r.Body, &raw); err != nil {
@@ -149,15 +182,19 @@ func Bodies(r *Recorded) (event, state []byte, err error) {
 	return raw.Event, raw.State, nil
 }
 
-// marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil.
-func marshalBody(event, state, left any) ([]byte, error) {
+// marshalBody is marshal of the map {"event", "state"}, with "left" unless that is nil, and "origin" unless that is empty.
+func marshalBody(event, state, left any, origin string) ([]byte, error) {
 	b := codec.TakeBuffer()
 	defer codec.ReturnBuffer(b)
-	if left == nil {
-		b.WriteString(bodyHead)
-	} else {
-		b.WriteString(BodyHeadLeft)
+	head := byte(bodyMap + bodyFewest)
+	if left != nil {
+		head++
 	}
+	if origin != "" {
+		head++
+	}
+	b.WriteByte(head)
+	b.WriteString(bodyEventKey)
 	err := codec.MarshalTo(b, event)
 	b.WriteString(bodyStateKey)
 	if err == nil {
@@ -166,6 +203,10 @@ func marshalBody(event, state, left any) ([]byte, error) {
 	if err == nil && left != nil {
 		b.WriteString(bodyLeftKey)
 		err = codec.MarshalTo(b, left)
+	}
+	if err == nil && origin != "" {
+		b.WriteString(bodyOriginKey)
+		err = codec.MarshalTo(b, origin)
 	}
 	return bytes.Clone(b.Bytes()), err
 }

@@ -239,11 +239,11 @@ func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error
 
 // left compares the part that left the state with r.
 func (c *chain) left(r *format.Recorded) error {
-	if !c.Archive.HasTips() || !c.applied(r.Seq) || len(r.Body) == 0 || r.Body[0] != format.BodyHeadLeft[0] {
+	if !c.Archive.HasTips() || !c.applied(r.Seq) || !r.HasMore() {
 		return nil
 	}
 	_, part, err := r.Parts()
-	if err != nil {
+	if err != nil || part == nil {
 		return nil //nolint:nilerror // follow has reported it
 	}
 	stored, err := c.Archive.Left(r.Key, r.Revision)

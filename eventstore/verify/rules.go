@@ -61,7 +61,7 @@ func (t typed[S, E]) apply(before any, r *format.Recorded) (after any, body []by
 	}
 	state = t.a.Evolve(state, e)
 	if r.Schema == t.a.Schema {
-		body, err = t.a.Encode(e, state)
+		body, err = t.a.EncodeFrom(r.Origin(), e, state)
 	}
 	return t.light(state), body, err
 }

@@ -12,8 +12,10 @@ import (
 	"payledger/httpapi/dashboard/accountpages"
 	"payledger/httpapi/dashboard/disputepages"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/dashboard/homepages"
 	"payledger/httpapi/dashboard/paymentpages"
 	"payledger/httpapi/dashboard/processorpages"
+	"payledger/httpapi/dashboard/webhookpages"
 	"payledger/httpapi/dashboard/workflowpages"
 )
 
@@ -39,7 +41,9 @@ var screens = []struct {
 	files  fs.FS
 	routes map[string]frame.Screen
 }{
+	{homepages.Files, homepages.Routes},
 	{paymentpages.Files, paymentpages.Routes},
+	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
 	{disputepages.Files, disputepages.Routes},
 	{processorpages.Files, processorpages.Routes},

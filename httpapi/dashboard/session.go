@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -54,10 +56,14 @@ func dropCookie(w http.ResponseWriter) {
 
 // safeNext returns the page to go to after a sign-in: one of the dashboard, else its start page.
 func safeNext(next string) string {
-	if next != Path && !strings.HasPrefix(next, Path+"/") && !strings.HasPrefix(next, Path+"?") || strings.ContainsAny(next, "\\\r\n") {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || strings.ContainsAny(next, "\\\r\n") {
 		return Path
 	}
-	return next
+	if at := path.Clean(u.Path); at != Path && !strings.HasPrefix(at, Path+"/") || at != u.Path {
+		return Path
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
 }
 
 // unavailable answers a request whose session could not be checked.

@@ -16,6 +16,7 @@ import (
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/request"
 	"payledger/projections"
+	"payledger/projections/statistics"
 )
 
 // Commands are the commands of these calls; every method records, or refuses with a domain.Error.
@@ -33,6 +34,12 @@ type Commands interface {
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
 	ChangeProcessor(ctx context.Context, by commands.Caller, in accounts.ProcessorInput) (account.Processor, error)
 	ChangeSettings(ctx context.Context, by commands.Caller, in accounts.SettingsInput) (account.Settings, error)
+	// AddUser also returns the user's password, which is shown once.
+	AddUser(ctx context.Context, by commands.Caller, in accounts.UserInput) (account.User, string, error)
+	// ChangeUser also returns the user's new password if it was reset, which is shown once.
+	ChangeUser(ctx context.Context, by commands.Caller, id domain.UserID, in accounts.UserChange) (account.User, string, error)
+	// RemoveUser returns the user as it was.
+	RemoveUser(ctx context.Context, by commands.Caller, id domain.UserID) (account.User, error)
 	EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error)
 	// EraseGuest erases the guest who made a payment.
 	EraseGuest(ctx context.Context, by commands.Caller, id domain.PaymentID) (person.State, error)
@@ -45,6 +52,8 @@ type Reader interface {
 	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
 	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has no such dispute.
 	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
+	// Statistics counts an account's payments that were created from one day to another, both included.
+	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
 	// CaughtUp returns when the reads show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
 }
@@ -66,7 +75,8 @@ type Handlers struct {
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
-		"createApiKey": keyRules, "replaceRouting": routingRules, "previewRouting": previewRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+		"getStatistics": h.statisticsRules, "previewRouting": previewRules,
 	}
 }
 

@@ -106,6 +106,7 @@ func (h *Handlers) Rules() map[string]request.Rule {
 		"createClientSession": h.sessionRules, "changeClientSession": h.sessionRules,
 		"createPayment": paymentRules, "capturePayment": metadataRules, "refundPayment": metadataRules,
 		"createPaymentInstrument": h.cardRules, "createCheckoutPayment": priceRules, "createPaymentAttempt": priceRules,
-		"listPayments": listRules,
+		"listPayments": listRules, "listManagedPayments": listRules,
+		"captureManagedPayment": metadataRules, "refundManagedPayment": metadataRules,
 	}
 }

@@ -28,6 +28,7 @@ type Call struct {
 	Merchant  account.State
 	Key       account.APIKey // of a call by API key
 	Actor     string
+	Origin    string             // the client's address, of a call under /management only (D20)
 	Session   domain.SessionID   // of a call by client token
 	Action    clienttoken.Action // of a call by an action's client token
 	CursorKey []byte             // signs cursors
@@ -36,7 +37,7 @@ type Call struct {
 
 // Caller returns the origin of the call's commands.
 func (c *Call) Caller() commands.Caller {
-	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID}
+	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID, Origin: c.Origin}
 }
 
 // Rule adds violations that openapi.yaml cannot express. It checks the body; in a call without a body, it checks the query.

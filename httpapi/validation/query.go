@@ -64,7 +64,7 @@ func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) 
 	if len(faults) > 0 && strings.HasSuffix(name, "_amount") {
 		faults[0].Description += amountHint(value)
 	}
-	if rule := queryRules[name]; rule != nil && len(faults) == 0 {
+	if rule := queryRules[name]; rule != nil && len(faults) == 0 && schema.Format != formatDay {
 		rule(&faults, text)
 	}
 	for _, f := range faults {
@@ -79,6 +79,9 @@ func Separate(sent []string) (values []string) {
 	}
 	return values
 }
+
+// formatDay is the format of a parameter that is a day without a time.
+const formatDay = "date"
 
 // queryRules are the rules of single parameters that their schemas cannot express.
 var queryRules = map[string]func(*Violations, string){

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 
 	"payledger/domain"
@@ -45,6 +46,7 @@ type deliveryAnswer struct {
 type deliveryDetail struct {
 	deliveryAnswer
 	Tried []history.WebhookAttempt `json:"attempts"`
+	Body  json.RawMessage          `json:"body,omitempty"` // only where one delivery is read
 }
 
 // ListDeliveries serves GET /management/webhook-deliveries.
@@ -95,7 +97,7 @@ func renderDelivery(d deliveries.Row) deliveryAnswer {
 }
 
 func renderAttempts(d deliveries.Detail) deliveryDetail {
-	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, history.RenderAttempt)}
+	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, history.RenderAttempt), d.Body}
 }
 
 func deliveryFilter(query url.Values) deliveries.Filter {

@@ -84,12 +84,9 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 	if !endpoint.Enabled {
 		return sender.Message{}, ErrDisabled
 	}
-	r, err := w.events.read(ctx, d.Shard, d.Seq)
+	r, err := w.event(ctx, d)
 	if err != nil {
 		return sender.Message{}, err
-	}
-	if r.EventID != d.EventID || r.Account != d.Account {
-		return sender.Message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
 	}
 	m, err := w.signed(ctx, merchant, endpoint)
 	if err != nil {
@@ -108,6 +105,33 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 		return unchanged()
 	}
 	return m, err
+}
+
+// event returns the event of a delivery.
+func (w *Writer) event(ctx context.Context, d delivery.Delivery) (*eventstore.Recorded, error) {
+	r, err := w.events.read(ctx, d.Shard, d.Seq)
+	if err == nil && (r.EventID != d.EventID || r.Account != d.Account) {
+		err = fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
+	}
+	return r, err
+}
+
+// Body returns the body of a delivery for an attempt at a time, rendered now: erased data is left out. It reads the endpoint from the
+// log and reads no signing secret. ErrNoEndpoint means that the endpoint is deleted; a disabled one has bodies.
+func (w *Writer) Body(ctx context.Context, d delivery.Delivery, signedAt time.Time) ([]byte, error) {
+	merchant, endpoint, err := w.accounts.endpointNow(ctx, d.Account, d.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.event(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	members, err := w.members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	if err != nil {
+		return nil, err
+	}
+	return payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint), Rest: members.json}.SignedAt(signedAt)
 }
 
 // ComposeTest returns the test message for an endpoint, enabled or not (D17, §6.1 rule 7).

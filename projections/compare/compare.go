@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore/verify"
 	"payledger/projections"
 	"payledger/projections/sqlitefile"
+	"payledger/projections/statistics"
 )
 
 // batchRows is the number of rows in one read of a table.
@@ -32,7 +33,7 @@ var tables = map[string]table{
 	"payments": {[]string{
 		"id", "account", "shard", "seq", "revision", "created_at", "updated_at", "status", "order_id", "customer_id", "session",
 		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "key_number", "due_at", "due_turn",
-		"due_state", "due_kind",
+		"due_state", "due_kind", "tries", "captured", "refunded",
 	}, true},
 	"sessions":    {[]string{"id", "account", "expires_at", "customer"}, true},
 	"instruments": {[]string{"token", "account", "revision", "created_at", "customer", "ended", "session", "vaulted_at"}, true},
@@ -206,7 +207,7 @@ func (c *Comparison) checkPlaces(ctx context.Context) error {
 	return nil
 }
 
-// checkFile compares the blocks with the rows, and the file with its schema.
+// checkFile compares the blocks and the statistics with the rows, and the file with its schema.
 func (c *Comparison) checkFile(ctx context.Context) error {
 	return c.rows(ctx, func(file *sql.DB) error {
 		fault := func(difference string) error {
@@ -216,6 +217,15 @@ func (c *Comparison) checkFile(ctx context.Context) error {
 		err := projections.CheckBlocks(ctx, file, func(difference string) error { failed = fault(difference); return failed })
 		if err != nil && failed == nil {
 			err = c.unreadable(ctx, err)
+		}
+		if err == nil {
+			err = statistics.Check(ctx, file, func(difference string) error {
+				failed = c.fault("the statistics of the views are wrong: %s", difference)
+				return failed
+			})
+			if err != nil && failed == nil {
+				err = c.unreadable(ctx, err)
+			}
 		}
 		if err != nil {
 			return err

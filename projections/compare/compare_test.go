@@ -234,4 +234,6 @@ func TestEveryColumn(t *testing.T) {
 	check("the position of shard 7 in the views is no event", "UPDATE positions SET shard = 7")
 	check("its tables and indexes are other ones", "DROP INDEX payments_email; UPDATE accounts SET id = id")
 	check("the blocks of the views", "INSERT INTO block_columns VALUES (1, x'00')")
+	check("the statistics of the views are wrong: the counts of account acct on 2026-03-01", "UPDATE statistics SET payments = 7")
+	check("the statistics of the views are wrong", "DELETE FROM statistics")
 }

@@ -43,6 +43,7 @@ type Attempt struct {
 type Detail struct {
 	Row
 	Tried []Attempt
+	Body  []byte // JSON, rendered when it was read; nil: it was not read, or there is none any more
 }
 
 // Filter selects deliveries of an account. A delivery must match one of a field's values. An empty field matches all.

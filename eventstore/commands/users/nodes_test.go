@@ -24,7 +24,10 @@ func TestSessionEndsOnEveryNode(t *testing.T) {
 		end  func(who account.User, token, password string) error
 	}{
 		{"sign-out", func(_ account.User, token, _ string) error { return a.SignOut(ctx, token, origin(1)) }},
-		{"removal", func(who account.User, _, _ string) error { _, err := a.accounts.RemoveUser(ctx, r.by(), who.ID); return err }},
+		{"removal", func(who account.User, _, _ string) error {
+			_, err := a.accounts.RemoveUser(ctx, r.by(), who.ID)
+			return err
+		}},
 		{"role", func(who account.User, _, _ string) error {
 			_, _, err := a.accounts.ChangeUser(ctx, r.by(), who.ID, accounts.UserChange{Role: &operator})
 			return err

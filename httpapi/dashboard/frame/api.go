@@ -32,6 +32,7 @@ type Request struct {
 type Answer struct {
 	Status int
 	Body   []byte
+	Lag    string // of lists that are read from views (D11); "" for none
 }
 
 // API is the API as a signed-in user calls it.

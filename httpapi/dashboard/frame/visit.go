@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -21,12 +22,15 @@ type Visit struct {
 	Ctx     context.Context
 	Request *http.Request
 	Writer  http.ResponseWriter
+	Lag     string // of the newest list that the visit read: how far it may be behind (D11)
 	frame   *Frame
 }
 
 // Get reads from the API: it decodes the answer into to. The error is a *Failure if the API refused.
 func (v *Visit) Get(path string, query url.Values, to any) error {
-	return v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query}).decode(to)
+	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	v.Lag = cmp.Or(answer.Lag, v.Lag)
+	return answer.decode(to)
 }
 
 // Raw reads from the API and returns the body of the answer.
@@ -66,11 +70,13 @@ var Messages = map[string]string{
 	"captured":     "The capture was requested.",
 	"refunded":     "The refund was requested.",
 	"cancelled":    "The cancel was requested.",
-	"repeated":     "This request was sent before. Nothing was done a second time.",
+	"repeated":     "This request was sent before: the timeline shows its result. Nothing was done a second time.",
 	"saved":        "The change is saved.",
 	"deleted":      "It is deleted.",
 	"revoked":      "The API key is revoked. No request with it is answered any more.",
 	"resent":       "The webhook was sent again.",
+	"resent-bad":   "The webhook was sent again, and the attempt failed. The newest attempt shows why.",
+	"endpoint-new": "The endpoint is made. Send a test to see whether your receiver answers.",
 	"replayed":     "The replay has started.",
 	"password":     "Your password is changed. All other sessions of yours are signed out.",
 	"totp-on":      "Sign-ins now need a code from your app.",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -34,6 +35,9 @@ func (f *Frame) words() template.FuncMap {
 		"pair":    func(a, b any) []any { return []any{a, b} },
 		"short":   Short,
 		"reverse": reversed,
+		"isoday":  func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"percent": func(rate *float64) string { return strconv.FormatFloat(*rate*100, 'f', 1, 64) + " %" },
+		"sum":     Sum,
 	}
 }
 
@@ -49,6 +53,17 @@ func reversed(list any) []any {
 
 // Money writes an amount of minor units with its currency: "€1,234.50".
 func Money(a domain.Amount, c domain.Currency) string { return checkout.Money(a, c) }
+
+// Sum writes a sum of amounts, which may be larger than any amount.
+func Sum(sum *big.Int, c domain.Currency) string {
+	if sum == nil {
+		return "–"
+	}
+	if sum.IsInt64() {
+		return Money(domain.Amount(sum.Int64()), c)
+	}
+	return sum.String() + " minor units of " + string(c)
+}
 
 // When writes a time to the second, in UTC, and says so.
 func When(t time.Time) string {
@@ -102,6 +117,7 @@ var tones = map[string]string{
 	"DECLINED": "bad", "FAILED": "bad", "CANCELLED": "",
 	"SUCCEEDED": "good", "REQUESTED": "warn", "UNKNOWN": "warn", "ACTION": "warn", "COMPLETED": "good", "RUNNING": "warn",
 	"SUCCESS": "good", "WAITING": "warn", "SUPERSEDED": "", "DROPPED": "",
+	"PLANNED": "warn", "EXHAUSTED": "bad", "DONE": "good",
 	"OPEN": "warn", "CHALLENGED": "accent", "WON": "good", "LOST": "bad", "ACCEPTED": "", "EXPIRED": "bad", "CANCELED": "",
 }
 

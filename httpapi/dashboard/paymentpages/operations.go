@@ -143,7 +143,7 @@ func operate(v *frame.Visit) error {
 	body := out.body()
 	if out.Sound() {
 		path := pathPayments + "/" + out.Payment.ID
-		err := v.Send(http.MethodPost, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, nil)
+		err = v.Send(http.MethodPost, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, nil)
 		switch {
 		case err == nil:
 			return v.Redirect(path, out.done)
@@ -152,6 +152,9 @@ func operate(v *frame.Visit) error {
 		}
 		if err := out.Refused(err, "amount", "reason", "orderId"); err != nil {
 			return err
+		}
+		if status := frame.StatusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+			out.Key = v.NewKey() // the refused request has used the key; after an unknown outcome the key must stay
 		}
 	}
 	return v.Show(out.page(http.StatusUnprocessableEntity))

@@ -29,6 +29,14 @@ var statuses = []payment.Status{
 	payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled,
 }
 
+// statusTexts say what happens to a payment that gets a status.
+var statusTexts = map[payment.Status]string{
+	payment.StatusPending: "A payment waits for its customer or processor", payment.StatusAuthorized: "A payment becomes authorized",
+	payment.StatusSettling: "A capture begins: the payment is settling", payment.StatusPartiallySettled: "A payment becomes partially settled",
+	payment.StatusSettled: "A payment becomes settled", payment.StatusDeclined: "A payment is declined", payment.StatusFailed: "A payment fails",
+	payment.StatusCancelled: "A payment is cancelled",
+}
+
 // triggers returns all triggers.
 func triggers() (all []trigger) {
 	for _, s := range statuses {
@@ -46,7 +54,10 @@ func triggers() (all []trigger) {
 func triggerText(t workflow.Trigger) string {
 	switch t.EventType {
 	case workflow.OnPaymentStatus:
-		return "A payment becomes " + strings.ToLower(frame.Plain(t.Status))
+		if text := statusTexts[payment.Status(t.Status)]; text != "" {
+			return text
+		}
+		return "A payment gets the status " + t.Status
 	case workflow.OnPaymentRefund:
 		return "A refund ends"
 	case workflow.OnDisputeOpened:
@@ -81,6 +92,9 @@ var units = []struct {
 
 // inUnits writes seconds in the largest unit that divides them.
 func inUnits(seconds int64) (int64, string) {
+	if seconds == 0 {
+		return 0, "minutes"
+	}
 	for _, u := range units {
 		if seconds%u.Seconds == 0 {
 			return seconds / u.Seconds, u.Name
@@ -118,7 +132,7 @@ func (a action) howMuch(rest string) string {
 	case a.Share != nil:
 		return percent(*a.Share) + "% of the payment's amount"
 	case a.Amount != nil:
-		return frame.Number(*a.Amount) + " minor units of the payment's currency"
+		return frame.Number(*a.Amount) + " minor units"
 	default:
 		return rest
 	}

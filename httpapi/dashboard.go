@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/request"
 )
@@ -51,7 +55,7 @@ func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) fram
 	if done := c.answer(); done.abort {
 		return frame.Answer{Status: http.StatusInternalServerError, Body: []byte(`{"error":{"errorId":"InternalError","description":"The answer broke off."}}`)}
 	}
-	return frame.Answer{Status: w.status, Body: w.body.Bytes()}
+	return frame.Answer{Status: w.status, Body: w.body.Bytes(), Lag: w.header.Get(request.HeaderLag)}
 }
 
 // authenticateUser makes the signed-in user the caller, with the scopes of the user's role.
@@ -100,3 +104,34 @@ func (h *held) Write(b []byte) (int, error) {
 
 // Flush implements http.Flusher.
 func (h *held) Flush() {}
+
+// isDashboard reports whether a request is for a page of the dashboard.
+func isDashboard(r *http.Request) bool {
+	return r.URL.Path == dashboard.Path || strings.HasPrefix(r.URL.Path, dashboard.Path+"/")
+}
+
+// dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for all calls that the page makes.
+func (c *call) dashboardPage() outcome {
+	c.route.access = byPage
+	if c.api.Intake.Gate != nil {
+		place, ok := c.api.Intake.Gate.Enter(c.Ctx)
+		if !ok {
+			return c.failPage(c.shed())
+		}
+		defer place.Leave()
+		c.Ctx = commands.WithPlace(c.Ctx, place)
+	}
+	ctx := frame.WithClient(c.Ctx, c.clientAddr(), c.ID)
+	served := c.api.dashboard.Serve(c.w, c.r.WithContext(ctx))
+	c.route.path, c.Merchant, c.Actor = served.Route, served.Account, served.Actor
+	return outcome{status: served.Status, failure: served.Failure, cut: served.Gone, abort: served.Abort}
+}
+
+// clientAddr returns the address of the client: behind a trusted proxy the one that limits count for, else the peer's.
+func (c *call) clientAddr() netip.Addr {
+	addr, err := netip.ParseAddr(clientAddress(c))
+	if err != nil {
+		return netip.Addr{} // unknown
+	}
+	return addr
+}

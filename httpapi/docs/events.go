@@ -1,0 +1,38 @@
+package docs
+
+import "strings"
+
+// event is an event type of asyncapi.yaml.
+type event struct {
+	Type, Summary string
+	Fields        []field // of the event itself
+}
+
+// eventGroup has the event types of an aggregate.
+type eventGroup struct {
+	Name   string
+	Events []event
+}
+
+// Anchor is the place in the page.
+func (e event) Anchor() string { return Path + "/events#" + e.Type }
+
+// events returns the event types by aggregate, in the order of the document.
+func (d *document) events() (groups []eventGroup) {
+	for _, m := range d.Components.Messages {
+		aggregate, _, typed := strings.Cut(m.Key, ".")
+		if !typed {
+			continue // any event of the stream over HTTP
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Name != aggregate {
+			groups = append(groups, eventGroup{Name: aggregate})
+		}
+		e := event{Type: m.Key, Summary: m.Value.Summary}
+		if own, found := d.Components.Schemas.get(m.Key + ".event"); found {
+			e.Fields = d.fields(own, 0)
+		}
+		g := &groups[len(groups)-1]
+		g.Events = append(g.Events, e)
+	}
+	return groups
+}

@@ -1,0 +1,51 @@
+package management
+
+import (
+	"fmt"
+
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections/statistics"
+)
+
+// maxStatisticsDays bounds the days of one answer.
+const maxStatisticsDays = 366
+
+// GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the dashboard's home (D20).
+func (h *Handlers) GetStatistics(c *request.Call) (any, error) {
+	from, to := h.days(c)
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
+	return h.Reader.Statistics(c.Ctx, c.Merchant.ID, from, to)
+}
+
+// days returns the first and the last day of the call. Without to it is today, without from the day to.
+func (h *Handlers) days(c *request.Call) (from, to statistics.Day) {
+	to = statistics.DayOf(h.Now())
+	if day := request.Read(c.Query, "to", statistics.ParseDay); day != nil {
+		to = *day
+	}
+	from = to
+	if day := request.Read(c.Query, "from", statistics.ParseDay); day != nil {
+		from = *day
+	}
+	return from, to
+}
+
+// statisticsRules checks the days.
+func (h *Handlers) statisticsRules(v *validation.Violations, c *request.Call) {
+	for _, name := range []string{"from", "to"} {
+		if text := c.Query.Get(name); text != "" && !v.Has("$."+name) && request.Read(c.Query, name, statistics.ParseDay) == nil {
+			v.Add("$."+name, "is no day: write it as 2026-03-14")
+		}
+	}
+	from, to := h.days(c)
+	switch {
+	case v.Has("$.from") || v.Has("$.to"):
+	case from > to:
+		v.Add("$.from", "must not be after to, which is today if it is absent")
+	case to-from >= maxStatisticsDays:
+		v.Add("$.from", fmt.Sprintf("must be less than %d days before to", maxStatisticsDays))
+	}
+}

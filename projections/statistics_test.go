@@ -1,0 +1,179 @@
+package projections
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/projections/statistics"
+)
+
+// counted returns the statistics of the test account, and checks that they are those of the rows.
+func counted(t testing.TB, m *model, account domain.AccountID, from, to time.Time) statistics.Report {
+	t.Helper()
+	ctx := context.Background()
+	report, err := statistics.Read(ctx, m.Readers(), account, statistics.DayOf(from), statistics.DayOf(to))
+	if err == nil {
+		err = statistics.Check(ctx, m.Readers(), func(difference string) error { t.Error(difference); return nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// routed makes a payment that is created at a time, for an amount, with processors to try.
+func (l *logbook) routed(n int, at time.Time, currency domain.Currency, amount domain.Amount, route ...processor.Name) payment.State {
+	c := createCommand(at, n)
+	c.Amount, c.Currency, c.Route = &amount, currency, nil
+	for _, name := range route {
+		c.Route = append(c.Route, payment.Target{Processor: name, MerchantID: "m"})
+	}
+	l.now = at
+	e, err := payment.DecideCreate(payment.State{}, c)
+	return record(l, eventstore.Payments, payment.State{}, eventstore.Payments.Key(testAccount, string(c.ID)), e, err)
+}
+
+// TestStatistics: what payments become moves them from group to group, each counts on the day of its creation, sums of different
+// currencies stay apart, and a payment that was tried at two processors counts at both.
+func TestStatistics(t *testing.T) {
+	t.Parallel()
+	l := newLogbook(2)
+	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	declined := processor.Answer{State: processor.Declined, Code: "05", ProcessorTransactionID: "d"}
+	settled := l.answer(l.routed(1, noon, "EUR", 1000, processor.Adyen), approved())
+	settled = l.capture(settled, 700)
+	settled = l.answerTo(settled, settled.Revision, approved())
+	settled = l.refund(settled, 200)
+	l.answerTo(settled, settled.Revision, approved())
+	second := l.answer(l.routed(2, noon, "EUR", 500, processor.Adyen, processor.Stripe), processor.Answer{State: processor.Failed, Code: "x", Retryable: true})
+	l.answerTo(second, second.Revision, approved())
+	l.answer(l.routed(3, noon, "USD", 300, processor.Stripe), declined)
+	l.routed(4, noon, "JPY", 9, processor.Worldpay)                                                             // no answer yet
+	l.answer(l.routed(5, noon.Add(12*time.Hour-time.Microsecond), "EUR", 1, processor.Adyen), approved())       // the end of the day
+	next := l.answer(l.routed(6, noon.Add(12*time.Hour), "EUR", domain.MaxAmount, processor.Adyen), approved()) // the next day
+	next = l.cancel(next)
+	l.answerTo(next, next.Revision, approved())
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 2)
+	defer mustClose(t, m)
+	for i := range l.all { // each event is a transaction of its own
+		mustApply(t, m, l.all[i:i+1])
+		if i%3 == 0 {
+			counted(t, m, testAccount, noon, noon)
+		}
+	}
+	got := asJSON(t, counted(t, m, testAccount, noon, noon.Add(24*time.Hour)))
+	want := `{"from":"2026-03-14","to":"2026-03-15","payments":6,"currencies":[` +
+		`{"currencyCode":"EUR","payments":4,"total":9007199254742492,"totalCaptured":700,"totalRefunded":200},` +
+		`{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},` +
+		`{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],` +
+		`"byStatus":[` +
+		`{"status":"AUTHORIZED","payments":2,"currencies":[{"currencyCode":"EUR","payments":2,"total":501,"totalCaptured":0,"totalRefunded":0}]},` +
+		`{"status":"CANCELLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}]},` +
+		`{"status":"DECLINED","payments":1,"currencies":[{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}]},` +
+		`{"status":"PARTIALLY_SETTLED","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":1000,"totalCaptured":700,"totalRefunded":200}]},` +
+		`{"status":"PENDING","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0}]}],` +
+		`"byProcessor":[` +
+		`{"processor":"ADYEN","payments":3,"currencies":[{"currencyCode":"EUR","payments":3,"total":9007199254741992,"totalCaptured":700,"totalRefunded":200}],"authorizations":{"approved":3,"declined":0,"failed":1,"rate":0.75}},` +
+		`{"processor":"STRIPE","payments":2,"currencies":[{"currencyCode":"EUR","payments":1,"total":500,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],"authorizations":{"approved":1,"declined":1,"failed":0,"rate":0.5}},` +
+		`{"processor":"WORLDPAY","payments":1,"currencies":[{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0}],"authorizations":{"approved":0,"declined":0,"failed":0}}],` +
+		`"byDay":[` +
+		`{"day":"2026-03-14","payments":5,"currencies":[{"currencyCode":"EUR","payments":3,"total":1501,"totalCaptured":700,"totalRefunded":200},{"currencyCode":"JPY","payments":1,"total":9,"totalCaptured":0,"totalRefunded":0},{"currencyCode":"USD","payments":1,"total":300,"totalCaptured":0,"totalRefunded":0}],"statuses":[{"status":"AUTHORIZED","payments":2},{"status":"DECLINED","payments":1},{"status":"PARTIALLY_SETTLED","payments":1},{"status":"PENDING","payments":1}]},` +
+		`{"day":"2026-03-15","payments":1,"currencies":[{"currencyCode":"EUR","payments":1,"total":9007199254740991,"totalCaptured":0,"totalRefunded":0}],"statuses":[{"status":"CANCELLED","payments":1}]}]}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if other := counted(t, m, "acct2", noon, noon); other.Payments != 0 || len(other.ByDay) != 1 {
+		t.Errorf("another account: %+v", other)
+	}
+	again := openTestModel(t, filepath.Join(t.TempDir(), fileName), 2)
+	defer mustClose(t, again)
+	mustApply(t, again, l.all) // one transaction
+	if rebuilt := asJSON(t, counted(t, again, testAccount, noon, noon.Add(24*time.Hour))); rebuilt != got || !slices.Equal(dump(t, again), dump(t, m)) {
+		t.Errorf("a rebuild has %s", rebuilt)
+	}
+}
+
+// TestLargeSums: sums above 64 bits are exact.
+func TestLargeSums(t *testing.T) {
+	t.Parallel()
+	const n = 1030 // 2^53 times it is above 2^63
+	l := newLogbook(1)
+	for i := range n {
+		l.routed(i, start, "EUR", domain.MaxAmount, processor.Adyen)
+	}
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, m)
+	mustApply(t, m, l.all)
+	got := counted(t, m, testAccount, start, start)
+	if sum := got.Currencies[0].Amount.String(); sum != "9277415232383220730" {
+		t.Error(sum)
+	}
+}
+
+// TestLateApproval: an authorization that was recorded as failed, and that the processor approved, moves from failed to approved.
+func TestLateApproval(t *testing.T) {
+	t.Parallel()
+	l := newLogbook(1)
+	s := l.answer(l.timeOut(l.create(1)), processor.Answer{State: processor.Failed, Code: processor.CodeFenced})
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, m)
+	mustApply(t, m, l.all)
+	before := counted(t, m, testAccount, start, start).ByProcessor[0].Authorizations
+	l.answerTo(s, 1, approved())
+	mustApply(t, m, l.all)
+	after := counted(t, m, testAccount, start, start).ByProcessor[0].Authorizations
+	if before.Failed != 1 || before.Approved != 0 || after.Failed != 0 || after.Approved != 1 || *before.Rate != 0 || *after.Rate != 1 {
+		t.Errorf("%+v became %+v", before, after)
+	}
+}
+
+// statisticsWithin is the longest time that the statistics of 30 days may take, of 1,000,000 payments.
+const statisticsWithin = 100 * time.Millisecond
+
+// TestManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints that of a year. For
+// figures: -payments 1000000.
+func TestManyStatistics(t *testing.T) {
+	n := *manyPayments
+	if testing.Short() {
+		n = min(n, 5000)
+	}
+	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	defer mustClose(t, m)
+	facts := fillMany(t, m, n)
+	newest := time.UnixMicro(facts[len(facts)-1].at)
+	counted(t, m, manyAccount, newest, newest)
+	for _, days := range []int{1, 30, 366} {
+		var took []time.Duration
+		var payments int64
+		for range 11 {
+			began := time.Now()
+			report, err := statistics.Read(context.Background(), m.Readers(), manyAccount, statistics.DayOf(newest)-statistics.Day(days-1), statistics.DayOf(newest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			took, payments = append(took, time.Since(began)), report.Payments
+		}
+		slices.Sort(took)
+		t.Logf("statistics of %d days, %d payments: %v in the median, %v at most", days, payments, took[len(took)/2], took[len(took)-1])
+		if days <= 30 && took[len(took)/2] > statisticsWithin {
+			t.Errorf("the statistics of %d days took %v", days, took[len(took)/2])
+		}
+	}
+}
