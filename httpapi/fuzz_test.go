@@ -246,6 +246,21 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{}`, `{"from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59"}`, `{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"}`, `{"to":"x"}`},
 	},
 	{
+		operation: "simulateNewWorkflow", method: "POST", path: "/management/workflows/simulate", manages: true, make: nothing,
+		seeds: append([]string{`{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z","workflowId":"x"}`}, workflowSeeds...),
+	},
+	{
+		operation: "checkWorkflowCondition", method: "POST", path: "/management/workflows/check", manages: true, make: nothing,
+		seeds: []string{`{"eventType":"PAYMENT.STATUS","condition":"payment.amount > 1"}`, `{"eventType":"DISPUTE.OPENED","condition":"dispute.x"}`, `{"eventType":"","condition":""}`},
+	},
+	{
+		operation: "previewRouting", method: "POST", path: "/management/routing/preview", manages: true, make: nothing,
+		seeds: []string{
+			`{"currencyCode":"EUR","amount":2500,"network":"VISA","countryCode":"DE","metadata":{"a":1.0,"b":true,"c":"d"}}`,
+			`{"currencyCode":"XXX","amount":-1,"network":"X","countryCode":"X","metadata":{"":[]}}`, `{"currencyCode":null}`,
+		},
+	},
+	{
 		operation: "replaceRouting", method: "PUT", path: "/management/routing", manages: true, make: nothing,
 		seeds: []string{
 			`{"rules":[{"name":"euro","when":{"currencyCode":["EUR"],"network":["VISA"],"maxAmount":1e3,"metadata":{"a":1.0}},"processors":["STRIPE","ADYEN"]}],"default":["WORLDPAY"]}`,
