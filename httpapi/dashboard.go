@@ -70,7 +70,7 @@ var operatorCalls = []string{
 }
 
 // readingCalls are the calls that change nothing although they are no GET.
-var readingCalls = []string{"simulateWorkflow"}
+var readingCalls = []string{"simulateWorkflow", "simulateNewWorkflow", "checkWorkflowCondition", "previewRouting"}
 
 // checkRole checks that the role of the user allows the call (D20): every role reads.
 func (c *call) checkRole() error {

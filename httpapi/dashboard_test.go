@@ -33,7 +33,12 @@ type shownPage struct {
 // newSite starts a rig with a dashboard, and a browser that nobody has signed in with.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	r := newRig(t)
+	return siteOf(t, newRig(t))
+}
+
+// siteOf is newSite with a rig.
+func siteOf(t *testing.T, r *rig) *site {
+	t.Helper()
 	staff, err := users.New(users.Config{
 		Accounts: r.service.Accounts, Root: tokenKey, Directory: r.views.Accounts, Newest: r.views.AccountNow,
 	})

@@ -226,6 +226,14 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"description":"d","enabled":false,"eventTypes":[]}`, `{"url":"https://10.0.0.1/"}`, `{"url":null}`, `{}`},
 	},
 	{
+		operation: "createWebhookListener", method: "POST", path: "/management/webhook-listeners", manages: true, make: nothing,
+		seeds: []string{`{"description":"d","eventTypes":["PAYMENT.STATUS"]}`, `{"eventTypes":["y"]}`, `{}`},
+	},
+	{
+		operation: "answerWebhookListener", method: "POST", path: "/management/webhook-listeners/TARGET/answers", manages: true, make: webhookListener,
+		seeds: []string{`{"id":"x","status":200,"body":"thanks"}`, `{"id":"x","failure":"TIMEOUT"}`, `{"id":"x","status":99,"failure":"STATUS"}`},
+	},
+	{
 		operation: "createWebhookReplay", method: "POST", path: "/management/webhook-replays", manages: true, make: endpoint,
 		seeds: []string{
 			`{"endpointId":"TARGET","from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59","eventTypes":["PAYMENT.STATUS"],"onlyFailed":true,"dryRun":true}`,
@@ -244,6 +252,21 @@ var fuzzedBodies = []fuzzed{
 	{
 		operation: "simulateWorkflow", method: "POST", path: "/management/workflows/TARGET/simulate", manages: true, make: someWorkflow,
 		seeds: []string{`{}`, `{"from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59"}`, `{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"}`, `{"to":"x"}`},
+	},
+	{
+		operation: "simulateNewWorkflow", method: "POST", path: "/management/workflows/simulate", manages: true, make: nothing,
+		seeds: append([]string{`{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z","workflowId":"x"}`}, workflowSeeds...),
+	},
+	{
+		operation: "checkWorkflowCondition", method: "POST", path: "/management/workflows/check", manages: true, make: nothing,
+		seeds: []string{`{"eventType":"PAYMENT.STATUS","condition":"payment.amount > 1"}`, `{"eventType":"DISPUTE.OPENED","condition":"dispute.x"}`, `{"eventType":"","condition":""}`},
+	},
+	{
+		operation: "previewRouting", method: "POST", path: "/management/routing/preview", manages: true, make: nothing,
+		seeds: []string{
+			`{"currencyCode":"EUR","amount":2500,"network":"VISA","countryCode":"DE","metadata":{"a":1.0,"b":true,"c":"d"}}`,
+			`{"currencyCode":"XXX","amount":-1,"network":"X","countryCode":"X","metadata":{"":[]}}`, `{"currencyCode":null}`,
+		},
 	},
 	{
 		operation: "replaceRouting", method: "PUT", path: "/management/routing", manages: true, make: nothing,

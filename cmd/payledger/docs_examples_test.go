@@ -98,7 +98,7 @@ func checkAnswer(t *testing.T, operation string, documented *openapi3.Response, 
 	recorded, err := os.ReadFile(path)
 	if *recordAnswers && (err != nil || !slices.Equal(shapeOf(string(recorded)), shapeOf(fresh))) {
 		recorded = []byte(strings.TrimSpace(fresh) + "\n")
-		err = os.WriteFile(path, recorded, 0o644) //nolint:gosec // a file of the repository
+		err = os.WriteFile(path, recorded, 0o644)
 	}
 	if err != nil {
 		t.Errorf("%s: %v; -record-answers records it", operation, err)

@@ -10,10 +10,13 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard/accountpages"
+	"payledger/httpapi/dashboard/disputepages"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/dashboard/homepages"
 	"payledger/httpapi/dashboard/paymentpages"
+	"payledger/httpapi/dashboard/processorpages"
 	"payledger/httpapi/dashboard/webhookpages"
+	"payledger/httpapi/dashboard/workflowpages"
 )
 
 // Path is the address of the start page.
@@ -42,6 +45,9 @@ var screens = []struct {
 	{paymentpages.Files, paymentpages.Routes},
 	{webhookpages.Files, webhookpages.Routes},
 	{accountpages.Files, accountpages.Routes},
+	{disputepages.Files, disputepages.Routes},
+	{processorpages.Files, processorpages.Routes},
+	{workflowpages.Files, workflowpages.Routes},
 }
 
 // New prepares the pages.

@@ -59,7 +59,7 @@ var wordEnd = regexp.MustCompile(`([a-z])([A-Z])|([._])`)
 
 // breaks returns a name with places where a line may break.
 func breaks(name string) template.HTML {
-	return template.HTML(wordEnd.ReplaceAllString(template.HTMLEscapeString(name), "$1$3<wbr>$2")) // escaped before
+	return template.HTML(wordEnd.ReplaceAllString(template.HTMLEscapeString(name), "$1$3<wbr>$2")) //nolint:gosec // escaped before
 }
 
 // group has the calls of a tag.
@@ -237,5 +237,5 @@ func (s *site) renderPages() error {
 func (p page) Content() (template.HTML, error) {
 	var b bytes.Buffer
 	err := p.templates.ExecuteTemplate(&b, p.Kind, p)
-	return template.HTML(b.String()), err // made by html/template
+	return template.HTML(b.String()), err //nolint:gosec // made by html/template
 }

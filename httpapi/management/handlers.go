@@ -79,7 +79,7 @@ type Handlers struct {
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
-		"getStatistics": h.statisticsRules, "listAuditLog": auditRules,
+		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
 	}
 }
 

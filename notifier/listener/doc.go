@@ -23,7 +23,8 @@
 //     program that knows either secret verifies it, and the account's secret is not shown again. The own secret is derived from the
 //     master key and the endpoint's id: nothing is stored, and nothing remains after the listener. A new master key changes it: listen
 //     again then.
-//   - The last check of a message (sender.Message.Fresh) stands immediately before the first byte of its event in the stream.
+//   - The last check of a message (sender.Message.Fresh) stands immediately before the first byte of its event in the stream, or before the
+//     message to the node with the stream, which writes it within half a second or not at all.
 //
 // # Several nodes
 //

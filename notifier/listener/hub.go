@@ -64,7 +64,7 @@ func (h *Hub) Send(ctx context.Context, lane string, r Request, begin Begin) (An
 	_, _ = rand.Read(id[:]) // it never fails
 	r.ID = hex.EncodeToString(id[:])
 	if s := h.here(lane); s != nil {
-		return s.send(ctx, r, begin)
+		return s.send(ctx, r, begin, nil)
 	}
 	return h.sendAway(ctx, lane, r, begin)
 }

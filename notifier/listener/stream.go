@@ -3,6 +3,7 @@ package listener
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // maxUnanswered bounds the requests of one stream that have no answer yet. Further ones wait.
@@ -101,12 +102,14 @@ func (s *Stream) serveAway(peers Peers) error {
 // Closed is closed when the stream has ended.
 func (s *Stream) Closed() <-chan struct{} { return s.closed }
 
-// send hands a request to the reader and waits for the answer.
-func (s *Stream) send(ctx context.Context, r Request, begin Begin) (Answer, error) {
+// send hands a request to the reader and waits for the answer. If the reader does not take it before late is ready, nobody reads; nil: never.
+func (s *Stream) send(ctx context.Context, r Request, begin Begin, late <-chan time.Time) (Answer, error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-s.closed:
+		return Answer{}, ErrNoReader
+	case <-late:
 		return Answer{}, ErrNoReader
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
@@ -117,6 +120,8 @@ func (s *Stream) send(ctx context.Context, r Request, begin Begin) (Answer, erro
 	select {
 	case s.next <- e:
 	case <-s.closed:
+		return Answer{}, ErrNoReader
+	case <-late:
 		return Answer{}, ErrNoReader
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()

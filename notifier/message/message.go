@@ -97,9 +97,8 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 	if err != nil {
 		return sender.Message{}, err
 	}
-	m.About = listener.Request{Delivery: d.ID(), Kind: string(d.Kind), Attempt: len(d.Attempts) + 1}
-	if d.Aggregate == eventstore.Payments.Name {
-		m.About.Payment = d.AggregateID
+	if m.Listener != "" {
+		m.About = about(d)
 	}
 	body := payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint)}
 	moment := w.secrets.Moment() // before the data is opened
@@ -174,6 +173,15 @@ func (w *Writer) signed(ctx context.Context, merchant account.State, endpoint ac
 		w.forReader(&m, listener.Endpoint{Account: merchant.ID, ID: endpoint.ID})
 	}
 	return m, err
+}
+
+// about describes a delivery for the reader of a listener.
+func about(d delivery.Delivery) listener.Request {
+	r := listener.Request{Delivery: d.ID(), Kind: string(d.Kind), Attempt: len(d.Attempts) + 1}
+	if d.Aggregate == eventstore.Payments.Name {
+		r.Payment = d.AggregateID
+	}
+	return r
 }
 
 // forReader makes a message one for the reader of a listener. The listener's own secret signs in the second header: its reader knows no

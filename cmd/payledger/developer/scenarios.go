@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"payledger/httpapi/client"
@@ -44,7 +45,7 @@ var scenarios = []scenario{
 	{"fallback", "the first processor fails, a second one approves: AUTHORIZED", false, paysWith(cardOtherAnswered, "AUTHORIZED")},
 	{"3ds", "a 3-D Secure check, which the customer passes: AUTHORIZED", false, challenged("AUTHENTICATED", "AUTHORIZED")},
 	{"3ds-fail", "a 3-D Secure check, which the customer fails: DECLINED", false, challenged("FAILED", "DECLINED")},
-	{"3ds-open", "a 3-D Secure check that waits for the customer: PENDING", false, paysWith(cardChallenge, "PENDING")},
+	{"3ds-open", "a 3-D Secure check that waits for the customer: PENDING", false, challengeOpen},
 	{"late-approval", "the processor approves 2 s later: PENDING, then AUTHORIZED", false, approvedLater},
 	{"timeout", "the processor never answers: PENDING after --payment-timeout of the server, then AUTHORIZED by a look-up", false, timedOut},
 	{"manual-approval", "a session whose merchant approves the attempt: AUTHORIZED", false, approvedByHand},
@@ -178,6 +179,16 @@ func challenged(outcome, status string) func(context.Context, *shop) error {
 		s.step("POST  /required-actions/complete      %s", outcome)
 		return s.operate(ctx, operation{"resume", map[string]any{"resumeToken": done.ResumeToken}, status})
 	}
+}
+
+func challengeOpen(ctx context.Context, s *shop) error {
+	if err := s.pay(ctx, cardChallenge, "PENDING"); err != nil {
+		return err
+	}
+	if action := s.payment.RequiredAction; action != nil {
+		s.note("customer", strings.TrimRight(s.URL, "/")+"/checkout/challenge?clientToken="+url.QueryEscape(action.ClientToken))
+	}
+	return nil
 }
 
 func approvedLater(ctx context.Context, s *shop) error {

@@ -1,5 +1,5 @@
 // The dashboard works without this script. It adds: "/" for the search, refresh of the page's live part with a pause, filters and
-// sliders that apply at once, buttons that copy, saved views, and a message instead of a lost form when the connection is gone.
+// sliders that apply at once, fields that are checked while they are edited, buttons that copy, saved views, and a message instead of a lost form when the connection is gone.
 
 const policy = window.trustedTypes
   ? trustedTypes.createPolicy('dashboard', { createHTML: (text) => text }) // only for pages of this service, which escape all text
@@ -65,9 +65,10 @@ function show(page) {
   document.querySelector('main').replaceWith(main)
   document.body.className = page.body.className
   if (page.body.className === 'outside') for (const part of document.querySelectorAll('.top, .sections, footer')) part.remove()
-  const summary = main.querySelector('[data-refusal]') || main
+  const place = main.querySelector('[data-focus]')
+  const summary = main.querySelector('[data-refusal]') || place || main
   summary.focus()
-  window.scrollTo(0, 0)
+  if (summary !== place) window.scrollTo(0, 0)
   prepare(main)
 }
 
@@ -124,6 +125,26 @@ function prepare(part) {
     })
   }
   for (const box of part.querySelectorAll('[data-saved-views]')) savedViews(box)
+  for (const field of part.querySelectorAll('[data-check]')) liveCheck(field)
+}
+
+// A field with data-check is checked while it is edited: the form is sent as by its button "check", which saves nothing, and the part
+// of the answer that data-check names is shown.
+let checked = 0
+function liveCheck(field) {
+  let timer
+  const check = async () => {
+    const mine = ++checked
+    const body = new URLSearchParams(new FormData(field.form))
+    body.set('do', 'check')
+    try {
+      const answer = await fetch(field.form.action, { method: 'POST', body, headers: { Accept: 'text/html' } })
+      const fresh = parse(await answer.text()).getElementById(field.dataset.check)
+      const shown = document.getElementById(field.dataset.check)
+      if (mine === checked && fresh && shown) shown.replaceChildren(...fresh.childNodes)
+    } catch { /* the button checks as well, and says that the connection is gone */ }
+  }
+  field.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 400) })
 }
 
 // Saved views are the addresses of filtered lists. This browser keeps them.
