@@ -208,7 +208,7 @@ func TestDeliveryListScreen(t *testing.T) {
 	link := regexp.MustCompile(`href="([^"]*cursor=[^"]*)" rel="next"`)
 	row := regexp.MustCompile(`href="/dashboard/deliveries/([a-z0-9]+)"`)
 	seen := map[string]bool{}
-	s.open("/dashboard/deliveries?outcome=SUCCEEDED&from=2020-01-01")
+	s.open("/dashboard/deliveries?outcome=SUCCEEDED&from=2020-01-01T10:11:12Z&to=2099-01-01")
 	for pages := 1; ; pages++ {
 		for _, found := range row.FindAllStringSubmatch(s.now.text, -1) {
 			seen[found[1]] = true

@@ -89,14 +89,17 @@ func query(f *frame.Form) url.Values {
 	return q
 }
 
-// period reads the time in a field, and puts it into the form that the field shows.
+// period reads the time in a field, and writes it as the field shows it: to the minute, so that the next page has the same filter.
 func period(f *frame.Form, field, text string) string {
 	at, err := moment(text, field == "to")
+	if err == nil {
+		f.Values.Set(field, at.Format(localTime))
+		at, err = moment(f.Values.Get(field), field == "to")
+	}
 	if err != nil {
 		f.Fault(field, err.Error())
 		return text
 	}
-	f.Values.Set(field, at.Format(localTime))
 	return apiTime(at)
 }
 

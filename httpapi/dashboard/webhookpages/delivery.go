@@ -65,10 +65,20 @@ func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
 	if out.Endpoint != nil && !v.Auditor() {
 		out.Resend = !out.Dropped && out.Endpoint.Enabled
 		out.Replay = frame.Address(pathReplays+"/new", frame.Query(
-			"endpointId", out.EndpointID, "from", out.PlannedAt.UTC().Format(localTime), "to", v.Now().UTC().Format(localTime),
+			"endpointId", out.EndpointID, "from", out.since().UTC().Format(localTime), "to", v.Now().UTC().Format(localTime),
 		))
 	}
 	return out, nil
+}
+
+// since returns a time that is not after the delivery's event: the body's date, or a minute before the planning.
+func (d delivery) since() time.Time {
+	var body struct{ Date *time.Time }
+	before := d.PlannedAt.Add(-time.Minute)
+	if json.Unmarshal(d.Body, &body) == nil && body.Date != nil && body.Date.Before(before) {
+		return *body.Date
+	}
+	return before
 }
 
 // show serves a delivery's page.
