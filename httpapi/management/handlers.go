@@ -59,6 +59,10 @@ type Reader interface {
 type Handlers struct {
 	Commands   Commands
 	Reader     Reader
+	Finder     Finder
+	Processes  Processes
+	Deliveries Deliveries // nil: none are sent
+	Events     Events     // nil: events have no positions
 	Reconciler reconcile.Reconciler
 	KeyUses    *keyuse.Uses
 	Now        func() time.Time
@@ -73,7 +77,7 @@ type Handlers struct {
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createApiKey": keyRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
-		"getStatistics": h.statisticsRules, "listAuditLog": auditRules,
+		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "search": searchRules,
 	}
 }
 
