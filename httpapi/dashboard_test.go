@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -131,7 +132,7 @@ var tags = regexp.MustCompile(`(?s)<style.*?</style>|<[^>]*>`)
 
 // text returns the text of a page.
 func text(page string) string {
-	return strings.Join(strings.Fields(tags.ReplaceAllString(page, " ")), " ")
+	return html.UnescapeString(strings.Join(strings.Fields(tags.ReplaceAllString(page, " ")), " "))
 }
 
 // shows fails the test if the page does not have the status and the texts.
