@@ -41,6 +41,7 @@ var ownEnums = map[string]string{
 	"webhooks":                "parts beside an event of a history, I1",
 	"REQUESTED":               "the step of a call that an event records, I1",
 	"authorize":               "operations at processors, D14",
+	"admin":                   "roles of dashboard users, D20",
 }
 
 var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)

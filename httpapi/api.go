@@ -26,6 +26,7 @@ import (
 	"payledger/httpapi/docs"
 	"payledger/httpapi/events"
 	"payledger/httpapi/keyuse"
+	"payledger/httpapi/live"
 	"payledger/httpapi/management"
 	"payledger/httpapi/payments"
 	"payledger/httpapi/request"
@@ -93,6 +94,10 @@ type Config struct {
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).
 	Events events.Source
+	// Listeners hand webhooks to programs that read them as a stream (D18). ListenerExpiry is the time after which one without a reader is
+	// deleted, and WebhookTimeout the time that a program has for its answer.
+	Listeners                      live.Listeners
+	WebhookTimeout, ListenerExpiry time.Duration
 	// Closing is closed when the service begins to stop: open streams of events end. nil: never.
 	Closing <-chan struct{}
 	// Heartbeat is the time between two messages of a silent stream of events; 0: 15 s.
@@ -123,6 +128,8 @@ type API struct {
 	webhooks   webhooks.Handlers
 	workflows  workflows.Handlers
 	events     events.Handlers
+	live       live.Handlers
+	requests   *live.RequestLog
 }
 
 // New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe configuration.
@@ -188,10 +195,17 @@ func (a *API) connect() {
 	a.webhooks = webhooks.Handlers{Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}
 	a.events = events.Handlers{Source: c.Events}
+	a.requests = live.NewRequestLog()
+	a.live = live.Handlers{
+		Commands: c.Commands, Listeners: c.Listeners, Log: a.requests, Timeout: c.WebhookTimeout, Expiry: c.ListenerExpiry,
+	}
+	if c.Reader != nil {
+		a.live.CaughtUp, a.live.Account = c.Reader.CaughtUp, c.Reader.Account
+	}
 	a.table, a.rules = a.routeTable(), map[string]request.Rule{}
 	for _, part := range []interface {
 		Rules() map[string]request.Rule
-	}{&a.payments, &a.management, &a.webhooks, &a.workflows, &a.events} {
+	}{&a.payments, &a.management, &a.webhooks, &a.workflows, &a.events, &a.live} {
 		maps.Copy(a.rules, part.Rules())
 	}
 }
@@ -208,7 +222,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, Answer: w.Header()}, api: a, r: r, w: w}
 	done := c.taken()
 	a.answered.add(done.status)
-	a.logRequest(c, done, a.Now().Sub(start))
+	took := a.Now().Sub(start)
+	a.logRequest(c, done, took)
+	a.noteRequest(c, done, start, took)
 	if done.abort {
 		panic(http.ErrAbortHandler)
 	}

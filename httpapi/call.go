@@ -27,6 +27,7 @@ type call struct {
 	w         http.ResponseWriter
 	recorded  func() bool // reports whether the request recorded an event
 	route     route
+	found     bool // route is the call's own
 	operation *validation.Operation
 	client    netip.Addr      // the address that limits count for
 	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
@@ -157,6 +158,7 @@ func (c *call) allowsStale() bool {
 // own calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
+		c.found = true
 		c.operation = c.api.operations[c.route.operation]
 		if c.allowsStale() {
 			c.Ctx = eventstore.WithStale(c.Ctx)

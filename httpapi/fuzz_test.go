@@ -226,6 +226,14 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"description":"d","enabled":false,"eventTypes":[]}`, `{"url":"https://10.0.0.1/"}`, `{"url":null}`, `{}`},
 	},
 	{
+		operation: "createWebhookListener", method: "POST", path: "/management/webhook-listeners", manages: true, make: nothing,
+		seeds: []string{`{"description":"d","eventTypes":["PAYMENT.STATUS"]}`, `{"eventTypes":["y"]}`, `{}`},
+	},
+	{
+		operation: "answerWebhookListener", method: "POST", path: "/management/webhook-listeners/TARGET/answers", manages: true, make: webhookListener,
+		seeds: []string{`{"id":"x","status":200,"body":"thanks"}`, `{"id":"x","failure":"TIMEOUT"}`, `{"id":"x","status":99,"failure":"STATUS"}`},
+	},
+	{
 		operation: "createWebhookReplay", method: "POST", path: "/management/webhook-replays", manages: true, make: endpoint,
 		seeds: []string{
 			`{"endpointId":"TARGET","from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59","eventTypes":["PAYMENT.STATUS"],"onlyFailed":true,"dryRun":true}`,

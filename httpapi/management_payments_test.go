@@ -123,12 +123,11 @@ func TestStatisticsCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	day := func(offset int) string { return r.now().UTC().AddDate(0, 0, offset).Format(time.DateOnly) }
+	noon := r.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour) // the day does not end during the test
+	r.late.Store(int64(time.Until(noon) / time.Second))
 	began := day(0)
 	r.want(r.post(r.paid(goodCard, "")+"/capture", `{"amount":420}`), 200, "")
 	r.paid(declinedCard, "")
-	if day(0) != began {
-		t.Skip("the day ended during the test")
-	}
 	got := r.want(r.manage("GET", "/statistics", ""), 200, "")
 	totals := `[{"currencyCode":"EUR","payments":2,"total":4840,"totalCaptured":420,"totalRefunded":0}]`
 	for _, part := range []string{

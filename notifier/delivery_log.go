@@ -146,13 +146,13 @@ func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, er
 }
 
 // Resend makes one attempt of a delivery now, in any status, and returns the delivery after it (D18). A failing receiver
-// is no error.
-func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+// is no error. With an idempotency key ("" for none), a repeat makes no further attempt.
+func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id, key string) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
-	if err := l.notifier.Resend(ctx, owner, row.Name); err != nil {
+	if err := l.notifier.ResendOnce(ctx, owner, row.Name, key); err != nil {
 		return deliveries.Detail{}, errNotSent(err)
 	}
 	_, detail, err := l.detail(ctx, row)

@@ -235,6 +235,7 @@ func dump(tb testing.TB, m *model) []string {
 		"SELECT 'naming', * FROM namings ORDER BY account, customer, session",
 		"SELECT 'instrument', * FROM instruments ORDER BY token", "SELECT 'attempt', * FROM attempts ORDER BY id", "SELECT 'run', * FROM runs ORDER BY id",
 		"SELECT 'statistics', * FROM statistics ORDER BY account, day, currency, status, processor, tries",
+		"SELECT 'audit', * FROM audit ORDER BY account, at, id",
 	} {
 		rows, err := m.Readers().Query(query)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
+	"payledger/projections/auditlog"
 )
 
 // place is the position of a shard: the address and the number of its last applied event, and the event's hash to
@@ -151,6 +152,7 @@ type batch struct {
 	inboxes     views[inbox.State]
 	persons     views[person.State]
 	namings     []naming
+	audit       []auditlog.Row
 }
 
 // fold adds one event. An event at or below the shard's place was applied before and changes nothing; a gap is an error.
@@ -191,12 +193,24 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	case eventstore.Persons.Name:
 		err = foldInto(ctx, b, eventstore.Persons, &b.persons, r)
 	}
+	if err == nil {
+		err = b.noteAudit(r)
+	}
 	if err != nil {
 		return err
 	}
 	*at = place{seq: r.Seq, number: r.Number, hash: r.Hash}
 	b.events++
 	return nil
+}
+
+// noteAudit remembers an event of the audit log.
+func (b *batch) noteAudit(r *eventstore.Recorded) error {
+	row, is, err := auditlog.RowOf(r)
+	if is {
+		b.audit = append(b.audit, row)
+	}
+	return err
 }
 
 // decode makes the states whole that the fold left to decode.

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/pending"
+	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
 	"payledger/projections/statistics"
 )
@@ -51,6 +52,7 @@ type statements struct {
 	updateColumn, insertKind     *sql.Stmt
 	upsertPerson, selectErased   *sql.Stmt
 	eraseCustomer, eraseGuest    *sql.Stmt
+	insertAudit                  *sql.Stmt
 }
 
 // openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
@@ -92,6 +94,7 @@ func (m *model) prepare(ctx context.Context) error {
 		&s.selectBlock: selectBlock, &s.selectColumn: selectColumn, &s.insertBlock: insertBlock,
 		&s.insertColumn: insertColumn, &s.updateColumn: updateColumn, &s.insertKind: insertKind,
 		&s.upsertPerson: upsertPerson, &s.selectErased: selectErased, &s.eraseCustomer: eraseCustomer, &s.eraseGuest: eraseGuest,
+		&s.insertAudit: auditlog.Insert,
 	})
 }
 
@@ -204,6 +207,11 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 	}
 	if err := m.writeRuns(ctx, b); err != nil {
 		return err
+	}
+	for _, row := range b.audit {
+		if _, err := m.statements.insertAudit.ExecContext(ctx, row.Values()...); err != nil {
+			return err
+		}
 	}
 	for _, v := range b.accounts.list {
 		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
 	"payledger/projections/statistics"
 )
@@ -201,4 +202,36 @@ func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, 
 		return report, unavailable(m.Noticed(err))
 	}
 	return report, nil
+}
+
+// AuditPage is a page of the audit log, newest first; Next is nil at its end.
+type AuditPage struct {
+	Data []auditlog.Entry
+	Next *auditlog.Place
+}
+
+// ListAudit reads a page of at most limit entries of an account's audit log, newest first, after from; nil is the newest end. It
+// has everything that this node acknowledged before the call.
+func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *auditlog.Place, limit int) (AuditPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return AuditPage{}, unavailable(err)
+	}
+	m, done := p.reading()
+	defer done()
+	rows, err := auditlog.List(ctx, m.Readers(), account, f, from, limit+1)
+	if err != nil {
+		return AuditPage{}, unavailable(m.Noticed(err))
+	}
+	var page AuditPage
+	if len(rows) > limit {
+		rows = rows[:limit]
+		page.Next = &auditlog.Place{At: time.UnixMicro(rows[limit-1].At).UTC(), ID: rows[limit-1].ID}
+	}
+	page.Data, err = (&auditlog.Reader{Store: p.Store, DB: m.Readers(), Account: account}).Entries(ctx, rows)
+	if err != nil {
+		return AuditPage{}, unavailable(m.Noticed(err))
+	}
+	return page, nil
 }

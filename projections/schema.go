@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/projections/auditlog"
 	"payledger/projections/statistics"
 )
 
@@ -143,7 +144,7 @@ CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL
 );
-` + tableRuns + tableBlocks + tablePersons + statistics.Tables
+` + tableRuns + tableBlocks + tablePersons + statistics.Tables + auditlog.Tables
 
 const (
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`

@@ -36,6 +36,7 @@ import (
 	"payledger/httpapi/intake"
 	"payledger/httpapi/keyuse"
 	"payledger/notifier"
+	"payledger/notifier/listener"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 	"payledger/projections"
@@ -61,6 +62,7 @@ type App struct {
 	proofs      *prover.Prover
 	notifier    *notifier.Notifier
 	sending     atomic.Pointer[notifier.Notifier] // notifier, when it is open
+	listeners   *listener.Hub
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
 	commands    *service.Service
@@ -230,6 +232,7 @@ func (a *App) openViews(ctx context.Context) error {
 }
 
 func (a *App) openNotifier(ctx context.Context) error {
+	a.openListeners()
 	var err error
 	if a.notifier, err = notifier.New(ctx, a.notifierConfig()); err != nil {
 		return err
@@ -252,8 +255,8 @@ func (a *App) notifierConfig() notifier.Config {
 	c := notifier.Config{
 		Store: a.ledger.Store, Fanout: a.fanout, Secrets: a.ledger.Secrets, Views: a.views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
-		RetryDelays: a.options.WebhookRetryDelays,
-		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
+		RetryDelays: a.options.WebhookRetryDelays, Listeners: a.listeners,
+		AllowCIDRs: a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
 	}
 	if a.nodes != nil {
 		c.Nodes = a.nodes
@@ -337,6 +340,7 @@ func (a *App) run(ctx context.Context) error {
 	if a.feed != nil {
 		loud("events for analysts", a.feed.Run)
 	}
+	a.loops.Go(func() { a.sweeper().Run(background) })
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
 	if err := a.awaitViews(ctx); err != nil {

@@ -147,6 +147,11 @@ Try, in another terminal:
   curl -s $PAYLEDGER_URL/payments -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' \
     -d '{"paymentMethodToken": "x", "currencyCode": "EURO", "amount": -1, "colour": "red", "orderId": "'$(printf 'x%%.0s' $(seq 256))'"}'
 
+  # make something else happen, bring webhooks to a program of yours, or watch the requests
+  go run ./cmd/payledger trigger --list
+  go run ./cmd/payledger listen --forward-to http://127.0.0.1:9000/webhooks
+  go run ./cmd/payledger logs tail
+
   reference %[1]s/openapi.yaml
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/httpapi"
 	"payledger/processorsim/protocol"
 )
 
@@ -47,7 +50,7 @@ func newReader(t *testing.T) *reader {
 }
 
 // block is a block of code in a page.
-var block = regexp.MustCompile(`(?s)<pre tabindex="0"><code>(.*?)</code></pre>`)
+var block = regexp.MustCompile(`(?s)<pre tabindex="0"(?: class="wraps")?><code>(.*?)</code></pre>`)
 
 // page reads a page and its blocks of code.
 func (r *reader) page(path string) (text string, blocks []string) {
@@ -61,6 +64,16 @@ func (r *reader) page(path string) (text string, blocks []string) {
 		blocks = append(blocks, html.UnescapeString(m[1]))
 	}
 	return text, blocks
+}
+
+// openAPI is openapi.yaml.
+func openAPI(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := httpapi.LoadOpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
 }
 
 // own has what takes the place of an example's ids and tokens, with the example as key. CLIENT_TOKEN and SIGNATURE are variables.
@@ -123,11 +136,7 @@ func (r *reader) field(method, path string, header map[string]string, body any, 
 	}
 	var value any
 	got.decode(r.t, &value)
-	for part := range strings.SplitSeq(name, ".") {
-		fields, _ := value.(map[string]any)
-		value = fields[part]
-	}
-	text, _ := value.(string)
+	text := valueAt(value, name)
 	if text == "" {
 		r.t.Fatalf("%s %s answers no %s: %s", method, path, name, got.body)
 	}
@@ -299,6 +308,39 @@ func (r *reader) given(operation, path string) own {
 	default:
 		return own{}
 	}
+}
+
+// made has the field of an answer that names the new object, with the example of its id, by operationId.
+var made = map[string][2]string{
+	"createPayment": {"id", examplePayment}, "createCheckoutPayment": {"id", examplePayment}, "approvePaymentAttempt": {"paymentId", examplePayment},
+	"createPaymentInstrument": {"token", exampleToken}, "createPaymentAttempt": {"currentAttempt.id", exampleAttempt},
+	"createApiKey": {"id", exampleKey}, "createWebhookEndpoint": {"id", exampleEndpoint}, "createWorkflow": {"id", exampleWorkflow},
+}
+
+// learn adds the id of the object that a call has made.
+func (o own) learn(t *testing.T, operation, body string) {
+	t.Helper()
+	object, is := made[operation]
+	if !is {
+		return
+	}
+	var value any
+	if err := json.Unmarshal([]byte(body), &value); err != nil {
+		t.Fatal(err)
+	}
+	if id := valueAt(value, object[0]); id != "" {
+		o[object[1]] = id
+	}
+}
+
+// valueAt returns a text in JSON, "a.b" being a field of an object; "" if there is none.
+func valueAt(value any, name string) string {
+	for part := range strings.SplitSeq(name, ".") {
+		fields, _ := value.(map[string]any)
+		value = fields[part]
+	}
+	text, _ := value.(string)
+	return text
 }
 
 // anonymous replaces what is of this run, and secrets, by what stands for them in all examples.

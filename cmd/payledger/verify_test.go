@@ -126,6 +126,9 @@ func TestVerifyCommand(t *testing.T) {
 		"column":   {projections.FileName, "INSERT INTO block_columns VALUES (1, zeroblob(4000))", "the blocks of the views that filtered lists search are wrong"},
 		"counts":   {projections.FileName, "UPDATE statistics SET amount_low = amount_low + 1", "the statistics of the views are wrong: the counts of account"},
 		"group":    {projections.FileName, "DELETE FROM statistics", "the statistics of the views are wrong: the counts of account"},
+		"audit":    {projections.FileName, "DELETE FROM audit WHERE type = 'account.endpoint_created'", "the views have no row of account.endpoint_created in audit"},
+		"actor":    {projections.FileName, "UPDATE audit SET actor = 'user:somebody' WHERE type = 'account.endpoint_created'", "in audit, the log"},
+		"entry":    {projections.FileName, "INSERT INTO audit SELECT account, at, 'x', shard, seq, type, actor, subject FROM audit LIMIT 1", "the views have 1 rows of audit that the log does not have"},
 		"trigger":  {projections.FileName, "DROP TRIGGER payments_moved; UPDATE accounts SET id = id", "its tables and indexes are other ones"},
 	} {
 		dir := t.TempDir()

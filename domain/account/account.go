@@ -18,6 +18,7 @@ const (
 const (
 	MaxAPIKeys   = 200
 	MaxEndpoints = 50
+	MaxListeners = 5 // among the endpoints
 )
 
 // State is the state of an account after its events.

@@ -34,7 +34,7 @@ func (s State) UserSession(user domain.UserID, id domain.UserSessionID, now time
 	return s.UserSessions[i], true
 }
 
-// UserSignedIn says that a user has proved to be the one, with the password and, if TOTP is on, with a code.
+// UserSignedIn says that a user began a session with the password and, if the second factor is on, with a code.
 type UserSignedIn struct {
 	At          time.Time            `json:"at"`                    // when it was decided, UTC
 	User        domain.UserID        `json:"userId"`                // the signed-in user

@@ -2,7 +2,6 @@ package account
 
 import (
 	"fmt"
-	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -134,16 +133,25 @@ func DecideAddUser(s State, c AddUser) (Event, error) {
 	return UserAdded(c), nil
 }
 
-// EmailFault returns the violation of a text that is not an address alone, in ASCII and without a quoted part; "" if there is none. Two
-// addresses that look alike must not differ.
+// EmailFault returns the violation of a text that is no plain address (RFC 5321 without quoted parts and literals, in ASCII); "" if there is
+// none. Two addresses that look alike must not differ.
 func EmailFault(text string) string {
-	text = strings.TrimSpace(text)
-	parsed, err := mail.ParseAddress(text)
-	plain := !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' })
-	if err == nil && plain && parsed.Name == "" && parsed.Address == text && len(text) <= MaxEmail {
-		return ""
+	local, host, _ := strings.Cut(strings.TrimSpace(text), "@")
+	const special = "!#$%&'*+/=?^_`{|}~-"
+	word := func(more string) func(string) bool {
+		return func(part string) bool {
+			return part == "" || strings.ContainsFunc(part, func(r rune) bool {
+				return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune(more, r)
+			})
+		}
 	}
-	return fmt.Sprintf("must be an e-mail address of at most %d ASCII characters, such as name@example.com, without a display name", MaxEmail)
+	labels := strings.Split(host, ".")
+	edge := func(l string) bool { return len(l) > 63 || strings.HasPrefix(l, "-") || strings.HasSuffix(l, "-") }
+	if slices.ContainsFunc(strings.Split(local, "."), word(special)) || slices.ContainsFunc(labels, word("-")) || slices.ContainsFunc(labels, edge) ||
+		len(local) > 64 || len(local)+1+len(host) > MaxEmail {
+		return fmt.Sprintf("must be an e-mail address of at most %d ASCII characters, such as name@example.com, without a display name", MaxEmail)
+	}
+	return ""
 }
 
 // ChangeUserRole is the command to give a user another role.

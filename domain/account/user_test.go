@@ -91,18 +91,22 @@ func paths(err error) string {
 	return strings.Join(all, " ")
 }
 
+// longHost makes an address of 254 characters with a local part of 64.
+var longHost = strings.Repeat(strings.Repeat("b", 62)+".", 3)[:188] + "b"
+
 // TestEmailFault: an address is one line of visible ASCII, so that no two addresses look the same.
 func TestEmailFault(t *testing.T) {
-	for _, good := range []string{"a@b", "ada@shop.example", "Ada.Lovelace+till@sub.shop.example", " a@b ", "o'neil@x.example", strings.Repeat("a", 64) + "@" + strings.Repeat("b", 189)} {
+	for _, good := range []string{"a@b", "ada@shop.example", "Ada.Lovelace+till@sub.shop.example", " a@b ", "o'neil@x.example", strings.Repeat("a", 64) + "@" + longHost} {
 		if fault := account.EmailFault(good); fault != "" {
 			t.Errorf("%q %s", good, fault)
 		}
 	}
 	for _, bad := range []string{
-		"", "a", "@b", "a@", "a@b@c", "a b@c", "a@b\n", "a@b\u0000", "\u0430@b.c", "a\u200b@b.c", `"a b"@c`, `"a"@c`, "Ada <a@b.c>", "<a@b.c>", "a@b.c, d@e.f", "a@b (x)",
-		strings.Repeat("a", 65) + "@" + strings.Repeat("b", 189),
+		"", "a", "@b", "a@", "a@b@c", "a b@c", "a@b\u0000", "\u0430@b.c", "a\u200b@b.c", `"a b"@c`, `"a"@c`, "Ada <a@b.c>", "<a@b.c>", "a@b.c, d@e.f", "a@b (x)",
+		"a..b@c", ".a@b", "a.@b", "a@b..c", "a@-b.c", "a@b-.c", "a@[192.0.2.1]", "a@" + strings.Repeat("b", 64),
+		strings.Repeat("a", 65) + "@b", strings.Repeat("a", 64) + "@" + longHost + "b",
 	} {
-		if fault := account.EmailFault(bad); bad != "a@b\n" && fault == "" { // white space around an address is dropped
+		if account.EmailFault(bad) == "" {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

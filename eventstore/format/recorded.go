@@ -97,6 +97,8 @@ const (
 	bodyLeftKey   = "\xa4left"
 	bodyOriginKey = "\xa6origin"
 
+	maxOrigin = 64 // bytes
+
 	bodyMap    = 0x80 // a map; the number of its keys is added
 	bodyFewest = 2
 	bodyMost   = 4
@@ -119,7 +121,8 @@ func (r *Recorded) HasMore() bool { return len(r.Body) > 0 && r.Body[0] > bodyMa
 
 // Origin returns the address from which a change came (D20); "" if the event has none.
 func (r *Recorded) Origin() string {
-	if !r.HasMore() {
+	tail := r.Body[max(0, len(r.Body)-len(bodyOriginKey)-maxOrigin-2):] // a walk over the whole body takes longer
+	if !r.HasMore() || !bytes.Contains(tail, []byte(bodyOriginKey)) {
 		return ""
 	}
 	p, err := r.parts()
@@ -159,7 +162,7 @@ func (r *Recorded) parts() (p parts, err error) {
 	p.left = cut(bodyLeftKey)
 	if origin := cut(bodyOriginKey); origin != nil {
 		text, _, err := codec.Next(origin)
-		if err != nil || text.Kind != codec.Text || len(text.Data) == 0 {
+		if err != nil || text.Kind != codec.Text || len(text.Data) == 0 || len(text.Data) > maxOrigin {
 			return malformed()
 		}
 		p.origin = string(text.Data)
@@ -206,7 +209,7 @@ func marshalBody(event, state, left any, origin string) ([]byte, error) {
 	}
 	if err == nil && origin != "" {
 		b.WriteString(bodyOriginKey)
-		err = codec.MarshalTo(b, origin)
+		err = codec.MarshalTo(b, origin[:min(len(origin), maxOrigin)])
 	}
 	return bytes.Clone(b.Bytes()), err
 }

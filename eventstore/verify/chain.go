@@ -155,6 +155,9 @@ func (c *chain) event(ctx context.Context, r *format.Recorded) error {
 	if err := c.left(r); err != nil {
 		return err
 	}
+	if err := c.run.event(ctx, r); err != nil {
+		return err
+	}
 	if c.newestTips != nil {
 		if next.tip, err = c.newestTips.has(r); err != nil {
 			return err

@@ -36,6 +36,8 @@ type Config struct {
 	ViewEnd func(shard int) uint64
 	// Shown, if set, gets the event of each shard at its ViewEnd, one at a time.
 	Shown func(r *eventstore.Recorded) error
+	// Event, if set, gets each event up to its shard's ViewEnd, one at a time. The events of a shard are in order.
+	Event func(ctx context.Context, r *eventstore.Recorded) error
 	// Delivery, if set, gets each record of deliveries in their order, with its stream.
 	Delivery func(ctx context.Context, stream string, r *eventstore.Recorded) error
 	// Memory is the size of the caches in bytes; 0 takes 16 MiB.
@@ -103,6 +105,16 @@ func (r *run) newest(ctx context.Context, key eventstore.Key, a *aggregate, shar
 	r.one.Lock()
 	defer r.one.Unlock()
 	return r.Newest(ctx, Newest{Key: key, Stream: a.stream, Shard: shard, Seq: a.seq, Revision: a.revision, State: a.state})
+}
+
+// event passes an event that the views show to Event.
+func (r *run) event(ctx context.Context, e *eventstore.Recorded) error {
+	if r.Event == nil || e.Seq > r.viewEnd(e.Shard) {
+		return nil
+	}
+	r.one.Lock()
+	defer r.one.Unlock()
+	return r.Event(ctx, e)
 }
 
 func (r *run) viewEnd(shard int) uint64 {

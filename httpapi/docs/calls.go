@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -114,11 +115,15 @@ func (d *document) describeAnswer(c *call) error {
 		if r.Key != "200" && r.Key != "202" && r.Key != "303" || c.Status != 0 {
 			continue
 		}
-		fmt.Sscan(r.Key, &c.Status)
+		status, err := strconv.Atoi(r.Key)
+		if err != nil {
+			return err
+		}
+		c.Status = status
 		for _, content := range d.response(r.Value).Content {
 			c.AnswerType = content.Key
 			if content.Key == "application/json" {
-				c.AnswerFields = d.fields(content.Value.Schema, 0)
+				c.AnswerFields = answered(d.fields(content.Value.Schema, 0))
 			}
 		}
 	}

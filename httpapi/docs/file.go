@@ -13,7 +13,7 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'none'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Cache-Control: pages are asked for again; assets are kept for ever at the address of their content.
+// Cache-Control: pages are validated at each use; assets are kept for ever at the address of their content.
 const (
 	cachePages  = "no-cache"
 	cacheAssets = "public, max-age=31536000, immutable"

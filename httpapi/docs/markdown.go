@@ -60,7 +60,7 @@ func newMarkdown(templates *template.Template) *markdown {
 	return &markdown{goldmark.New(
 		goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{templates}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.PrioritizedValue{Value: blocks{templates}, Priority: 100})),
 	)}
 }
 
@@ -69,7 +69,7 @@ func (m *markdown) html(text string) (template.HTML, error) {
 	if err := m.Convert([]byte(text), &b); err != nil {
 		return "", fmt.Errorf("docs: %w", err)
 	}
-	return template.HTML(b.String()), nil // goldmark leaves raw HTML out, and escapes text
+	return template.HTML(b.String()), nil //nolint:gosec // goldmark leaves raw HTML out, and escapes text
 }
 
 // blocks renders blocks of code and tables.

@@ -11,6 +11,7 @@ type field struct {
 	Name        string
 	Type        string
 	Required    bool
+	Always      bool     // of an answer: the field is never left out
 	Limits      []string // "at most 255 characters"
 	Values      []string // the enumeration
 	Description string
@@ -19,6 +20,15 @@ type field struct {
 
 // Folded reports whether the page folds the values: a long list hides the fields below it.
 func (f field) Folded() bool { return len(f.Values) > maxValues }
+
+// answered returns the fields as those of an answer.
+func answered(fields []field) []field {
+	for i := range fields {
+		fields[i].Always, fields[i].Required = fields[i].Required, false
+		answered(fields[i].Fields)
+	}
+	return fields
+}
 
 const (
 	// maxValues is the length of the longest enumeration that is not folded.

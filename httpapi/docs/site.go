@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 
 	"payledger/httpapi/style"
@@ -51,6 +52,14 @@ type site struct {
 	markdown  *markdown
 	calls     []*call
 	files     map[string]File
+}
+
+// wordEnd is a place where a long name may break: after a point, and before a capital.
+var wordEnd = regexp.MustCompile(`([a-z])([A-Z])|([._])`)
+
+// breaks returns a name with places where a line may break.
+func breaks(name string) template.HTML {
+	return template.HTML(wordEnd.ReplaceAllString(template.HTMLEscapeString(name), "$1$3<wbr>$2")) //nolint:gosec // escaped before
 }
 
 // group has the calls of a tag.
@@ -119,8 +128,7 @@ func (s *site) parseTemplates() (err error) {
 	s.templates = template.New("docs").Funcs(template.FuncMap{
 		"md":     func(text string) (template.HTML, error) { return s.markdown.html(text) },
 		"code":   func(text, language string) code { return code{text, language, languages[language]} },
-		"pretty": pretty,
-		"fields": func(fields []field, open bool) map[string]any { return map[string]any{"Fields": fields, "Open": open} },
+		"breaks": breaks,
 	})
 	s.markdown = newMarkdown(s.templates)
 	_, err = s.templates.ParseFS(templateFiles, "templates/*.html")
@@ -229,5 +237,5 @@ func (s *site) renderPages() error {
 func (p page) Content() (template.HTML, error) {
 	var b bytes.Buffer
 	err := p.templates.ExecuteTemplate(&b, p.Kind, p)
-	return template.HTML(b.String()), err // made by html/template
+	return template.HTML(b.String()), err //nolint:gosec // made by html/template
 }

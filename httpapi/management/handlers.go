@@ -16,6 +16,7 @@ import (
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/request"
 	"payledger/projections"
+	"payledger/projections/auditlog"
 	"payledger/projections/statistics"
 )
 
@@ -54,6 +55,8 @@ type Reader interface {
 	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
 	// Statistics counts an account's payments that were created from one day to another, both included.
 	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
+	// ListAudit reads a page of an account's audit log, newest first; nil is the newest end.
+	ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *auditlog.Place, limit int) (projections.AuditPage, error)
 	// CaughtUp returns when the reads show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
 }
@@ -76,7 +79,7 @@ type Handlers struct {
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
-		"getStatistics": h.statisticsRules, "previewRouting": previewRules,
+		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
 	}
 }
 

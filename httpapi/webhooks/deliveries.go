@@ -19,9 +19,10 @@ type Deliveries interface {
 	// List returns a page of at most limit deliveries, newest first, after the place from; nil: from the newest on.
 	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// Resend makes an attempt and returns after it. A receiver's failure is not an error.
-	Resend(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// StartReplay counts the deliveries. It starts the replay unless dry is set.
+	// Resend makes an attempt and returns after it. A receiver's failure is not an error. With an idempotency key ("" for none), a repeat
+	// makes no further attempt.
+	Resend(ctx context.Context, account domain.AccountID, id, key string) (deliveries.Detail, error)
+	// StartReplay counts the deliveries. It starts the replay unless dry is set. With an idempotency key, a repeat returns the first replay.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }
@@ -75,9 +76,13 @@ func (h *Handlers) GetDelivery(c *request.Call) (any, error) {
 	return renderAttempts(d), err
 }
 
-// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend.
+// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend. An idempotency key makes a repeat harmless.
 func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
-	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"])
+	key, err := request.IdempotencyKey(c.Header)
+	if err != nil {
+		return nil, err
+	}
+	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"], key)
 	return renderAttempts(d), err
 }
 

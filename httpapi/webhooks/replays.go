@@ -37,11 +37,15 @@ type replayAnswer struct {
 	Failure    string                 `json:"failure,omitempty"`
 }
 
-// CreateReplay serves POST /management/webhook-replays.
+// CreateReplay serves POST /management/webhook-replays. An idempotency key makes a repeat answer the first replay.
 func (h *Handlers) CreateReplay(c *request.Call, body replayRequest) (any, error) {
+	key, err := request.IdempotencyKey(c.Header)
+	if err != nil {
+		return nil, err
+	}
 	made, err := h.Deliveries.StartReplay(c.Ctx, deliveries.ReplayRequest{
 		Account: c.Merchant.ID, Endpoint: body.EndpointID, From: body.From.Time, To: body.To.Time, EventTypes: body.EventTypes,
-		OnlyFailed: body.OnlyFailed,
+		OnlyFailed: body.OnlyFailed, Key: key,
 	}, body.DryRun)
 	return replayStarted{ID: made.ID, Count: made.Count}, err
 }

@@ -57,6 +57,7 @@ type Comparison struct {
 	before  map[string]int // live: rows at the beginning
 	matched map[string]int
 	waiting map[string][]verify.Newest
+	audit   audited
 }
 
 // place is the position of a shard: the address of its newest applied event, the number and the hash of that event.
@@ -74,7 +75,9 @@ func Live(ctx context.Context, p *projections.Projections, report func(verify.Fa
 	c := newComparison(p.WithRows, report)
 	c.live = p
 	var err error
-	c.before, err = c.count(ctx)
+	if c.before, err = c.count(ctx); err == nil {
+		c.audit.before, err = c.countAudit(ctx)
+	}
 	return c, err
 }
 
@@ -171,6 +174,9 @@ func (c *Comparison) Finish(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	if err := c.finishAudit(ctx); err != nil {
+		return err
 	}
 	if err := c.checkPlaces(ctx); err != nil {
 		return err

@@ -75,6 +75,7 @@ type ReplayRequest struct {
 	From, To   time.Time // of the events, inclusive
 	EventTypes []string  // of the webhooks; empty: the types that the endpoint takes now
 	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the time of the request
+	Key        string    // the idempotency key of the request; "" for none, and in a Replay
 }
 
 // Replay is a replay with its progress.

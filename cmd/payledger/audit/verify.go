@@ -122,7 +122,7 @@ func (c *checker) run(ctx context.Context, files *archive.Archive) (v verified, 
 		Progress: func(done, of uint64) { _ = c.emit(verifyLine{Done: done, Of: of}) }, // a later emit returns the same error
 	}
 	if c.views != nil {
-		config.Newest, config.ViewEnd, config.Shown = c.views.Add, c.views.End, c.views.Shown
+		config.Newest, config.ViewEnd, config.Shown, config.Event = c.views.Add, c.views.End, c.views.Shown, c.views.Event
 	}
 	if c.deliveries != nil {
 		config.Delivery = c.deliveries.Add

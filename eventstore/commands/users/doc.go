@@ -10,7 +10,7 @@
 // Each failure of a known user is an event, so that every node and a restart count the same. The tenth locks the user for 15 minutes.
 // A failure is recorded before the next password is compared on this node: with n nodes at most n·(Guesses-1) further passwords are
 // compared while the tenth is on its way, and none of them begins a session, because the sign-in is decided on the newest state. An
-// unknown name is locked in the same way, by each node for itself: so an answer does not tell which names exist.
+// unknown name is locked in the same way, by each node for itself: so an answer does not reveal whether a name exists.
 //
 // A lock stops sign-ins and nothing else: a session goes on, an admin's reset of the password (PATCH /management/users/{id}) ends it, and so
 // does `payledger credentials reset` on the machine for the account's first admin. So nobody can lock out the only admin for ever.

@@ -120,7 +120,7 @@ func TestSignInIsRecorded(t *testing.T) {
 	}
 }
 
-// TestSeveralAccounts: users of one name in two accounts are told apart by their passwords. If both have the same one, the account must be named.
+// TestSeveralAccounts: the password decides between users of one name in two accounts. If both have the same one, the account must be named.
 // A failure counts for both; a success of one does not count against the other.
 func TestSeveralAccounts(t *testing.T) {
 	t.Parallel()

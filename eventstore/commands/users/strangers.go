@@ -12,7 +12,7 @@ import (
 // mostStrangers is the number of unknown names that are remembered.
 const mostStrangers = 4 << 10
 
-// strangers locks names that no user has, by the rules of a user: an answer does not tell which names exist. It knows the hashes of the names
+// strangers locks names that no user has, by the rules of a user: an answer does not reveal whether a name exists. It knows the hashes of the names
 // only: a user may have typed the password into the field of the name.
 type strangers struct {
 	mu sync.Mutex

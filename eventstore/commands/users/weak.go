@@ -2,6 +2,7 @@ package users
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,26 +58,33 @@ func trivial(password string, names []string) bool {
 			words = append(words[:len(words):len(words)], word)
 		}
 	}
+	return lettersBeside(strings.ToLower(password), plain, words) < minRest
+}
+
+// lettersBeside returns the number of a text's letters outside of words; a text without any of the words has no limit. plain is the text with
+// letters in the place of the signs that stand for them.
+func lettersBeside(text, plain string, words []string) int {
 	rest := plain
 	for _, word := range words {
-		rest = strings.ReplaceAll(rest, word, "")
+		rest = strings.ReplaceAll(rest, word, strings.Repeat("\x00", utf8.RuneCountInString(word)))
 	}
-	return rest != plain && utf8.RuneCountInString(lettersOf(rest)) < minRest
+	if rest == plain {
+		return math.MaxInt
+	}
+	letters, left := 0, []rune(rest)
+	for i, r := range []rune(text) {
+		if left[i] != 0 && unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	return letters
 }
 
 // substitutes are the signs that stand for letters.
 var substitutes = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 
+// plainText has as many characters as the text.
 func plainText(text string) string { return substitutes.Replace(strings.ToLower(text)) }
-
-func lettersOf(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) {
-			return r
-		}
-		return -1
-	}, text)
-}
 
 // repeated reports whether a text is a shorter one again and again; the last one may be cut.
 func repeated(text string) bool {

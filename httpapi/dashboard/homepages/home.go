@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"payledger/domain"
@@ -90,7 +91,9 @@ func home(v *frame.Visit) error {
 	if err := v.Get("/management/statistics", nil, &out.Today); err != nil {
 		return err
 	}
-	out.Lag = v.Lag
+	if !strings.HasPrefix(v.Lag, "events=0,") {
+		out.Lag = v.Lag
+	}
 	first := v.Now().UTC().AddDate(0, 0, 1-days).Format(time.DateOnly)
 	if err := v.Get("/management/statistics", url.Values{"from": {first}}, &out.Days); err != nil {
 		return err

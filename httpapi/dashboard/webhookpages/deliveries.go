@@ -55,8 +55,8 @@ type listView struct {
 type savedView struct{ Name, Query string }
 
 var views = []savedView{
-	{"All", ""}, {"Waiting", "?outcome=PLANNED&outcome=FAILED"}, {"Given up", "?outcome=EXHAUSTED"}, {"Cancelled", "?outcome=CANCELLED"},
-	{"Delivered", "?outcome=SUCCEEDED"},
+	{"All", ""}, {"Waiting", "?outcome=PLANNED&outcome=FAILED"}, {"Exhausted", "?outcome=EXHAUSTED"}, {"Cancelled", "?outcome=CANCELLED"},
+	{"Succeeded", "?outcome=SUCCEEDED"},
 }
 
 // Name returns an endpoint's name in the list.

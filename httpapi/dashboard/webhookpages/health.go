@@ -15,7 +15,7 @@ type health struct {
 	MoreWaiting bool  // there are more than Waiting
 	Oldest      *time.Time
 	Retrying    int64 // of Waiting: an attempt has failed
-	GivenUp     int64 // all automatic attempts failed, in givenUpFor
+	GivenUp     int64 // EXHAUSTED, planned in givenUpFor
 	MoreGivenUp bool
 	Failure     *reason // of the newest failed delivery
 }

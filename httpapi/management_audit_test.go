@@ -1,0 +1,177 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+)
+
+// audit returns the entries of the audit log that a query selects, newest first.
+func (r *rig) audit(query string) (all []map[string]any) {
+	r.t.Helper()
+	for _, e := range r.want(r.manage("GET", "/audit-log?"+query, ""), 200, "").field("data").([]any) {
+		all = append(all, e.(map[string]any))
+	}
+	return all
+}
+
+// line shows an entry without its ids of event and request.
+func line(e map[string]any) string {
+	what := e["what"].(map[string]any)
+	text := fmt.Sprint(e["action"], " by ", e["actorName"], " of ", what["kind"], " ", what["name"])
+	if e["from"] != nil {
+		text += " from " + e["from"].(string)
+	}
+	return text
+}
+
+func lines(entries []map[string]any) (all []string) {
+	for _, e := range entries {
+		all = append(all, line(e))
+	}
+	return all
+}
+
+// TestAuditLog: every change through the management is an entry with who, what, when and from where; names stay after a key or an
+// endpoint is gone; merchants' calls are not in it; filters and pages select entries (D20).
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	at := r.paid(goodCard, "")
+	r.want(r.post(at+"/capture", `{"amount":10,"final":false}`), 200, "") // the merchant's
+	made := r.want(r.manage("POST", "/api-keys", `{"name":"till","scopes":["account:read","account:write"]}`), 200, "")
+	till := made.text1("apiKey")
+	r.want(r.with(till, "POST", at+"/refund", `{"amount":5}`), 200, "")
+	endpoint := r.want(r.with(till, "POST", "/webhook-endpoints", `{"url":"https://shop.example/secret-part","description":"my shop"}`), 200, "").text1("id")
+	r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, `{"enabled":false}`), 200, "")
+	r.want(r.manage("DELETE", "/webhook-endpoints/"+endpoint, ""), 200, "")
+	r.want(r.manage("PATCH", "/processors/STRIPE", `{"enabled":false}`), 200, "")
+	r.want(r.manage("PUT", "/routing", `{"rules":[],"default":["ADYEN"]}`), 200, "")
+	r.want(r.manage("PATCH", "/settings", `{"displayName":"North"}`), 200, "")
+	r.want(r.manage("PATCH", "/settings", `{"displayName":"North"}`), 200, "") // changes nothing
+	r.want(r.manage("POST", "/signing-secret/rotate", ""), 200, "")
+	flow := `{"name":"Cancel all","trigger":{"eventType":"PAYMENT.STATUS","status":"AUTHORIZED"},"condition":"false","actions":[{"type":"cancel","reason":"r"}]}`
+	workflow := r.want(r.manage("POST", "/workflows", flow), 200, "").text1("id")
+	r.want(r.manage("POST", "/workflows/"+workflow+"/disable", ""), 200, "")
+	r.want(r.manage("DELETE", "/api-keys/"+made.text1("id"), ""), 200, "")
+	r.want(r.manage("POST", "/customers/customer-7/erase", ""), 200, "")
+	state, _ := r.views.Account(r.account.AccountID)
+	_, err := r.service.ResetUserPassword(t.Context(), commands.Caller{Account: r.account.AccountID, Actor: "cli:credentials-reset", RequestID: "reset"}, state.Users[0])
+	must(t, err)
+
+	want := []string{
+		"account.user_password_reset by <nil> of user admin",
+		"person.erased by init of customer <nil> from 127.0.0.1",
+		"account.api_key_revoked by init of api_key till from 127.0.0.1",
+		"workflow.disabled by init of workflow Cancel all from 127.0.0.1",
+		"workflow.created by init of workflow Cancel all from 127.0.0.1",
+		"account.signing_secret_rotated by init of signing_secret <nil> from 127.0.0.1",
+		"account.settings_changed by init of settings <nil> from 127.0.0.1",
+		"account.routing_changed by init of routing <nil> from 127.0.0.1",
+		"account.processor_changed by init of processor <nil> from 127.0.0.1",
+		"account.endpoint_deleted by init of webhook_endpoint my shop from 127.0.0.1",
+		"account.endpoint_changed by init of webhook_endpoint my shop from 127.0.0.1",
+		"account.endpoint_created by till of webhook_endpoint my shop from 127.0.0.1",
+		"payment.refund_requested by till of payment order-1 from 127.0.0.1",
+		"account.api_key_created by init of api_key till from 127.0.0.1",
+		"account.created by <nil> of account ",
+	}
+	all := r.audit("")
+	got := lines(all)
+	if len(got) == len(want) && strings.HasPrefix(got[len(got)-1], want[len(want)-1]) {
+		got[len(got)-1] = want[len(want)-1] // the account's name
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if what := all[12]["what"].(map[string]any); "/payments/"+what["id"].(string) != at {
+		t.Errorf("the refund is of %v", what)
+	}
+	for _, e := range all {
+		if e["eventId"] == "" || e["requestId"] == "" {
+			t.Errorf("%v has no ids", e)
+		}
+	}
+	if text := fmt.Sprint(all); strings.Contains(text, "secret-part") || strings.Contains(text, "ada@example.com") || strings.Contains(text, "plsec_") {
+		t.Errorf("an entry has a secret: %s", text)
+	}
+
+	var paged []string
+	for query := "?limit=4"; ; {
+		page := r.want(r.manage("GET", "/audit-log"+query, ""), 200, "")
+		for _, e := range page.field("data").([]any) {
+			paged = append(paged, e.(map[string]any)["eventId"].(string))
+		}
+		next := page.text1("nextCursor")
+		if next == "" {
+			break
+		}
+		query = "?limit=4&cursor=" + next
+	}
+	var ids []string
+	for _, e := range all {
+		ids = append(ids, e["eventId"].(string))
+	}
+	if !slices.Equal(paged, ids) {
+		t.Errorf("by pages %q, at once %q", paged, ids)
+	}
+	byTill := r.audit("actor=api_key:" + made.text1("id"))
+	if got := lines(byTill); !slices.Equal(got, want[11:13]) {
+		t.Errorf("by till: %q", got)
+	}
+	if got := lines(r.audit("type=workflow.disabled,account.api_key_revoked&type=person.erased")); !slices.Equal(got, want[1:4]) {
+		t.Errorf("by type: %q", got)
+	}
+	if got := lines(r.audit("type=account.endpoint_created,account.routing_changed&actor=" + url.QueryEscape("api_key:"+made.text1("id")))); !slices.Equal(got, want[11:12]) {
+		t.Errorf("by type and actor: %q", got)
+	}
+	between := url.Values{"from": {all[9]["at"].(string)}, "to": {all[6]["at"].(string)}}
+	if got := lines(r.audit(between.Encode())); !slices.Equal(got, want[6:10]) {
+		t.Errorf("by time: %q", got)
+	}
+	for query, fault := range map[string]string{
+		"type=account.made":       `QueryString $.type has no event type "account.made"`,
+		"from=yesterday":          "QueryString $.from must be an RFC 3339 date, a + in it written as %2B",
+		"cursor=x":                "QueryString $.cursor is not a cursor of this list",
+		"from=2026-01-02&to=2026": "QueryString $.from must be an RFC 3339 date, a + in it written as %2B",
+	} {
+		if a := r.want(r.manage("GET", "/audit-log?"+query, ""), 422, "RequestValidationError"); !slices.Contains(a.faults(), fault) {
+			t.Errorf("%s: %q", query, a.faults())
+		}
+	}
+	other := r.want(r.with(r.otherMerchant(), "GET", "/audit-log", ""), 200, "")
+	if entries := other.field("data").([]any); len(entries) != 1 {
+		t.Errorf("another account sees %s", other.text)
+	}
+	r.want(r.with(r.keyWith("account:write"), "GET", "/audit-log", ""), 403, "MissingScope")
+}
+
+// TestAuditOfAUser: what a user of the dashboard does with a payment is in the audit log, also without an address.
+func TestAuditOfAUser(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.paid(goodCard, "")
+	state, _ := r.views.Account(r.account.AccountID)
+	by := commands.Caller{Account: r.account.AccountID, Actor: "user:" + string(state.Users[0].ID), RequestID: "request", Origin: "2001:db8::1"}
+	_, err := r.service.ChangeSettings(t.Context(), by, accounts.SettingsInput{DisplayName: new("North")})
+	must(t, err)
+	by.Origin = ""
+	_, err = r.service.Capture(t.Context(), by, domain.PaymentID(strings.TrimPrefix(at, "/payments/")), payment.Capture{Final: true})
+	must(t, err)
+	want := []string{"payment.capture_requested by admin of payment order-1", "account.settings_changed by admin of settings <nil> from 2001:db8::1"}
+	if got := lines(r.audit("actor=user:" + string(state.Users[0].ID))); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	began := time.Now()
+	if entries := r.audit("to=" + url.QueryEscape(began.Add(-time.Hour).Format(time.RFC3339))); len(entries) != 0 {
+		t.Errorf("an hour ago: %v", entries)
+	}
+}

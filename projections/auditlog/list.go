@@ -1,0 +1,104 @@
+package auditlog
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/projections/sqlitefile"
+)
+
+// Filter selects entries of an account. An empty field does not filter; bounds are inclusive.
+type Filter struct {
+	Actor string     `json:"actor"`
+	Types []string   `json:"type"`
+	From  *time.Time `json:"from"`
+	To    *time.Time `json:"to"`
+}
+
+// Place is the place after the entry of this time and event.
+type Place struct {
+	At time.Time
+	ID string
+}
+
+// List returns at most n rows of an account, newest first, after a place; nil is the newest end.
+func List(ctx context.Context, db *sql.DB, account domain.AccountID, f Filter, from *Place, n int) ([]Row, error) {
+	query, args := listQuery(account, f, from, n)
+	rows, err := sqlitefile.Read(ctx, db, scan, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("auditlog: %w", err)
+	}
+	return rows, nil
+}
+
+func scan(scan sqlitefile.Scan) (r Row, err error) {
+	err = scan(&r.Account, &r.At, &r.ID, &r.Shard, &r.Seq, &r.Type, &r.Actor, &r.Subject)
+	return r, err
+}
+
+const columns = "account, at, id, shard, seq, type, actor, subject"
+
+// listQuery returns the query of a page. With several types it has one SELECT for each, each in the order of its index, and merges them.
+func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, []any) {
+	where, conditions := "", []any{}
+	and := func(sql string, values ...any) { where, conditions = where+" AND "+sql, append(conditions, values...) }
+	if f.From != nil {
+		and("at >= ?", f.From.UnixMicro())
+	}
+	if f.To != nil {
+		and("at <= ?", f.To.UnixMicro())
+	}
+	if from != nil {
+		and("(at, id) < (?, ?)", from.At.UnixMicro(), from.ID)
+	}
+	types := slices.Compact(slices.Sorted(slices.Values(f.Types)))
+	if f.Actor != "" {
+		and("actor = ?", f.Actor)
+		if len(types) > 0 {
+			and("type IN (?" + strings.Repeat(", ?", len(types)-1) + ")")
+			for _, one := range types {
+				conditions = append(conditions, one)
+			}
+		}
+		types = nil
+	}
+	one := func(index, sql string, values ...any) (string, []any) {
+		return "SELECT " + columns + " FROM audit " + index + " WHERE account = ?" + sql + where + " ORDER BY at DESC, id DESC LIMIT ?",
+			slices.Concat([]any{string(account)}, values, conditions, []any{n})
+	}
+	switch {
+	case f.Actor != "":
+		return one("INDEXED BY audit_actor", "")
+	case len(types) == 0:
+		return one("", "")
+	}
+	var selects []string
+	var args []any
+	for _, name := range types {
+		sql, values := one("INDEXED BY audit_type", " AND type = ?", name)
+		selects, args = append(selects, "SELECT * FROM ("+sql+")"), append(args, values...)
+	}
+	return strings.Join(selects, " UNION ALL ") + " ORDER BY at DESC, id DESC LIMIT ?", append(args, n)
+}
+
+// selectSubject selects the first row about a thing.
+const selectSubject = "SELECT " + columns + " FROM audit INDEXED BY audit_subject WHERE account = ? AND subject = ? AND type IN (?, ?) ORDER BY at LIMIT 1"
+
+// Find returns the row of the same event as another row; false: there is none.
+func Find(ctx context.Context, db *sql.DB, same Row) (Row, bool, error) {
+	rows, err := sqlitefile.Read(ctx, db, scan, "SELECT "+columns+" FROM audit WHERE account = ? AND at = ? AND id = ?", same.Account, same.At, same.ID)
+	if err != nil || len(rows) == 0 {
+		return Row{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+// Count returns the number of rows.
+func Count(ctx context.Context, db *sql.DB) (n int, err error) {
+	return n, db.QueryRowContext(ctx, "SELECT count(*) FROM audit").Scan(&n)
+}
