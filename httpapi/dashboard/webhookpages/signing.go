@@ -32,7 +32,7 @@ func viewOf(v *frame.Visit, s secret) signingView {
 	out := signingView{secret: s, Change: v.Admin(), Whole: int(account.SigningOverlap / time.Minute)}
 	if s.PreviousValidUntil != nil {
 		left := max(0, s.PreviousValidUntil.Sub(v.Now()))
-		out.Minutes = int(left / time.Minute)
+		out.Minutes = int((left + time.Minute - 1) / time.Minute) // a started minute counts
 		out.Left = fmt.Sprintf("%d h %02d min", out.Minutes/60, out.Minutes%60)
 	}
 	return out
