@@ -229,8 +229,8 @@ func (s *site) mark(t *testing.T, of *site) string {
 	return admin.value("mark")
 }
 
-// TestDisputePages: open disputes with the nearest deadline come first, filters stand in the address, and the history says how each
-// notification was judged.
+// TestDisputePages: open disputes with the nearest deadline come first, filters stand in the address, and the history has the verdict
+// about each notification.
 func TestDisputePages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
