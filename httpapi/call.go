@@ -105,7 +105,7 @@ func recovered(err *error) {
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
 	if c.fromBrowser() {
-		return redirect{homePath}, nil
+		return redirect{c.api.homePath()}, nil
 	}
 	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {

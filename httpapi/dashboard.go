@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -19,6 +18,7 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/management"
 	"payledger/httpapi/request"
 )
 
@@ -64,19 +64,10 @@ func (c *call) authenticateUser() {
 	c.Key = account.APIKey{Name: c.user.User.Name, Scopes: c.user.User.Role.Scopes()}
 }
 
-// operatorCalls are the changes that an operator may make: operations on payments and webhooks. An admin may make all.
-var operatorCalls = []string{
-	"captureManagedPayment", "refundManagedPayment", "cancelManagedPayment", "resendWebhookDelivery", "createWebhookReplay", "testWebhookEndpoint",
-}
-
-// readingCalls are the calls that change nothing although they are no GET.
-var readingCalls = []string{"simulateWorkflow", "simulateNewWorkflow", "checkWorkflowCondition", "previewRouting"}
-
-// checkRole checks that the role of the user allows the call (D20): every role reads.
+// checkRole checks that the role of the user allows the call (D20).
 func (c *call) checkRole() error {
-	role, operation := c.user.User.Role, c.route.operation
-	reads := c.route.method == http.MethodGet || slices.Contains(readingCalls, operation)
-	if reads && role.Known() || role == account.RoleAdmin || role == account.RoleOperator && slices.Contains(operatorCalls, operation) {
+	role := c.user.User.Role
+	if management.Allows(role, c.route.scope, c.route.operation) {
 		return nil
 	}
 	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The role %s does not allow this.", role)

@@ -44,7 +44,9 @@ func TestRepeatedReplay(t *testing.T) {
 	r.settled("outcome=SUCCEEDED", 2)
 	const period = `"from":"2020-01-01T00:00:00Z","to":"2099-01-01T00:00:00Z"`
 	body := `{"endpointId":"` + endpoint + `",` + period + `}`
-	start := func(key, body string) answer { return r.post("/management/webhook-replays", body, "X-Api-Version", "", "X-Idempotency-Key", key) }
+	start := func(key, body string) answer {
+		return r.post("/management/webhook-replays", body, "X-Api-Version", "", "X-Idempotency-Key", key)
+	}
 	if dry := r.want(start("one", strings.TrimSuffix(body, "}")+`,"dryRun":true}`), 200, ""); dry.text != `{"count":2}` {
 		t.Errorf("the dry run: %s", dry.text)
 	}

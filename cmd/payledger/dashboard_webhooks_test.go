@@ -44,7 +44,7 @@ func TestDashboardWebhooks(t *testing.T) {
 	}
 }
 
-// refusing is a receiver that refuses until it is told to take webhooks.
+// refusing is a receiver that refuses webhooks until takes is set.
 type refusing struct {
 	takes atomic.Bool
 	came  atomic.Int64
