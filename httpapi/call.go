@@ -61,6 +61,9 @@ func (c *call) answer() outcome {
 	case redirect:
 		return c.redirect(answer)
 	case request.Feed:
+		if c.user != nil { // no page shows one, and it would not end
+			return c.failed(nothingHere())
+		}
 		return c.feed(answer)
 	case request.Stream:
 		return c.streamed(func() outcome { return outcome{status: http.StatusOK, cut: c.stream(answer)} })
@@ -125,6 +128,9 @@ func (c *call) pass() (any, error) {
 			return nil, err
 		}
 	}
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
 	if c.user != nil { // the browser's request has its place
 		return c.route.handle(c)
 	}
@@ -132,9 +138,6 @@ func (c *call) pass() (any, error) {
 		return nil, err
 	}
 	defer c.place.Leave()
-	if strings.HasPrefix(c.route.path, managementPath) {
-		c.Origin = clientAddress(c)
-	}
 	return c.route.handle(c)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/httpapi/dashboard"
 )
 
 func load(t *testing.T) *openapi3.T {
@@ -310,8 +311,12 @@ func TestContractSaysWhatIsBuilt(t *testing.T) {
 		}
 		delete(rows, call)
 	}
+	pages := map[string]bool{}
+	for _, page := range dashboard.Pages() {
+		pages[plain(page)] = true
+	}
 	for call, built := range rows {
-		if built == "yes" {
+		if built == "yes" && !pages[call] {
 			t.Errorf("CONTRACT.md says that %s is built; it has no route", call)
 		}
 	}

@@ -294,14 +294,14 @@ func TestExpiredSessionKeepsInput(t *testing.T) {
 	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
 	s.late.Store(13 * 3600)
 	before := s.events()
-	s.submit("/dashboard/payments/"+id+"/capture", "key", "the-key", "amount", "3.21", "password", "secret-password")
+	s.submit("/dashboard/payments/"+id+"/capture", "key", "the-key", "amount", "3.21", "password", "secret-password", "currencyCode", "EUR")
 	s.shows(401, "Nothing was done.")
 	if strings.Contains(s.now.text, "secret-password") {
 		t.Error("a secret stands in the page")
 	}
 	s.submit("/dashboard/login", "email", s.account.DashboardUser, "password", s.account.DashboardPassword, "next", s.value("next"), "input", s.value("input"))
 	s.shows(200, "You are signed in again")
-	if s.value("amount") != "3.21" || strings.Contains(s.now.text, "secret-password") {
+	if s.value("amount") != "3.21" || s.value("currencyCode") != "EUR" || strings.Contains(s.now.text, "secret-password") {
 		t.Errorf("the input: %s", s.now.text)
 	}
 	s.submit("/dashboard/payments/"+id+"/capture", "key", "the-key", "amount", "3.21", frame.ReviewField, "1")

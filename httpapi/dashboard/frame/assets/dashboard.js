@@ -60,8 +60,9 @@ document.addEventListener('submit', async (e) => {
 
 // show replaces the content with that of another page of the dashboard.
 function show(page) {
-  document.title = page.title
   const main = page.querySelector('main')
+  if (!main || !page.querySelector('link[href^="/dashboard/assets/"]')) throw new Error('not a page of the dashboard')
+  document.title = page.title
   document.querySelector('main').replaceWith(main)
   document.body.className = page.body.className
   if (page.body.className === 'outside') for (const part of document.querySelectorAll('.top, .sections, footer')) part.remove()
@@ -96,7 +97,7 @@ async function refresh() {
   const live = document.querySelector('[data-live]')
   if (!live || paused || document.hidden || live.contains(document.activeElement) || window.getSelection()?.toString()) return
   try {
-    const answer = await fetch(location.href, { headers: { Accept: 'text/html' } })
+    const answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Dashboard-Refresh': 'yes' } })
     const page = parse(await answer.text())
     if (!answer.ok) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
     const fresh = page.querySelector('[data-live]')
