@@ -103,6 +103,7 @@ func (o *office) signIn(w *tab, path string) {
 	w.keys(o.app.credentials.DashboardPassword)
 	w.click("main button")
 	w.until(`document.body.className === "inside"`)
+	eval[string](w, `sessionStorage.setItem("paused", "yes"); ""`) // from the next page on: no refresh takes a link away under a click
 }
 
 // unsigned is what the browser logs about the page that asks to sign in.
