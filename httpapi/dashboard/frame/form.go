@@ -22,7 +22,7 @@ type Form struct {
 type Refusal struct {
 	Text, Advice, Number string
 	Unknown              bool // it is not known whether the request took effect
-	Stated               bool // Text says whether something was recorded
+	Stated               bool // Text states the outcome
 }
 
 // Input reads the form of a POST. review reports that the form is only to be shown again with its input: the session had expired when
