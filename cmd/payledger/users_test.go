@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -49,6 +51,13 @@ func TestUsersSurvive(t *testing.T) {
 	f.backUp(t)
 	if status, out, stderr := f.restore(t); status != 0 {
 		t.Fatalf("restore exits %d: %s%s", status, out, stderr)
+	}
+	key, err := os.ReadFile(filepath.Join(f.data, "master.key")) // of the time of the back-up
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.restored, "master.key"), key, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if status, out, stderr := invoke(t, "rotate-master-key", "--data", f.data); status != 0 {
 		t.Fatalf("the rotation exits %d: %s%s", status, out, stderr)
