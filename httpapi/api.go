@@ -39,6 +39,7 @@ import (
 type Commands interface {
 	payments.Commands
 	management.Commands
+	management.Processes
 	workflows.Commands
 	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14.5).
 	Notify(ctx context.Context, requestID string, notification processor.SignedNotification) error
@@ -48,6 +49,7 @@ type Commands interface {
 type Reader interface {
 	payments.Reader
 	management.Reader
+	management.Finder
 	workflows.Reader
 	// SessionAccount returns the account of a client session, false when there is no such session.
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
@@ -190,7 +192,7 @@ func (a *API) connect() {
 	}
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
-		CheckURL: c.CheckURL, SendTest: c.TestEndpoint,
+		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Finder: c.Reader, Processes: c.Commands, Deliveries: c.Deliveries, Events: c.Events,
 	}
 	a.webhooks = webhooks.Handlers{Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}

@@ -61,6 +61,9 @@ func (c *call) answer() outcome {
 	case redirect:
 		return c.redirect(answer)
 	case request.Feed:
+		if c.user != nil { // no page shows one, and it would not end
+			return c.failed(nothingHere())
+		}
 		return c.feed(answer)
 	case request.Stream:
 		return c.streamed(func() outcome { return outcome{status: http.StatusOK, cut: c.stream(answer)} })
@@ -105,7 +108,7 @@ func recovered(err *error) {
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
 	if c.fromBrowser() {
-		return redirect{homePath}, nil
+		return redirect{c.api.homePath()}, nil
 	}
 	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
@@ -125,6 +128,9 @@ func (c *call) pass() (any, error) {
 			return nil, err
 		}
 	}
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
 	if c.user != nil { // the browser's request has its place
 		return c.route.handle(c)
 	}
@@ -132,9 +138,6 @@ func (c *call) pass() (any, error) {
 		return nil, err
 	}
 	defer c.place.Leave()
-	if strings.HasPrefix(c.route.path, managementPath) {
-		c.Origin = clientAddress(c)
-	}
 	return c.route.handle(c)
 }
 

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi/dashboard"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/management"
 	"payledger/httpapi/request"
 )
 
@@ -64,19 +65,10 @@ func (c *call) authenticateUser() {
 	c.Key = account.APIKey{Name: c.user.User.Name, Scopes: c.user.User.Role.Scopes()}
 }
 
-// operatorCalls are the changes that an operator may make: operations on payments and webhooks. An admin may make all.
-var operatorCalls = []string{
-	"captureManagedPayment", "refundManagedPayment", "cancelManagedPayment", "resendWebhookDelivery", "createWebhookReplay", "testWebhookEndpoint",
-}
-
-// readingCalls are the calls that change nothing although they are no GET.
-var readingCalls = []string{"simulateWorkflow", "simulateNewWorkflow", "checkWorkflowCondition", "previewRouting"}
-
-// checkRole checks that the role of the user allows the call (D20): every role reads.
+// checkRole checks that the role of the user allows the call (D20).
 func (c *call) checkRole() error {
-	role, operation := c.user.User.Role, c.route.operation
-	reads := c.route.method == http.MethodGet || slices.Contains(readingCalls, operation)
-	if reads && role.Known() || role == account.RoleAdmin || role == account.RoleOperator && slices.Contains(operatorCalls, operation) {
+	role := c.user.User.Role
+	if management.Allows(role, c.route.scope, c.route.operation) {
 		return nil
 	}
 	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The role %s does not allow this.", role)
@@ -110,19 +102,66 @@ func isDashboard(r *http.Request) bool {
 	return r.URL.Path == dashboard.Path || strings.HasPrefix(r.URL.Path, dashboard.Path+"/")
 }
 
-// dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for all calls that the page makes.
+const (
+	// maxForm is the greatest size of a form of the dashboard, in bytes.
+	maxForm = 512 << 10
+	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made and written, about, in bytes.
+	pageSize, exportSize = 2 << 20, 16 << 20
+)
+
+// dashboardPage answers a request for a page of the dashboard. It takes one place in the gate for all calls that the page makes, as for a
+// call of the API: after the form is read, and until the answer is made but not written.
 func (c *call) dashboardPage() outcome {
 	c.route.access = byPage
+	if dashboard.NeedsNoPlace(c.r) {
+		return c.servePage(c.w)
+	}
+	size := int64(pageSize)
+	if strings.HasSuffix(c.r.URL.Path, ".csv") {
+		size = exportSize
+	}
+	if err := c.reserve(c.api.Intake.Answers, size); err != nil {
+		return c.failPage(err)
+	}
+	form, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, maxForm), maxForm)
+	if errors.Is(err, errOverloaded) {
+		return c.failPage(err)
+	}
+	if err != nil { // too large, or cut: the page says so
+		form = nil
+		c.r.Header.Set("Content-Type", "application/octet-stream")
+	}
+	c.r.Body = io.NopCloser(bytes.NewReader(form))
+	answer := &held{header: c.w.Header(), status: http.StatusOK}
+	done, shed := c.madePage(answer)
+	if shed != nil {
+		return c.failPage(shed)
+	}
+	if done.abort {
+		return done
+	}
+	c.w.WriteHeader(answer.status)
+	if _, err := c.w.Write(answer.body.Bytes()); err != nil {
+		done.cut = err
+	}
+	return done
+}
+
+// madePage makes the answer in a place of the gate.
+func (c *call) madePage(to http.ResponseWriter) (done outcome, shed error) {
 	if c.api.Intake.Gate != nil {
 		place, ok := c.api.Intake.Gate.Enter(c.Ctx)
 		if !ok {
-			return c.failPage(c.shed())
+			return done, c.shed()
 		}
 		defer place.Leave()
 		c.Ctx = commands.WithPlace(c.Ctx, place)
 	}
-	ctx := frame.WithClient(c.Ctx, c.clientAddr(), c.ID)
-	served := c.api.dashboard.Serve(c.w, c.r.WithContext(ctx))
+	return c.servePage(to), nil
+}
+
+func (c *call) servePage(to http.ResponseWriter) outcome {
+	served := c.api.dashboard.Serve(to, c.r.WithContext(frame.WithClient(c.Ctx, c.clientAddr(), c.ID)))
 	c.route.path, c.Merchant, c.Actor = served.Route, served.Account, served.Actor
 	return outcome{status: served.Status, failure: served.Failure, cut: served.Gone, abort: served.Abort}
 }

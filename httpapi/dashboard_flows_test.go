@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain/account"
 )
@@ -103,9 +104,13 @@ func TestWorkflowRunsShown(t *testing.T) {
 	s.signIn()
 	id := r.want(r.manage("POST", "/workflows", strings.Replace(halves, `"actions":[`, `"actions":[{"type":"refund","amount":9007199254740991},`, 1)), 200, "").text1("id")
 	payment := strings.TrimPrefix(r.paid(goodCard, ""), "/payments/")
-	eventually(t, func() bool {
-		return strings.Contains(text(s.open("/dashboard/workflows/"+id).text), "Action 1-refund failed")
-	})
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		if strings.Contains(text(s.open("/dashboard/workflows/"+id).text), "Action 1-refund failed") || time.Now().After(deadline) {
+			break
+		}
+	}
 	s.shows(200, "Failed An action failed", "payment.amount", "2420")
 	if !strings.Contains(s.now.text, "/dashboard/payments/"+payment+"?at=") {
 		t.Errorf("no link to the payment: %s", s.now.text)
@@ -185,7 +190,7 @@ func TestConfigurationByRole(t *testing.T) {
 		for _, page := range []string{"/dashboard/workflows", at, "/dashboard/processors"} {
 			b.open(page)
 			b.shows(200)
-			for _, change := range []string{"New workflow", ">Change", ">Disable", "Add a rule", "Move up"} {
+			for _, change := range []string{"New workflow", ">Change<", ">Disable<", "Add a rule", "Move up"} {
 				if strings.Contains(b.now.text, change) {
 					t.Errorf("%s shows %q to the %s", page, change, role)
 				}
@@ -224,8 +229,8 @@ func (s *site) mark(t *testing.T, of *site) string {
 	return admin.value("mark")
 }
 
-// TestDisputePages: open disputes with the nearest deadline come first, filters stand in the address, and the history says how each
-// notification was judged.
+// TestDisputePages: open disputes with the nearest deadline come first, filters stand in the address, and the history has the verdict
+// about each notification.
 func TestDisputePages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

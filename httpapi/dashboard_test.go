@@ -1,7 +1,12 @@
 package httpapi_test
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -13,6 +18,7 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/intake"
 )
 
 // site is the dashboard of a rig, as one browser sees it.
@@ -131,7 +137,7 @@ var tags = regexp.MustCompile(`(?s)<style.*?</style>|<[^>]*>`)
 
 // text returns the text of a page.
 func text(page string) string {
-	return strings.Join(strings.Fields(tags.ReplaceAllString(page, " ")), " ")
+	return html.UnescapeString(strings.Join(strings.Fields(tags.ReplaceAllString(page, " ")), " "))
 }
 
 // shows fails the test if the page does not have the status and the texts.
@@ -293,14 +299,14 @@ func TestExpiredSessionKeepsInput(t *testing.T) {
 	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
 	s.late.Store(13 * 3600)
 	before := s.events()
-	s.submit("/dashboard/payments/"+id+"/capture", "key", "the-key", "amount", "3.21", "password", "secret-password")
+	s.submit("/dashboard/payments/"+id+"/capture", "key", "the-key", "amount", "3.21", "password", "secret-password", "currencyCode", "EUR")
 	s.shows(401, "Nothing was done.")
 	if strings.Contains(s.now.text, "secret-password") {
 		t.Error("a secret stands in the page")
 	}
 	s.submit("/dashboard/login", "email", s.account.DashboardUser, "password", s.account.DashboardPassword, "next", s.value("next"), "input", s.value("input"))
 	s.shows(200, "You are signed in again")
-	if s.value("amount") != "3.21" || strings.Contains(s.now.text, "secret-password") {
+	if s.value("amount") != "3.21" || s.value("currencyCode") != "EUR" || strings.Contains(s.now.text, "secret-password") {
 		t.Errorf("the input: %s", s.now.text)
 	}
 	s.submit("/dashboard/payments/"+id+"/capture", "key", "the-key", "amount", "3.21", frame.ReviewField, "1")
@@ -310,5 +316,67 @@ func TestExpiredSessionKeepsInput(t *testing.T) {
 	}
 	if n := s.events() - before; n > 2 { // the sign-in, and the end of the card
 		t.Errorf("%d events were recorded", n)
+	}
+}
+
+// TestOwnPasswordStaysOutOfPages: the form that changes the password is not kept over a sign-in.
+func TestOwnPasswordStaysOutOfPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.late.Store(13 * 3600)
+	s.submit("/dashboard/me/password", "old", "first-secret-text", "new", "second-secret-text", "again", "second-secret-text")
+	s.shows(401, "Nothing was done.")
+	if strings.Contains(s.now.text, `name="input"`) {
+		t.Errorf("the form is kept: %s", s.now.text)
+	}
+	s.signIn()
+	s.submit("/dashboard/me/password", "old", "wrong", "new", "second-secret-text", "again", "second-secret-text")
+	s.shows(422, "Nothing was done.", "The name or the password is wrong.")
+	if strings.Contains(s.now.text, "second-secret-text") {
+		t.Error("the new password stands in the page")
+	}
+}
+
+// TestChangesHaveTheirOrigin: a change in the dashboard is in the audit log with the user's name and address, as is one by API key.
+func TestChangesHaveTheirOrigin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.submit("/dashboard/api-keys", "name", "Till 2", "scopes", "transactions:retrieve")
+	s.shows(200, "The key “Till 2” is made", "plk_sandbox_")
+	var log struct {
+		Data []struct {
+			ActorName, Action, From string
+		}
+	}
+	a := s.want(s.manage("GET", "/audit-log?type=account.api_key_created", ""), 200, "")
+	must(t, json.Unmarshal([]byte(a.text), &log))
+	if len(log.Data) != 1 || log.Data[0].ActorName != "admin" || log.Data[0].From != "127.0.0.1" {
+		t.Errorf("the audit log has %s", a.text)
+	}
+	s.open("/dashboard/audit-log")
+	s.shows(200, "Account api key created", "127.0.0.1")
+	if strings.Contains(s.now.text, "plk_sandbox_") {
+		t.Error("the audit log shows a key")
+	}
+}
+
+// TestFormsHoldNoPlace: a form that is sent slowly takes no place from other requests.
+func TestFormsHoldNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.serve(func(c *httpapi.Config) { c.Intake = httpapi.Intake{Gate: intake.NewGate(1, 0), Tally: &intake.Tally{}} })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	must(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /dashboard/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 40000\r\nExpect: 100-continue\r\n\r\n")
+	must(t, err)
+	line, err := bufio.NewReader(conn).ReadString('\n') // the service has begun to read the form
+	if must(t, err); !strings.Contains(line, "100 Continue") {
+		t.Fatalf("answered %s", line)
+	}
+	for range 5 {
+		s.want(s.get("/payments"), 200, "")
 	}
 }

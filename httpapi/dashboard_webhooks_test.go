@@ -66,7 +66,7 @@ func TestEndpointPages(t *testing.T) {
 	address := r.inbox.url + "/bad"
 	fields := []string{"url", address, "which", "some", "eventTypes", "PAYMENT.STATUS", "description", hostileText}
 	s.submit(list+"/new", fields...)
-	s.shows(200, "The endpoint is made.", "No webhook yet", address, "PAYMENT.STATUS", html.EscapeString(hostileText))
+	s.shows(200, "The endpoint is made.", "No webhook yet", address, "PAYMENT.STATUS", hostileText)
 	s.lacks(hostileText)
 	one, _, _ := strings.Cut(s.now.at, "?")
 	s.submit(list+"/new", fields...)
@@ -78,7 +78,7 @@ func TestEndpointPages(t *testing.T) {
 	r.inbox.answer("/bad", status(500, "the <b>database</b> is down"))
 	s.open(one + "/test")
 	s.submit(one + "/test")
-	s.shows(200, "The test failed", "HTTP 500", "the &lt;b&gt;database&lt;/b&gt; is down", "Redirects count as failures")
+	s.shows(200, "The test failed", "HTTP 500", "the <b>database</b> is down", "Redirects count as failures")
 	r.inbox.answer("/bad", status(204, ""))
 	s.submit(one + "/test")
 	s.shows(200, "Your receiver took the test", "HTTP 204")
@@ -109,7 +109,7 @@ func TestEndpointPages(t *testing.T) {
 	s.shows(404, "Your account has no webhook endpoint with this id.")
 }
 
-// TestEndpointHealth: the list and the page of an endpoint tell what its deliveries tell.
+// TestEndpointHealth: the list and the page of an endpoint show its health, which follows from its deliveries.
 func TestEndpointHealth(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)
@@ -170,7 +170,7 @@ func TestDeliveryScreens(t *testing.T) {
 	s.open(list + "?outcome=" + "LOST")
 	s.shows(422)
 	s.open(list + "/" + id)
-	s.shows(200, "Exhausted", "HTTP 500", "All automatic attempts failed.", html.EscapeString(hostileText), "X-Signature-Primary", "ada@example.com", "signing-secret.")
+	s.shows(200, "Exhausted", "HTTP 500", "All automatic attempts failed.", hostileText, "X-Signature-Primary", "ada@example.com", "signing-secret.")
 	s.lacks(hostileText, "plsec_"+r.account.SigningSecret[6:])
 	s.open(list + "/" + id + "/resend")
 	s.shows(200, "One attempt is made now.")

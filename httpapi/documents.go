@@ -10,8 +10,13 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// homePath is the page that a browser gets for GET / (I1): the dashboard where the build has one, else the documentation.
-const homePath = dashboard.Path
+// homePath returns the page that a browser gets for GET / (I1): the dashboard if there is one, else the documentation.
+func (a *API) homePath() string {
+	if a.dashboard != nil {
+		return dashboard.Path
+	}
+	return docs.Path
+}
 
 // newDocs prepares the documentation pages.
 func newDocs(c Config) *docs.Docs {

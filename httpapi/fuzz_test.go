@@ -160,6 +160,18 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"amount":1,"reason":"broken","orderId":"r-1"}`, `{"amount":999999999}`, `{"transactionEventId":"x"}`, `{"transactionEventId":""}`, ``},
 	},
 	{
+		operation: "captureManagedPayment", method: "POST", path: "/management/payments/TARGET/capture", make: payable(goodCard),
+		seeds: []string{`{"amount":1e1,"final":false,"metadata":null}`, `{"amount":0}`, `{"final":"no"}`},
+	},
+	{
+		operation: "refundManagedPayment", method: "POST", path: "/management/payments/TARGET/refund", make: payable(goodCard, "/capture"),
+		seeds: []string{`{"amount":1,"reason":null}`, `{"amount":999999999}`, ``},
+	},
+	{
+		operation: "cancelManagedPayment", method: "POST", path: "/management/payments/TARGET/cancel", make: payable(goodCard),
+		seeds: []string{`{"reason":"out of stock"}`, `{"reason":1}`, `null`},
+	},
+	{
 		operation: "adjustPaymentAuthorization", method: "POST", path: "/payments/TARGET/adjust-authorization", make: payable(goodCard),
 		seeds: []string{`{"amount":3000}`, `{}`, `{"amount":0}`, `{"amount":1.5}`},
 	},

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/httpapi/live"
 	"payledger/notifier/delivery"
 	"payledger/notifier/listener"
@@ -45,7 +46,16 @@ func (r readers) End(ctx context.Context, owner domain.AccountID, id domain.Endp
 	r.hub.Close(ctx, lane(owner, id))
 }
 
-// webhookListener makes a listener.
+// webhookListener makes a listener. If the account has its maximum, it ends one before.
 func webhookListener(r *rig) target {
+	var open []domain.EndpointID
+	for _, e := range r.accountNow().Endpoints {
+		if e.Listener() {
+			open = append(open, e.ID)
+		}
+	}
+	if len(open) >= account.MaxListeners {
+		r.want(r.manage("DELETE", "/webhook-listeners/"+string(open[0]), ""), 200, "")
+	}
 	return target{id: r.want(r.post("/management/webhook-listeners", `{}`), 200, "").text1("id")}
 }

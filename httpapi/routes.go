@@ -119,6 +119,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/payments/{id}/capture", byAPIKey, false, account.ScopeAccountWrite, "captureManagedPayment", withBody(a.payments.CapturePayment)},
 		{http.MethodPost, "/management/payments/{id}/refund", byAPIKey, false, account.ScopeAccountWrite, "refundManagedPayment", withBody(a.payments.RefundPayment)},
 		{http.MethodGet, "/management/statistics", byAPIKey, false, account.ScopeAccountRead, "getStatistics", with(a.management.GetStatistics)},
+		{http.MethodGet, "/management/search", byAPIKey, false, account.ScopeAccountRead, "search", with(a.management.Search)},
 		{http.MethodGet, "/management/audit-log", byAPIKey, false, account.ScopeAccountRead, "listAuditLog", with(a.management.ListAuditLog)},
 		{http.MethodGet, "/management/disputes", byAPIKey, false, account.ScopeAccountRead, "listDisputes", with(a.management.ListDisputes)},
 		{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", with(a.management.GetDispute)},

@@ -79,11 +79,11 @@ func TestWorkflowCheck(t *testing.T) {
 		return fmt.Sprint(a.field("valid"), a.field("faults"))
 	}
 	for _, c := range [][3]string{
-		{"PAYMENT.STATUS", "payment.amount > 1", "true[]"},
-		{"DISPUTE.OPENED", "dispute.amount > 1", "true[]"},
-		{"PAYMENT.REFUND", "dispute.amount > 1", "false[map[column:1 line:1 message:undeclared reference to 'dispute']]"},
-		{"PAYMENT.STATUS", `true &&\n payment.x`, "false[map[column:9 line:2 message:undefined field 'x']]"},
-		{"PAYMENT.STATUS", "payment.amount", "false[map[column:1 line:1 message:must be a boolean, not int]]"},
+		{"PAYMENT.STATUS", "payment.amount > 1", "true []"},
+		{"DISPUTE.OPENED", "dispute.amount > 1", "true []"},
+		{"PAYMENT.REFUND", "dispute.amount > 1", "false [map[column:1 line:1 message:undeclared reference to 'dispute']]"},
+		{"PAYMENT.STATUS", `true &&\n payment.x`, "false [map[column:9 line:2 message:undefined field 'x']]"},
+		{"PAYMENT.STATUS", "payment.amount", "false [map[column:1 line:1 message:must be a boolean, not int]]"},
 	} {
 		if got := check(c[0], c[1]); got != c[2] {
 			t.Errorf("%s %s: %s, want %s", c[0], c[1], got, c[2])
@@ -117,7 +117,7 @@ func TestSimulateDraft(t *testing.T) {
 	}
 	bad := r.want(r.manage("POST", "/workflows/simulate", `{"name":"n","trigger":{"eventType":"PAYMENT.STATUS","status":"AUTHORIZED"},"condition":"payment.x",`+
 		`"actions":[{"type":"cancel","amount":5}],"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"}`), 422, "RequestValidationError")
-	for _, want := range []string{"$.condition line 1, column 8", "$.actions[0].amount must be absent", "$.to"} {
+	for _, want := range []string{"$.condition line 1, column 8", "$.actions[0].amount must be absent", "$.from must not be after to"} {
 		if !strings.Contains(strings.Join(bad.faults(), "\n"), want) {
 			t.Errorf("%q lacks %s", bad.faults(), want)
 		}

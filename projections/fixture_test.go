@@ -236,6 +236,7 @@ func dump(tb testing.TB, m *model) []string {
 		"SELECT 'instrument', * FROM instruments ORDER BY token", "SELECT 'attempt', * FROM attempts ORDER BY id", "SELECT 'run', * FROM runs ORDER BY id",
 		"SELECT 'statistics', * FROM statistics ORDER BY account, day, currency, status, processor, tries",
 		"SELECT 'audit', * FROM audit ORDER BY account, at, id",
+		"SELECT 'transaction', code, id FROM transactions JOIN payments ON payments.rowid = payment ORDER BY code, id",
 	} {
 		rows, err := m.Readers().Query(query)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/format"
 	"payledger/projections/auditlog"
+	"payledger/projections/transactions"
 )
 
 // place is the position of a shard: the address and the number of its last applied event, and the event's hash to
@@ -153,6 +154,7 @@ type batch struct {
 	persons     views[person.State]
 	namings     []naming
 	audit       []auditlog.Row
+	charged     []transactions.Row
 }
 
 // fold adds one event. An event at or below the shard's place was applied before and changes nothing; a gap is an error.
@@ -194,7 +196,7 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 		err = foldInto(ctx, b, eventstore.Persons, &b.persons, r)
 	}
 	if err == nil {
-		err = b.noteAudit(r)
+		err = b.note(r)
 	}
 	if err != nil {
 		return err
@@ -204,11 +206,18 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	return nil
 }
 
-// noteAudit remembers an event of the audit log.
-func (b *batch) noteAudit(r *eventstore.Recorded) error {
-	row, is, err := auditlog.RowOf(r)
+// note remembers the rows that depend on the event alone.
+func (b *batch) note(r *eventstore.Recorded) error {
+	entry, is, err := auditlog.RowOf(r)
+	if err != nil {
+		return err
+	}
 	if is {
-		b.audit = append(b.audit, row)
+		b.audit = append(b.audit, entry)
+	}
+	row, is, err := transactions.RowOf(r)
+	if is {
+		b.charged = append(b.charged, row)
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
 	"payledger/projections/statistics"
+	"payledger/projections/transactions"
 )
 
 // model is one read model: the file and its places. One goroutine calls apply; any goroutine may read the file. A rebuild is
@@ -52,7 +53,7 @@ type statements struct {
 	updateColumn, insertKind     *sql.Stmt
 	upsertPerson, selectErased   *sql.Stmt
 	eraseCustomer, eraseGuest    *sql.Stmt
-	insertAudit                  *sql.Stmt
+	insertAudit, insertCharged   *sql.Stmt
 }
 
 // openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
@@ -94,7 +95,7 @@ func (m *model) prepare(ctx context.Context) error {
 		&s.selectBlock: selectBlock, &s.selectColumn: selectColumn, &s.insertBlock: insertBlock,
 		&s.insertColumn: insertColumn, &s.updateColumn: updateColumn, &s.insertKind: insertKind,
 		&s.upsertPerson: upsertPerson, &s.selectErased: selectErased, &s.eraseCustomer: eraseCustomer, &s.eraseGuest: eraseGuest,
-		&s.insertAudit: auditlog.Insert,
+		&s.insertAudit: auditlog.Insert, &s.insertCharged: transactions.Insert,
 	})
 }
 
@@ -208,13 +209,26 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 	if err := m.writeRuns(ctx, b); err != nil {
 		return err
 	}
-	for _, row := range b.audit {
-		if _, err := m.statements.insertAudit.ExecContext(ctx, row.Values()...); err != nil {
-			return err
-		}
+	if err := m.writeNotes(ctx, b); err != nil {
+		return err
 	}
 	for _, v := range b.accounts.list {
 		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeNotes writes the rows that depend on single events.
+func (m *model) writeNotes(ctx context.Context, b *batch) error {
+	for _, row := range b.charged { // after payments: it names their rows
+		if _, err := m.statements.insertCharged.ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
+			return err
+		}
+	}
+	for _, row := range b.audit {
+		if _, err := m.statements.insertAudit.ExecContext(ctx, row.Values()...); err != nil {
 			return err
 		}
 	}

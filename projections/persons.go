@@ -138,6 +138,17 @@ func (p *Projections) CustomerSessions(ctx context.Context, account domain.Accou
 	return sessions, known, nil
 }
 
+// HasCustomer reports whether the read model has a session, a payment or a vaulted instrument of a customer. It does not wait.
+func (p *Projections) HasCustomer(ctx context.Context, account domain.AccountID, customer string) (known bool, err error) {
+	m, done := p.reading()
+	defer done()
+	err = m.Readers().QueryRowContext(ctx, selectHasCustomer, string(account), customer).Scan(&known)
+	if err != nil {
+		return false, unavailable(fmt.Errorf("projections: customer: %w", m.Noticed(err)))
+	}
+	return known, nil
+}
+
 // naming is a customer whom a client session names since an event.
 type naming struct {
 	account  domain.AccountID
@@ -231,6 +242,9 @@ const (
 		SELECT session, created_at AS since FROM payments INDEXED BY payments_customer WHERE account = ?1 AND customer_id = ?2 AND customer_id <> ''
 		UNION ALL SELECT session, since FROM namings WHERE account = ?1 AND customer = ?2
 		UNION ALL SELECT session, vaulted_at FROM instruments INDEXED BY instruments_customer WHERE account = ?1 AND customer = ?2) GROUP BY session`
+	selectHasCustomer = `SELECT EXISTS (SELECT 1 FROM payments INDEXED BY payments_customer WHERE account = ?1 AND customer_id = ?2 AND customer_id <> '')
+		OR EXISTS (SELECT 1 FROM namings WHERE account = ?1 AND customer = ?2)
+		OR EXISTS (SELECT 1 FROM instruments INDEXED BY instruments_customer WHERE account = ?1 AND customer = ?2)`
 	selectErasedPersons = `SELECT id, account FROM persons WHERE id > ?2 AND id IN (SELECT id FROM persons INDEXED BY persons_erased WHERE erased_at >= ?1
 		UNION SELECT id FROM persons INDEXED BY persons_due WHERE destroyed < erased) ORDER BY id LIMIT ?3`
 )

@@ -16,6 +16,7 @@ import (
 	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
 	"payledger/projections/statistics"
+	"payledger/projections/transactions"
 )
 
 // WithRows calls do with connections that only read the read model.
@@ -234,4 +235,33 @@ func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f
 		return AuditPage{}, unavailable(m.Noticed(err))
 	}
 	return page, nil
+}
+
+// PaymentsOfTransaction reads at most limit payments of an account with a transaction of this id at a processor, the newest first. It
+// has everything that this node acknowledged before the call.
+func (p *Projections) PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) (all []payment.State, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.appendedHere(ctx); err != nil {
+		return nil, unavailable(err)
+	}
+	m, done := p.reading()
+	found, err := transactions.Payments(ctx, m.Readers(), account, id, limit)
+	done()
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("projections: transaction: %w", m.Noticed(err)))
+	}
+	for _, one := range found {
+		s, err := p.Payment(ctx, account, one)
+		if err != nil {
+			return nil, err
+		}
+		for op := range s.Each {
+			if op.TransactionID == id {
+				all = append(all, s)
+				break
+			}
+		}
+	}
+	return all, nil
 }

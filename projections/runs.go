@@ -118,6 +118,15 @@ func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id dom
 	return page, next, nil
 }
 
+// FindRun reads one run, linearizable as Payment. The zero value: the account has no such run.
+func (p *Projections) FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error) {
+	tip, err := eventstore.Load(ctx, p.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(account, string(id)), eventstore.Latest)
+	if err != nil {
+		return workflow.RunState{}, unavailable(err)
+	}
+	return tip.State, nil
+}
+
 // maxMicros is later than every time.
 const maxMicros = int64(1<<63 - 1)
 

@@ -6,6 +6,7 @@ import (
 	"payledger/eventstore"
 	"payledger/projections/auditlog"
 	"payledger/projections/statistics"
+	"payledger/projections/transactions"
 )
 
 // fileVersion is the version of the file: raise it with every change of the tables below or of the values written into them.
@@ -144,7 +145,7 @@ CREATE TABLE accounts (
 	id       TEXT    NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL
 );
-` + tableRuns + tableBlocks + tablePersons + statistics.Tables + auditlog.Tables
+` + tableRuns + tableBlocks + tablePersons + statistics.Tables + auditlog.Tables + transactions.Tables
 
 const (
 	selectPositions = `SELECT shard, seq, number, hash FROM positions ORDER BY shard`

@@ -271,20 +271,12 @@ func (a *App) openCommands(ctx context.Context) error {
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, ClientTokenTTL: a.options.ClientTokenTTL,
 		Everywhere: a.everywhere, Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
-	root, err := a.ledger.Secrets.SessionRoot(ctx)
-	if err != nil {
-		return err
-	}
-	a.users, err = users.New(users.Config{Accounts: a.commands.Accounts, Root: root, Directory: a.views.Accounts, Newest: a.views.AccountNow})
-	if err != nil {
-		return err
-	}
 	a.recoverer = recovery.New(recovery.Config{
 		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
 		Lost: a.nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
 	})
-	return nil
+	return a.openUsers(ctx)
 }
 
 func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {

@@ -164,7 +164,7 @@ func (w *tab) note(event any) {
 	case *runtime.EventConsoleAPICalled:
 		complain("console.%s", e.Type)
 	case *audits.EventIssueAdded:
-		complain("issue: %s %+v", e.Issue.Code, e.Issue.Details.ContentSecurityPolicyIssueDetails)
+		complain("issue: %s %+v %+v", e.Issue.Code, e.Issue.Details.ContentSecurityPolicyIssueDetails, e.Issue.Details.GenericIssueDetails)
 	case *network.EventRequestWillBeSent:
 		w.requests = append(w.requests, e.Request)
 	}

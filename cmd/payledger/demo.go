@@ -127,6 +127,11 @@ The service stays up until Ctrl-C. Buy something, in a browser:
 
   %[6]s
 
+Look at the payments in the dashboard, as a merchant's staff sees them:
+
+  %[1]s/dashboard/payments/%[3]s
+  user %[7]s, password %[8]s
+
 Try, in another terminal:
 
   export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s
@@ -152,8 +157,8 @@ Try, in another terminal:
   go run ./cmd/payledger listen --forward-to http://127.0.0.1:9000/webhooks
   go run ./cmd/payledger logs tail
 
-  reference %[1]s/openapi.yaml
+  reference %[1]s/docs
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, r.API, app.credentials.APIKey, story.Paid, r.Admin, r.Simulator, shop)
+`, r.API, app.credentials.APIKey, story.Paid, r.Admin, r.Simulator, shop, app.credentials.DashboardUser, app.credentials.DashboardPassword)
 }

@@ -129,6 +129,7 @@ func TestVerifyCommand(t *testing.T) {
 		"audit":    {projections.FileName, "DELETE FROM audit WHERE type = 'account.endpoint_created'", "the views have no row of account.endpoint_created in audit"},
 		"actor":    {projections.FileName, "UPDATE audit SET actor = 'user:somebody' WHERE type = 'account.endpoint_created'", "in audit, the log"},
 		"entry":    {projections.FileName, "INSERT INTO audit SELECT account, at, 'x', shard, seq, type, actor, subject FROM audit LIMIT 1", "the views have 1 rows of audit that the log does not have"},
+		"charged":  {projections.FileName, "DELETE FROM transactions", "by one of its processor's transaction ids"},
 		"trigger":  {projections.FileName, "DROP TRIGGER payments_moved; UPDATE accounts SET id = id", "its tables and indexes are other ones"},
 	} {
 		dir := t.TempDir()

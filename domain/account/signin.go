@@ -105,21 +105,21 @@ type Proof struct {
 }
 
 // holds refuses a proof that is not one any more: a user who is locked, a secret that was replaced, a code that was used.
-func (s State) holds(user domain.UserID, p Proof, at time.Time) (User, error) {
+func (s State) holds(user domain.UserID, p Proof, at time.Time) error {
 	u, known := s.User(user)
 	if !known {
-		return u, NoUser()
+		return NoUser()
 	}
 	if err := u.Locked(at); err != nil {
-		return u, err
+		return err
 	}
 	if p.Password != "" && p.Password != u.Password || p.TOTP != u.TOTP {
-		return u, replaced()
+		return replaced()
 	}
 	if p.TOTP != "" && p.TOTPCounter <= u.TOTPCounter {
-		return u, ErrCodeUsed
+		return ErrCodeUsed
 	}
-	return u, nil
+	return nil
 }
 
 func replaced() error {
@@ -137,7 +137,7 @@ type SignIn struct {
 
 // DecideSignIn begins the session. A code is accepted once, even if two nodes checked it.
 func DecideSignIn(s State, c SignIn) (Event, error) {
-	if _, err := s.holds(c.User, c.Proof, c.At); err != nil {
+	if err := s.holds(c.User, c.Proof, c.At); err != nil {
 		return nil, err
 	}
 	return UserSignedIn{

@@ -54,7 +54,7 @@ func DecideBeginUserTOTP(s State, c BeginUserTOTP) (Event, error) {
 	if u, _ := s.User(c.User); u.TOTP != "" {
 		return nil, ErrTOTPOn
 	}
-	if _, err := s.holds(c.User, c.Proof, c.At); err != nil {
+	if err := s.holds(c.User, c.Proof, c.At); err != nil {
 		return nil, err
 	}
 	return c.UserTOTPBegun, nil
@@ -95,7 +95,7 @@ func DecideDisableUserTOTP(s State, c DisableUserTOTP) (Event, error) {
 	}
 	off := UserTOTPDisabled{At: c.At, User: c.User}
 	if c.Proof != nil {
-		if _, err := s.holds(c.User, *c.Proof, c.At); err != nil {
+		if err := s.holds(c.User, *c.Proof, c.At); err != nil {
 			return nil, err
 		}
 		off.Session, off.ExpiresAt = c.Session, c.At.Add(SessionLife)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"runtime/debug"
+	"strings"
 
 	"payledger/domain/account"
 	"payledger/eventstore/commands/users"
@@ -21,6 +22,11 @@ import (
 
 // Path is the address of the start page.
 const Path = "/dashboard"
+
+// NeedsNoPlace reports whether an answer takes nothing but the processor: a file, or the sign-in page.
+func NeedsNoPlace(r *http.Request) bool {
+	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, Path+"/assets/") || r.URL.Path == pathLogin && len(r.Cookies()) == 0)
+}
 
 // Config has the parts behind the dashboard.
 type Config struct {
@@ -48,6 +54,19 @@ var screens = []struct {
 	{disputepages.Files, disputepages.Routes},
 	{processorpages.Files, processorpages.Routes},
 	{workflowpages.Files, workflowpages.Routes},
+}
+
+// Pages returns the pages as method and path, such as "GET /dashboard/payments/{id}": the addresses that a GET answers.
+func Pages() []string {
+	pages := []string{"GET " + pathLogin, "GET " + pathMe}
+	for _, s := range screens {
+		for pattern := range s.routes {
+			if strings.HasPrefix(pattern, http.MethodGet+" ") {
+				pages = append(pages, pattern)
+			}
+		}
+	}
+	return pages
 }
 
 // New prepares the pages.
@@ -100,7 +119,8 @@ func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request) (served Served
 			note.Abort = seen.begun
 			note.Failure = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			if !seen.begun {
-				_ = d.frame.ShowNotice(seen, r, http.StatusInternalServerError, "Something went wrong on our side", "The page could not be made.", "Try again.")
+				_ = d.frame.ShowNotice(seen, r, http.StatusInternalServerError, "Something went wrong on our side",
+					"The page could not be made. If you sent a form, it is not known whether it took effect.", "Look at the payment or the list first.")
 			}
 		}
 		served = *note

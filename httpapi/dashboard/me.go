@@ -151,7 +151,7 @@ func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeC
 	}
 	out := meView{Factor: form}
 	if done == "totp-on" && current.User.TOTPBegun != "" {
-		out.Begun = &users.NewFactor{} // the secret was shown; only its code is asked for
+		out.Begun = &users.NewFactor{} // the secret was shown; the page needs its code only
 	}
 	return showMe(v, current, status, out)
 }

@@ -24,7 +24,7 @@ func (d *Dashboard) identify(w http.ResponseWriter, r *http.Request) (users.Curr
 	if err != nil {
 		return users.Current{}, err
 	}
-	if current.Renewed != "" {
+	if current.Renewed != "" && r.Header.Get("X-Dashboard-Refresh") == "" { // an open page that nobody uses ends like any other session
 		setCookie(w, current.Renewed)
 	}
 	return current, nil

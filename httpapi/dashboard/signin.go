@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -32,7 +33,7 @@ type signInForm struct {
 // showSignIn serves GET /dashboard/login.
 func (d *Dashboard) showSignIn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := d.identify(w, r); err == nil {
-		http.Redirect(w, r, safeNext(r.URL.Query().Get("next")), http.StatusSeeOther)
+		http.Redirect(w, r, safeNext(r.URL.Query().Get("next")), http.StatusSeeOther) //nolint:gosec // safeNext returns a page of the dashboard
 		return nil
 	}
 	return d.signInPage(w, r, http.StatusOK, signInForm{Next: safeNext(r.URL.Query().Get("next"))})
@@ -59,9 +60,12 @@ func (d *Dashboard) askToSignIn(w http.ResponseWriter, r *http.Request, why user
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, formMost)
 	if err := r.ParseForm(); err == nil {
-		f.Input = encodeInput(r.PostForm)
+		f.Input = encodeInput(r.URL.Path, r.PostForm)
 	}
-	f.Reason = strings.TrimSpace(f.Reason + " Nothing was done. After the sign-in your input is shown again.")
+	f.Reason = strings.TrimSpace(f.Reason + " Nothing was done.")
+	if f.Input != "" {
+		f.Reason += " After the sign-in your input is shown again."
+	}
 	return d.signInPage(w, r, http.StatusUnauthorized, f)
 }
 
@@ -126,18 +130,17 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// secretFields are parts of the names of fields whose input is never written into a page.
-var secretFields = []string{"password", "code", "secret"}
+// secretFields are the fields whose input is never written into a page.
+var secretFields = []string{"password", "old", "new", "again", "code"}
 
-// encodeInput returns the input of a form for a hidden field, without secrets.
-func encodeInput(values url.Values) string {
+// encodeInput returns the input of a form for a hidden field, without secrets; "" for the forms of a user's own account.
+func encodeInput(path string, values url.Values) string {
+	if strings.HasPrefix(path, pathMe) {
+		return ""
+	}
 	kept := url.Values{}
 	for name, all := range values {
-		secret := false
-		for _, part := range secretFields {
-			secret = secret || strings.Contains(strings.ToLower(name), part)
-		}
-		if !secret {
+		if !slices.Contains(secretFields, name) {
 			kept[name] = all
 		}
 	}

@@ -115,13 +115,13 @@ func (d *document) typeOf(s *schema) string {
 // limits returns the limits of a value in words.
 func limits(s *schema) (all []string) {
 	if text := between(number(s.MinLength), number(s.MaxLength)); text != "" {
-		all = append(all, text+" characters")
+		all = append(all, count(text, "character"))
 	}
 	if text := between(s.Minimum, s.Maximum); text != "" {
 		all = append(all, text)
 	}
 	if text := between(number(s.MinItems), number(s.MaxItems)); text != "" {
-		all = append(all, text+" elements")
+		all = append(all, count(text, "element"))
 	}
 	if s.MaxProperties != nil {
 		all = append(all, fmt.Sprintf("at most %d fields", *s.MaxProperties))
@@ -133,6 +133,14 @@ func limits(s *schema) (all []string) {
 		all = append(all, "default "+text)
 	}
 	return all
+}
+
+// count returns a limit with the thing that it counts.
+func count(limit, thing string) string {
+	if limit == "1" || strings.HasSuffix(limit, " 1") {
+		return limit + " " + thing
+	}
+	return limit + " " + thing + "s"
 }
 
 func number(n *int) *string {

@@ -45,6 +45,7 @@ type site struct {
 	Webhooks       []webhook
 	Receivers      []receiver
 	Events         []eventGroup
+	Event          string // an example
 	Guides         []guide
 	Assets         string
 
@@ -194,6 +195,7 @@ func (s *site) loadRest() error {
 		return err
 	}
 	s.Events = d.events()
+	s.Event = firstEvent(s.recorded(answerFiles, "answers/listEvents.json"))
 	if s.Webhooks, err = webhooks(); err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ type Source interface {
 	// Follow calls emit with the selected events after a position and waits for further ones; passed is called with the position
 	// up to which it looked.
 	Follow(ctx context.Context, filter eventjson.Filter, after uint64, emit func(eventjson.Event) error, passed func(uint64) error) error
+	// At returns an account's event by its position; false: the account has none there.
+	At(ctx context.Context, account domain.AccountID, position uint64) (eventjson.Event, bool, error)
 	// Check refuses a position that the log does not have, and a payment that the account does not have.
 	Check(ctx context.Context, filter eventjson.Filter, after uint64) error
 }

@@ -65,6 +65,10 @@ type Reader interface {
 type Handlers struct {
 	Commands   Commands
 	Reader     Reader
+	Finder     Finder
+	Processes  Processes
+	Deliveries Deliveries // nil: none are sent
+	Events     Events     // nil: events have no positions
 	Reconciler reconcile.Reconciler
 	KeyUses    *keyuse.Uses
 	Now        func() time.Time
@@ -80,6 +84,7 @@ func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
 		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
+		"search": searchRules,
 	}
 }
 

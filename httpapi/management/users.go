@@ -61,6 +61,9 @@ func (h *Handlers) ChangeUser(c *request.Call, body userChange) (any, error) {
 		return nil, account.NoUser()
 	}
 	if body.ResetPassword || body.DisableTOTP {
+		if c.Actor == "user:"+string(before.ID) { // a stolen session needs the password or a code for that
+			return nil, domain.Invalid(c.Model, domain.Violation{Path: "$", Description: "must not change your own password or codes: use Your account in the dashboard"})
+		}
 		if err := checkRole(c, before.Role); err != nil {
 			return nil, err
 		}

@@ -9,10 +9,12 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/verify"
 	"payledger/projections/auditlog"
+	"payledger/projections/transactions"
 )
 
-// audited is the comparison of the audit log: each of its events has a row.
+// audited is the comparison of the rows that depend on single events: each event of the audit log has a row, and each transaction id.
 type audited struct {
+	charged []transactions.Row
 	waiting []auditRow
 	before  int // live: rows at the beginning
 	matched int
@@ -25,6 +27,13 @@ type auditRow struct {
 
 // Event compares the row of an event of the audit log. Rows are compared in batches.
 func (c *Comparison) Event(ctx context.Context, r *eventstore.Recorded) error {
+	if row, is, err := transactions.RowOf(r); err == nil && is {
+		if c.audit.charged = append(c.audit.charged, row); len(c.audit.charged) == batchRows {
+			if err := c.flushCharged(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	row, is, err := auditlog.RowOf(r)
 	if err != nil || !is { // the check of the log reports an unreadable event
 		return nil //nolint:nilerror // see above
@@ -59,6 +68,31 @@ func (c *Comparison) flushAudit(ctx context.Context) error {
 	return nil
 }
 
+// flushCharged looks the rows of transaction ids up. A running service may have to apply events first.
+func (c *Comparison) flushCharged(ctx context.Context) error {
+	rows := c.audit.charged
+	c.audit.charged = rows[:0]
+	for again := false; ; again = true {
+		var missing []transactions.Row
+		err := c.rows(ctx, func(file *sql.DB) (err error) {
+			missing, err = transactions.Missing(ctx, file, rows)
+			return err
+		})
+		switch {
+		case err != nil:
+			return c.unreadable(ctx, fmt.Errorf("transactions: %w", err))
+		case len(missing) == 0:
+			return nil
+		case c.live != nil && !again:
+			if err := c.live.CaughtUp(ctx); err != nil {
+				return err
+			}
+		default:
+			return c.fault("the views do not find payment %s by one of its processor's transaction ids", missing[0].Payment)
+		}
+	}
+}
+
 // auditDifference returns the difference of one row; "" if there is none. A running service may have to apply the event first.
 func (c *Comparison) auditDifference(ctx context.Context, want auditRow) (string, error) {
 	for again := false; ; again = true {
@@ -88,6 +122,9 @@ func (c *Comparison) auditDifference(ctx context.Context, want auditRow) (string
 // finishAudit compares the remaining rows and their number.
 func (c *Comparison) finishAudit(ctx context.Context) error {
 	if err := c.flushAudit(ctx); err != nil {
+		return err
+	}
+	if err := c.flushCharged(ctx); err != nil {
 		return err
 	}
 	n := c.audit.before

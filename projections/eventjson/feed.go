@@ -1,6 +1,7 @@
 package eventjson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +84,23 @@ func (f *Feed) Follow(ctx context.Context, filter Filter, after uint64, emit fun
 			return err
 		}
 	}
+}
+
+// At returns the event of an account at a position; false: another account's event is there, or none.
+func (f *Feed) At(ctx context.Context, account domain.AccountID, position uint64) (found Event, is bool, err error) {
+	if position == 0 {
+		return found, false, nil
+	}
+	_, err = f.Log.Read(ctx, position-1, func(e ordered.Event) error {
+		if is = e.Position == position && e.Account == account; is {
+			found, err = Render(ctx, f.Store, e)
+		}
+		return cmp.Or(err, errFull)
+	})
+	if errors.Is(err, errFull) || errors.Is(err, ordered.ErrBeyond) {
+		err = nil
+	}
+	return found, is && err == nil, err
 }
 
 // read calls handle with the existing events after a position, of the filter's payment or of the whole log. It returns the position

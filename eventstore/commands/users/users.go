@@ -68,7 +68,7 @@ func (u *Users) newest(ctx context.Context, id domain.AccountID, user domain.Use
 
 // caller is the origin of a user's events.
 func (o Origin) caller(owner domain.AccountID, actor string) commands.Caller {
-	return commands.Caller{Account: owner, Actor: actor, RequestID: o.RequestID}
+	return commands.Caller{Account: owner, Actor: actor, RequestID: o.RequestID, Origin: o.address()}
 }
 
 // address is the browser's address as events have it.

@@ -140,7 +140,14 @@ func askRevoke(v *frame.Visit) error {
 
 // revoke revokes an API key. To revoke it again does no harm.
 func revoke(v *frame.Visit) error {
-	err := v.Send(http.MethodDelete, frame.Path("management", "api-keys", v.Request.PathValue("id")), nil, "", nil)
+	_, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if review {
+		return askRevoke(v)
+	}
+	err = v.Send(http.MethodDelete, frame.Path("management", "api-keys", v.Request.PathValue("id")), nil, "", nil)
 	if err != nil && frame.StatusOf(err) != http.StatusNotFound {
 		return err
 	}

@@ -2,6 +2,7 @@ package accountpages
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"payledger/domain/account"
@@ -14,8 +15,8 @@ type member struct {
 	Email       string
 	Role        account.Role
 	CreatedAt   *time.Time
-	SignedInAt  *time.Time
-	TOTP        bool
+	SignedInAt  *time.Time `json:"lastSignInAt"`
+	TOTP        bool       `json:"totpEnabled"`
 	LockedUntil *time.Time
 	Password    string // only in the answer that made it
 }
@@ -106,11 +107,31 @@ func showUser(v *frame.Visit, out userView, status int) error {
 		return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "Only an administrator changes users."}
 	}
 	id := v.Request.PathValue("id")
-	if err := v.Get(frame.Path("management", "users", id), nil, &out.User); err != nil {
+	var err error
+	if out.User, err = memberOf(v, id); err != nil {
 		return err
 	}
 	out.Roles, out.Self = roleChoices(), id == string(v.User.ID)
 	return v.Show(frame.Page{Name: "user", Title: "User " + out.User.Email, Nav: pathUsers, Status: status, Data: out})
+}
+
+// memberOf returns the user with an id.
+func memberOf(v *frame.Visit, id string) (member, error) {
+	for cursor := ""; ; {
+		var list struct {
+			Data       []member
+			NextCursor string
+		}
+		if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", cursor), &list); err != nil {
+			return member{}, err
+		}
+		if i := slices.IndexFunc(list.Data, func(m member) bool { return m.ID == id }); i >= 0 {
+			return list.Data[i], nil
+		}
+		if cursor = list.NextCursor; cursor == "" {
+			return member{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such user. The user may be removed already.", Advice: "Look at the list of users."}
+		}
+	}
 }
 
 // changeUser carries out one change of a user: the role, a new password, codes off, or the removal.

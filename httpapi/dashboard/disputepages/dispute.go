@@ -59,7 +59,7 @@ type fact struct {
 	ChallengeRequiredBy *time.Time
 }
 
-// Judged says how the notification was judged.
+// Judged returns the verdict about the notification, for people.
 func (f fact) Judged() string {
 	switch f.Verdict {
 	case "OPENED":

@@ -19,7 +19,11 @@ type Form struct {
 }
 
 // Refusal says why a request was refused, and what to do.
-type Refusal struct{ Text, Advice, Number string }
+type Refusal struct {
+	Text, Advice, Number string
+	Unknown              bool // it is not known whether the request took effect
+	Stated               bool // Text states the outcome
+}
 
 // Input reads the form of a POST. review reports that the form is only to be shown again with its input: the session had expired when
 // it was sent.
@@ -58,10 +62,16 @@ func (f Form) Sound() bool { return len(f.Faults) == 0 && f.Refusal.Text == "" }
 // returns any other error.
 func (f *Form) Refused(err error, fields ...string) error {
 	failure, is := isFailure(err)
-	if !is || failure.Status == http.StatusForbidden {
+	if !is || failure.Status == http.StatusForbidden || failure.Status == http.StatusUnauthorized {
 		return err
 	}
-	f.Refusal = Refusal{failure.Text, failure.Advice, failure.Number}
+	f.Refusal = Refusal{Text: failure.Text, Advice: failure.Advice, Number: failure.Number}
+	switch {
+	case failure.Status == http.StatusServiceUnavailable:
+		f.Refusal.Stated, f.Refusal.Unknown = true, strings.Contains(failure.Text, "unknown")
+	case failure.Status >= http.StatusInternalServerError || failure.Status == http.StatusAccepted:
+		f.Refusal.Unknown = true
+	}
 	for _, fault := range failure.Fields {
 		name := strings.TrimPrefix(fault.Path, "$.")
 		if end := strings.IndexAny(name, "[."); end > 0 && !slices.Contains(fields, name) {

@@ -159,7 +159,7 @@ func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
 	if digits > 0 {
 		example += "." + strings.Repeat("0", digits-1) + "5"
 	}
-	bad := fmt.Errorf("Write the amount in %s, as in %s.", c, example) //nolint:staticcheck // a sentence for people
+	bad := fmt.Errorf("Write the amount in %s, as in %s.", c, example) //nolint:staticcheck,revive // a sentence for people
 	whole, fraction, dot := strings.Cut(ungrouped(text), ".")
 	if whole == "" || dot && (fraction == "" || len(fraction) > digits) {
 		return 0, bad
@@ -172,7 +172,7 @@ func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
 	}
 	n, err := strconv.ParseInt(whole+fraction, 10, 64)
 	if err != nil || n > 1<<53-1 {
-		return 0, fmt.Errorf("The amount is too large.") //nolint:staticcheck // a sentence for people
+		return 0, fmt.Errorf("The amount is too large.") //nolint:staticcheck,revive // a sentence for people
 	}
 	return domain.Amount(n), nil
 }

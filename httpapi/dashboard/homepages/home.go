@@ -125,9 +125,6 @@ func (w *view) draw() {
 	}
 }
 
-// waitingMost is how many waiting webhooks the page counts.
-const waitingMost = 100
-
 func (w *view) webhooks(v *frame.Visit) error {
 	var endpoints struct{ Data []struct{ ID string } }
 	if err := v.Get("/management/webhook-endpoints", url.Values{"limit": {"1"}}, &endpoints); err != nil {

@@ -2,15 +2,19 @@ package homepages
 
 import (
 	"net/url"
+	"time"
 
+	"payledger/domain"
 	"payledger/httpapi/dashboard/frame"
 )
 
 // hit is what a search found (D20).
 type hit struct {
-	Kind, ID, Summary string
-	PaymentID         string
-	WorkflowID        string
+	Kind, ID, Label, Matched, Status string
+	Amount                           *domain.Amount
+	CurrencyCode                     domain.Currency
+	PaymentID, WorkflowID            string
+	At                               *time.Time
 }
 
 type searchView struct {
@@ -20,12 +24,12 @@ type searchView struct {
 
 // pages are the addresses of what a search finds, by its kind. A kind without a page of its own is shown at its payment.
 var pages = map[string]string{
-	"payment": "/dashboard/payments/", "dispute": "/dashboard/disputes/", "workflow": "/dashboard/workflows/", "delivery": "/dashboard/deliveries/",
+	"payment": "/dashboard/payments/", "dispute": "/dashboard/disputes/", "workflow": "/dashboard/workflows/", "webhook_delivery": "/dashboard/deliveries/",
 }
 
 // lists are the addresses of the lists that show the other kinds.
 var lists = map[string]string{
-	"endpoint": "/dashboard/endpoints", "api_key": "/dashboard/api-keys", "user": "/dashboard/users", "processor": "/dashboard/processors",
+	"webhook_endpoint": "/dashboard/endpoints", "api_key": "/dashboard/api-keys", "user": "/dashboard/users", "webhook_replay": "/dashboard/deliveries",
 }
 
 // Address returns the page of a hit; "" for none.
@@ -35,8 +39,6 @@ func (h hit) Address() string {
 		return pages[h.Kind] + url.PathEscape(h.ID)
 	case h.Kind == "customer":
 		return "/dashboard/payments?customer=" + url.QueryEscape(h.ID)
-	case h.Kind == "order":
-		return "/dashboard/payments?order=" + url.QueryEscape(h.ID)
 	case h.PaymentID != "":
 		return pages["payment"] + url.PathEscape(h.PaymentID)
 	case h.WorkflowID != "":

@@ -12,7 +12,7 @@ import (
 )
 
 // csvMost is the greatest number of payments in a CSV file. `payledger export` has no limit.
-const csvMost = 50_000
+const csvMost = 20_000
 
 var csvColumns = []string{
 	"id", "created_utc", "updated_utc", "status", "order_id", "customer_id", "currency", "amount_minor_units", "captured_minor_units",

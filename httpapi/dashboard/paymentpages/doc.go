@@ -1,7 +1,7 @@
 // Package paymentpages has the dashboard's pages about payments: the list with its filters and CSV, one payment with its timeline and
 // time travel, and the forms that capture, refund, cancel and erase.
 //
-// What it must not know: how a payment's status follows from its facts. The API says what is allowed.
+// What it must not know: how a payment's status follows from its facts. The API decides whether an operation is allowed.
 package paymentpages
 
 import (

@@ -166,7 +166,7 @@ func (f *form) body() map[string]any {
 	if f.kind.Amount {
 		amount, err := frame.ParseAmount(f.Text("amount"), f.Payment.CurrencyCode)
 		if err == nil && amount == 0 {
-			err = errors.New("Write an amount above zero.") //nolint:staticcheck // a sentence for people
+			err = errors.New("Write an amount above zero.") //nolint:staticcheck,revive // a sentence for people
 		}
 		if err != nil {
 			f.Fault("amount", err.Error())

@@ -126,7 +126,7 @@ type disputeRow struct {
 }
 
 // historyMost is the greatest number of events on the page. payledger history shows all.
-const historyMost = "500"
+const historyMost = "200"
 
 // show serves a payment's page. With the parameter at it shows the payment after that revision.
 func show(v *frame.Visit) error {

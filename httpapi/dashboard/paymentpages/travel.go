@@ -16,7 +16,7 @@ type moment struct {
 	Type      string
 	Payment   paymentData
 	JSON      json.RawMessage // the Payment JSON
-	Told      []told          // what the merchant had been told, newest first
+	Told      []told          // webhooks that the merchant had accepted, newest first
 	Processor []processorCall // what each operation's processor had been sent and had answered, oldest first
 }
 

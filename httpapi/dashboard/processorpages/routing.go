@@ -150,14 +150,14 @@ func parseMetadata(text string) (domain.Metadata, error) {
 		}
 		key, rest, found := strings.Cut(line, "=")
 		if key = strings.TrimSpace(key); !found || key == "" {
-			return nil, fmt.Errorf("Line %d: write a key, =, and its value, as in shop = north.", n+1) //nolint:staticcheck // a sentence for people
+			return nil, fmt.Errorf("Line %d: write a key, =, and its value, as in shop = north.", n+1) //nolint:staticcheck,revive // a sentence for people
 		}
 		value, err := parseValue(strings.TrimSpace(rest))
 		if err != nil {
-			return nil, fmt.Errorf("Line %d: the quotes do not match.", n+1) //nolint:staticcheck // a sentence for people
+			return nil, fmt.Errorf("Line %d: the quotes do not match.", n+1) //nolint:staticcheck,revive // a sentence for people
 		}
 		if _, twice := m[key]; twice {
-			return nil, fmt.Errorf("Line %d: %s is there twice.", n+1, key) //nolint:staticcheck // a sentence for people
+			return nil, fmt.Errorf("Line %d: %s is there twice.", n+1, key) //nolint:staticcheck,revive // a sentence for people
 		}
 		if m == nil {
 			m = domain.Metadata{}

@@ -1,6 +1,8 @@
 package processorpages
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -218,28 +220,29 @@ func (f ruleForm) save(v *frame.Visit, before, after routing, path string) error
 	return f.show(v, status)
 }
 
-// refused takes the API's reasons: those of the form's rule to its fields.
+// ruleFields are the fields of the form that have a place for a reason.
+var ruleFields = []string{"name", "currencyCode", "countryCode", "network", "minAmount", "maxAmount", "metadata", "processors"}
+
+// refused takes the API's reasons: those below path, which is that of the form's rule, to its fields.
 func (f *ruleForm) refused(err error, path string) error {
-	all := []string{"name", "currencyCode", "countryCode", "network", "minAmount", "maxAmount", "metadata", "processors"}
-	inner := frame.Form{}
-	var names []string
-	for _, field := range all {
-		for _, at := range []string{path + ".", path + ".when."} {
-			names = append(names, at+field)
-		}
-	}
-	if err := inner.Refused(err, append(names, "default")...); err != nil {
+	var failure *frame.Failure
+	if !errors.As(err, &failure) {
 		return err
 	}
-	f.Refusal = inner.Refusal
-	for name, text := range inner.Faults {
-		field := name[strings.LastIndex(name, ".")+1:]
-		if field == "default" {
-			field = "processors"
+	own := *failure
+	own.Fields = slices.Clone(failure.Fields)
+	for i, fault := range own.Fields {
+		rest, below := strings.CutPrefix(fault.Path, "$."+path)
+		if !below {
+			continue
 		}
-		f.Fault(field, text)
+		field := strings.TrimPrefix(strings.TrimPrefix(rest, "."), "when.")
+		if end := strings.IndexAny(field, ".["); end >= 0 {
+			field = field[:end]
+		}
+		own.Fields[i].Path = "$." + cmp.Or(field, "processors") // the default list has no fields
 	}
-	return nil
+	return f.Refused(&own, ruleFields...)
 }
 
 // askDefault serves the form of the default list.

@@ -29,7 +29,7 @@ type deliveryRow struct {
 // Reason is why the last attempt failed.
 func (d deliveryRow) Reason() *reason { return reasonOf(d.LastFailure) }
 
-// Meaning says what the outcome means.
+// Meaning returns the meaning of the outcome, for people.
 func (d deliveryRow) Meaning() string { return outcomeTexts[d.Outcome] }
 
 type deliveryPage struct {

@@ -60,7 +60,7 @@ func (f rotateForm) page(status int) frame.Page {
 	return frame.Page{Name: "rotate", Title: "Rotate the signing secret", Nav: pathSigning, Status: status, Data: f}
 }
 
-// askRotate serves the page that says what a rotation does.
+// askRotate serves the page that describes a rotation before it is made.
 func askRotate(v *frame.Visit) error {
 	var s secret
 	if err := v.Get(apiSigning, nil, &s); err != nil {

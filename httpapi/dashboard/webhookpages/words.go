@@ -89,7 +89,7 @@ func moment(text string, end bool) (time.Time, error) {
 		}
 		return at.UTC(), nil
 	}
-	return time.Time{}, fmt.Errorf("Write the time as in 2026-03-14T09:30, in UTC.") //nolint:staticcheck // a sentence for people
+	return time.Time{}, fmt.Errorf("Write the time as in 2026-03-14T09:30, in UTC.") //nolint:staticcheck,revive // a sentence for people
 }
 
 // apiTime writes a time for the API, to the microsecond.

@@ -36,6 +36,11 @@ type check struct {
 	}
 }
 
+// ConditionFault reports whether the condition is refused for a reason that the check does not show.
+func (o editorView) ConditionFault() bool {
+	return o.Faults["condition"] != "" && (o.Check == nil || o.Check.Valid)
+}
+
 // example is a condition that shows what can be written.
 type example struct{ Text, Condition string }
 

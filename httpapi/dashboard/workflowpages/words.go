@@ -75,7 +75,7 @@ func (d definition) When() string { return triggerText(d.Trigger) }
 // Always reports whether the condition holds for every event.
 func (d definition) Always() bool { return strings.TrimSpace(d.Condition) == "true" }
 
-// Delay says how long after the event the actions begin; "" for at once.
+// Delay returns the time between the event and the first action; "" for none.
 func (d definition) Delay() string {
 	if d.DelaySeconds == 0 {
 		return ""
@@ -103,7 +103,7 @@ func inUnits(seconds int64) (int64, string) {
 	return seconds, "seconds"
 }
 
-// Text says what the action does.
+// Text returns the effect of the action, for people.
 func (a action) Text() string {
 	switch a.Type {
 	case workflow.Capture:
@@ -157,7 +157,7 @@ var runTexts = map[string]string{
 	"FAILED": "An action failed",
 }
 
-// Means says what the run's status means.
+// Means returns the meaning of the run's status.
 func (r run) Means() string {
 	if r.Status == "SKIPPED" && r.Condition.Error != "" {
 		return "The condition could not be evaluated"

@@ -60,8 +60,9 @@ document.addEventListener('submit', async (e) => {
 
 // show replaces the content with that of another page of the dashboard.
 function show(page) {
-  document.title = page.title
   const main = page.querySelector('main')
+  if (!main || !page.querySelector('link[href^="/dashboard/assets/"]')) throw new Error('not a page of the dashboard')
+  document.title = page.title
   document.querySelector('main').replaceWith(main)
   document.body.className = page.body.className
   if (page.body.className === 'outside') for (const part of document.querySelectorAll('.top, .sections, footer')) part.remove()
@@ -92,16 +93,19 @@ if (toggle) {
   label()
   setInterval(refresh, every)
 }
+let pressed = false // a refresh must not take away what is being clicked
+document.addEventListener('pointerdown', () => { pressed = true })
+document.addEventListener('pointerup', () => setTimeout(() => { pressed = false }, 500))
 async function refresh() {
   const live = document.querySelector('[data-live]')
-  if (!live || paused || document.hidden || live.contains(document.activeElement) || window.getSelection()?.toString()) return
+  if (!live || paused || pressed || document.hidden || live.contains(document.activeElement) || window.getSelection()?.toString()) return
   try {
-    const answer = await fetch(location.href, { headers: { Accept: 'text/html' } })
+    const answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Dashboard-Refresh': 'yes' } })
     const page = parse(await answer.text())
     if (!answer.ok) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
     const fresh = page.querySelector('[data-live]')
     if (!fresh) { say('Your session is over. Sign in again in another tab, then go on here.'); return }
-    if (!paused && !live.contains(document.activeElement)) {
+    if (!paused && !pressed && !live.contains(document.activeElement)) {
       const open = [...live.querySelectorAll('details[open][id]')].map((d) => d.id)
       live.replaceWith(fresh)
       for (const id of open) { const d = document.getElementById(id); if (d) d.open = true }

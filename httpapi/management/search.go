@@ -1,0 +1,301 @@
+package management
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/attempt"
+	"payledger/domain/payment"
+	"payledger/domain/workflow"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections"
+	"payledger/projections/deliveries"
+	"payledger/projections/eventjson"
+	"payledger/projections/paymentjson"
+)
+
+// maxFound is the largest number of results of a search.
+const maxFound = 20
+
+// Finder reads what a search looks up by id. A look-up of an unknown id, or of an id of another account, returns the domain's error
+// for it, or false.
+type Finder interface {
+	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
+	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
+	// PaymentsOfTransaction returns payments with a transaction of this id at a processor, the newest first.
+	PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) ([]payment.State, error)
+	FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error)
+	HasCustomer(ctx context.Context, account domain.AccountID, id string) (bool, error)
+}
+
+// Processes reads what the services of the commands look up.
+type Processes interface {
+	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
+	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
+}
+
+// Deliveries finds deliveries and replays of webhooks.
+type Deliveries interface {
+	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
+	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
+}
+
+// Events finds an account's event by its position in the log.
+type Events interface {
+	At(ctx context.Context, account domain.AccountID, position uint64) (eventjson.Event, bool, error)
+}
+
+// found is a result of a search.
+type found struct {
+	Kind       string            `json:"kind"`
+	ID         string            `json:"id"`
+	Label      string            `json:"label,omitempty"` // for people
+	Matched    string            `json:"matched"`         // the field that has the searched text
+	Status     string            `json:"status,omitempty"`
+	Amount     *domain.Amount    `json:"amount,omitempty"` // minor units
+	Currency   domain.Currency   `json:"currencyCode,omitempty"`
+	PaymentID  domain.PaymentID  `json:"paymentId,omitempty"`
+	WorkflowID domain.WorkflowID `json:"workflowId,omitempty"`
+	At         *paymentjson.Time `json:"at,omitempty"` // of creation
+}
+
+// search is one search. Its results are in the order in which they were found: ids first.
+type search struct {
+	h    *Handlers
+	c    *request.Call
+	text string
+	all  []found
+}
+
+// Search serves GET /management/search: it looks an id, an order, a customer or an address up (D20). It compares whole texts only.
+func (h *Handlers) Search(c *request.Call) (any, error) {
+	s := &search{h: h, c: c, text: strings.TrimSpace(c.Query.Get("q")), all: []found{}}
+	if err := c.ShowLag(h.Reader); err != nil {
+		return nil, err
+	}
+	for _, look := range []func() error{
+		s.payment, s.aggregates, s.account, s.workflows, s.webhooks, s.event, s.transaction, s.disputes, s.keyed, s.payments, s.customer,
+	} {
+		if err := look(); err != nil {
+			return nil, err
+		}
+		if len(s.all) >= maxFound {
+			break
+		}
+	}
+	return request.List[found]{Data: s.all[:min(len(s.all), maxFound)]}, nil
+}
+
+// searchRules checks the searched text.
+func searchRules(v *validation.Violations, c *request.Call) {
+	if text := c.Query.Get("q"); text != "" && strings.TrimSpace(text) == "" {
+		v.Once("$.q", "must not be blank")
+	}
+}
+
+// left is the number of results that may still be added.
+func (s *search) left() int { return maxFound - len(s.all) }
+
+// add adds a result once.
+func (s *search) add(f found) {
+	if !slices.ContainsFunc(s.all, func(o found) bool { return o.Kind == f.Kind && o.ID == f.ID }) {
+		s.all = append(s.all, f)
+	}
+}
+
+// absent returns err, unless it says that there is no such thing.
+func absent(err error) error {
+	switch domain.ReasonOf(err) {
+	case domain.ReasonEntityNotFound, domain.ReasonPayment:
+		return nil
+	}
+	return err
+}
+
+func created(at time.Time) *paymentjson.Time { return &paymentjson.Time{Time: at} }
+
+func (s *search) addPayment(p *payment.State, matched string) {
+	s.add(found{
+		Kind: "payment", ID: string(p.ID), Label: p.OrderID, Matched: matched, Status: string(p.Status()), Amount: &p.Amount, Currency: p.Currency,
+		PaymentID: p.ID, At: created(p.CreatedAt),
+	})
+}
+
+// payment looks a payment up by its id.
+func (s *search) payment() error {
+	p, err := s.h.Finder.Payment(s.c.Ctx, s.c.Merchant.ID, domain.PaymentID(s.text))
+	if err == nil {
+		s.addPayment(&p, "id")
+	}
+	return absent(err)
+}
+
+// aggregates looks a dispute, a workflow run and a payment attempt up by their ids.
+func (s *search) aggregates() error {
+	owner := s.c.Merchant.ID
+	d, err := s.h.Reader.Dispute(s.c.Ctx, owner, domain.DisputeID(s.text))
+	if err == nil {
+		s.add(found{
+			Kind: "dispute", ID: s.text, Label: d.Subject.OrderID, Matched: "id", Status: string(d.Current.Status), PaymentID: d.Subject.Payment, At: created(d.CreatedAt),
+		})
+	} else if err = absent(err); err != nil {
+		return err
+	}
+	run, err := s.h.Finder.FindRun(s.c.Ctx, owner, domain.RunID(s.text))
+	if err != nil {
+		return err
+	}
+	if run.Exists() {
+		s.add(found{
+			Kind: "workflow_run", ID: s.text, Label: run.Workflow.Name, Matched: "id", Status: string(run.Status()), PaymentID: run.Payment,
+			WorkflowID: run.Workflow.ID, At: created(run.StartedAt),
+		})
+	}
+	a, err := s.h.Processes.Attempt(s.c.Ctx, owner, domain.AttemptID(s.text))
+	if err == nil {
+		s.add(found{Kind: "payment_attempt", ID: s.text, Matched: "id", Status: string(a.Status(s.h.Now())), PaymentID: a.Payment, At: created(a.CreatedAt)})
+	}
+	return absent(err)
+}
+
+// account looks an API key, a webhook endpoint and a user up. The whole text of an API key is not compared: it is a secret.
+func (s *search) account() error {
+	for _, k := range s.c.Merchant.APIKeys {
+		if string(k.ID) == s.text {
+			s.add(found{Kind: "api_key", ID: s.text, Label: k.Name, Matched: "id", At: created(k.CreatedAt)})
+		}
+	}
+	if e, known := s.c.Merchant.Endpoint(domain.EndpointID(s.text)); known {
+		s.add(found{Kind: "webhook_endpoint", ID: s.text, Label: e.Description, Matched: "id", At: created(e.CreatedAt)})
+	}
+	if i := slices.IndexFunc(s.c.Merchant.Users, func(u account.User) bool { return string(u.ID) == s.text }); i >= 0 {
+		s.add(found{Kind: "user", ID: s.text, Label: s.c.Merchant.Users[i].Name, Matched: "id"})
+	}
+	return nil
+}
+
+func (s *search) workflows() error {
+	all, err := s.h.Processes.Workflows(s.c.Ctx, s.c.Merchant.ID)
+	if w, known := all.Find(domain.WorkflowID(s.text)); err == nil && known {
+		s.add(found{Kind: "workflow", ID: s.text, Label: w.Definition.Name, Matched: "id", WorkflowID: w.ID, At: created(w.CreatedAt)})
+	}
+	return err
+}
+
+// The lengths of ids of deliveries, and of replays, which are UUIDs. A look-up of an unknown delivery waits for the index.
+const deliveryIDLength, replayIDLength = 26, 36
+
+// webhooks looks a delivery and a replay up.
+func (s *search) webhooks() error {
+	if s.h.Deliveries == nil || len(s.text) != deliveryIDLength && len(s.text) != replayIDLength {
+		return nil
+	}
+	d, err := s.h.Deliveries.Delivery(s.c.Ctx, s.c.Merchant.ID, s.text)
+	if err == nil {
+		f := found{Kind: "webhook_delivery", ID: s.text, Label: d.EventType, Matched: "id", Status: d.Status, At: created(d.PlannedAt)}
+		if d.Aggregate == "payment" {
+			f.PaymentID = domain.PaymentID(d.AggregateID)
+		}
+		s.add(f)
+	} else if err = absent(err); err != nil {
+		return err
+	}
+	r, err := s.h.Deliveries.Replay(s.c.Ctx, s.c.Merchant.ID, s.text)
+	if err == nil {
+		s.add(found{Kind: "webhook_replay", ID: s.text, Matched: "id", Status: string(r.State), At: created(r.CreatedAt)})
+	}
+	return absent(err)
+}
+
+// event looks an event up by its position in the log.
+func (s *search) event() error {
+	position, err := strconv.ParseUint(s.text, 10, 53)
+	if err != nil || position == 0 || s.h.Events == nil {
+		return nil //nolint:nilerror // it is no position
+	}
+	e, is, err := s.h.Events.At(s.c.Ctx, s.c.Merchant.ID, position)
+	if err != nil || !is {
+		return err
+	}
+	f := found{Kind: "event", ID: e.ID, Label: e.Type, Matched: "position", At: &e.Time}
+	if e.Payment != nil {
+		f.PaymentID = e.Payment.ID
+	}
+	s.add(f)
+	return nil
+}
+
+// transaction looks payments up by the id of a transaction at a processor.
+func (s *search) transaction() error {
+	all, err := s.h.Finder.PaymentsOfTransaction(s.c.Ctx, s.c.Merchant.ID, s.text, s.left())
+	for i := range all {
+		s.addPayment(&all[i], "processorTransactionId")
+	}
+	return err
+}
+
+// disputes looks disputes up by the processor's id.
+func (s *search) disputes() error {
+	page, err := s.h.Reader.ListDisputes(s.c.Ctx, s.c.Merchant.ID, projections.DisputeFilter{ProcessorDisputeID: s.text}, nil, s.left())
+	for _, d := range page.Data {
+		id := domain.DisputeIDFor(s.c.Merchant.ID, string(d.Subject.Processor), d.Subject.ProcessorDisputeID)
+		s.add(found{
+			Kind: "dispute", ID: string(id), Label: d.Subject.OrderID, Matched: "processorDisputeId", Status: string(d.Current.Status),
+			PaymentID: d.Subject.Payment, At: created(d.CreatedAt),
+		})
+	}
+	return err
+}
+
+// keyed looks the payment of an idempotency key up: the id of a payment follows from its key (D9).
+func (s *search) keyed() error {
+	p, err := s.h.Finder.Payment(s.c.Ctx, s.c.Merchant.ID, domain.PaymentIDForKey(s.c.Merchant.ID, s.text))
+	if err == nil {
+		s.addPayment(&p, "idempotencyKey")
+	}
+	return absent(err)
+}
+
+// payments looks payments up by order, customer, client session and, for a text with @, e-mail address.
+func (s *search) payments() error {
+	for _, by := range []struct {
+		matched string
+		filter  projections.PaymentFilter
+		skip    bool
+	}{
+		{"orderId", projections.PaymentFilter{OrderID: s.text}, false},
+		{"customerId", projections.PaymentFilter{CustomerIDs: []string{s.text}}, false},
+		{"sessionId", projections.PaymentFilter{Session: domain.SessionID(s.text)}, false},
+		{"emailAddress", projections.PaymentFilter{Emails: []string{s.text}}, !strings.Contains(s.text, "@")},
+	} {
+		if by.skip || s.left() <= 0 {
+			continue
+		}
+		page, err := s.h.Finder.ListPayments(s.c.Ctx, s.c.Merchant.ID, by.filter, nil, s.left())
+		if err != nil {
+			return err
+		}
+		for _, p := range page.Data {
+			s.add(found{
+				Kind: "payment", ID: string(p.ID), Label: p.OrderID, Matched: by.matched, Status: string(p.Status), Amount: &p.Amount, Currency: p.CurrencyCode,
+				PaymentID: p.ID, At: &p.Date,
+			})
+		}
+	}
+	return nil
+}
+
+// customer looks a customer up, who may have no payment yet.
+func (s *search) customer() error {
+	known, err := s.h.Finder.HasCustomer(s.c.Ctx, s.c.Merchant.ID, s.text)
+	if err == nil && known {
+		s.add(found{Kind: "customer", ID: s.text, Matched: "customerId"})
+	}
+	return err
+}
