@@ -30,6 +30,9 @@ const (
 	exampleReplay      = "c2a7f0de-15b4-4e3a-8d69-70b1e4c8f923"
 	exampleDispute     = "01m3r8e5kq0w7vt2zhc6xj4ynd7s"
 	exampleWorkflow    = "9d4e2b60-7c1f-4a58-b3e9-6f0a2d8c5b17"
+	exampleUser        = "q4c1yw9m3kr8t2xn6hbv7zse5d"
+	exampleListener    = "8b1e6f24-93ad-4c70-b5e2-d17f0a9c4e63"
+	exampleWebhook     = "4f0c1d…" // a message in the stream of a listener
 	exampleClientToken = "eyJhbGciOi…"
 )
 
@@ -200,10 +203,42 @@ func (r *reader) endpoint() string {
 
 func (r *reader) workflow() string {
 	r.t.Helper()
-	return r.field("POST", "/management/workflows", r.headers(), map[string]any{
-		"name": "Capture small orders", "trigger": map[string]any{"eventType": "PAYMENT.STATUS", "status": "AUTHORIZED"}, "condition": "payment.amount <= 100",
+	return r.field("POST", "/management/workflows", r.headers(), smallOrders("payment.amount <= 100"), "id")
+}
+
+// smallOrders is a workflow with a condition.
+func smallOrders(condition string) map[string]any {
+	return map[string]any{
+		"name": "Capture small orders", "trigger": map[string]any{"eventType": "PAYMENT.STATUS", "status": "AUTHORIZED"}, "condition": condition,
 		"actions": []any{map[string]any{"type": "capture"}},
-	}, "id")
+	}
+}
+
+// listened makes a listener, and reads a webhook of its stream, which stays open.
+func (r *reader) listened() own {
+	r.t.Helper()
+	mine := listens(r)
+	stream := r.stream(r.t, "/management/webhook-listeners/"+mine[exampleListener]+"/stream")
+	stream.message(r.t, "ready")
+	r.paid(plainCard, nil)
+	var webhook struct{ ID string }
+	if err := json.Unmarshal(stream.message(r.t, "webhook"), &webhook); err != nil || webhook.ID == "" {
+		r.t.Fatalf("%+v %v", webhook, err)
+	}
+	mine[exampleWebhook] = webhook.ID
+	return mine
+}
+
+// meanwhile makes a call again and again, one after the other, while an example reads a stream.
+func (r *reader) meanwhile(method, path string) {
+	done := make(chan struct{})
+	r.t.Cleanup(func() { <-done })
+	go func() {
+		defer close(done)
+		for range 200 {
+			_, _ = r.call(method, path, r.headers(), nil)
+		}
+	}()
 }
 
 // delivered returns a webhook delivery that succeeded.
@@ -228,11 +263,7 @@ var given = map[string]func(*reader) own{
 		payment, _, action := r.waiting()
 		return own{examplePayment: payment, exampleClientToken: r.passed(action)}
 	},
-	"refundPayment": func(r *reader) own {
-		payment := r.paid(plainCard, nil)
-		r.must(r.t, "POST", "/payments/"+payment+"/capture", r.headers(), nil)
-		return own{examplePayment: payment}
-	},
+	"refundPayment": captured, "refundManagedPayment": captured,
 	"adjustPaymentAuthorization": func(r *reader) own {
 		return own{examplePayment: r.paid(plainCard, map[string]any{"paymentMethod": map[string]any{"authorizationType": "ESTIMATED"}})}
 	},
@@ -276,6 +307,24 @@ var given = map[string]func(*reader) own{
 	},
 	"listWebhookDeliveries": (*reader).delivered, "getWebhookDelivery": (*reader).delivered, "resendWebhookDelivery": (*reader).delivered,
 	"listDisputes": disputed, "getDispute": disputed,
+	"search":       func(r *reader) own { return own{examplePayment: r.paid(plainCard, nil)} },
+	"listAuditLog": endpoints,
+	"changeUser":   user("grace@shop.example"), "removeUser": user("alan@shop.example"),
+	"deleteWebhookListener": listens, "answerWebhookListener": (*reader).listened,
+	"streamWebhookListener": func(r *reader) own {
+		mine := listens(r)
+		r.meanwhile("POST", "/management/webhook-endpoints/"+mine[exampleListener]+"/test")
+		return mine
+	},
+	"streamRequestLog": func(r *reader) own {
+		r.meanwhile("GET", "/payments?limit=1")
+		return own{}
+	},
+	"listWorkflowVersions": func(r *reader) own {
+		workflow := r.workflow()
+		r.must(r.t, "PUT", "/management/workflows/"+workflow, r.headers(), smallOrders("payment.amount <= 200"))
+		return own{exampleWorkflow: workflow}
+	},
 	"eraseGuest": func(r *reader) own { return own{examplePayment: r.paid(plainCard, map[string]any{"customerId": nil})} },
 	"eraseCustomer": func(r *reader) own {
 		return own{examplePayment: r.paid(plainCard, map[string]any{"customer": map[string]any{"email": "ada@example.com"}})}
@@ -288,6 +337,19 @@ func attempted(r *reader) own {
 }
 
 func endpoints(r *reader) own { return own{exampleEndpoint: r.endpoint()} }
+
+func listens(r *reader) own {
+	return own{exampleListener: r.field("POST", "/management/webhook-listeners", r.headers(), map[string]any{"description": "my machine"}, "id")}
+}
+
+func captured(r *reader) own { return own{examplePayment: r.captured()} }
+
+// user adds a dashboard user with an address.
+func user(email string) func(*reader) own {
+	return func(r *reader) own {
+		return own{exampleUser: r.field("POST", "/management/users", r.headers(), map[string]any{"email": email, "role": "operator"}, "id")}
+	}
+}
 
 func disputed(r *reader) own {
 	payment := r.paid("4000000000000259", nil)
@@ -315,6 +377,7 @@ var made = map[string][2]string{
 	"createPayment": {"id", examplePayment}, "createCheckoutPayment": {"id", examplePayment}, "approvePaymentAttempt": {"paymentId", examplePayment},
 	"createPaymentInstrument": {"token", exampleToken}, "createPaymentAttempt": {"currentAttempt.id", exampleAttempt},
 	"createApiKey": {"id", exampleKey}, "createWebhookEndpoint": {"id", exampleEndpoint}, "createWorkflow": {"id", exampleWorkflow},
+	"createUser": {"id", exampleUser}, "createWebhookListener": {"id", exampleListener},
 }
 
 // learn adds the id of the object that a call has made.
@@ -366,6 +429,7 @@ var secretLike = []struct {
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`), exampleClientToken},
 	{regexp.MustCompile(`plk_sandbox_[0-9A-Za-z]+_[0-9A-Za-z]+`), "plk_sandbox_eyMSNf2pO5Bnk74Y_example"},
 	{regexp.MustCompile(`plsec_[0-9A-Za-z]+`), "plsec_example"},
+	{regexp.MustCompile(`"password":"[0-9A-Za-z]{24}"`), `"password":"examplePasswordShownOnce"`},
 }
 
 // shapeOf returns the names and types of JSON, to compare two answers: each field once, elements of an array as one.
