@@ -304,7 +304,7 @@ func TestListenerAPI(t *testing.T) {
 	if a, err := m.call("POST", base[:len(base)-1], h, map[string]any{}); err != nil || a.status != 422 || !strings.Contains(string(a.body), "maximum number of listeners") {
 		t.Errorf("a sixth listener: %d %s %v", a.status, a.body, err)
 	}
-	if all := app.allListeners(); len(all) != 5 || all[0].Account != domain.AccountID(app.credentials.AccountID) {
+	if all := app.allListeners(); len(all) != 5 || all[0].Account != app.credentials.AccountID {
 		t.Errorf("the sweeper sees %v", all)
 	}
 	if err := app.listeners.Reading(t.Context(), listener.Endpoint{Account: app.credentials.AccountID, ID: domain.EndpointID(made.ID)}.Lane()); err != nil {
