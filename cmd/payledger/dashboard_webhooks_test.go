@@ -128,7 +128,7 @@ func (r *refusing) replayAndResend(o office, w *tab) {
 	}
 	w.click("main button.primary")
 	w.untilText("main h1", "Replay of webhooks")
-	w.click("[data-live-toggle]") // the page refreshes itself
+	eval[string](w, `document.querySelector("[data-live-toggle]")?.click(); ""`) // the page refreshes itself until the replay is done
 	w.untilText("main", "1 of 1")
 	w.fits("replay-progress")
 	w.click(`main a[href*="endpointId="]`)
