@@ -168,7 +168,7 @@ func (o *office) testAccessible(t *testing.T) {
 			o.signIn(w, "/dashboard/login")
 			for name, path := range o.screens() {
 				w.load(o.app.ready().API + path)
-				w.until(`document.readyState === "complete" && document.querySelector("main h1") !== null`)
+				w.until(`document.querySelector("main h1") !== null`)
 				at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
 				w.accessible(at)
 				if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
