@@ -31,6 +31,10 @@ func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 	if err != nil {
 		return err
 	}
+	if !p.Exists() { // the claim of a key (D9)
+		r.tell(func(c *Progress) { c.Total-- })
+		return nil
+	}
 	p = p.Whole()
 	operations, open := r.inTime(p)
 	defer r.tell(func(c *Progress) { c.Payments++; c.Operations += operations; c.Open += open })

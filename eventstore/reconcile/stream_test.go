@@ -286,3 +286,31 @@ func TestWithinTime(t *testing.T) {
 		t.Errorf("another account: %+v %v", got, err)
 	}
 }
+
+// TestClaims: the claim of an idempotency key is not counted as a payment.
+func TestClaims(t *testing.T) {
+	store := open(t)
+	fill(t, store, 2)
+	meta, err := store.NewMeta("test", "request")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = eventstore.ExecuteNew(context.Background(), store, eventstore.Payments, eventstore.Payments.Key(owner, "01claim"), meta,
+		func(payment.State) (payment.Event, error) {
+			return payment.KeyClaimed{At: meta.At, Account: owner, Payment: "01payment0000001", Operation: processor.Capture}, nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, passed := uint64(0), uint64(0)
+	counts, err := reconcile.Reconciler{Store: store, Books: mirror{store: store}}.Run(context.Background(),
+		reconcile.Question{Account: owner, Processor: processor.Adyen}, func(reconcile.Difference) error { return nil },
+		func(p reconcile.Progress) {
+			if !p.Books {
+				total, passed = p.Total, uint64(p.Payments)
+			}
+		})
+	if want := (reconcile.Counts{Payments: 2, Operations: 20, Records: 20}); err != nil || counts != want || total != 2 || passed != 2 {
+		t.Errorf("%+v %v, progress %d of %d; want %+v", counts, err, passed, total, want)
+	}
+}
