@@ -12,7 +12,7 @@ import (
 
 // asProgram, set in the environment, makes the test binary the program itself: tests that kill a process
 // need one to kill.
-const asProgram = "PAYLEDGER_TEST_AS_PROGRAM"
+const asProgram = "TEST_AS_PAYLEDGER"
 
 // asProbe makes it a process that asks the URL again and again.
 const asProbe = "PAYLEDGER_TEST_AS_PROBE"

@@ -41,7 +41,7 @@ var serveLine = regexp.MustCompile(`(?m)^go run ./cmd/payledger serve (.*)$`)
 
 // prelude makes the README's commands those of the test: the program is the test's, and every call of curl tells its status.
 const prelude = `set -euo pipefail
-go() { [ "$1 $2" = "run ./cmd/payledger" ]; shift 2; PAYLEDGER_TEST_AS_PROGRAM=1 "$PROGRAM" "$@"; }
+go() { [ "$1 $2" = "run ./cmd/payledger" ]; shift 2; TEST_AS_PAYLEDGER=1 "$PROGRAM" "$@"; }
 curl() { command curl -w '%{stderr}status %{http_code}\n' "$@"; }
 `
 

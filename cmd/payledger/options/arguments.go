@@ -108,6 +108,11 @@ func holdsPassword(text string) bool {
 	return false
 }
 
+// Unset returns an environment without the program's settings: a process that this one starts gets its own.
+func Unset(environment []string) []string {
+	return slices.DeleteFunc(slices.Clone(environment), func(set string) bool { return strings.HasPrefix(set, "PAYLEDGER_") })
+}
+
 // WithoutUsers returns a URL, or a list separated by commas, without users and passwords. If a list holds a password, its
 // invalid parts are left out.
 func WithoutUsers(text string) string {
