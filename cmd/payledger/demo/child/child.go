@@ -1,0 +1,166 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"payledger/eventstore/commands/accounts"
+)
+
+// startPatience bounds a start.
+const startPatience = time.Minute
+
+// Program is the program whose commands run as processes.
+type Program struct {
+	Path string
+	Env  []string  // of the processes
+	Log  io.Writer // gets the lines of their logs
+}
+
+// Init makes the account of a new data folder.
+func (p Program) Init(ctx context.Context, dir string) (made accounts.Credentials, err error) {
+	out := &strings.Builder{}
+	said := &lines{each: p.logged()}
+	command := exec.CommandContext(ctx, p.Path, "init", "--data", dir, "--json") //nolint:gosec // the program is our own
+	command.Env, command.Stdout, command.Stderr = p.Env, out, said
+	if err = command.Run(); err == nil {
+		err = json.Unmarshal([]byte(out.String()), &made)
+	}
+	if err != nil {
+		return made, fmt.Errorf("init: %w", said.reason(err))
+	}
+	return made, nil
+}
+
+// Addresses are the URLs of a service.
+type Addresses struct {
+	API   string `json:"api"`
+	Admin string `json:"admin"`
+}
+
+// Service is a running service.
+type Service struct {
+	Addresses
+	PID int
+
+	command *exec.Cmd
+	said    *lines        // on stderr
+	ended   chan struct{} // closed when the process is gone
+	err     error         // of its end; to be read after ended
+}
+
+// Serve starts the service and returns when it is ready. The end of ctx kills it.
+func (p Program) Serve(ctx context.Context, args ...string) (*Service, error) {
+	s := &Service{said: &lines{each: p.logged()}, ended: make(chan struct{})}
+	ready := make(chan Addresses, 1)
+	s.command = exec.CommandContext(ctx, p.Path, append([]string{"serve"}, args...)...) //nolint:gosec // the program is our own
+	s.command.Env, s.command.Stderr, s.command.SysProcAttr = p.Env, s.said, tied()
+	s.command.Stdout = &lines{each: func(line string) {
+		var told struct {
+			Ready bool `json:"ready"`
+			Addresses
+		}
+		if json.Unmarshal([]byte(line), &told) == nil && told.Ready {
+			ready <- told.Addresses
+		}
+	}}
+	started := make(chan error)
+	go s.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("the service does not start: %w", err)
+	}
+	s.PID = s.command.Process.Pid
+	late := time.NewTimer(startPatience)
+	defer late.Stop()
+	select {
+	case s.Addresses = <-ready:
+		return s, nil
+	case <-s.ended:
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("the service does not start: %w", s.said.reason(s.err))
+	case <-late.C:
+		return nil, errors.Join(fmt.Errorf("the service was not ready within %s", startPatience), s.Kill())
+	}
+}
+
+// run starts the process and waits for its end, on one thread: on Linux the process ends with the thread that started it.
+func (s *Service) run(started chan<- error) {
+	runtime.LockOSThread()
+	err := s.command.Start()
+	started <- err
+	if err == nil {
+		s.err = s.command.Wait()
+		close(s.ended)
+	}
+}
+
+// Ended is closed when the process is gone.
+func (s *Service) Ended() <-chan struct{} { return s.ended }
+
+// Reason returns the error of a process that has ended.
+func (s *Service) Reason() error { return s.said.reason(s.err) }
+
+// Kill ends the process at once, as kill -9 does, and returns when it is gone.
+func (s *Service) Kill() error {
+	if err := s.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill: %w", err)
+	}
+	<-s.ended
+	return nil
+}
+
+// logged returns the consumer of the lines on stderr.
+func (p Program) logged() func(string) {
+	return func(line string) {
+		if !strings.HasPrefix(line, failed) {
+			fmt.Fprintln(p.Log, line)
+		}
+	}
+}
+
+// failed begins the line on stderr that has the reason of a failure (I1).
+const failed = "payledger: "
+
+// lines is a writer that calls each with every line.
+type lines struct {
+	each func(string)
+
+	mu   sync.Mutex
+	part string // of a line without its end
+	last string // line
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part += string(text)
+	for {
+		line, rest, whole := strings.Cut(l.part, "\n")
+		if !whole {
+			return len(text), nil
+		}
+		l.part, l.last = rest, line
+		l.each(line)
+	}
+}
+
+// reason returns the reason that the process wrote last, or the error.
+func (l *lines) reason(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text, told := strings.CutPrefix(l.last, failed); told {
+		return errors.New(text)
+	}
+	return err
+}

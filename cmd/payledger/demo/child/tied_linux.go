@@ -1,0 +1,6 @@
+package child
+
+import "syscall"
+
+// tied ends the process with this one.
+func tied() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
