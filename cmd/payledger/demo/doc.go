@@ -3,6 +3,10 @@
 // events as an analyst does, with package feed, and asks the exported tables a question in SQL. Each chapter has its expected results, and the story fails where the service answers
 // differently.
 //
+// Crashes is a second story: the service is a child process, which the story kills in the middle of a request and starts again (D8, D9).
+// The moment of a kill depends on the processor's books and on the calls that reach the processors, not on time. The verdict is
+// computed from the log on the disk after each kill, and from the log, the API and the processor's books at the end.
+//
 // Shop is a web shop for a browser: it opens a session with its API key, sends the customer to the hosted checkout (D12), and
 // trusts signed webhooks (§5.2), not the address that the customer returns to (D4).
 package demo

@@ -103,7 +103,7 @@ func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 		Data []event `json:"data"`
 	}
 	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"/events", nil), &list, func() string {
-		return fmt.Sprintf("%d events in the ledger", len(list.Data))
+		return count(len(list.Data), "event") + " in the ledger"
 	})
 	return list.Data, err
 }

@@ -17,7 +17,26 @@ func (p *printer) chapter(number int, title string) { p.line("\n%d. %s\n", numbe
 func (p *printer) request(method, path string, status int, took time.Duration, note string) {
 	p.line("   %-4s %-46s %d  %6.1f ms", method, shorten(path, 46), status, float64(took.Microseconds())/1000)
 	if note != "" {
-		p.line("        %s", note)
+		p.note(note)
+	}
+}
+
+// unanswered prints a request without an answer.
+func (p *printer) unanswered(method, path, status, note string) {
+	p.line("   %-4s %-46s %s", method, shorten(path, 46), status)
+	p.note(note)
+}
+
+// note prints a text about the line before.
+func (p *printer) note(text string) { p.line("        %s", text) }
+
+// command prints a command of a shell.
+func (p *printer) command(line string) { p.line("   $ %s", line) }
+
+// output prints the output of a command.
+func (p *printer) output(output string) {
+	for text := range strings.Lines(output) {
+		p.line("     %s", strings.TrimRight(text, "\n"))
 	}
 }
 
@@ -33,6 +52,15 @@ func (p *printer) webhook(h webhook) {
 	}
 	p.line("   webhook  %s", strings.TrimSpace(h.EventType+" "+about))
 	p.line("            received and verified: signature, signedAt %s, sequence %d", h.SignedAt, h.Sequence)
+}
+
+func (p *printer) claim(c claim) {
+	mark, text := "✓", c.text
+	if c.fault != nil {
+		mark, text = "✗", c.fault.Error()
+	}
+	p.line("   %s %s", mark, c.title)
+	p.note(text)
 }
 
 func (p *printer) passed() { p.line("   ✓ as expected") }

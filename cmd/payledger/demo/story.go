@@ -37,13 +37,25 @@ type story struct {
 	result   Result
 }
 
-// chapter is a part of the story; play returns an error for an unexpected result.
-type chapter struct {
+// chapter is a part of a story S; play returns an error for an unexpected result.
+type chapter[S any] struct {
 	title string
-	play  func(*story, context.Context) error
+	play  func(S, context.Context) error
 }
 
-var chapters = []chapter{
+// perform plays chapters up to the first unexpected result.
+func perform[S any](ctx context.Context, out *printer, s S, chapters []chapter[S]) error {
+	for i, c := range chapters {
+		out.chapter(i+1, c.title)
+		if err := c.play(s, ctx); err != nil {
+			return fmt.Errorf("chapter %d: %w", i+1, err)
+		}
+		out.passed()
+	}
+	return nil
+}
+
+var chapters = []chapter[*story]{
 	{"The merchant registers a webhook endpoint", (*story).register},
 	{"A customer pays 25.00 EUR", (*story).authorize},
 	{"Two parcels leave: two captures", (*story).captures},
@@ -68,12 +80,8 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 	defer func() { err = errors.Join(err, inbox.close()) }()
 	s := &story{merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: out, run: stage.Run}, receiver: inbox, shown: map[string]int{}}
 	out.line("Everything below is real: HTTP, a synced JetStream log, SQLite read models, signed webhooks.")
-	for i, c := range chapters {
-		out.chapter(i+1, c.title)
-		if err := c.play(s, ctx); err != nil {
-			return s.result, fmt.Errorf("chapter %d: %w", i+1, err)
-		}
-		out.passed()
+	if err := perform(ctx, out, s, chapters); err != nil {
+		return s.result, err
 	}
 	if err := s.nothingMore(ctx); err != nil {
 		return s.result, fmt.Errorf("after the last chapter: %w", err)

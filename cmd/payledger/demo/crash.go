@@ -1,0 +1,194 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"payledger/cmd/payledger/demo/child"
+	"payledger/eventstore/commands/accounts"
+)
+
+// CrashStage is the stage of the story of crashes.
+type CrashStage struct {
+	Program  child.Program
+	Dir      string // empty folder
+	Listen   string // address of the service's API at its first start
+	LogLevel string // of the service
+	Out      io.Writer
+}
+
+// Crashes is the story of a service that is killed in the middle of its work. The service is a process of its own; the processors and
+// the merchant are in this process and outlive it.
+type Crashes struct {
+	*story
+	stage    CrashStage
+	there    *processors
+	accounts accounts.Credentials // one account's
+	service  *child.Service
+	facts    facts
+}
+
+var crashChapters = []chapter[*Crashes]{
+	{"A service in a process of its own", (*Crashes).begin},
+	{"Killed while a processor has the money and does not answer", (*Crashes).authorization},
+	{"Killed while a processor works on a capture", (*Crashes).capture},
+	{"Killed before a refund reaches the processor", (*Crashes).refund},
+	{"An auditor compares the ledger with the processor's books", (*Crashes).books},
+}
+
+// OpenCrashes opens the processors. The service starts in the story.
+func OpenCrashes(ctx context.Context, stage CrashStage) (*Crashes, error) {
+	secret := rand.Text()
+	there, err := openProcessors(ctx, filepath.Join(stage.Dir, "processors"), secret)
+	if err != nil {
+		return nil, err
+	}
+	stage.Program.Env = append(slices.Clip(stage.Program.Env), "PAYLEDGER_PROCESSOR_SECRET="+secret)
+	return &Crashes{stage: stage, there: there}, nil
+}
+
+// Play plays the story. Its error is the first unexpected result, or the first claim of the verdict that does not hold.
+func (c *Crashes) Play(ctx context.Context) error {
+	out := &printer{c.stage.Out}
+	c.story = &story{merchant: &merchant{out: out}, shown: map[string]int{}}
+	// Every request has a connection of its own: net/http itself repeats a request with an idempotency key over a kept connection.
+	c.client.Transport = &http.Transport{DisableKeepAlives: true}
+	out.line("Everything below is real: a service in a process of its own, kill -9, a synced log on disk, a processor with books of its own.")
+	if err := perform(ctx, out, c, crashChapters); err != nil {
+		return err
+	}
+	return c.facts.verdict(out)
+}
+
+// Kills returns the number of times that the service was killed.
+func (c *Crashes) Kills() int { return len(c.facts.disks) }
+
+// Result returns the result of the story.
+func (c *Crashes) Result() Result { return c.result }
+
+// Stage returns the running service for other stories.
+func (c *Crashes) Stage() Stage {
+	return Stage{API: c.api, APIKey: c.apiKey, SigningSecret: c.accounts.SigningSecret, Out: c.stage.Out}
+}
+
+// Credentials returns the credentials that init made.
+func (c *Crashes) Credentials() accounts.Credentials { return c.accounts }
+
+// Admin and Processors return addresses for operators.
+func (c *Crashes) Admin() string      { return c.service.Admin }
+func (c *Crashes) Processors() string { return c.there.url }
+
+// Wait returns when ctx ends, or with the error of a service that ended by itself.
+func (c *Crashes) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.service.Ended():
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("the service ended: %w", c.service.Reason())
+	}
+}
+
+// Close ends the service and the processors.
+func (c *Crashes) Close() error {
+	var errs []error
+	if c.service != nil {
+		errs = append(errs, c.service.Kill())
+	}
+	if c.story != nil && c.receiver != nil {
+		errs = append(errs, c.receiver.close())
+	}
+	return errors.Join(append(errs, c.there.close())...)
+}
+
+func (c *Crashes) data() string { return filepath.Join(c.stage.Dir, "data") }
+
+// begin makes a ledger, starts the service, and registers the merchant's webhook endpoint.
+func (c *Crashes) begin(ctx context.Context) (err error) {
+	if c.accounts, err = c.stage.Program.Init(ctx, c.data()); err != nil {
+		return err
+	}
+	c.out.command("payledger init --data " + c.data())
+	c.out.note("account " + string(c.accounts.AccountID) + ", an API key and a signing secret")
+	c.apiKey = c.accounts.APIKey
+	listen, err := keptAddress(ctx, c.stage.Listen)
+	if err != nil {
+		return err
+	}
+	admin, err := keptAddress(ctx, "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if err := c.start(ctx, listen, admin); err != nil {
+		return err
+	}
+	if c.receiver, err = newReceiver(ctx, c.accounts.SigningSecret, ""); err != nil {
+		return err
+	}
+	return c.register(ctx)
+}
+
+// start starts the service on its folder.
+func (c *Crashes) start(ctx context.Context, listen, admin string) error {
+	began := time.Now()
+	service, err := c.stage.Program.Serve(ctx, "--data", c.data(), "--listen", listen, "--admin-listen", admin,
+		"--processor-url", c.there.recorded, "--webhook-allow-cidr", "127.0.0.0/8", "--log-level", c.stage.LogLevel)
+	if err != nil {
+		return err
+	}
+	c.service, c.api = service, service.API
+	c.out.command("payledger serve --data " + c.data() + " --listen " + hostOf(service.API) + " --processor-url " + c.there.recorded)
+	c.out.note(fmt.Sprintf("process %d is ready after %d ms", service.PID, time.Since(began).Milliseconds()))
+	return nil
+}
+
+// again starts the service on the folder and addresses that it had.
+func (c *Crashes) again(ctx context.Context) error {
+	return c.start(ctx, hostOf(c.service.API), hostOf(c.service.Admin))
+}
+
+// The ports of keptAddress. Systems give outgoing connections higher ones: none takes the port while the service is down.
+const (
+	firstPort = 15000
+	ports     = 15000
+)
+
+// keptAddress returns an address for a service that comes back to it. A port other than 0 is kept.
+func keptAddress(ctx context.Context, listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port != "0" {
+		return listen, nil // serve checks it
+	}
+	var config net.ListenConfig
+	for range 100 {
+		address := net.JoinHostPort(host, strconv.Itoa(firstPort+mathrand.IntN(ports))) //nolint:gosec // any free port will do
+		listener, failed := config.Listen(ctx, "tcp", address)
+		if failed == nil {
+			return address, listener.Close()
+		}
+		err = failed
+	}
+	return "", fmt.Errorf("no free port: %w", err)
+}
+
+// hostOf returns host and port of a URL.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
