@@ -12,15 +12,18 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/demo"
+	"payledger/cmd/payledger/demo/child"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
+	"payledger/eventstore/commands/accounts"
 	"payledger/notifier"
 )
 
 // demoCommand plays a story of payments for newcomers.
 type demoCommand struct {
 	Once          bool   `help:"Exit after the story: 0 if every step had the expected result, 1 if not."`
+	Crash         bool   `help:"Play the story of crashes instead: the server is killed in the middle of a payment, a capture and a refund, and started again."`
 	Listen        string `help:"Address of the API." default:"127.0.0.1:0"`
 	URL           string `name:"url" help:"Play the story against a running server of the sandbox on this machine, and exit." placeholder:"URL"`
 	APIKey        string `name:"api-key" help:"With --url: the API key." placeholder:"KEY"`
@@ -28,16 +31,35 @@ type demoCommand struct {
 	LogLevel      string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
 }
 
-// Run starts the whole service in a temporary folder, plays the story and runs until it is interrupted.
-func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
-	if c.playsThere(args) {
+// Run plays a story, on a service in a temporary folder or on a running one.
+func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	switch {
+	case c.Crash:
+		for _, flag := range []string{"--url", "--api-key", "--signing-secret"} {
+			if args.Has(flag) {
+				return options.Usage(fmt.Errorf("--crash kills the server, so it starts one of its own: leave %s out", flag))
+			}
+		}
+		return inFolder(func(dir string) error { return c.playCrashes(ctx, std, dir) })
+	case c.playsThere(args):
 		return c.playThere(ctx, std)
+	default:
+		return inFolder(func(dir string) error { return c.playHere(ctx, std, dir) })
 	}
+}
+
+// inFolder calls play with a temporary folder, and removes the folder.
+func inFolder(play func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "payledger-demo-")
 	if err != nil {
 		return fmt.Errorf("temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return play(dir)
+}
+
+// playHere starts the whole service in a folder, plays the story and runs until it is interrupted.
+func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir string) (err error) {
 	options := c.options(dir)
 	log, err := options.Logger(std.Err)
 	if err != nil {
@@ -64,13 +86,47 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 		return err
 	}
 	defer func() { err = errors.Join(err, shop.Close()) }()
-	c.lookOn(std, app, story, shop.URL)
+	r := app.ready()
+	c.lookOn(std, outlook{story.Paid, r.API, r.Admin, r.Simulator, shop.URL, *app.credentials})
 	select {
 	case <-ctx.Done():
 		return nil
 	case err = <-app.Failed():
 		return err
 	}
+}
+
+// playCrashes plays the story of crashes, with the service in a process of its own, and runs until it is interrupted.
+func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir string) (err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("the program's own file: %w", err)
+	}
+	story, err := demo.OpenCrashes(ctx, demo.CrashStage{
+		Program: child.Program{Path: program, Env: options.Unset(os.Environ()), Log: std.Err},
+		Dir:     dir, Listen: c.Listen, LogLevel: c.LogLevel, Out: std.Out,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, story.Close()) }()
+	if err := story.Play(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted before the end of the story")
+		}
+		return fmt.Errorf("the story failed: %w", err)
+	}
+	fmt.Fprintf(std.Out, "\nThe service was killed %d times. Nothing was guessed, lost or doubled.\n", story.Kills())
+	if c.Once {
+		return nil
+	}
+	shop, err := demo.OpenShop(ctx, story.Stage())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shop.Close()) }()
+	c.lookOn(std, outlook{story.Result().Paid, story.Stage().API, story.Admin(), story.Processors(), shop.URL, story.Credentials()})
+	return story.Wait(ctx)
 }
 
 func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
@@ -119,9 +175,15 @@ func (c *demoCommand) options(dir string) options.Options {
 	}
 }
 
+// outlook is what a newcomer can look at after a story.
+type outlook struct {
+	payment                     string // id
+	api, admin, simulator, shop string
+	credentials                 accounts.Credentials
+}
+
 // lookOn prints commands that a newcomer can try next.
-func (c *demoCommand) lookOn(std terminal.Streams, app *App, story demo.Result, shop string) {
-	r := app.ready()
+func (c *demoCommand) lookOn(std terminal.Streams, o outlook) {
 	fmt.Fprintf(std.Out, `
 The service stays up until Ctrl-C. Buy something, in a browser:
 
@@ -160,5 +222,5 @@ Try, in another terminal:
   reference %[1]s/docs
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, r.API, app.credentials.APIKey, story.Paid, r.Admin, r.Simulator, shop, app.credentials.DashboardUser, app.credentials.DashboardPassword)
+`, o.api, o.credentials.APIKey, o.payment, o.admin, o.simulator, o.shop, o.credentials.DashboardUser, o.credentials.DashboardPassword)
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// crashDemo runs demo --crash as a process. Its services are processes of their own.
+func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...string) (status int, out, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	folders := t.TempDir()
+	command := exec.CommandContext(ctx, os.Args[0], append([]string{"demo", "--crash"}, args...)...)
+	command.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+folders,
+		"PAYLEDGER_DATA="+folders, "PAYLEDGER_SHARDS=x", "PAYLEDGER_URL=http://127.0.0.1:1") // settings that are not for its services
+	var told strings.Builder
+	command.Stderr = &told
+	text, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(text); lines.Scan(); {
+		out += lines.Text() + "\n"
+		see(lines.Text(), command.Process)
+	}
+	var exit *exec.ExitError
+	if err := command.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(folders); err != nil || len(left) > 0 {
+		t.Errorf("the temporary folder stays: %v %v", left, err)
+	}
+	for _, m := range startedProcess.FindAllStringSubmatch(out, -1) {
+		var pid int
+		fmt.Sscan(m[1], &pid)
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d remains: %v", pid, err)
+		}
+	}
+	return command.ProcessState.ExitCode(), out, told.String()
+}
+
+// startedProcess matches the line about a started service.
+var startedProcess = regexp.MustCompile(`(?m)^ +process ([0-9]+) is ready after`)
+
+// TestDemoCrash: the story of crashes ends with exit status 0 and its verdict. It leaves no process and no folder, even if it is
+// interrupted while a service runs, in its middle or at its end (I1, D8).
+func TestDemoCrash(t *testing.T) {
+	t.Parallel()
+	status, out, stderr := crashDemo(t, func(string, *os.Process) {}, "--once")
+	if status != 0 || stderr != "" {
+		t.Fatalf("demo --crash --once exits %d: %s\n%s", status, stderr, out)
+	}
+	if started, killed := len(startedProcess.FindAllString(out, -1)), strings.Count(out, "$ kill -9 "); started != 4 || killed != 3 {
+		t.Errorf("the service was started %d times and killed %d times:\n%s", started, killed, out)
+	}
+	for _, part := range []string{
+		"the connection broke", "payment.created", "OTHER_STATE: the authorization is REQUESTED in the ledger and SUCCEEDED in the books",
+		"IdempotencyKeyAlreadyExists", ".1: KNOWN, SUCCEEDED", ".3: KNOWN, SUCCEEDED", ".5: UNSEEN", "the service sends the refund to ADYEN, under the same key",
+		"webhook  PAYMENT.STATUS AUTHORIZED", "webhook  PAYMENT.STATUS SETTLED", "webhook  PAYMENT.REFUND SETTLED",
+		"6 events. Last hash:", "0 differences. Compared with ADYEN: 1 payments with 3 operations there, 3 entries of its books",
+		"✓ Nothing was guessed", "✓ Nothing was lost", "✓ Nothing was doubled", "✓ The books agree",
+		"1 authorization of 25.00 EUR, 1 capture of 25.00 EUR, 1 refund of 10.00 EUR", "The service was killed 3 times. Nothing was guessed, lost or doubled.",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the story lacks %q:\n%s", part, out)
+		}
+	}
+	for line, expected := range map[string]int{"no answer yet": exitFailure, "the processors' own books": 0} { // in the middle, at the end
+		interrupted := false
+		status, out, stderr := crashDemo(t, func(text string, p *os.Process) {
+			if strings.Contains(text, line) && !interrupted {
+				interrupted = true
+				if err := p.Signal(os.Interrupt); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if !interrupted || status != expected || (expected == 0) != (stderr == "") {
+			t.Errorf("interrupted at %q it exits %d: %s\n%s", line, status, stderr, out)
+		}
+	}
+}
+
+// TestDemoCrashMisuse: flags that do not go with --crash are refused, and so is an address that is in use (I1).
+func TestDemoCrashMisuse(t *testing.T) {
+	t.Parallel()
+	taken, _ := receiver(t, "secret")
+	listen, _, _ := strings.Cut(strings.TrimPrefix(taken, "http://"), "/")
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"--url", "http://127.0.0.1:8080"}, exitUsage, "leave --url out"},
+		{[]string{"--api-key=x"}, exitUsage, "leave --api-key out"},
+		{[]string{"--signing-secret", "x"}, exitUsage, "leave --signing-secret out"},
+		{[]string{"--listen", listen}, exitFailure, "the service does not start: --listen"},
+	} {
+		status, _, stderr := crashDemo(t, func(string, *os.Process) {}, slices.Concat(c.args, []string{"--once"})...)
+		if status != c.status || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("demo --crash %v exits %d: %s", c.args, status, stderr)
+		}
+	}
+}
