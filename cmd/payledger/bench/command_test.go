@@ -56,7 +56,8 @@ func newFake(t *testing.T, pay func(f *fake, w http.ResponseWriter, r *http.Requ
 		}
 	})
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("X-API-KEY") != "key" && r.URL.Path != "/metrics" {
+		browser := r.URL.Path == "/payment-instruments" && r.Header.Get("X-Client-Token") == "c"
+		if r.Header.Get("X-API-KEY") != "key" && r.URL.Path != "/metrics" && !browser {
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, `{"error":{"errorId":"Unauthorized","description":"The key is not known."}}`)
 			return

@@ -21,5 +21,6 @@
 // A request fails if its answer has another status, or its connection breaks; then the connection sends nothing more in that round.
 // The report counts failures apart: rates and latencies are of the requests that succeeded. An interrupted run has no report.
 //
-// The load generator writes requests as bytes and reads only what it needs, because it shares the machine with the server.
+// The load generator writes requests as bytes and reads only what it needs, because it shares the machine with the server. The calls
+// before and after the load use package client.
 package bench

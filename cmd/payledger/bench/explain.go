@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+
+	"payledger/httpapi/client"
 )
 
 // metricsError means that the metrics of a service could not be read.
@@ -20,19 +22,32 @@ func (c *Command) explained(err error, yardstick bool) error {
 		flag, url, start = "--yardstick", c.Yardstick, "start it as deploy/yardstick says, or name it with --yardstick"
 	}
 	var metrics metricsError
-	var answer answerError
+	refused := statusOfAnswer(err) == http.StatusUnauthorized
 	var network *net.OpError
 	switch {
 	case errors.As(err, &metrics) && !yardstick:
 		return fmt.Errorf("--admin-url %s: no metrics: name the server's --admin-listen, or set --admin-url \"\" to do without: %w", c.AdminURL, err)
 	case errors.As(err, &metrics):
 		return fmt.Errorf("%s %s: no metrics: %w", flag, url, err)
-	case errors.As(err, &answer) && answer.status == http.StatusUnauthorized && yardstick:
+	case refused && yardstick:
 		return fmt.Errorf("%s %s refuses the API key: start it with the same key, by its flag --api-key: %w", flag, url, err)
-	case errors.As(err, &answer) && answer.status == http.StatusUnauthorized:
+	case refused:
 		return fmt.Errorf("%s %s refuses --api-key (PAYLEDGER_API_KEY): use a key of this server: %w", flag, url, err)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%s %s: no server answers there: %s: %w", flag, url, start, err)
 	}
 	return fmt.Errorf("%s %s: %w", flag, url, err)
+}
+
+// statusOfAnswer returns the status of the answer that the error is about, or 0.
+func statusOfAnswer(err error) int {
+	var wrong answerError
+	var told *client.Error
+	switch {
+	case errors.As(err, &wrong):
+		return wrong.status
+	case errors.As(err, &told):
+		return told.Status
+	}
+	return 0
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"payledger/httpapi/client"
 )
 
 // The names of the scenarios.
@@ -42,7 +44,7 @@ func (s *scenario) prepare(ctx context.Context, name string, vaults bool) error 
 	}
 	defer w.close()
 	if vaults {
-		if err := s.vault(w, s.run); err != nil {
+		if err := s.vault(ctx, s.run); err != nil {
 			return err
 		}
 	} else { // any text is a token
@@ -60,23 +62,27 @@ func (s *scenario) prepare(ctx context.Context, name string, vaults bool) error 
 			s.payments = append(s.payments, id)
 		}
 	case notifying:
-		return s.subscribe(ctx, w)
+		return s.subscribe(ctx)
 	}
 	return nil
 }
 
 // subscribe starts a receiver and makes a webhook endpoint for it.
-func (s *scenario) subscribe(ctx context.Context, w *wire) (err error) {
+func (s *scenario) subscribe(ctx context.Context) (err error) {
 	if s.inbox, err = listen(ctx); err != nil {
 		return err
 	}
-	answer, err := expect(w, "POST", "/management/webhook-endpoints", "",
-		`{"url":"`+s.inbox.url()+`","description":"payledger bench","eventTypes":["PAYMENT.STATUS"]}`)
-	var refused answerError
-	if errors.As(err, &refused) && refused.status == http.StatusUnprocessableEntity {
+	var endpoint struct {
+		ID string `json:"id"`
+	}
+	err = s.api().Post(ctx, "/management/webhook-endpoints", map[string]any{
+		"url": s.inbox.url(), "description": "payledger bench", "eventTypes": []string{"PAYMENT.STATUS"},
+	}, &endpoint)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity {
 		return fmt.Errorf("the server sends no webhooks to this machine: start it with --webhook-allow-cidr 127.0.0.0/8 (%w)", err)
 	}
-	s.endpoint = textOf(answer, "id")
+	s.endpoint = endpoint.ID
 	return err
 }
 
@@ -91,11 +97,7 @@ func (s *scenario) close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupPatience)
 	defer cancel()
-	w, err := dial(ctx, s.service)
-	if err == nil {
-		defer w.close()
-		_, err = expect(w, "DELETE", "/management/webhook-endpoints/"+s.endpoint, "", "")
-	}
+	err := s.api().Call(ctx, client.Request{Method: http.MethodDelete, Path: "/management/webhook-endpoints/" + s.endpoint}, nil)
 	if err != nil {
 		return fmt.Errorf("the webhook endpoint of this run stays: delete it with DELETE %s/management/webhook-endpoints/%s: %w", s.url, s.endpoint, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"payledger/httpapi/client"
 )
 
 // service is a service under load: payledger, or the service that --yardstick names.
@@ -76,11 +78,17 @@ func card(flow string) string {
 // vaultedTokens is the number of customers who pay.
 const vaultedTokens = 64
 
+// api returns a client of the service for the calls that are not measured.
+func (s *service) api() *client.Client {
+	return &client.Client{URL: s.url, APIKey: s.key, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
 // vault makes customers with a vaulted card each.
-func (s *service) vault(w *wire, run string) error {
+func (s *service) vault(ctx context.Context, run string) error {
+	api := s.api()
 	for i := range vaultedTokens {
 		customer := fmt.Sprintf("bench-%s-%d", run, i)
-		token, err := tokenize(w, "vault-"+customer, customer)
+		token, err := tokenize(ctx, api, "vault-"+customer, customer)
 		if err != nil {
 			return err
 		}
@@ -90,18 +98,28 @@ func (s *service) vault(w *wire, run string) error {
 }
 
 // tokenize opens a session of a customer, and exchanges the card for a token that can pay many times.
-func tokenize(w *wire, order, customer string) (token string, err error) {
-	answer, err := expect(w, "POST", "/client-session", "",
-		`{"orderId":"`+order+`","currencyCode":"EUR","amount":2500,"customerId":"`+customer+`"}`)
+func tokenize(ctx context.Context, api *client.Client, order, customer string) (string, error) {
+	var session struct {
+		ClientToken string `json:"clientToken"`
+	}
+	err := api.Post(ctx, "/client-session", map[string]any{"orderId": order, "currencyCode": "EUR", "amount": 2500, "customerId": customer}, &session)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("POST /client-session: %w", err)
 	}
-	answer, err = expect(w, "POST", "/payment-instruments", "X-Client-Token: "+textOf(answer, "clientToken")+"\r\n",
-		card(`,"tokenType":"MULTI_USE","paymentFlow":"VAULT"`))
-	if token = textOf(answer, "token"); err == nil && token == "" {
-		err = errors.New("POST /payment-instruments answered without a token")
+	var instrument struct {
+		Token string `json:"token"`
 	}
-	return token, err
+	err = api.Call(ctx, client.Request{
+		Method: http.MethodPost, Path: "/payment-instruments", ClientToken: session.ClientToken,
+		Body: json.RawMessage(card(`,"tokenType":"MULTI_USE","paymentFlow":"VAULT"`)),
+	}, &instrument)
+	if err == nil && instrument.Token == "" {
+		err = errors.New("the answer has no token")
+	}
+	if err != nil {
+		return "", fmt.Errorf("POST /payment-instruments: %w", err)
+	}
+	return instrument.Token, nil
 }
 
 // pay creates a payment with a vaulted token, and returns its id. number and run make its order and its idempotency key.
