@@ -135,7 +135,7 @@ func TestEndpointHealth(t *testing.T) {
 	r.inbox.answer("/bad", hanging(gate))
 	r.late.Store(10)
 	r.sold(goodCard, someSession)
-	r.settled("outcome=PLANNED", 1)
+	r.settled("outcome=PLANNED&endpointId="+bad, 1)
 	r.late.Store(100)
 	s.open("/dashboard/endpoints/" + bad)
 	s.shows(200, "Late", "Waiting 1", "Oldest waiting 1 minute")
