@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"payledger/httpapi/style"
 )
 
 // contents are the documents as the service has them.
@@ -233,7 +235,7 @@ func TestWrite(t *testing.T) {
 	}
 	for _, path := range pages {
 		file, _ := d.Get(path)
-		if own := strings.HasPrefix(path, Path+"/assets/"); own != (file.cache == cacheAssets) {
+		if own := strings.HasPrefix(path, Path+"/assets/"); own != (file.cache == style.KeepForEver) {
 			t.Errorf("%s is kept by %q", path, file.cache)
 		}
 	}
