@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -45,14 +46,20 @@ func CheckPassword(verifier []byte, password string) bool {
 	return saltErr == nil && hashErr == nil && subtle.ConstantTimeCompare(hash, argon(password, salt)) == 1
 }
 
-// argonAtOnce bounds the memory of guesses: 64 MiB each.
-const argonAtOnce = 2
+// argonRest is the rest after a guess, in the time that the guess took. A guess uses argonThreads cores, so all guesses of a process together use
+// a quarter of the machine's time at most.
+const argonRest = 3
 
-var argonSlots = make(chan struct{}, argonAtOnce)
+// argonSlot bounds the memory of guesses to that of one.
+var argonSlot = make(chan struct{}, 1)
 
-// argon waits while argonAtOnce calls run in this process.
+// after is time.AfterFunc. Only tests set it.
+var after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+
+// argon waits until the guess before, and the rest after it, are over.
 func argon(password string, salt []byte) []byte {
-	argonSlots <- struct{}{}
-	defer func() { <-argonSlots }()
+	argonSlot <- struct{}{}
+	began := time.Now()
+	defer func() { after(argonRest*time.Since(began), func() { <-argonSlot }) }()
 	return argon2.IDKey([]byte(password), salt, argonTime, PasswordMemory, argonThreads, argonLength)
 }

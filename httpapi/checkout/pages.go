@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+
+	"payledger/httpapi/style"
 )
 
 //go:embed templates
@@ -29,7 +31,7 @@ type Document struct {
 // Pages makes the pages.
 type Pages struct {
 	templates map[string]*template.Template // by file, each with the layout
-	assets    assets
+	assets    style.Files
 	policy    string
 }
 
@@ -45,7 +47,7 @@ func New(frameAncestors []string) (*Pages, error) {
 		return nil, err
 	}
 	p := &Pages{templates: map[string]*template.Template{}, policy: policy}
-	if p.assets, err = loadAssets(); err != nil {
+	if p.assets, err = style.Load(assetFiles, "assets", false); err != nil {
 		return nil, fmt.Errorf("checkout: assets: %w", err)
 	}
 	for file := range scripts {
@@ -64,7 +66,7 @@ type frame struct {
 
 func (p *Pages) render(status int, file, title string, view any) (Document, error) {
 	var body bytes.Buffer
-	f := frame{Title: title, Assets: PathAssets + "/" + p.assets.version, Script: scripts[file], View: view}
+	f := frame{Title: title, Assets: PathAssets + "/" + p.assets.Version, Script: scripts[file], View: view}
 	if err := p.templates[file].ExecuteTemplate(&body, "layout.html", f); err != nil {
 		return Document{}, fmt.Errorf("checkout: %s: %w", file, err)
 	}

@@ -158,7 +158,7 @@ func TestAssets(t *testing.T) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		now, known := p.Asset(p.assets.version, d.Name())
+		now, known := p.Asset(p.assets.Version, d.Name())
 		old, _ := p.Asset("0123456789abcdef", d.Name())
 		if !known || now.ContentType == "" || now.Cache != "public, max-age=31536000, immutable" || old.Cache != "no-store" {
 			t.Errorf("%s: %v %q %q %q", path, known, now.ContentType, now.Cache, old.Cache)
@@ -171,7 +171,7 @@ func TestAssets(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, known := p.Asset(p.assets.version, "../doc.go"); known {
+	if _, known := p.Asset(p.assets.Version, "../doc.go"); known {
 		t.Error("a file outside is served")
 	}
 }

@@ -24,7 +24,7 @@ func refused(err error, now time.Time) (status int, text string, is bool) {
 	if status = statuses[r.Reason]; status == 0 {
 		status = http.StatusUnauthorized
 	}
-	text = (&users.Refusal{Reason: r.Reason}).Error()
+	text = (&users.Refusal{Reason: r.Reason, NameOnly: r.NameOnly}).Error()
 	if !r.Until.IsZero() {
 		text += " Try again in " + frame.Ago(r.Until.Sub(now)+time.Second) + "."
 	}

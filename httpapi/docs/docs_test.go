@@ -9,9 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"payledger/httpapi/style"
 )
 
 // contents are the documents as the service has them.
@@ -45,6 +48,18 @@ func built(t *testing.T, c Config) map[string]string {
 	return texts
 }
 
+// sandboxPages are those of the sandbox, made once for all tests that only read them.
+var sandboxPages struct {
+	once  sync.Once
+	pages map[string]string
+}
+
+func sandbox(t *testing.T) map[string]string {
+	t.Helper()
+	sandboxPages.once.Do(func() { sandboxPages.pages = built(t, contents(t, true)) })
+	return sandboxPages.pages
+}
+
 // written matches a value that a template or Markdown could not show.
 var written = regexp.MustCompile(`raw HTML omitted|ZgotmplZ|<no value>|%!|\{\{`)
 
@@ -52,7 +67,7 @@ var written = regexp.MustCompile(`raw HTML omitted|ZgotmplZ|<no value>|%!|\{\{`)
 // server.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	for path, text := range built(t, contents(t, true)) {
+	for path, text := range sandbox(t) {
 		if !strings.HasPrefix(text, "<!doctype html>") {
 			continue
 		}
@@ -93,7 +108,7 @@ func TestPages(t *testing.T) {
 func TestPagesNameEverything(t *testing.T) {
 	t.Parallel()
 	c := contents(t, true)
-	pages := built(t, c)
+	pages := sandbox(t)
 	d, err := parse(c.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +167,7 @@ func TestSuggestions(t *testing.T) {
 func TestProductionTakesNoKey(t *testing.T) {
 	t.Parallel()
 	const page = Path + "/calls/createPayment"
-	if !strings.Contains(built(t, contents(t, true))[page], `<input id="key"`) {
+	if !strings.Contains(sandbox(t)[page], `<input id="key"`) {
 		t.Error("the sandbox takes no key")
 	}
 	text := built(t, contents(t, false))[page]
@@ -220,7 +235,7 @@ func TestWrite(t *testing.T) {
 	}
 	for _, path := range pages {
 		file, _ := d.Get(path)
-		if own := strings.HasPrefix(path, Path+"/assets/"); own != (file.cache == cacheAssets) {
+		if own := strings.HasPrefix(path, Path+"/assets/"); own != (file.cache == style.KeepForEver) {
 			t.Errorf("%s is kept by %q", path, file.cache)
 		}
 	}
@@ -286,9 +301,8 @@ func TestFields(t *testing.T) {
 // TestPostman: the collection has every call that does not answer a page, as openapi.yaml has it, and no secret.
 func TestPostman(t *testing.T) {
 	t.Parallel()
-	c := contents(t, true)
 	var got collection
-	if err := json.Unmarshal([]byte(built(t, c)[Postman]), &got); err != nil {
+	if err := json.Unmarshal([]byte(sandbox(t)[Postman]), &got); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(got.Info.Schema, "/v2.1.0/collection.json") || len(got.Variable) != 3 || got.Variable[0].Value != "https://pay.example" {
@@ -305,7 +319,7 @@ func TestPostman(t *testing.T) {
 			listed = append(listed, item.Request.Method+" /"+strings.Join(item.Request.URL.Path, "/"))
 		}
 	}
-	d, err := parse(c.OpenAPI)
+	d, err := parse(contents(t, true).OpenAPI)
 	if err != nil {
 		t.Fatal(err)
 	}

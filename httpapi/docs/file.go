@@ -13,11 +13,10 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'none'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Cache-Control: pages are validated at each use; assets are kept for ever at the address of their content.
+// Cache-Control: pages are validated at each use; files that pages load have style.KeepForEver.
 const (
-	cachePages  = "no-cache"
-	cacheAssets = "public, max-age=31536000, immutable"
-	cacheNever  = "no-store" // an asset at the address of another content
+	cachePages = "no-cache"
+	cacheNever = "no-store" // a file at the address of another content
 )
 
 // File is a page, or a file that pages load.

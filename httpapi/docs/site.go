@@ -2,12 +2,9 @@ package docs
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"net/http"
 	"path"
 	"regexp"
@@ -89,30 +86,14 @@ func build(c Config) (map[string]File, error) {
 	return s.files, nil
 }
 
-// assetTypes are the kinds of files that pages load.
-var assetTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-
 func (s *site) loadAssets() error {
-	contents := map[string][]byte{"base.css": style.Base()}
-	names := []string{"base.css"}
-	entries, err := fs.ReadDir(assetFiles, "assets")
+	files, err := style.Load(assetFiles, "assets", true)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if contents[e.Name()], err = assetFiles.ReadFile("assets/" + e.Name()); err != nil {
-			return err
-		}
-		names = append(names, e.Name())
-	}
-	hash := sha256.New()
-	for _, name := range names {
-		hash.Write([]byte(name))
-		hash.Write(contents[name])
-	}
-	s.Assets = Path + "/assets/" + hex.EncodeToString(hash.Sum(nil)[:8])
-	for _, name := range names {
-		if err := s.add(s.Assets+"/"+name, assetTypes[path.Ext(name)], cacheAssets, contents[name]); err != nil {
+	s.Assets = Path + "/assets/" + files.Version
+	for name, content := range files.Contents {
+		if err := s.add(s.Assets+"/"+name, style.ContentType(name), style.KeepForEver, content); err != nil {
 			return err
 		}
 	}

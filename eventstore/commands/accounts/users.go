@@ -65,8 +65,9 @@ func (s *Accounts) AddUser(ctx context.Context, by commands.Caller, in UserInput
 	return added, password, err
 }
 
-// ChangeUser changes a dashboard user (D20): the role, then the second factor, then the password, each as an event. A repeat after an error
-// does what is left. It returns the new password if there is one, which is shown once.
+// ChangeUser changes a dashboard user (D20): the role, then the password, then the second factor, each as an event, so that no password that
+// somebody knows is ever enough alone. A repeat after an error does what is left. It returns the new password if there is one, which is shown
+// once.
 func (s *Accounts) ChangeUser(ctx context.Context, by commands.Caller, id domain.UserID, in UserChange) (account.User, string, error) {
 	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		if _, known := state.User(id); !known {
@@ -77,15 +78,17 @@ func (s *Accounts) ChangeUser(ctx context.Context, by commands.Caller, id domain
 		}
 		return account.DecideChangeUserRole(state, account.ChangeUserRole{At: at, User: id, Role: *in.Role})
 	})
-	if err == nil && in.DisableTOTP {
-		state, err = s.DisableUserTOTP(ctx, by, id)
-	}
 	user, _ := state.User(id)
-	if err != nil || !in.ResetPassword {
-		return user, "", err
+	var password string
+	if err == nil && in.ResetPassword {
+		password, err = s.ResetUserPassword(ctx, by, user)
+		user.LockedUntil = time.Time{}
 	}
-	password, err := s.ResetUserPassword(ctx, by, user)
-	user.LockedUntil = time.Time{}
+	if err != nil || !in.DisableTOTP {
+		return user, password, err
+	}
+	state, err = s.DisableUserTOTP(ctx, by, id)
+	user, _ = state.User(id)
 	return user, password, err
 }
 

@@ -12,6 +12,9 @@
 // compared while the tenth is on its way, and none of them begins a session, because the sign-in is decided on the newest state. An
 // unknown name is locked in the same way, by each node for itself: so an answer does not reveal whether a name exists.
 //
+// A wrong password for a name that users of several accounts have, without the account, is nobody's failure: it counts for the name, by each
+// node for itself, and locks only further tries without the account. So a stranger who tries "admin" locks out no account's admin.
+//
 // A lock stops sign-ins and nothing else: a session goes on, an admin's reset of the password (PATCH /management/users/{id}) ends it, and so
 // does `payledger credentials reset` on the machine for the account's first admin. So nobody can lock out the only admin for ever.
 //
@@ -19,7 +22,8 @@
 // IPv6 address counts by its /64.
 //
 // A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and two passes). At most Guesses run at the
-// same time, and at most Waiting wait. More are refused.
+// same time, and at most Waiting wait. More are refused. After each comparison package secrets rests, so that all of them together take a
+// quarter of the machine's time at most: a flood of sign-ins leaves the rest to payments.
 //
 // # Sessions
 //

@@ -47,6 +47,7 @@ const (
 type Refusal struct {
 	Reason   Reason
 	Until    time.Time // of LockedUser and TooManyTries
+	NameOnly bool      // of LockedUser: the try named no account
 	Step     string    // of CodeNeeded and CodeWrong
 	Accounts []AccountChoice
 }
@@ -79,10 +80,14 @@ var texts = map[Reason]struct {
 }
 
 func (r *Refusal) Error() string {
-	if r.Until.IsZero() {
-		return texts[r.Reason].text
+	text := texts[r.Reason].text
+	if r.NameOnly {
+		text += " If several accounts have a user of this name, enter the account's id as well."
 	}
-	return fmt.Sprintf("%s Next try after %s.", texts[r.Reason].text, r.Until.UTC().Format(time.RFC3339))
+	if r.Until.IsZero() {
+		return text
+	}
+	return fmt.Sprintf("%s Next try after %s.", text, r.Until.UTC().Format(time.RFC3339))
 }
 
 // Unwrap returns the error of the API.

@@ -30,6 +30,8 @@ func (u *Users) SignIn(ctx context.Context, in SignInInput) (SignedIn, error) {
 	made, err := u.admitted(ctx, in)
 	if reason := ReasonOf(err); err == nil || reason == CodeNeeded || reason == AccountNeeded || reason == Busy {
 		u.addresses.giveBack(in.From, u.now())
+	} else if refusal := (*Refusal)(nil); reason == LockedUser && in.Step == "" && in.Account == "" && errors.As(err, &refusal) {
+		refusal.NameOnly = true
 	}
 	return made, err
 }
@@ -83,7 +85,12 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error
 	if len(found) == 0 {
 		return SignedIn{}, u.refuseStranger(ctx, in)
 	}
-	now := u.now()
+	now, shared := u.now(), in.Account == "" && len(found) > 1
+	if shared {
+		if err := u.names.locked("", in.Email, now); err != nil {
+			return SignedIn{}, err
+		}
+	}
 	open := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return c.user.Locked(now) != nil })
 	if len(open) == 0 {
 		return SignedIn{}, refusalOf(found[0].user.Locked(now))
@@ -92,6 +99,8 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error
 	switch {
 	case err != nil:
 		return SignedIn{}, err
+	case len(matched) == 0 && shared:
+		return SignedIn{}, u.failName(in)
 	case len(matched) == 0:
 		return SignedIn{}, u.fail(ctx, open, false, in.Origin)
 	case len(matched) > 1:
@@ -188,13 +197,18 @@ func (u *Users) compare(ctx context.Context, open []candidate, password string, 
 
 // refuseStranger answers an unknown name as a known one.
 func (u *Users) refuseStranger(ctx context.Context, in SignInInput) error {
-	if err := u.strangers.locked(in.Account, in.Email, u.now()); err != nil {
+	if err := u.names.locked(in.Account, in.Email, u.now()); err != nil {
 		return err
 	}
 	if _, err := u.compare(ctx, nil, in.Password, u.work(in)); err != nil {
 		return err
 	}
-	if err := u.strangers.fail(in.Account, in.Email, u.now()); err != nil {
+	return u.failName(in)
+}
+
+// failName counts a failure of a name that belongs to no one user, and returns the refusal.
+func (u *Users) failName(in SignInInput) error {
+	if err := u.names.fail(in.Account, in.Email, u.now()); err != nil {
 		return err
 	}
 	return refuse(WrongCredentials)
@@ -274,9 +288,14 @@ func (u *Users) checkCode(ctx context.Context, c candidate, code string, from Or
 	if counter, right := matchCode(secret, code, u.now()); right { // the decision refuses one that was used before
 		return counter, nil
 	}
-	err = u.fail(ctx, []candidate{c}, true, from)
+	return 0, u.failCode(ctx, c, from)
+}
+
+// failCode records a wrong code, and returns the refusal.
+func (u *Users) failCode(ctx context.Context, c candidate, from Origin) error {
+	err := u.fail(ctx, []candidate{c}, true, from)
 	if ReasonOf(err) == WrongCredentials {
 		err = refuse(CodeWrong)
 	}
-	return 0, err
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -139,13 +138,10 @@ func TestSeveralAccounts(t *testing.T) {
 		t.Error(err)
 	}
 	failures := func(id domain.AccountID) int64 { return n.state(id).Users[0].Failures }
-	if failures(r.made.AccountID) != 1 || failures(other.AccountID) != 1 {
+	if failures(r.made.AccountID) != 0 || failures(other.AccountID) != 0 {
 		t.Errorf("%d and %d failures", failures(r.made.AccountID), failures(other.AccountID))
 	}
 	n.signIn("admin", other.DashboardPassword, "")
-	if failures(r.made.AccountID) != 1 || failures(other.AccountID) != 0 {
-		t.Errorf("%d and %d failures after a sign-in", failures(r.made.AccountID), failures(other.AccountID))
-	}
 
 	same := "grape kettle sofa 91"
 	for _, c := range []struct {
@@ -175,105 +171,39 @@ func TestSeveralAccounts(t *testing.T) {
 	mustRefuse(t, "a name of too many accounts", err, users.AccountNeeded)
 }
 
-// TestSecondFactor: after the right password a code is needed. It may come with the password, or with the step that the refusal has. Wrong codes lock.
-func TestSecondFactor(t *testing.T) {
+// TestSharedNameLocksNobody: wrong passwords for a name of several accounts, without the account, lock only further tries without it, even if one of the
+// users signs in meanwhile.
+func TestSharedNameLocksNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	n := r.node()
-	secret, _ := n.enable(n.signIn("admin", r.made.DashboardPassword, "").Token, r.made.DashboardPassword)
-	r.wait(time.Minute)
-	_, err := n.try("admin", "wrong", r.code(secret))
-	mustRefuse(t, "a wrong password with a right code", err, users.WrongCredentials)
-	n.signIn("admin", r.made.DashboardPassword, r.code(secret)[:3]+" "+r.code(secret)[3:])
-
-	r.wait(time.Minute)
-	var needed *users.Refusal
-	if _, err = n.try("admin", r.made.DashboardPassword, ""); !errors.As(err, &needed) || needed.Reason != users.CodeNeeded || needed.Step == "" {
-		t.Fatalf("the password alone: %v", err)
+	other, err := accounts.Create(t.Context(), n.store, n.vault, n.accounts.Random, "second", account.Sandbox, "cli:account")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := n.Session(t.Context(), needed.Step); users.ReasonOf(err) != users.NoSession {
-		t.Errorf("the step is a session: %v", err)
-	}
-	step := func(step, code string) (users.SignedIn, error) {
-		return n.SignIn(t.Context(), users.SignInInput{Step: step, Code: code, Origin: origin(1)})
-	}
-	_, err = step(needed.Step, "000000")
-	mustRefuse(t, "a wrong code", err, users.CodeWrong)
-	in, err := step(needed.Step, r.code(secret))
-	if err != nil || in.User.Name != "admin" {
-		t.Errorf("the step with the code: %+v, %v", in, err)
-	}
-	_, err = step(in.Token, r.code(secret))
-	mustRefuse(t, "a session as a step", err, users.StepExpired)
+	n.all = append(n.all, other.AccountID)
+	var refusal *users.Refusal
 	for i := range account.MaxFailures {
-		_, err = n.SignIn(t.Context(), users.SignInInput{Step: needed.Step, Code: "000000", Origin: origin(2)})
-		if want := users.CodeWrong; i < account.MaxFailures-1 {
-			mustRefuse(t, "a wrong code", err, want)
+		if i == account.MaxFailures-1 {
+			n.signIn("admin", other.DashboardPassword, "")
 		}
+		_, err = n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Origin: origin(2)})
 	}
-	mustRefuse(t, "the tenth wrong code", err, users.LockedUser)
+	if !errors.As(err, &refusal) || refusal.Reason != users.LockedUser || !strings.Contains(refusal.Error(), "account's id") {
+		t.Errorf("the tenth wrong password: %v", err)
+	}
+	_, err = n.try("admin", r.made.DashboardPassword, "")
+	mustRefuse(t, "the right password without the account", err, users.LockedUser)
+	for _, made := range []accounts.Credentials{r.made, other} {
+		_, err := n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: made.DashboardPassword, Account: made.AccountID, Origin: origin(1)})
+		mustRefuse(t, "the right password with the account", err, "")
+	}
 	r.wait(account.LockFor)
-	_, err = step(needed.Step, r.code(secret))
-	mustRefuse(t, "the step, much later", err, users.StepExpired)
-	_, err = step(needed.Step[1:], r.code(secret))
-	mustRefuse(t, "a forged step", err, users.StepExpired)
-}
-
-// TestFactorSecret: the secret is in the otpauth URI that apps read, under the user's name.
-func TestFactorSecret(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	n := r.node()
-	token := n.signIn("admin", r.made.DashboardPassword, "").Token
-	ctx := t.Context()
-	_, err := n.ConfirmTOTP(ctx, n.current(token), "123456", origin(1))
-	mustRefuse(t, "a confirmation of nothing", err, users.FactorOff)
-	_, err = n.DisableTOTP(ctx, n.current(token), "123456", origin(1))
-	mustRefuse(t, "off before on", err, users.FactorOff)
-	_, err = n.BeginTOTP(ctx, n.current(token), "wrong", origin(1))
-	mustRefuse(t, "a secret with a wrong password", err, users.WrongCredentials)
-	first, err := n.BeginTOTP(ctx, n.current(token), r.made.DashboardPassword, origin(1))
-	if err != nil {
-		t.Fatal(err)
+	n.signIn("admin", r.made.DashboardPassword, "")
+	for range account.MaxFailures {
+		_, err = n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Account: other.AccountID, Origin: origin(2)})
 	}
-	uri, err := url.Parse(first.URI)
-	if err != nil || uri.Scheme != "otpauth" || uri.Host != "totp" || uri.Query().Get("secret") != first.Secret || !strings.HasSuffix(uri.Path, ":admin") || len(first.Secret) != 32 {
-		t.Errorf("%+v, %v", first, err)
-	}
-	if n.user("admin").TOTP != "" {
-		t.Error("the secret is in force before its confirmation")
-	}
-	second, err := n.BeginTOTP(ctx, n.current(token), r.made.DashboardPassword, origin(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = n.ConfirmTOTP(ctx, n.current(token), r.code(first.Secret), origin(1))
-	mustRefuse(t, "a code of the replaced secret", err, users.CodeWrong)
-	in, err := n.ConfirmTOTP(ctx, n.current(token), r.code(second.Secret), origin(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if names := n.secretNames("totp"); len(names) != 1 {
-		t.Errorf("stored are %q", names)
-	}
-	_, err = n.BeginTOTP(ctx, n.current(in.Token), r.made.DashboardPassword, origin(1))
-	mustRefuse(t, "a second one", err, users.FactorOn)
-	_, err = n.ConfirmTOTP(ctx, n.current(in.Token), r.code(second.Secret), origin(1))
-	mustRefuse(t, "a confirmation again", err, users.FactorOn)
-}
-
-// secretNames are the names of the stored secrets of a kind.
-func (n *node) secretNames(kind string) []string {
-	n.r.t.Helper()
-	values, err := n.store.OpenSecrets(context.Background())
-	if err != nil {
-		n.r.t.Fatal(err)
-	}
-	names, err := values.Names(context.Background(), kind)
-	if err != nil {
-		n.r.t.Fatal(err)
-	}
-	return names
+	mustRefuse(t, "the tenth wrong password with the account", err, users.LockedUser)
 }
 
 // TestAddressLimit: an address has 20 tries at once and one more each 15 seconds; successful ones and other addresses do not count. All addresses

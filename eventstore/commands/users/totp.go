@@ -94,12 +94,19 @@ func (u *Users) storeTOTP(ctx context.Context, c candidate, secret []byte) (doma
 }
 
 // ConfirmTOTP turns the second factor on, if the code is one of the secret of BeginTOTP. It ends all of the user's sessions and begins a new one.
-// A Refusal has the reason CodeWrong, FactorOff or FactorOn.
-func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
-	state, user, err := u.newest(ctx, who.Account.ID, who.User.ID)
+// A Refusal has the reason CodeWrong, LockedUser, TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as those of a sign-in do, so that nobody
+// tries out codes until one is right.
+func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (made SignedIn, err error) {
+	err = u.counted(ctx, who, from, func(c candidate) error {
+		made, err = u.confirmTOTP(ctx, c, code, from)
+		return err
+	})
+	return made, err
+}
+
+func (u *Users) confirmTOTP(ctx context.Context, c candidate, code string, from Origin) (SignedIn, error) {
+	state, user := c.state, c.user
 	switch {
-	case err != nil:
-		return SignedIn{}, err
 	case user.TOTP != "":
 		return SignedIn{}, refuse(FactorOn)
 	case user.TOTPBegun == "":
@@ -114,7 +121,7 @@ func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from 
 	}
 	counter, right := matchCode(secret, strings.Join(strings.Fields(code), ""), u.now())
 	if !right {
-		return SignedIn{}, refuse(CodeWrong)
+		return SignedIn{}, u.failCode(ctx, c, from)
 	}
 	id, err := u.newSession()
 	if err != nil {

@@ -38,7 +38,7 @@ type Users struct {
 	key       []byte
 	gate      gate
 	addresses addresses
-	strangers strangers
+	names     names
 }
 
 // New returns a Users.

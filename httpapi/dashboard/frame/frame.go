@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"payledger/httpapi/style"
 )
 
 // Config has what pages need beside the API.
@@ -24,7 +26,7 @@ type Frame struct {
 	Config
 	api    API
 	pages  map[string]*template.Template // by file name without .html
-	assets assets
+	assets style.Files
 }
 
 // New parses the templates of all screens: each folder of sets has files *.html, each of which defines "content". Two files of one
@@ -32,7 +34,7 @@ type Frame struct {
 func New(c Config, sets ...fs.FS) (*Frame, error) {
 	f := &Frame{Config: c, api: c.API, pages: map[string]*template.Template{}}
 	var err error
-	if f.assets, err = loadAssets(); err != nil {
+	if f.assets, err = style.Load(assetFiles, "assets", true); err != nil {
 		return nil, err
 	}
 	base, err := template.New("layout.html").Funcs(f.words()).ParseFS(templateFiles, "templates/*.html")
@@ -138,7 +140,7 @@ func (f *Frame) ShowOutside(w http.ResponseWriter, r *http.Request, p Page) erro
 
 func (f *Frame) view(p Page, r *http.Request) view {
 	return view{
-		Page: p, Environment: f.Environment, Production: f.Environment == "production", Assets: pathAssets + f.assets.version,
+		Page: p, Environment: f.Environment, Production: f.Environment == "production", Assets: pathAssets + f.assets.Version,
 		Done: Messages[r.URL.Query().Get("done")], Query: r.URL.Query().Get("q"), Now: f.Now().UTC(), Path: r.URL.RequestURI(),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -135,6 +136,15 @@ func Query(pairs ...string) url.Values {
 		}
 	}
 	return q
+}
+
+// Without returns a copy of values without some of them.
+func Without(values url.Values, names ...string) url.Values {
+	out := maps.Clone(values)
+	for _, name := range names {
+		delete(out, name)
+	}
+	return out
 }
 
 // Address returns a path with parameters.

@@ -27,7 +27,7 @@ func export(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	if !form.Sound() {
-		return v.Redirect(frame.Address(pathPayments, without(form.Values, "done")), "")
+		return v.Redirect(frame.Address(pathPayments, frame.Without(form.Values, "done")), "")
 	}
 	q.Set("limit", "100")
 	var w *csv.Writer

@@ -150,7 +150,7 @@ func list(v *frame.Visit) error {
 		if err == nil {
 			view.Payments = found.Data
 			view.Newer, view.Older = at(form.Values, found.PrevCursor), at(form.Values, found.NextCursor)
-			view.CSV = frame.Address(pathPayments+".csv", without(form.Values, "cursor", "done"))
+			view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 		} else if err = form.Refused(err); err != nil {
 			return err
 		}
@@ -162,23 +162,12 @@ func list(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: status, Live: v.Value("cursor") == "", Data: view})
 }
 
-func without(values url.Values, names ...string) url.Values {
-	out := url.Values{}
-	for name, all := range values {
-		out[name] = all
-	}
-	for _, name := range names {
-		out.Del(name)
-	}
-	return out
-}
-
 // at returns the address of the list at a cursor; "" for none.
 func at(filters url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
-	q := without(filters, "done")
+	q := frame.Without(filters, "done")
 	q.Set("cursor", cursor)
 	return frame.Address(pathPayments, q)
 }

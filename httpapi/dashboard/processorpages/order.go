@@ -9,6 +9,29 @@ import (
 
 // moveRule moves a rule up or down by one place.
 func moveRule(v *frame.Visit) error {
+	return changeRules(v, func(form frame.Form, after *routing) {
+		from, there := after.place(form.Text("place"))
+		to := from + 1
+		if form.Text("way") == "up" {
+			to = from - 1
+		}
+		if there && to >= 0 && to < len(after.Rules) {
+			after.Rules[from], after.Rules[to] = after.Rules[to], after.Rules[from]
+		}
+	})
+}
+
+// removeRule removes a rule.
+func removeRule(v *frame.Visit) error {
+	return changeRules(v, func(form frame.Form, after *routing) {
+		if i, there := after.place(form.Text("place")); there {
+			after.Rules = append(after.Rules[:i], after.Rules[i+1:]...)
+		}
+	})
+}
+
+// changeRules makes a change that has no form of its own.
+func changeRules(v *frame.Visit, edit func(form frame.Form, after *routing)) error {
 	if err := adminOnly(v); err != nil {
 		return err
 	}
@@ -24,14 +47,7 @@ func moveRule(v *frame.Visit) error {
 		return v.Redirect(pathProcessors, "")
 	}
 	after := all.clone()
-	from, there := all.place(form.Text("place"))
-	to := from + 1
-	if form.Text("way") == "up" {
-		to = from - 1
-	}
-	if there && to >= 0 && to < len(after.Rules) {
-		after.Rules[from], after.Rules[to] = after.Rules[to], after.Rules[from]
-	}
+	edit(form, &after)
 	return finish(v, form, all, after)
 }
 
@@ -79,27 +95,4 @@ func askRemove(v *frame.Visit) error {
 		return err
 	}
 	return v.Show(frame.Page{Name: "remove-rule", Title: "Remove a routing rule", Nav: pathProcessors, Data: out})
-}
-
-// removeRule removes a rule.
-func removeRule(v *frame.Visit) error {
-	if err := adminOnly(v); err != nil {
-		return err
-	}
-	all, err := readRouting(v)
-	if err != nil {
-		return err
-	}
-	form, review, err := v.Input()
-	if err != nil {
-		return err
-	}
-	if review {
-		return v.Redirect(pathProcessors, "")
-	}
-	after := all.clone()
-	if i, there := all.place(form.Text("place")); there {
-		after.Rules = append(after.Rules[:i], after.Rules[i+1:]...)
-	}
-	return finish(v, form, all, after)
 }

@@ -84,13 +84,13 @@ type condition struct{ Name, Text string }
 func conditionsOf(c account.Conditions) (all []condition) {
 	add := func(name, text string) { all = append(all, condition{name, text}) }
 	if len(c.Currencies) > 0 {
-		add("Currency", oneOf(c.Currencies))
+		add("Currency", joined(c.Currencies, " or "))
 	}
 	if len(c.Networks) > 0 {
-		add("Card network", oneOf(c.Networks))
+		add("Card network", joined(c.Networks, " or "))
 	}
 	if len(c.Countries) > 0 {
-		add("Country of the order", oneOf(c.Countries))
+		add("Country of the order", joined(c.Countries, " or "))
 	}
 	if c.MinAmount != nil {
 		add("Amount at least", amountText(*c.MinAmount, c.Currencies))
@@ -104,12 +104,12 @@ func conditionsOf(c account.Conditions) (all []condition) {
 	return all
 }
 
-func oneOf[T ~string](list []T) string {
+func joined[T ~string](list []T, between string) string {
 	texts := make([]string, len(list))
 	for i, one := range list {
 		texts[i] = string(one)
 	}
-	return strings.Join(texts, " or ")
+	return strings.Join(texts, between)
 }
 
 // amountText writes a limit with its currency if all currencies of the rule have the same digits, else in minor units.

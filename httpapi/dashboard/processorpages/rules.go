@@ -76,8 +76,8 @@ func setList(values url.Values, names []processor.Name) {
 // values returns the input that makes a rule.
 func values(r account.Rule) url.Values {
 	out := url.Values{"name": {r.Name}, "metadata": {metadataText(r.When.Metadata)}}
-	out.Set("currencyCode", joined(r.When.Currencies))
-	out.Set("countryCode", joined(r.When.Countries))
+	out.Set("currencyCode", joined(r.When.Currencies, ", "))
+	out.Set("countryCode", joined(r.When.Countries, ", "))
 	for _, n := range r.When.Networks {
 		out.Add("network", string(n))
 	}
@@ -88,14 +88,6 @@ func values(r account.Rule) url.Values {
 	}
 	setList(out, r.Processors)
 	return out
-}
-
-func joined[T ~string](list []T) string {
-	texts := make([]string, len(list))
-	for i, one := range list {
-		texts[i] = string(one)
-	}
-	return strings.Join(texts, ", ")
 }
 
 // rule reads the rule of the form. It notes invalid input.

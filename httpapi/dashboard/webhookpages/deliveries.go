@@ -119,7 +119,7 @@ func list(v *frame.Visit) error {
 		q.Set("limit", pageSize)
 		if cursor != "" {
 			q.Set("cursor", cursor)
-			out.First = frame.Address(pathDeliveries, without(form.Values, "cursor", "done"))
+			out.First = frame.Address(pathDeliveries, frame.Without(form.Values, "cursor", "done"))
 		}
 		var page deliveryPage
 		if err = v.Get(apiDeliveries, q, &page); err == nil {
@@ -134,7 +134,7 @@ func list(v *frame.Visit) error {
 		status = http.StatusUnprocessableEntity
 	}
 	if !v.Auditor() && len(out.Endpoints) > 0 {
-		out.Replay = frame.Address(pathReplays+"/new", without(form.Values, "cursor", "done", "outcome", "paymentId"))
+		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId"))
 	}
 	out.Filters = form
 	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: status, Live: cursor == "", Data: out})
@@ -145,18 +145,7 @@ func older(filters url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
-	q := without(filters, "done")
+	q := frame.Without(filters, "done")
 	q.Set("cursor", cursor)
 	return frame.Address(pathDeliveries, q)
-}
-
-func without(values url.Values, names ...string) url.Values {
-	out := url.Values{}
-	for name, all := range values {
-		out[name] = all
-	}
-	for _, name := range names {
-		out.Del(name)
-	}
-	return out
 }
