@@ -5,6 +5,8 @@ import (
 	"net/url"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
+	"payledger/eventstore/commands"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/deliveries"
@@ -75,7 +77,20 @@ func (h *Handlers) GetDelivery(c *request.Call) (any, error) {
 
 // ResendDelivery serves POST /management/webhook-deliveries/{id}/resend.
 func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
-	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"])
+	planned, err := h.Deliveries.Delivery(c.Ctx, c.Merchant.ID, c.Vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	asked := webhook.ResendRequested{Delivery: planned.ID, Endpoint: planned.Endpoint, EventType: planned.EventType}
+	if planned.Aggregate == "payment" {
+		asked.Payment = domain.PaymentID(planned.AggregateID)
+	}
+	if !planned.Dropped { // there is nothing to send
+		if err := h.Commands.RecordResend(c.Ctx, c.Caller(), asked); err != nil {
+			return nil, err
+		}
+	}
+	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, planned.ID)
 	return renderAttempts(d), err
 }
 
@@ -115,7 +130,14 @@ func deliveryRules(v *validation.Violations, c *request.Call) {
 
 // Handlers serves the calls.
 type Handlers struct {
+	Commands   Commands
 	Deliveries Deliveries
+}
+
+// Commands record who requests to send webhooks again (D20: the audit log).
+type Commands interface {
+	RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested) error
+	RecordReplay(ctx context.Context, by commands.Caller, e webhook.ReplayRequested) error
 }
 
 // Rules returns, by operation, the rules of requests that openapi.yaml cannot express.

@@ -33,7 +33,7 @@ func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bo
 		v.ID, v.State = "", ""
 		return v, nil
 	}
-	if err := r.recordAndStart(ctx, p); err != nil {
+	if err := r.recordAndStart(ctx, p, q.Record); err != nil {
 		return deliveries.Replay{}, err
 	}
 	return p.value(), nil
@@ -131,7 +131,7 @@ func (r *Replayer) count(ctx context.Context, p *record) error {
 
 // recordAndStart makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
 // refused replay leaves no record, and again with the second, because other processes may start replays meanwhile.
-func (r *Replayer) recordAndStart(ctx context.Context, p record) error {
+func (r *Replayer) recordAndStart(ctx context.Context, p record, before func(context.Context, deliveries.Replay) error) error {
 	body, err := p.encode()
 	if err != nil {
 		return err
@@ -144,6 +144,11 @@ func (r *Replayer) recordAndStart(ctx context.Context, p record) error {
 	}
 	if err := refuseTooMany(list.Open, p.Account); err != nil {
 		return err
+	}
+	if before != nil {
+		if err := before(ctx, p.value()); err != nil {
+			return err
+		}
 	}
 	at, err := r.Stream.Put(ctx, p.name(), 0, body, false)
 	if err != nil {

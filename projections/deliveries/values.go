@@ -1,6 +1,7 @@
 package deliveries
 
 import (
+	"context"
 	"time"
 
 	"payledger/domain"
@@ -74,6 +75,8 @@ type ReplayRequest struct {
 	From, To   time.Time // of the events, inclusive
 	EventTypes []string  // of the webhooks; empty: the types that the endpoint takes now
 	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the time of the request
+	// Record, if set, records the replay before it begins, in the log of events. After an error nothing begins.
+	Record func(context.Context, Replay) error
 }
 
 // Replay is a replay with its progress.
