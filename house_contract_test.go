@@ -19,7 +19,6 @@ var numbered = regexp.MustCompile(`(?m)^- \*\*(D[0-9]{1,2}\.[0-9]{1,2})\*\* `)
 var notYet = map[string]string{
 	"§2":   "its parts are pointed at",
 	"§3":   "its parts are pointed at",
-	"§5":   "its parts are pointed at",
 	"§2.7": "errors are pointed at as D3",
 }
 

@@ -41,6 +41,9 @@ var ownEnums = map[string]string{
 	"webhooks":                "parts beside an event of a history, I1",
 	"REQUESTED":               "the step of a call that an event records, I1",
 	"authorize":               "operations at processors, D14",
+	"admin":                   "roles of dashboard users, D20",
+	"RULE":                    "the list that decides in a preview of routing, D15",
+	"currencyCode":            "the conditions of routing rules, D15",
 }
 
 var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)

@@ -139,6 +139,7 @@ var confined = map[string][]string{
 	"github.com/prometheus":          {"cmd"},
 	"github.com/getkin/kin-openapi":  {"httpapi"},
 	"github.com/golang-jwt/jwt":      {"httpapi"},
+	"github.com/pquerna/otp":         {"eventstore"},
 	"github.com/jackc/pgx":           {"deploy"}, // yardstick, a module of its own
 }
 

@@ -27,6 +27,8 @@ type (
 	APIKeyID string
 	// UserID is a dashboard user's.
 	UserID string
+	// UserSessionID is that of a dashboard user's session: a UUID. It proves nothing without the signature of the session's token.
+	UserSessionID string
 	// DisputeID is a dispute's: derived from the processor's id.
 	DisputeID string
 	// SecretID names a value in the stream of secrets.

@@ -46,8 +46,8 @@ var (
 	Instruments = format.NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
 	// Attempts are payment attempts under manual approval.
 	Attempts = format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve).WrittenFrom(format.Writing[attempt.Event]{Oldest: 2})
-	Accounts = format.NewAggregate("account", 5, account.Events(), account.Evolve).WrittenFrom(format.Writing[account.Event]{
-		Oldest: 4, Needs: settingsSchema,
+	Accounts = format.NewAggregate("account", 6, account.Events(), account.Evolve).WrittenFrom(format.Writing[account.Event]{
+		Oldest: 4, Since: userEvents(), Needs: settingsSchema,
 	})
 	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold the unsolicited notifications of processors, by payment reference; see InboxKey.
@@ -69,6 +69,18 @@ func settingsSchema(e account.Event) int {
 		return 5
 	}
 	return 0
+}
+
+// userEvents are the events of dashboard users that came with schema 6. An older build does not know them.
+func userEvents() map[string]int {
+	since := map[string]int{}
+	for _, e := range []account.Event{
+		account.UserAdded{}, account.UserRoleChanged{}, account.UserRemoved{}, account.UserPasswordChanged{}, account.UserTOTPBegun{}, account.UserTOTPEnabled{},
+		account.UserTOTPDisabled{}, account.UserSignedIn{}, account.UserSignedOut{}, account.UserSignInFailed{}, account.UserLocked{},
+	} {
+		since[e.Type()] = 6
+	}
+	return since
 }
 
 // Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by the aggregate's name.

@@ -135,7 +135,7 @@ func TestUpgradeDisplayName(t *testing.T) {
 	record[olderAccount, domain.Event](t, u.older, older, key, changed, 4)
 
 	u.olderLives = false
-	record(t, u.newer, eventstore.Accounts, key, named, 5)
+	record(t, u.newer, eventstore.Accounts, key, named, 6)
 	if err := refusal[olderAccount, domain.Event](t, u.older, older, key, changed); !errors.Is(err, format.ErrNewerSchema) {
 		t.Errorf("the older build would drop the display name: %v", err)
 	}

@@ -89,7 +89,7 @@ func (c *call) forPage() bool {
 	if strings.HasPrefix(c.r.URL.Path, checkout.PathPayment) { // the router costs more than a refusal should
 		c.find()
 	}
-	return c.route.access == byPage
+	return c.route.access == byPage || isDashboard(c.r)
 }
 
 // headerSize returns the size of the request line and the headers, about, in bytes.

@@ -21,8 +21,12 @@ import (
 	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/dashboard"
+	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/events"
 	"payledger/httpapi/keyuse"
+	"payledger/httpapi/live"
 	"payledger/httpapi/management"
 	"payledger/httpapi/payments"
 	"payledger/httpapi/request"
@@ -58,7 +62,7 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, KeyUses, Notifications and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -93,10 +97,16 @@ type Config struct {
 	KeyUses *keyuse.Uses
 	// Events has the events for analysts (I2).
 	Events events.Source
+	// Listeners hand webhooks to programs that read them as a stream (D18). ListenerExpiry is the time after which one without a reader is
+	// deleted, and WebhookTimeout the time that a program has for its answer.
+	Listeners                      live.Listeners
+	WebhookTimeout, ListenerExpiry time.Duration
 	// Closing is closed when the service begins to stop: open streams of events end. nil: never.
 	Closing <-chan struct{}
 	// Heartbeat is the time between two messages of a silent stream of events; 0: 15 s.
 	Heartbeat time.Duration
+	// Users signs staff in to the dashboard; nil: there is no dashboard.
+	Users dashboard.Users
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
 }
@@ -107,6 +117,8 @@ type API struct {
 	operations map[string]*validation.Operation
 	rules      map[string]request.Rule
 	pages      *checkout.Pages
+	dashboard  *dashboard.Dashboard
+	docs       *docs.Docs
 	routers    map[string]*mux.Router // by the first segment of the path
 	table      []route
 	routes     map[*mux.Route]route
@@ -119,6 +131,8 @@ type API struct {
 	webhooks   webhooks.Handlers
 	workflows  workflows.Handlers
 	events     events.Handlers
+	live       live.Handlers
+	requests   *live.RequestLog
 }
 
 // New prepares the API. It fails when openapi.yaml and the routes differ, and on an unsafe configuration.
@@ -141,10 +155,18 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{
-		Config: c, operations: operations, pages: pages, routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
+		Config: c, operations: operations, pages: pages, docs: newDocs(c), routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
 	}
 	a.connect()
+	if c.Users != nil {
+		a.dashboard, err = dashboard.New(dashboard.Config{
+			Config: frame.Config{API: asUser{a}, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}, Users: c.Users,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := checkRoutes(a.table, operations); err != nil {
 		return nil, err
 	}
@@ -176,10 +198,17 @@ func (a *API) connect() {
 	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}
 	a.events = events.Handlers{Source: c.Events}
+	a.requests = live.NewRequestLog()
+	a.live = live.Handlers{
+		Commands: c.Commands, Listeners: c.Listeners, Log: a.requests, Timeout: c.WebhookTimeout, Expiry: c.ListenerExpiry,
+	}
+	if c.Reader != nil {
+		a.live.CaughtUp, a.live.Account = c.Reader.CaughtUp, c.Reader.Account
+	}
 	a.table, a.rules = a.routeTable(), map[string]request.Rule{}
 	for _, part := range []interface {
 		Rules() map[string]request.Rule
-	}{&a.payments, &a.management, &a.webhooks, &a.workflows, &a.events} {
+	}{&a.payments, &a.management, &a.webhooks, &a.workflows, &a.events, &a.live} {
 		maps.Copy(a.rules, part.Rules())
 	}
 }
@@ -196,7 +225,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, Answer: w.Header()}, api: a, r: r, w: w}
 	done := c.taken()
 	a.answered.add(done.status)
-	a.logRequest(c, done, a.Now().Sub(start))
+	took := a.Now().Sub(start)
+	a.logRequest(c, done, took)
+	a.noteRequest(c, done, start, took)
 	if done.abort {
 		panic(http.ErrAbortHandler)
 	}
@@ -208,6 +239,8 @@ func (c *call) taken() outcome {
 	defer leave()
 	defer c.giveBack()
 	switch {
+	case err == nil && c.api.dashboard != nil && isDashboard(c.r):
+		return c.dashboardPage()
 	case err == nil:
 		return c.answer()
 	case c.forPage():

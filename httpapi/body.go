@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/validation"
 )
@@ -97,7 +98,7 @@ func malformed(cause error) error {
 // validate checks query and body against the schema and the rules of the operation (D3).
 func (c *call) validate() error {
 	c.Query, c.Model = c.r.URL.Query(), c.operation.Model
-	if c.route.access == byPage { // a page ignores unknown parameters: links gather some on their way
+	if c.route.access == byPage || strings.HasPrefix(c.route.path+"/", docs.Path+"/") { // a page ignores unknown parameters: links gather some on their way
 		return nil
 	}
 	check := validation.Request{Query: c.r.URL.RawQuery, Body: c.Body}

@@ -11,6 +11,8 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/intake"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
@@ -25,10 +27,12 @@ type call struct {
 	w         http.ResponseWriter
 	recorded  func() bool // reports whether the request recorded an event
 	route     route
+	found     bool // route is the call's own
 	operation *validation.Operation
-	client    netip.Addr    // the address that limits count for
-	place     *intake.Place // in the gate
-	reserved  []reservation // memory
+	client    netip.Addr      // the address that limits count for
+	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
+	place     *intake.Place   // in the gate
+	reserved  []reservation   // memory
 }
 
 type outcome struct {
@@ -52,7 +56,14 @@ func (c *call) answer() outcome {
 		return outcome{status: answer.Status, cut: c.api.pages.Write(c.w, answer)}
 	case proofpage.File:
 		return outcome{status: http.StatusOK, cut: answer.Write(c.w)}
+	case docs.File:
+		return outcome{status: answer.Status, cut: answer.Write(c.w, c.r)}
+	case redirect:
+		return c.redirect(answer)
 	case request.Feed:
+		if c.user != nil { // no page shows one, and it would not end
+			return c.failed(nothingHere())
+		}
 		return c.feed(answer)
 	case request.Stream:
 		return c.streamed(func() outcome { return outcome{status: http.StatusOK, cut: c.stream(answer)} })
@@ -96,6 +107,9 @@ func recovered(err *error) {
 
 // pass runs the guards in the order that is part of the contract (D3), then the handler.
 func (c *call) pass() (any, error) {
+	if c.fromBrowser() {
+		return redirect{c.api.homePath()}, nil
+	}
 	allowed, known := c.find()
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
 		if err := guard(); err != nil {
@@ -105,18 +119,25 @@ func (c *call) pass() (any, error) {
 	if !known {
 		return nil, c.unknownPath(allowed)
 	}
-	for _, guard := range []func() error{c.checkScope, c.readBody, c.validate} {
+	allows := c.checkScope
+	if c.user != nil {
+		allows = c.checkRole
+	}
+	for _, guard := range []func() error{allows, c.readBody, c.validate} {
 		if err := guard(); err != nil {
 			return nil, err
 		}
+	}
+	if strings.HasPrefix(c.route.path, managementPath) {
+		c.Origin = clientAddress(c)
+	}
+	if c.user != nil { // the browser's request has its place
+		return c.route.handle(c)
 	}
 	if err := c.enter(); err != nil {
 		return nil, err
 	}
 	defer c.place.Leave()
-	if strings.HasPrefix(c.route.path, managementPath) {
-		c.Origin = clientAddress(c)
-	}
 	return c.route.handle(c)
 }
 
@@ -140,6 +161,7 @@ func (c *call) allowsStale() bool {
 // own calls; allowed are their methods.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
+		c.found = true
 		c.operation = c.api.operations[c.route.operation]
 		if c.allowsStale() {
 			c.Ctx = eventstore.WithStale(c.Ctx)

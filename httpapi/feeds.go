@@ -178,6 +178,14 @@ func (w *feedWriter) message(e request.ServerEvent) error {
 		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
+	if e.Begin == nil {
+		return w.text(b.Bytes())
+	}
+	end, err := e.Begin()
+	if err != nil {
+		return nil //nolint:nilerr // the source of the message has the error
+	}
+	defer end()
 	return w.text(b.Bytes())
 }
 

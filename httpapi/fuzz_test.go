@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -221,12 +222,28 @@ var fuzzedBodies = []fuzzed{
 		seeds: []string{`{"name":"n","scopes":["account:read"],"expiresAt":"2030-01-01T00:00:00"}`, `{"name":"","scopes":[]}`, `{"name":"n","scopes":["x"],"expiresAt":"2000-01-01"}`},
 	},
 	{
+		operation: "createUser", method: "POST", path: "/management/users", manages: true, make: nothing,
+		seeds: []string{`{"email":"ada@shop.example","role":"operator"}`, `{"email":"Ada <a@b>","role":"owner"}`, `{"email":"\u0000@x","role":"admin"}`, `{}`},
+	},
+	{
+		operation: "changeUser", method: "PATCH", path: "/management/users/TARGET", manages: true, make: dashboardUser,
+		seeds: []string{`{"role":"auditor","resetPassword":true,"disableTotp":true}`, `{"role":null}`, `{}`},
+	},
+	{
 		operation: "createWebhookEndpoint", method: "POST", path: "/management/webhook-endpoints", manages: true, make: nothing,
 		seeds: []string{`{"url":"https://shop.example/hook","eventTypes":["PAYMENT.STATUS"]}`, `{"url":"http://10.0.0.1/"}`, `{"url":"x","eventTypes":["y"]}`},
 	},
 	{
 		operation: "changeWebhookEndpoint", method: "PATCH", path: "/management/webhook-endpoints/TARGET", manages: true, make: endpoint,
 		seeds: []string{`{"description":"d","enabled":false,"eventTypes":[]}`, `{"url":"https://10.0.0.1/"}`, `{"url":null}`, `{}`},
+	},
+	{
+		operation: "createWebhookListener", method: "POST", path: "/management/webhook-listeners", manages: true, make: nothing,
+		seeds: []string{`{"description":"d","eventTypes":["PAYMENT.STATUS"]}`, `{"eventTypes":["y"]}`, `{}`},
+	},
+	{
+		operation: "answerWebhookListener", method: "POST", path: "/management/webhook-listeners/TARGET/answers", manages: true, make: webhookListener,
+		seeds: []string{`{"id":"x","status":200,"body":"thanks"}`, `{"id":"x","failure":"TIMEOUT"}`, `{"id":"x","status":99,"failure":"STATUS"}`},
 	},
 	{
 		operation: "createWebhookReplay", method: "POST", path: "/management/webhook-replays", manages: true, make: endpoint,
@@ -247,6 +264,21 @@ var fuzzedBodies = []fuzzed{
 	{
 		operation: "simulateWorkflow", method: "POST", path: "/management/workflows/TARGET/simulate", manages: true, make: someWorkflow,
 		seeds: []string{`{}`, `{"from":"2026-03-01T00:00:00+01:00","to":"9999-12-31T23:59:59"}`, `{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z"}`, `{"to":"x"}`},
+	},
+	{
+		operation: "simulateNewWorkflow", method: "POST", path: "/management/workflows/simulate", manages: true, make: nothing,
+		seeds: append([]string{`{"from":"2026-03-02T00:00:00Z","to":"2026-03-01T00:00:00Z","workflowId":"x"}`}, workflowSeeds...),
+	},
+	{
+		operation: "checkWorkflowCondition", method: "POST", path: "/management/workflows/check", manages: true, make: nothing,
+		seeds: []string{`{"eventType":"PAYMENT.STATUS","condition":"payment.amount > 1"}`, `{"eventType":"DISPUTE.OPENED","condition":"dispute.x"}`, `{"eventType":"","condition":""}`},
+	},
+	{
+		operation: "previewRouting", method: "POST", path: "/management/routing/preview", manages: true, make: nothing,
+		seeds: []string{
+			`{"currencyCode":"EUR","amount":2500,"network":"VISA","countryCode":"DE","metadata":{"a":1.0,"b":true,"c":"d"}}`,
+			`{"currencyCode":"XXX","amount":-1,"network":"X","countryCode":"X","metadata":{"":[]}}`, `{"currencyCode":null}`,
+		},
 	},
 	{
 		operation: "replaceRouting", method: "PUT", path: "/management/routing", manages: true, make: nothing,
@@ -280,6 +312,10 @@ func someWorkflow(r *rig) target {
 
 func endpoint(r *rig) target {
 	return target{id: r.want(r.post("/management/webhook-endpoints", `{"url":"https://shop.example/hook"}`), 200, "").text1("id")}
+}
+
+func dashboardUser(r *rig) target {
+	return target{id: r.want(r.post("/management/users", `{"email":"user-`+strconv.FormatUint(r.events(), 10)+`@shop.example","role":"operator"}`), 200, "").text1("id")}
 }
 
 // fuzzRig is a rig whose requests are made by many runs of a fuzz target.

@@ -5,15 +5,56 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"payledger/domain"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
+
+	"payledger/domain"
+	"payledger/httpapi/live"
+	"payledger/projections/paymentjson"
 )
 
 // statusGone is the logged and counted status of a request whose caller went away before the answer. It is never sent.
 const statusGone = 499
+
+// noteRequest hands a request to the account's readers of GET /management/request-log/stream.
+func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration) {
+	a.requests.Add(c.Merchant.ID, func() live.Request {
+		r := live.Request{
+			Time: paymentjson.Time{Time: came}, Method: c.r.Method, Path: c.publicPath(), Status: o.status, TookMs: live.TookMs(took),
+			RequestID: c.ID, KeyName: c.Key.Name,
+		}
+		if r.Caller, _, _ = strings.Cut(c.Actor, ":"); r.Caller == "" {
+			r.Caller = "client_token" // of a required action
+		}
+		if o.failure != nil && o.status != statusGone {
+			r.ErrorID = string(reasonOf(o.failure))
+		}
+		return r
+	})
+}
+
+// publicPath returns the path of a request with the ids of payments, workflows and other things of ours. Other values may be personal or
+// secret, and are left out: a customer's id, a token.
+func (c *call) publicPath() string {
+	if c.route.path == "" || !c.found {
+		return shownPath(c.r.URL.Path)
+	}
+	return pathVariable.ReplaceAllStringFunc(c.route.path, func(name string) string {
+		if value := c.Vars[name[1:len(name)-1]]; (name == "{id}" || name == "{name}") && ownID.MatchString(value) {
+			return value
+		}
+		return "…"
+	})
+}
+
+var (
+	pathVariable = regexp.MustCompile(`\{[^}]*\}`)
+	// ownID matches the ids that the service makes, and the names of processors.
+	ownID = regexp.MustCompile(`^([0-9a-z]{20,40}|[0-9A-Za-z]{16}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Z]{4,12})$`)
+)
 
 // logRequest writes the one line of a request: no body, no header, no query; the path only for a 404, masked.
 func (a *API) logRequest(c *call, o outcome, took time.Duration) {

@@ -138,9 +138,9 @@ func TestEndpointTest(t *testing.T) {
 		outcome management.EndpointTest
 		want    string
 	}{
-		{management.EndpointTest{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true}`},
-		{management.EndpointTest{StatusCode: 302, Failure: "STATUS"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false}`},
-		{management.EndpointTest{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false}`},
+		{management.EndpointTest{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true,"excerpt":""}`},
+		{management.EndpointTest{StatusCode: 302, Failure: "STATUS", Excerpt: "moved"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false,"excerpt":"moved"}`},
+		{management.EndpointTest{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false,"excerpt":""}`},
 	} {
 		next.outcome = c.outcome
 		next.outcome.StartedAt = at

@@ -90,7 +90,8 @@ func TestOperationTexts(t *testing.T) {
 // (D1).
 func TestNothing(t *testing.T) {
 	a := testAPI(t)
-	optional := []string{"capturePayment", "refundPayment", "cancelPayment", "approvePaymentAttempt", "abortPaymentAttempt"}
+	optional := []string{"capturePayment", "refundPayment", "cancelPayment", "approvePaymentAttempt", "abortPaymentAttempt",
+		"captureManagedPayment", "refundManagedPayment", "cancelManagedPayment"}
 	for name, o := range a.operations {
 		if o.Body == nil {
 			continue

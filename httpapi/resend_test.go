@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -44,7 +45,7 @@ func TestResendDelivery(t *testing.T) {
 			last["statusCode"] != float64(c.code) || last["manual"] != true || (last["failure"] == "STATUS") != failed {
 			t.Errorf("answered %s", a.text)
 		}
-		if read := r.want(r.manage("GET", "/webhook-deliveries/"+id, ""), 200, ""); read.text != a.text {
+		if read := r.want(r.manage("GET", "/webhook-deliveries/"+id, ""), 200, ""); withoutBody(t, read.text) != withoutBody(t, a.text) {
 			t.Errorf("read %s\nanswered %s", read.text, a.text)
 		}
 		if row, _ := r.deliveries("outcome=" + c.outcome); len(row) != 1 || row[0]["attemptCount"] != float64(i+2) || row[0]["updatedAt"] != a.text1("updatedAt") {
@@ -206,4 +207,15 @@ func TestDroppedDelivery(t *testing.T) {
 	if came := r.inbox.at("/"); len(came) != 1 {
 		t.Errorf("it came %d times", len(came))
 	}
+}
+
+// withoutBody returns a delivery's JSON without the webhook's body, which only a read has.
+func withoutBody(t *testing.T, text string) string {
+	t.Helper()
+	var fields map[string]any
+	must(t, json.Unmarshal([]byte(text), &fields))
+	delete(fields, "body")
+	rest, err := json.Marshal(fields)
+	must(t, err)
+	return string(rest)
 }

@@ -35,6 +35,7 @@ import (
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
+	"payledger/notifier/listener"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator"
@@ -166,6 +167,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 			return adapter.ParseNotification(processorSecret, name, header, body)
 		},
+		Listeners: readers{listener.New(listener.Config{Key: tokenKey})}, WebhookTimeout: 10 * time.Second, ListenerExpiry: time.Minute,
 		Ready: func(context.Context) error {
 			if e := r.ready.Load(); e != nil {
 				return *e

@@ -5,6 +5,7 @@ import (
 
 	"payledger/domain/account"
 	"payledger/httpapi/checkout"
+	"payledger/httpapi/docs"
 	"payledger/httpapi/proofpage"
 	"payledger/httpapi/request"
 )
@@ -87,11 +88,20 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/api-keys", byAPIKey, false, account.ScopeAccountRead, "listApiKeys", with(a.management.ListAPIKeys)},
 		{http.MethodPost, "/management/api-keys", byAPIKey, false, account.ScopeAccountWrite, "createApiKey", withBody(a.management.CreateAPIKey)},
 		{http.MethodDelete, "/management/api-keys/{id}", byAPIKey, false, account.ScopeAccountWrite, "revokeApiKey", with(a.management.RevokeAPIKey)},
+		{http.MethodGet, "/management/users", byAPIKey, false, account.ScopeAccountRead, "listUsers", with(a.management.ListUsers)},
+		{http.MethodPost, "/management/users", byAPIKey, false, account.ScopeAccountWrite, "createUser", withBody(a.management.CreateUser)},
+		{http.MethodPatch, "/management/users/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeUser", withBody(a.management.ChangeUser)},
+		{http.MethodDelete, "/management/users/{id}", byAPIKey, false, account.ScopeAccountWrite, "removeUser", with(a.management.RemoveUser)},
 		{http.MethodGet, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountRead, "listWebhookEndpoints", with(a.management.ListEndpoints)},
 		{http.MethodPost, "/management/webhook-endpoints", byAPIKey, false, account.ScopeAccountWrite, "createWebhookEndpoint", withBody(a.management.CreateEndpoint)},
 		{http.MethodPatch, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "changeWebhookEndpoint", withBody(a.management.ChangeEndpoint)},
 		{http.MethodDelete, "/management/webhook-endpoints/{id}", byAPIKey, false, account.ScopeAccountWrite, "deleteWebhookEndpoint", with(a.management.DeleteEndpoint)},
 		{http.MethodPost, "/management/webhook-endpoints/{id}/test", byAPIKey, false, account.ScopeAccountWrite, "testWebhookEndpoint", with(a.management.TestEndpoint)},
+		{http.MethodPost, "/management/webhook-listeners", byAPIKey, false, account.ScopeAccountWrite, "createWebhookListener", withBody(a.live.CreateListener)},
+		{http.MethodDelete, "/management/webhook-listeners/{id}", byAPIKey, false, account.ScopeAccountWrite, "deleteWebhookListener", with(a.live.DeleteListener)},
+		{http.MethodGet, "/management/webhook-listeners/{id}/stream", byAPIKey, false, account.ScopeAccountWrite, "streamWebhookListener", with(a.live.StreamListener)},
+		{http.MethodPost, "/management/webhook-listeners/{id}/answers", byAPIKey, false, account.ScopeAccountWrite, "answerWebhookListener", withBody(a.live.AnswerListener)},
+		{http.MethodGet, "/management/request-log/stream", byAPIKey, false, account.ScopeAccountRead, "streamRequestLog", with(a.live.StreamRequests)},
 		{http.MethodGet, "/management/signing-secret", byAPIKey, false, account.ScopeAccountRead, "getSigningSecret", with(a.management.GetSigningSecret)},
 		{http.MethodPost, "/management/signing-secret/rotate", byAPIKey, false, account.ScopeAccountWrite, "rotateSigningSecret", with(a.management.RotateSigningSecret)},
 		{http.MethodGet, "/management/webhook-deliveries", byAPIKey, false, account.ScopeAccountRead, "listWebhookDeliveries", with(a.webhooks.ListDeliveries)},
@@ -115,6 +125,10 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, "/management/disputes/{id}", byAPIKey, false, account.ScopeAccountRead, "getDispute", with(a.management.GetDispute)},
 		{http.MethodGet, "/management/workflows", byAPIKey, false, account.ScopeAccountRead, "listWorkflows", with(a.workflows.ListWorkflows)},
 		{http.MethodPost, "/management/workflows", byAPIKey, false, account.ScopeAccountWrite, "createWorkflow", withBody(a.workflows.CreateWorkflow)},
+		{http.MethodPost, "/management/workflows/check", byAPIKey, false, account.ScopeAccountRead, "checkWorkflowCondition", withBody(a.workflows.CheckCondition)},
+		{http.MethodPost, "/management/workflows/simulate", byAPIKey, false, account.ScopeAccountWrite, "simulateNewWorkflow", withBody(a.workflows.SimulateDraft)},
+		{http.MethodGet, "/management/workflows/{id}", byAPIKey, false, account.ScopeAccountRead, "getWorkflow", with(a.workflows.GetWorkflow)},
+		{http.MethodGet, "/management/workflows/{id}/versions", byAPIKey, false, account.ScopeAccountRead, "listWorkflowVersions", with(a.workflows.ListVersions)},
 		{http.MethodPut, "/management/workflows/{id}", byAPIKey, false, account.ScopeAccountWrite, "replaceWorkflow", withBody(a.workflows.ReplaceWorkflow)},
 		{http.MethodPost, "/management/workflows/{id}/enable", byAPIKey, false, account.ScopeAccountWrite, "enableWorkflow", with(a.workflows.EnableWorkflow)},
 		{http.MethodPost, "/management/workflows/{id}/disable", byAPIKey, false, account.ScopeAccountWrite, "disableWorkflow", with(a.workflows.DisableWorkflow)},
@@ -122,6 +136,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/workflows/{id}/simulate", byAPIKey, false, account.ScopeAccountWrite, "simulateWorkflow", withBody(a.workflows.SimulateWorkflow)},
 		{http.MethodGet, "/management/routing", byAPIKey, false, account.ScopeAccountRead, "getRouting", with(a.management.GetRouting)},
 		{http.MethodPut, "/management/routing", byAPIKey, false, account.ScopeAccountWrite, "replaceRouting", withBody(a.management.PutRouting)},
+		{http.MethodPost, "/management/routing/preview", byAPIKey, false, account.ScopeAccountRead, "previewRouting", withBody(a.management.PreviewRouting)},
 		{http.MethodGet, "/management/processors", byAPIKey, false, account.ScopeAccountRead, "listProcessors", with(a.management.ListProcessors)},
 		{http.MethodPatch, "/management/processors/{name}", byAPIKey, false, account.ScopeAccountWrite, "changeProcessor", withBody(a.management.ChangeProcessor)},
 		{http.MethodGet, "/management/reconciliation", byAPIKey, false, account.ScopeAccountRead, "getReconciliation", with(a.management.GetReconciliation)},
@@ -136,5 +151,10 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodGet, pathReady, byNothing, false, "", "getReadiness", getReadiness},
 		{http.MethodGet, "/openapi.yaml", byNothing, false, "", "getOpenapi", getOpenAPI},
 		{http.MethodGet, "/asyncapi.yaml", byNothing, false, "", "getAsyncapi", getAsyncAPI},
+		{http.MethodGet, docs.Path, byNothing, false, "", "getDocs", getDocs},
+		{http.MethodGet, docs.Postman, byNothing, false, "", "getPostmanCollection", getDocs},
+		{http.MethodGet, docs.Path + "/{page}", byNothing, false, "", "getDocsPage", getDocs},
+		{http.MethodGet, docs.Path + "/{folder}/{page}", byNothing, false, "", "getDocsEntry", getDocs},
+		{http.MethodGet, docs.Path + "/assets/{version}/{file}", byNothing, false, "", "getDocsAsset", getDocs},
 	}
 }

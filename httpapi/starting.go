@@ -7,7 +7,6 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/projections/eventjson"
 )
 
 // Starting answers requests while the service starts: /healthz as always, and other requests with 503 and the progress (I1). random
@@ -59,12 +58,4 @@ func getReadiness(c *call) (any, error) {
 		return nil, refusal
 	}
 	return map[string]string{"status": "ready"}, nil
-}
-
-func getOpenAPI(*call) (any, error) {
-	return raw{contentType: "application/yaml", body: openapiYAML, shared: true}, nil
-}
-
-func getAsyncAPI(*call) (any, error) {
-	return raw{contentType: "application/yaml", body: eventjson.AsyncAPI(), shared: true}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore"
+	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 	"payledger/notifier/replay"
 	"payledger/projections/deliveries"
@@ -112,8 +113,8 @@ func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f delive
 	return page, nil
 }
 
-// Delivery returns one delivery with its attempts. A dropped delivery has no attempts. A delivery that is unknown or belongs
-// to another account is EntityNotFound.
+// Delivery returns one delivery with its attempts and its body. A dropped delivery has neither; that of a deleted endpoint has no body.
+// A delivery that is unknown or belongs to another account is EntityNotFound.
 func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -121,20 +122,51 @@ func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id s
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
-	return l.detail(ctx, row)
+	d, detail, err := l.detail(ctx, row)
+	if err != nil || detail.Dropped {
+		return detail, err
+	}
+	if detail.Body, err = l.body(ctx, d); err != nil {
+		return deliveries.Detail{}, deliveries.Unreadable(err)
+	}
+	return detail, nil
+}
+
+// body returns the body of a delivery as the newest attempt sent it, or as the first one will send it; nil if the endpoint is deleted.
+func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, error) {
+	at := l.now()
+	if n := len(d.Attempts); n > 0 {
+		at = d.Attempts[n-1].StartedAt
+	}
+	body, err := l.notifier.messages.Body(ctx, d, at)
+	if errors.Is(err, message.ErrNoEndpoint) {
+		return nil, nil
+	}
+	return body, err
 }
 
 // Resend makes one attempt of a delivery now, in any status, and returns the delivery after it (D18). A failing receiver
-// is no error.
-func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string) (deliveries.Detail, error) {
+// is no error. With an idempotency key a repeat makes no further attempt, and records nothing.
+func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
-	if err := l.notifier.Resend(ctx, owner, row.Name); err != nil {
+	var refused error
+	err = l.notifier.ResendOnce(ctx, owner, row.Name, q.Key, func(ctx context.Context) error {
+		if q.Record != nil {
+			refused = q.Record(ctx, row)
+		}
+		return refused
+	})
+	if refused != nil {
+		return deliveries.Detail{}, refused
+	}
+	if err != nil {
 		return deliveries.Detail{}, errNotSent(err)
 	}
-	return l.detail(ctx, row)
+	_, detail, err := l.detail(ctx, row)
+	return detail, err
 }
 
 // row returns a delivery's row by its id. It waits for the index if the index does not have the id yet.
@@ -154,16 +186,17 @@ func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string
 	return row, nil
 }
 
-func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (deliveries.Detail, error) {
+// detail returns a delivery's newest record, and the delivery with its attempts.
+func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (delivery.Delivery, deliveries.Detail, error) {
 	stored, d, err := l.notifier.last(ctx, row.Name)
 	if errors.Is(err, eventstore.ErrNotFound) { // the index has the delivery, so its record was dropped
 		row.Dropped = true
-		return deliveries.Detail{Row: row}, nil
+		return d, deliveries.Detail{Row: row}, nil
 	}
 	if err != nil {
-		return deliveries.Detail{}, deliveries.Unreadable(err)
+		return d, deliveries.Detail{}, deliveries.Unreadable(err)
 	}
-	return detailOf(stored.Seq, d), nil
+	return d, detailOf(stored.Seq, d), nil
 }
 
 // StartReplay counts the webhooks of a replay, and starts the replay unless dry is set (replay.Replayer.Start).

@@ -19,6 +19,7 @@ import (
 	"payledger/notifier/delivery"
 	"payledger/notifier/guard"
 	"payledger/notifier/health"
+	"payledger/notifier/listener"
 	"payledger/notifier/message"
 	"payledger/notifier/sender"
 )
@@ -42,8 +43,10 @@ type Config struct {
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
 	// Nodes are the processes that send webhooks of this log; nil: this process is alone.
-	Nodes    delivery.Nodes
-	Resolver *net.Resolver // of the hosts of endpoints; nil: the machine's
+	Nodes delivery.Nodes
+	// Listeners have the webhooks that programs read as a stream (package listener); nil: there are none.
+	Listeners *listener.Hub
+	Resolver  *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
 
 // Guard returns the guard of the configuration. The check of a new endpoint uses the same one.
@@ -105,9 +108,10 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
+	messages.Listeners = c.Listeners
 	n := &Notifier{
 		stream: s, health: &health.Health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: delivery.NewSchedule(c.RetryDelays), locks: &deliveryLocks{},
-		sender:   sender.New(sender.Config{Guard: c.Guard(), Timeout: c.Timeout, Now: c.Now}),
+		sender:   sender.New(sender.Config{Guard: c.Guard(), Listeners: c.Listeners, Timeout: c.Timeout, Now: c.Now}),
 		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now,
 	}
 	n.lanes = newLanes(s, n.health, c.Logger, c.Now)

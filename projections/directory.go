@@ -107,18 +107,33 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	if !found {
 		return account.State{}, false, nil
 	}
-	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, owner) }
-	var s account.State
-	var err error
-	if p.Store.Sole() || eventstore.Stale(ctx) { // the state is in memory
-		s, err = read(ctx)
-	} else {
-		s, err = p.accountReads.do(ctx, owner, read)
+	s, err := p.sharedAccount(ctx, owner)
+	if err != nil {
+		return account.State{}, false, unavailable(err)
+	}
+	return s, true, nil
+}
+
+// AccountNow returns an account with every change that any node acknowledged before the call; false if there is none. Calls that come
+// while the account is read share the next read.
+func (p *Projections) AccountNow(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
+	s, err := p.sharedAccount(ctx, id)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return account.State{}, false, nil
 	}
 	if err != nil {
 		return account.State{}, false, unavailable(err)
 	}
 	return s, true, nil
+}
+
+// sharedAccount reads the newest state of an account, in one read for concurrent calls.
+func (p *Projections) sharedAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
+	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, id) }
+	if p.Store.Sole() || eventstore.Stale(ctx) { // the state is in memory
+		return read(ctx)
+	}
+	return p.accountReads.do(ctx, id, read)
 }
 
 // newestAccount reads the newest state of an account from the log.

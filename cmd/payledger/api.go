@@ -14,8 +14,11 @@ import (
 	"payledger/eventstore/reconcile"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
+	"payledger/httpapi/live"
 	"payledger/httpapi/management"
 	"payledger/notifier"
+	"payledger/notifier/delivery"
+	"payledger/notifier/listener"
 	"payledger/notifier/message"
 	"payledger/processorsim/adapter"
 	"payledger/projections/eventjson"
@@ -34,11 +37,56 @@ func (a *App) apiConfig() httpapi.Config {
 		Reconciler: reconcile.Reconciler{Store: a.ledger.Store, Books: a.processors, Grace: a.options.PaymentTimeout},
 		Deliveries: a.webhooks, Workflows: a.workflows, ClientTokenKey: a.ledger.Derive("client tokens"), PublicURL: a.options.PublicURL,
 		Environment: a.options.Environment, Now: a.clock, Random: rand.Reader, Logger: a.log,
-		KeyUses: a.keyUses, Intake: a.intake,
+		Users: a.users, KeyUses: a.keyUses, Intake: a.intake,
 		Lease: a.nodes.Valid, Nodes: a.nodes.Serving, Ready: a.publicReason, RateLimit: a.options.RateLimit,
 		CheckURL: a.notifierConfig().Guard().CheckURL, Notifications: a.readNotification,
+		Listeners: readers{a.listeners}, WebhookTimeout: a.options.WebhookTimeout, ListenerExpiry: listener.Expiry,
 		TestEndpoint: a.testEndpoint, FrameAncestors: a.options.FrameAncestors,
 	}
+}
+
+// readers connects the readers of listeners with the hub.
+type readers struct{ hub *listener.Hub }
+
+// Secret returns the secret of a listener.
+func (r readers) Secret(owner domain.AccountID, id domain.EndpointID) string {
+	return r.hub.Secret(listener.Endpoint{Account: owner, ID: id}.Lane())
+}
+
+// Read hands the webhooks of a listener over.
+func (r readers) Read(ctx context.Context, owner domain.AccountID, id domain.EndpointID, send func(live.Webhook) error) error {
+	s, err := r.hub.Open(ctx, listener.Endpoint{Account: owner, ID: id}.Lane())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for {
+		e, err := s.Next(ctx)
+		switch {
+		case errors.Is(err, listener.ErrCut):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := send(live.Webhook{Data: e.Request, Begin: e.Begin}); err != nil {
+			return err
+		}
+	}
+}
+
+// Answer gives the program's answer to a webhook.
+func (r readers) Answer(ctx context.Context, owner domain.AccountID, id domain.EndpointID, a live.Answer) (known bool, err error) {
+	given := listener.Answer{Status: a.Status, Failure: delivery.Failure(a.Failure), Body: a.Body}
+	err = r.hub.Answer(ctx, listener.Endpoint{Account: owner, ID: id}.Lane(), a.ID, given)
+	if errors.Is(err, listener.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// End ends the stream of a listener.
+func (r readers) End(ctx context.Context, owner domain.AccountID, id domain.EndpointID) {
+	r.hub.Close(ctx, listener.Endpoint{Account: owner, ID: id}.Lane())
 }
 
 // testEndpoint sends the test message to a webhook endpoint once (§6.1 rule 7).
@@ -49,7 +97,7 @@ func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint
 	}
 	return management.EndpointTest{
 		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
-		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure),
+		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure), Excerpt: attempt.Excerpt,
 	}, err
 }
 

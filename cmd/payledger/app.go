@@ -25,6 +25,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/eventstream"
 	"payledger/eventstore/nodes"
 	"payledger/eventstore/prover"
@@ -35,6 +36,7 @@ import (
 	"payledger/httpapi/intake"
 	"payledger/httpapi/keyuse"
 	"payledger/notifier"
+	"payledger/notifier/listener"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 	"payledger/projections"
@@ -60,9 +62,11 @@ type App struct {
 	proofs      *prover.Prover
 	notifier    *notifier.Notifier
 	sending     atomic.Pointer[notifier.Notifier] // notifier, when it is open
+	listeners   *listener.Hub
 	index       *deliveries.Index
 	webhooks    *notifier.DeliveryLog
 	commands    *service.Service
+	users       *users.Users
 	recoverer   *recovery.Recoverer
 	keyUses     *keyuse.Uses
 	workflows   *workflows.Engine
@@ -228,6 +232,7 @@ func (a *App) openViews(ctx context.Context) error {
 }
 
 func (a *App) openNotifier(ctx context.Context) error {
+	a.openListeners()
 	var err error
 	if a.notifier, err = notifier.New(ctx, a.notifierConfig()); err != nil {
 		return err
@@ -250,8 +255,8 @@ func (a *App) notifierConfig() notifier.Config {
 	c := notifier.Config{
 		Store: a.ledger.Store, Fanout: a.fanout, Secrets: a.ledger.Secrets, Views: a.views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.options.WebhookTimeout, Grace: webhookGrace,
-		RetryDelays: a.options.WebhookRetryDelays,
-		AllowCIDRs:  a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
+		RetryDelays: a.options.WebhookRetryDelays, Listeners: a.listeners,
+		AllowCIDRs: a.options.WebhookAllowCIDR, Production: !a.options.Sandbox(),
 	}
 	if a.nodes != nil {
 		c.Nodes = a.nodes
@@ -259,7 +264,7 @@ func (a *App) notifierConfig() notifier.Config {
 	return c
 }
 
-func (a *App) openCommands(context.Context) error {
+func (a *App) openCommands(ctx context.Context) error {
 	a.commands = service.New(commands.Config{
 		Store: a.ledger.Store, Secrets: a.ledger.Secrets, Processors: a.processors, Account: a.views.Account,
 		PaymentAccount: a.views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.processors,
@@ -271,7 +276,7 @@ func (a *App) openCommands(context.Context) error {
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
 		Lost: a.nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
 	})
-	return nil
+	return a.openUsers(ctx)
 }
 
 func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
@@ -327,6 +332,7 @@ func (a *App) run(ctx context.Context) error {
 	if a.feed != nil {
 		loud("events for analysts", a.feed.Run)
 	}
+	a.loops.Go(func() { a.sweeper().Run(background) })
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
 	vital("log", a.fanout.Run)
 	if err := a.awaitViews(ctx); err != nil {

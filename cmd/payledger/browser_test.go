@@ -164,7 +164,7 @@ func (w *tab) note(event any) {
 	case *runtime.EventConsoleAPICalled:
 		complain("console.%s", e.Type)
 	case *audits.EventIssueAdded:
-		complain("issue: %s %+v", e.Issue.Code, e.Issue.Details.ContentSecurityPolicyIssueDetails)
+		complain("issue: %s %+v %+v", e.Issue.Code, e.Issue.Details.ContentSecurityPolicyIssueDetails, e.Issue.Details.GenericIssueDetails)
 	case *network.EventRequestWillBeSent:
 		w.requests = append(w.requests, e.Request)
 	}
@@ -203,12 +203,15 @@ func eval[T any](w *tab, expression string) T {
 	return value
 }
 
-// awaited is a condition as a promise: the page looks at it again whenever something in it changes.
+// awaited is a condition of a page that is loaded with its scripts, as a promise: the page looks at it again whenever something in it
+// changes.
 const awaited = `new Promise((done) => {
-	const holds = () => { try { return %s } catch { return false } };
+	const holds = () => { try { return document.readyState === "complete" && %s } catch { return false } };
 	if (holds()) return done(true);
-	const watch = new MutationObserver(() => { if (holds()) { watch.disconnect(); done(true); } });
+	const again = () => { if (holds()) { watch.disconnect(); done(true); } };
+	const watch = new MutationObserver(again);
 	watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+	document.addEventListener("readystatechange", again);
 })`
 
 // until waits for a condition of the document, through whatever pages come before it holds: a page that goes away takes
@@ -220,7 +223,7 @@ func (w *tab) until(condition string) {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {
-		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(awaited, condition), chromedp.EvalAwaitPromise))
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf(awaited, "("+condition+")"), chromedp.EvalAwaitPromise))
 		if err == nil && holds {
 			return
 		}

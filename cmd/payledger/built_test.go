@@ -87,7 +87,7 @@ func TestContractSaysWhichCommands(t *testing.T) {
 
 var (
 	describedCommands = regexp.MustCompile("(?m)^\\| (`(?:[^|\\\\]|\\\\.)+`) \\|")
-	commandName       = regexp.MustCompile("`([a-z-]+(?: (?:reset|create))?)")
+	commandName       = regexp.MustCompile("`([a-z-]+(?: (?:reset|create|list|show|tail))?)")
 	describedFlag     = regexp.MustCompile(`--[a-z][a-z0-9-]+`)
 )
 

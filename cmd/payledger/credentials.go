@@ -19,6 +19,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 )
@@ -292,5 +293,15 @@ func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error 
 	}
 	text += "Back-ups from before are restored with the old key: keep it as long as you keep them, and make a new back-up now.\n"
 	_, err := fmt.Fprint(out, text)
+	return err
+}
+
+// openUsers prepares the sign-in of the dashboard's users.
+func (a *App) openUsers(ctx context.Context) error {
+	root, err := a.ledger.Secrets.SessionRoot(ctx)
+	if err != nil {
+		return err
+	}
+	a.users, err = users.New(users.Config{Accounts: a.commands.Accounts, Root: root, Directory: a.views.Accounts, Newest: a.views.AccountNow})
 	return err
 }

@@ -127,6 +127,11 @@ The service stays up until Ctrl-C. Buy something, in a browser:
 
   %[6]s
 
+Look at the payments in the dashboard, as a merchant's staff sees them:
+
+  %[1]s/dashboard/payments/%[3]s
+  user %[7]s, password %[8]s
+
 Try, in another terminal:
 
   export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s
@@ -147,8 +152,13 @@ Try, in another terminal:
   curl -s $PAYLEDGER_URL/payments -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' \
     -d '{"paymentMethodToken": "x", "currencyCode": "EURO", "amount": -1, "colour": "red", "orderId": "'$(printf 'x%%.0s' $(seq 256))'"}'
 
-  reference %[1]s/openapi.yaml
+  # make something else happen, bring webhooks to a program of yours, or watch the requests
+  go run ./cmd/payledger trigger --list
+  go run ./cmd/payledger listen --forward-to http://127.0.0.1:9000/webhooks
+  go run ./cmd/payledger logs tail
+
+  reference %[1]s/docs
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, r.API, app.credentials.APIKey, story.Paid, r.Admin, r.Simulator, shop)
+`, r.API, app.credentials.APIKey, story.Paid, r.Admin, r.Simulator, shop, app.credentials.DashboardUser, app.credentials.DashboardPassword)
 }

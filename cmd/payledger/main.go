@@ -16,6 +16,7 @@ import (
 	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/backups"
 	"payledger/cmd/payledger/bench"
+	"payledger/cmd/payledger/developer"
 	"payledger/cmd/payledger/health"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -44,6 +45,10 @@ type cli struct {
 	Restore         backups.Restore      `cmd:"" help:"Make a data folder from a back-up and its keys, and verify it."`
 	Reconcile       audit.Reconcile      `cmd:"" help:"Compare the ledger with a processor's books."`
 	Bench           bench.Command        `cmd:"" help:"Load a running server and measure it, beside what this machine can do at best."`
+	Payments        developer.Payments   `cmd:"" help:"Look payments up at a running server: a table, or one payment and its next step."`
+	Trigger         developer.Trigger    `cmd:"" help:"Make something happen in the sandbox: a payment, a decline, 3-D Secure, a refund, a dispute, and more."`
+	Listen          developer.Listen     `cmd:"" help:"Bring webhooks to a program on this machine, without a public address."`
+	Logs            developer.Logs       `cmd:"" help:"Follow the requests of the account."`
 	Health          health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
 	Version         versionCommand       `cmd:"" help:"Print the version."`
 }

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"runtime/debug"
 	"time"
 
+	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/nodes"
 	"payledger/eventstore/pending"
 	"payledger/httpapi"
+	"payledger/notifier/listener"
 )
 
 // joinNodes announces this node to the other nodes of the cluster. It serves only after enterService.
@@ -81,6 +85,54 @@ func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool 
 		}
 		return a.nodes.Left(last.CommandID) && last.CommandID != a.nodes.Mark(last.CommandID)
 	}
+}
+
+// openListeners makes the hub of webhooks that programs read as a stream. In a cluster the nodes hand them to each other.
+func (a *App) openListeners() {
+	c := listener.Config{Key: a.ledger.Derive("webhook listeners")}
+	if a.nodes != nil {
+		c.Peers = peers{a.nodes}
+	}
+	a.listeners = listener.New(c)
+}
+
+// peers are the other nodes, for listeners.
+type peers struct{ *nodes.Registry }
+
+// Ask is Registry.Ask with the error of package listener.
+func (p peers) Ask(ctx context.Context, topic string, data []byte, sent func()) ([]byte, error) {
+	answer, err := p.Registry.Ask(ctx, topic, data, sent)
+	if errors.Is(err, nodes.ErrNobody) {
+		return nil, listener.ErrNobody
+	}
+	return answer, err
+}
+
+// sweeper deletes the listeners that nobody reads.
+func (a *App) sweeper() *listener.Sweeper {
+	return &listener.Sweeper{Hub: a.listeners, Endpoints: a.allListeners, Logger: a.log, Delete: func(ctx context.Context, e listener.Endpoint) error {
+		if a.commands == nil || a.nodes.Valid() != nil { // it starts, or another node does it
+			return nil
+		}
+		by := commands.Caller{Account: e.Account, Actor: "process:listeners", RequestID: "listener:" + string(e.ID)}
+		_, err := a.commands.DeleteEndpoint(ctx, by, e.ID)
+		if domain.ReasonOf(err) == domain.ReasonEntityNotFound { // another node was faster
+			return nil
+		}
+		return err
+	}}
+}
+
+// allListeners returns the listeners of all accounts.
+func (a *App) allListeners() (all []listener.Endpoint) {
+	for _, merchant := range a.views.Accounts() {
+		for _, e := range merchant.Endpoints {
+			if e.Listener() {
+				all = append(all, listener.Endpoint{Account: merchant.ID, ID: e.ID})
+			}
+		}
+	}
+	return all
 }
 
 // shareEvery is the time between two messages that tell the other nodes how many requests this node allowed.

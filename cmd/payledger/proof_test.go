@@ -280,7 +280,7 @@ func inBrowser(t *testing.T, p *process, good string, bad map[string]string) {
 	for _, width := range []int64{390, 1280} {
 		w := b.tab(t, width)
 		w.load(p.ready.API + "/proof")
-		w.until(`document.querySelector("#key") !== null && document.readyState === "complete"`)
+		w.until(`document.querySelector("#key") !== null`)
 		w.picture(fmt.Sprintf("proof-empty-%d", width))
 		calls := func() int { return len(w.sent("", "/")) - len(w.sent(http.MethodGet, "/proof/assets/icon.svg")) } // the icon may come late
 		before := calls()

@@ -48,7 +48,7 @@ func TestReconcileCommand(t *testing.T) {
 			t.Errorf("the table does not show %q:\n%s", shown, out)
 		}
 	}
-	if status != exitFailure || strings.Count(stderr, "\n") != 1 || strings.Count(out, "\n") != 3 {
+	if status != exitFailure || strings.Count(stderr, "\n") != 1 || strings.Count(out, "\n") != 4 {
 		t.Errorf("exits %d and says %q", status, stderr)
 	}
 	status, out, _ = invoke(t, append(server, "--json", "--from", "2026-01-01")...)
@@ -83,7 +83,7 @@ func TestReconcileTrouble(t *testing.T) {
 		args []string
 		says string
 	}{
-		{"no processor", nil, "--processor"},
+		{"no key and no processor", nil, "PAYLEDGER_API_KEY"},
 		{"an unknown processor", []string{"--processor", "NOBODY", "--data", empty}, "NOBODY"},
 		{"no key", []string{"--processor", "ADYEN"}, "PAYLEDGER_API_KEY"},
 		{"a wrong key", []string{"--processor", "ADYEN", "--url", app.ready().API, "--api-key", "plk"}, "Unauthorized"},

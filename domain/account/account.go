@@ -18,6 +18,7 @@ const (
 const (
 	MaxAPIKeys   = 200
 	MaxEndpoints = 50
+	MaxListeners = 5 // among the endpoints
 )
 
 // State is the state of an account after its events.
@@ -37,6 +38,8 @@ type State struct {
 	Users       []User           `json:"users"`
 
 	AnalyticsUsers []AnalyticsUser `json:"analyticsUsers,omitempty"`
+	UserSessions   []UserSession   `json:"userSessions,omitempty"` // of the dashboard's users, oldest first; ended ones are gone
+	RemovedUsers   []RemovedUser   `json:"removedUsers,omitempty"` // the newest ones, oldest first
 }
 
 // Processor is the merchant's account at one processor.
@@ -61,14 +64,6 @@ func (k APIKey) Valid(now time.Time) bool { return k.ExpiresAt == nil || now.Bef
 
 // Allows reports whether the key has the scope (D2).
 func (k APIKey) Allows(scope string) bool { return slices.Contains(k.Scopes, scope) }
-
-// User may use the dashboard.
-type User struct {
-	ID       domain.UserID   `json:"id"`       // names the user
-	Name     string          `json:"name"`     // the name to log in with
-	Role     string          `json:"role"`     // the rights in the dashboard: admin
-	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
-}
 
 // Exists reports whether the account was created.
 func (s State) Exists() bool { return s.Revision > 0 }

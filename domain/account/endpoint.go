@@ -22,6 +22,22 @@ func (e Endpoint) Wants(eventType string) bool {
 	return e.Enabled && (len(e.EventTypes) == 0 || slices.Contains(e.EventTypes, eventType))
 }
 
+// ListenerURL is the URL of an endpoint whose webhooks a program reads as a stream, instead of being called (D18, D20).
+const ListenerURL = "listener:stream"
+
+// Listener reports whether the endpoint's webhooks are read as a stream.
+func (e Endpoint) Listener() bool { return e.URL == ListenerURL }
+
+// Listeners counts the account's endpoints whose webhooks are read as a stream.
+func (s State) Listeners() (n int) {
+	for _, e := range s.Endpoints {
+		if e.Listener() {
+			n++
+		}
+	}
+	return n
+}
+
 // Endpoint returns a webhook endpoint by its id; false if there is none, or if it was deleted.
 func (s State) Endpoint(id domain.EndpointID) (Endpoint, bool) {
 	if i := s.endpointAt(id); i >= 0 {
@@ -73,6 +89,9 @@ func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
 	if len(s.Endpoints) >= MaxEndpoints {
 		return nil, domain.Invalid("WebhookEndpointRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of endpoints; delete one"})
 	}
+	if c.Endpoint.Listener() && s.Listeners() >= MaxListeners {
+		return nil, domain.Invalid("WebhookListenerRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of listeners; end one"})
+	}
 	return EndpointCreated(c), nil
 }
 
@@ -91,6 +110,9 @@ func DecideChangeEndpoint(s State, c ChangeEndpoint) (Event, error) {
 	before, known := s.Endpoint(c.ID)
 	if !known {
 		return nil, NoEndpoint()
+	}
+	if c.URL != nil && before.Listener() != (*c.URL == ListenerURL) {
+		return nil, domain.Invalid("WebhookEndpointChange", domain.Violation{Path: "$.url", Description: "cannot be changed: a listener has no address; create an endpoint"})
 	}
 	next := EndpointChanged{
 		At: c.At, ID: c.ID, URL: valueOr(c.URL, before.URL), Description: valueOr(c.Description, before.Description),

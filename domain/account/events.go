@@ -18,6 +18,8 @@ func Events() []Event {
 	return []Event{
 		Created{}, APIKeyCreated{}, EndpointCreated{}, RoutingChanged{}, ProcessorChanged{}, SettingsChanged{},
 		EndpointChanged{}, EndpointDeleted{}, SigningSecretRotated{}, APIKeyRevoked{}, UserPasswordReset{}, AnalyticsUserCreated{}, AnalyticsUserRemoved{},
+		UserAdded{}, UserRoleChanged{}, UserRemoved{}, UserPasswordChanged{}, UserTOTPBegun{}, UserTOTPEnabled{}, UserTOTPDisabled{},
+		UserSignedIn{}, UserSignedOut{}, UserSignInFailed{}, UserLocked{},
 	}
 }
 
@@ -85,8 +87,14 @@ func Evolve(s State, e Event) State {
 		return evolveEndpoints(s, e)
 	case SigningSecretRotated:
 		return evolveSigning(s, e)
-	case UserPasswordReset:
+	case UserAdded, UserRoleChanged, UserRemoved:
+		return evolveUsers(s, e)
+	case UserPasswordReset, UserPasswordChanged:
 		return evolvePassword(s, e)
+	case UserTOTPBegun, UserTOTPEnabled, UserTOTPDisabled:
+		return evolveTOTP(s, e)
+	case UserSignedIn, UserSignedOut, UserSignInFailed, UserLocked:
+		return evolveSignIn(s, e)
 	case AnalyticsUserCreated:
 		return evolveAnalyticsUser(s, e)
 	case AnalyticsUserRemoved:

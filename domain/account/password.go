@@ -7,15 +7,28 @@ import (
 	"payledger/domain"
 )
 
-// UserPasswordReset says that a dashboard user has a new password instead of the previous one.
+// UserPasswordReset says that a dashboard user has a new password instead of the previous one, by somebody else's order. All of the
+// user's sessions end, and a lock.
 type UserPasswordReset struct {
 	At       time.Time       `json:"at"`       // when it was decided, UTC
 	User     domain.UserID   `json:"userId"`   // the user with the new password
 	Password domain.SecretID `json:"password"` // names the verifier in the stream of secrets
 }
 
-func (UserPasswordReset) Type() string  { return "account.user_password_reset" }
-func (UserPasswordReset) accountEvent() {}
+// UserPasswordChanged says that a user chose another password. All of the user's sessions end; a new one begins.
+type UserPasswordChanged struct {
+	At        time.Time            `json:"at"`        // when it was decided, UTC
+	User      domain.UserID        `json:"userId"`    // the user with the new password
+	Password  domain.SecretID      `json:"password"`  // names the verifier in the stream of secrets
+	Session   domain.UserSessionID `json:"sessionId"` // the new session
+	ExpiresAt time.Time            `json:"expiresAt"` // the session ends then at the latest, UTC
+}
+
+func (UserPasswordReset) Type() string   { return "account.user_password_reset" }
+func (UserPasswordChanged) Type() string { return "account.user_password_changed" }
+
+func (UserPasswordReset) accountEvent()   {}
+func (UserPasswordChanged) accountEvent() {}
 
 // ResetUserPassword is the command to set a user's new password. Its verifier is stored already.
 type ResetUserPassword struct {
@@ -32,12 +45,41 @@ func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 	return c.UserPasswordReset, nil
 }
 
-func evolvePassword(s State, e UserPasswordReset) State {
-	s.Users, s.UpdatedAt = slices.Clone(s.Users), e.At
-	for i := range s.Users {
-		if s.Users[i].ID == e.User {
-			s.Users[i].Password = e.Password
-		}
+// ChangeUserPassword is the command to set the password that a user chose. Its verifier is stored already, and Replaces is the one that the
+// user's previous password was checked with.
+type ChangeUserPassword struct {
+	UserPasswordChanged
+	Replaces domain.SecretID
+}
+
+// DecideChangeUserPassword sets the password and begins a session.
+func DecideChangeUserPassword(s State, c ChangeUserPassword) (Event, error) {
+	u, known := s.User(c.User)
+	switch {
+	case !known:
+		return nil, NoUser()
+	case u.Password != c.Replaces:
+		return nil, replaced()
+	case u.Locked(c.At) != nil:
+		return nil, u.Locked(c.At)
+	}
+	c.ExpiresAt = c.At.Add(SessionLife)
+	return c.UserPasswordChanged, nil
+}
+
+func evolvePassword(s State, e Event) State {
+	switch e := e.(type) {
+	case UserPasswordReset:
+		s = s.withUser(e.User, e.At, func(u *User) {
+			u.Password = e.Password
+			u.unlock()
+		}).withoutSessions(e.User)
+	case UserPasswordChanged:
+		s = s.withUser(e.User, e.At, func(u *User) {
+			u.Password = e.Password
+			u.unlock()
+		}).withoutSessions(e.User)
+		s = s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
 	}
 	return s
 }

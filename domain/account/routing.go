@@ -44,15 +44,18 @@ type RouteFacts struct {
 // Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that matches, else of the
 // default, else all. It may be empty.
 func (s State) Route(f RouteFacts) []Processor {
-	for _, rule := range s.Routing.Rules {
-		if rule.When.hold(f) {
-			return s.enabled(rule.Processors)
-		}
+	if i := s.Routing.Match(f); i >= 0 {
+		return s.enabled(s.Routing.Rules[i].Processors)
 	}
 	if len(s.Routing.Default) > 0 {
 		return s.enabled(s.Routing.Default)
 	}
 	return s.EnabledProcessors()
+}
+
+// Match returns the index of the first rule that matches a payment; -1 if none does.
+func (r Routing) Match(f RouteFacts) int {
+	return slices.IndexFunc(r.Rules, func(rule Rule) bool { return rule.When.Fails(f) == "" })
 }
 
 // enabled returns the enabled ones of the named processors, in the order of the names.
@@ -66,16 +69,26 @@ func (s State) enabled(names []processor.Name) []Processor {
 	return route
 }
 
-func (c Conditions) hold(f RouteFacts) bool {
+// Fails returns the name of a condition that does not hold for a payment; "" if all hold.
+func (c Conditions) Fails(f RouteFacts) string {
+	switch {
+	case len(c.Currencies) > 0 && !slices.Contains(c.Currencies, f.Currency):
+		return "currencyCode"
+	case len(c.Networks) > 0 && !slices.Contains(c.Networks, f.Network):
+		return "network"
+	case len(c.Countries) > 0 && !slices.Contains(c.Countries, f.CountryCode):
+		return "countryCode"
+	case c.MinAmount != nil && f.Amount < *c.MinAmount:
+		return "minAmount"
+	case c.MaxAmount != nil && f.Amount > *c.MaxAmount:
+		return "maxAmount"
+	}
 	for key, value := range c.Metadata {
 		if f.Metadata[key] != value {
-			return false
+			return "metadata"
 		}
 	}
-	return (len(c.Currencies) == 0 || slices.Contains(c.Currencies, f.Currency)) &&
-		(len(c.Networks) == 0 || slices.Contains(c.Networks, f.Network)) &&
-		(len(c.Countries) == 0 || slices.Contains(c.Countries, f.CountryCode)) &&
-		(c.MinAmount == nil || f.Amount >= *c.MinAmount) && (c.MaxAmount == nil || f.Amount <= *c.MaxAmount)
+	return ""
 }
 
 func (r Routing) equal(o Routing) bool {

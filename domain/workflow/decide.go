@@ -13,8 +13,16 @@ const model = "WorkflowRequest"
 // Create is the command to add a workflow.
 type Create Created
 
-// DecideCreate adds the workflow.
+// DecideCreate adds the workflow. The event is nil if a request with the same idempotency key, and so the same id, made it before.
 func DecideCreate(s State, c Create) (Event, error) {
+	if before, made := s.Find(c.ID); made {
+		if before.Version == 1 && before.Definition.equal(c.Definition) {
+			return nil, nil
+		}
+		err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "The idempotency key was used before, for the workflow %s.", c.ID)
+		err.Recovery = "Read this workflow to see what it does now, and use a new key for another one."
+		return nil, err
+	}
 	faults := c.Definition.Faults()
 	if len(s.Workflows) >= MaxWorkflows {
 		faults = append(faults, domain.Violation{Path: "$", Description: "the account has the maximum of " + strconv.Itoa(MaxWorkflows) + " workflows; change an existing one"})

@@ -2,6 +2,7 @@
 // an aggregate, lets the domain decide, and appends the event. The folders, in the order of their imports:
 //
 //   - accounts: the account with its keys, secrets, settings, webhook endpoints and workflows.
+//   - users: the sign-in of dashboard users, their sessions, passwords and second factors.
 //   - sessions: client sessions.
 //   - instruments: tokens, and customers' vaulted cards.
 //   - payments: payments and their operations at processors.

@@ -17,6 +17,7 @@
 //     does not serve, or has an end.
 //   - A node that leaves ends its own record, whatever became of its last beat (Close).
 //   - Tell sends a message to all other nodes, at most once each: rates of requests, which are no part of the log.
+//   - Ask sends a message to the node that serves a topic (AnswerTo), and waits for the answer: webhooks for a listener (package listener).
 //
 // # Work that one node does at a time
 //

@@ -119,12 +119,13 @@ func (r *Recoverer) NextQuestion(key domain.OperationKey, requested time.Time) (
 }
 
 // RunOnce destroys the secrets that are not needed at now: cards whose outcome is known, rotated signing secrets that are no
-// longer valid (§5.2 rule 3), and the keys of erased persons. Failures are logged; the next run repeats them.
+// longer valid (§5.2 rule 3), replaced secrets of dashboard users, and the keys of erased persons. Failures are logged; the next run repeats them.
 func (r *Recoverer) RunOnce(ctx context.Context, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.destroy(ctx, "cards", func() (int, error) { return r.Secrets.Clean(ctx, now, r.Commands.CardNeeded) })
 	r.destroy(ctx, "signing secrets", func() (int, error) { return r.Secrets.CleanSigning(ctx, now, r.Views.Account) })
+	r.destroy(ctx, "secrets of users", func() (int, error) { return r.Secrets.CleanUsers(ctx, r.Views.Account) })
 	r.destroy(ctx, "keys of erased persons", func() (int, error) {
 		since := now.Add(-settling)
 		if !r.erased {

@@ -1,6 +1,6 @@
 // Package secrets stores the values that must be erasable, or that must never be in the log: card numbers and CVVs until an
-// authorization's outcome is known, the keys of customers' personal data, webhook signing secrets, password verifiers, the
-// checkpoint signer.
+// authorization's outcome is known, the keys of customers' personal data, webhook signing secrets, password verifiers and
+// secrets of one-time codes (usersecret.go), the root of the keys that sign dashboard sessions, the checkpoint signer.
 //
 // Every value is encrypted with AES-256-GCM under the master key. Its name is the additional data. The values are in a
 // stream of their own beside the log (package secretlog). Personal data is in the log, sealed under the key of its customer,

@@ -262,7 +262,7 @@ func (r *rig) workflow(d workflow.Definition) workflow.Workflow {
 	if d.Trigger.EventType == "" {
 		d.Trigger = onAuthorized
 	}
-	made, err := r.well.CreateWorkflow(background, r.by, d, true)
+	made, err := r.well.CreateWorkflow(background, r.by, "", d, true)
 	must(r.t, err)
 	return made
 }

@@ -71,6 +71,7 @@ type EndpointTest struct {
 	Duration   time.Duration
 	StatusCode int    // 0: no answer came
 	Failure    string // the class of the failure; "" is success
+	Excerpt    string // the answer's first bytes
 }
 
 type endpointTestAnswer struct {
@@ -79,6 +80,7 @@ type endpointTestAnswer struct {
 	StatusCode int              `json:"statusCode,omitempty"`
 	Failure    string           `json:"failure,omitempty"`
 	Succeeded  bool             `json:"succeeded"`
+	Excerpt    string           `json:"excerpt"`
 }
 
 // TestEndpoint serves POST /management/webhook-endpoints/{id}/test. A receiver's failure is an
@@ -93,7 +95,7 @@ func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
 	}
 	return endpointTestAnswer{
 		StartedAt: paymentjson.Time{Time: done.StartedAt}, DurationMs: done.Duration.Milliseconds(),
-		StatusCode: done.StatusCode, Failure: done.Failure, Succeeded: done.Failure == "",
+		StatusCode: done.StatusCode, Failure: done.Failure, Succeeded: done.Failure == "", Excerpt: done.Excerpt,
 	}, nil
 }
 

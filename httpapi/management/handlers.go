@@ -35,6 +35,12 @@ type Commands interface {
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
 	ChangeProcessor(ctx context.Context, by commands.Caller, in accounts.ProcessorInput) (account.Processor, error)
 	ChangeSettings(ctx context.Context, by commands.Caller, in accounts.SettingsInput) (account.Settings, error)
+	// AddUser also returns the user's password, which is shown once.
+	AddUser(ctx context.Context, by commands.Caller, in accounts.UserInput) (account.User, string, error)
+	// ChangeUser also returns the user's new password if it was reset, which is shown once.
+	ChangeUser(ctx context.Context, by commands.Caller, id domain.UserID, in accounts.UserChange) (account.User, string, error)
+	// RemoveUser returns the user as it was.
+	RemoveUser(ctx context.Context, by commands.Caller, id domain.UserID) (account.User, error)
 	EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error)
 	// EraseGuest erases the guest who made a payment.
 	EraseGuest(ctx context.Context, by commands.Caller, id domain.PaymentID) (person.State, error)
@@ -76,8 +82,9 @@ type Handlers struct {
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
-		"createApiKey": keyRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
-		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "search": searchRules,
+		"createApiKey": keyRules, "createUser": userRules, "replaceRouting": routingRules, "listDisputes": disputeRules, "getReconciliation": reconciliationRules,
+		"getStatistics": h.statisticsRules, "listAuditLog": auditRules, "previewRouting": previewRules,
+		"search": searchRules,
 	}
 }
 

@@ -3,6 +3,7 @@ package management
 import (
 	"encoding/json"
 
+	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/httpapi/request"
@@ -47,4 +48,70 @@ func routingRules(v *validation.Violations, c *request.Call) {
 			v.Add(f.Path, f.Description)
 		}
 	}
+}
+
+// previewRequest is a payment as routing rules see it (D15, D20).
+type previewRequest struct {
+	Currency domain.Currency `json:"currencyCode"`
+	Amount   domain.Amount   `json:"amount"`
+	Network  domain.Network  `json:"network"`
+	Country  string          `json:"countryCode"`
+	Metadata domain.Metadata `json:"metadata"`
+}
+
+// The lists that may decide.
+const (
+	byRule    = "RULE"
+	byDefault = "DEFAULT"
+	byNone    = "ALL" // no rule matches and there is no default: all processors
+)
+
+type previewAnswer struct {
+	DecidedBy  string              `json:"decidedBy"`
+	Rule       string              `json:"rule,omitempty"`
+	Processors []account.Processor `json:"processors"` // to be tried, in order
+	Disabled   []processor.Name    `json:"disabled"`   // of the list that decides; they are left out
+	Rules      []previewRule       `json:"rules"`
+}
+
+type previewRule struct {
+	Name    string `json:"name"`
+	Matches bool   `json:"matches"`
+	Fails   string `json:"fails,omitempty"` // a condition that does not hold
+}
+
+// PreviewRouting serves POST /management/routing/preview: the processors that would be tried for a payment, by the rules in force.
+func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, error) {
+	facts := account.RouteFacts{
+		Currency: body.Currency, Network: body.Network, Amount: body.Amount, CountryCode: body.Country, Metadata: request.Integers(body.Metadata),
+	}
+	rules := c.Merchant.Routing
+	answer := previewAnswer{
+		DecidedBy: byNone, Processors: append([]account.Processor{}, c.Merchant.Route(facts)...), Disabled: []processor.Name{},
+		Rules: request.Map(rules.Rules, func(r account.Rule) previewRule {
+			fails := r.When.Fails(facts)
+			return previewRule{r.Name, fails == "", fails}
+		}),
+	}
+	list := processor.Names
+	if i := rules.Match(facts); i >= 0 {
+		answer.DecidedBy, answer.Rule, list = byRule, rules.Rules[i].Name, rules.Rules[i].Processors
+	} else if len(rules.Default) > 0 {
+		answer.DecidedBy, list = byDefault, rules.Default
+	}
+	for _, name := range list {
+		if p, known := c.Merchant.Processor(name); !known || !p.Enabled {
+			answer.Disabled = append(answer.Disabled, name)
+		}
+	}
+	return answer, nil
+}
+
+// previewRules checks the currency and the metadata.
+func previewRules(v *validation.Violations, c *request.Call) {
+	if code, is := c.Body.Tree["currencyCode"].(string); is && !domain.Currency(code).Known() {
+		v.Once("$.currencyCode", "must be an active ISO 4217 currency code")
+	}
+	metadata, _ := c.Body.Tree["metadata"].(map[string]any)
+	v.Metadata(metadata)
 }

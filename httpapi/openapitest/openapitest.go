@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"payledger/httpapi"
+	"payledger/httpapi/docs"
 )
 
 // uuid validates `format: uuid`: any variant and version of RFC 9562.
@@ -24,8 +26,9 @@ var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatVa
 
 // document is openapi.yaml, loaded once.
 type document struct {
-	doc    *openapi3.T
-	router routers.Router
+	doc      *openapi3.T
+	router   routers.Router
+	errorIDs map[string][]string // by operationId
 }
 
 var load = sync.OnceValues(func() (*document, error) {
@@ -34,7 +37,11 @@ var load = sync.OnceValues(func() (*document, error) {
 		return nil, err
 	}
 	router, err := gorillamux.NewRouter(doc)
-	return &document{doc, router}, err
+	if err != nil {
+		return nil, err
+	}
+	errorIDs, err := docs.ErrorIDs(httpapi.OpenAPI())
+	return &document{doc, router, errorIDs}, err
 })
 
 // Client returns an HTTP client over base (nil: http.DefaultTransport) that fails the test at an answer that openapi.yaml does not
@@ -113,7 +120,18 @@ func (d *document) checkOperation(r *http.Request, answer *http.Response, body [
 	if err := openapi3filter.ValidateResponse(r.Context(), input); err != nil {
 		return fmt.Errorf("status %d: %w\n%s", answer.StatusCode, err, body)
 	}
-	return nil
+	return d.checkErrorID(route.Operation.OperationID, body)
+}
+
+// checkErrorID checks that the documentation names an answer's errorId for its operation.
+func (d *document) checkErrorID(operation string, body []byte) error {
+	var e struct {
+		Error struct{ ErrorID string }
+	}
+	if json.Unmarshal(body, &e) != nil || e.Error.ErrorID == "" || slices.Contains(d.errorIDs[operation], e.Error.ErrorID) {
+		return nil
+	}
+	return fmt.Errorf("openapi.yaml does not name %s for %s: add it to x-errorIds", e.Error.ErrorID, operation)
 }
 
 // isPage reports whether an answer is a page for people (D12).

@@ -39,6 +39,8 @@ func TestCheck(t *testing.T) {
 		{"an unknown path in HTML", "GET", "/nothing", 404, nil, "<html>", false},
 		{"an unknown errorId", "GET", "/nothing", 404, nil, strings.Replace(refusal, "NotFound", "Lost", 1), false},
 		{"another diagnosticsId", "GET", "/nothing", 404, nil, strings.Replace(refusal, id, "4f2b8c1e-7a64-4b0e-9d51-0c8f2a6e4b17", 1), false},
+		{"an errorId of another call", "POST", "/client-session", 400, nil, strings.Replace(refusal, "NotFound", "AmountChanged", 1), false},
+		{"an errorId of the call", "POST", "/client-session", 400, nil, strings.Replace(refusal, "NotFound", "ClientSessionValidationError", 1), true},
 		{"no Retry-After", "GET", "/readyz", 503, nil, strings.Replace(refusal, "NotFound", "ServiceUnavailable", 1), false},
 		{"with Retry-After", "GET", "/readyz", 503, http.Header{"Retry-After": {"2"}}, strings.Replace(refusal, "NotFound", "ServiceUnavailable", 1), true},
 	} {

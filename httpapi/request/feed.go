@@ -8,6 +8,9 @@ type ServerEvent struct {
 	ID   uint64 // the value of Last-Event-ID after it
 	Type string
 	Data any // JSON; nil: none
+	// Begin, if set, is called immediately before the first byte is written, and end after the write. After an error the message is not
+	// written, and the stream goes on.
+	Begin func() (end func(), err error)
 }
 
 // Feed produces server-sent events until ctx ends. An error ends the stream; the client continues from its last event.

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 
 	"payledger/domain"
@@ -20,9 +21,10 @@ type Deliveries interface {
 	// List returns a page of at most limit deliveries, newest first, after the place from; nil: from the newest on.
 	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// Resend makes an attempt and returns after it. A receiver's failure is not an error.
-	Resend(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// StartReplay counts the deliveries. It starts the replay unless dry is set.
+	// Resend makes an attempt and returns after it. A receiver's failure is not an error. With an idempotency key ("" for none), a repeat
+	// makes no further attempt.
+	Resend(ctx context.Context, account domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error)
+	// StartReplay counts the deliveries. It starts the replay unless dry is set. With an idempotency key, a repeat returns the first replay.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
 }
@@ -47,6 +49,7 @@ type deliveryAnswer struct {
 type deliveryDetail struct {
 	deliveryAnswer
 	Tried []history.WebhookAttempt `json:"attempts"`
+	Body  json.RawMessage          `json:"body,omitempty"` // only where one delivery is read
 }
 
 // ListDeliveries serves GET /management/webhook-deliveries.
@@ -75,22 +78,22 @@ func (h *Handlers) GetDelivery(c *request.Call) (any, error) {
 	return renderAttempts(d), err
 }
 
-// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend.
+// ResendDelivery serves POST /management/webhook-deliveries/{id}/resend. An idempotency key makes a repeat harmless.
 func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
-	planned, err := h.Deliveries.Delivery(c.Ctx, c.Merchant.ID, c.Vars["id"])
+	key, err := request.IdempotencyKey(c.Header)
 	if err != nil {
 		return nil, err
 	}
-	asked := webhook.ResendRequested{Delivery: planned.ID, Endpoint: planned.Endpoint, EventType: planned.EventType}
-	if planned.Aggregate == "payment" {
-		asked.Payment = domain.PaymentID(planned.AggregateID)
-	}
-	if !planned.Dropped { // there is nothing to send
-		if err := h.Commands.RecordResend(c.Ctx, c.Caller(), asked); err != nil {
-			return nil, err
-		}
-	}
-	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, planned.ID)
+	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"], deliveries.ResendRequest{
+		Key: key,
+		Record: func(ctx context.Context, row deliveries.Row) error {
+			requested := webhook.ResendRequested{Delivery: row.ID, Endpoint: row.Endpoint, EventType: row.EventType}
+			if row.Aggregate == "payment" {
+				requested.Payment = domain.PaymentID(row.AggregateID)
+			}
+			return h.Commands.RecordResend(ctx, c.Caller(), requested)
+		},
+	})
 	return renderAttempts(d), err
 }
 
@@ -110,7 +113,7 @@ func renderDelivery(d deliveries.Row) deliveryAnswer {
 }
 
 func renderAttempts(d deliveries.Detail) deliveryDetail {
-	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, history.RenderAttempt)}
+	return deliveryDetail{renderDelivery(d.Row), request.Map(d.Tried, history.RenderAttempt), d.Body}
 }
 
 func deliveryFilter(query url.Values) deliveries.Filter {

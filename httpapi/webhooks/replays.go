@@ -40,11 +40,15 @@ type replayAnswer struct {
 	Failure    string                 `json:"failure,omitempty"`
 }
 
-// CreateReplay serves POST /management/webhook-replays.
+// CreateReplay serves POST /management/webhook-replays. An idempotency key makes a repeat answer the first replay.
 func (h *Handlers) CreateReplay(c *request.Call, body replayRequest) (any, error) {
+	key, err := request.IdempotencyKey(c.Header)
+	if err != nil {
+		return nil, err
+	}
 	made, err := h.Deliveries.StartReplay(c.Ctx, deliveries.ReplayRequest{
 		Account: c.Merchant.ID, Endpoint: body.EndpointID, From: body.From.Time, To: body.To.Time, EventTypes: body.EventTypes,
-		OnlyFailed: body.OnlyFailed,
+		OnlyFailed: body.OnlyFailed, Key: key,
 		Record: func(ctx context.Context, r deliveries.Replay) error {
 			return h.Commands.RecordReplay(ctx, c.Caller(), webhook.ReplayRequested{
 				Replay: r.ID, Endpoint: r.Endpoint, From: r.From, To: r.To, EventTypes: r.EventTypes, OnlyFailed: r.OnlyFailed, Count: int64(r.Count),

@@ -14,7 +14,8 @@ import (
 // Commands are the commands of these calls; every method records, or refuses with a domain.Error.
 type Commands interface {
 	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
-	CreateWorkflow(ctx context.Context, by commands.Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error)
+	// CreateWorkflow adds a workflow, once for each idempotency key; "": no key.
+	CreateWorkflow(ctx context.Context, by commands.Caller, key string, d workflow.Definition, enabled bool) (workflow.Workflow, error)
 	// ChangeWorkflow makes a new version of a workflow if the definition differs; enabled nil leaves that.
 	ChangeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, d workflow.Definition, enabled *bool) (workflow.Workflow, error)
 	EnableWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, enabled bool) (workflow.Workflow, error)
@@ -40,6 +41,6 @@ type Handlers struct {
 func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{
 		"createWorkflow": h.workflowRules, "replaceWorkflow": h.workflowRules, "simulateWorkflow": request.PeriodRule,
-		"listWorkflowRuns": runRules,
+		"simulateNewWorkflow": h.draftRules, "listWorkflowRuns": runRules, "listWorkflowVersions": versionRules,
 	}
 }

@@ -3,7 +3,6 @@ package workflows
 import (
 	"payledger/domain"
 	"payledger/domain/workflow"
-	"payledger/eventstore/workflows"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections"
@@ -89,70 +88,6 @@ func renderRun(s workflow.RunState) runAnswer {
 				RequestedAt: request.Time(step.RequestedAt), EndedAt: request.Time(step.EndedAt),
 				Operation: step.Result.Operation, StatusCode: step.Result.StatusCode,
 			}
-		}),
-	}
-}
-
-type effectAnswer struct {
-	Type    string        `json:"type"`
-	Amount  domain.Amount `json:"amount,omitempty"`
-	Refusal string        `json:"refusal,omitempty"`
-}
-
-// simulatedAnswer is the run that one event would have started.
-type simulatedAnswer struct {
-	PaymentID    domain.PaymentID `json:"paymentId"`
-	EventID      string           `json:"eventId"`
-	Sequence     uint64           `json:"sequence"`
-	Date         paymentjson.Time `json:"date"`
-	CurrencyCode domain.Currency  `json:"currencyCode"`
-	Actions      []effectAnswer   `json:"actions"`
-}
-
-type sumAnswer struct {
-	Action       int             `json:"action"` // from 1
-	Type         string          `json:"type"`
-	CurrencyCode domain.Currency `json:"currencyCode"`
-	Count        int             `json:"count"`
-	Refused      int             `json:"refused"`
-	Amount       domain.Amount   `json:"amount"`
-}
-
-type simulationAnswer struct {
-	Events    int               `json:"events"`
-	Triggered int               `json:"triggered"`
-	Runs      int               `json:"runs"`
-	Errors    int               `json:"errors"`
-	Payments  []simulatedAnswer `json:"payments"`
-	More      bool              `json:"more"`
-	Sums      []sumAnswer       `json:"sums"`
-}
-
-// SimulateWorkflow serves POST /management/workflows/{id}/simulate.
-func (h *Handlers) SimulateWorkflow(c *request.Call, body simulationRequest) (any, error) {
-	w, err := h.workflow(c)
-	if err != nil {
-		return nil, err
-	}
-	report, err := h.Engine.Simulate(c.Ctx, workflows.Simulation{
-		Account: c.Merchant.ID, ID: w.ID, Workflow: w.Definition, From: body.From.Pointer(), To: body.To.Pointer(),
-	})
-	return renderReport(report), err
-}
-
-func renderReport(r workflows.Report) simulationAnswer {
-	return simulationAnswer{
-		Events: r.Events, Triggered: r.Triggered, Runs: r.Met, Errors: r.Errors, More: r.More,
-		Payments: request.Map(r.Payments, func(p workflows.Simulated) simulatedAnswer {
-			return simulatedAnswer{
-				PaymentID: p.Payment, EventID: p.Occasion.EventID, Sequence: p.Occasion.Sequence, Date: paymentjson.Time{Time: p.Occasion.At},
-				CurrencyCode: p.Currency, Actions: request.Map(p.Effects, func(e workflows.Effect) effectAnswer {
-					return effectAnswer{e.Action.Type, e.Amount, e.Refusal}
-				}),
-			}
-		}),
-		Sums: request.Map(r.Sums, func(s workflows.Sum) sumAnswer {
-			return sumAnswer{s.Step + 1, s.Type, s.Currency, s.Count, s.Refused, s.Amount}
 		}),
 	}
 }

@@ -75,18 +75,17 @@ func renderAction(a workflow.Action) actionBody {
 	return body
 }
 
+func renderDefinition(d workflow.Definition) workflowBody {
+	return workflowBody{
+		Name: d.Name, Trigger: d.Trigger, Condition: d.Condition, DelaySeconds: d.DelaySeconds, Actions: request.Map(d.Actions, renderAction),
+	}
+}
+
 func renderWorkflow(w workflow.Workflow) workflowAnswer {
-	d := w.Definition
-	answer := workflowAnswer{
-		ID: w.ID, Version: w.Version, Enabled: w.Enabled, CreatedAt: paymentjson.Time{Time: w.CreatedAt}, UpdatedAt: paymentjson.Time{Time: w.UpdatedAt},
-		workflowBody: workflowBody{
-			Name: d.Name, Trigger: d.Trigger, Condition: d.Condition, DelaySeconds: d.DelaySeconds, Actions: make([]actionBody, len(d.Actions)),
-		},
+	return workflowAnswer{
+		ID: w.ID, Version: w.Version, workflowBody: renderDefinition(w.Definition), Enabled: w.Enabled,
+		CreatedAt: paymentjson.Time{Time: w.CreatedAt}, UpdatedAt: paymentjson.Time{Time: w.UpdatedAt},
 	}
-	for i, a := range d.Actions {
-		answer.Actions[i] = renderAction(a)
-	}
-	return answer
 }
 
 // ListWorkflows serves GET /management/workflows.
@@ -98,12 +97,25 @@ func (h *Handlers) ListWorkflows(c *request.Call) (any, error) {
 	return request.Page(c, request.Map(all.Workflows, renderWorkflow), func(w workflowAnswer) string { return string(w.ID) })
 }
 
+// GetWorkflow serves GET /management/workflows/{id}.
+func (h *Handlers) GetWorkflow(c *request.Call) (any, error) {
+	found, err := h.workflow(c)
+	if err != nil {
+		return nil, err
+	}
+	return renderWorkflow(found), nil
+}
+
 // CreateWorkflow serves POST /management/workflows.
 func (h *Handlers) CreateWorkflow(c *request.Call, body workflowRequest) (any, error) {
 	if err := h.checkActions(c, body.Actions); err != nil {
 		return nil, err
 	}
-	made, err := h.Commands.CreateWorkflow(c.Ctx, c.Caller(), body.definition(), body.Enabled == nil || *body.Enabled)
+	key, err := request.IdempotencyKey(c.Header)
+	if err != nil {
+		return nil, err
+	}
+	made, err := h.Commands.CreateWorkflow(c.Ctx, c.Caller(), key, body.definition(), body.Enabled == nil || *body.Enabled)
 	return renderWorkflow(made), err
 }
 
@@ -181,10 +193,4 @@ func (h *Handlers) workflowRules(v *validation.Violations, c *request.Call) {
 	for _, fault := range h.Engine.Check(body.Trigger.EventType, body.Condition) {
 		v.Add("$.condition", fault.String())
 	}
-}
-
-// simulationRequest is the body of POST /management/workflows/{id}/simulate (D20).
-type simulationRequest struct {
-	From *request.Date `json:"from"`
-	To   *request.Date `json:"to"`
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,7 @@ type Attempt struct {
 	Manual     bool      `json:"manual,omitempty"`     // a person or a replay requested it
 	Excerpt    string    `json:"excerpt,omitempty"`    // the answer's first bytes as text, at most sender.ExcerptLimit
 	Keys       []string  `json:"keys,omitempty"`       // names of the secrets that signed it, primary first (§5.2)
+	Request    string    `json:"request,omitempty"`    // hash of the idempotency key of the request for it; "" for none
 }
 
 // Failure is the class of a failed attempt; "" is success.
@@ -93,6 +95,19 @@ const (
 	FailureProtocol   Failure = "PROTOCOL"           // the answer is not HTTP
 	FailureAddress    Failure = "ADDRESS_REFUSED"    // webhooks may not go to the address or URL (D18)
 )
+
+// RequestOf returns the value of Attempt.Request for an idempotency key.
+func RequestOf(key string) string {
+	if key == "" {
+		return ""
+	}
+	return IDOf(key)
+}
+
+// Requested reports whether an attempt was made for a request with a key, which is not empty.
+func (d Delivery) Requested(request string) bool {
+	return slices.ContainsFunc(d.Attempts, func(a Attempt) bool { return a.Request == request })
+}
 
 // idBytes is the number of bytes of the name's hash in an id.
 const idBytes = 16

@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
+	"payledger/notifier/listener"
 	"payledger/notifier/payload"
 	"payledger/notifier/sender"
 )
@@ -51,6 +52,8 @@ type Writer struct {
 	keys     *keyring
 	events   *eventCache
 	accounts *accounts
+	// Listeners make the secrets of listeners; nil: there are none.
+	Listeners *listener.Hub
 }
 
 // NewWriter returns a writer. It reads the present ends of the log: the writer uses the views' accounts only after the views
@@ -69,7 +72,9 @@ func (w *Writer) Compose(ctx context.Context, d delivery.Delivery) (sender.Messa
 
 // ComposeNow is Compose for an attempt that a person or a replay requested. It reads the endpoint from the log.
 func (w *Writer) ComposeNow(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
-	return w.compose(ctx, d, w.accounts.endpointNow)
+	m, err := w.compose(ctx, d, w.accounts.endpointNow)
+	m.About.Manual = true
+	return m, err
 }
 
 // compose calls find after the wait, because the endpoint may change during the wait.
@@ -84,16 +89,16 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 	if !endpoint.Enabled {
 		return sender.Message{}, ErrDisabled
 	}
-	r, err := w.events.read(ctx, d.Shard, d.Seq)
+	r, err := w.event(ctx, d)
 	if err != nil {
 		return sender.Message{}, err
-	}
-	if r.EventID != d.EventID || r.Account != d.Account {
-		return sender.Message{}, fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
 	}
 	m, err := w.signed(ctx, merchant, endpoint)
 	if err != nil {
 		return sender.Message{}, err
+	}
+	if m.Listener != "" {
+		m.About = about(d)
 	}
 	body := payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint)}
 	moment := w.secrets.Moment() // before the data is opened
@@ -108,6 +113,33 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 		return unchanged()
 	}
 	return m, err
+}
+
+// event returns the event of a delivery.
+func (w *Writer) event(ctx context.Context, d delivery.Delivery) (*eventstore.Recorded, error) {
+	r, err := w.events.read(ctx, d.Shard, d.Seq)
+	if err == nil && (r.EventID != d.EventID || r.Account != d.Account) {
+		err = fmt.Errorf("notifier: shard %d sequence %d holds %s of %s, not the delivery's event", d.Shard, d.Seq, r.EventID, r.Key)
+	}
+	return r, err
+}
+
+// Body returns the body of a delivery for an attempt at a time, rendered now: erased data is left out. It reads the endpoint from the
+// log and reads no signing secret. ErrNoEndpoint means that the endpoint is deleted; a disabled one has bodies.
+func (w *Writer) Body(ctx context.Context, d delivery.Delivery, signedAt time.Time) ([]byte, error) {
+	merchant, endpoint, err := w.accounts.endpointNow(ctx, d.Account, d.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.event(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	members, err := w.members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	if err != nil {
+		return nil, err
+	}
+	return payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint), Rest: members.json}.SignedAt(signedAt)
 }
 
 // ComposeTest returns the test message for an endpoint, enabled or not (D17, §6.1 rule 7).
@@ -137,7 +169,28 @@ func (w *Writer) signed(ctx context.Context, merchant account.State, endpoint ac
 		}
 		return nil
 	}
+	if endpoint.Listener() {
+		w.forReader(&m, listener.Endpoint{Account: merchant.ID, ID: endpoint.ID})
+	}
 	return m, err
+}
+
+// about describes a delivery for the reader of a listener.
+func about(d delivery.Delivery) listener.Request {
+	r := listener.Request{Delivery: d.ID(), Kind: string(d.Kind), Attempt: len(d.Attempts) + 1}
+	if d.Aggregate == eventstore.Payments.Name {
+		r.Payment = d.AggregateID
+	}
+	return r
+}
+
+// forReader makes a message one for the reader of a listener. The listener's own secret signs in the second header: its reader knows no
+// other secret. A previous signing secret does not sign then.
+func (w *Writer) forReader(m *sender.Message, e listener.Endpoint) {
+	m.Listener = e.Lane()
+	if w.Listeners != nil && len(m.Keys) > 0 {
+		m.Keys = []sender.Key{m.Keys[0], {Name: domain.SecretID("listener." + string(e.ID)), Text: w.Listeners.Secret(m.Listener)}}
+	}
 }
 
 // Endpoint returns an endpoint as it is in the log, or ErrNoEndpoint.

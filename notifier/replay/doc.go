@@ -11,7 +11,8 @@
 // to run. An end has two: the replay's record, closed, and the list. So an open record is always in the list. If the process
 // ends
 //
-//   - after a start's first write: the caller has no answer, and the replay never runs. A drop deletes its record.
+//   - after a start's first write: the caller has no answer, and the replay never runs. A drop deletes its record, or a repeat with the
+//     same idempotency key replaces it (repeat.go).
 //   - after a start's second write: the next start of a process runs the replay.
 //   - after an end's first write: the next start of a process removes the replay from the list.
 //

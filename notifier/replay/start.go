@@ -19,8 +19,14 @@ const model = "WebhookReplayRequest"
 
 // Start counts the webhooks of one endpoint for the events of a time range that were recorded before the call, and
 // starts to send them: existing deliveries again, missing ones for the first time, each with the state at its event. If dry
-// is set, Start only counts. It refuses an endpoint that is deleted or disabled.
+// is set, Start only counts. It refuses an endpoint that is deleted or disabled. A request with the idempotency key of an earlier one
+// returns the replay of that one (repeat.go).
 func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
+	if !dry {
+		if f, err := r.earlier(ctx, q); err != nil || f.stands {
+			return f.orRefused(q, err)
+		}
+	}
 	p, err := r.newReplay(ctx, q)
 	if err != nil {
 		return deliveries.Replay{}, err
@@ -33,10 +39,7 @@ func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bo
 		v.ID, v.State = "", ""
 		return v, nil
 	}
-	if err := r.recordAndStart(ctx, p, q.Record); err != nil {
-		return deliveries.Replay{}, err
-	}
-	return p.value(), nil
+	return r.recordAndStart(ctx, p, q)
 }
 
 // Find returns a replay's progress. A replay that is unknown or belongs to another account is EntityNotFound.
@@ -70,7 +73,7 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	case !endpoint.Enabled:
 		return record{}, domain.Invalid(model, domain.Violation{Path: "$.endpointId", Description: "names an endpoint that is disabled"})
 	}
-	id, err := eventstore.NewUUID(r.Random)
+	id, err := r.idFor(q)
 	if err != nil {
 		return record{}, err
 	}
@@ -131,38 +134,45 @@ func (r *Replayer) count(ctx context.Context, p *record) error {
 
 // recordAndStart makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
 // refused replay leaves no record, and again with the second, because other processes may start replays meanwhile.
-func (r *Replayer) recordAndStart(ctx context.Context, p record, before func(context.Context, deliveries.Replay) error) error {
+func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.ReplayRequest) (deliveries.Replay, error) {
 	body, err := p.encode()
 	if err != nil {
-		return err
+		return deliveries.Replay{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	f, err := r.earlier(ctx, q)
+	if err != nil || f.stands {
+		return f.orRefused(q, err)
+	}
 	list, _, err := r.openList(ctx)
 	if err != nil {
-		return deliveries.Unreadable(err)
+		return deliveries.Replay{}, deliveries.Unreadable(err)
 	}
 	if err := refuseTooMany(list.Open, p.Account); err != nil {
-		return err
+		return deliveries.Replay{}, err
 	}
-	if before != nil {
-		if err := before(ctx, p.value()); err != nil {
-			return err
+	if q.Record != nil {
+		if err := q.Record(ctx, p.value()); err != nil {
+			return deliveries.Replay{}, err
 		}
 	}
-	at, err := r.Stream.Put(ctx, p.name(), 0, body, false)
+	at, err := r.Stream.Put(ctx, p.name(), f.at, body, false)
 	if err != nil {
-		return domain.Unavailable(err)
+		return deliveries.Replay{}, domain.Unavailable(err)
 	}
 	err = r.changeOpen(ctx, func(open []string) ([]string, error) {
+		if slices.Contains(open, p.name()) { // another process has begun the same request
+			return open, nil
+		}
 		return append(open, p.name()), refuseTooMany(open, p.Account)
 	})
 	if err != nil {
 		if domain.ReasonOf(err) == domain.ReasonRequestValidation {
-			return err
+			return deliveries.Replay{}, err
 		}
-		return domain.OutcomeUnknown(err)
+		return deliveries.Replay{}, domain.OutcomeUnknown(err)
 	}
 	r.start(p, at)
-	return nil
+	return p.value(), nil
 }

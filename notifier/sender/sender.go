@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/notifier/delivery"
 	"payledger/notifier/guard"
+	"payledger/notifier/listener"
 	"payledger/notifier/signature"
 )
 
@@ -41,17 +42,20 @@ type Config struct {
 	Guard   guard.Guard
 	Timeout time.Duration // of one attempt
 	Now     func() time.Time
+	// Listeners take the messages with a Listener; nil: nobody reads them.
+	Listeners *listener.Hub
 	// Dial opens connections; nil: TCP to the addresses that the guard allows.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Sender makes attempts.
 type Sender struct {
-	gate    *gate
-	guard   guard.Guard
-	client  *http.Client
-	timeout time.Duration
-	now     func() time.Time
+	gate      *gate
+	guard     guard.Guard
+	client    *http.Client
+	listeners *listener.Hub
+	timeout   time.Duration
+	now       func() time.Time
 }
 
 // New returns a sender.
@@ -60,7 +64,7 @@ func New(c Config) *Sender {
 		c.Dial = (&net.Dialer{Timeout: c.Timeout, Control: c.Guard.Control, Resolver: c.Guard.Resolver}).DialContext
 	}
 	open, gate := dial(c.Dial), newGate()
-	return &Sender{gate: gate, guard: c.Guard, timeout: c.Timeout, now: c.Now, client: &http.Client{
+	return &Sender{gate: gate, guard: c.Guard, listeners: c.Listeners, timeout: c.Timeout, now: c.Now, client: &http.Client{
 		// A redirect counts as a failure: its target could be an address that the guard refuses (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -89,7 +93,11 @@ func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, erro
 	if err != nil {
 		return delivery.Attempt{}, fmt.Errorf("notifier: payload: %w", err)
 	}
-	got, err := s.post(ctx, m, body)
+	send := s.post
+	if m.Listener != "" {
+		send = s.handOver
+	}
+	got, err := send(ctx, m, body)
 	switch {
 	case errors.Is(err, ErrNotSent):
 		return delivery.Attempt{}, err
@@ -121,6 +129,18 @@ type reply struct {
 	start  []byte    // of the body
 }
 
+// headers calls set with each header of a message, signed (§5.2).
+func headers(m Message, body []byte, set func(name, value string)) {
+	set("Content-Type", "application/json")
+	set("User-Agent", userAgent)
+	if m.IdempotencyKey != "" {
+		set("Idempotency-Key", m.IdempotencyKey)
+	}
+	for i, k := range m.Keys {
+		set(signatureHeaders[i], signature.Sign(k.Text, body))
+	}
+}
+
 // signatureHeaders are the headers of a message's keys, in their order (§5.2).
 var signatureHeaders = []string{signature.HeaderPrimary, signature.HeaderSecondary}
 
@@ -139,14 +159,7 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	if err != nil {
 		return got, fmt.Errorf("%w: %w", guard.ErrRefused, err)
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", userAgent)
-	if m.IdempotencyKey != "" {
-		request.Header.Set("Idempotency-Key", m.IdempotencyKey)
-	}
-	for i, k := range m.Keys {
-		request.Header.Set(signatureHeaders[i], signature.Sign(k.Text, body))
-	}
+	headers(m, body, request.Header.Set)
 	response, err := s.client.Do(request)
 	if err != nil {
 		return got, cmp.Or(first.err(), err)
@@ -173,6 +186,9 @@ func classify(err error) delivery.Failure {
 		alert       tls.AlertError
 		timeout     net.Error
 	)
+	if failure, is := listenerFailure(err); is {
+		return failure
+	}
 	switch {
 	case errors.Is(err, guard.ErrRefused):
 		return delivery.FailureAddress
@@ -215,4 +231,9 @@ type Message struct {
 	// Fresh returns an error if the message must not be sent any more. It is called before the first byte, does not wait, and may be called
 	// again; nil: always fresh.
 	Fresh func() error
+
+	// Listener is the lane of a listener, whose reader takes the message instead of the receiver at the URL; "": it is posted.
+	Listener string
+	// About describes the message for the reader.
+	About listener.Request
 }

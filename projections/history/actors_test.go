@@ -29,6 +29,9 @@ func event[S any, E domain.Event](t *testing.T, store *eventstore.Store, a *even
 	}
 }
 
+// byID reads the names of the owner's actors.
+func byID(store *eventstore.Store) *actors { return &actors{store: store, account: owner} }
+
 // TestActors: entries have the names of API keys, also revoked ones, and of workflows. A browser's actor and the event show a
 // fingerprint of the session; only the raw bytes contain the session id.
 func TestActors(t *testing.T) {
@@ -41,12 +44,19 @@ func TestActors(t *testing.T) {
 	keep(account.Created{At: at, ID: owner, APIKey: account.APIKey{ID: "first", Name: "init"}})
 	keep(account.APIKeyCreated{At: at, Key: account.APIKey{ID: "second", Name: "till 2"}})
 	keep(account.APIKeyRevoked{At: at, ID: "second"})
+	keep(account.UserAdded{At: at, User: account.User{ID: "ada", Name: "ada@shop.example"}})
+	keep(account.UserAdded{At: at, User: account.User{ID: "ben", Name: "ben@shop.example"}})
+	keep(account.UserRemoved{At: at, User: "ben"})
+	for range account.MaxRemovedUsers { // ben is no longer in the account's state
+		keep(account.UserAdded{At: at, User: account.User{ID: "cay", Name: "cay@shop.example"}})
+		keep(account.UserRemoved{At: at, User: "cay"})
+	}
 	begun := workflow.RunStarted{Start: workflow.Start{
 		At: at, ID: run, Account: owner, Workflow: workflow.Ref{ID: "wf1", Name: "Capture small orders", Version: 3}, Payment: id,
 	}}
 	event(t, store, eventstore.WorkflowRuns, run, "workflow:wf1", "r", func(workflow.RunState) (workflow.RunEvent, error) { return begun, nil })
 
-	actors := []string{"api_key:second", "processor:ADYEN", "api_key:first", "api_key:none", "client_token:" + session, "workflow:wf1"}
+	actors := []string{"api_key:second", "processor:ADYEN", "api_key:first", "api_key:none", "client_token:" + session, "workflow:wf1", "user:ada", "user:ben", "user:none"}
 	amount := domain.Amount(1250)
 	decide := func(n int) func(payment.State) (payment.Event, error) {
 		return func(s payment.State) (payment.Event, error) {
@@ -89,8 +99,14 @@ func TestActors(t *testing.T) {
 			t.Errorf("shows the session: %s, %v", text, err)
 		}
 	}
-	if want := []string{"till 2", "", "init", "", "", "Capture small orders"}; !slices.Equal(names, want) {
+	if want := []string{"till 2", "", "init", "", "", "Capture small orders", "ada@shop.example", "ben@shop.example", ""}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
+	}
+	for i, want := range []struct{ id, name string }{{"ada", "ada@shop.example"}, {"cay", "cay@shop.example"}, {"ben", "ben@shop.example"}} {
+		a := byID(store)
+		if name, err := a.user(context.Background(), domain.UserID(want.id)); name != want.name || err != nil || a.every != (i == 2) {
+			t.Errorf("%s is %q, read from all events: %t, %v", want.id, name, a.every, err)
+		}
 	}
 	created := entries[0].Event
 	if entries[4].Actor != "client_token:"+eventjson.Fingerprint(session) || created["sessionId"] != eventjson.Fingerprint(session) ||

@@ -79,7 +79,7 @@ func Tries(s *payment.State) (tries int64) {
 		if op.Kind != processor.Authorize {
 			continue
 		}
-		to := none
+		var to outcome
 		switch op.State {
 		case payment.StateSucceeded:
 			to = approved

@@ -15,6 +15,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/proof"
 	"payledger/eventstore/prover"
+	"payledger/httpapi/client"
 )
 
 // Checkpoints prints the signed checkpoints of the log for a witness, one line of JSON each (I1).
@@ -120,6 +121,6 @@ func (w *witness) next(one proof.Checkpoint) error {
 
 // passes reports whether a later request may succeed: the server is away, starting or busy.
 func passes(err error) bool {
-	var refused serverError
+	var refused *client.Error
 	return !errors.As(err, &refused) || refused.ErrorID == "ServiceUnavailable" || refused.ErrorID == "RateLimitExceeded"
 }

@@ -75,10 +75,10 @@ func (c *Export) window() (w export.Window, err error) {
 	if c.After != nil && c.From+c.To != "" {
 		return w, errors.New("--after selects positions and --from and --to times: leave one of them out")
 	}
-	if w.From, err = flagTime("from", c.From, 0); err != nil {
+	if w.From, err = options.Time("from", c.From, 0); err != nil {
 		return w, err
 	}
-	if w.To, err = flagTime("to", c.To, 24*time.Hour-1); err != nil {
+	if w.To, err = options.Time("to", c.To, 24*time.Hour-1); err != nil {
 		return w, err
 	}
 	if !w.From.IsZero() && !w.To.IsZero() && w.From.After(w.To) {

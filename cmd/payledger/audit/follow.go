@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/eventstore/feed"
+	"payledger/httpapi/client"
 )
 
 const followRetry = time.Second
@@ -45,17 +46,14 @@ func (c *Tail) stream(ctx context.Context, after *uint64, connected func(), emit
 		query.Set("paymentId", c.Payment)
 	}
 	answer, err := c.get(ctx, "/events/stream?"+query.Encode(), "Last-Event-ID", strconv.FormatUint(*after, 10))
-	if err != nil {
+	var refused *client.Error
+	switch {
+	case err != nil && errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable && refused.Status != http.StatusTooManyRequests:
+		return err
+	case err != nil: // no server, or it is starting, or has too many streams: it is tried again
 		return fmt.Errorf("%w: %w", feed.ErrBroken, err)
 	}
 	defer answer.Body.Close()
-	switch answer.StatusCode {
-	case http.StatusOK:
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests: // it is starting, or has too many streams: it is tried again
-		return fmt.Errorf("%w: %w", feed.ErrBroken, refused(answer))
-	default:
-		return refused(answer)
-	}
 	connected()
 	return feed.ServerEvents(answer.Body, func(id uint64, data []byte) error {
 		if len(data) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,17 +20,18 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/reconcile"
+	"payledger/httpapi/client"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 )
 
-// Reconcile compares the ledger with a processor's books, at a running server or in a stopped server's folder (I1). Exit
+// Reconcile compares the ledger with the processors' books, at a running server or in a stopped server's folder (I1). Exit
 // status: 0 no differences, 1 differences, 2 the comparison is incomplete.
 type Reconcile struct {
-	Processor processor.Name `required:"" help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY." placeholder:"NAME"`
+	Processor processor.Name `help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY (default: all enabled ones, of a folder all)." placeholder:"NAME"`
 	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
 	To        string         `help:"Only what was created then or earlier: RFC 3339, or a day in UTC, to its end." placeholder:"TIME"`
-	JSON      bool           `name:"json" help:"Print one JSON object instead of a table."`
+	JSON      bool           `name:"json" help:"Print one JSON object instead of a table, or an array of them without --processor."`
 
 	Source  `set:"scope=account:read"`
 	Account string `help:"Account of the folder, with --data (default: all of them)." placeholder:"ID"`
@@ -43,7 +45,7 @@ type TroubleError struct{ error }
 
 var errDifferences = errors.New("the ledger and the processor's books differ")
 
-// Run compares and prints.
+// Run compares and prints. One comparison that is incomplete does not stop the others.
 func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
@@ -56,6 +58,59 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 	if err != nil {
 		return options.Usage(err)
 	}
+	names := []processor.Name{c.Processor}
+	if c.Processor == "" {
+		if names, err = c.enabled(ctx); err != nil {
+			return TroubleError{err}
+		}
+	}
+	differences, incomplete := 0, error(nil)
+	for i, name := range names {
+		q.Processor = name
+		if err := c.between(std.Out, i, len(names)); err != nil {
+			return TroubleError{err}
+		}
+		n, err := c.one(ctx, std, q)
+		differences += n
+		if err != nil && len(names) > 1 {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		incomplete = errors.Join(incomplete, err)
+	}
+	if err := c.between(std.Out, len(names), len(names)); err != nil {
+		return TroubleError{err}
+	}
+	switch {
+	case incomplete != nil:
+		return TroubleError{incomplete}
+	case differences > 0:
+		return fmt.Errorf("%w: %d", errDifferences, differences)
+	default:
+		return nil
+	}
+}
+
+// between prints the text between the results of several processors: an array of JSON. i is the number of results before.
+func (c *Reconcile) between(out io.Writer, i, of int) error {
+	text := ""
+	switch {
+	case c.Processor != "" || !c.JSON && (i == 0 || i == of):
+		return nil
+	case !c.JSON:
+		text = "\n"
+	case i == 0:
+		text = "["
+	case i == of:
+		text = "]\n"
+	default:
+		text = ","
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// one compares with one processor, and returns the number of differences.
+func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Question) (int, error) {
 	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
 	bar := terminal.NewBar(std.Err)
 	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
@@ -63,25 +118,44 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 	if err == nil {
 		err = sheet.end(counts)
 	}
-	switch {
-	case err != nil:
-		return TroubleError{err}
-	case counts.Differences > 0:
-		return fmt.Errorf("%w: %d", errDifferences, counts.Differences)
-	default:
-		return nil
+	return counts.Differences, err
+}
+
+// enabled returns the processors that the account uses now; of a folder all of them, because it has several accounts.
+func (c *Reconcile) enabled(ctx context.Context) (names []processor.Name, err error) {
+	if c.Data != "" {
+		return processor.Names, nil
 	}
+	type merchantAccount struct {
+		Name    processor.Name `json:"name"`
+		Enabled bool           `json:"enabled"`
+	}
+	api := &client.Client{URL: c.URL, APIKey: c.APIKey}
+	err = client.List(ctx, api, "/management/processors", nil, func(m merchantAccount) bool {
+		if m.Enabled {
+			names = append(names, m.Name)
+		}
+		return true
+	})
+	var told *client.Error
+	switch {
+	case err != nil && !errors.As(err, &told):
+		return nil, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
+	case err == nil && len(names) == 0:
+		err = errors.New("the account has no enabled processor; name one with --processor")
+	}
+	return names, err
 }
 
 func (c *Reconcile) question() (q reconcile.Question, err error) {
 	q.Processor = c.Processor
-	if !slices.Contains(processor.Names, q.Processor) {
+	if q.Processor != "" && !slices.Contains(processor.Names, q.Processor) {
 		return q, fmt.Errorf("--processor %q is none of %v", c.Processor, processor.Names)
 	}
-	if q.From, err = flagTime("from", c.From, 0); err != nil {
+	if q.From, err = options.Time("from", c.From, 0); err != nil {
 		return q, err
 	}
-	if q.To, err = flagTime("to", c.To, 24*time.Hour-1); err != nil {
+	if q.To, err = options.Time("to", c.To, 24*time.Hour-1); err != nil {
 		return q, err
 	}
 	if q.Check() != nil {

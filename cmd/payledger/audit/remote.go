@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"payledger/eventstore/reconcile"
+	"payledger/httpapi/client"
 )
 
 // compareThere requests the comparison from a running server. The differences arrive line by line.
@@ -34,7 +35,7 @@ type reconciliationLine struct {
 	Difference *reconcile.Difference `json:"difference"`
 	Progress   *reconcile.Progress   `json:"progress"`
 	Summary    *reconcile.Counts     `json:"summary"`
-	Error      *serverError          `json:"error"`
+	Error      *client.Error         `json:"error"`
 }
 
 // errCutShort is the error for an answer without a summary.
@@ -51,7 +52,7 @@ func readReconciliation(from io.Reader, report func(reconcile.Difference) error,
 		case err != nil:
 			return reconcile.Counts{}, fmt.Errorf("the server's answer cannot be read: %w", err)
 		case line.Error != nil:
-			return reconcile.Counts{}, *line.Error
+			return reconcile.Counts{}, line.Error
 		case line.Summary != nil:
 			return *line.Summary, nil
 		case line.Progress != nil:

@@ -29,7 +29,7 @@ func (s *sheet) add(d reconcile.Difference) error {
 		if s.rows == 1 {
 			before = sheetBegin
 		}
-		text, err := json.Marshal(d)
+		text, err := json.Marshal(sheetDifference{d, nextStep(d)})
 		if err == nil {
 			_, err = fmt.Fprintf(s.out, "%s\n  %s", before, text)
 		}
@@ -40,8 +40,14 @@ func (s *sheet) add(d reconcile.Difference) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(s.out, sheetRow, d.Kind, d.Payment, d.Operation, cmp.Or(string(d.Key), d.Dispute, d.ID), side(d, d.Here), side(d, d.There))
+	_, err := fmt.Fprintf(s.out, sheetRow+"  → %s\n", d.Kind, d.Payment, d.Operation, cmp.Or(string(d.Key), d.Dispute, d.ID), side(d, d.Here), side(d, d.There), nextStep(d))
 	return err
+}
+
+// sheetDifference is a difference with its next step.
+type sheetDifference struct {
+	reconcile.Difference
+	NextStep string `json:"nextStep"`
 }
 
 // side returns the compared value of one side.

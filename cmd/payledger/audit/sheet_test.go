@@ -29,11 +29,17 @@ func TestSheetKeepsNothing(t *testing.T) {
 const sheetTable = `
 DIFFERENCE         PAYMENT                         OPERATION  KEY OR ID                           HERE                        THERE
 MISSING_HERE       01payment                       capture    01payment.3                         -                           SUCCEEDED 25.00 EUR
+  → Somebody acted at the processor without this service. Find out who, and do not repeat it here: the service records it when its next own operation on the payment does not succeed.
 MISSING_THERE      01payment                       refund     01payment.4                         SUCCEEDED 1250 JPY          -
+  → Do not rely on this refund yet: the processor has no record of it. Ask the processor about 01payment.4, with the output of ` + "`" + `payledger history 01payment --raw` + "`" + ` as evidence.
 OTHER_AMOUNT       01payment                       adjust     01payment.5                         SUCCEEDED 25.00 EUR         SUCCEEDED 1250 JPY
+  → Ask the processor about the amount of 01payment.5 that really moved. If the processor is right, correct the rest with a refund or a further capture.
 OTHER_STATE        01payment                       dispute    dp_1                                DISPUTE OPEN 25.00 EUR      DISPUTE LOST 25.00 EUR
+  → Read dispute dp_1 at the processor now, for its deadline. The service asks for lost notifications every --dispute-lookup; if the difference stays, read the service's log for the payment.
 OTHER_TRANSACTION  01payment                       refund     op_7                                tx_1                        tx_2
+  → Do not capture, refund or cancel payment 01payment until the processor has named the right transaction: the next operation would affect the other one.
 OTHER_MERCHANT     01payment                       void       01payment.8                         m_1                         m_2
+  → The money is at another merchant account. Ask the processor to move it, and compare the processorMerchantId at GET /management/processors.
 6 differences. Compared with STRIPE: 7 payments with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
 `
 

@@ -11,9 +11,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"payledger/cmd/payledger/options"
+	"payledger/httpapi/client"
 )
 
 // Source are the flags of a command that reads a running server, or the folder of a stopped one. The variable scope is the scope
@@ -72,45 +72,28 @@ func named(payment string) error {
 	return nil
 }
 
-// get reads a path of the server. headers are names and values.
+// get reads a path of the server. headers are names and values. An answer other than 2xx is a *client.Error.
 func (s Source) get(ctx context.Context, path string, headers ...string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+path, nil)
-	if err != nil {
-		return nil, options.Usage(err)
-	}
-	request.Header.Set("X-Api-Key", s.APIKey)
-	request.Header.Set("X-Api-Version", "2.4")
+	request := client.Request{Method: http.MethodGet, Path: path, Header: http.Header{}}
 	for pair := range slices.Chunk(headers, 2) {
 		request.Header.Set(pair[0], pair[1])
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
+	answer, err := (&client.Client{URL: s.URL, APIKey: s.APIKey}).Do(ctx, request)
+	var told *client.Error
+	if err != nil && !errors.As(err, &told) {
 		return nil, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
 	}
-	return answer, nil
+	return answer, err
 }
 
-// read calls use with the server's answer to a path. An answer other than 200 is the server's error.
+// read calls use with the server's answer to a path.
 func (s Source) read(ctx context.Context, path string, use func(io.Reader) error) error {
 	answer, err := s.get(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusOK {
-		return use(answer.Body)
-	}
-	return refused(answer)
-}
-
-func refused(answer *http.Response) error {
-	var body struct {
-		Error serverError `json:"error"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
-		return fmt.Errorf("the server answered %d and no JSON: %w", answer.StatusCode, err)
-	}
-	return body.Error
+	return use(answer.Body)
 }
 
 // readList calls emit with each element of the answer {"data": […]} as it arrives. If the list breaks off, the error has advice.
@@ -141,21 +124,4 @@ func expect(decoder *json.Decoder, tokens ...json.Token) error {
 		}
 	}
 	return nil
-}
-
-// flagTime parses a time as the API does (D1), or a day in UTC, to which it adds ofDay. For "" the result is the zero time.
-func flagTime(name, text string, ofDay time.Duration) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	day, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("--%s %q is neither a day such as 2026-03-14 nor a time such as 2026-03-14T09:00:00Z", name, text)
-	}
-	return day.Add(ofDay), nil
 }

@@ -31,7 +31,7 @@ func (s *story) audit(ctx context.Context) error {
 		Data []audited `json:"data"`
 	}
 	path := "/payments/" + s.paid.ID + "/events?expand=webhooks,processor"
-	err := s.call(ctx, http.MethodGet, path, s.backend(), nil, &list, func() string {
+	err := s.call(ctx, request(http.MethodGet, path, nil), &list, func() string {
 		return fmt.Sprintf("%d events, each with the calls of the processor and the webhooks beside it", len(list.Data))
 	})
 	if err != nil {
@@ -80,12 +80,12 @@ func (s *story) prove(ctx context.Context, link string, events int) error {
 	var known struct {
 		Key string `json:"verifierKey"`
 	}
-	err := s.call(ctx, http.MethodGet, "/verifier-key", nil, nil, &known, func() string { return "the key that checks signatures: " + known.Key })
+	err := s.call(ctx, request(http.MethodGet, "/verifier-key", nil), &known, func() string { return "the key that checks signatures: " + known.Key })
 	if err != nil {
 		return err
 	}
 	var file proof.File
-	if err := s.call(ctx, http.MethodGet, "/payments/"+s.paid.ID+"/proof", s.backend(), nil, &file, func() string {
+	if err := s.call(ctx, request(http.MethodGet, "/payments/"+s.paid.ID+"/proof", nil), &file, func() string {
 		return "a file for the auditor; the checks below need no server"
 	}); err != nil {
 		return err

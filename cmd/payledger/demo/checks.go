@@ -83,7 +83,7 @@ func (s *story) checkDispute(ctx context.Context, id string, amount int64) error
 	var found struct {
 		Data []dispute `json:"data"`
 	}
-	err := s.call(ctx, http.MethodGet, "/management/disputes?paymentId="+id, s.backend(), nil, &found, func() string {
+	err := s.call(ctx, request(http.MethodGet, "/management/disputes?paymentId="+id, nil), &found, func() string {
 		if len(found.Data) == 0 {
 			return "no dispute"
 		}

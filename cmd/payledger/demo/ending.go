@@ -79,7 +79,7 @@ func (s *story) deliveries(ctx context.Context) (all []delivery, err error) {
 		var list struct {
 			Data []delivery `json:"data"`
 		}
-		if err := quiet.call(ctx, http.MethodGet, path, quiet.backend(), nil, &list, func() string { return "" }); err != nil {
+		if err := quiet.call(ctx, request(http.MethodGet, path, nil), &list, func() string { return "" }); err != nil {
 			return nil, err
 		}
 		all = append(all, list.Data...)

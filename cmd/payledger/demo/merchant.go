@@ -1,13 +1,13 @@
 package demo
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
+
+	"payledger/httpapi/client"
 )
 
 // merchant is the merchant's backend (with an API key) and its customer's browser (with a client token).
@@ -19,27 +19,20 @@ type merchant struct {
 	client http.Client
 }
 
-// apiVersion is the API version of the story's requests (§9).
-const apiVersion = "2.4"
-
 // call sends a request, prints it with its status, and decodes the answer into `into`. note returns a text about the answer.
-func (m *merchant) call(ctx context.Context, method, path string, header http.Header, body, into any, note func() string) error {
-	var payload []byte
-	if body != nil {
-		var err error
-		if payload, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, m.api+path, bytes.NewReader(payload))
-	if err != nil {
+func (m *merchant) call(ctx context.Context, r client.Request, into any, note func() string) error {
+	status, took := 0, time.Duration(0)
+	api := &client.Client{URL: m.api, APIKey: m.apiKey, HTTP: &m.client, Seen: func(_ client.Request, answered int, t time.Duration) { status, took = answered, t }}
+	err := api.Call(ctx, r, into)
+	if status == 0 {
 		return err
 	}
-	request.Header = header
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	if err != nil {
+		m.out.request(r.Method, r.Path, status, took, "")
+		return fmt.Errorf("%s %s answered %d: %w", r.Method, r.Path, status, err)
 	}
-	return m.send(request, path, into, note)
+	m.out.request(r.Method, r.Path, status, took, note())
+	return nil
 }
 
 func (m *merchant) quiet() *merchant {
@@ -50,43 +43,14 @@ func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
 	return m.quiet().read(ctx, id)
 }
 
-func (m *merchant) send(request *http.Request, path string, into any, note func() string) error {
-	method := request.Method
-	start := time.Now()
-	answer, err := m.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<20))
-	if err != nil {
-		return err
-	}
-	took := time.Since(start)
-	if answer.StatusCode != http.StatusOK {
-		m.out.request(method, path, answer.StatusCode, took, "")
-		return fmt.Errorf("%s %s answered %d: %s", method, path, answer.StatusCode, text)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	m.out.request(method, path, answer.StatusCode, took, note())
-	return nil
+// request returns a request of the merchant's backend (§5.1).
+func request(method, path string, body any) client.Request {
+	return client.Request{Method: method, Path: path, Body: body}
 }
 
-// backend are the headers of the merchant's own calls (§5.1).
-func (m *merchant) backend() http.Header {
-	h := http.Header{}
-	h.Set("X-Api-Key", m.apiKey)
-	h.Set("X-Api-Version", apiVersion)
-	return h
-}
-
-// browser are the headers of the customer's browser (D12).
-func (m *merchant) browser(clientToken string) http.Header {
-	h := http.Header{}
-	h.Set("X-Client-Token", clientToken)
-	return h
+// browser returns a request of the customer's browser (D12).
+func browser(clientToken, path string, body any) client.Request {
+	return client.Request{Method: http.MethodPost, Path: path, Body: body, ClientToken: clientToken}
 }
 
 func (m *merchant) clientSession(ctx context.Context, order string, amount int64, article string) (string, error) {
@@ -94,14 +58,14 @@ func (m *merchant) clientSession(ctx context.Context, order string, amount int64
 		ClientToken string `json:"clientToken"`
 		Expires     string `json:"clientExpirationDate"`
 	}
-	err := m.call(ctx, http.MethodPost, "/client-session", m.backend(), map[string]any{
+	err := m.call(ctx, request(http.MethodPost, "/client-session", map[string]any{
 		"orderId": order + m.run, "currencyCode": "EUR",
 		"order": map[string]any{"lineItems": []any{
 			map[string]any{"itemId": "sku-1", "name": article, "amount": amount, "quantity": 1, "productType": "PHYSICAL"},
 		}},
 		"customer": map[string]any{"email": "ada@example.com"},
 		"metadata": map[string]any{"channel": "demo"},
-	}, &session, func() string { return "client token for the checkout, good until " + session.Expires })
+	}), &session, func() string { return "client token for the checkout, good until " + session.Expires })
 	return session.ClientToken, err
 }
 
@@ -113,12 +77,12 @@ func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (st
 			Last4   string `json:"last4Digits"`
 		} `json:"paymentMethodData"`
 	}
-	err := m.call(ctx, http.MethodPost, "/payment-instruments", m.browser(clientToken), map[string]any{
+	err := m.call(ctx, browser(clientToken, "/payment-instruments", map[string]any{
 		"paymentInstrument": map[string]any{
 			"number": number, "cvv": "737", "expirationMonth": "03",
 			"expirationYear": fmt.Sprint(time.Now().Year() + 3), "cardholderName": "Ada Lovelace",
 		},
-	}, &instrument, func() string {
+	}), &instrument, func() string {
 		return fmt.Sprintf("%s •••• %s is token %s", instrument.Data.Network, instrument.Data.Last4, instrument.Token)
 	})
 	return instrument.Token, err
@@ -138,7 +102,7 @@ func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 	var list struct {
 		Data []event `json:"data"`
 	}
-	err := m.call(ctx, http.MethodGet, "/payments/"+id+"/events", m.backend(), nil, &list, func() string {
+	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"/events", nil), &list, func() string {
 		return fmt.Sprintf("%d events in the ledger", len(list.Data))
 	})
 	return list.Data, err
@@ -149,9 +113,9 @@ func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 	var endpoint struct {
 		ID string `json:"id"`
 	}
-	err := m.call(ctx, http.MethodPost, "/management/webhook-endpoints", m.backend(), map[string]any{
+	err := m.call(ctx, request(http.MethodPost, "/management/webhook-endpoints", map[string]any{
 		"url": url, "description": "the demo's receiver",
-	}, &endpoint, func() string { return "webhooks of every kind go to " + url })
+	}), &endpoint, func() string { return "webhooks of every kind go to " + url })
 	return endpoint.ID, err
 }
 
@@ -159,5 +123,5 @@ func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 func (m *merchant) unsubscribe(ctx context.Context, id string) error {
 	var deleted struct{}
 	quiet := m.quiet()
-	return quiet.call(ctx, http.MethodDelete, "/management/webhook-endpoints/"+id, m.backend(), nil, &deleted, func() string { return "" })
+	return quiet.call(ctx, request(http.MethodDelete, "/management/webhook-endpoints/"+id, nil), &deleted, func() string { return "" })
 }

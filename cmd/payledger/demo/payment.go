@@ -81,15 +81,17 @@ func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) 
 
 func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
 	var p payment
-	header := m.backend()
-	header.Set("X-Idempotency-Key", key+m.run)
-	err := m.call(ctx, http.MethodPost, path, header, body, &p, func() string { return p.note() })
+	r := request(http.MethodPost, path, nil)
+	if r.IdempotencyKey = key + m.run; body != nil {
+		r.Body = body
+	}
+	err := m.call(ctx, r, &p, func() string { return p.note() })
 	return p, err
 }
 
 func (m *merchant) read(ctx context.Context, id string) (payment, error) {
 	var p payment
-	err := m.call(ctx, http.MethodGet, "/payments/"+id+"?expand=transactions.events", m.backend(), nil, &p, func() string { return p.note() })
+	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"?expand=transactions.events", nil), &p, func() string { return p.note() })
 	return p, err
 }
 
@@ -98,7 +100,6 @@ func (m *merchant) challenge(ctx context.Context, clientToken string) (string, e
 	var done struct {
 		ResumeToken string `json:"resumeToken"`
 	}
-	err := m.call(ctx, http.MethodPost, "/required-actions/complete", m.browser(clientToken),
-		map[string]any{"outcome": "AUTHENTICATED"}, &done, func() string { return "the customer passed the check; a resume token for the merchant" })
+	err := m.call(ctx, browser(clientToken, "/required-actions/complete", map[string]any{"outcome": "AUTHENTICATED"}), &done, func() string { return "the customer passed the check; a resume token for the merchant" })
 	return done.ResumeToken, err
 }

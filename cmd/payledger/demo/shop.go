@@ -46,7 +46,7 @@ func (s *Shop) Close() error { return s.server.Close() }
 // nameItself sets the shop's name in the checkout (D20).
 func (s *Shop) nameItself(ctx context.Context) error {
 	var settings struct{}
-	return s.merchant.call(ctx, http.MethodPatch, "/management/settings", s.merchant.backend(), map[string]any{"displayName": shopName},
+	return s.merchant.call(ctx, request(http.MethodPatch, "/management/settings", map[string]any{"displayName": shopName}),
 		&settings, func() string { return "" })
 }
 
@@ -54,9 +54,9 @@ const shopName = "Desk & Paper"
 
 func (s *Shop) subscribe(ctx context.Context) error {
 	var endpoint struct{}
-	return s.merchant.call(ctx, http.MethodPost, "/management/webhook-endpoints", s.merchant.backend(), map[string]any{
+	return s.merchant.call(ctx, request(http.MethodPost, "/management/webhook-endpoints", map[string]any{
 		"url": s.URL + "/webhooks", "description": "the demo's shop", "eventTypes": []string{"PAYMENT.STATUS"},
-	}, &endpoint, func() string { return "" })
+	}), &endpoint, func() string { return "" })
 }
 
 // handler has the shop's pages and its webhook endpoint. A form of another site is refused.

@@ -53,10 +53,10 @@ func (s *Shop) openSession(r *http.Request, order purchase) (string, error) {
 	var session struct {
 		ClientToken string `json:"clientToken"`
 	}
-	err := s.merchant.call(r.Context(), http.MethodPost, "/client-session", s.merchant.backend(), map[string]any{
+	err := s.merchant.call(r.Context(), request(http.MethodPost, "/client-session", map[string]any{
 		"orderId": order.ID, "currencyCode": "EUR", "order": map[string]any{"lineItems": items},
 		"metadata": map[string]any{"channel": "demo shop"}, "returnUrl": s.URL + "/orders/" + order.ID,
-	}, &session, func() string { return "" })
+	}), &session, func() string { return "" })
 	return session.ClientToken, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -20,7 +21,8 @@ var ErrNotInitialized = errors.New("the ledger has no account yet")
 var ErrNoAccount = errors.New("the ledger has no such account")
 
 // ResetCredentials replaces lost credentials of an account, of the log's first one if owner is empty: it creates another signing
-// secret, an API key with every scope, and another password of the first dashboard user. Existing API keys still work. Webhooks carry the
+// secret, an API key with every scope, and another password of the first dashboard user who is an admin. This user's lock ends, and so does the second
+// factor, after the password: nobody else can sign in meanwhile. Existing API keys still work. Webhooks carry the
 // previous secret's signature too, for SigningOverlap. After a crash or an error, some credentials exist that were
 // never shown; the next run creates all of them again. Each is an event of the account by actor.
 func ResetCredentials(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
@@ -54,10 +56,15 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, secretStore 
 		return Credentials{}, err
 	}
 	made := Credentials{AccountID: owner, Environment: state.Environment, APIKey: key, SigningSecret: rotated.Text}
-	if len(tip.State.Users) == 0 {
+	first := slices.IndexFunc(tip.State.Users, account.User.Admin)
+	if first < 0 {
 		return made, nil
 	}
-	made.DashboardUser = tip.State.Users[0].Name
-	made.DashboardPassword, err = s.ResetUserPassword(ctx, by, tip.State.Users[0])
+	user := tip.State.Users[first]
+	made.DashboardUser = user.Name
+	if made.DashboardPassword, err = s.ResetUserPassword(ctx, by, user); err != nil {
+		return Credentials{}, err
+	}
+	_, err = s.DisableUserTOTP(ctx, by, user.ID)
 	return made, err
 }

@@ -10,29 +10,20 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// ResetUserPassword sets a new password for a dashboard user and returns the password, which is shown once. Its effects, in order:
+// ResetUserPassword sets a new password for a dashboard user and returns the password, which is shown once. It also ends the user's sessions, and a
+// lock. Its effects, in order:
 //
 //  1. The verifier of the new password is stored under a name of its own. After a crash here the old password is valid. The
 //     next reset takes another name and destroys the unused verifier.
 //  2. The event makes the verifier the user's. After a crash here the new password is valid and was never shown: another
 //     reset is needed.
-//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and the next reset destroys them.
+//  3. The earlier verifiers are destroyed. After a crash here they are not valid, and the next reset, or CleanUsers, destroys them.
 func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, user account.User) (string, error) {
 	password, err := randomText(s.Random, passwordLength)
 	if err != nil {
 		return "", err
 	}
-	verifier, err := secrets.NewPassword(s.Random, password)
-	if err != nil {
-		return "", err
-	}
-	number, err := secrets.PasswordNumber(user.Password)
-	if err != nil {
-		return "", err
-	}
-	name, err := s.storeNumbered(ctx, "password", verifier, number, func(number uint64) domain.SecretID {
-		return secrets.PasswordName(by.Account, user.ID, number)
-	})
+	name, err := s.StorePassword(ctx, by.Account, user, password)
 	if err != nil {
 		return "", err
 	}
@@ -44,5 +35,20 @@ func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, us
 	if err != nil {
 		return "", err
 	}
-	return password, s.Secrets.CleanPasswords(ctx, name)
+	return password, s.Secrets.DestroyUserSecretsBefore(ctx, name)
+}
+
+// StorePassword stores the verifier of a password under a name that follows the one of the user's. An event must make it the user's.
+func (s *Accounts) StorePassword(ctx context.Context, owner domain.AccountID, user account.User, password string) (domain.SecretID, error) {
+	verifier, err := secrets.NewPassword(s.Random, password)
+	if err != nil {
+		return "", err
+	}
+	number, err := secrets.UserSecretNumber(user.Password)
+	if err != nil {
+		return "", err
+	}
+	return s.StoreNumbered(ctx, "password", verifier, number, func(number uint64) domain.SecretID {
+		return secrets.PasswordName(owner, user.ID, number)
+	})
 }

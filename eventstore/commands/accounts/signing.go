@@ -45,7 +45,7 @@ func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) 
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	name, err := s.storeNumbered(ctx, "signing secret", []byte(text), number, func(number uint64) domain.SecretID {
+	name, err := s.StoreNumbered(ctx, "signing secret", []byte(text), number, func(number uint64) domain.SecretID {
 		return secrets.SigningSecretName(owner, number)
 	})
 	if err != nil {
@@ -68,9 +68,9 @@ func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) 
 	return rotated, nil
 }
 
-// storeNumbered stores a secret under the first free number after a number. Interrupted or concurrent commands took the
+// StoreNumbered stores a secret under the first free number after a number. Interrupted or concurrent commands took the
 // numbers before; a value is never overwritten.
-func (s *Accounts) storeNumbered(ctx context.Context, kind string, value []byte, after uint64, name func(number uint64) domain.SecretID) (domain.SecretID, error) {
+func (s *Accounts) StoreNumbered(ctx context.Context, kind string, value []byte, after uint64, name func(number uint64) domain.SecretID) (domain.SecretID, error) {
 	for number := after + 1; ; number++ {
 		err := s.Secrets.Create(ctx, name(number), value)
 		switch {

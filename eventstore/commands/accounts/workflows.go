@@ -16,13 +16,17 @@ func (s *Accounts) Workflows(ctx context.Context, account domain.AccountID) (wor
 	return tip.State, err
 }
 
-// CreateWorkflow adds a workflow (D19). The caller has checked its condition and its URLs.
-func (s *Accounts) CreateWorkflow(ctx context.Context, by commands.Caller, d workflow.Definition, enabled bool) (workflow.Workflow, error) {
-	text, err := eventstore.NewUUID(s.Random)
-	if err != nil {
-		return workflow.Workflow{}, err
+// CreateWorkflow adds a workflow (D19). The caller has checked its condition and its URLs. key is the request's idempotency key; ""
+// for none. A repeat with the same key returns the workflow of the first request (D20).
+func (s *Accounts) CreateWorkflow(ctx context.Context, by commands.Caller, key string, d workflow.Definition, enabled bool) (workflow.Workflow, error) {
+	id := domain.WorkflowID(domain.KeyHash(by.Account, "workflow "+key)) // no merchant's key has a space (D9)
+	if key == "" {
+		text, err := eventstore.NewUUID(s.Random)
+		if err != nil {
+			return workflow.Workflow{}, err
+		}
+		id = domain.WorkflowID(text)
 	}
-	id := domain.WorkflowID(text)
 	return s.changeWorkflow(ctx, by, id, func(state workflow.State, at time.Time) (workflow.Event, error) {
 		return workflow.DecideCreate(state, workflow.Create{At: at, Account: by.Account, ID: id, Definition: d, Enabled: enabled})
 	})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
@@ -280,5 +282,61 @@ func TestResetIsRecorded(t *testing.T) {
 	}
 	if _, err := r.vault.Get(context.Background(), before.Users[0].Password); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("the old verifier: %v", err)
+	}
+}
+
+// TestResetEndsLockAndSecondFactor: a reset lets in an admin who is locked out and has lost the phone, and records it.
+func TestResetEndsLockAndSecondFactor(t *testing.T) {
+	t.Parallel()
+	s := staff{t: t, clock: new(atomic.Int64), password: new(string), app: new(string)}
+	dir := t.TempDir()
+	made := accountstest.Initialized(t, dir)
+	s.owner, *s.password = made.AccountID, made.DashboardPassword
+	server := eventstoretest.Server(t, dir)
+	_, err := s.process(server, 0, false, func(s *staff) error {
+		who, err := s.signIn(*s.password)
+		if err != nil {
+			return err
+		}
+		factor, err := s.BeginTOTP(s.ctx, who, *s.password, users.Origin{})
+		if err != nil {
+			return err
+		}
+		*s.app = factor.Secret
+		in, err := s.ConfirmTOTP(s.ctx, who, s.code(), users.Origin{})
+		if err != nil {
+			return err
+		}
+		for range account.MaxFailures {
+			_, err = s.SignIn(s.ctx, users.SignInInput{Email: "admin", Password: "wrong"})
+		}
+		if users.ReasonOf(err) != users.LockedUser {
+			t.Errorf("after ten failures: %v", err)
+		}
+		reset, err := accounts.ResetCredentials(s.ctx, s.store, s.vault, rand.NewChaCha8([32]byte{4}), s.owner, "cli:credentials")
+		if err != nil {
+			return err
+		}
+		if _, err := s.Session(s.ctx, in.Token); users.ReasonOf(err) != users.SessionEnded {
+			t.Errorf("the session before the reset: %v", err)
+		}
+		if _, err := s.signIn(reset.DashboardPassword); err != nil || reset.DashboardUser != "admin" {
+			t.Errorf("the new password of %s alone: %v", reset.DashboardUser, err)
+		}
+		events, err := s.store.History(s.ctx, eventstore.Accounts.Key(s.owner, string(s.owner)))
+		var types []string
+		for _, e := range events[max(0, len(events)-3):] {
+			types = append(types, e.Type+" "+strings.SplitN(e.Actor, ":", 2)[0])
+		}
+		if want := []string{"account.user_password_reset cli", "account.user_totp_disabled cli", "account.user_signed_in user"}; !slices.Equal(types, want) {
+			t.Errorf("recorded are %q", types)
+		}
+		if got := s.stored(); !slices.Equal(got, named(s.state())) || len(got) != 1 {
+			t.Errorf("stored are %q", got)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

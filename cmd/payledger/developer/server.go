@@ -1,0 +1,65 @@
+package developer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
+	"payledger/httpapi/client"
+)
+
+// Server are the flags of a command that calls a running server. The variable scope is the scope that the command needs.
+type Server struct {
+	URL    string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
+	APIKey string `name:"api-key" help:"API key with ${scope}." placeholder:"KEY"`
+}
+
+// api returns a client of the server, or a usage error.
+func (s Server) api(args options.Arguments) (*client.Client, error) {
+	if err := args.Refused(); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case s.APIKey == "":
+		return nil, options.Usage(errors.New("--api-key (PAYLEDGER_API_KEY) is needed; the server's init printed it"))
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, options.Usage(fmt.Errorf("--url %q must be like http://127.0.0.1:8080", s.URL))
+	}
+	return &client.Client{URL: s.URL, APIKey: s.APIKey}, nil
+}
+
+// page returns the address of a payment's page in the dashboard.
+func (s Server) page(payment string) string {
+	return strings.TrimRight(s.URL, "/") + "/dashboard/payments/" + url.PathEscape(payment)
+}
+
+// reached adds advice to an error without an answer of the API.
+func reached(err error) error {
+	var told *client.Error
+	if err == nil || errors.As(err, &told) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var broken *url.Error
+	if errors.As(err, &broken) {
+		return fmt.Errorf("%w; is the server running, and is --url right?", err)
+	}
+	return err
+}
+
+// money formats an amount in minor units.
+func money(amount int64, currency string) string {
+	return domain.Amount(amount).Format(domain.Currency(currency))
+}
+
+// moment formats a time for people, in UTC and to the second.
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
+
+// safe returns a text of the server for a terminal.
+func safe(text string) string { return terminal.Harmless(text) }

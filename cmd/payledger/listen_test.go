@@ -1,0 +1,368 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/cmd/payledger/developer"
+	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
+	"payledger/notifier/listener"
+	"payledger/notifier/signature"
+)
+
+// program is a merchant's program that listens on this machine. Its answers follow one after the other; then it answers 204.
+type program struct {
+	t      *testing.T
+	secret string // the account's signing secret
+	url    string
+
+	mu      sync.Mutex
+	answers []int
+	bodies  []string
+}
+
+func newProgram(t *testing.T, secret string, answers ...int) *program {
+	t.Helper()
+	p := &program{t: t, secret: secret, answers: answers}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	p.url = server.URL
+	return p
+}
+
+func (p *program) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = signature.Verify(r.Header, body, time.Now(), p.secret)
+	}
+	if err != nil || r.Header.Get("User-Agent") != "payledger-webhooks/1" || r.Header.Get("Content-Type") != "application/json" {
+		p.t.Errorf("the account's secret does not verify %s: %v, headers %v", body, err, r.Header)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bodies = append(p.bodies, string(body))
+	status := http.StatusNoContent
+	if len(p.answers) > 0 {
+		status, p.answers = p.answers[0], p.answers[1:]
+	}
+	w.WriteHeader(status)
+}
+
+func (p *program) received() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{}, p.bodies...)
+}
+
+// ear is a running `payledger listen`.
+type ear struct {
+	t     *testing.T
+	lines *bufio.Reader
+	keys  io.Writer
+	stop  context.CancelFunc
+	ended chan error
+	id    string
+}
+
+// listen starts `payledger listen` and waits until it is ready.
+func listen(t *testing.T, m *merchant, c developer.Listen) *ear {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	keys, typed := io.Pipe()
+	c.In, c.URL, c.APIKey = keys, m.api, m.key
+	e := &ear{t: t, lines: bufio.NewReader(out), keys: typed, stop: stop, ended: make(chan error, 1)}
+	go func() {
+		e.ended <- c.Run(ctx, terminal.Streams{Out: in, Err: io.Discard}, nil)
+		in.Close()
+	}()
+	t.Cleanup(func() { stop(); typed.Close(); go func() { _, _ = io.Copy(io.Discard, out) }() })
+	e.line("Webhooks go to")
+	e.line("by this one of the listener: plsec_")
+	e.line("Ready.")
+	var list struct{ Data []struct{ ID, URL string } }
+	m.must(t, "GET", "/management/webhook-endpoints", m.headers(), nil).decode(t, &list)
+	if len(list.Data) != 1 || list.Data[0].URL != "listener:stream" {
+		t.Fatalf("the account's endpoints: %+v", list.Data)
+	}
+	e.id = list.Data[0].ID
+	return e
+}
+
+// line waits for the next line, which must have all parts.
+func (e *ear) line(parts ...string) string {
+	e.t.Helper()
+	line, err := e.lines.ReadString('\n')
+	if err != nil {
+		e.t.Fatalf("waiting for %q: %v", parts, err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(line, part) {
+			e.t.Fatalf("the line %q lacks %q", line, part)
+		}
+	}
+	return line
+}
+
+// deliveriesOf returns the deliveries of a payment, as the log has them.
+func deliveriesOf(t *testing.T, m *merchant, payment string) (all []struct {
+	ID, EndpointID, Outcome, LastFailure string
+	LastStatusCode, AttemptCount         int
+}) {
+	t.Helper()
+	m.must(t, "GET", "/management/webhook-deliveries?paymentId="+payment, m.headers(), nil).decode(t, &struct{ Data any }{&all})
+	return all
+}
+
+// buys makes a payment.
+func buys(t *testing.T, m *merchant, order string) (p paymentAnswer) {
+	t.Helper()
+	made, err := m.pay(m.token(t, order, 1000, "4111111111111111"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.decode(t, &p)
+	return p
+}
+
+// TestListen: webhooks come to a program on this machine although no network is allowed, with the body and the signature that an endpoint gets,
+// and the program's answers are the outcomes. Retries, r, a resend, a replay and the test message come as well. Ctrl-C ends the listener.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t.TempDir())
+	o.WebhookAllowCIDR, o.WebhookRetryDelays = nil, []time.Duration{50 * time.Millisecond}
+	app := startApp(t, o)
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	shop := newProgram(t, app.credentials.SigningSecret, http.StatusInternalServerError)
+	e := listen(t, m, developer.Listen{ForwardTo: strings.TrimPrefix(shop.url, "http://"), Events: []string{"PAYMENT.STATUS"}})
+
+	p := buys(t, m, "order-1")
+	e.line("PAYMENT.STATUS ", p.ID, "verified ✓", "→ 500")
+	e.line("PAYMENT.STATUS (attempt 2)", p.ID, "verified ✓", "→ 204")
+	if got := shop.received(); len(got) != 2 || !strings.Contains(got[1], `"eventType":"PAYMENT.STATUS"`) || !strings.Contains(got[1], p.ID) {
+		t.Errorf("the program got %q", got)
+	}
+	if _, err := fmt.Fprintln(e.keys, "r"); err != nil {
+		t.Fatal(err)
+	}
+	e.line("PAYMENT.STATUS (sent again)", p.ID, "verified ✓", "→ 204")
+	delivery := deliveriesOf(t, m, p.ID)[0]
+	m.must(t, "POST", "/management/webhook-deliveries/"+delivery.ID+"/resend", m.headers(), nil)
+	e.line("PAYMENT.STATUS (sent again)", p.ID, "→ 204")
+	replay := map[string]any{"endpointId": e.id, "from": "2020-01-01T00:00:00Z", "to": time.Now().Add(time.Hour).Format(time.RFC3339)}
+	m.must(t, "POST", "/management/webhook-replays", m.headers(), replay)
+	e.line("PAYMENT.STATUS (sent again)", p.ID, "→ 204")
+	a := m.must(t, "POST", "/management/webhook-endpoints/"+e.id+"/test", m.headers(), nil)
+	e.line("test message", "verified ✓", "→ 204")
+	if !bytes.Contains(a.body, []byte(`"succeeded":true`)) {
+		t.Errorf("the test message: %s", a.body)
+	}
+
+	e.stop()
+	if err := <-e.ended; err != nil {
+		t.Errorf("a stopped listen returns %v", err)
+	}
+	if a := m.must(t, "GET", "/management/webhook-endpoints", m.headers(), nil); !bytes.Contains(a.body, []byte(`"data":[]`)) {
+		t.Errorf("the listener is left: %s", a.body)
+	}
+	if after := buys(t, m, "order-2"); len(deliveriesOf(t, m, after.ID)) != 0 {
+		t.Error("webhooks are planned for a listener that ended")
+	}
+	if delivery = deliveriesOf(t, m, p.ID)[0]; delivery.Outcome != "SUCCEEDED" || delivery.LastStatusCode != 204 || delivery.AttemptCount < 5 {
+		t.Errorf("the log has %+v", delivery)
+	}
+}
+
+// TestListenFailures: a program that is not there, and a service that is restarted, are outcomes of attempts, and lose no webhook.
+func TestListenFailures(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t.TempDir())
+	o.WebhookRetryDelays = []time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 5 * time.Minute}
+	o.Listen = freeAddress(t)
+	app, stop := startToStop(t, o)
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	e := listen(t, m, developer.Listen{ForwardTo: gone.URL})
+	p := buys(t, m, "order-1")
+	for attempt := range 4 {
+		number := ""
+		if attempt > 0 {
+			number = fmt.Sprintf(" (attempt %d)", attempt+1)
+		}
+		e.line("PAYMENT.STATUS"+number+" ", p.ID, "→ CONNECTION_REFUSED: no program listens at "+gone.URL)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	e.line("the connection to the server broke")
+	startApp(t, o)
+	for line := ""; !strings.Contains(line, "Ready."); {
+		line = e.line()
+	}
+	shown := deliveriesOf(t, m, p.ID)
+	if len(shown) != 1 || shown[0].LastFailure != "CONNECTION_REFUSED" || shown[0].Outcome != "FAILED" {
+		t.Errorf("the log has %+v", shown)
+	}
+	m.must(t, "POST", "/management/webhook-deliveries/"+shown[0].ID+"/resend", m.headers(), nil)
+	e.line("PAYMENT.STATUS (sent again)", p.ID, "verified ✓", "CONNECTION_REFUSED")
+	m.must(t, "DELETE", "/management/webhook-endpoints/"+e.id, m.headers(), nil)
+	for line := ""; !strings.Contains(line, "broke"); {
+		line = e.line()
+	}
+	if err := <-e.ended; err == nil || !strings.Contains(err.Error(), "the listener ended") {
+		t.Errorf("listen to a deleted listener returns %v", err)
+	}
+}
+
+// TestListenerAPI: only listeners have streams, only their account has them, the newest reader takes the place of the one before, an answer
+// counts once, and an account has a few at most (D18, D20).
+func TestListenerAPI(t *testing.T) {
+	t.Parallel()
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	h := m.headers()
+	var made struct{ ID, SigningSecret string }
+	m.must(t, "POST", "/management/webhook-listeners", h, map[string]any{}).decode(t, &made)
+	var real struct{ ID string }
+	m.must(t, "POST", "/management/webhook-endpoints", h, map[string]any{"url": "http://127.0.0.1:1/"}).decode(t, &real)
+	base := "/management/webhook-listeners/"
+	for _, c := range []struct {
+		method, path string
+		body         any
+		status       int
+		says         string
+	}{
+		{"POST", base + made.ID + "/answers", map[string]any{"id": "none", "status": 200}, 404, "No webhook of this id waits"},
+		{"POST", base + made.ID + "/answers", map[string]any{"id": "none"}, 422, "$.status"},
+		{"POST", base + made.ID + "/answers", map[string]any{"id": "none", "status": 200, "failure": "TIMEOUT"}, 422, "$.status"},
+		{"POST", base + made.ID + "/answers", map[string]any{"id": "none", "failure": "STATUS"}, 422, "$.failure"},
+		{"POST", base + real.ID + "/answers", map[string]any{"id": "none", "status": 200}, 404, "There is no webhook listener"},
+		{"GET", base + real.ID + "/stream", nil, 404, "There is no webhook listener"},
+		{"DELETE", base + real.ID, nil, 404, "There is no webhook listener"},
+		{"PATCH", "/management/webhook-endpoints/" + made.ID, map[string]any{"url": "http://127.0.0.1:1/"}, 422, "a listener has no address"},
+		{"PATCH", "/management/webhook-endpoints/" + real.ID, map[string]any{"url": "listener:stream"}, 422, "must be an http"},
+		{"POST", "/management/webhook-endpoints", map[string]any{"url": "listener:stream"}, 422, "must be an http"},
+		{"POST", base[:len(base)-1], map[string]any{"eventTypes": []string{"PAYMENT.PAID"}}, 422, "$.eventTypes"},
+	} {
+		a, err := m.call(c.method, c.path, h, c.body)
+		if err != nil || a.status != c.status || !strings.Contains(string(a.body), c.says) {
+			t.Errorf("%s %s %v: %d %s %v", c.method, c.path, c.body, a.status, a.body, err)
+		}
+	}
+	first := m.stream(t, base+made.ID+"/stream")
+	first.message(t, "ready")
+	second := m.stream(t, base+made.ID+"/stream")
+	second.message(t, "ready")
+	p := buys(t, m, "order-1")
+	var w struct {
+		ID, PaymentID, Body string
+		Headers             map[string]string
+	}
+	if err := json.Unmarshal(second.message(t, "webhook"), &w); err != nil || w.PaymentID != p.ID {
+		t.Fatalf("%+v %v", w, err)
+	}
+	if _, err := first.lines.ReadString(0); err == nil {
+		t.Error("the first reader has a message")
+	}
+	header := http.Header{}
+	for name, value := range w.Headers {
+		header.Set(name, value)
+	}
+	for secret, whose := range map[string]string{made.SigningSecret: "the listener's", app.credentials.SigningSecret: "the account's"} {
+		if err := signature.Verify(header, []byte(w.Body), time.Now(), secret); err != nil {
+			t.Errorf("%s secret: %v", whose, err)
+		}
+	}
+	answer := map[string]any{"id": w.ID, "status": 418, "body": "card 4111111111111111"}
+	if a, err := m.call("POST", base+made.ID+"/answers", h, answer); err != nil || a.status != 422 {
+		t.Errorf("an answer with a card number: %d %s %v", a.status, a.body, err)
+	}
+	answer["body"] = "short and stout, " + made.SigningSecret
+	m.must(t, "POST", base+made.ID+"/answers", h, answer)
+	if a, err := m.call("POST", base+made.ID+"/answers", h, answer); err != nil || a.status != 404 {
+		t.Errorf("a second answer: %d %s %v", a.status, a.body, err)
+	}
+	a := tried(t, m, p.ID, made.ID)
+	if !bytes.Contains(a.body, []byte(`"statusCode":418`)) || bytes.Contains(a.body, []byte("plsec_")) || !bytes.Contains(a.body, []byte("withheld")) {
+		t.Errorf("the delivery: %s", a.body)
+	}
+	for range 4 {
+		m.must(t, "POST", base[:len(base)-1], h, map[string]any{})
+	}
+	if a, err := m.call("POST", base[:len(base)-1], h, map[string]any{}); err != nil || a.status != 422 || !strings.Contains(string(a.body), "maximum number of listeners") {
+		t.Errorf("a sixth listener: %d %s %v", a.status, a.body, err)
+	}
+	if all := app.allListeners(); len(all) != 5 || all[0].Account != app.credentials.AccountID {
+		t.Errorf("the sweeper sees %v", all)
+	}
+	if err := app.listeners.Reading(t.Context(), listener.Endpoint{Account: app.credentials.AccountID, ID: domain.EndpointID(made.ID)}.Lane()); err != nil {
+		t.Error(err)
+	}
+}
+
+// serverEvents is an open stream of server-sent events.
+type serverEvents struct{ lines *bufio.Reader }
+
+// stream opens a stream of server-sent events for the test's life.
+func (m *merchant) stream(t *testing.T, path string) *serverEvents {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.api+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Api-Key", m.key)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("%s: %d", path, answer.StatusCode)
+	}
+	return &serverEvents{bufio.NewReader(answer.Body)}
+}
+
+// message returns the data of the next message, which must be of a type.
+func (s *serverEvents) message(t *testing.T, kind string) []byte {
+	t.Helper()
+	is := ""
+	for {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("waiting for %s: %v", kind, err)
+		}
+		if name, found := strings.CutPrefix(line, "event: "); found {
+			is = strings.TrimSpace(name)
+		}
+		if data, found := strings.CutPrefix(line, "data: "); found {
+			if is != kind {
+				t.Fatalf("a message %s instead of %s: %s", is, kind, data)
+			}
+			return []byte(data)
+		}
+	}
+}
+
+// tried returns the delivery of a payment to an endpoint when it has an attempt.
+func tried(t *testing.T, m *merchant, payment, endpoint string) answer {
+	t.Helper()
+	for {
+		for _, d := range deliveriesOf(t, m, payment) {
+			if d.EndpointID == endpoint && d.AttemptCount > 0 {
+				return m.must(t, "GET", "/management/webhook-deliveries/"+d.ID, m.headers(), nil)
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/cmd/payledger/ledger"
+)
+
+// TestReconcileAll: without a processor, reconcile compares with all enabled ones of a server, and with all of a folder; a difference has its
+// next step in words.
+func TestReconcileAll(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t.TempDir())
+	app, stop := startToStop(t, o)
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	m.must(t, http.MethodPatch, "/management/processors/STRIPE", m.headers(), map[string]any{"enabled": false})
+	buys(t, m, "order-1")
+	type result struct {
+		Processor   string
+		Differences []struct{ Difference, NextStep string }
+		Compared    struct{ Payments int }
+	}
+	var all []result
+	out := look(t, m, "reconcile", "--json")
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 5 || strings.Contains(out, "STRIPE") || all[0].Compared.Payments != 1 {
+		t.Errorf("at the server: %v %s", err, out)
+	}
+	if out := look(t, m, "reconcile"); strings.Count(out, "0 differences. Compared with ") != 5 {
+		t.Errorf("as tables: %s", out)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	books := filepath.Join(o.Data, ledger.SimulatorFolder, "books.jsonl")
+	text, err := os.ReadFile(books)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(books, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, said := invoke(t, "reconcile", "--json", "--data", o.Data)
+	if err := json.Unmarshal([]byte(out), &all); err != nil || status != exitFailure || len(all) != 6 || len(all[0].Differences) != 1 {
+		t.Fatalf("the folder: %d %v %s%s", status, err, out, said)
+	}
+	if d := all[0].Differences[0]; d.Difference != "MISSING_THERE" || !strings.Contains(d.NextStep, "Do not rely on this authorize yet") {
+		t.Errorf("%+v", d)
+	}
+	if status, out, _ := invoke(t, "reconcile", "--data", o.Data); status != exitFailure || !strings.Contains(out, "\n  → Do not rely on this authorize yet") {
+		t.Errorf("as tables: %d %s", status, out)
+	}
+	if err := os.WriteFile(books, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, said := invoke(t, "reconcile", "--url", "http://127.0.0.1:1", "--api-key", "plk"); status != exitUsage || !strings.Contains(said, "is the server running") {
+		t.Errorf("no server: %d %s", status, said)
+	}
+}

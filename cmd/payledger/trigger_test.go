@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTrigger: every name of the list makes happen what the list says: the payment has the status, and the output has its ids and page.
+func TestTrigger(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t.TempDir())
+	o.PaymentTimeout = time.Second
+	app := startApp(t, o)
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	_, list, _ := invoke(t, "trigger", "--list")
+	ends := map[string]string{ // but for those whose line in the list ends with the status
+		"decline": "DECLINED", "no-funds": "DECLINED", "refund": "SETTLED", "refund-failed": "SETTLED", "dispute": "SETTLED", "dispute-won": "SETTLED", "dispute-lost": "SETTLED",
+		"timeout": "AUTHORIZED", "manual-abort": "",
+	}
+	for line := range strings.Lines(list) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), " ")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := look(t, m, "trigger", name, "--simulator", app.sim.URL, "--amount", "1001")
+			want, special := ends[name]
+			if !special {
+				want = about[strings.LastIndexByte(about, ' ')+1:]
+			}
+			if want == "" {
+				if strings.Contains(out, "\npayment") || !strings.Contains(out, "ABORTED") {
+					t.Errorf("there is a payment:\n%s", out)
+				}
+				return
+			}
+			_, after, _ := strings.Cut(out, "\npayment    ")
+			id, _, _ := strings.Cut(after, "\n")
+			var p paymentAnswer
+			m.must(t, "GET", "/payments/"+id, m.headers(), nil).decode(t, &p)
+			if p.Status != want || p.Amount != 1001 || !strings.Contains(out, "\nstatus     "+want) || !strings.Contains(out, m.api+"/dashboard/payments/"+id) {
+				t.Errorf("the payment is %s of %d, wanted %s:\n%s", p.Status, p.Amount, want, out)
+			}
+			if strings.HasPrefix(name, "dispute") && !strings.Contains(out, "\ndispute    ") {
+				t.Errorf("no id of the dispute:\n%s", out)
+			}
+		})
+	}
+}
+
+// TestTriggerFaults: trigger refuses production and unknown names before it sends anything (I1).
+func TestTriggerFaults(t *testing.T) {
+	t.Parallel()
+	const live = "plk_live_abc_def"
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"trigger --list", []string{"trigger"}},
+		{`there is no "explode"`, []string{"trigger", "explode", "--api-key", "k"}},
+		{"is for the sandbox only", []string{"trigger", "pay", "--api-key", live}},
+		{"needs --simulator URL", []string{"trigger", "dispute-lost", "--api-key", "k"}},
+		{"--amount 1 must be at least 2", []string{"trigger", "pay", "--api-key", "k", "--amount", "1"}},
+		{"--api-key (PAYLEDGER_API_KEY) is needed", []string{"trigger", "pay"}},
+	} {
+		status, out, said := invoke(t, c.args...)
+		if status != 2 || out != "" || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%v: status %d, %q, %s", c.args, status, out, said)
+		}
+	}
+}

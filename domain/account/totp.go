@@ -1,0 +1,123 @@
+package account
+
+import (
+	"errors"
+	"time"
+
+	"payledger/domain"
+)
+
+// UserTOTPBegun says that a user got a secret for one-time codes. It has no effect until the user confirms it with a code.
+type UserTOTPBegun struct {
+	At   time.Time       `json:"at"`     // when it was decided, UTC
+	User domain.UserID   `json:"userId"` // the user with the secret
+	TOTP domain.SecretID `json:"totp"`   // names the secret in the stream of secrets
+}
+
+// UserTOTPEnabled says that a user confirmed the secret: each sign-in needs a code from now on. All of the user's sessions end; a new one begins.
+type UserTOTPEnabled struct {
+	At          time.Time            `json:"at"`          // when it was decided, UTC
+	User        domain.UserID        `json:"userId"`      // the user with the secret
+	TOTP        domain.SecretID      `json:"totp"`        // names the secret in the stream of secrets
+	TOTPCounter uint64               `json:"totpCounter"` // of the code that confirmed it: it is not accepted again
+	Session     domain.UserSessionID `json:"sessionId"`   // the new session
+	ExpiresAt   time.Time            `json:"expiresAt"`   // the session ends then at the latest, UTC
+}
+
+// UserTOTPDisabled says that sign-ins need no code any more. All of the user's sessions end; a new one begins if the user did it.
+type UserTOTPDisabled struct {
+	At        time.Time            `json:"at"`                  // when it was decided, UTC
+	User      domain.UserID        `json:"userId"`              // the user
+	Session   domain.UserSessionID `json:"sessionId,omitempty"` // the new session; absent: somebody else did it
+	ExpiresAt time.Time            `json:"expiresAt,omitempty"` // the session ends then at the latest, UTC
+}
+
+func (UserTOTPBegun) Type() string    { return "account.user_totp_begun" }
+func (UserTOTPEnabled) Type() string  { return "account.user_totp_enabled" }
+func (UserTOTPDisabled) Type() string { return "account.user_totp_disabled" }
+
+func (UserTOTPBegun) accountEvent()    {}
+func (UserTOTPEnabled) accountEvent()  {}
+func (UserTOTPDisabled) accountEvent() {}
+
+// ErrTOTPOn means that the user has a second factor, which must be turned off before another one.
+var ErrTOTPOn = errors.New("the second factor is on already")
+
+// BeginUserTOTP is the command to give a user a secret, which is stored already.
+type BeginUserTOTP struct {
+	UserTOTPBegun
+	Proof Proof // of the password
+}
+
+// DecideBeginUserTOTP makes the secret the one to confirm.
+func DecideBeginUserTOTP(s State, c BeginUserTOTP) (Event, error) {
+	if u, _ := s.User(c.User); u.TOTP != "" {
+		return nil, ErrTOTPOn
+	}
+	if err := s.holds(c.User, c.Proof, c.At); err != nil {
+		return nil, err
+	}
+	return c.UserTOTPBegun, nil
+}
+
+// EnableUserTOTP is the command to put a secret in force after a right code.
+type EnableUserTOTP UserTOTPEnabled
+
+// DecideEnableUserTOTP puts the secret in force.
+func DecideEnableUserTOTP(s State, c EnableUserTOTP) (Event, error) {
+	u, known := s.User(c.User)
+	if !known {
+		return nil, NoUser()
+	}
+	if c.TOTP == "" || u.TOTPBegun != c.TOTP {
+		return nil, replaced()
+	}
+	c.ExpiresAt = c.At.Add(SessionLife)
+	return UserTOTPEnabled(c), nil
+}
+
+// DisableUserTOTP is the command to turn codes off.
+type DisableUserTOTP struct {
+	At      time.Time
+	User    domain.UserID
+	Proof   *Proof               // of the user's code; nil: somebody else turns it off
+	Session domain.UserSessionID // the user's new session
+}
+
+// DecideDisableUserTOTP turns codes off; the event is nil if they are off already and no secret waits for its confirmation.
+func DecideDisableUserTOTP(s State, c DisableUserTOTP) (Event, error) {
+	u, known := s.User(c.User)
+	if !known {
+		return nil, NoUser()
+	}
+	if u.TOTP == "" && u.TOTPBegun == "" {
+		return nil, nil
+	}
+	off := UserTOTPDisabled{At: c.At, User: c.User}
+	if c.Proof != nil {
+		if err := s.holds(c.User, *c.Proof, c.At); err != nil {
+			return nil, err
+		}
+		off.Session, off.ExpiresAt = c.Session, c.At.Add(SessionLife)
+	}
+	return off, nil
+}
+
+func evolveTOTP(s State, e Event) State {
+	switch e := e.(type) {
+	case UserTOTPBegun:
+		return s.withUser(e.User, e.At, func(u *User) { u.TOTPBegun, u.TOTPLast = e.TOTP, e.TOTP })
+	case UserTOTPEnabled:
+		s = s.withUser(e.User, e.At, func(u *User) {
+			u.TOTP, u.TOTPBegun, u.TOTPCounter = e.TOTP, "", e.TOTPCounter
+			u.unlock()
+		}).withoutSessions(e.User)
+		return s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
+	case UserTOTPDisabled:
+		s = s.withUser(e.User, e.At, func(u *User) { u.TOTP, u.TOTPBegun, u.TOTPCounter = "", "", 0 }).withoutSessions(e.User)
+		if e.Session != "" {
+			s = s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
+		}
+	}
+	return s
+}

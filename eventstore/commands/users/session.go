@@ -1,0 +1,78 @@
+package users
+
+import (
+	"context"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+)
+
+// Session returns the session of a token. A Refusal has the reason NoSession, SessionExpired or SessionEnded.
+func (u *Users) Session(ctx context.Context, token string) (Current, error) {
+	c, ours := u.read(token)
+	if !ours || c.Session == "" {
+		return Current{}, refuse(NoSession)
+	}
+	now := u.now()
+	if !now.Before(c.Expires) || now.Sub(c.Issued) >= Idle {
+		return Current{}, refuse(SessionExpired)
+	}
+	state, user, err := u.newest(ctx, c.Account, c.User)
+	if err != nil {
+		return Current{}, err
+	}
+	session, open := state.UserSession(c.User, c.Session, now)
+	if !open {
+		return Current{}, refuse(SessionEnded)
+	}
+	who := Current{Account: state, User: user, Session: session, ExpiresAt: tokenEnd(c.Issued, session)}
+	if now.Sub(c.Issued) >= renewAfter {
+		who.ExpiresAt = tokenEnd(now, session)
+		who.Renewed, err = u.token(state.ID, session, now)
+	}
+	return who, err
+}
+
+// SignOut ends the session of a token. A token that proves no open session is no error.
+func (u *Users) SignOut(ctx context.Context, token string, from Origin) error {
+	c, ours := u.read(token)
+	if !ours || c.Session == "" {
+		return nil
+	}
+	_, err := u.record(ctx, from.caller(c.Account, Actor(c.User)), func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideSignOut(state, account.SignOut{At: at, User: c.User, Session: c.Session, From: from.address()})
+	})
+	return err
+}
+
+// token signs the token of a session.
+func (u *Users) token(owner domain.AccountID, s account.UserSession, now time.Time) (string, error) {
+	return u.sign(claims{Account: owner, User: s.User, Session: s.ID, Issued: now.UTC(), Expires: s.ExpiresAt})
+}
+
+// tokenEnd returns the end of a token.
+func tokenEnd(issued time.Time, s account.UserSession) time.Time {
+	if idle := issued.Add(Idle); idle.Before(s.ExpiresAt) {
+		return idle
+	}
+	return s.ExpiresAt
+}
+
+func (u *Users) newSession() (domain.UserSessionID, error) {
+	id, err := eventstore.NewUUID(u.Accounts.Random)
+	return domain.UserSessionID(id), err
+}
+
+// signedIn returns a session that an event began.
+func (u *Users) signedIn(state account.State, user domain.UserID, id domain.UserSessionID) (SignedIn, error) {
+	now := u.now()
+	session, open := state.UserSession(user, id, now)
+	if !open {
+		return SignedIn{}, refuse(SessionEnded)
+	}
+	token, err := u.token(state.ID, session, now)
+	found, _ := state.User(user)
+	return SignedIn{Token: token, ExpiresAt: tokenEnd(now, session), Account: state.ID, User: found}, err
+}

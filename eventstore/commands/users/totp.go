@@ -1,0 +1,202 @@
+package users
+
+import (
+	"context"
+	"encoding/base32"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"github.com/pquerna/otp/totp"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/secrets"
+)
+
+// The codes of RFC 6238, as every authenticator app makes them.
+const (
+	codePeriod = 30 // seconds
+	codeSkew   = 1  // periods before and after the present one
+	secretSize = 20 // bytes: the size of a SHA-1 key (RFC 4226)
+	issuer     = "payledger"
+)
+
+// matchCode returns the counter of a code.
+func matchCode(secret []byte, code string, now time.Time) (counter uint64, right bool) {
+	key := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
+	present := uint64(now.Unix()) / codePeriod
+	for counter := present - codeSkew; counter <= present+codeSkew; counter++ {
+		same, err := hotp.ValidateCustom(code, counter, key, hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+		if err == nil && same {
+			return counter, true
+		}
+	}
+	return 0, false
+}
+
+// BeginTOTP makes a secret for the signed-in user and returns it, shown once. It has no effect until ConfirmTOTP. A Refusal has the reason
+// WrongCredentials (of the password), LockedUser, TooManyTries, Busy or FactorOn. Its effects, in order:
+//
+//  1. The secret is stored. After a crash here it is unused, and the next call takes another number.
+//  2. The event makes it the one to confirm. After a crash here it was never shown: the user begins again.
+//  3. Earlier secrets, which were not confirmed, are destroyed. After a crash here CleanUsers destroys them.
+func (u *Users) BeginTOTP(ctx context.Context, who Current, password string, from Origin) (NewFactor, error) {
+	var made NewFactor
+	err := u.withPassword(ctx, who, password, from, func(c candidate) error {
+		if c.user.TOTP != "" {
+			return refuse(FactorOn)
+		}
+		secret := make([]byte, secretSize)
+		if _, err := io.ReadFull(u.Accounts.Random, secret); err != nil {
+			return err
+		}
+		key, err := totp.Generate(totp.GenerateOpts{
+			Issuer: issuer + " " + c.state.Environment, AccountName: c.user.Name, Secret: secret, Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1,
+		})
+		if err != nil {
+			return err
+		}
+		name, err := u.storeTOTP(ctx, c, secret)
+		if err != nil {
+			return err
+		}
+		_, err = u.record(ctx, from.caller(c.state.ID, Actor(c.user.ID)), func(state account.State, at time.Time) (account.Event, error) {
+			return account.DecideBeginUserTOTP(state, account.BeginUserTOTP{
+				UserTOTPBegun: account.UserTOTPBegun{At: at, User: c.user.ID, TOTP: name}, Proof: account.Proof{Password: c.user.Password},
+			})
+		})
+		if err != nil {
+			return err
+		}
+		made = NewFactor{Secret: key.Secret(), URI: key.URL()}
+		return u.Accounts.Secrets.DestroyUserSecretsBefore(ctx, name)
+	})
+	return made, err
+}
+
+// storeTOTP stores a secret under a number that the user never had.
+func (u *Users) storeTOTP(ctx context.Context, c candidate, secret []byte) (domain.SecretID, error) {
+	var last uint64
+	if c.user.TOTPLast != "" {
+		var err error
+		if last, err = secrets.UserSecretNumber(c.user.TOTPLast); err != nil {
+			return "", err
+		}
+	}
+	return u.Accounts.StoreNumbered(ctx, "second factor", secret, last, func(number uint64) domain.SecretID {
+		return secrets.TOTPName(c.state.ID, c.user.ID, number)
+	})
+}
+
+// ConfirmTOTP turns the second factor on, if the code is one of the secret of BeginTOTP. It ends all of the user's sessions and begins a new one.
+// A Refusal has the reason CodeWrong, FactorOff or FactorOn.
+func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
+	state, user, err := u.newest(ctx, who.Account.ID, who.User.ID)
+	switch {
+	case err != nil:
+		return SignedIn{}, err
+	case user.TOTP != "":
+		return SignedIn{}, refuse(FactorOn)
+	case user.TOTPBegun == "":
+		return SignedIn{}, refuse(FactorOff)
+	}
+	secret, err := u.Accounts.Secrets.Get(ctx, user.TOTPBegun)
+	if errors.Is(err, secrets.ErrGone) {
+		return SignedIn{}, refuse(FactorOff)
+	}
+	if err != nil {
+		return SignedIn{}, err
+	}
+	counter, right := matchCode(secret, strings.Join(strings.Fields(code), ""), u.now())
+	if !right {
+		return SignedIn{}, refuse(CodeWrong)
+	}
+	id, err := u.newSession()
+	if err != nil {
+		return SignedIn{}, err
+	}
+	state, err = u.record(ctx, from.caller(state.ID, Actor(user.ID)), func(state account.State, at time.Time) (account.Event, error) {
+		return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id})
+	})
+	if err != nil {
+		return SignedIn{}, err
+	}
+	return u.signedIn(state, user.ID, id)
+}
+
+// DisableTOTP turns the second factor off, if the code is right. It ends all of the user's sessions and begins a new one. A Refusal has the reason
+// CodeNeeded, CodeWrong, LockedUser, TooManyTries, Busy or FactorOff. Its effects, in order:
+//
+//  1. The event. After a crash here the secret is not in force, and CleanUsers destroys it.
+//  2. The secret is destroyed.
+func (u *Users) DisableTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
+	var made SignedIn
+	err := u.counted(ctx, who, from, func(c candidate) error {
+		if c.user.TOTP == "" {
+			return refuse(FactorOff)
+		}
+		counter, err := u.checkCode(ctx, c, code, from)
+		if err != nil {
+			return err
+		}
+		id, err := u.newSession()
+		if err != nil {
+			return err
+		}
+		proof := account.Proof{TOTP: c.user.TOTP, TOTPCounter: counter}
+		state, err := u.record(ctx, from.caller(c.state.ID, Actor(c.user.ID)), func(state account.State, at time.Time) (account.Event, error) {
+			return account.DecideDisableUserTOTP(state, account.DisableUserTOTP{At: at, User: c.user.ID, Proof: &proof, Session: id})
+		})
+		if err != nil {
+			return err
+		}
+		if made, err = u.signedIn(state, c.user.ID, id); err != nil {
+			return err
+		}
+		return u.Accounts.Secrets.DestroyUserSecrets(ctx, c.user.TOTPLast)
+	})
+	return made, err
+}
+
+// counted runs a command of a signed-in user that a wrong password or code refuses, with the newest state of the user, under the limits of
+// sign-ins: a stolen session must not try out the password.
+func (u *Users) counted(ctx context.Context, who Current, from Origin, run func(candidate) error) error {
+	if err := u.addresses.take(from.From, u.now()); err != nil {
+		return err
+	}
+	leave, err := u.gate.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	state, user, err := u.newest(ctx, who.Account.ID, who.User.ID)
+	if err != nil {
+		return err
+	}
+	if err := user.Locked(u.now()); err != nil {
+		return refusalOf(err)
+	}
+	if err = run(candidate{state, user}); !slices.Contains([]Reason{WrongCredentials, CodeWrong, LockedUser}, ReasonOf(err)) {
+		u.addresses.giveBack(from.From, u.now())
+	}
+	return err
+}
+
+// withPassword is counted for a command that needs the user's password again.
+func (u *Users) withPassword(ctx context.Context, who Current, password string, from Origin, run func(candidate) error) error {
+	return u.counted(ctx, who, from, func(c candidate) error {
+		matched, err := u.compare(ctx, []candidate{c}, normal(password), 1)
+		if err != nil {
+			return err
+		}
+		if len(matched) == 0 {
+			return u.fail(ctx, []candidate{c}, false, from)
+		}
+		return run(c)
+	})
+}

@@ -1,0 +1,78 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The errorIds that callers tell apart (D3).
+const (
+	IdempotencyKeyAlreadyExists = "IdempotencyKeyAlreadyExists"
+	EntityNotFound              = "EntityNotFound"
+	MissingScope                = "MissingScope"
+	Unauthorized                = "Unauthorized"
+)
+
+// Error is an error answer of the API (D3).
+type Error struct {
+	Status             int          `json:"-"` // of HTTP
+	ErrorID            string       `json:"errorId"`
+	Description        string       `json:"description"`
+	DiagnosticsID      string       `json:"diagnosticsId"` // the id of the request, X-Request-Id
+	RecoverySuggestion string       `json:"recoverySuggestion"`
+	ValidationErrors   []Validation `json:"validationErrors"`
+	PaymentID          string       `json:"paymentId"`
+	PaymentStatus      string       `json:"paymentStatus"`
+
+	RetryAfter time.Duration `json:"-"` // 0: the answer does not say
+}
+
+// Validation has the violations of one part of a request.
+type Validation struct {
+	Model  string `json:"model"`
+	Errors []struct {
+		Path        string `json:"path"`
+		Description string `json:"description"`
+	} `json:"errors"`
+}
+
+// Error returns one line with the error, and every violation or the recovery suggestion.
+func (e *Error) Error() string {
+	parts := []string{e.ErrorID + ": " + e.Description}
+	for _, group := range e.ValidationErrors {
+		for _, v := range group.Errors {
+			parts = append(parts, group.Model+" "+v.Path+" "+v.Description+".")
+		}
+	}
+	if e.RecoverySuggestion != "" && len(e.ValidationErrors) == 0 { // else it names a field of the answer, which is printed here
+		parts = append(parts, e.RecoverySuggestion)
+	}
+	return strings.Join(parts, " ")
+}
+
+// errorLimit bounds the bytes of an error answer that are read.
+const errorLimit = 1 << 20
+
+// ReadError returns the error of an answer that is not 2xx. Its body need not be the API's: a proxy may have answered.
+func ReadError(answer *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(answer.Body, errorLimit))
+	if err != nil {
+		return fmt.Errorf("the server's answer %d broke off: %w", answer.StatusCode, err)
+	}
+	var told struct {
+		Error *Error `json:"error"`
+	}
+	if err := json.Unmarshal(body, &told); err != nil || told.Error == nil || told.Error.ErrorID == "" {
+		told.Error = &Error{ErrorID: "HTTP " + strconv.Itoa(answer.StatusCode), Description: "the answer is not one of the API; is the URL right?"}
+	}
+	told.Error.Status = answer.StatusCode
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+		told.Error.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return told.Error
+}

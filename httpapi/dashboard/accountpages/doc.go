@@ -1,0 +1,34 @@
+// Package accountpages has the dashboard's pages about the account: API keys, users, the audit log.
+//
+// What it must not know: how keys and passwords are made and stored.
+package accountpages
+
+import (
+	"embed"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// Files has the templates.
+//
+//go:embed templates
+var Files embed.FS
+
+const (
+	pathKeys  = "/dashboard/api-keys"
+	pathUsers = "/dashboard/users"
+	pathAudit = "/dashboard/audit-log"
+)
+
+// Routes are the pages and forms.
+var Routes = map[string]frame.Screen{
+	"GET " + pathKeys:                   keys,
+	"POST " + pathKeys:                  createKey,
+	"GET " + pathKeys + "/{id}/revoke":  askRevoke,
+	"POST " + pathKeys + "/{id}/revoke": revoke,
+	"GET " + pathUsers:                  users,
+	"POST " + pathUsers:                 addUser,
+	"GET " + pathUsers + "/{id}":        user,
+	"POST " + pathUsers + "/{id}":       changeUser,
+	"GET " + pathAudit:                  audit,
+}

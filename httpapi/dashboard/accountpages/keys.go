@@ -1,0 +1,155 @@
+package accountpages
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// key is an API key as the API lists it.
+type key struct {
+	ID         string
+	Name       string
+	Scopes     []string
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+	LastUsedAt *time.Time
+	APIKey     string // only in the answer to its creation
+}
+
+// scope is a scope with what it allows.
+type scope struct{ Name, Text string }
+
+// scopeTexts say what the scopes allow (D2).
+var scopeTexts = map[string]string{
+	account.ScopeClientTokensWrite:      "Open and change client sessions",
+	account.ScopeTransactionsAuthorize:  "Create, resume and adjust payments; approve attempts",
+	account.ScopeTransactionsCapture:    "Capture payments",
+	account.ScopeTransactionsCancel:     "Cancel payments",
+	account.ScopeTransactionsRefund:     "Refund payments",
+	account.ScopeTransactionsRetrieve:   "Read payments and their history",
+	account.ScopePaymentInstrumentRead:  "Read stored cards",
+	account.ScopePaymentInstrumentWrite: "Store and delete cards",
+	account.ScopeEventsRead:             "Read the stream of events",
+	account.ScopeAccountRead:            "Read settings, webhooks, disputes and users",
+	account.ScopeAccountWrite:           "Change settings, keys, webhooks and users; act on payments",
+}
+
+type keysView struct {
+	frame.Form
+	Keys   []key
+	Scopes []scope
+	Made   *key // just created
+	More   string
+	Change bool
+}
+
+// keys serves the list of API keys and the form for a new one.
+func keys(v *frame.Visit) error {
+	out := keysView{Form: frame.Form{Values: map[string][]string{"scopes": {account.ScopeTransactionsRetrieve}}}}
+	return showKeys(v, out, http.StatusOK)
+}
+
+func showKeys(v *frame.Visit, out keysView, status int) error {
+	var list struct {
+		Data       []key
+		NextCursor string
+	}
+	if err := v.Get("/management/api-keys", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
+		return err
+	}
+	out.Keys, out.Change = list.Data, v.Admin()
+	slices.Reverse(out.Keys) // newest first
+	if list.NextCursor != "" {
+		out.More = frame.Address(pathKeys, frame.Query("cursor", list.NextCursor))
+	}
+	for _, name := range account.Scopes {
+		out.Scopes = append(out.Scopes, scope{name, scopeTexts[name]})
+	}
+	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: status, Data: out})
+}
+
+// createKey creates an API key and shows it once. A repeat of the form makes another key, which can be revoked.
+func createKey(v *frame.Visit) error {
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	out := keysView{Form: form}
+	if review {
+		return showKeys(v, out, http.StatusOK)
+	}
+	body := map[string]any{"name": form.Text("name"), "scopes": append([]string{}, form.Values["scopes"]...)}
+	if day := form.Text("expiresAt"); day != "" {
+		expires, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			out.Fault("expiresAt", "Write the day as in 2027-03-14.")
+		}
+		body["expiresAt"] = expires.Format(time.RFC3339)
+	}
+	if form.Text("name") == "" {
+		out.Fault("name", "Give the key a name, such as the program that uses it.")
+	}
+	if len(form.Values["scopes"]) == 0 {
+		out.Fault("scopes", "Choose one scope or more.")
+	}
+	if !out.Sound() {
+		return showKeys(v, out, http.StatusUnprocessableEntity)
+	}
+	var made key
+	if err := v.Send(http.MethodPost, "/management/api-keys", body, "", &made); err != nil {
+		if err := out.Refused(err, "name", "scopes", "expiresAt"); err != nil {
+			return err
+		}
+		return showKeys(v, out, http.StatusUnprocessableEntity)
+	}
+	return showKeys(v, keysView{Made: &made, Form: frame.Form{Values: map[string][]string{}}}, http.StatusOK)
+}
+
+// keyOf returns the key of the address.
+func keyOf(v *frame.Visit) (key, error) {
+	id := v.Request.PathValue("id")
+	for cursor := ""; ; {
+		var list struct {
+			Data       []key
+			NextCursor string
+		}
+		if err := v.Get("/management/api-keys", frame.Query("limit", "100", "cursor", cursor), &list); err != nil {
+			return key{}, err
+		}
+		if i := slices.IndexFunc(list.Data, func(k key) bool { return k.ID == id }); i >= 0 {
+			return list.Data[i], nil
+		}
+		if cursor = list.NextCursor; cursor == "" {
+			return key{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such API key. It may be revoked already.", Advice: "Look at the list of API keys."}
+		}
+	}
+}
+
+// askRevoke serves the page that asks for the confirmation.
+func askRevoke(v *frame.Visit) error {
+	k, err := keyOf(v)
+	if err != nil {
+		return err
+	}
+	return v.Show(frame.Page{Name: "revoke", Title: "Revoke an API key", Nav: pathKeys, Data: k})
+}
+
+// revoke revokes an API key. To revoke it again does no harm.
+func revoke(v *frame.Visit) error {
+	_, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if review {
+		return askRevoke(v)
+	}
+	err = v.Send(http.MethodDelete, frame.Path("management", "api-keys", v.Request.PathValue("id")), nil, "", nil)
+	if err != nil && frame.StatusOf(err) != http.StatusNotFound {
+		return err
+	}
+	return v.Redirect(pathKeys, "revoked")
+}

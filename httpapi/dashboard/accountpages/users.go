@@ -1,0 +1,174 @@
+package accountpages
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// member is a user as the API lists it.
+type member struct {
+	ID          string
+	Email       string
+	Role        account.Role
+	CreatedAt   *time.Time
+	SignedInAt  *time.Time `json:"lastSignInAt"`
+	TOTP        bool       `json:"totpEnabled"`
+	LockedUntil *time.Time
+	Password    string // only in the answer that made it
+}
+
+// roleTexts say what the roles allow.
+var roleTexts = map[account.Role]string{
+	account.RoleAdmin:    "Everything, also keys, users and settings",
+	account.RoleOperator: "Reads everything; captures, refunds and cancels payments; sends webhooks again",
+	account.RoleAuditor:  "Reads everything, changes nothing",
+}
+
+type roleChoice struct {
+	Role account.Role
+	Text string
+}
+
+type usersView struct {
+	frame.Form
+	Users  []member
+	Roles  []roleChoice
+	Made   *member // just added
+	More   string
+	Change bool
+	Me     string
+}
+
+// users serves the list of users and the form for a new one.
+func users(v *frame.Visit) error {
+	return showUsers(v, usersView{Form: frame.Form{Values: map[string][]string{"role": {string(account.RoleAuditor)}}}}, http.StatusOK)
+}
+
+func roleChoices() (all []roleChoice) {
+	for _, r := range account.Roles {
+		all = append(all, roleChoice{r, roleTexts[r]})
+	}
+	return all
+}
+
+func showUsers(v *frame.Visit, out usersView, status int) error {
+	var list struct {
+		Data       []member
+		NextCursor string
+	}
+	if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
+		return err
+	}
+	out.Users, out.Change, out.Me, out.Roles = list.Data, v.Admin(), string(v.User.ID), roleChoices()
+	if list.NextCursor != "" {
+		out.More = frame.Address(pathUsers, frame.Query("cursor", list.NextCursor))
+	}
+	return v.Show(frame.Page{Name: "users", Title: "Users", Nav: pathUsers, Status: status, Data: out})
+}
+
+// addUser adds a user and shows the password once. A repeat of the form is refused: the name is taken.
+func addUser(v *frame.Visit) error {
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	out := usersView{Form: form}
+	if review {
+		return showUsers(v, out, http.StatusOK)
+	}
+	var made member
+	err = v.Send(http.MethodPost, "/management/users", map[string]any{"email": form.Text("email"), "role": form.Text("role")}, "", &made)
+	if err != nil {
+		if err := out.Refused(err, "email", "role"); err != nil {
+			return err
+		}
+		return showUsers(v, out, http.StatusUnprocessableEntity)
+	}
+	return showUsers(v, usersView{Made: &made, Form: frame.Form{Values: map[string][]string{}}}, http.StatusOK)
+}
+
+type userView struct {
+	frame.Form
+	User  member
+	Roles []roleChoice
+	Made  *member // with a new password
+	Self  bool
+}
+
+// user serves the page of one user.
+func user(v *frame.Visit) error { return showUser(v, userView{}, http.StatusOK) }
+
+func showUser(v *frame.Visit, out userView, status int) error {
+	if !v.Admin() {
+		return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "Only an administrator changes users."}
+	}
+	id := v.Request.PathValue("id")
+	var err error
+	if out.User, err = memberOf(v, id); err != nil {
+		return err
+	}
+	out.Roles, out.Self = roleChoices(), id == string(v.User.ID)
+	return v.Show(frame.Page{Name: "user", Title: "User " + out.User.Email, Nav: pathUsers, Status: status, Data: out})
+}
+
+// memberOf returns the user with an id.
+func memberOf(v *frame.Visit, id string) (member, error) {
+	for cursor := ""; ; {
+		var list struct {
+			Data       []member
+			NextCursor string
+		}
+		if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", cursor), &list); err != nil {
+			return member{}, err
+		}
+		if i := slices.IndexFunc(list.Data, func(m member) bool { return m.ID == id }); i >= 0 {
+			return list.Data[i], nil
+		}
+		if cursor = list.NextCursor; cursor == "" {
+			return member{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such user. The user may be removed already.", Advice: "Look at the list of users."}
+		}
+	}
+}
+
+// changeUser carries out one change of a user: the role, a new password, codes off, or the removal.
+func changeUser(v *frame.Visit) error {
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	out := userView{Form: form}
+	if review {
+		return showUser(v, out, http.StatusOK)
+	}
+	path := frame.Path("management", "users", v.Request.PathValue("id"))
+	done := "saved"
+	var changed member
+	switch form.Text("change") {
+	case "role":
+		err = v.Send(http.MethodPatch, path, map[string]any{"role": form.Text("role")}, "", &changed)
+	case "password":
+		err = v.Send(http.MethodPatch, path, map[string]any{"resetPassword": true}, "", &changed)
+	case "factor":
+		err = v.Send(http.MethodPatch, path, map[string]any{"disableTotp": true}, "", &changed)
+	case "remove":
+		err, done = v.Send(http.MethodDelete, path, nil, "", nil), "user-removed"
+	default:
+		return frame.NotFound()
+	}
+	switch {
+	case err != nil:
+		if err := out.Refused(err, "role"); err != nil {
+			return err
+		}
+		return showUser(v, out, http.StatusUnprocessableEntity)
+	case changed.Password != "":
+		return showUser(v, userView{Made: &changed}, http.StatusOK)
+	case done == "user-removed":
+		return v.Redirect(pathUsers, done)
+	}
+	return v.Redirect(pathUsers+"/"+v.Request.PathValue("id"), done)
+}

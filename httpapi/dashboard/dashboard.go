@@ -1,0 +1,214 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"payledger/domain/account"
+	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard/accountpages"
+	"payledger/httpapi/dashboard/disputepages"
+	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/dashboard/homepages"
+	"payledger/httpapi/dashboard/paymentpages"
+	"payledger/httpapi/dashboard/processorpages"
+	"payledger/httpapi/dashboard/webhookpages"
+	"payledger/httpapi/dashboard/workflowpages"
+)
+
+// Path is the address of the start page.
+const Path = "/dashboard"
+
+// NeedsNoPlace reports whether an answer takes nothing but the processor: a file, or the sign-in page.
+func NeedsNoPlace(r *http.Request) bool {
+	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, Path+"/assets/") || r.URL.Path == pathLogin && len(r.Cookies()) == 0)
+}
+
+// Config has the parts behind the dashboard.
+type Config struct {
+	frame.Config
+	Users Users
+}
+
+// Dashboard serves the pages.
+type Dashboard struct {
+	Config
+	frame  *frame.Frame
+	mux    *http.ServeMux
+	origin *http.CrossOriginProtection
+}
+
+// screens are the packages of pages.
+var screens = []struct {
+	files  fs.FS
+	routes map[string]frame.Screen
+}{
+	{homepages.Files, homepages.Routes},
+	{paymentpages.Files, paymentpages.Routes},
+	{webhookpages.Files, webhookpages.Routes},
+	{accountpages.Files, accountpages.Routes},
+	{disputepages.Files, disputepages.Routes},
+	{processorpages.Files, processorpages.Routes},
+	{workflowpages.Files, workflowpages.Routes},
+}
+
+// Pages returns the pages as method and path, such as "GET /dashboard/payments/{id}": the addresses that a GET answers.
+func Pages() []string {
+	pages := []string{"GET " + pathLogin, "GET " + pathMe}
+	for _, s := range screens {
+		for pattern := range s.routes {
+			if strings.HasPrefix(pattern, http.MethodGet+" ") {
+				pages = append(pages, pattern)
+			}
+		}
+	}
+	return pages
+}
+
+// New prepares the pages.
+func New(c Config) (*Dashboard, error) {
+	var sets []fs.FS
+	for _, s := range screens {
+		sets = append(sets, s.files)
+	}
+	f, err := frame.New(c.Config, sets...)
+	if err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	d := &Dashboard{Config: c, frame: f, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection()}
+	d.outside("GET "+pathLogin, d.showSignIn)
+	d.outside("POST "+pathLogin, d.signIn)
+	d.outside("POST "+pathLogout, d.signOut)
+	d.outside("GET /dashboard/assets/{version}/{file}", func(w http.ResponseWriter, r *http.Request) error {
+		if !f.ServeAsset(w, r) {
+			return f.ShowNotice(w, r, http.StatusNotFound, "There is nothing here", "The dashboard has no file at this address.", "")
+		}
+		return nil
+	})
+	for _, s := range screens {
+		for pattern, screen := range s.routes {
+			d.inside(pattern, screen)
+		}
+	}
+	d.personalRoutes()
+	d.inside("GET /dashboard/", func(*frame.Visit) error { return frame.NotFound() })
+	return d, nil
+}
+
+// Served is what is logged about an answer.
+type Served struct {
+	Status  int
+	Route   string
+	Account account.State
+	Actor   string
+	Failure error // of our own
+	Gone    error // the browser went away
+	Abort   bool  // the answer is not whole: cut the connection
+}
+
+// Serve answers one request below Path.
+func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request) (served Served) {
+	seen := &sent{ResponseWriter: w, status: http.StatusOK}
+	note := &Served{}
+	defer func() {
+		if p := recover(); p != nil {
+			note.Abort = seen.begun
+			note.Failure = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			if !seen.begun {
+				_ = d.frame.ShowNotice(seen, r, http.StatusInternalServerError, "Something went wrong on our side",
+					"The page could not be made. If you sent a form, it is not known whether it took effect.", "Look at the payment or the list first.")
+			}
+		}
+		served = *note
+		served.Status = seen.status
+	}()
+	if err := d.origin.Check(r); err != nil {
+		note.Route = "(another site)"
+		note.Gone = d.frame.ShowNotice(seen, r, http.StatusForbidden, "This came from another site",
+			"A form of another site was sent to the dashboard. Nothing was done.", "Open the dashboard and do it there.")
+		return
+	}
+	_, note.Route = d.mux.Handler(r)
+	d.mux.ServeHTTP(seen, r.WithContext(withNote(r.Context(), note)))
+	return
+}
+
+// sent notes the status of an answer.
+type sent struct {
+	http.ResponseWriter
+	status int
+	begun  bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (s *sent) WriteHeader(status int) {
+	s.status, s.begun = status, true
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (s *sent) Write(b []byte) (int, error) {
+	s.begun = true
+	return s.ResponseWriter.Write(b)
+}
+
+// Unwrap serves http.ResponseController.
+func (s *sent) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (d *Dashboard) outside(pattern string, handle func(http.ResponseWriter, *http.Request) error) {
+	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		d.ended(r, handle(w, r))
+	})
+}
+
+// inside serves a page for signed-in users.
+func (d *Dashboard) inside(pattern string, screen frame.Screen) {
+	d.signedIn(pattern, func(w http.ResponseWriter, r *http.Request, current users.Current) error {
+		v := d.frame.Visit(w, r, identity(r, current))
+		return d.shown(v, screen(v))
+	})
+}
+
+// signedIn calls handle if the browser has a session; else it shows the sign-in page.
+func (d *Dashboard) signedIn(pattern string, handle func(http.ResponseWriter, *http.Request, users.Current) error) {
+	d.outside(pattern, func(w http.ResponseWriter, r *http.Request) error {
+		current, err := d.identify(w, r)
+		switch why := users.ReasonOf(err); {
+		case why != "":
+			return d.askToSignIn(w, r, why)
+		case err != nil:
+			return d.unavailable(w, r, err)
+		}
+		note := noteOf(r.Context())
+		note.Account, note.Actor = current.Account, current.Actor()
+		return handle(w, r, current)
+	})
+}
+
+// shown shows the page of an error, if there is one.
+func (d *Dashboard) shown(v *frame.Visit, err error) error {
+	var gone frame.Gone
+	if err == nil || errors.As(err, &gone) {
+		return err
+	}
+	if status := frame.StatusOf(err); status == 0 || status >= http.StatusInternalServerError {
+		noteOf(v.Ctx).Failure = err
+	}
+	return v.ShowError(err)
+}
+
+// ended notes the error of an answer that could not be written.
+func (d *Dashboard) ended(r *http.Request, err error) {
+	var gone frame.Gone
+	switch note := noteOf(r.Context()); {
+	case err == nil:
+	case errors.As(err, &gone):
+		note.Gone = gone.Err
+	default:
+		note.Failure = err
+	}
+}

@@ -1,0 +1,181 @@
+package disputepages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// dispute is a dispute as the API shows it.
+type dispute struct {
+	ID            string
+	Type          processor.DisputeType
+	Status        processor.DisputeStatus
+	PaymentID     string `json:"paymentId"`
+	OrderID       string `json:"orderId"`
+	TransactionID string `json:"transactionId"`
+	PaymentMethod struct {
+		PaymentMethodData struct{ Network domain.Network }
+	}
+	Processor           processor.Name
+	MerchantID          string `json:"merchantId"`
+	ProcessorDisputeID  string `json:"processorDisputeId"`
+	ReasonCode          string
+	Reason              string
+	ProcessorReason     string
+	Amount              domain.Amount
+	Currency            domain.Currency
+	ChallengeRequiredBy *time.Time
+	ReceivedAt          time.Time
+	OpenedAt            time.Time
+	UpdatedAt           time.Time
+}
+
+type page struct {
+	Data       []dispute
+	NextCursor string
+}
+
+// listView is the content of the list.
+type listView struct {
+	Filters    frame.Form
+	Filtered   bool
+	Disputes   []row
+	Urgent     []row // open disputes with a deadline, the nearest first
+	MoreOpen   bool  // there are more open disputes than Urgent was chosen from
+	Older      string
+	Types      []processor.DisputeType
+	Statuses   []processor.DisputeStatus
+	Processors []processor.Name
+}
+
+// row is a dispute in a list, with its deadline in words.
+type row struct {
+	dispute
+	Deadline deadline
+}
+
+// fields are the filters: by their name in the address of the page, the parameter of the API.
+var fields = map[string]string{
+	"status": "status", "type": "type", "processor": "processor", "reason": "reasonCode", "payment": "paymentId", "order": "orderId",
+	"number": "processorDisputeId",
+}
+
+// query returns the parameters of the API for the filters of the page. It notes invalid days in the form.
+func query(f *frame.Form) url.Values {
+	q := url.Values{}
+	for field, parameter := range fields {
+		for _, value := range f.Values[field] {
+			if value = strings.TrimSpace(value); value != "" {
+				q.Add(parameter, value)
+			}
+		}
+	}
+	for _, bound := range []struct {
+		field string
+		add   time.Duration
+	}{{"from", 0}, {"to", 24*time.Hour - time.Microsecond}} { // whole days
+		text := f.Text(bound.field)
+		if text == "" {
+			continue
+		}
+		day, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			f.Fault(bound.field, "Write the day as in 2026-03-14.")
+			continue
+		}
+		q.Set(bound.field, day.Add(bound.add).Format("2006-01-02T15:04:05.000000Z"))
+	}
+	return q
+}
+
+// list serves the list of disputes. All filters are in its address.
+func list(v *frame.Visit) error {
+	form := frame.Form{Values: v.Request.URL.Query()}
+	q := query(&form)
+	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names}
+	cursor := v.Value("cursor")
+	if form.Sound() {
+		q.Set("limit", "50")
+		if cursor != "" {
+			q.Set("cursor", cursor)
+		}
+		var found page
+		if err := v.Get(apiDisputes, q, &found); err == nil {
+			out.Disputes, out.Older = rows(found.Data, v.Now()), older(form.Values, found.NextCursor)
+		} else if err = form.Refused(err, "from", "to"); err != nil {
+			return err
+		}
+	}
+	status := http.StatusOK
+	switch {
+	case !form.Sound():
+		status = http.StatusUnprocessableEntity
+	case !out.Filtered && cursor == "":
+		if err := out.urgent(v); err != nil {
+			return err
+		}
+	}
+	out.Filters = form
+	return v.Show(frame.Page{Name: "disputes", Title: "Disputes", Nav: pathDisputes, Status: status, Live: cursor == "", Data: out})
+}
+
+const (
+	// mostOpen bounds the open disputes whose deadlines are compared, in pages of 100; mostUrgent those that are shown.
+	mostOpen   = 5
+	mostUrgent = 20
+)
+
+// urgent finds the open disputes with the nearest deadlines.
+func (l *listView) urgent(v *frame.Visit) error {
+	var open []dispute
+	for cursor, n := "", 0; ; n++ {
+		var found page
+		if err := v.Get(apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100", "cursor", cursor), &found); err != nil {
+			return err
+		}
+		open = append(open, found.Data...)
+		if cursor = found.NextCursor; cursor == "" {
+			break
+		}
+		if n+1 == mostOpen {
+			l.MoreOpen = true
+			break
+		}
+	}
+	open = slices.DeleteFunc(open, func(d dispute) bool { return d.ChallengeRequiredBy == nil })
+	slices.SortStableFunc(open, func(a, b dispute) int { return a.ChallengeRequiredBy.Compare(*b.ChallengeRequiredBy) })
+	if len(open) > mostUrgent {
+		open, l.MoreOpen = open[:mostUrgent], true
+	}
+	l.Urgent = rows(open, v.Now())
+	return nil
+}
+
+func rows(all []dispute, now time.Time) []row {
+	out := make([]row, len(all))
+	for i, d := range all {
+		out[i] = row{d, deadlineOf(d, now)}
+	}
+	return out
+}
+
+// older returns the address of the next page; "" for none.
+func older(filters url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	q := url.Values{}
+	for name, values := range filters {
+		q[name] = values
+	}
+	q.Del("done")
+	q.Set("cursor", cursor)
+	return frame.Address(pathDisputes, q)
+}

@@ -1,0 +1,193 @@
+// The dashboard works without this script. It adds: "/" for the search, refresh of the page's live part with a pause, filters and
+// sliders that apply at once, fields that are checked while they are edited, buttons that copy, saved views, and a message instead of a lost form when the connection is gone.
+
+const policy = window.trustedTypes
+  ? trustedTypes.createPolicy('dashboard', { createHTML: (text) => text }) // only for pages of this service, which escape all text
+  : { createHTML: (text) => text }
+const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
+
+const connection = document.getElementById('connection')
+function say(text) {
+  if (!connection) return
+  connection.querySelector('p').textContent = text
+  connection.hidden = text === ''
+  if (text !== '') connection.scrollIntoView({ block: 'nearest' })
+}
+
+// Search: "/" from anywhere but a field.
+document.addEventListener('keydown', (e) => {
+  const field = e.target.closest && e.target.closest('input, textarea, select, [contenteditable]')
+  if (e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !field) {
+    const search = document.getElementById('search')
+    if (search) { e.preventDefault(); search.focus(); search.select() }
+  }
+  if (e.key === 'Escape') for (const menu of document.querySelectorAll('details.menu[open]')) menu.open = false
+})
+
+// After a refusal, the summary has the focus.
+document.querySelector('[data-refusal]')?.focus()
+
+// The address keeps no message: a reload does not show it again.
+if (document.querySelector('[data-done]')) {
+  const url = new URL(location.href)
+  url.searchParams.delete('done')
+  history.replaceState(null, '', url)
+}
+
+// A form is sent once. If no answer comes, the page keeps its input and says what is known.
+document.addEventListener('submit', async (e) => {
+  const form = e.target
+  if (form.method !== 'post' || e.defaultPrevented) return
+  e.preventDefault()
+  if (form.dataset.sending) return
+  form.dataset.sending = 'yes'
+  const buttons = [...form.querySelectorAll('button')]
+  for (const b of buttons) b.setAttribute('aria-disabled', 'true')
+  const body = new URLSearchParams(new FormData(form, e.submitter))
+  try {
+    const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'text/html' } })
+    if (answer.redirected) { location.assign(answer.url); return }
+    show(parse(await answer.text()))
+  } catch {
+    say(form.elements.key
+      ? 'The connection was lost, and it is not known whether the request arrived. Your input is still here: send it again. It carries a key, so nothing happens twice.'
+      : 'The connection was lost, and it is not known whether the request arrived. Your input is still here: look at the list in another tab, then send it again.')
+  } finally {
+    delete form.dataset.sending
+    for (const b of buttons) b.removeAttribute('aria-disabled')
+  }
+})
+
+// show replaces the content with that of another page of the dashboard.
+function show(page) {
+  const main = page.querySelector('main')
+  if (!main || !page.querySelector('link[href^="/dashboard/assets/"]')) throw new Error('not a page of the dashboard')
+  document.title = page.title
+  document.querySelector('main').replaceWith(main)
+  document.body.className = page.body.className
+  if (page.body.className === 'outside') for (const part of document.querySelectorAll('.top, .sections, footer')) part.remove()
+  const place = main.querySelector('[data-focus]')
+  const summary = main.querySelector('[data-refusal]') || place || main
+  summary.focus()
+  if (summary !== place) window.scrollTo(0, 0)
+  prepare(main)
+}
+
+// Live refresh.
+const every = 5000
+const stateOf = document.querySelector('[data-live-state]')
+const toggle = document.querySelector('[data-live-toggle]')
+let paused = sessionStorage.getItem('paused') === 'yes'
+function showLive(text) { if (stateOf) stateOf.textContent = text }
+if (toggle) {
+  toggle.hidden = false
+  const label = () => {
+    toggle.textContent = paused ? 'Resume' : 'Pause'
+    showLive(paused ? 'Refresh is paused.' : 'Refreshes every 5 seconds.')
+  }
+  toggle.addEventListener('click', () => {
+    paused = !paused
+    sessionStorage.setItem('paused', paused ? 'yes' : 'no')
+    label()
+  })
+  label()
+  setInterval(refresh, every)
+}
+let pressed = false // a refresh must not take away what is being clicked
+document.addEventListener('pointerdown', () => { pressed = true })
+document.addEventListener('pointerup', () => setTimeout(() => { pressed = false }, 500))
+async function refresh() {
+  const live = document.querySelector('[data-live]')
+  if (!live || paused || pressed || document.hidden || live.contains(document.activeElement) || window.getSelection()?.toString()) return
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Dashboard-Refresh': 'yes' } })
+    const page = parse(await answer.text())
+    if (!answer.ok) { showLive('The page could not be refreshed. It shows an earlier state.'); return }
+    const fresh = page.querySelector('[data-live]')
+    if (!fresh) { say('Your session is over. Sign in again in another tab, then go on here.'); return }
+    if (!paused && !pressed && !live.contains(document.activeElement)) {
+      const open = [...live.querySelectorAll('details[open][id]')].map((d) => d.id)
+      live.replaceWith(fresh)
+      for (const id of open) { const d = document.getElementById(id); if (d) d.open = true }
+      prepare(fresh)
+    }
+    say('')
+    showLive('Refreshes every 5 seconds.')
+  } catch {
+    showLive('There is no connection. This is the state of the last refresh.')
+  }
+}
+
+// prepare gives a part of the page what it needs.
+function prepare(part) {
+  for (const field of part.querySelectorAll('[data-apply]')) field.addEventListener('change', () => field.form.requestSubmit())
+  for (const button of part.querySelectorAll('[data-copy]')) {
+    button.hidden = false
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
+      button.textContent = 'Copied'
+    })
+  }
+  for (const box of part.querySelectorAll('[data-saved-views]')) savedViews(box)
+  for (const field of part.querySelectorAll('[data-check]')) liveCheck(field)
+}
+
+// A field with data-check is checked while it is edited: the form is sent as by its button "check", which saves nothing, and the part
+// of the answer that data-check names is shown.
+let checked = 0
+function liveCheck(field) {
+  let timer
+  const check = async () => {
+    const mine = ++checked
+    const body = new URLSearchParams(new FormData(field.form))
+    body.set('do', 'check')
+    try {
+      const answer = await fetch(field.form.action, { method: 'POST', body, headers: { Accept: 'text/html' } })
+      const fresh = parse(await answer.text()).getElementById(field.dataset.check)
+      const shown = document.getElementById(field.dataset.check)
+      if (mine === checked && fresh && shown) shown.replaceChildren(...fresh.childNodes)
+    } catch { /* the button checks as well, and says that the connection is gone */ }
+  }
+  field.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 400) })
+}
+
+// Saved views are the addresses of filtered lists. This browser keeps them.
+function savedViews(box) {
+  const store = 'views:' + location.pathname
+  const read = () => { try { return JSON.parse(localStorage.getItem(store)) || [] } catch { return [] } }
+  const list = box.querySelector('ul')
+  const draw = () => {
+    list.replaceChildren(...read().map(({ name, query }) => {
+      const item = document.createElement('li')
+      const link = document.createElement('a')
+      link.className = 'button compact'
+      link.textContent = name
+      link.href = location.pathname + query
+      const remove = document.createElement('button')
+      remove.className = 'bare compact'
+      remove.type = 'button'
+      remove.textContent = '×'
+      remove.setAttribute('aria-label', 'Remove the view ' + name)
+      remove.addEventListener('click', () => {
+        localStorage.setItem(store, JSON.stringify(read().filter((v) => v.name !== name)))
+        draw()
+      })
+      item.append(link, remove)
+      return item
+    }))
+  }
+  box.querySelector('form').addEventListener('submit', (e) => {
+    e.preventDefault()
+    e.stopPropagation()
+    const name = e.target.elements.name.value.trim()
+    if (name === '') return
+    const views = read().filter((v) => v.name !== name)
+    localStorage.setItem(store, JSON.stringify([...views, { name, query: location.search }]))
+    e.target.reset()
+    draw()
+  })
+  box.hidden = false
+  draw()
+}
+
+prepare(document)

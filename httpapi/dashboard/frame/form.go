@@ -1,0 +1,99 @@
+package frame
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// formMost is the greatest size of a form, in bytes.
+const formMost = 256 << 10
+
+// Form is a form with its input, and after a refusal with the reasons.
+type Form struct {
+	Values url.Values
+	Key    string            // the idempotency key of the request that the form makes; "" for none
+	Faults map[string]string // by field
+	Refusal
+}
+
+// Refusal says why a request was refused, and what to do.
+type Refusal struct {
+	Text, Advice, Number string
+	Unknown              bool // it is not known whether the request took effect
+	Stated               bool // Text states the outcome
+}
+
+// Input reads the form of a POST. review reports that the form is only to be shown again with its input: the session had expired when
+// it was sent.
+func (v *Visit) Input() (f Form, review bool, err error) {
+	v.Request.Body = http.MaxBytesReader(v.Writer, v.Request.Body, formMost)
+	if err := v.Request.ParseForm(); err != nil {
+		return Form{}, false, &Failure{Status: http.StatusBadRequest, ID: "MalformedForm", Text: "The form could not be read whole.", Advice: "Go back and send it again."}
+	}
+	f = Form{Values: v.Request.PostForm, Key: v.Request.PostForm.Get("key"), Faults: map[string]string{}}
+	return f, f.Values.Has(ReviewField), nil
+}
+
+// ReviewField is the field that makes a POST show its form again instead of carrying it out.
+const ReviewField = "_review"
+
+// Text returns a field without surrounding space.
+func (f Form) Text(name string) string { return strings.TrimSpace(f.Values.Get(name)) }
+
+// Has reports whether a field has the value: of a checkbox or a list of them.
+func (f Form) Has(name, value string) bool { return slices.Contains(f.Values[name], value) }
+
+// Fault adds the reason why a field is refused.
+func (f *Form) Fault(field, text string) {
+	if f.Faults == nil {
+		f.Faults = map[string]string{}
+	}
+	if f.Faults[field] == "" {
+		f.Faults[field] = text
+	}
+}
+
+// Sound reports whether nothing was refused.
+func (f Form) Sound() bool { return len(f.Faults) == 0 && f.Refusal.Text == "" }
+
+// Refused takes the reasons of an API's error answer into the form: those of a field to the field, if the form has the field. It
+// returns any other error.
+func (f *Form) Refused(err error, fields ...string) error {
+	failure, is := isFailure(err)
+	if !is || failure.Status == http.StatusForbidden || failure.Status == http.StatusUnauthorized {
+		return err
+	}
+	f.Refusal = Refusal{Text: failure.Text, Advice: failure.Advice, Number: failure.Number}
+	switch {
+	case failure.Status == http.StatusServiceUnavailable:
+		f.Refusal.Stated, f.Refusal.Unknown = true, strings.Contains(failure.Text, "unknown")
+	case failure.Status >= http.StatusInternalServerError || failure.Status == http.StatusAccepted:
+		f.Refusal.Unknown = true
+	}
+	for _, fault := range failure.Fields {
+		name := strings.TrimPrefix(fault.Path, "$.")
+		if end := strings.IndexAny(name, "[."); end > 0 && !slices.Contains(fields, name) {
+			name = name[:end]
+		}
+		if slices.Contains(fields, name) {
+			f.Fault(name, sentence(fault.Text))
+			continue
+		}
+		f.Refusal.Text += " " + fault.Path + " " + fault.Text + "."
+	}
+	return nil
+}
+
+// sentence makes a sentence of a description such as "must be at least 1".
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}

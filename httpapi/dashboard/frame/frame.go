@@ -1,0 +1,192 @@
+package frame
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// Config has what pages need beside the API.
+type Config struct {
+	API         API
+	Environment string // account.Sandbox or account.Production
+	PublicURL   string
+	Now         func() time.Time
+}
+
+// Frame renders the pages of all screens in one layout.
+type Frame struct {
+	Config
+	api    API
+	pages  map[string]*template.Template // by file name without .html
+	assets assets
+}
+
+// New parses the templates of all screens: each folder of sets has files *.html, each of which defines "content". Two files of one
+// name are an error.
+func New(c Config, sets ...fs.FS) (*Frame, error) {
+	f := &Frame{Config: c, api: c.API, pages: map[string]*template.Template{}}
+	var err error
+	if f.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	base, err := template.New("layout.html").Funcs(f.words()).ParseFS(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w", err)
+	}
+	for _, set := range append([]fs.FS{pageFiles()}, sets...) {
+		if err := f.parse(base, set); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *Frame) parse(base *template.Template, set fs.FS) error {
+	files, err := fs.Glob(set, "templates/*.html")
+	if err != nil {
+		return fmt.Errorf("frame: %w", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if f.pages[name] != nil {
+			return fmt.Errorf("frame: two pages are named %s", name)
+		}
+		page, err := base.Clone()
+		if err == nil {
+			_, err = page.ParseFS(set, file)
+		}
+		if err != nil {
+			return fmt.Errorf("frame: %s: %w", file, err)
+		}
+		f.pages[name] = page
+	}
+	return nil
+}
+
+// Page is the content of one page.
+type Page struct {
+	Name   string // of its template
+	Title  string
+	Nav    string // the address in the navigation that the page belongs to
+	Status int    // 0: 200
+	Live   bool   // the page's part data-live is refreshed while it is open
+	Data   any
+}
+
+// view is what the layout renders.
+type view struct {
+	Page
+	User        string
+	Role        string
+	SignedIn    bool
+	Merchant    string
+	Environment string
+	Production  bool
+	Assets      string
+	Done        string // the message about what was done
+	Query       string // of the search field
+	Nav         []navItem
+	Now         time.Time
+	Path        string // of this page, with its query
+}
+
+type navItem struct {
+	Path, Text string
+	Active     bool
+}
+
+// navigation are the entries of the navigation, in order.
+var navigation = []navItem{
+	{Path: "/dashboard", Text: "Home"},
+	{Path: "/dashboard/payments", Text: "Payments"},
+	{Path: "/dashboard/disputes", Text: "Disputes"},
+	{Path: "/dashboard/workflows", Text: "Workflows"},
+	{Path: "/dashboard/deliveries", Text: "Webhook deliveries"},
+	{Path: "/dashboard/endpoints", Text: "Webhook endpoints"},
+	{Path: "/dashboard/signing-secret", Text: "Signing secret"},
+	{Path: "/dashboard/api-keys", Text: "API keys"},
+	{Path: "/dashboard/processors", Text: "Processors and routing"},
+	{Path: "/dashboard/users", Text: "Users"},
+	{Path: "/dashboard/audit-log", Text: "Audit log"},
+}
+
+// Show writes a page for a signed-in user.
+func (v *Visit) Show(p Page) error {
+	out := v.frame.view(p, v.Request)
+	out.SignedIn, out.User, out.Role = true, v.User.Name, string(v.User.Role)
+	out.Merchant = v.Merchant.Settings.DisplayName
+	if out.Merchant == "" {
+		out.Merchant = v.Merchant.Name
+	}
+	for _, item := range navigation {
+		item.Active = item.Path == p.Nav
+		out.Nav = append(out.Nav, item)
+	}
+	return v.frame.write(v.Writer, out)
+}
+
+// ShowOutside writes a page for somebody who is not signed in.
+func (f *Frame) ShowOutside(w http.ResponseWriter, r *http.Request, p Page) error {
+	return f.write(w, f.view(p, r))
+}
+
+func (f *Frame) view(p Page, r *http.Request) view {
+	return view{
+		Page: p, Environment: f.Environment, Production: f.Environment == "production", Assets: pathAssets + f.assets.version,
+		Done: Messages[r.URL.Query().Get("done")], Query: r.URL.Query().Get("q"), Now: f.Now().UTC(), Path: r.URL.RequestURI(),
+	}
+}
+
+func (f *Frame) write(w http.ResponseWriter, v view) error {
+	page := f.pages[v.Name]
+	if page == nil {
+		return fmt.Errorf("frame: there is no page %s", v.Name)
+	}
+	var body bytes.Buffer
+	if err := page.ExecuteTemplate(&body, "layout.html", v); err != nil {
+		return fmt.Errorf("frame: %s: %w", v.Name, err)
+	}
+	f.headers(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.Status == 0 {
+		v.Status = http.StatusOK
+	}
+	w.WriteHeader(v.Status)
+	_, err := w.Write(body.Bytes())
+	if err != nil {
+		return Gone{err}
+	}
+	return nil
+}
+
+// Gone is the error of a browser that went away before it had the whole answer.
+type Gone struct{ Err error }
+
+// Error implements error.
+func (g Gone) Error() string { return g.Err.Error() }
+
+// contentPolicy allows files of this service only. The script's one Trusted Types policy parses pages of this service.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dashboard"
+
+func (f *Frame) headers(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex")
+}
+
+// Visit returns the visit of a signed-in user.
+func (f *Frame) Visit(w http.ResponseWriter, r *http.Request, by Identity) *Visit {
+	return &Visit{Identity: by, Ctx: r.Context(), Request: r, Writer: w, frame: f}
+}

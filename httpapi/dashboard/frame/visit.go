@@ -1,0 +1,146 @@
+package frame
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/domain/account"
+)
+
+// Screen serves one page or one form.
+type Screen func(*Visit) error
+
+// Visit is one request of a signed-in user's browser.
+type Visit struct {
+	Identity
+	Ctx     context.Context
+	Request *http.Request
+	Writer  http.ResponseWriter
+	Lag     string // of the newest list that the visit read: how far it may be behind (D11)
+	frame   *Frame
+}
+
+// Get reads from the API: it decodes the answer into to. The error is a *Failure if the API refused.
+func (v *Visit) Get(path string, query url.Values, to any) error {
+	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	v.Lag = cmp.Or(answer.Lag, v.Lag)
+	return answer.decode(to)
+}
+
+// Raw reads from the API and returns the body of the answer.
+func (v *Visit) Raw(path string, query url.Values) ([]byte, error) {
+	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	return answer.Body, answer.decode(nil)
+}
+
+// Send changes something through the API: it decodes the answer into to (nil: not at all). key is the idempotency key; "" for none.
+func (v *Visit) Send(method, path string, body any, key string, to any) error {
+	return v.frame.api.Do(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
+}
+
+// Path joins segments to a path of the API. It escapes nothing: the router matches decoded paths.
+func Path(segments ...string) string { return "/" + strings.Join(segments, "/") }
+
+// Value returns a parameter of the query, without surrounding space.
+func (v *Visit) Value(name string) string { return strings.TrimSpace(v.Request.URL.Query().Get(name)) }
+
+// Redirect sends the browser to another page of the dashboard, with a message about what was done; "" for none. Messages lists them.
+func (v *Visit) Redirect(path, done string) error {
+	if done != "" {
+		mark := "?"
+		if strings.Contains(path, "?") {
+			mark = "&"
+		}
+		path += mark + "done=" + url.QueryEscape(done)
+	}
+	v.frame.headers(v.Writer.Header())
+	http.Redirect(v.Writer, v.Request, path, http.StatusSeeOther)
+	return nil
+}
+
+// Messages are the texts that a page may show after a redirect, by their name in the address: an address cannot put words of its own
+// on a page.
+var Messages = map[string]string{
+	"captured":     "The capture was requested.",
+	"refunded":     "The refund was requested.",
+	"cancelled":    "The cancel was requested.",
+	"repeated":     "This request was sent before: the timeline shows its result. Nothing was done a second time.",
+	"saved":        "The change is saved.",
+	"deleted":      "It is deleted.",
+	"revoked":      "The API key is revoked. No request with it is answered any more.",
+	"resent":       "The webhook was sent again.",
+	"resent-bad":   "The webhook was sent again, and the attempt failed. The newest attempt shows why.",
+	"endpoint-new": "The endpoint is made. Send a test to see whether your receiver answers.",
+	"replayed":     "The replay has started.",
+	"password":     "Your password is changed. All other sessions of yours are signed out.",
+	"totp-on":      "Sign-ins now need a code from your app.",
+	"totp-off":     "Sign-ins need no code any more.",
+	"enabled":      "It is enabled.",
+	"disabled":     "It is disabled.",
+	"signed-out":   "You are signed out.",
+	"user-removed": "The user is removed. All their sessions are signed out.",
+	"erased":       "The personal data is erased.",
+}
+
+// client returns the browser's address, as the API determined it.
+type clientKey struct{}
+
+// WithClient returns a context that carries the browser's address and the request's id.
+func WithClient(ctx context.Context, client netip.Addr, requestID string) context.Context {
+	return context.WithValue(ctx, clientKey{}, origin{client, requestID})
+}
+
+type origin struct {
+	client    netip.Addr
+	requestID string
+}
+
+// Client returns the address and the request id of WithClient.
+func Client(ctx context.Context) (netip.Addr, string) {
+	o, _ := ctx.Value(clientKey{}).(origin)
+	return o.client, o.requestID
+}
+
+// Download sets the headers of an answer that is saved as a file.
+func (v *Visit) Download(name, contentType string) {
+	v.frame.headers(v.Writer.Header())
+	v.Writer.Header().Set("Content-Type", contentType)
+	v.Writer.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+}
+
+// Now returns the service's time.
+func (v *Visit) Now() time.Time { return v.frame.Now() }
+
+// NewKey returns an idempotency key for a form. It is new for each page that shows the form.
+func (v *Visit) NewKey() string { return "dashboard-" + rand.Text() }
+
+// Auditor reports whether the user may only read.
+func (v *Visit) Auditor() bool { return v.User.Role == account.RoleAuditor }
+
+// Admin reports whether the user may do everything.
+func (v *Visit) Admin() bool { return v.User.Role == account.RoleAdmin }
+
+// Query returns parameters from names and values in turn. A parameter without a value is left out.
+func Query(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q
+}
+
+// Address returns a path with parameters.
+func Address(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}

@@ -1,0 +1,201 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/checkout"
+)
+
+// words are the functions of templates.
+func (f *Frame) words() template.FuncMap {
+	return template.FuncMap{
+		"money":   Money,
+		"when":    When,
+		"day":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+		"ago":     func(t time.Time) string { return Ago(f.Now().Sub(t)) },
+		"left":    func(t time.Time) string { return Ago(t.Sub(f.Now())) },
+		"past":    func(t time.Time) bool { return t.Before(f.Now()) },
+		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"tone":    Tone,
+		"plain":   Plain,
+		"json":    Indented,
+		"join":    strings.Join,
+		"lower":   strings.ToLower,
+		"ms":      func(n int64) string { return strconv.FormatInt(n, 10) + " ms" },
+		"number":  Number,
+		"pair":    func(a, b any) []any { return []any{a, b} },
+		"short":   Short,
+		"reverse": reversed,
+		"isoday":  func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"percent": func(rate *float64) string { return strconv.FormatFloat(*rate*100, 'f', 1, 64) + " %" },
+		"sum":     Sum,
+	}
+}
+
+// reversed returns a slice in the opposite order.
+func reversed(list any) []any {
+	v := reflect.ValueOf(list)
+	out := make([]any, v.Len())
+	for i := range out {
+		out[i] = v.Index(len(out) - 1 - i).Interface()
+	}
+	return out
+}
+
+// Money writes an amount of minor units with its currency: "€1,234.50".
+func Money(a domain.Amount, c domain.Currency) string { return checkout.Money(a, c) }
+
+// Sum writes a sum of amounts, which may be larger than any amount.
+func Sum(sum *big.Int, c domain.Currency) string {
+	if sum == nil {
+		return "–"
+	}
+	if sum.IsInt64() {
+		return Money(domain.Amount(sum.Int64()), c)
+	}
+	return sum.String() + " minor units of " + string(c)
+}
+
+// When writes a time to the second, in UTC, and says so.
+func When(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2 Jan 2006 15:04:05") + " UTC"
+}
+
+// Ago writes a duration in its largest unit: "3 minutes".
+func Ago(d time.Duration) string {
+	d = max(d, 0)
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		if n := int(d / unit.of); n >= 1 {
+			return plural(n, unit.name)
+		}
+	}
+	return plural(int(d/time.Second), "second")
+}
+
+func plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
+}
+
+// Number writes a count with groups of three digits: "1,234".
+func Number(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// Short cuts a long id for a narrow column. Its whole text belongs into the title.
+func Short(id string) string {
+	if len(id) <= 12 {
+		return id
+	}
+	return id[:4] + "…" + id[len(id)-6:]
+}
+
+// tones are the classes of badges by status: of payments, operations, disputes, deliveries and runs.
+var tones = map[string]string{
+	"AUTHORIZED": "accent", "PARTIALLY_SETTLED": "accent", "SETTLING": "accent", "SETTLED": "good", "PENDING": "warn",
+	"DECLINED": "bad", "FAILED": "bad", "CANCELLED": "",
+	"SUCCEEDED": "good", "REQUESTED": "warn", "UNKNOWN": "warn", "ACTION": "warn", "COMPLETED": "good", "RUNNING": "warn",
+	"SUCCESS": "good", "WAITING": "warn", "SUPERSEDED": "", "DROPPED": "",
+	"PLANNED": "warn", "EXHAUSTED": "bad", "DONE": "good",
+	"OPEN": "warn", "CHALLENGED": "accent", "WON": "good", "LOST": "bad", "ACCEPTED": "", "EXPIRED": "bad", "CANCELED": "",
+}
+
+// Tone returns the class of a status's badge.
+func Tone(status any) string { return tones[fmt.Sprint(status)] }
+
+// Plain writes a constant for people: "PARTIALLY_SETTLED" becomes "Partially settled".
+func Plain(v any) string {
+	text := strings.ToLower(strings.NewReplacer("_", " ", ".", " ").Replace(fmt.Sprint(v)))
+	if text == "" {
+		return "–"
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// Indented writes a value as JSON for reading.
+func Indented(v any) (string, error) {
+	if raw, is := v.(json.RawMessage); is {
+		var b bytes.Buffer
+		if err := json.Indent(&b, raw, "", "  "); err != nil {
+			return "", fmt.Errorf("frame: %w", err)
+		}
+		return b.String(), nil
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false) // the template escapes
+	if err := encoder.Encode(v); err != nil {
+		return "", fmt.Errorf("frame: %w", err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// ParseAmount reads an amount that a person typed, in the currency's own units: "12.50" or "1,250.00". The error is for that person.
+func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
+	digits := c.Digits()
+	example := "12"
+	if digits > 0 {
+		example += "." + strings.Repeat("0", digits-1) + "5"
+	}
+	bad := fmt.Errorf("Write the amount in %s, as in %s.", c, example) //nolint:staticcheck,revive // a sentence for people
+	whole, fraction, dot := strings.Cut(ungrouped(text), ".")
+	if whole == "" || dot && (fraction == "" || len(fraction) > digits) {
+		return 0, bad
+	}
+	fraction += strings.Repeat("0", digits-len(fraction))
+	for _, r := range whole + fraction {
+		if r < '0' || r > '9' {
+			return 0, bad
+		}
+	}
+	n, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil || n > 1<<53-1 {
+		return 0, fmt.Errorf("The amount is too large.") //nolint:staticcheck,revive // a sentence for people
+	}
+	return domain.Amount(n), nil
+}
+
+// ungrouped removes the commas between groups of three digits. Any other comma stays, and is then refused: in some countries it
+// separates the decimals.
+func ungrouped(text string) string {
+	text = strings.TrimSpace(text)
+	whole, rest, _ := strings.Cut(text, ".")
+	groups := strings.Split(whole, ",")
+	for i, group := range groups {
+		if len(groups) > 1 && (i > 0 && len(group) != 3 || i == 0 && (group == "" || len(group) > 3)) {
+			return text
+		}
+	}
+	joined := strings.Join(groups, "")
+	if strings.Contains(text, ".") {
+		joined += "." + rest
+	}
+	return joined
+}
+
+// AmountText writes an amount as ParseAmount reads it: "1250.00".
+func AmountText(a domain.Amount, c domain.Currency) string {
+	return strings.TrimSuffix(a.Format(c), " "+string(c))
+}

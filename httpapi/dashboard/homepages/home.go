@@ -1,0 +1,166 @@
+package homepages
+
+import (
+	"math/big"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// statistics are the counts of some days (D20).
+type statistics struct {
+	Payments   int64
+	Currencies []ofCurrency
+	ByStatus   []struct {
+		Status   string
+		Payments int64
+	}
+	ByProcessor []struct {
+		Processor      string
+		Payments       int64
+		Authorizations struct {
+			Approved, Declined, Failed int64
+			Rate                       *float64
+		}
+	}
+	ByDay []struct {
+		Day        string
+		Payments   int64
+		Currencies []ofCurrency
+	}
+}
+
+type ofCurrency struct {
+	CurrencyCode  domain.Currency
+	Payments      int64
+	Total         *big.Int
+	TotalCaptured *big.Int
+	TotalRefunded *big.Int
+}
+
+// view is the content of the start page.
+type view struct {
+	Today    statistics
+	Days     statistics // the newest ones
+	Count    int
+	Bars     []bar
+	Highest  int64
+	Lag      string
+	Waiting  int  // webhooks that wait for another attempt, at most some
+	MoreWait bool // there are more than Waiting
+	Oldest   *delivery
+	Failed   []delivery // newest webhooks that were given up
+	Disputes []dispute
+	Endpoint bool // the account has a webhook endpoint
+}
+
+type delivery struct {
+	ID, EndpointID, EventType, PaymentID, LastFailure string
+	LastStatusCode                                    int
+	PlannedAt, UpdatedAt                              time.Time
+}
+
+type dispute struct {
+	ID, Type, Status    string
+	Amount              domain.Amount
+	Currency            domain.Currency
+	ChallengeRequiredBy *time.Time
+}
+
+// bar is a day in the chart.
+type bar struct {
+	Day                 string
+	Payments            int64
+	X, Y, Width, Height float64
+}
+
+// The chart's size in its own units, and its days.
+const (
+	chartWidth, chartHeight = 560.0, 140.0
+	chartFoot               = 20.0 // for the days below the bars
+	days                    = 14
+)
+
+// home serves the start page.
+func home(v *frame.Visit) error {
+	out := view{Count: days}
+	if err := v.Get("/management/statistics", nil, &out.Today); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(v.Lag, "events=0,") {
+		out.Lag = v.Lag
+	}
+	first := v.Now().UTC().AddDate(0, 0, 1-days).Format(time.DateOnly)
+	if err := v.Get("/management/statistics", url.Values{"from": {first}}, &out.Days); err != nil {
+		return err
+	}
+	out.draw()
+	if err := out.webhooks(v); err != nil {
+		return err
+	}
+	var open struct{ Data []dispute }
+	if err := v.Get("/management/disputes", url.Values{"status": {"OPEN"}, "limit": {"100"}}, &open); err != nil {
+		return err
+	}
+	out.Disputes = mostUrgent(open.Data)
+	return v.Show(frame.Page{Name: "home", Title: "Home", Nav: pathHome, Live: true, Data: out})
+}
+
+// draw computes the bars of the chart.
+func (w *view) draw() {
+	for _, d := range w.Days.ByDay {
+		w.Highest = max(w.Highest, d.Payments)
+	}
+	width := chartWidth / float64(max(1, len(w.Days.ByDay)))
+	for i, d := range w.Days.ByDay {
+		height := 0.0
+		if w.Highest > 0 {
+			height = float64(d.Payments) / float64(w.Highest) * (chartHeight - chartFoot - 10)
+		}
+		w.Bars = append(w.Bars, bar{d.Day, d.Payments, float64(i)*width + 3, chartHeight - chartFoot - height, width - 6, height})
+	}
+}
+
+func (w *view) webhooks(v *frame.Visit) error {
+	var endpoints struct{ Data []struct{ ID string } }
+	if err := v.Get("/management/webhook-endpoints", url.Values{"limit": {"1"}}, &endpoints); err != nil {
+		return err
+	}
+	w.Endpoint = len(endpoints.Data) > 0
+	var waiting, failed struct {
+		Data       []delivery
+		NextCursor string
+	}
+	if err := v.Get("/management/webhook-deliveries", url.Values{"outcome": {"PLANNED,FAILED"}, "limit": {"100"}}, &waiting); err != nil {
+		return err
+	}
+	w.Waiting, w.MoreWait = len(waiting.Data), waiting.NextCursor != ""
+	if w.Waiting > 0 {
+		w.Oldest = &waiting.Data[w.Waiting-1] // the list is newest first
+	}
+	if err := v.Get("/management/webhook-deliveries", url.Values{"outcome": {"EXHAUSTED"}, "limit": {"5"}}, &failed); err != nil {
+		return err
+	}
+	w.Failed = failed.Data
+	return nil
+}
+
+// mostUrgent returns the five disputes whose deadlines end first.
+func mostUrgent(open []dispute) []dispute {
+	slices.SortStableFunc(open, func(a, b dispute) int {
+		switch {
+		case a.ChallengeRequiredBy == nil && b.ChallengeRequiredBy == nil:
+			return 0
+		case a.ChallengeRequiredBy == nil:
+			return 1
+		case b.ChallengeRequiredBy == nil:
+			return -1
+		}
+		return a.ChallengeRequiredBy.Compare(*b.ChallengeRequiredBy)
+	})
+	return open[:min(5, len(open))]
+}

@@ -1,0 +1,64 @@
+package homepages
+
+import (
+	"net/url"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// hit is what a search found (D20).
+type hit struct {
+	Kind, ID, Label, Matched, Status string
+	Amount                           *domain.Amount
+	CurrencyCode                     domain.Currency
+	PaymentID, WorkflowID            string
+	At                               *time.Time
+}
+
+type searchView struct {
+	Query string
+	Hits  []hit
+}
+
+// pages are the addresses of what a search finds, by its kind. A kind without a page of its own is shown at its payment.
+var pages = map[string]string{
+	"payment": "/dashboard/payments/", "dispute": "/dashboard/disputes/", "workflow": "/dashboard/workflows/", "webhook_delivery": "/dashboard/deliveries/",
+}
+
+// lists are the addresses of the lists that show the other kinds.
+var lists = map[string]string{
+	"webhook_endpoint": "/dashboard/endpoints", "api_key": "/dashboard/api-keys", "user": "/dashboard/users", "webhook_replay": "/dashboard/deliveries",
+}
+
+// Address returns the page of a hit; "" for none.
+func (h hit) Address() string {
+	switch {
+	case pages[h.Kind] != "":
+		return pages[h.Kind] + url.PathEscape(h.ID)
+	case h.Kind == "customer":
+		return "/dashboard/payments?customer=" + url.QueryEscape(h.ID)
+	case h.PaymentID != "":
+		return pages["payment"] + url.PathEscape(h.PaymentID)
+	case h.WorkflowID != "":
+		return pages["workflow"] + url.PathEscape(h.WorkflowID)
+	}
+	return lists[h.Kind]
+}
+
+// search serves the search for any id, order or customer. One hit leads to its page.
+func search(v *frame.Visit) error {
+	out := searchView{Query: v.Value("q")}
+	if out.Query != "" {
+		var found struct{ Data []hit }
+		if err := v.Get("/management/search", url.Values{"q": {out.Query}}, &found); err != nil {
+			return err
+		}
+		out.Hits = found.Data
+		if len(out.Hits) == 1 && out.Hits[0].Address() != "" {
+			return v.Redirect(out.Hits[0].Address(), "")
+		}
+	}
+	return v.Show(frame.Page{Name: "search", Title: "Search", Nav: "", Data: out})
+}

@@ -1,0 +1,95 @@
+package paymentpages
+
+import (
+	"encoding/csv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// csvMost is the greatest number of payments in a CSV file. `payledger export` has no limit.
+const csvMost = 20_000
+
+var csvColumns = []string{
+	"id", "created_utc", "updated_utc", "status", "order_id", "customer_id", "currency", "amount_minor_units", "captured_minor_units",
+	"refunded_minor_units", "payment_method", "processor", "processor_merchant_id",
+}
+
+func amountParameter(a domain.Amount) string { return strconv.FormatInt(int64(a), 10) }
+
+// export serves the filtered list as CSV. The file ends with a line that says so if there are more than csvMost payments. An error in
+// its middle cuts the connection, so that nobody takes a part for the whole.
+func export(v *frame.Visit) error {
+	form := frame.Form{Values: v.Request.URL.Query()}
+	q := query(&form)
+	if !form.Sound() {
+		return v.Redirect(frame.Address(pathPayments, without(form.Values, "done")), "")
+	}
+	q.Set("limit", "100")
+	var w *csv.Writer
+	for written := 0; ; {
+		var found page
+		if err := v.Get(apiPayments, q, &found); err != nil {
+			if w != nil {
+				panic(http.ErrAbortHandler)
+			}
+			return err
+		}
+		if w == nil {
+			w = begin(v)
+		}
+		for _, p := range found.Data {
+			if err := w.Write(row(p)); err != nil {
+				return frame.Gone{Err: err}
+			}
+		}
+		written += len(found.Data)
+		if found.NextCursor != "" && written >= csvMost {
+			_ = w.Write([]string{"The list ends here, at its limit of " + strconv.Itoa(csvMost) + " payments. Filter it, or use payledger export."}) // Flush has the error
+			found.NextCursor = ""
+		}
+		if found.NextCursor == "" {
+			break
+		}
+		q.Set("cursor", found.NextCursor)
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return frame.Gone{Err: err}
+	}
+	return nil
+}
+
+func begin(v *frame.Visit) *csv.Writer {
+	v.Download("payments-"+v.Now().UTC().Format("20060102-150405")+".csv", "text/csv; charset=utf-8")
+	w := csv.NewWriter(v.Writer)
+	_ = w.Write(csvColumns) // Flush has the error
+	return w
+}
+
+func row(p summary) []string {
+	cells := []string{
+		p.ID, p.Date.UTC().Format(time.RFC3339Nano), p.DateUpdated.UTC().Format(time.RFC3339Nano), p.Status, p.OrderID, p.CustomerID,
+		string(p.CurrencyCode), amountParameter(p.Amount), "0", "0", p.PaymentMethodType, "", "",
+	}
+	if p.Processor != nil {
+		cells[8], cells[9] = amountParameter(p.Processor.AmountCaptured), amountParameter(p.Processor.AmountRefunded)
+		cells[11], cells[12] = string(p.Processor.Name), p.Processor.ProcessorMerchantID
+	}
+	for i := range cells {
+		cells[i] = harmless(cells[i])
+	}
+	return cells
+}
+
+// harmless keeps a spreadsheet from taking a merchant's text for a formula.
+func harmless(text string) string {
+	if strings.IndexAny(text, "=+-@\t\r") == 0 {
+		return "'" + text
+	}
+	return text
+}

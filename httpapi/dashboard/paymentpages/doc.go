@@ -1,0 +1,32 @@
+// Package paymentpages has the dashboard's pages about payments: the list with its filters and CSV, one payment with its timeline and
+// time travel, and the forms that capture, refund, cancel and erase.
+//
+// What it must not know: how a payment's status follows from its facts. The API decides whether an operation is allowed.
+package paymentpages
+
+import (
+	"embed"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// Files has the templates.
+//
+//go:embed templates
+var Files embed.FS
+
+// The addresses of pages and the paths of the API.
+const (
+	pathPayments = "/dashboard/payments"
+	apiPayments  = "/management/payments"
+)
+
+// Routes are the pages and forms.
+var Routes = map[string]frame.Screen{
+	"GET /dashboard/payments":                   list,
+	"GET /dashboard/payments.csv":               export,
+	"GET /dashboard/payments/{id}":              show,
+	"GET /dashboard/payments/{id}/proof":        proof,
+	"GET /dashboard/payments/{id}/{operation}":  ask,
+	"POST /dashboard/payments/{id}/{operation}": operate,
+}

@@ -1,0 +1,184 @@
+package paymentpages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// summary is a payment in the API's list.
+type summary struct {
+	ID                string    `json:"id"`
+	Date              time.Time `json:"date"`
+	DateUpdated       time.Time `json:"dateUpdated"`
+	Status            string    `json:"status"`
+	OrderID           string    `json:"orderId"`
+	CustomerID        string    `json:"customerId"`
+	CurrencyCode      domain.Currency
+	Amount            domain.Amount
+	PaymentMethodType string     `json:"paymentMethodType"`
+	Processor         *processed `json:"processor"`
+}
+
+// processed is the processor of a payment, with the amounts.
+type processed struct {
+	Name                processor.Name
+	ProcessorMerchantID string `json:"processorMerchantId"`
+	AmountCaptured      domain.Amount
+	AmountRefunded      domain.Amount
+}
+
+type page struct {
+	Data       []summary
+	NextCursor string
+	PrevCursor string
+}
+
+// statuses are all statuses of a payment, in the order of its life (§3.1).
+var statuses = []payment.Status{
+	payment.StatusPending, payment.StatusAuthorized, payment.StatusSettling, payment.StatusPartiallySettled, payment.StatusSettled,
+	payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled,
+}
+
+// listView is the content of the list.
+type listView struct {
+	Filters    frame.Form
+	Payments   []summary
+	Newer      string
+	Older      string
+	CSV        string
+	Filtered   bool
+	Statuses   []payment.Status
+	Processors []processor.Name
+	Views      []savedView
+}
+
+// savedView is a view that every account has.
+type savedView struct{ Name, Query string }
+
+// views are the ready-made views. today is filled in.
+func views(now time.Time) []savedView {
+	today := now.UTC().Format(time.DateOnly)
+	return []savedView{
+		{"All", ""}, {"Today", "?from=" + today}, {"To capture", "?status=AUTHORIZED&status=PARTIALLY_SETTLED"},
+		{"Waiting", "?status=PENDING&status=SETTLING"}, {"Declined or failed", "?status=DECLINED&status=FAILED"},
+	}
+}
+
+// filterFields are the filters: by their name in the address of the page, the parameter of the API.
+var filterFields = map[string]string{
+	"status": "status", "processor": "processor", "currency": "currency_code", "order": "order_id", "customer": "customer_id",
+	"email": "customer_email_address", "last4": "last_4_digits",
+}
+
+// query returns the parameters of the API for the filters in the page's address. It notes invalid filters in the form.
+func query(f *frame.Form) url.Values {
+	q := url.Values{}
+	for field, parameter := range filterFields {
+		for _, value := range f.Values[field] {
+			if value = strings.TrimSpace(value); value != "" {
+				q.Add(parameter, value)
+			}
+		}
+	}
+	if from := f.Text("from"); from != "" {
+		if day, err := time.Parse(time.DateOnly, from); err == nil {
+			q.Set("from_date", day.Format(time.RFC3339))
+		} else {
+			f.Fault("from", "Write the day as in 2026-03-14.")
+		}
+	}
+	if to := f.Text("to"); to != "" {
+		if day, err := time.Parse(time.DateOnly, to); err == nil { // the whole day
+			q.Set("to_date", day.Add(24*time.Hour-time.Microsecond).Format("2006-01-02T15:04:05.000000Z"))
+		} else {
+			f.Fault("to", "Write the day as in 2026-03-14.")
+		}
+	}
+	amounts(f, q)
+	return q
+}
+
+// amounts adds the limits of the amount. They need one currency, whose units they are in.
+func amounts(f *frame.Form, q url.Values) {
+	for field, parameter := range map[string]string{"min": "min_amount", "max": "max_amount"} {
+		text := f.Text(field)
+		if text == "" {
+			continue
+		}
+		currency := domain.Currency(strings.ToUpper(f.Text("currency")))
+		if !currency.Known() {
+			f.Fault("currency", "Choose the currency of the amounts.")
+			continue
+		}
+		amount, err := frame.ParseAmount(text, currency)
+		if err != nil {
+			f.Fault(field, err.Error())
+			continue
+		}
+		q.Set(parameter, amountParameter(amount))
+	}
+}
+
+// pageSize is the length of a page of the list.
+const pageSize = "50"
+
+// list serves the list of payments. All filters are in its address.
+func list(v *frame.Visit) error {
+	form := frame.Form{Values: v.Request.URL.Query()}
+	if c := form.Text("currency"); c != "" {
+		form.Values.Set("currency", strings.ToUpper(c))
+	}
+	q := query(&form)
+	view := listView{
+		Statuses: statuses, Processors: processor.Names, Views: views(v.Now()), Filtered: len(q) > 0,
+	}
+	status := http.StatusOK
+	if form.Sound() {
+		q.Set("limit", pageSize)
+		if cursor := v.Value("cursor"); cursor != "" {
+			q.Set("cursor", cursor)
+		}
+		var found page
+		err := v.Get(apiPayments, q, &found)
+		if err == nil {
+			view.Payments = found.Data
+			view.Newer, view.Older = at(form.Values, found.PrevCursor), at(form.Values, found.NextCursor)
+			view.CSV = frame.Address(pathPayments+".csv", without(form.Values, "cursor", "done"))
+		} else if err = form.Refused(err); err != nil {
+			return err
+		}
+	}
+	if !form.Sound() {
+		status = http.StatusUnprocessableEntity
+	}
+	view.Filters = form
+	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: status, Live: v.Value("cursor") == "", Data: view})
+}
+
+func without(values url.Values, names ...string) url.Values {
+	out := url.Values{}
+	for name, all := range values {
+		out[name] = all
+	}
+	for _, name := range names {
+		out.Del(name)
+	}
+	return out
+}
+
+// at returns the address of the list at a cursor; "" for none.
+func at(filters url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	q := without(filters, "done")
+	q.Set("cursor", cursor)
+	return frame.Address(pathPayments, q)
+}

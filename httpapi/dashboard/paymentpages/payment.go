@@ -1,0 +1,183 @@
+package paymentpages
+
+import (
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// paymentData is a payment as the API renders it (D6).
+type paymentData struct {
+	summary
+	StatusReason *struct {
+		Type, DeclineType, Code, Message, AdvisedAction string
+	}
+	RequiredAction *struct{ Name, Description string }
+	PaymentMethod  struct {
+		PaymentMethodToken, AuthorizationType, Descriptor, PaymentMethodType string
+		IsVaulted                                                            bool
+		PaymentMethodData                                                    struct {
+			Last4Digits, ExpirationMonth, ExpirationYear, CardholderName, Network string
+		}
+	}
+	Transactions []transaction
+	Customer     *struct {
+		EmailAddress, FirstName, LastName, MobileNumber string
+	}
+	Metadata map[string]any
+}
+
+type transaction struct {
+	TransactionType, OrderID, Reason, ProcessorStatus, ProcessorName, ProcessorMerchantID string
+	ProcessorTransactionID                                                                string `json:"processorTransactionId"`
+	AuthorizationCode                                                                     string
+	Date                                                                                  time.Time
+	Amount                                                                                domain.Amount
+	CurrencyCode                                                                          domain.Currency
+	Events                                                                                []transactionEvent
+}
+
+type transactionEvent struct {
+	ID, Type, Reason string
+	Date             time.Time
+	Amount           domain.Amount
+}
+
+// entry is one event of the payment's history (I1).
+type entry struct {
+	Revision  uint64
+	Position  *uint64
+	Time      time.Time
+	Type      string
+	Actor     string
+	ActorName string
+	Event     json.RawMessage
+	Payment   json.RawMessage
+	Hash      string
+	Moved     struct{ Held, Captured, Refunded domain.Amount }
+	Changed   []struct {
+		Path     string
+		From, To json.RawMessage
+	}
+	Waiting []struct {
+		Operation processor.Kind
+		State     string
+		Since     time.Time
+		ExpiresAt *time.Time
+		AskedNext *time.Time
+	}
+	Notifications []struct {
+		ID, Processor, Kind, Outcome, Effect, DisputeID, Refusal string
+		ReceivedAt                                               time.Time
+		Body                                                     json.RawMessage
+	}
+	Webhooks []struct {
+		EndpointID, EventType, ID, Outcome string
+		Dropped                            bool
+		NextAttemptAt                      *time.Time
+		Attempts                           []struct {
+			Number     int
+			StartedAt  time.Time
+			DurationMs int64
+			StatusCode int
+			Failure    string
+		}
+	}
+	Processor []processorCall
+	Workflow  *struct {
+		ID, Name, RunID, ActionID string
+		Version                   int64
+	}
+}
+
+// processorCall is a call of a processor that the event requested or answered.
+type processorCall struct {
+	Step, Operation, IdempotencyKey, Processor, ProcessorMerchantID string
+	Amount                                                          domain.Amount
+	Answer                                                          *struct {
+		ProcessorTransactionID string `json:"processorTransactionId"`
+		Code, Message          string
+		Raw                    *struct{ Body string }
+	}
+}
+
+// view is the content of a payment's page.
+type view struct {
+	Payment  paymentData
+	Entries  []entry // oldest first
+	At       uint64  // the revision that is shown
+	Newest   bool    // At is the newest revision
+	Then     moment
+	Disputes []disputeRow
+	Actions  []action
+	Partial  bool // the history is longer than the page shows
+}
+
+type disputeRow struct {
+	ID, Type, Status, Reason string
+	Amount                   domain.Amount
+	Currency                 domain.Currency
+	ChallengeRequiredBy      *time.Time
+	OpenedAt                 time.Time
+}
+
+// historyMost is the greatest number of events on the page. payledger history shows all.
+const historyMost = "200"
+
+// show serves a payment's page. With the parameter at it shows the payment after that revision.
+func show(v *frame.Visit) error {
+	id := v.Request.PathValue("id")
+	var out view
+	if err := v.Get(frame.Path("management", "payments", id), url.Values{"expand": {"transactions.events"}}, &out.Payment); err != nil {
+		return missing(err)
+	}
+	var history struct {
+		Data      []entry
+		NextAfter uint64
+	}
+	err := v.Get(frame.Path("management", "payments", id, "events"), url.Values{
+		"limit": {historyMost}, "expand": {"webhooks", "processor", "routing", "workflow"},
+	}, &history)
+	if err != nil {
+		return err
+	}
+	out.Entries, out.Partial = history.Data, history.NextAfter != 0
+	var disputes struct{ Data []disputeRow }
+	if err := v.Get("/management/disputes", url.Values{"paymentId": {id}}, &disputes); err != nil {
+		return err
+	}
+	out.Disputes = disputes.Data
+	if err := out.travel(v.Value("at")); err != nil {
+		return err
+	}
+	out.Actions = actions(out.Payment, v.Auditor())
+	return v.Show(frame.Page{
+		Name: "payment", Title: "Payment " + frame.Short(id), Nav: pathPayments, Live: out.Newest, Data: out,
+	})
+}
+
+// missing makes an unknown payment a page that is not found: the merchant's calls answer 400 (D3).
+func missing(err error) error {
+	if frame.IDOf(err) == "PaymentError" {
+		return &frame.Failure{Status: 404, ID: "NotFound", Text: "Your account has no payment with this id.", Advice: "Search for the order or the customer instead."}
+	}
+	return err
+}
+
+// proof serves the portable proof of a payment as a file (I1).
+func proof(v *frame.Visit) error {
+	id := v.Request.PathValue("id")
+	body, err := v.Raw(frame.Path("payments", id, "proof"), nil)
+	if err != nil {
+		return err
+	}
+	v.Download("payment-"+id+".proof.json", "application/json")
+	if _, err := v.Writer.Write(body); err != nil {
+		return frame.Gone{Err: err}
+	}
+	return nil
+}

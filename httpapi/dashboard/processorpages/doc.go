@@ -1,0 +1,46 @@
+// Package processorpages has the dashboard's pages about processors and routing (D15, D20): the merchant's accounts at the processors,
+// the routing rules in their order, and the question which processor would take a payment.
+//
+// A form about a rule carries a mark of all rules as the page showed them. If the rules have changed since, nothing is done: the rule
+// may have moved. So a double click, a second tab or the back button changes nothing twice.
+//
+// What it must not know: how a rule matches. The API answers that with the rules of payments themselves.
+package processorpages
+
+import (
+	"embed"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// Files has the templates.
+//
+//go:embed templates
+var Files embed.FS
+
+// The addresses of pages and the paths of the API.
+const (
+	pathProcessors = "/dashboard/processors"
+	pathRules      = "/dashboard/routing/rules"
+	pathDefault    = "/dashboard/routing/default"
+
+	apiProcessors = "/management/processors"
+	apiRouting    = "/management/routing"
+	apiPreview    = "/management/routing/preview"
+)
+
+// Routes are the pages and forms.
+var Routes = map[string]frame.Screen{
+	"GET " + pathProcessors:              overview,
+	"GET " + pathProcessors + "/{name}":  askProcessor,
+	"POST " + pathProcessors + "/{name}": changeProcessor,
+	"GET " + pathRules + "/new":          askRule,
+	"POST " + pathRules + "/new":         saveRule,
+	"GET " + pathRules + "/{place}":      askRule,
+	"POST " + pathRules + "/{place}":     saveRule,
+	"POST " + pathRules + "/move":        moveRule,
+	"GET " + pathRules + "/remove":       askRemove,
+	"POST " + pathRules + "/remove":      removeRule,
+	"GET " + pathDefault:                 askDefault,
+	"POST " + pathDefault:                saveDefault,
+}

@@ -1,0 +1,105 @@
+package processorpages
+
+import (
+	"net/http"
+
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// moveRule moves a rule up or down by one place.
+func moveRule(v *frame.Visit) error {
+	if err := adminOnly(v); err != nil {
+		return err
+	}
+	all, err := readRouting(v)
+	if err != nil {
+		return err
+	}
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if review {
+		return v.Redirect(pathProcessors, "")
+	}
+	after := all.clone()
+	from, there := all.place(form.Text("place"))
+	to := from + 1
+	if form.Text("way") == "up" {
+		to = from - 1
+	}
+	if there && to >= 0 && to < len(after.Rules) {
+		after.Rules[from], after.Rules[to] = after.Rules[to], after.Rules[from]
+	}
+	return finish(v, form, all, after)
+}
+
+// finish saves a change that has no form of its own, and shows the overview.
+func finish(v *frame.Visit, form frame.Form, before, after routing) error {
+	saved, _, err := change(v, &form, before, after)
+	if err != nil {
+		if err := form.Refused(err); err != nil {
+			return err
+		}
+	}
+	if form.Sound() {
+		done := ""
+		if saved {
+			done = "saved"
+		}
+		return v.Redirect(pathProcessors, done)
+	}
+	return overviewView{Form: frame.Form{Values: map[string][]string{}, Refusal: form.Refusal}}.show(v, http.StatusConflict)
+}
+
+// removal is the content of the page that asks for the confirmation.
+type removal struct {
+	Rule       account.Rule
+	Conditions []condition
+	Place      int // from 1
+	Mark       string
+}
+
+// askRemove serves the page that asks before a rule is removed.
+func askRemove(v *frame.Visit) error {
+	if err := adminOnly(v); err != nil {
+		return err
+	}
+	all, err := readRouting(v)
+	if err != nil {
+		return err
+	}
+	i, there := all.place(v.Value("place"))
+	if !there {
+		return noRule()
+	}
+	out := removal{Rule: all.Rules[i], Conditions: conditionsOf(all.Rules[i].When), Place: i + 1}
+	if out.Mark, err = all.mark(); err != nil {
+		return err
+	}
+	return v.Show(frame.Page{Name: "remove-rule", Title: "Remove a routing rule", Nav: pathProcessors, Data: out})
+}
+
+// removeRule removes a rule.
+func removeRule(v *frame.Visit) error {
+	if err := adminOnly(v); err != nil {
+		return err
+	}
+	all, err := readRouting(v)
+	if err != nil {
+		return err
+	}
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if review {
+		return v.Redirect(pathProcessors, "")
+	}
+	after := all.clone()
+	if i, there := all.place(form.Text("place")); there {
+		after.Rules = append(after.Rules[:i], after.Rules[i+1:]...)
+	}
+	return finish(v, form, all, after)
+}

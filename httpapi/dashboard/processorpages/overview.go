@@ -1,0 +1,130 @@
+package processorpages
+
+import (
+	"net/http"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// ruleRow is a routing rule in the list.
+type ruleRow struct {
+	account.Rule
+	Place      int // from 1
+	Conditions []condition
+	First      bool
+	Last       bool
+}
+
+// overviewView is the content of the page.
+type overviewView struct {
+	frame.Form  // of the question
+	Change      bool
+	Mark        string
+	Processors  []account.Processor
+	Rules       []ruleRow
+	Default     []processor.Name
+	Networks    []string
+	Asked       bool
+	Answer      *preview
+	Amount      domain.Amount
+	Currency    domain.Currency
+	NoneEnabled bool
+}
+
+// preview is the API's answer to the question.
+type preview struct {
+	DecidedBy  string
+	Rule       string
+	Processors []account.Processor
+	Disabled   []processor.Name
+	Rules      []struct {
+		Name    string
+		Matches bool
+		Fails   string
+	}
+}
+
+// failed says in words which condition does not hold.
+var failed = map[string]string{
+	"currencyCode": "the currency is another one", "network": "the card network is another one", "countryCode": "the order's country is another one",
+	"minAmount": "the amount is too small", "maxAmount": "the amount is too large", "metadata": "the metadata differs",
+}
+
+// Why says why a rule does not match.
+func (preview) Why(fails string) string { return failed[fails] }
+
+// overview serves the page with processors, rules and the question.
+func overview(v *frame.Visit) error {
+	out := overviewView{Form: frame.Form{Values: v.Request.URL.Query()}}
+	return out.show(v, http.StatusOK)
+}
+
+func (o overviewView) show(v *frame.Visit, status int) error {
+	var list struct{ Data []account.Processor }
+	if err := v.Get(apiProcessors, nil, &list); err != nil {
+		return err
+	}
+	rules, err := readRouting(v)
+	if err != nil {
+		return err
+	}
+	if o.Mark, err = rules.mark(); err != nil {
+		return err
+	}
+	o.Change, o.Processors, o.Default, o.Networks = v.Admin(), list.Data, rules.Default, domain.Enum("disputeNetwork")
+	o.NoneEnabled = true
+	for _, p := range list.Data {
+		o.NoneEnabled = o.NoneEnabled && !p.Enabled
+	}
+	for i, r := range rules.Rules {
+		o.Rules = append(o.Rules, ruleRow{r, i + 1, conditionsOf(r.When), i == 0, i == len(rules.Rules)-1})
+	}
+	if o.Asked = v.Request.URL.Query().Has("currency"); o.Asked {
+		if err := o.ask(v); err != nil {
+			return err
+		}
+		if !o.Sound() {
+			status = http.StatusUnprocessableEntity
+		}
+	}
+	return v.Show(frame.Page{Name: "processors", Title: "Processors and routing", Nav: pathProcessors, Status: status, Data: o})
+}
+
+// ask asks the API which processor would take a payment.
+func (o *overviewView) ask(v *frame.Visit) error {
+	o.Currency = domain.Currency(strings.ToUpper(o.Text("currency")))
+	body := map[string]any{"currencyCode": o.Currency}
+	if !o.Currency.Known() {
+		o.Fault("currency", "Write the code of the currency, as in EUR.")
+	} else if amount, err := frame.ParseAmount(o.Text("amount"), o.Currency); err != nil {
+		o.Fault("amount", err.Error())
+	} else {
+		o.Amount, body["amount"] = amount, amount
+	}
+	if network := o.Text("network"); network != "" {
+		body["network"] = network
+	}
+	if country := strings.ToUpper(o.Text("country")); country != "" {
+		body["countryCode"] = country
+	}
+	metadata, err := parseMetadata(o.Values.Get("metadata"))
+	if err != nil {
+		o.Fault("metadata", err.Error())
+	}
+	if len(metadata) > 0 {
+		body["metadata"] = metadata
+	}
+	if !o.Sound() {
+		return nil
+	}
+	var answer preview
+	if err := v.Send(http.MethodPost, apiPreview, body, "", &answer); err != nil {
+		return o.Refused(err, "metadata")
+	}
+	o.Answer = &answer
+	return nil
+}

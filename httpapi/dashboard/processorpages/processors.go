@@ -1,0 +1,80 @@
+package processorpages
+
+import (
+	"net/http"
+	"slices"
+
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// processorForm is the content of a processor's form.
+type processorForm struct {
+	frame.Form
+	Processor account.Processor
+}
+
+func adminOnly(v *frame.Visit) error {
+	if v.Admin() {
+		return nil
+	}
+	return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "Only an administrator changes processors and routing."}
+}
+
+// openProcessor reads the processor of the address.
+func openProcessor(v *frame.Visit) (account.Processor, error) {
+	var list struct{ Data []account.Processor }
+	if err := v.Get(apiProcessors, nil, &list); err != nil {
+		return account.Processor{}, err
+	}
+	i := slices.IndexFunc(list.Data, func(p account.Processor) bool { return string(p.Name) == v.Request.PathValue("name") })
+	if i < 0 {
+		return account.Processor{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such processor.", Advice: "Processors and routing lists all of them."}
+	}
+	return list.Data[i], nil
+}
+
+// askProcessor serves the form of a processor.
+func askProcessor(v *frame.Visit) error {
+	if err := adminOnly(v); err != nil {
+		return err
+	}
+	p, err := openProcessor(v)
+	if err != nil {
+		return err
+	}
+	out := processorForm{Processor: p, Form: frame.Form{Values: map[string][]string{"processorMerchantId": {p.MerchantID}}}}
+	if p.Enabled {
+		out.Values.Set("enabled", "yes")
+	}
+	return out.show(v, http.StatusOK)
+}
+
+func (f processorForm) show(v *frame.Visit, status int) error {
+	return v.Show(frame.Page{Name: "processor", Title: "Change " + string(f.Processor.Name), Nav: pathProcessors, Status: status, Data: f})
+}
+
+// changeProcessor saves the form. A repeat changes nothing.
+func changeProcessor(v *frame.Visit) error {
+	p, err := openProcessor(v)
+	if err != nil {
+		return err
+	}
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	out := processorForm{Form: form, Processor: p}
+	if review {
+		return out.show(v, http.StatusOK)
+	}
+	body := map[string]any{"enabled": form.Has("enabled", "yes"), "processorMerchantId": form.Text("processorMerchantId")}
+	err = v.Send(http.MethodPatch, frame.Path("management", "processors", string(p.Name)), body, "", nil)
+	if err == nil {
+		return v.Redirect(pathProcessors, "saved")
+	}
+	if err := out.Refused(err, "processorMerchantId"); err != nil {
+		return err
+	}
+	return out.show(v, http.StatusUnprocessableEntity)
+}

@@ -1,0 +1,191 @@
+package processorpages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// routing is the account's routing as the API shows it.
+type routing struct {
+	Rules   []account.Rule   `json:"rules"`
+	Default []processor.Name `json:"default"`
+}
+
+func readRouting(v *frame.Visit) (routing, error) {
+	var r routing
+	err := v.Get(apiRouting, nil, &r)
+	for i := range r.Rules {
+		for key, value := range r.Rules[i].When.Metadata {
+			if number, is := value.(float64); is { // JSON's numbers; here they are integers
+				r.Rules[i].When.Metadata[key] = int64(number)
+			}
+		}
+	}
+	return r, err
+}
+
+// mark identifies the rules: equal rules have equal marks.
+func (r routing) mark() (string, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("processorpages: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12]), nil
+}
+
+// clone returns a copy whose lists can be changed.
+func (r routing) clone() routing {
+	return routing{slices.Clone(r.Rules), slices.Clone(r.Default)}
+}
+
+// place returns the index of a rule in a form or an address, as people count: from 1; false if there is no such rule.
+func (r routing) place(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n - 1, err == nil && n >= 1 && n <= len(r.Rules)
+}
+
+// change saves changed rules, if the rules are still those with the form's mark. same reports that they are the changed ones already.
+func change(v *frame.Visit, form *frame.Form, before, after routing) (saved, same bool, err error) {
+	mark, err := before.mark()
+	if err != nil {
+		return false, false, err
+	}
+	if form.Values.Get("mark") != mark {
+		form.Refusal = frame.Refusal{
+			Text: "The routing rules have changed since this page was opened.", Advice: "Look at them as they are now, then repeat your change.",
+		}
+		return false, false, nil
+	}
+	now, err := after.mark()
+	if err != nil || now == mark {
+		return false, true, err
+	}
+	err = v.Send(http.MethodPut, apiRouting, after, "", nil)
+	return err == nil, false, err
+}
+
+// condition is a condition of a rule in words.
+type condition struct{ Name, Text string }
+
+// conditionsOf writes the conditions of a rule for people.
+func conditionsOf(c account.Conditions) (all []condition) {
+	add := func(name, text string) { all = append(all, condition{name, text}) }
+	if len(c.Currencies) > 0 {
+		add("Currency", oneOf(c.Currencies))
+	}
+	if len(c.Networks) > 0 {
+		add("Card network", oneOf(c.Networks))
+	}
+	if len(c.Countries) > 0 {
+		add("Country of the order", oneOf(c.Countries))
+	}
+	if c.MinAmount != nil {
+		add("Amount at least", amountText(*c.MinAmount, c.Currencies))
+	}
+	if c.MaxAmount != nil {
+		add("Amount at most", amountText(*c.MaxAmount, c.Currencies))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Metadata)) {
+		add("Metadata "+key, valueText(c.Metadata[key]))
+	}
+	return all
+}
+
+func oneOf[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = string(one)
+	}
+	return strings.Join(texts, " or ")
+}
+
+// amountText writes a limit with its currency if all currencies of the rule have the same digits, else in minor units.
+func amountText(a domain.Amount, currencies []domain.Currency) string {
+	if len(currencies) == 1 {
+		return frame.Money(a, currencies[0])
+	}
+	return frame.Number(int64(a)) + " minor units"
+}
+
+// valueText writes a value of metadata as parseMetadata reads it.
+func valueText(value any) string {
+	text, is := value.(string)
+	if !is {
+		return fmt.Sprint(value)
+	}
+	if again, err := parseValue(text); err == nil && again == value && text == strings.TrimSpace(text) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// metadataText writes metadata as parseMetadata reads it: a line for each key.
+func metadataText(m domain.Metadata) string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		fmt.Fprintf(&b, "%s = %s\n", key, valueText(m[key]))
+	}
+	return b.String()
+}
+
+// parseMetadata reads lines such as "tier = 2". The error is for people.
+func parseMetadata(text string) (domain.Metadata, error) {
+	var m domain.Metadata
+	for n, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		key, rest, found := strings.Cut(line, "=")
+		if key = strings.TrimSpace(key); !found || key == "" {
+			return nil, fmt.Errorf("Line %d: write a key, =, and its value, as in shop = north.", n+1) //nolint:staticcheck,revive // a sentence for people
+		}
+		value, err := parseValue(strings.TrimSpace(rest))
+		if err != nil {
+			return nil, fmt.Errorf("Line %d: the quotes do not match.", n+1) //nolint:staticcheck,revive // a sentence for people
+		}
+		if _, twice := m[key]; twice {
+			return nil, fmt.Errorf("Line %d: %s is there twice.", n+1, key) //nolint:staticcheck,revive // a sentence for people
+		}
+		if m == nil {
+			m = domain.Metadata{}
+		}
+		m[key] = value
+	}
+	return m, nil
+}
+
+// parseValue reads true, false, an integer, a text in quotes, or any other text.
+func parseValue(text string) (any, error) {
+	switch {
+	case text == "true" || text == "false":
+		return text == "true", nil
+	case strings.HasPrefix(text, `"`):
+		return strconv.Unquote(text) //nolint:wrapcheck // the caller names the line
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+		return n, nil
+	}
+	return text, nil
+}
+
+// codes reads codes that are separated by commas or spaces, in upper case.
+func codes[T ~string](text string) []T {
+	var list []T
+	for _, one := range strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return r == ',' || r == ' ' || r == ';' || r == '\n' || r == '\r' }) {
+		list = append(list, T(one))
+	}
+	return list
+}

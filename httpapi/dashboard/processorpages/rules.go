@@ -1,0 +1,291 @@
+package processorpages
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// ruleForm is the content of a rule's form, or of the default list's.
+type ruleForm struct {
+	frame.Form
+	Title    string
+	Action   string // the form's address
+	Mark     string
+	Default  bool // the form is about the default list
+	Networks []string
+	Names    []processor.Name
+	Choices  []choice // of processors, in order
+}
+
+// choice is a place of the list of processors.
+type choice struct {
+	Name   string // of the field
+	Label  string
+	Chosen string
+}
+
+var ordinals = []string{"First", "Second", "Third", "Fourth", "Fifth", "Sixth"}
+
+// choices returns a field for each place of the list.
+func (f *ruleForm) choices() {
+	f.Names, f.Networks = processor.Names, domain.Enum("disputeNetwork")
+	for i := range processor.Names {
+		name := "processor" + strconv.Itoa(i+1)
+		f.Choices = append(f.Choices, choice{name, ordinals[i] + " processor", f.Values.Get(name)})
+	}
+}
+
+func (f ruleForm) show(v *frame.Visit, status int) error {
+	f.choices()
+	return v.Show(frame.Page{Name: "rule", Title: f.Title, Nav: pathProcessors, Status: status, Data: f})
+}
+
+// list reads the chosen processors in order. A place without a choice is left out.
+func (f *ruleForm) list() []processor.Name {
+	chosen := []processor.Name{}
+	for i := range processor.Names {
+		name := processor.Name(f.Text("processor" + strconv.Itoa(i+1)))
+		if name == "" {
+			continue
+		}
+		if slices.Contains(chosen, name) {
+			f.Fault("processors", fmt.Sprintf("%s is there twice. Choose each processor once.", name))
+		}
+		chosen = append(chosen, name)
+	}
+	return chosen
+}
+
+func setList(values url.Values, names []processor.Name) {
+	for i, name := range names {
+		values.Set("processor"+strconv.Itoa(i+1), string(name))
+	}
+}
+
+// values returns the input that makes a rule.
+func values(r account.Rule) url.Values {
+	out := url.Values{"name": {r.Name}, "metadata": {metadataText(r.When.Metadata)}}
+	out.Set("currencyCode", joined(r.When.Currencies))
+	out.Set("countryCode", joined(r.When.Countries))
+	for _, n := range r.When.Networks {
+		out.Add("network", string(n))
+	}
+	for field, limit := range map[string]*domain.Amount{"minAmount": r.When.MinAmount, "maxAmount": r.When.MaxAmount} {
+		if limit != nil {
+			out.Set(field, strconv.FormatInt(int64(*limit), 10))
+		}
+	}
+	setList(out, r.Processors)
+	return out
+}
+
+func joined[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = string(one)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// rule reads the rule of the form. It notes invalid input.
+func (f *ruleForm) rule() account.Rule {
+	r := account.Rule{Name: f.Text("name"), Processors: f.list()}
+	if r.Name == "" {
+		f.Fault("name", "Give the rule a name.")
+	}
+	if len(r.Processors) == 0 {
+		f.Fault("processors", "Choose one processor or more.")
+	}
+	r.When.Currencies, r.When.Countries = codes[domain.Currency](f.Text("currencyCode")), codes[string](f.Text("countryCode"))
+	for _, n := range f.Values["network"] {
+		r.When.Networks = append(r.When.Networks, domain.Network(n))
+	}
+	for field, limit := range map[string]**domain.Amount{"minAmount": &r.When.MinAmount, "maxAmount": &r.When.MaxAmount} {
+		text := f.Text(field)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || n > int64(domain.MaxAmount) {
+			f.Fault(field, "Write a whole number of minor units, as in 1050 for 10.50 EUR.")
+			continue
+		}
+		amount := domain.Amount(n)
+		*limit = &amount
+	}
+	var err error
+	if r.When.Metadata, err = parseMetadata(f.Values.Get("metadata")); err != nil {
+		f.Fault("metadata", err.Error())
+	}
+	return r
+}
+
+// openRule returns the rule of the address, with all rules; place is the number of rules for a new one.
+func openRule(v *frame.Visit) (all routing, place int, out ruleForm, err error) {
+	if err = adminOnly(v); err != nil {
+		return all, 0, out, err
+	}
+	if all, err = readRouting(v); err != nil {
+		return all, 0, out, err
+	}
+	if out.Mark, err = all.mark(); err != nil {
+		return all, 0, out, err
+	}
+	text := v.Request.PathValue("place")
+	if text == "" {
+		out.Title, out.Action = "Add a routing rule", pathRules+"/new"
+		return all, len(all.Rules), out, nil
+	}
+	place, there := all.place(text)
+	if !there && v.Request.Method == http.MethodPost && text != "" { // the rule was removed meanwhile: the mark refuses the form
+		place, there = len(all.Rules), true
+	}
+	if !there {
+		return all, 0, out, noRule()
+	}
+	out.Title, out.Action = "Change a routing rule", pathRules+"/"+text
+	return all, place, out, nil
+}
+
+func noRule() error {
+	return &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "There is no routing rule at this place.", Advice: "Processors and routing lists all rules."}
+}
+
+// askRule serves the form of a rule.
+func askRule(v *frame.Visit) error {
+	all, place, out, err := openRule(v)
+	if err != nil {
+		return err
+	}
+	out.Values = url.Values{}
+	if place < len(all.Rules) {
+		out.Values = values(all.Rules[place])
+	}
+	return out.show(v, http.StatusOK)
+}
+
+// saveRule saves the form of a rule.
+func saveRule(v *frame.Visit) error {
+	all, place, out, err := openRule(v)
+	if err != nil {
+		return err
+	}
+	var review bool
+	if out.Form, review, err = v.Input(); err != nil {
+		return err
+	}
+	rule := out.rule()
+	if review {
+		out.Faults = nil
+		return out.show(v, http.StatusOK)
+	}
+	after := all.clone()
+	if place < len(after.Rules) {
+		after.Rules[place] = rule
+	} else {
+		after.Rules = append(after.Rules, rule)
+	}
+	return out.save(v, all, after, fmt.Sprintf("rules[%d]", place))
+}
+
+// save saves changed rules, or shows the form with the reasons. Faults of the API below path belong to the form's fields.
+func (f ruleForm) save(v *frame.Visit, before, after routing, path string) error {
+	status := http.StatusUnprocessableEntity
+	if f.Sound() {
+		saved, same, err := change(v, &f.Form, before, after)
+		switch {
+		case saved:
+			return v.Redirect(pathProcessors, "saved")
+		case err == nil && same:
+			return v.Redirect(pathProcessors, "")
+		case err == nil:
+			status = http.StatusConflict
+		default:
+			if err := f.refused(err, path); err != nil {
+				return err
+			}
+		}
+	}
+	return f.show(v, status)
+}
+
+// ruleFields are the fields of the form that have a place for a reason.
+var ruleFields = []string{"name", "currencyCode", "countryCode", "network", "minAmount", "maxAmount", "metadata", "processors"}
+
+// refused takes the API's reasons: those below path, which is that of the form's rule, to its fields.
+func (f *ruleForm) refused(err error, path string) error {
+	var failure *frame.Failure
+	if !errors.As(err, &failure) {
+		return err
+	}
+	own := *failure
+	own.Fields = slices.Clone(failure.Fields)
+	for i, fault := range own.Fields {
+		rest, below := strings.CutPrefix(fault.Path, "$."+path)
+		if !below {
+			continue
+		}
+		field := strings.TrimPrefix(strings.TrimPrefix(rest, "."), "when.")
+		if end := strings.IndexAny(field, ".["); end >= 0 {
+			field = field[:end]
+		}
+		own.Fields[i].Path = "$." + cmp.Or(field, "processors") // the default list has no fields
+	}
+	return f.Refused(&own, ruleFields...)
+}
+
+// askDefault serves the form of the default list.
+func askDefault(v *frame.Visit) error {
+	if err := adminOnly(v); err != nil {
+		return err
+	}
+	all, err := readRouting(v)
+	if err != nil {
+		return err
+	}
+	out := defaultForm()
+	if out.Mark, err = all.mark(); err != nil {
+		return err
+	}
+	out.Values = url.Values{}
+	setList(out.Values, all.Default)
+	return out.show(v, http.StatusOK)
+}
+
+func defaultForm() ruleForm {
+	return ruleForm{Title: "Change the default list", Action: pathDefault, Default: true}
+}
+
+// saveDefault saves the default list.
+func saveDefault(v *frame.Visit) error {
+	all, err := readRouting(v)
+	if err != nil {
+		return err
+	}
+	out := defaultForm()
+	if out.Mark, err = all.mark(); err != nil {
+		return err
+	}
+	var review bool
+	if out.Form, review, err = v.Input(); err != nil {
+		return err
+	}
+	after := all.clone()
+	after.Default = out.list()
+	if review {
+		out.Faults = nil
+		return out.show(v, http.StatusOK)
+	}
+	return out.save(v, all, after, "default")
+}

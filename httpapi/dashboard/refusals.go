@@ -1,0 +1,32 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// statuses are the statuses of pages that show a refusal; any other reason is 401.
+var statuses = map[users.Reason]int{
+	users.LockedUser: http.StatusTooManyRequests, users.TooManyTries: http.StatusTooManyRequests, users.Busy: http.StatusServiceUnavailable,
+	users.FactorOn: http.StatusConflict, users.FactorOff: http.StatusConflict,
+}
+
+// refused returns the status and the text of a refusal; false for another error.
+func refused(err error, now time.Time) (status int, text string, is bool) {
+	var r *users.Refusal
+	if !errors.As(err, &r) {
+		return 0, "", false
+	}
+	if status = statuses[r.Reason]; status == 0 {
+		status = http.StatusUnauthorized
+	}
+	text = (&users.Refusal{Reason: r.Reason}).Error()
+	if !r.Until.IsZero() {
+		text += " Try again in " + frame.Ago(r.Until.Sub(now)+time.Second) + "."
+	}
+	return status, text, true
+}

@@ -1,0 +1,75 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// cookieName is the session cookie. The prefix makes browsers refuse it without Secure, with a Domain, or from another path.
+const cookieName = "__Host-payledger"
+
+// identify returns the session of the browser, and renews it. A *users.Refusal means that there is none.
+func (d *Dashboard) identify(w http.ResponseWriter, r *http.Request) (users.Current, error) {
+	token := ""
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		token = cookie.Value
+	}
+	current, err := d.Users.Session(r.Context(), token)
+	if err != nil {
+		return users.Current{}, err
+	}
+	if current.Renewed != "" && r.Header.Get("X-Dashboard-Refresh") == "" { // an open page that nobody uses ends like any other session
+		setCookie(w, current.Renewed)
+	}
+	return current, nil
+}
+
+// identity is the user as the API knows the caller.
+func identity(r *http.Request, current users.Current) frame.Identity {
+	from := originOf(r)
+	return frame.Identity{Merchant: current.Account, User: current.User, Client: from.From, RequestID: from.RequestID}
+}
+
+// originOf returns where a request comes from.
+func originOf(r *http.Request) users.Origin {
+	client, id := frame.Client(r.Context())
+	return users.Origin{From: client, RequestID: id}
+}
+
+func setCookie(w http.ResponseWriter, token string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func dropCookie(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1, Expires: time.Unix(1, 0),
+	})
+}
+
+// safeNext returns the page to go to after a sign-in: one of the dashboard, else its start page.
+func safeNext(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || strings.ContainsAny(next, "\\\r\n") {
+		return Path
+	}
+	if at := path.Clean(u.Path); at != Path && !strings.HasPrefix(at, Path+"/") || at != u.Path {
+		return Path
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+}
+
+// unavailable answers a request whose session could not be checked.
+func (d *Dashboard) unavailable(w http.ResponseWriter, r *http.Request, err error) error {
+	noteOf(r.Context()).Failure = err
+	w.Header().Set("Retry-After", "2")
+	return d.frame.ShowNotice(w, r, http.StatusServiceUnavailable, "Not now",
+		"Your session cannot be checked at the moment. Nothing was done.", "Wait a moment, go back and try again. Your input is still there.")
+}

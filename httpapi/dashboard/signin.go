@@ -1,0 +1,167 @@
+package dashboard
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"payledger/domain"
+	"payledger/eventstore/commands/users"
+	"payledger/httpapi/dashboard/frame"
+)
+
+const (
+	pathLogin  = Path + "/login"
+	pathLogout = Path + "/logout"
+)
+
+// signInForm is the content of the sign-in page.
+type signInForm struct {
+	frame.Form
+	Next     string // the page to go to
+	Input    string // the input of a form that was sent without a session; "" if there is none
+	Reason   string // why the page appears
+	Step     string // of the code: the password was right
+	Accounts []users.AccountChoice
+}
+
+// showSignIn serves GET /dashboard/login.
+func (d *Dashboard) showSignIn(w http.ResponseWriter, r *http.Request) error {
+	if _, err := d.identify(w, r); err == nil {
+		http.Redirect(w, r, safeNext(r.URL.Query().Get("next")), http.StatusSeeOther) //nolint:gosec // safeNext returns a page of the dashboard
+		return nil
+	}
+	return d.signInPage(w, r, http.StatusOK, signInForm{Next: safeNext(r.URL.Query().Get("next"))})
+}
+
+func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request, status int, f signInForm) error {
+	return d.frame.ShowOutside(w, r, frame.Page{Name: "signin", Title: "Sign in", Status: status, Data: f})
+}
+
+// formMost is the greatest size of a form that is kept over a sign-in, in bytes, and signInMost that of the sign-in form with it.
+const formMost, signInMost = 256 << 10, 512 << 10
+
+// askToSignIn answers a request without a session. The input of a form is kept in the page, but for secrets.
+func (d *Dashboard) askToSignIn(w http.ResponseWriter, r *http.Request, why users.Reason) error {
+	f := signInForm{Next: safeNext(r.URL.RequestURI())}
+	if why != users.NoSession {
+		_, f.Reason, _ = refused(&users.Refusal{Reason: why}, d.Now())
+	}
+	if r.Method != http.MethodPost {
+		if f.Reason == "" && f.Next != Path {
+			f.Reason = "Sign in to see this page."
+		}
+		return d.signInPage(w, r, http.StatusUnauthorized, f)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, formMost)
+	if err := r.ParseForm(); err == nil {
+		f.Input = encodeInput(r.URL.Path, r.PostForm)
+	}
+	f.Reason = strings.TrimSpace(f.Reason + " Nothing was done.")
+	if f.Input != "" {
+		f.Reason += " After the sign-in your input is shown again."
+	}
+	return d.signInPage(w, r, http.StatusUnauthorized, f)
+}
+
+// signIn serves POST /dashboard/login.
+func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, signInMost)
+	if err := r.ParseForm(); err != nil {
+		return d.signInPage(w, r, http.StatusBadRequest, signInForm{Next: Path, Reason: "The form could not be read whole. Send it again."})
+	}
+	sent := r.PostForm
+	f := signInForm{
+		Form: frame.Form{Values: url.Values{"email": {sent.Get("email")}, "account": {sent.Get("account")}}},
+		Next: safeNext(sent.Get("next")), Input: sent.Get("input"),
+	}
+	made, err := d.Users.SignIn(r.Context(), users.SignInInput{
+		Email: strings.TrimSpace(sent.Get("email")), Password: sent.Get("password"), Code: strings.ReplaceAll(sent.Get("code"), " ", ""),
+		Step: sent.Get("step"), Account: domain.AccountID(strings.TrimSpace(sent.Get("account"))), Origin: originOf(r),
+	})
+	if err != nil {
+		return d.signInRefused(w, r, f, err)
+	}
+	setCookie(w, made.Token)
+	if values, is := decodeInput(f.Input); is {
+		return d.frame.ShowOutside(w, r, frame.Page{Name: "resume", Title: "Signed in", Data: struct {
+			Next   string
+			Values url.Values
+		}{f.Next, values}})
+	}
+	http.Redirect(w, r, f.Next, http.StatusSeeOther)
+	return nil
+}
+
+// signInRefused shows the form again with the reason.
+func (d *Dashboard) signInRefused(w http.ResponseWriter, r *http.Request, f signInForm, err error) error {
+	status, text, is := refused(err, d.Now())
+	if !is {
+		return d.unavailable(w, r, err)
+	}
+	if status != http.StatusUnauthorized {
+		w.Header().Set("Retry-After", "2")
+	}
+	var refusal *users.Refusal
+	errors.As(err, &refusal)
+	f.Step, f.Accounts = refusal.Step, refusal.Accounts
+	if refusal.Reason == users.CodeNeeded {
+		f.Reason = text
+	} else {
+		f.Refusal.Text = text
+	}
+	return d.signInPage(w, r, status, f)
+}
+
+// signOut serves POST /dashboard/logout.
+func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		if err := d.Users.SignOut(r.Context(), cookie.Value, originOf(r)); err != nil {
+			return d.unavailable(w, r, fmt.Errorf("dashboard: signing out: %w", err))
+		}
+	}
+	dropCookie(w)
+	http.Redirect(w, r, pathLogin+"?done=signed-out", http.StatusSeeOther)
+	return nil
+}
+
+// secretFields are the fields whose input is never written into a page.
+var secretFields = []string{"password", "old", "new", "again", "code"}
+
+// encodeInput returns the input of a form for a hidden field, without secrets; "" for the forms of a user's own account.
+func encodeInput(path string, values url.Values) string {
+	if strings.HasPrefix(path, pathMe) {
+		return ""
+	}
+	kept := url.Values{}
+	for name, all := range values {
+		if !slices.Contains(secretFields, name) {
+			kept[name] = all
+		}
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func decodeInput(text string) (url.Values, bool) {
+	if text == "" {
+		return nil, false
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, false
+	}
+	var values url.Values
+	if json.Unmarshal(data, &values) != nil || len(values) == 0 {
+		return nil, false
+	}
+	return values, true
+}

@@ -1,0 +1,162 @@
+package webhookpages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// deliveryRow is a delivery as the API lists it.
+type deliveryRow struct {
+	ID             string
+	EndpointID     string
+	EventType      string
+	EventID        string
+	PaymentID      string
+	Outcome        string
+	PlannedAt      time.Time
+	UpdatedAt      time.Time
+	NextAttemptAt  *time.Time
+	AttemptCount   int
+	LastStatusCode int
+	LastFailure    string
+	Dropped        bool
+}
+
+// Reason is why the last attempt failed.
+func (d deliveryRow) Reason() *reason { return reasonOf(d.LastFailure) }
+
+// Meaning returns the meaning of the outcome, for people.
+func (d deliveryRow) Meaning() string { return outcomeTexts[d.Outcome] }
+
+type deliveryPage struct {
+	Data       []deliveryRow
+	NextCursor string
+}
+
+// listView is the content of the list.
+type listView struct {
+	Filters    frame.Form
+	Deliveries []deliveryRow
+	Endpoints  []endpoint
+	Outcomes   []string
+	EventTypes []eventType
+	Views      []savedView
+	Filtered   bool
+	First      string // the address of the newest page; "" on it
+	Older      string
+	Replay     string // the address of the form that replays the filtered period; "" for none
+}
+
+// savedView is a view that every account has.
+type savedView struct{ Name, Query string }
+
+var views = []savedView{
+	{"All", ""}, {"Waiting", "?outcome=PLANNED&outcome=FAILED"}, {"Exhausted", "?outcome=EXHAUSTED"}, {"Cancelled", "?outcome=CANCELLED"},
+	{"Succeeded", "?outcome=SUCCEEDED"},
+}
+
+// Name returns an endpoint's name in the list.
+func (l listView) Name(id string) string { return nameIn(l.Endpoints, id) }
+
+func nameIn(all []endpoint, id string) string {
+	if e, known := named(all, id); known {
+		return e.Name()
+	}
+	return "deleted endpoint"
+}
+
+// filterFields are the filters of the list. The address of the page has them by the names that the API knows.
+var filterFields = []string{"outcome", "eventType", "endpointId", "paymentId", "from", "to"}
+
+// query returns the parameters of the API for the filters in the page's address. It notes invalid times in the form.
+func query(f *frame.Form) url.Values {
+	q := url.Values{}
+	for _, field := range filterFields {
+		for _, value := range f.Values[field] {
+			if value = strings.TrimSpace(value); value == "" {
+				continue
+			}
+			if field == "from" || field == "to" {
+				value = period(f, field, value)
+			}
+			q.Add(field, value)
+		}
+	}
+	return q
+}
+
+// period reads the time in a field, and writes it as the field shows it: to the minute, so that the next page has the same filter.
+func period(f *frame.Form, field, text string) string {
+	at, err := moment(text, field == "to")
+	if err == nil {
+		f.Values.Set(field, at.Format(localTime))
+		at, err = moment(f.Values.Get(field), field == "to")
+	}
+	if err != nil {
+		f.Fault(field, err.Error())
+		return text
+	}
+	return apiTime(at)
+}
+
+const pageSize = "50"
+
+// list serves the list of deliveries. All filters are in its address.
+func list(v *frame.Visit) error {
+	form := frame.Form{Values: v.Request.URL.Query()}
+	q := query(&form)
+	out := listView{Outcomes: outcomes, EventTypes: eventTypes(), Views: views, Filtered: len(q) > 0}
+	var err error
+	if out.Endpoints, err = allEndpoints(v); err != nil {
+		return err
+	}
+	cursor := v.Value("cursor")
+	if form.Sound() {
+		q.Set("limit", pageSize)
+		if cursor != "" {
+			q.Set("cursor", cursor)
+			out.First = frame.Address(pathDeliveries, without(form.Values, "cursor", "done"))
+		}
+		var page deliveryPage
+		if err = v.Get(apiDeliveries, q, &page); err == nil {
+			out.Deliveries = page.Data
+			out.Older = older(form.Values, page.NextCursor)
+		} else if err = form.Refused(err, filterFields...); err != nil {
+			return err
+		}
+	}
+	status := http.StatusOK
+	if !form.Sound() {
+		status = http.StatusUnprocessableEntity
+	}
+	if !v.Auditor() && len(out.Endpoints) > 0 {
+		out.Replay = frame.Address(pathReplays+"/new", without(form.Values, "cursor", "done", "outcome", "paymentId"))
+	}
+	out.Filters = form
+	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: status, Live: cursor == "", Data: out})
+}
+
+// older returns the address of the next page; "" for none.
+func older(filters url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	q := without(filters, "done")
+	q.Set("cursor", cursor)
+	return frame.Address(pathDeliveries, q)
+}
+
+func without(values url.Values, names ...string) url.Values {
+	out := url.Values{}
+	for name, all := range values {
+		out[name] = all
+	}
+	for _, name := range names {
+		out.Del(name)
+	}
+	return out
+}

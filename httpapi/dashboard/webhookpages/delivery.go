@@ -1,0 +1,142 @@
+package webhookpages
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// attempt is one attempt of a delivery or of a test.
+type attempt struct {
+	Number     int
+	StartedAt  time.Time
+	DurationMs int64
+	StatusCode int
+	Failure    string
+	Manual     bool
+	Excerpt    string
+	Keys       []string
+}
+
+// Reason is why the attempt failed; nil: it succeeded.
+func (a attempt) Reason() *reason { return reasonOf(a.Failure) }
+
+// delivery is a delivery with its attempts, oldest first.
+type delivery struct {
+	deliveryRow
+	Attempts []attempt
+	Body     json.RawMessage
+}
+
+// deliveryView is the content of a delivery's page.
+type deliveryView struct {
+	delivery
+	Endpoint *endpoint // nil: deleted
+	Resend   bool      // the user may resend it, and it can be
+	Replay   string    // the address of the form that replays the webhooks since; "" for none
+}
+
+// Raw is the body as it is sent, in one line.
+func (d deliveryView) Raw() string { return string(d.Body) }
+
+// deliveryOf reads the delivery of the page's address.
+func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
+	id := v.Request.PathValue("id")
+	err = v.Get(frame.Path("management", "webhook-deliveries", id), nil, &out.delivery)
+	if frame.StatusOf(err) == http.StatusNotFound {
+		return out, &frame.Failure{
+			Status: http.StatusNotFound, ID: "EntityNotFound", Text: "Your account has no webhook delivery with this id.",
+			Advice: "Look at the list of webhook deliveries.",
+		}
+	}
+	if err != nil {
+		return out, err
+	}
+	all, err := allEndpoints(v)
+	if err != nil {
+		return out, err
+	}
+	if e, known := named(all, out.EndpointID); known {
+		out.Endpoint = &e
+	}
+	if out.Endpoint != nil && !v.Auditor() {
+		out.Resend = !out.Dropped && out.Endpoint.Enabled
+		out.Replay = frame.Address(pathReplays+"/new", frame.Query(
+			"endpointId", out.EndpointID, "from", out.since().UTC().Format(localTime), "to", v.Now().UTC().Format(localTime),
+		))
+	}
+	return out, nil
+}
+
+// since returns a time that is not after the delivery's event: the body's date, or a minute before the planning.
+func (d delivery) since() time.Time {
+	var body struct{ Date *time.Time }
+	before := d.PlannedAt.Add(-time.Minute)
+	if json.Unmarshal(d.Body, &body) == nil && body.Date != nil && body.Date.Before(before) {
+		return *body.Date
+	}
+	return before
+}
+
+// show serves a delivery's page.
+func show(v *frame.Visit) error {
+	out, err := deliveryOf(v)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(out.Attempts) // newest first
+	return v.Show(frame.Page{Name: "delivery", Title: "Webhook delivery", Nav: pathDeliveries, Live: true, Data: out})
+}
+
+// resendForm is the content of the page that resends a delivery.
+type resendForm struct {
+	frame.Form
+	Delivery deliveryView
+}
+
+func (f resendForm) page(status int) frame.Page {
+	return frame.Page{Name: "resend", Title: "Resend a webhook", Nav: pathDeliveries, Status: status, Data: f}
+}
+
+// askResend serves the page that asks for the confirmation.
+func askResend(v *frame.Visit) error {
+	d, err := deliveryOf(v)
+	if err != nil {
+		return err
+	}
+	return v.Show(resendForm{Form: frame.Form{Key: v.NewKey()}, Delivery: d}.page(http.StatusOK))
+}
+
+// resend makes one attempt. The form's idempotency key makes a repeat harmless.
+func resend(v *frame.Visit) error {
+	d, err := deliveryOf(v)
+	if err != nil {
+		return err
+	}
+	f := resendForm{Delivery: d}
+	var review bool
+	if f.Form, review, err = v.Input(); err != nil {
+		return err
+	}
+	if f.Key == "" {
+		f.Key = v.NewKey()
+	}
+	if review {
+		return v.Show(f.page(http.StatusOK))
+	}
+	var after delivery
+	if err := v.Send(http.MethodPost, frame.Path("management", "webhook-deliveries", d.ID, "resend"), nil, f.Key, &after); err != nil {
+		if err := f.Refused(err); err != nil {
+			return err
+		}
+		return v.Show(f.page(http.StatusUnprocessableEntity))
+	}
+	done := "resent"
+	if n := len(after.Attempts); n > 0 && after.Attempts[n-1].Failure != "" {
+		done = "resent-bad"
+	}
+	return v.Redirect(pathDeliveries+"/"+d.ID, done)
+}

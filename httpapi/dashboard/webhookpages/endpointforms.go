@@ -1,0 +1,209 @@
+package webhookpages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"payledger/domain"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// endpointForm is the content of the pages that create and change an endpoint.
+type endpointForm struct {
+	frame.Form
+	Endpoint   *endpoint // nil: a new one
+	EventTypes []eventType
+	Twin       *endpoint // another endpoint with the same URL
+}
+
+// endpointFields are the fields of the form.
+var endpointFields = []string{"url", "description", "eventTypes"}
+
+func (f endpointForm) page(status int) frame.Page {
+	p := frame.Page{Name: "endpointform", Title: "New webhook endpoint", Nav: pathEndpoints, Status: status}
+	if f.Endpoint != nil {
+		p.Title = "Change a webhook endpoint"
+	}
+	f.EventTypes = eventTypes()
+	p.Data = f
+	return p
+}
+
+// askCreate serves the form for a new endpoint.
+func askCreate(v *frame.Visit) error {
+	return v.Show(endpointForm{Form: frame.Form{Values: url.Values{}}}.page(http.StatusOK))
+}
+
+// create creates an endpoint. A second one with the same URL needs a tick, so that a repeat of the form makes no second one.
+func create(v *frame.Visit) error {
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	f := endpointForm{Form: form}
+	if review {
+		return v.Show(f.page(http.StatusOK))
+	}
+	body := f.body()
+	all, err := allEndpoints(v)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(all, func(e endpoint) bool { return e.URL == body["url"] }); i >= 0 {
+		f.Twin = &all[i]
+		if !f.Has("again", "yes") {
+			f.Fault("url", "An endpoint with this URL exists. Tick the box below if you want a second one.")
+		}
+	}
+	if f.Sound() {
+		var made endpoint
+		err := v.Send(http.MethodPost, apiEndpoints, body, "", &made)
+		if err == nil {
+			return v.Redirect(pathEndpoints+"/"+made.ID, "endpoint-new")
+		}
+		if err := f.Refused(err, endpointFields...); err != nil {
+			return err
+		}
+	}
+	return v.Show(f.page(http.StatusUnprocessableEntity))
+}
+
+// body returns the body of the API's call. It notes missing input in the form.
+func (f *endpointForm) body() map[string]any {
+	address := f.Text("url")
+	if address == "" {
+		f.Fault("url", "Write the address of your receiver, as in https://shop.example/webhooks.")
+	}
+	kinds := append([]string{}, f.Values["eventTypes"]...)
+	if f.Text("which") == "all" {
+		kinds = []string{}
+	} else if len(kinds) == 0 {
+		f.Fault("eventTypes", "Choose one event type or more, or all.")
+	}
+	return map[string]any{"url": address, "description": f.Text("description"), "eventTypes": kinds}
+}
+
+// askEdit serves the form that changes an endpoint.
+func askEdit(v *frame.Visit) error {
+	e, err := endpointOf(v)
+	if err != nil {
+		return err
+	}
+	values := url.Values{"url": {e.URL}, "description": {e.Description}, "eventTypes": e.EventTypes, "which": {"some"}}
+	if len(e.EventTypes) == 0 {
+		values.Set("which", "all")
+	}
+	if e.Enabled {
+		values.Set("enabled", "yes")
+	}
+	return v.Show(endpointForm{Form: frame.Form{Values: values}, Endpoint: &e}.page(http.StatusOK))
+}
+
+// edit changes an endpoint. A repeat changes nothing more.
+func edit(v *frame.Visit) error {
+	e, err := endpointOf(v)
+	if err != nil {
+		return err
+	}
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	f := endpointForm{Form: form, Endpoint: &e}
+	if review {
+		return v.Show(f.page(http.StatusOK))
+	}
+	body := f.body()
+	body["enabled"] = f.Has("enabled", "yes")
+	if f.Sound() {
+		err := v.Send(http.MethodPatch, frame.Path("management", "webhook-endpoints", e.ID), body, "", nil)
+		if err == nil {
+			return v.Redirect(pathEndpoints+"/"+e.ID, "saved")
+		}
+		if err := f.Refused(err, endpointFields...); err != nil {
+			return err
+		}
+	}
+	return v.Show(f.page(http.StatusUnprocessableEntity))
+}
+
+// askDelete serves the page that asks for the confirmation.
+func askDelete(v *frame.Visit) error {
+	e, err := endpointOf(v)
+	if err != nil {
+		return err
+	}
+	h, err := healthOf(v, e)
+	if err != nil {
+		return err
+	}
+	return v.Show(frame.Page{Name: "endpointdelete", Title: "Delete a webhook endpoint", Nav: pathEndpoints, Data: endpointRow{e, h}})
+}
+
+// remove deletes an endpoint. To delete it again does no harm.
+func remove(v *frame.Visit) error {
+	_, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if review {
+		return askDelete(v)
+	}
+	err = v.Send(http.MethodDelete, frame.Path("management", "webhook-endpoints", v.Request.PathValue("id")), nil, "", nil)
+	if err != nil && frame.IDOf(err) != string(domain.ReasonEntityNotFound) {
+		return err
+	}
+	return v.Redirect(pathEndpoints, "deleted")
+}
+
+// trial is the content of the page of an endpoint's test.
+type trial struct {
+	frame.Form
+	Endpoint endpoint
+	Result   *trialResult
+}
+
+// trialResult is how a test ended.
+type trialResult struct {
+	attempt
+	Succeeded bool
+}
+
+// askTest serves the page that sends a test message.
+func askTest(v *frame.Visit) error {
+	e, err := endpointOf(v)
+	if err != nil {
+		return err
+	}
+	return v.Show(trial{Endpoint: e}.page(http.StatusOK))
+}
+
+func (t trial) page(status int) frame.Page {
+	return frame.Page{Name: "endpointtest", Title: "Test a webhook endpoint", Nav: pathEndpoints, Status: status, Data: t}
+}
+
+// sendTest sends the test message and shows how that ended. The message is no event, so a second one does no harm.
+func sendTest(v *frame.Visit) error {
+	e, err := endpointOf(v)
+	if err != nil {
+		return err
+	}
+	t := trial{Endpoint: e}
+	var review bool
+	if t.Form, review, err = v.Input(); err != nil || review {
+		if err == nil {
+			err = v.Show(t.page(http.StatusOK))
+		}
+		return err
+	}
+	var done trialResult
+	if err := v.Send(http.MethodPost, frame.Path("management", "webhook-endpoints", e.ID, "test"), nil, "", &done); err != nil {
+		if err := t.Refused(err); err != nil {
+			return err
+		}
+		return v.Show(t.page(http.StatusUnprocessableEntity))
+	}
+	t.Result = &done
+	return v.Show(t.page(http.StatusOK))
+}

@@ -1,0 +1,133 @@
+package webhookpages
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// endpoint is a webhook endpoint as the API lists it.
+type endpoint struct {
+	ID          string
+	URL         string
+	Description string
+	EventTypes  []string
+	Enabled     bool
+	CreatedAt   time.Time
+}
+
+// Name returns the endpoint's name for people.
+func (e endpoint) Name() string {
+	if e.Description != "" {
+		return e.Description
+	}
+	return e.URL
+}
+
+type endpointPage struct {
+	Data       []endpoint
+	NextCursor string
+}
+
+// endpointRow is a line of the list.
+type endpointRow struct {
+	endpoint
+	Health health
+}
+
+type endpointsView struct {
+	Endpoints []endpointRow
+	More      string
+	Change    bool
+}
+
+// endpointsAtOnce is the length of a page of the list: each endpoint's health takes three calls.
+const endpointsAtOnce = "20"
+
+// endpoints serves the list of endpoints with their health.
+func endpoints(v *frame.Visit) error {
+	var page endpointPage
+	if err := v.Get(apiEndpoints, frame.Query("limit", endpointsAtOnce, "cursor", v.Value("cursor")), &page); err != nil {
+		return err
+	}
+	out := endpointsView{Change: v.Admin()}
+	for _, e := range page.Data {
+		h, err := healthOf(v, e)
+		if err != nil {
+			return err
+		}
+		out.Endpoints = append(out.Endpoints, endpointRow{e, h})
+	}
+	if page.NextCursor != "" {
+		out.More = frame.Address(pathEndpoints, frame.Query("cursor", page.NextCursor))
+	}
+	return v.Show(frame.Page{Name: "endpoints", Title: "Webhook endpoints", Nav: pathEndpoints, Live: true, Data: out})
+}
+
+// allEndpoints returns the account's endpoints, oldest first.
+func allEndpoints(v *frame.Visit) (all []endpoint, err error) {
+	for cursor := ""; ; {
+		var page endpointPage
+		if err := v.Get(apiEndpoints, frame.Query("limit", "100", "cursor", cursor), &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Data...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// endpointOf returns the endpoint of the page's address.
+func endpointOf(v *frame.Visit) (endpoint, error) {
+	all, err := allEndpoints(v)
+	if err != nil {
+		return endpoint{}, err
+	}
+	if e, known := named(all, v.Request.PathValue("id")); known {
+		return e, nil
+	}
+	return endpoint{}, noEndpoint()
+}
+
+func named(all []endpoint, id string) (endpoint, bool) {
+	if i := slices.IndexFunc(all, func(e endpoint) bool { return e.ID == id }); i >= 0 {
+		return all[i], true
+	}
+	return endpoint{}, false
+}
+
+func noEndpoint() error {
+	return &frame.Failure{
+		Status: http.StatusNotFound, ID: "EntityNotFound", Text: "Your account has no webhook endpoint with this id. It may be deleted.",
+		Advice: "Look at the list of webhook endpoints.",
+	}
+}
+
+// endpointView is the content of an endpoint's page.
+type endpointView struct {
+	endpointRow
+	Deliveries []deliveryRow
+	Change     bool // the user may change it
+	Act        bool // the user may test it and replay
+}
+
+// showEndpoint serves an endpoint's page.
+func showEndpoint(v *frame.Visit) error {
+	e, err := endpointOf(v)
+	if err != nil {
+		return err
+	}
+	out := endpointView{endpointRow: endpointRow{endpoint: e}, Change: v.Admin(), Act: !v.Auditor()}
+	if out.Health, err = healthOf(v, e); err != nil {
+		return err
+	}
+	var page deliveryPage
+	if err := v.Get(apiDeliveries, frame.Query("endpointId", e.ID, "limit", "10"), &page); err != nil {
+		return err
+	}
+	out.Deliveries = page.Data
+	return v.Show(frame.Page{Name: "endpoint", Title: "Webhook endpoint", Nav: pathEndpoints, Live: true, Data: out})
+}

@@ -1,0 +1,115 @@
+package webhookpages
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// secret is the signing secret as the API shows it.
+type secret struct {
+	SigningSecret      string // only in the answer to a rotation
+	Hint               string
+	CreatedAt          time.Time
+	PreviousValidUntil *time.Time
+	Warnings           []string
+}
+
+// signingView is the content of the page.
+type signingView struct {
+	secret
+	Left    string // how long the previous secret still signs; "": it does not
+	Minutes int    // the same
+	Whole   int    // of the overlap
+	Change  bool
+}
+
+func viewOf(v *frame.Visit, s secret) signingView {
+	out := signingView{secret: s, Change: v.Admin(), Whole: int(account.SigningOverlap / time.Minute)}
+	if s.PreviousValidUntil != nil {
+		left := max(0, s.PreviousValidUntil.Sub(v.Now()))
+		out.Minutes = int((left + time.Minute - 1) / time.Minute) // a started minute counts
+		out.Left = fmt.Sprintf("%d h %02d min", out.Minutes/60, out.Minutes%60)
+	}
+	return out
+}
+
+// signing serves the page of the signing secret.
+func signing(v *frame.Visit) error {
+	var s secret
+	if err := v.Get(apiSigning, nil, &s); err != nil {
+		return err
+	}
+	return v.Show(frame.Page{Name: "signing", Title: "Signing secret", Nav: pathSigning, Live: true, Data: viewOf(v, s)})
+}
+
+// rotateForm is the content of the page that rotates the secret.
+type rotateForm struct {
+	frame.Form
+	Now signingView
+}
+
+// Replaces identifies the secret that the form replaces.
+func (f rotateForm) Replaces() string { return f.Now.CreatedAt.Format(time.RFC3339Nano) }
+
+func (f rotateForm) page(status int) frame.Page {
+	return frame.Page{Name: "rotate", Title: "Rotate the signing secret", Nav: pathSigning, Status: status, Data: f}
+}
+
+// askRotate serves the page that describes a rotation before it is made.
+func askRotate(v *frame.Visit) error {
+	var s secret
+	if err := v.Get(apiSigning, nil, &s); err != nil {
+		return err
+	}
+	return v.Show(rotateForm{Now: viewOf(v, s)}.page(http.StatusOK))
+}
+
+// rotate rotates the secret and shows the new one once. The form names the secret that it replaces: a repeat does nothing, because a
+// second rotation would end the overlap.
+func rotate(v *frame.Visit) error {
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if review {
+		return askRotate(v)
+	}
+	var s secret
+	if err := v.Get(apiSigning, nil, &s); err != nil {
+		return err
+	}
+	f := rotateForm{Form: form, Now: viewOf(v, s)}
+	if f.Text("replaces") != f.Replaces() {
+		return v.Show(f.changed().page(http.StatusUnprocessableEntity))
+	}
+	var made secret
+	err = v.Send(http.MethodPost, apiSigning+"/rotate", nil, "", &made)
+	switch {
+	case frame.IDOf(err) == string(domain.ReasonConcurrentModification):
+		if err := v.Get(apiSigning, nil, &s); err != nil {
+			return err
+		}
+		f.Now = viewOf(v, s)
+		return v.Show(f.changed().page(http.StatusUnprocessableEntity))
+	case err != nil:
+		if err := f.Refused(err); err != nil {
+			return err
+		}
+		return v.Show(f.page(http.StatusUnprocessableEntity))
+	}
+	return v.Show(frame.Page{Name: "signing", Title: "Signing secret", Nav: pathSigning, Data: viewOf(v, made)})
+}
+
+// changed refuses a form that was shown for an earlier secret.
+func (f rotateForm) changed() rotateForm {
+	f.Refusal = frame.Refusal{
+		Text:   "The secret was rotated after this form was opened: by you, in another tab or with a double click, or by a colleague.",
+		Advice: "The new secret was shown in the answer to that rotation. Rotate again only if nobody has copied it.",
+	}
+	return f
+}

@@ -1,0 +1,229 @@
+package workflowpages
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/workflow"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// editorView is the content of the editor.
+type editorView struct {
+	frame.Form
+	Before     *flow // that is changed; nil: a new one
+	Action     string
+	Title      string
+	Lines      []line
+	Triggers   []trigger
+	Units      []string
+	Types      []struct{ Type, Text string }
+	Full       bool // there is no room for another action
+	Check      *check
+	Examples   []example
+	Definition definition // of the form
+}
+
+// check is the API's answer about a condition.
+type check struct {
+	Valid  bool
+	Faults []struct {
+		Line, Column int
+		Message      string
+	}
+}
+
+// ConditionFault reports whether the condition is refused for a reason that the check does not show.
+func (o editorView) ConditionFault() bool {
+	return o.Faults["condition"] != "" && (o.Check == nil || o.Check.Valid)
+}
+
+// example is a condition that shows what can be written.
+type example struct{ Text, Condition string }
+
+var (
+	paymentExamples = []example{
+		{"Every event", "true"},
+		{"Amounts up to 100.00", "payment.amount <= 10000"},
+		{"Euro from Germany", `payment.currencyCode == "EUR" && payment.order.countryCode == "DE"`},
+		{"A value in the metadata", `has(payment.metadata.shop) && payment.metadata.shop == "north"`},
+		{"The card security code matched", `payment.riskData.cvvCheck.result == "MATCHED"`},
+	}
+	disputeExamples = []example{
+		{"Every event", "true"},
+		{"Chargebacks of small amounts", `dispute.type == "DISPUTE" && dispute.amount < 2000`},
+	}
+)
+
+// opened prepares the editor for the address.
+func opened(v *frame.Visit) (editorView, error) {
+	out := editorView{Title: "New workflow", Action: pathWorkflows + "/new", Triggers: triggers(), Types: actionTypes}
+	for _, u := range units {
+		out.Units = append(out.Units, u.Name)
+	}
+	if err := adminOnly(v); err != nil {
+		return out, err
+	}
+	id := v.Request.PathValue("id")
+	if id == "" {
+		return out, nil
+	}
+	var before flow
+	if err := v.Get(frame.Path("management", "workflows", id), nil, &before); err != nil {
+		return out, err
+	}
+	out.Before, out.Title, out.Action = &before, "Change "+before.Name, pathWorkflows+"/"+id+"/edit"
+	return out, nil
+}
+
+// edit serves the editor.
+func edit(v *frame.Visit) error {
+	out, err := opened(v)
+	if err != nil {
+		return err
+	}
+	if out.Before != nil {
+		out.Values = valuesOf(out.Before.definition)
+		out.Values.Set("version", strconv.FormatInt(out.Before.Version, 10))
+	} else {
+		first := workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: "AUTHORIZED"}
+		out.Values = url.Values{"trigger": {trigger{Trigger: first}.Value()}, "condition": {"true"}, "delaySeconds": {"0"}, "unit": {"minutes"}}
+	}
+	out.Key = v.NewKey()
+	p := usual(v.Now())
+	out.Values.Set("from", p.From)
+	out.Values.Set("to", p.To)
+	return out.editor(v, http.StatusOK)
+}
+
+// editor shows the editor with its input.
+func (o editorView) editor(v *frame.Visit, status int) error {
+	if o.Lines == nil {
+		o.Lines = linesOf(o.Values)
+	}
+	o.Full = len(o.Lines) >= workflow.MaxActions
+	o.Examples = paymentExamples
+	kind, _, _ := strings.Cut(o.Text("trigger"), " ")
+	if strings.HasPrefix(kind, "DISPUTE") {
+		o.Examples = disputeExamples
+	}
+	if condition := o.Text("condition"); condition != "" {
+		var answer check
+		err := v.Send(http.MethodPost, apiWorkflows+"/check", map[string]any{"eventType": kind, "condition": condition}, "", &answer)
+		switch {
+		case err == nil:
+			o.Check = &answer
+		case frame.StatusOf(err) != http.StatusUnprocessableEntity: // too long, or a trigger that does not exist: saving names it
+			return err
+		}
+	}
+	return v.Show(frame.Page{Name: "workflow-edit", Title: o.Title, Nav: pathWorkflows, Status: status, Data: o})
+}
+
+// write serves the buttons of the editor and of the page with the simulation.
+func write(v *frame.Visit) error {
+	out, err := opened(v)
+	if err != nil {
+		return err
+	}
+	var review bool
+	if out.Form, review, err = v.Input(); err != nil {
+		return err
+	}
+	if out.Key == "" {
+		out.Key = v.NewKey()
+	}
+	do := out.Text("do")
+	switch {
+	case review || do == "check" || do == "edit" || do == "":
+		return out.editor(v, http.StatusOK)
+	case do == "simulate":
+		return out.simulate(v)
+	case do == "save" || do == "save-disabled":
+		return out.save(v, do == "save")
+	}
+	out.Lines = arranged(linesOf(out.Values), do, out.Text("type"))
+	put(out.Values, out.Lines)
+	return out.editor(v, http.StatusOK)
+}
+
+// simulate applies the definition to past payments and shows the result with the buttons that save.
+func (o editorView) simulate(v *frame.Visit) error {
+	o.Definition = definitionOf(&o.Form)
+	body := struct {
+		definition
+		WorkflowID string `json:"workflowId,omitempty"`
+		From       any    `json:"from,omitempty"`
+		To         any    `json:"to,omitempty"`
+	}{definition: o.Definition}
+	if o.Before != nil {
+		body.WorkflowID = o.Before.ID
+	}
+	days := map[string]any{}
+	bounds(&o.Form, days)
+	body.From, body.To = days["from"], days["to"]
+	if !o.Sound() {
+		return o.editor(v, http.StatusUnprocessableEntity)
+	}
+	put(o.Values, linesOf(o.Values)) // without what no action needs
+	o.Values.Del("do")
+	result := resultView{Form: o.Form, Stored: o.Before, Draft: true, Action: o.Action, Definition: o.Definition}
+	if err := result.run(v, apiWorkflows+"/simulate", body); err != nil {
+		return o.refused(v, err)
+	}
+	return result.show(v, http.StatusOK)
+}
+
+// refused shows the editor with the API's reasons.
+func (o editorView) refused(v *frame.Visit, err error) error {
+	if err := o.Refused(err, faultFields(linesOf(o.Values))...); err != nil {
+		return err
+	}
+	return o.editor(v, http.StatusUnprocessableEntity)
+}
+
+// save creates the workflow, or makes a new version.
+func (o editorView) save(v *frame.Visit, enabled bool) error {
+	o.Definition = definitionOf(&o.Form)
+	if !o.Sound() {
+		return o.editor(v, http.StatusUnprocessableEntity)
+	}
+	if o.Before != nil {
+		return o.replace(v)
+	}
+	body := struct {
+		definition
+		Enabled bool `json:"enabled"`
+	}{o.Definition, enabled}
+	var made flow
+	if err := v.Send(http.MethodPost, apiWorkflows, body, o.Key, &made); err != nil {
+		if frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists) {
+			o.Key = v.NewKey() // the form saved another workflow before: this input is a further one
+		}
+		return o.refused(v, err)
+	}
+	return v.Redirect(pathWorkflows+"/"+made.ID, "saved")
+}
+
+// replace makes a new version, if nobody else has made one since the editor was opened.
+func (o editorView) replace(v *frame.Visit) error {
+	path := pathWorkflows + "/" + o.Before.ID
+	if o.Text("version") != strconv.FormatInt(o.Before.Version, 10) {
+		if same(o.Before.definition, o.Definition) {
+			return v.Redirect(path, "repeated")
+		}
+		o.Refusal = frame.Refusal{
+			Text:   "The workflow has changed since you opened this page: it has version " + strconv.FormatInt(o.Before.Version, 10) + " now.",
+			Advice: "Compare your input with the newest version. If you save again, your input replaces that version.",
+		}
+		o.Values.Set("version", strconv.FormatInt(o.Before.Version, 10))
+		return o.editor(v, http.StatusConflict)
+	}
+	if err := v.Send(http.MethodPut, frame.Path("management", "workflows", o.Before.ID), o.Definition, "", nil); err != nil {
+		return o.refused(v, err)
+	}
+	return v.Redirect(path, "saved")
+}

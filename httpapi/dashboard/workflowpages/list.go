@@ -1,0 +1,169 @@
+package workflowpages
+
+import (
+	"time"
+
+	"payledger/domain/workflow"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// definition is the content of a workflow's version, as the API has it.
+type definition struct {
+	Name         string           `json:"name"`
+	Trigger      workflow.Trigger `json:"trigger"`
+	Condition    string           `json:"condition"`
+	DelaySeconds int64            `json:"delaySeconds,omitempty"`
+	Actions      []action         `json:"actions"`
+}
+
+type action struct {
+	Type    string   `json:"type"`
+	Amount  *int64   `json:"amount,omitempty"`
+	Share   *float64 `json:"share,omitempty"`
+	Final   *bool    `json:"final,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	OrderID string   `json:"orderId,omitempty"`
+	URL     string   `json:"url,omitempty"`
+}
+
+// flow is a workflow in its newest version.
+type flow struct {
+	ID      string
+	Version int64
+	definition
+	Enabled   bool
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// version is one version of a workflow.
+type version struct {
+	Version int64
+	definition
+	CreatedAt time.Time
+	Actor     string
+	ActorName string
+}
+
+// By names who made the version.
+func (v version) By() string {
+	if v.ActorName != "" {
+		return v.ActorName
+	}
+	return v.Actor
+}
+
+// run is a run of a workflow.
+type run struct {
+	ID       string
+	Workflow struct {
+		Name    string
+		Version int64
+	}
+	Status    string
+	StartedAt time.Time
+	UpdatedAt time.Time
+	DueAt     time.Time
+	PaymentID string `json:"paymentId"`
+	Trigger   struct {
+		EventType string
+		Sequence  uint64
+		Date      time.Time
+	}
+	Condition struct {
+		Holds  bool
+		Error  string
+		Values []struct{ Path, Value string }
+	}
+	Actions []struct {
+		ID string
+		action
+		Status     string
+		EndedAt    *time.Time
+		Operation  string
+		StatusCode int
+	}
+	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
+}
+
+type runPage struct {
+	Data       []run
+	NextCursor string
+}
+
+// listed is a workflow in the list, with its last runs, newest first.
+type listed struct {
+	flow
+	Runs []run
+}
+
+type listView struct {
+	Workflows []listed
+	More      string
+	First     bool
+	Change    bool
+}
+
+// list serves the list of workflows.
+func list(v *frame.Visit) error {
+	var found struct {
+		Data       []flow
+		NextCursor string
+	}
+	cursor := v.Value("cursor")
+	if err := v.Get(apiWorkflows, frame.Query("limit", "25", "cursor", cursor), &found); err != nil {
+		return err
+	}
+	out := listView{Change: v.Admin(), First: cursor == ""}
+	if found.NextCursor != "" {
+		out.More = frame.Address(pathWorkflows, frame.Query("cursor", found.NextCursor))
+	}
+	for _, w := range found.Data {
+		var runs runPage
+		if err := v.Get(frame.Path("management", "workflows", w.ID, "runs"), frame.Query("limit", "5"), &runs); err != nil {
+			return err
+		}
+		out.Workflows = append(out.Workflows, listed{w, runs.Data})
+	}
+	return v.Show(frame.Page{Name: "workflows", Title: "Workflows", Nav: pathWorkflows, Live: true, Data: out})
+}
+
+// showView is the content of a workflow's page.
+type showView struct {
+	Workflow flow
+	Runs     []run
+	Older    string // runs
+	Newest   bool
+	Versions []version
+	Earlier  string // versions
+	Change   bool
+	JSON     definition
+}
+
+// show serves the page of one workflow.
+func show(v *frame.Visit) error {
+	id := v.Request.PathValue("id")
+	out := showView{Change: v.Admin(), Newest: v.Value("cursor") == ""}
+	if err := v.Get(frame.Path("management", "workflows", id), nil, &out.Workflow); err != nil {
+		return err
+	}
+	var runs runPage
+	if err := v.Get(frame.Path("management", "workflows", id, "runs"), frame.Query("limit", "20", "cursor", v.Value("cursor")), &runs); err != nil {
+		return err
+	}
+	var versions struct {
+		Data       []version
+		NextCursor string
+	}
+	if err := v.Get(frame.Path("management", "workflows", id, "versions"), frame.Query("limit", "10", "cursor", v.Value("versions")), &versions); err != nil {
+		return err
+	}
+	out.Runs, out.Versions, out.JSON = runs.Data, versions.Data, out.Workflow.definition
+	if runs.NextCursor != "" {
+		out.Older = frame.Address(pathWorkflows+"/"+id, frame.Query("cursor", runs.NextCursor, "versions", v.Value("versions")))
+	}
+	if versions.NextCursor != "" {
+		out.Earlier = frame.Address(pathWorkflows+"/"+id, frame.Query("versions", versions.NextCursor, "cursor", v.Value("cursor")))
+	}
+	return v.Show(frame.Page{Name: "workflow", Title: "Workflow " + out.Workflow.Name, Nav: pathWorkflows, Live: out.Newest, Data: out})
+}

@@ -1,0 +1,147 @@
+package workflowpages
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"payledger/domain"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// simulation is the API's answer to a simulation.
+type simulation struct {
+	Events    int64
+	Triggered int64
+	Runs      int64
+	Errors    int64
+	More      bool
+	Payments  []struct {
+		PaymentID    string `json:"paymentId"`
+		Sequence     uint64
+		Date         time.Time
+		CurrencyCode domain.Currency
+		Actions      []struct {
+			Type    string
+			Amount  domain.Amount
+			Refusal string
+		}
+	}
+	Sums []struct {
+		Action       int
+		Type         string
+		CurrencyCode domain.Currency
+		Count        int64
+		Refused      int64
+		Amount       domain.Amount
+	}
+}
+
+// shown bounds the payments of a simulation on a page.
+const shown = 100
+
+// Cut reports whether the page shows fewer payments than there are.
+func (s simulation) Cut() bool { return s.More || len(s.Payments) > shown }
+
+// cut leaves the newest payments, newest first.
+func (s *simulation) cut() {
+	all := s.Payments
+	s.More = s.Cut()
+	s.Payments = nil
+	for i := len(all) - 1; i >= 0 && len(s.Payments) < shown; i-- {
+		s.Payments = append(s.Payments, all[i])
+	}
+}
+
+// period is the time of a simulation, in whole days.
+type period struct{ From, To string }
+
+// usual is the time that a simulation covers if nothing else is chosen.
+func usual(now time.Time) period {
+	return period{now.UTC().AddDate(0, 0, -30).Format(time.DateOnly), now.UTC().Format(time.DateOnly)}
+}
+
+// bounds reads the days of a form. It notes invalid ones.
+func bounds(f *frame.Form, body map[string]any) {
+	for _, b := range []struct {
+		field string
+		add   time.Duration
+	}{{"from", 0}, {"to", 24*time.Hour - time.Microsecond}} {
+		text := f.Text(b.field)
+		if text == "" {
+			continue
+		}
+		day, err := dayStart(text)
+		if err != nil {
+			f.Fault(b.field, "Write the day as in 2026-03-14.")
+			continue
+		}
+		body[b.field] = day.Add(b.add).Format("2006-01-02T15:04:05.000000Z")
+	}
+}
+
+// resultView is the content of a simulation's page.
+type resultView struct {
+	frame.Form
+	Stored     *flow      // nil: a new workflow
+	Draft      bool       // the definition is not saved; the page has the buttons that save it
+	Action     string     // the editor's address
+	Definition definition // that was simulated
+	Simulation *simulation
+	Trouble    string // why there is no simulation
+}
+
+func (r resultView) show(v *frame.Visit, status int) error {
+	title := "Try " + r.Definition.Name
+	if r.Draft {
+		title = "Before you save: " + r.Definition.Name
+	}
+	return v.Show(frame.Page{Name: "simulation", Title: title, Nav: pathWorkflows, Status: status, Data: r})
+}
+
+// run carries a simulation out, and notes why there is none.
+func (r *resultView) run(v *frame.Visit, path string, body any) error {
+	var result simulation
+	err := v.Send(http.MethodPost, path, body, "", &result)
+	switch status := frame.StatusOf(err); {
+	case err == nil:
+		result.cut()
+		r.Simulation = &result
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		var why frame.Form
+		if err := why.Refused(err); err != nil {
+			return err
+		}
+		r.Trouble = why.Refusal.Text + " " + why.Refusal.Advice
+	default:
+		return err
+	}
+	return nil
+}
+
+// try serves the simulation of a stored workflow: the page asks for a period, and shows the result for the one in its address.
+func try(v *frame.Visit) error {
+	id := v.Request.PathValue("id")
+	var stored flow
+	if err := v.Get(frame.Path("management", "workflows", id), nil, &stored); err != nil {
+		return err
+	}
+	out := resultView{Form: frame.Form{Values: v.Request.URL.Query()}, Stored: &stored, Definition: stored.definition}
+	if !out.Values.Has("from") && !out.Values.Has("to") {
+		p := usual(v.Now())
+		out.Values = url.Values{"from": {p.From}, "to": {p.To}}
+		return out.show(v, http.StatusOK)
+	}
+	body := map[string]any{}
+	if bounds(&out.Form, body); out.Sound() {
+		if err := out.run(v, frame.Path("management", "workflows", id, "simulate"), body); err != nil {
+			if err := out.Refused(err, "from", "to"); err != nil {
+				return err
+			}
+		}
+	}
+	if !out.Sound() {
+		return out.show(v, http.StatusUnprocessableEntity)
+	}
+	return out.show(v, http.StatusOK)
+}

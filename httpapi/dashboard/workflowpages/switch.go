@@ -1,0 +1,74 @@
+package workflowpages
+
+import (
+	"net/http"
+	"path"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// switchView is the content of the page that asks before a workflow is enabled or disabled.
+type switchView struct {
+	frame.Form
+	Workflow flow
+	Enable   bool
+}
+
+func openSwitch(v *frame.Visit) (out switchView, err error) {
+	if err := adminOnly(v); err != nil {
+		return out, err
+	}
+	out.Enable = path.Base(v.Request.URL.Path) == "enable"
+	err = v.Get(frame.Path("management", "workflows", v.Request.PathValue("id")), nil, &out.Workflow)
+	return out, err
+}
+
+func (o switchView) show(v *frame.Visit, status int) error {
+	title := "Disable a workflow"
+	if o.Enable {
+		title = "Enable a workflow"
+	}
+	return v.Show(frame.Page{Name: "switch", Title: title, Nav: pathWorkflows, Status: status, Data: o})
+}
+
+// askSwitch serves the page that asks.
+func askSwitch(v *frame.Visit) error {
+	out, err := openSwitch(v)
+	if err != nil {
+		return err
+	}
+	return out.show(v, http.StatusOK)
+}
+
+// turn enables or disables the workflow. A repeat changes nothing.
+func turn(v *frame.Visit) error {
+	out, err := openSwitch(v)
+	if err != nil {
+		return err
+	}
+	form, review, err := v.Input()
+	if err != nil {
+		return err
+	}
+	if out.Form = form; review {
+		return out.show(v, http.StatusOK)
+	}
+	verb, done := "disable", "disabled"
+	if out.Enable {
+		verb, done = "enable", "enabled"
+	}
+	if err := v.Send(http.MethodPost, frame.Path("management", "workflows", out.Workflow.ID, verb), nil, "", nil); err != nil {
+		if err := out.Refused(err); err != nil {
+			return err
+		}
+		return out.show(v, http.StatusConflict)
+	}
+	return v.Redirect(pathWorkflows+"/"+out.Workflow.ID, done)
+}
+
+func adminOnly(v *frame.Visit) error {
+	if v.Admin() {
+		return nil
+	}
+	return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "Only an administrator changes workflows."}
+}

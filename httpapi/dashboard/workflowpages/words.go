@@ -1,0 +1,188 @@
+package workflowpages
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"payledger/domain/payment"
+	"payledger/domain/workflow"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// trigger is a trigger with its words, as the editor offers it.
+type trigger struct {
+	workflow.Trigger
+	Text string // "A payment becomes authorized"
+}
+
+// Value is the value of the trigger in the form.
+func (t trigger) Value() string {
+	return strings.TrimSpace(t.EventType + " " + t.Status)
+}
+
+// statuses are all statuses of a payment that a trigger may name, in the order of its life (§3.1).
+var statuses = []payment.Status{
+	payment.StatusAuthorized, payment.StatusSettling, payment.StatusPartiallySettled, payment.StatusSettled, payment.StatusPending,
+	payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled,
+}
+
+// statusTexts say what happens to a payment that gets a status.
+var statusTexts = map[payment.Status]string{
+	payment.StatusPending: "A payment waits for its customer or processor", payment.StatusAuthorized: "A payment becomes authorized",
+	payment.StatusSettling: "A capture begins: the payment is settling", payment.StatusPartiallySettled: "A payment becomes partially settled",
+	payment.StatusSettled: "A payment becomes settled", payment.StatusDeclined: "A payment is declined", payment.StatusFailed: "A payment fails",
+	payment.StatusCancelled: "A payment is cancelled",
+}
+
+// triggers returns all triggers.
+func triggers() (all []trigger) {
+	for _, s := range statuses {
+		t := workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: string(s)}
+		all = append(all, trigger{t, triggerText(t)})
+	}
+	for _, kind := range []string{workflow.OnPaymentRefund, workflow.OnDisputeOpened, workflow.OnDisputeStatus} {
+		t := workflow.Trigger{EventType: kind}
+		all = append(all, trigger{t, triggerText(t)})
+	}
+	return all
+}
+
+// triggerText says when a workflow starts.
+func triggerText(t workflow.Trigger) string {
+	switch t.EventType {
+	case workflow.OnPaymentStatus:
+		if text := statusTexts[payment.Status(t.Status)]; text != "" {
+			return text
+		}
+		return "A payment gets the status " + t.Status
+	case workflow.OnPaymentRefund:
+		return "A refund ends"
+	case workflow.OnDisputeOpened:
+		return "A dispute is opened"
+	case workflow.OnDisputeStatus:
+		return "A dispute changes its stage or status"
+	default:
+		return t.EventType
+	}
+}
+
+// When says when the workflow starts.
+func (d definition) When() string { return triggerText(d.Trigger) }
+
+// Always reports whether the condition holds for every event.
+func (d definition) Always() bool { return strings.TrimSpace(d.Condition) == "true" }
+
+// Delay returns the time between the event and the first action; "" for none.
+func (d definition) Delay() string {
+	if d.DelaySeconds == 0 {
+		return ""
+	}
+	n, unit := inUnits(d.DelaySeconds)
+	return strconv.FormatInt(n, 10) + " " + strings.TrimSuffix(unit, "s") + map[bool]string{true: "s"}[n != 1]
+}
+
+// units are the units of a delay, in seconds, the largest first.
+var units = []struct {
+	Name    string
+	Seconds int64
+}{{"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"seconds", 1}}
+
+// inUnits writes seconds in the largest unit that divides them.
+func inUnits(seconds int64) (int64, string) {
+	if seconds == 0 {
+		return 0, "minutes"
+	}
+	for _, u := range units {
+		if seconds%u.Seconds == 0 {
+			return seconds / u.Seconds, u.Name
+		}
+	}
+	return seconds, "seconds"
+}
+
+// Text returns the effect of the action, for people.
+func (a action) Text() string {
+	switch a.Type {
+	case workflow.Capture:
+		text := "Capture " + a.howMuch("all that is left to capture")
+		if a.Final != nil && !*a.Final {
+			return text + ". Further captures may follow."
+		}
+		return text + ". This is the last capture: the rest of the hold is released."
+	case workflow.Cancel:
+		return "Cancel the payment: release the hold" + because(a.Reason) + "."
+	case workflow.Refund:
+		text := "Refund " + a.howMuch("all that can be refunded") + because(a.Reason)
+		if a.OrderID != "" {
+			text += ", with your reference " + a.OrderID
+		}
+		return text + "."
+	case workflow.HTTPRequest:
+		return "Send the event and the payment to " + a.URL + "."
+	default:
+		return a.Type
+	}
+}
+
+func (a action) howMuch(rest string) string {
+	switch {
+	case a.Share != nil:
+		return percent(*a.Share) + "% of the payment's amount"
+	case a.Amount != nil:
+		return frame.Number(*a.Amount) + " minor units"
+	default:
+		return rest
+	}
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return fmt.Sprintf(", with the reason “%s”", reason)
+}
+
+// percent writes a share in percent, with four decimals at most.
+func percent(share float64) string {
+	text := strings.TrimRight(strconv.FormatFloat(share*100, 'f', 4, 64), "0")
+	return strings.TrimSuffix(text, ".")
+}
+
+// runTexts say what the statuses of a run mean.
+var runTexts = map[string]string{
+	"SKIPPED": "The condition did not hold", "WAITING": "Waits for its time", "RUNNING": "Actions are under way", "SUCCEEDED": "All actions are done",
+	"FAILED": "An action failed",
+}
+
+// Means returns the meaning of the run's status.
+func (r run) Means() string {
+	if r.Status == "SKIPPED" && r.Condition.Error != "" {
+		return "The condition could not be evaluated"
+	}
+	return runTexts[r.Status]
+}
+
+// dayStart returns the first moment of a day that a person wrote.
+func dayStart(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }
+
+// same reports whether two definitions say the same.
+func same(a, b definition) bool {
+	texts := [2]string{}
+	for i, d := range []definition{a, b} {
+		d.Actions = slices.Clone(d.Actions)
+		for n := range d.Actions {
+			if f := d.Actions[n].Final; f != nil && *f {
+				d.Actions[n].Final = nil // the default
+			}
+		}
+		text, err := frame.Indented(d)
+		if err != nil {
+			return false
+		}
+		texts[i] = text
+	}
+	return texts[0] == texts[1]
+}

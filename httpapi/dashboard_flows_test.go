@@ -1,0 +1,266 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain/account"
+)
+
+// draft is the input of the editor for a workflow that captures half of what is authorized.
+func draft(more ...string) []string {
+	return append([]string{
+		"name", "Halves " + hostileText, "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", "payment.amount > 100", "delaySeconds", "0", "unit", "minutes",
+		"actions[0].type", "capture", "actions[0].share", "50", "actions[0].final", "no",
+	}, more...)
+}
+
+// TestWorkflowEditor: a condition is checked without saving, the simulation comes before saving and acts on nothing, and the workflow is
+// made once, whatever is pressed twice.
+func TestWorkflowEditor(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	s := siteOf(t, r.rig)
+	s.signIn()
+	r.paid(goodCard, "")
+	s.open("/dashboard/workflows")
+	s.shows(200, "There is no workflow")
+	s.open("/dashboard/workflows/new")
+	s.shows(200, "New workflow", "The condition is valid.", "There is no action yet.")
+	key, at := s.value("key"), "/dashboard/workflows/new"
+	before := r.events()
+	s.submit(at, "key", key, "name", "n", "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", "payment.amout > 1", "do", "check")
+	s.shows(200, "Line 1, column 8: undefined field 'amout'")
+	s.submit(at, draft("key", key, "do", "add", "type", "refund")...)
+	s.shows(200, "1. Capture", "2. Refund")
+	s.submit(at, draft("key", key, "actions[1].type", "refund", "do", "up-2")...)
+	s.shows(200, "1. Refund", "2. Capture")
+	s.submit(at, draft("key", key, "actions[1].type", "refund", "do", "remove-1")...)
+	s.shows(200, "1. Refund")
+	s.submit(at, "key", key, "name", "", "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", "payment.amount >", "delaySeconds", "x", "do", "simulate")
+	s.shows(422, "Give the workflow a name.", "Write a whole number.", "Add an action.", "Line 1")
+	s.submit(at, draft("key", key, "actions[0].amount", "5", "do", "simulate")...)
+	s.shows(422, "Must not be sent together with amount.")
+	s.submit(at, draft("key", key, "do", "simulate")...)
+	s.shows(200, "Before you save", "Capture 50% of the payment's amount. Further captures may follow.", "€12.10", "Save and enable")
+	if n := r.events() - before; n != 0 || strings.Contains(s.now.text, hostileText) {
+		t.Errorf("%d events were recorded before saving; escaped: %t", n, !strings.Contains(s.now.text, hostileText))
+	}
+	s.submit(at, draft("key", key, "do", "edit")...)
+	s.shows(200, "New workflow", "The condition is valid.")
+	s.submit(at, draft("key", key, "do", "save")...)
+	s.shows(200, "The change is saved.", "Enabled", "A payment becomes authorized.", "No event has started it yet.")
+	first := s.now.at
+	s.submit(at, draft("key", key, "do", "save")...)
+	s.shows(200, "Enabled")
+	if path(s.now.at) != path(first) || r.events()-before != 1 {
+		t.Errorf("the second time leads to %s, the first to %s; %d events", s.now.at, first, r.events()-before)
+	}
+	changeWorkflow(t, s, path(first))
+}
+
+func path(at string) string { return strings.SplitN(at, "?", 2)[0] }
+
+// changeWorkflow changes the workflow at a page: by two tabs, of which the second is refused once; then it is disabled.
+func changeWorkflow(t *testing.T, s *site, at string) {
+	t.Helper()
+	s.open(at + "/edit")
+	version := s.value("version")
+	s.submit(at+"/edit", draft("version", version, "delaySeconds", "2", "unit", "hours", "do", "simulate")...)
+	s.shows(200, "Save the new version")
+	save := func(delay string) {
+		input := draft("version", version, "do", "save")
+		input[7], input[9] = delay, "hours"
+		s.submit(at+"/edit", input...)
+	}
+	save("2")
+	s.shows(200, "The change is saved.", "Then, 2 hours after the event", "Version 2", "by admin")
+	save("2")
+	s.shows(200, "Nothing was done a second time.")
+	save("3")
+	s.shows(409, "The workflow has changed since you opened this page")
+	s.open(at + "/disable")
+	s.shows(200, "No further event starts the workflow.")
+	s.submit(at + "/disable")
+	s.shows(200, "It is disabled.", "no event starts it")
+	before := s.events()
+	s.submit(at + "/disable")
+	if n := s.events() - before; n != 0 {
+		t.Errorf("the second time recorded %d events", n)
+	}
+	s.open(at + "/simulate?from=2020-01-01&to=")
+	s.shows(200, "What it would have done from 2020-01-01", "€12.10")
+	s.open(at + "/simulate?from=tomorrow")
+	s.shows(422, "Write the day as in 2026-03-14.")
+}
+
+// TestWorkflowRunsShown: a run shows its outcome, its payment and what the condition read.
+func TestWorkflowRunsShown(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	s := siteOf(t, r.rig)
+	s.signIn()
+	id := r.want(r.manage("POST", "/workflows", strings.Replace(halves, `"actions":[`, `"actions":[{"type":"refund","amount":9007199254740991},`, 1)), 200, "").text1("id")
+	payment := strings.TrimPrefix(r.paid(goodCard, ""), "/payments/")
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		if strings.Contains(text(s.open("/dashboard/workflows/"+id).text), "Action 1-refund failed") || time.Now().After(deadline) {
+			break
+		}
+	}
+	s.shows(200, "Failed An action failed", "payment.amount", "2420")
+	if !strings.Contains(s.now.text, "/dashboard/payments/"+payment+"?at=") {
+		t.Errorf("no link to the payment: %s", s.now.text)
+	}
+	s.open("/dashboard/workflows")
+	s.shows(200, "halves", "Failed")
+}
+
+// TestRoutingPages: rules are added, changed, moved and removed; a form that is older than the rules does nothing.
+func TestRoutingPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.open("/dashboard/processors")
+	s.shows(200, "ADYEN", "There is no rule")
+	s.open("/dashboard/routing/rules/new")
+	mark := s.value("mark")
+	s.submit("/dashboard/routing/rules/new", "mark", mark, "name", "", "minAmount", "1.5", "metadata", "shop", "processor1", "STRIPE", "processor3", "STRIPE")
+	s.shows(422, "Give the rule a name.", "Write a whole number of minor units", "Line 1: write a key", "STRIPE is there twice.")
+	s.submit("/dashboard/routing/rules/new", "mark", mark, "name", "euro", "currencyCode", "eur, xxq", "processor1", "STRIPE")
+	s.shows(422, "Must be an active ISO 4217 currency code")
+	add := func(mark, name, processor string) {
+		s.submit("/dashboard/routing/rules/new", "mark", mark, "name", name, "currencyCode", "eur", "network", "VISA", "metadata", "tier = 2\nshop = \"7\"", "processor2", processor)
+	}
+	add(mark, "one", "STRIPE")
+	s.shows(200, "The change is saved.", "1. one", "Metadata shop: \"7\"", "Metadata tier: 2")
+	add(mark, "one", "STRIPE")
+	s.shows(409, "The routing rules have changed since this page was opened.")
+	mark = s.value("mark")
+	add(mark, "two"+hostileText, "ADYEN")
+	s.shows(200, "2. two")
+	if strings.Contains(s.now.text, hostileText) {
+		t.Error("a name is not escaped")
+	}
+	mark = s.value("mark")
+	s.submit("/dashboard/routing/rules/move", "mark", mark, "place", "2", "way", "up")
+	s.shows(200, "2. one")
+	s.submit("/dashboard/routing/rules/move", "mark", mark, "place", "2", "way", "up")
+	s.shows(409, "Nothing was done.", "2. one")
+	s.open("/dashboard/processors?currency=EUR&amount=25.00&network=VISA&metadata=tier%3D2%0Ashop%3D%227%22")
+	s.shows(200, "it is the first that matches", "ADYEN", "an earlier rule decides")
+	s.open("/dashboard/processors?currency=EUR&amount=1,5")
+	s.shows(422, "Write the amount in EUR, as in 12.05.")
+	s.open("/dashboard/routing/rules/remove?place=2")
+	s.shows(200, "Remove a routing rule", "one")
+	s.submit("/dashboard/routing/rules/remove", "mark", s.value("mark"), "place", "2")
+	s.shows(200, "The change is saved.")
+	s.open("/dashboard/routing/default")
+	s.submit("/dashboard/routing/default", "mark", s.value("mark"), "processor1", "WORLDPAY")
+	s.shows(200, "The change is saved.")
+	s.open("/dashboard/processors?currency=USD&amount=1.00")
+	s.shows(200, "The default list decides.", "the currency is another one")
+	s.submit("/dashboard/processors/WORLDPAY", "processorMerchantId", "")
+	s.shows(422, "Nothing was done.")
+	s.submit("/dashboard/processors/WORLDPAY", "processorMerchantId", "shop-1")
+	s.shows(200, "The change is saved.", "shop-1")
+	s.open("/dashboard/processors?currency=USD&amount=1.00")
+	s.shows(200, "the payment would fail")
+	for _, gone := range []string{"/dashboard/routing/rules/9", "/dashboard/routing/rules/remove?place=x", "/dashboard/processors/NONE"} {
+		s.open(gone)
+		s.shows(404)
+	}
+}
+
+// TestConfigurationByRole: operators and auditors see workflows and routing without the buttons, may simulate, and change nothing.
+func TestConfigurationByRole(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	s := siteOf(t, r.rig)
+	id := r.want(r.manage("POST", "/workflows", halves), 200, "").text1("id")
+	r.want(r.manage("PUT", "/routing", `{"rules":[{"name":"a","when":{},"processors":["STRIPE"]},{"name":"b","when":{},"processors":["STRIPE"]}]}`), 200, "")
+	for _, role := range []account.Role{account.RoleOperator, account.RoleAuditor} {
+		b := s.as(role)
+		at := "/dashboard/workflows/" + id
+		b.open("/dashboard/processors")
+		mark := b.mark(t, s)
+		for _, page := range []string{"/dashboard/workflows", at, "/dashboard/processors"} {
+			b.open(page)
+			b.shows(200)
+			for _, change := range []string{"New workflow", ">Change<", ">Disable<", "Add a rule", "Move up"} {
+				if strings.Contains(b.now.text, change) {
+					t.Errorf("%s shows %q to the %s", page, change, role)
+				}
+			}
+		}
+		b.open(at + "/simulate?from=2020-01-01")
+		b.shows(200, "What it would have done")
+		b.open("/dashboard/processors?currency=EUR&amount=1")
+		b.shows(200, "it is the first that matches")
+		before := r.events()
+		for _, c := range [][]string{
+			{"/dashboard/workflows/new", "do", "save"}, {at + "/edit", "do", "save"}, {at + "/disable"}, {at + "/enable"},
+			{"/dashboard/processors/STRIPE", "processorMerchantId", "x"}, {"/dashboard/routing/rules/new", "mark", mark, "name", "c", "processor1", "STRIPE"},
+			{"/dashboard/routing/rules/1", "mark", mark, "name", "c", "processor1", "STRIPE"}, {"/dashboard/routing/rules/move", "mark", mark, "place", "1", "way", "down"},
+			{"/dashboard/routing/rules/remove", "mark", mark, "place", "1"}, {"/dashboard/routing/default", "mark", mark, "processor1", "STRIPE"},
+		} {
+			input := c[1:]
+			if strings.HasPrefix(c[0], "/dashboard/workflows") && len(input) > 0 {
+				input = draft(append(input, "version", "1")...)
+			}
+			b.submit(c[0], input...)
+			b.shows(403, "Your role does not allow this")
+		}
+		if n := r.events() - before; n != 0 {
+			t.Errorf("the %s made %d changes", role, n)
+		}
+	}
+}
+
+// mark returns the mark of the rules, which only an admin's pages have.
+func (s *site) mark(t *testing.T, of *site) string {
+	t.Helper()
+	admin := of.browserOf()
+	admin.signIn()
+	admin.open("/dashboard/routing/rules/new")
+	return admin.value("mark")
+}
+
+// TestDisputePages: open disputes with the nearest deadline come first, filters stand in the address, and the history has the verdict
+// about each notification.
+func TestDisputePages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.open("/dashboard/disputes")
+	s.shows(200, "There is no dispute")
+	payments, all := disputed(s.rig, 6)
+	s.open("/dashboard/disputes")
+	s.shows(200, "Answer these first", "days left", "All disputes")
+	first := all[0]["id"].(string)
+	s.open("/dashboard/disputes?payment=" + payments[1] + "&type=DISPUTE")
+	s.shows(200, "Disputes that fit the filters")
+	if strings.Contains(s.now.text, "Answer these first") {
+		t.Error("a filtered list begins with other disputes")
+	}
+	s.open("/dashboard/disputes?status=WON")
+	s.shows(200, "No dispute fits these filters")
+	s.open("/dashboard/disputes?from=x")
+	s.shows(422, "Write the day as in 2026-03-14.")
+	s.open("/dashboard/disputes?status=" + "NONE")
+	s.shows(422, "Nothing was done.")
+	s.open("/dashboard/disputes/" + first)
+	s.shows(200, "It opened the dispute here.", "It waits for your answer.", fmt.Sprint("code ", all[0]["reasonCode"]), "Answer by")
+	if !strings.Contains(s.now.text, "/dashboard/payments/"+all[0]["paymentId"].(string)) {
+		t.Error("no link to the payment")
+	}
+	s.late.Store(90 * 24 * 3600)
+	s.signIn()
+	s.open("/dashboard/disputes/" + first)
+	s.shows(200, "The deadline passed")
+	s.open("/dashboard/disputes/unknown")
+	s.shows(404)
+}

@@ -1,0 +1,326 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// contents are the documents as the service has them.
+func contents(t *testing.T, sandbox bool) Config {
+	t.Helper()
+	openapi, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asyncapi, err := os.ReadFile("../../projections/eventjson/asyncapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{OpenAPI: openapi, AsyncAPI: asyncapi, Suggestions: map[string]string{}, PublicURL: "https://pay.example/", Sandbox: sandbox}
+}
+
+func built(t *testing.T, c Config) map[string]string {
+	t.Helper()
+	files, err := build(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for path, file := range files {
+		body, err := file.Body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[path] = string(body)
+	}
+	return texts
+}
+
+// written matches a value that a template or Markdown could not show.
+var written = regexp.MustCompile(`raw HTML omitted|ZgotmplZ|<no value>|%!|\{\{`)
+
+// TestPages: every page has one h1, no heading that skips a level, no id twice, no inline script or style, and nothing of another
+// server.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for path, text := range built(t, contents(t, true)) {
+		if !strings.HasPrefix(text, "<!doctype html>") {
+			continue
+		}
+		if n := strings.Count(text, "<h1>"); n != 1 {
+			t.Errorf("%s has %d h1", path, n)
+		}
+		level := 0
+		for _, m := range regexp.MustCompile(`<h([1-6])`).FindAllStringSubmatch(text, -1) {
+			next := int(m[1][0] - '0')
+			if next > level+1 {
+				t.Errorf("%s: h%d follows h%d", path, next, level)
+			}
+			level = next
+		}
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s has the id %s twice", path, m[1])
+			}
+			seen[m[1]] = true
+		}
+		for _, bad := range []string{" style=", "<style", " onclick", "javascript:", `src="http`, `href="http`} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %s", path, bad)
+			}
+		}
+		if strings.Count(text, "<script") != 1 || !strings.Contains(text, `<script type="module" src="/docs/assets/`) {
+			t.Errorf("%s has another script than its own", path)
+		}
+		if bad := written.FindString(text); bad != "" {
+			t.Errorf("%s says %q", path, bad)
+		}
+	}
+}
+
+// TestPagesNameEverything: every call has a page with its scope, fields and errors, and every errorId, kind of webhook and event type its
+// section with an example.
+func TestPagesNameEverything(t *testing.T) {
+	t.Parallel()
+	c := contents(t, true)
+	pages := built(t, c)
+	d, err := parse(c.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, err := d.kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range d.Paths {
+		for _, o := range path.Value {
+			page := pages[Path+"/calls/"+o.Value.ID]
+			for _, id := range d.errorIDs(o.Value, order) {
+				if !strings.Contains(page, `<a href="/docs/errors#`+id+`"><code>`) {
+					t.Errorf("the page of %s lacks %s", o.Value.ID, id)
+				}
+			}
+			for _, m := range scopeSentence.FindAllStringSubmatch(o.Value.Description, -1) {
+				if !strings.Contains(page, "<code>"+m[1]+"</code>") {
+					t.Errorf("the page of %s lacks the scope %s", o.Value.ID, m[1])
+				}
+			}
+			if !strings.Contains(page, `<pre tabindex="0"><code>curl `) {
+				t.Errorf("the page of %s lacks an example", o.Value.ID)
+			}
+		}
+	}
+	for _, k := range order {
+		if k.When == "" || !strings.Contains(pages[Path+"/errors"], `<h2 id="`+k.ID+`">`) {
+			t.Errorf("the errors lack %s", k.ID)
+		}
+		if _, err := errorFiles.ReadFile("errors/" + k.ID + ".json"); err != nil {
+			t.Error(err)
+		}
+	}
+	kinds, _ := d.Components.Schemas.get("WebhookEventType")
+	var shown []string
+	for _, w := range webhookKinds {
+		shown = append(shown, w.Type)
+	}
+	if !slices.Equal(shown, kinds.Enum) {
+		t.Errorf("the webhooks are %q, expected %q", shown, kinds.Enum)
+	}
+}
+
+// TestSuggestions: the section of an errorId has the suggestion.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	c := contents(t, true)
+	c.Suggestions["PaymentError"] = "Check the id."
+	if page := built(t, c)[Path+"/errors"]; !strings.Contains(page, "Check the id.") {
+		t.Error("the suggestion is missing")
+	}
+}
+
+// TestProductionTakesNoKey: the pages of a service in production have no field for a key.
+func TestProductionTakesNoKey(t *testing.T) {
+	t.Parallel()
+	const page = Path + "/calls/createPayment"
+	if !strings.Contains(built(t, contents(t, true))[page], `<input id="key"`) {
+		t.Error("the sandbox takes no key")
+	}
+	text := built(t, contents(t, false))[page]
+	if strings.Contains(text, `<input id="key"`) || !strings.Contains(text, "Production") {
+		t.Error("production takes a key")
+	}
+}
+
+// sameIDs are the ids of the notifier's bodies, and those of the pages in their place.
+var sameIDs = strings.NewReplacer(`"01golden"`, `"01kzckyspad8av3fjghkvvb93n4c"`, `"01token"`, `"01kzckyq7m2c9w4t6xe8n0rjd5wk"`, `"acct1"`, `"bpDk3QxTzR7wLm2V"`)
+
+// TestWebhookBodies: the example bodies are the notifier's own, which its tests make from events.
+func TestWebhookBodies(t *testing.T) {
+	t.Parallel()
+	for kind, file := range map[string]string{
+		"PAYMENT.STATUS": "payment_status", "PAYMENT.REFUND": "payment_refund", "PAYMENT.CAPTURE.FAILED": "capture_failed", "PAYMENT.REFUND.FAILED": "refund_failed",
+		"PAYMENT.CANCELLATION.FAILED": "cancellation_failed", "PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED": "adjustment_failed",
+		"DISPUTE.OPENED": "dispute_opened", "DISPUTE.STATUS": "dispute_status", "WORKFLOW_RUN.FAILED": "workflow_run_failed",
+	} {
+		golden, err := os.ReadFile("../../notifier/testdata/" + file + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, err := webhookFiles.ReadFile("webhooks/" + kind + ".json")
+		if err != nil || string(shown) != sameIDs.Replace(string(golden)) {
+			t.Errorf("%s differs from the notifier's %s.json: %v", kind, file, err)
+		}
+	}
+}
+
+// TestWrite: a file is compressed for a client that takes it, and the same text for any other; unknown addresses are 404.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	d := New(contents(t, true))
+	for accept, packed := range map[string]bool{"gzip, br": true, "br;q=1, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.000": false, "identity": false, "": false, "x-gzip": false} {
+		file, err := d.Get(Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, w := httptest.NewRequest(http.MethodGet, Path, nil), httptest.NewRecorder()
+		r.Header.Set("Accept-Encoding", accept)
+		if err := file.Write(w, r); err != nil {
+			t.Fatal(err)
+		}
+		h := w.Result().Header
+		if is := h.Get("Content-Encoding") == "gzip"; is != packed || is == strings.HasPrefix(w.Body.String(), "<!doctype") {
+			t.Errorf("%q: compressed %v", accept, is)
+		}
+		if h.Get("Content-Security-Policy") != policy || h.Get("Vary") != "Accept-Encoding" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("headers %v", h)
+		}
+	}
+	for path, status := range map[string]int{
+		Path + "/errors": 200, Path + "/calls/nothing": 404, Path + "/assets/0000000000000000/docs.css": 200, Path + "/assets/0/nothing.css": 404,
+		Path + "/404": 404, "/404": 404, Path + "/guides/../errors": 404,
+	} {
+		file, err := d.Get(path)
+		if err != nil || file.Status != status {
+			t.Errorf("%s is %d %v, expected %d", path, file.Status, err, status)
+		}
+	}
+	pages, err := d.Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range pages {
+		file, _ := d.Get(path)
+		if own := strings.HasPrefix(path, Path+"/assets/"); own != (file.cache == cacheAssets) {
+			t.Errorf("%s is kept by %q", path, file.cache)
+		}
+	}
+}
+
+// TestPretty: JSON keeps its fields, their order and its numbers.
+func TestPretty(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"b":1,"a":[true,null,"<&>"]}`: `{"b": 1, "a": [true, null, "<&>"]}`,
+		`[]`:                            `[]`,
+		`{"n":12345678901234567890}`:    `{"n": 12345678901234567890}`,
+		`{"long":"` + strings.Repeat("x", 80) + `","a":{"b":[]}}`: "{\n  \"long\": \"" + strings.Repeat("x", 80) + "\",\n  \"a\": {\"b\": []}\n}",
+		`no JSON`: `no JSON`,
+	} {
+		if got := pretty(text); got != want {
+			t.Errorf("%s is\n%s\nexpected\n%s", text, got, want)
+		}
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(`{z: 1, a: "1", n: null, t: 2026-03-01T00:00:00Z, l: [a, true, 1.5]}`), &node); err != nil {
+		t.Fatal(err)
+	}
+	got, err := jsonOf(node.Content[0])
+	if err != nil || got != `{"z":1,"a":"1","n":null,"t":"2026-03-01T00:00:00Z","l":["a",true,1.5]}` {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+// TestFields: a schema's limits in words.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	d, err := parse([]byte(`components:
+  schemas:
+    A:
+      type: object
+      required: [id]
+      properties:
+        id: {type: string, minLength: 1, maxLength: 64}
+        amount: {type: integer, minimum: 0, maximum: 10, default: 3}
+        kind: {type: string, nullable: true, enum: [X, Y, null]}
+        list: {type: array, maxItems: 5, items: {type: string, maxLength: 3}}
+        again: {$ref: '#/components/schemas/A'}
+        code: {type: string, pattern: "^a$"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := d.Components.Schemas.get("A")
+	var got []string
+	for _, f := range d.fields(s, 0) {
+		got = append(got, fmt.Sprint(f.Name, ",", f.Type, ",", f.Required, ",", f.Limits, ",", f.Values))
+	}
+	want := []string{
+		"id,string,true,[1 to 64 characters],[]", "amount,integer,false,[0 to 10 default 3],[]", "kind,string or null,false,[],[X Y]",
+		"list,array of string,false,[at most 5 elements each at most 3 characters],[]", "again,object,false,[],[]", "code,string,false,[matches ^a$],[]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nexpected\n%q", got, want)
+	}
+}
+
+// TestPostman: the collection has every call that does not answer a page, as openapi.yaml has it, and no secret.
+func TestPostman(t *testing.T) {
+	t.Parallel()
+	c := contents(t, true)
+	var got collection
+	if err := json.Unmarshal([]byte(built(t, c)[Postman]), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(got.Info.Schema, "/v2.1.0/collection.json") || len(got.Variable) != 3 || got.Variable[0].Value != "https://pay.example" {
+		t.Errorf("%+v %+v", got.Info, got.Variable)
+	}
+	for _, v := range got.Variable[1:] {
+		if v.Value != "" {
+			t.Errorf("the variable %s has a value", v.Key)
+		}
+	}
+	var listed []string
+	for _, folder := range got.Item {
+		for _, item := range folder.Item {
+			listed = append(listed, item.Request.Method+" /"+strings.Join(item.Request.URL.Path, "/"))
+		}
+	}
+	d, err := parse(c.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameter := regexp.MustCompile(`\{(\w+)\}`)
+	var want []string
+	for _, path := range d.Paths {
+		for _, o := range path.Value {
+			if o.Value.Tags[0] != "Pages" || o.Value.ID == "getPostmanCollection" {
+				want = append(want, strings.ToUpper(o.Key)+" "+parameter.ReplaceAllString(path.Key, ":$1"))
+			}
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(want)
+	if !slices.Equal(listed, want) {
+		t.Errorf("the collection has %q\nexpected %q", listed, want)
+	}
+}

@@ -1,0 +1,243 @@
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+
+	"payledger/httpapi/style"
+)
+
+//go:embed assets
+var assetFiles embed.FS
+
+//go:embed templates
+var templateFiles embed.FS
+
+// answerFiles has the recorded answers, by operationId.
+//
+//go:embed answers
+var answerFiles embed.FS
+
+// errorFiles has the recorded error answers, by errorId.
+//
+//go:embed errors
+var errorFiles embed.FS
+
+// notFound is the key of the page for unknown addresses.
+const notFound = "404"
+
+// site has everything that pages show.
+type site struct {
+	Config
+	Title, Version string
+	Intro          template.HTML
+	Groups         []group
+	Kinds          []*errorKind
+	Webhooks       []webhook
+	Receivers      []receiver
+	Events         []eventGroup
+	Event          string // an example
+	Guides         []guide
+	Assets         string
+
+	templates *template.Template
+	markdown  *markdown
+	calls     []*call
+	files     map[string]File
+}
+
+// wordEnd is a place where a long name may break: after a point, and before a capital.
+var wordEnd = regexp.MustCompile(`([a-z])([A-Z])|([._])`)
+
+// breaks returns a name with places where a line may break.
+func breaks(name string) template.HTML {
+	return template.HTML(wordEnd.ReplaceAllString(template.HTMLEscapeString(name), "$1$3<wbr>$2")) //nolint:gosec // escaped before
+}
+
+// group has the calls of a tag.
+type group struct {
+	tag
+	Calls []*call
+}
+
+// ID is the anchor of the group.
+func (g group) ID() string { return strings.ToLower(g.Name) }
+
+// page is one page for the layout.
+type page struct {
+	*site
+	Path, Heading, Kind string
+	View                any
+}
+
+func build(c Config) (map[string]File, error) {
+	s := &site{Config: c, files: map[string]File{}}
+	for _, step := range []func() error{s.loadAssets, s.parseTemplates, s.loadOpenAPI, s.loadRest, s.renderPages, s.addPostman} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return s.files, nil
+}
+
+// assetTypes are the kinds of files that pages load.
+var assetTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+func (s *site) loadAssets() error {
+	contents := map[string][]byte{"base.css": style.Base()}
+	names := []string{"base.css"}
+	entries, err := fs.ReadDir(assetFiles, "assets")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if contents[e.Name()], err = assetFiles.ReadFile("assets/" + e.Name()); err != nil {
+			return err
+		}
+		names = append(names, e.Name())
+	}
+	hash := sha256.New()
+	for _, name := range names {
+		hash.Write([]byte(name))
+		hash.Write(contents[name])
+	}
+	s.Assets = Path + "/assets/" + hex.EncodeToString(hash.Sum(nil)[:8])
+	for _, name := range names {
+		if err := s.add(s.Assets+"/"+name, assetTypes[path.Ext(name)], cacheAssets, contents[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *site) add(path, contentType, cache string, body []byte) error {
+	file, err := pack(contentType, cache, body)
+	s.files[path] = file
+	return err
+}
+
+func (s *site) parseTemplates() (err error) {
+	s.templates = template.New("docs").Funcs(template.FuncMap{
+		"md":     func(text string) (template.HTML, error) { return s.markdown.html(text) },
+		"code":   func(text, language string) code { return code{text, language, languages[language]} },
+		"breaks": breaks,
+	})
+	s.markdown = newMarkdown(s.templates)
+	_, err = s.templates.ParseFS(templateFiles, "templates/*.html")
+	return err
+}
+
+func (s *site) loadOpenAPI() error {
+	d, err := parse(s.OpenAPI)
+	if err != nil {
+		return err
+	}
+	s.Title, s.Version = d.Info.Title, d.Info.Version
+	if s.Intro, err = s.markdown.html(d.Info.Description); err != nil {
+		return err
+	}
+	if s.Kinds, err = d.kinds(); err != nil {
+		return err
+	}
+	if s.calls, err = d.calls(s.Kinds, s.PublicURL); err != nil {
+		return err
+	}
+	for _, t := range d.Tags {
+		g := group{tag: t}
+		for _, c := range s.calls {
+			if len(c.Tags) > 0 && c.Tags[0] == t.Name {
+				g.Calls = append(g.Calls, c)
+			}
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	for _, k := range s.Kinds {
+		k.Suggestion = s.Suggestions[k.ID]
+		k.Answer = s.recorded(errorFiles, "errors/"+k.ID+".json")
+	}
+	for _, c := range s.calls {
+		c.Answer = s.recorded(answerFiles, "answers/"+c.ID+".txt")
+		if c.Answer == "" {
+			c.Answer = s.recorded(answerFiles, "answers/"+c.ID+".json")
+		}
+	}
+	return nil
+}
+
+// exampleURL is the address of the service in recorded answers.
+const exampleURL = "http://127.0.0.1:8080"
+
+// recorded returns a recorded answer with this service's address, indented; "" if there is none.
+func (s *site) recorded(files embed.FS, name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	own := strings.ReplaceAll(strings.TrimSpace(string(text)), exampleURL, strings.TrimSuffix(s.PublicURL, "/"))
+	if path.Ext(name) == ".json" {
+		return pretty(own)
+	}
+	return own
+}
+
+func (s *site) loadRest() error {
+	d, err := parse(s.AsyncAPI)
+	if err != nil {
+		return err
+	}
+	s.Events = d.events()
+	s.Event = firstEvent(s.recorded(answerFiles, "answers/listEvents.json"))
+	if s.Webhooks, err = webhooks(); err != nil {
+		return err
+	}
+	if s.Receivers, err = receivers(); err != nil {
+		return err
+	}
+	s.Guides, err = guides(s.markdown, s.PublicURL)
+	return err
+}
+
+func (s *site) renderPages() error {
+	pages := []page{
+		{s, Path, "payledger documentation", "home", nil},
+		{s, Path + "/errors", "Errors", "errors", nil},
+		{s, Path + "/webhooks", "Webhooks", "webhooks", nil},
+		{s, Path + "/events", "Events for analysts", "events", nil},
+		{s, notFound, "This page does not exist", "missing", nil},
+	}
+	for _, g := range s.Guides {
+		pages = append(pages, page{s, g.Address(), g.Title, "guide", g})
+	}
+	for _, c := range s.calls {
+		pages = append(pages, page{s, c.Address(), c.Summary, "call", c})
+	}
+	for _, p := range pages {
+		var b bytes.Buffer
+		if err := s.templates.ExecuteTemplate(&b, "layout", p); err != nil {
+			return fmt.Errorf("docs: %s: %w", p.Path, err)
+		}
+		if err := s.add(p.Path, "text/html; charset=utf-8", cachePages, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	missing := s.files[notFound]
+	missing.Status = http.StatusNotFound
+	s.files[notFound] = missing
+	return nil
+}
+
+// Content renders the page's own part.
+func (p page) Content() (template.HTML, error) {
+	var b bytes.Buffer
+	err := p.templates.ExecuteTemplate(&b, p.Kind, p)
+	return template.HTML(b.String()), err //nolint:gosec // made by html/template
+}

@@ -1,0 +1,29 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestHome: GET / leads a browser to the documentation. Other clients get the error of an unknown path, as do other methods.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	browser := http.Header{"Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
+	r.client.Transport = http.DefaultTransport // openapi.yaml has no GET /
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	a := r.send("GET", "/", browser, nil)
+	if to := a.header.Get("Location"); a.status != http.StatusSeeOther || to != "/docs" || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Vary") != "Accept" {
+		t.Errorf("a browser gets %d %q %v", a.status, to, a.header)
+	}
+	r.want(r.send("GET", "/", http.Header{"Accept": {"*/*"}}, nil), 401, "Unauthorized")
+	r.want(r.get("/"), 404, "NotFound")
+	r.want(r.send("POST", "/", browser, nil), 401, "Unauthorized")
+	if page := r.send("GET", "/docs/", browser, nil); page.status != 200 || !strings.HasPrefix(page.text, "<!doctype html>") {
+		t.Errorf("the documentation is %d %.40s", page.status, page.text)
+	}
+	if page := r.send("GET", "/docs/calls/nothing", browser, nil); page.status != 404 || !strings.Contains(page.text, "This page does not exist") {
+		t.Errorf("an unknown page is %d %.40s", page.status, page.text)
+	}
+}

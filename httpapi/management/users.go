@@ -1,0 +1,126 @@
+package management
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/commands/accounts"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections/paymentjson"
+)
+
+// userRequest is the body of POST /management/users (D20).
+type userRequest struct {
+	Email string       `json:"email"`
+	Role  account.Role `json:"role"`
+}
+
+// userChange is the body of PATCH /management/users/{id} (D20).
+type userChange struct {
+	Role          *account.Role `json:"role"`
+	ResetPassword bool          `json:"resetPassword"`
+	DisableTOTP   bool          `json:"disableTotp"`
+}
+
+// userAnswer is a dashboard user; only the answers that set a password have it.
+type userAnswer struct {
+	ID           domain.UserID     `json:"id"`
+	Email        string            `json:"email"`
+	Role         account.Role      `json:"role"`
+	CreatedAt    paymentjson.Time  `json:"createdAt"`
+	LastSignInAt *paymentjson.Time `json:"lastSignInAt,omitempty"`
+	TOTPEnabled  bool              `json:"totpEnabled"`
+	LockedUntil  *paymentjson.Time `json:"lockedUntil,omitempty"`
+	Password     string            `json:"password,omitempty"`
+}
+
+// ListUsers serves GET /management/users.
+func (h *Handlers) ListUsers(c *request.Call) (any, error) {
+	users := request.Map(c.Merchant.Users, func(u account.User) userAnswer { return h.renderUser(c, u, "") })
+	return request.Page(c, users, func(u userAnswer) string { return string(u.ID) })
+}
+
+// CreateUser serves POST /management/users.
+func (h *Handlers) CreateUser(c *request.Call, body userRequest) (any, error) {
+	if err := checkRole(c, body.Role); err != nil {
+		return nil, err
+	}
+	made, password, err := h.Commands.AddUser(c.Ctx, c.Caller(), accounts.UserInput(body))
+	return h.shown(c, h.renderUser(c, made, password), err)
+}
+
+// ChangeUser serves PATCH /management/users/{id}.
+func (h *Handlers) ChangeUser(c *request.Call, body userChange) (any, error) {
+	before, known := c.Merchant.User(userID(c))
+	if !known {
+		return nil, account.NoUser()
+	}
+	if body.ResetPassword || body.DisableTOTP {
+		if c.Actor == "user:"+string(before.ID) { // a stolen session needs the password or a code for that
+			return nil, domain.Invalid(c.Model, domain.Violation{Path: "$", Description: "must not change your own password or codes: use Your account in the dashboard"})
+		}
+		if err := checkRole(c, before.Role); err != nil {
+			return nil, err
+		}
+	}
+	if body.Role != nil {
+		if err := checkRole(c, *body.Role); err != nil {
+			return nil, err
+		}
+	}
+	changed, password, err := h.Commands.ChangeUser(c.Ctx, c.Caller(), before.ID, accounts.UserChange(body))
+	return h.shown(c, h.renderUser(c, changed, password), err)
+}
+
+// RemoveUser serves DELETE /management/users/{id}.
+func (h *Handlers) RemoveUser(c *request.Call) (any, error) {
+	removed, err := h.Commands.RemoveUser(c.Ctx, c.Caller(), userID(c))
+	return h.shown(c, h.renderUser(c, removed, ""), err)
+}
+
+// checkRole refuses to give a role with scopes that the caller's own key does not have: the caller could sign in with it (D2). A key that
+// expires must not make a user who does not.
+func checkRole(c *request.Call, role account.Role) error {
+	if lacks := slices.DeleteFunc(role.Scopes(), c.Key.Allows); len(lacks) > 0 {
+		return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
+			"The role %s has scopes that the API key lacks: %s. Use a key that has them.", role, strings.Join(lacks, ", "))
+	}
+	if c.Key.ExpiresAt != nil {
+		return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
+			"The API key expires, and a user does not. Use a key without an expiry.")
+	}
+	return nil
+}
+
+func userID(c *request.Call) domain.UserID { return domain.UserID(c.Vars["id"]) }
+
+func (h *Handlers) renderUser(c *request.Call, u account.User, password string) userAnswer {
+	a := userAnswer{
+		ID: u.ID, Email: u.Name, Role: u.Role, CreatedAt: paymentjson.Time{Time: cmp.Or(u.CreatedAt, c.Merchant.CreatedAt)},
+		LastSignInAt: timeOrNil(u.SignedInAt), TOTPEnabled: u.TOTP != "", Password: password,
+	}
+	if u.Locked(h.Now()) != nil {
+		a.LockedUntil = timeOrNil(u.LockedUntil)
+	}
+	return a
+}
+
+func timeOrNil(t time.Time) *paymentjson.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &paymentjson.Time{Time: t}
+}
+
+// userRules checks the address (D20).
+func userRules(v *validation.Violations, c *request.Call) {
+	email, sent := c.Body.Tree["email"].(string)
+	if fault := account.EmailFault(email); sent && fault != "" && !v.Has("$.email") {
+		v.Add("$.email", fault)
+	}
+}

@@ -1,0 +1,73 @@
+package workflows
+
+import (
+	"strconv"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore/workflows"
+	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
+	"payledger/projections/paymentjson"
+)
+
+// versionAnswer is one version of a workflow, with the change that made it.
+type versionAnswer struct {
+	Version int64 `json:"version"`
+	workflowBody
+	CreatedAt paymentjson.Time `json:"createdAt"`
+	Actor     string           `json:"actor"`
+	ActorName string           `json:"actorName,omitempty"` // of a key or a user that the account still has
+}
+
+// ListVersions serves GET /management/workflows/{id}/versions, newest first.
+func (h *Handlers) ListVersions(c *request.Call) (any, error) {
+	if _, err := h.workflow(c); err != nil {
+		return nil, err
+	}
+	cursors := c.Cursors("versions", workflowID(c))
+	from, err := cursors.Place(c.Query.Get("cursor"))
+	if err != nil {
+		return nil, err // the validation has refused it
+	}
+	address := uint64(0)
+	if from != nil {
+		if address, err = strconv.ParseUint(string(from.ID), 10, 64); err != nil {
+			return nil, err // a signed cursor of this list has an address
+		}
+	}
+	found, next, err := h.Engine.Versions(c.Ctx, c.Merchant.ID, workflowID(c), address, request.Limit(c.Query))
+	if err != nil {
+		return nil, domain.Unavailable(err)
+	}
+	answer := request.List[versionAnswer]{Data: request.Map(found, func(v workflows.Version) versionAnswer {
+		return versionAnswer{
+			Version: v.Number, workflowBody: renderDefinition(v.Definition), CreatedAt: paymentjson.Time{Time: v.At},
+			Actor: v.Actor, ActorName: actorName(c.Merchant, v.Actor),
+		}
+	})}
+	if next > 0 {
+		answer.NextCursor = cursors.Next(c.Merchant.CreatedAt, strconv.FormatUint(next, 10))
+	}
+	return answer, nil
+}
+
+// versionRules checks the cursor (D20).
+func versionRules(v *validation.Violations, c *request.Call) {
+	c.Cursors("versions", workflowID(c)).Check(v, c)
+}
+
+// actorName returns the name of an API key or a user; "" for others.
+func actorName(s account.State, actor string) string {
+	switch kind, id, _ := strings.Cut(actor, ":"); kind {
+	case "api_key":
+		key, _ := s.Key(domain.APIKeyID(id))
+		return key.Name
+	case "user":
+		user, _ := s.User(domain.UserID(id))
+		return user.Name
+	default:
+		return ""
+	}
+}

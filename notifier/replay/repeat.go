@@ -1,0 +1,77 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"payledger/domain"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// idFor returns the id of a requested replay. All requests of an account with the same idempotency key have the same id.
+func (r *Replayer) idFor(q deliveries.ReplayRequest) (string, error) {
+	if q.Key == "" {
+		return eventstore.NewUUID(r.Random)
+	}
+	sum := sha256.Sum256([]byte("webhook replay\x00" + string(q.Account) + "\x00" + q.Key))
+	return eventstore.NewUUID(bytes.NewReader(sum[:]))
+}
+
+// first is the record that an earlier request with the same idempotency key left.
+type first struct {
+	record
+	at     uint64 // place of the record; 0: there is none
+	stands bool   // the replay runs or has run; if not, its start was cut short, and it never runs
+}
+
+// earlier returns what an earlier request with the idempotency key left.
+func (r *Replayer) earlier(ctx context.Context, q deliveries.ReplayRequest) (f first, err error) {
+	if q.Key == "" {
+		return f, nil
+	}
+	id, err := r.idFor(q)
+	if err != nil {
+		return f, err
+	}
+	stored, err := r.Stream.Last(ctx, nameOf(q.Account, id))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return f, nil
+	}
+	if err == nil {
+		f.at = stored.Seq
+		f.record, err = decode(stored)
+	}
+	f.stands = f.State != deliveries.ReplayRunning
+	if err == nil && !f.stands {
+		var list openList
+		list, _, err = r.openList(ctx)
+		f.stands = slices.Contains(list.Open, f.name())
+	}
+	if err != nil {
+		return f, deliveries.Unreadable(err)
+	}
+	return f, nil
+}
+
+// orRefused returns the earlier replay for a repeat of its request, and refuses another request. It returns the error of earlier.
+func (f first) orRefused(q deliveries.ReplayRequest, err error) (deliveries.Replay, error) {
+	if err != nil {
+		return deliveries.Replay{}, err
+	}
+	asked := slices.Sorted(slices.Values(q.EventTypes))
+	same := f.Endpoint == q.Endpoint && f.From.Equal(q.From) && f.To.Equal(q.To) && f.OnlyFailed == q.OnlyFailed
+	if same && len(asked) > 0 {
+		same = slices.EqualFunc(slices.Compact(asked), f.Kinds, func(a string, k webhook.Kind) bool { return a == string(k) })
+	}
+	if !same {
+		err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "Another replay was started with this X-Idempotency-Key: %s.", f.ID)
+		err.Recovery = "Use another X-Idempotency-Key for another replay. GET /management/webhook-replays/{id} shows the first one."
+		return deliveries.Replay{}, err
+	}
+	return f.value(), nil
+}

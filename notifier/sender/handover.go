@@ -1,0 +1,68 @@
+package sender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"payledger/notifier/delivery"
+	"payledger/notifier/listener"
+)
+
+// handOver hands a message to the reader of a listener, and waits for the program's answer.
+func (s *Sender) handOver(ctx context.Context, m Message, body []byte) (got reply, err error) {
+	if s.listeners == nil {
+		return got, listener.ErrNoReader
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	r := m.About
+	r.Header, r.Body = map[string]string{}, string(body)
+	headers(m, body, func(name, value string) { r.Header[name] = value })
+	answer, err := s.listeners.Send(ctx, m.Listener, r, func() (func(), error) { return s.beginHandOver(m) })
+	if err != nil {
+		return got, err
+	}
+	got = reply{status: answer.Status, at: s.now(), start: []byte(answer.Body[:min(len(answer.Body), ExcerptLimit)])}
+	if answer.Status == 0 {
+		return got, programError{answer.Failure}
+	}
+	return got, nil
+}
+
+// beginHandOver is the check before the first byte (Message.Fresh). Settle waits until the first byte is written, for firstWriteTime at most:
+// a reader that takes nothing must not hold up a change.
+func (s *Sender) beginHandOver(m Message) (end func(), err error) {
+	leave := sync.OnceFunc(s.gate.enter())
+	if m.Fresh != nil {
+		if err := m.Fresh(); err != nil {
+			leave()
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+		}
+	}
+	timer := time.AfterFunc(firstWriteTime, leave)
+	return func() { timer.Stop(); leave() }, nil
+}
+
+// programError is the reason why a program that a reader calls gave no answer.
+type programError struct{ failure delivery.Failure }
+
+func (e programError) Error() string {
+	return "notifier: the program gave no answer: " + string(e.failure)
+}
+
+// listenerFailure returns the class of a failure of a listener; false for another error.
+func listenerFailure(err error) (delivery.Failure, bool) {
+	var of programError
+	switch {
+	case errors.As(err, &of):
+		return of.failure, true
+	case errors.Is(err, listener.ErrNoReader):
+		return delivery.FailureUnreached, true
+	case errors.Is(err, listener.ErrCut):
+		return delivery.FailureConnection, true
+	}
+	return "", false
+}
