@@ -13,7 +13,7 @@ const (
 	maxTestFile = 800
 	maxFunction = 70
 	maxTable    = 120  // a test's function: its table counts
-	maxDomain   = 6238 // lines of code in all of domain; comments, empty lines, tests and generated files aside
+	maxDomain   = 6300 // lines of code in all of domain; comments, empty lines, tests and generated files aside
 )
 
 // exemption matches an exemption with its reason: on the package line for a file, on the func line for a function.

@@ -23,6 +23,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 )
 
@@ -41,6 +42,7 @@ var aggregates = []struct {
 	{"person", eventsOf(person.Events())},
 	{"workflow", eventsOf(workflow.Events())},
 	{"workflow_run", eventsOf(workflow.RunEvents())},
+	{"webhook", eventsOf(webhook.Events())},
 }
 
 // folders are those of aggregates that share one with another, by the aggregate's name.

@@ -24,6 +24,7 @@ import (
 	"payledger/domain/person"
 	"payledger/domain/processor"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
@@ -51,6 +52,7 @@ func codecs() []encoding {
 		codecOf(eventstore.Disputes, dispute.Events()), codecOf(eventstore.Inboxes, inbox.Events()),
 		codecOf(eventstore.Persons, person.Events()),
 		codecOf(eventstore.Workflows, workflow.Events()), codecOf(eventstore.WorkflowRuns, workflow.RunEvents()),
+		codecOf(eventstore.Webhooks, webhook.Events()),
 		codecOf(eventstore.Logs, []eventstore.LogInitialized{{}}),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
@@ -56,6 +57,8 @@ var (
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
 	Workflows    = format.NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
 	WorkflowRuns = format.NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
+	// Webhooks are an account's requests to send webhooks again, by its id.
+	Webhooks = format.NewAggregate("webhook", 1, webhook.Events(), webhook.EvolveRequests)
 )
 
 // settingsSchema returns the schema of settings with a display name: a build of an older schema would leave the name out of the
@@ -85,7 +88,7 @@ func Schemas() map[string]int {
 	return map[string]int{
 		Payments.Name: Payments.Schema, Sessions.Name: Sessions.Schema, Instruments.Name: Instruments.Schema, Attempts.Name: Attempts.Schema,
 		Accounts.Name: Accounts.Schema, Disputes.Name: Disputes.Schema, Inboxes.Name: Inboxes.Schema, Persons.Name: Persons.Schema,
-		Workflows.Name: Workflows.Schema, WorkflowRuns.Name: WorkflowRuns.Schema, Logs.Name: Logs.Schema,
+		Workflows.Name: Workflows.Schema, WorkflowRuns.Name: WorkflowRuns.Schema, Webhooks.Name: Webhooks.Schema, Logs.Name: Logs.Schema,
 	}
 }
 
@@ -153,6 +156,7 @@ type Repositories struct {
 	Persons      Repository[domain.PersonID, person.State, person.Event]
 	Workflows    Repository[domain.AccountID, workflow.State, workflow.Event]
 	WorkflowRuns Repository[domain.RunID, workflow.RunState, workflow.RunEvent]
+	Webhooks     Repository[domain.AccountID, webhook.Requests, webhook.Event]
 }
 
 // Repositories returns the aggregates of the log.
@@ -168,6 +172,7 @@ func (s *Store) Repositories() Repositories {
 		Persons:      Repository[domain.PersonID, person.State, person.Event]{s, Persons},
 		Workflows:    Repository[domain.AccountID, workflow.State, workflow.Event]{s, Workflows},
 		WorkflowRuns: Repository[domain.RunID, workflow.RunState, workflow.RunEvent]{s, WorkflowRuns},
+		Webhooks:     Repository[domain.AccountID, webhook.Requests, webhook.Event]{s, Webhooks},
 	}
 }
 

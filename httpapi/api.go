@@ -41,6 +41,7 @@ type Commands interface {
 	management.Commands
 	management.Processes
 	workflows.Commands
+	webhooks.Commands
 	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14.5).
 	Notify(ctx context.Context, requestID string, notification processor.SignedNotification) error
 }
@@ -194,7 +195,7 @@ func (a *API) connect() {
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
 		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Finder: c.Reader, Processes: c.Commands, Deliveries: c.Deliveries, Events: c.Events,
 	}
-	a.webhooks = webhooks.Handlers{Deliveries: c.Deliveries}
+	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}
 	a.events = events.Handlers{Source: c.Events}
 	a.requests = live.NewRequestLog()

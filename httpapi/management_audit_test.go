@@ -10,6 +10,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/webhook"
+	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 )
@@ -173,5 +175,52 @@ func TestAuditOfAUser(t *testing.T) {
 	began := time.Now()
 	if entries := r.audit("to=" + url.QueryEscape(began.Add(-time.Hour).Format(time.RFC3339))); len(entries) != 0 {
 		t.Errorf("an hour ago: %v", entries)
+	}
+}
+
+// TestAuditOfWebhooks: who sends webhooks again is recorded before they are sent; a refused request, a dry run and the service's own attempts are
+// not in the audit log.
+func TestAuditOfWebhooks(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	endpoint := r.endpoint(`{"url":"` + r.inbox.url + `/a","eventTypes":["PAYMENT.STATUS"]}`).text1("id")
+	at := r.paid(goodCard, "")
+	var delivery string
+	r.rig.eventually(func() bool {
+		sent := r.want(r.manage("GET", "/webhook-deliveries?outcome=SUCCEEDED", ""), 200, "").field("data").([]any)
+		if len(sent) == 0 {
+			return false
+		}
+		delivery = sent[0].(map[string]any)["id"].(string)
+		return true
+	})
+	for range 2 { // the second is a repeat, which sends nothing
+		r.want(r.do(request{
+			method: "POST", path: "/management/webhook-deliveries/" + delivery + "/resend", header: map[string]string{"X-Api-Version": "", "X-Idempotency-Key": "once"},
+		}), 200, "")
+	}
+	r.want(r.manage("POST", "/webhook-deliveries/unknown/resend", ""), 404, "EntityNotFound")
+	from, to := r.now().Add(-time.Hour).UTC().Format(time.RFC3339), r.now().UTC().Format(time.RFC3339)
+	replay := `{"endpointId":"` + endpoint + `","from":"` + from + `","to":"` + to + `"`
+	r.want(r.manage("POST", "/webhook-replays", replay+`,"dryRun":true}`), 200, "")
+	id := r.want(r.manage("POST", "/webhook-replays", replay+`}`), 200, "").text1("id")
+	r.want(r.manage("POST", "/webhook-replays", strings.Replace(replay, endpoint, "5d0f3c1e-2b6a-4f7d-9c8e-0a1b2c3d4e5f", 1)+`}`), 404, "EntityNotFound")
+	entries := r.audit("type=webhook.resend_requested,webhook.replay_requested")
+	want := []string{
+		"webhook.replay_requested by init of webhook_replay <nil> from 127.0.0.1",
+		"webhook.resend_requested by init of webhook_delivery PAYMENT.STATUS from 127.0.0.1",
+	}
+	if got := lines(entries); !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+	if entries[0]["what"].(map[string]any)["id"] != id || entries[1]["what"].(map[string]any)["id"] != delivery {
+		t.Errorf("%v", entries)
+	}
+	history, err := r.store.History(t.Context(), eventstore.Webhooks.Key(r.account.AccountID, string(r.account.AccountID)))
+	must(t, err)
+	e, err := eventstore.Webhooks.Event(history[0])
+	must(t, err)
+	if resend := e.(webhook.ResendRequested); "/payments/"+string(resend.Payment) != at || resend.Endpoint != domain.EndpointID(endpoint) {
+		t.Errorf("%+v", resend)
 	}
 }

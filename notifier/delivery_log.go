@@ -146,13 +146,23 @@ func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, er
 }
 
 // Resend makes one attempt of a delivery now, in any status, and returns the delivery after it (D18). A failing receiver
-// is no error. With an idempotency key ("" for none), a repeat makes no further attempt.
-func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id, key string) (deliveries.Detail, error) {
+// is no error. With an idempotency key a repeat makes no further attempt, and records nothing.
+func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
-	if err := l.notifier.ResendOnce(ctx, owner, row.Name, key); err != nil {
+	var refused error
+	err = l.notifier.ResendOnce(ctx, owner, row.Name, q.Key, func(ctx context.Context) error {
+		if q.Record != nil {
+			refused = q.Record(ctx, row)
+		}
+		return refused
+	})
+	if refused != nil {
+		return deliveries.Detail{}, refused
+	}
+	if err != nil {
 		return deliveries.Detail{}, errNotSent(err)
 	}
 	_, detail, err := l.detail(ctx, row)

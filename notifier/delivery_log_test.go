@@ -127,7 +127,7 @@ func TestLogResend(t *testing.T) {
 		code   int
 	}{{true, "EXHAUSTED", 500}, {false, "SUCCEEDED", 200}, {false, "SUCCEEDED", 200}, {true, "SUCCEEDED", 500}} {
 		bad.Store(c.bad)
-		d, err := r.log.Resend(ctx, merchantID, row.ID, "")
+		d, err := r.log.Resend(ctx, merchantID, row.ID, deliveries.ResendRequest{})
 		r.must(err)
 		if again := inbox.waitFor(1)[0]; again.EventID != first.EventID || again.Sequence != first.Sequence {
 			t.Errorf("resent %s", again.body)
@@ -148,7 +148,7 @@ func TestLogResend(t *testing.T) {
 	for owner, id := range map[domain.AccountID]string{merchantID: "none", "acct2": row.ID} {
 		_, err := r.log.Delivery(ctx, owner, id)
 		reasonIs(t, err, domain.ReasonEntityNotFound)
-		_, err = r.log.Resend(ctx, owner, id, "")
+		_, err = r.log.Resend(ctx, owner, id, deliveries.ResendRequest{})
 		reasonIs(t, err, domain.ReasonEntityNotFound)
 	}
 	inbox.none()

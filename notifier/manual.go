@@ -24,20 +24,23 @@ import (
 // has no such delivery. ErrNoEndpoint and ErrDisabled mean that nothing was sent.
 func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
 	// After the webhook is sent, the end of ctx does not matter: the attempt is recorded.
-	return n.ResendOnce(ctx, owner, name, "")
+	return n.ResendOnce(ctx, owner, name, "", noRecord)
 }
 
-// ResendOnce is Resend for a request with an idempotency key; "" for none. If an attempt with the key is recorded, ResendOnce makes none.
-func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string) error {
-	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key))
+func noRecord(context.Context) error { return nil }
+
+// ResendOnce is Resend for a request with an idempotency key; "" for none. If an attempt with the key is recorded, ResendOnce makes none. It
+// calls before when an attempt will be made; after an error of before there is none.
+func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string, before func(context.Context) error) error {
+	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), before)
 }
 
 // ResendUntil is Resend with a context that cuts off the attempt under way. An attempt that is cut off is not recorded.
 func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error {
-	return n.resend(ctx, cut, owner, name, "")
+	return n.resend(ctx, cut, owner, name, "", noRecord)
 }
 
-func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name, request string) error {
+func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name, request string, before func(context.Context) error) error {
 	lane, ok := delivery.LaneOf(name)
 	if !ok || !strings.HasPrefix(name, string(owner)+".") {
 		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
@@ -53,6 +56,9 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	}
 	if request != "" && d.Requested(request) {
 		return nil
+	}
+	if err := before(ctx); err != nil {
+		return err
 	}
 	a, err := n.send(ctx, cut, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeNow(ctx, d) })
 	if err != nil {

@@ -67,7 +67,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%+v with %d attempts", row, len(detail.Tried))
 		}
 		if row.Dropped {
-			_, err := r.log.Resend(ctx, merchantID, row.ID, "")
+			_, err := r.log.Resend(ctx, merchantID, row.ID, deliveries.ResendRequest{})
 			reasonIs(t, err, domain.ReasonRequestValidation)
 		}
 	}
@@ -78,7 +78,7 @@ func TestRetention(t *testing.T) {
 		t.Errorf("it waits as %+v, before as %+v", now, waits)
 	}
 	bad.Store(false)
-	if sent, err := r.log.Resend(ctx, merchantID, waits.ID, ""); err != nil || sent.Status != "SUCCEEDED" || len(sent.Tried) != 2 {
+	if sent, err := r.log.Resend(ctx, merchantID, waits.ID, deliveries.ResendRequest{}); err != nil || sent.Status != "SUCCEEDED" || len(sent.Tried) != 2 {
 		t.Errorf("%+v %v", sent, err)
 	}
 	inbox.waitFor(1)

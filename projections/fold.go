@@ -16,6 +16,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -269,6 +270,7 @@ var vocabularies = map[string]vocabulary{
 	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
 	eventstore.Workflows.Name:    words(eventstore.Workflows.Schema, workflow.Events()),
 	eventstore.WorkflowRuns.Name: words(eventstore.WorkflowRuns.Schema, workflow.RunEvents()),
+	eventstore.Webhooks.Name:     words(eventstore.Webhooks.Schema, webhook.Events()),
 }
 
 func words[E domain.Event](schema int, events []E) vocabulary {

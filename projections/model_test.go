@@ -19,6 +19,7 @@ import (
 	"payledger/domain/person"
 	"payledger/domain/processor"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -375,6 +376,7 @@ func TestVocabulary(t *testing.T) {
 	knows(t, eventstore.Persons.Name, person.Events())
 	knows(t, eventstore.Workflows.Name, workflow.Events())
 	knows(t, eventstore.WorkflowRuns.Name, workflow.RunEvents())
+	knows(t, eventstore.Webhooks.Name, webhook.Events())
 
 	knows(t, eventstore.Logs.Name, []eventstore.LogInitialized{{}})
 }

@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/projections/statistics"
+	"payledger/projections/transactions"
 )
 
 // counted returns the statistics of the test account, and checks that they are those of the rows.
@@ -158,6 +160,7 @@ func TestManyStatistics(t *testing.T) {
 	defer mustClose(t, m)
 	facts := fillMany(t, m, n)
 	newest := time.UnixMicro(facts[len(facts)-1].at)
+	measureSearch(t, m, facts)
 	counted(t, m, manyAccount, newest, newest)
 	for _, days := range []int{1, 30, 366} {
 		var took []time.Duration
@@ -175,5 +178,67 @@ func TestManyStatistics(t *testing.T) {
 		if days <= 30 && took[len(took)/2] > statisticsWithin {
 			t.Errorf("the statistics of %d days took %v", days, took[len(took)/2])
 		}
+	}
+}
+
+// measureSearch gives each payment two transaction ids, and prints the times of the look-ups of a search.
+func measureSearch(t *testing.T, m *model, facts []manyFact) {
+	t.Helper()
+	ctx := context.Background()
+	began := time.Now()
+	err := m.Transact(ctx, func() error {
+		for n := range 2 {
+			for i := range facts {
+				r := &eventstore.Recorded{Key: eventstore.Payments.Key(domain.AccountID(facts[i].account), facts[i].id)}
+				row := transactions.NewRow(r, fmt.Sprintf("tx-%s-%d", facts[i].id, n))
+				if _, err := m.statements.insertCharged.ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began) / time.Duration(2*len(facts))
+	var size int
+	if err := m.Readers().QueryRow("SELECT sum(pgsize) FROM dbstat WHERE name = 'transactions'").Scan(&size); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("transaction ids: %v and %d bytes each", took, size/(2*len(facts)))
+	for name, look := range map[string]func(f *manyFact) (int, error){
+		"transaction": func(f *manyFact) (int, error) {
+			found, err := transactions.Payments(ctx, m.Readers(), domain.AccountID(f.account), fmt.Sprintf("tx-%s-%d", f.id, 1), 20)
+			return len(found), err
+		},
+		"order": func(f *manyFact) (int, error) {
+			found, _, err := m.findPayments(ctx, domain.AccountID(f.account), PaymentFilter{OrderID: f.order}, nil, nil, 20)
+			return len(found), err
+		},
+		"customer": func(f *manyFact) (int, error) {
+			known := f.customer == "" // a guest
+			err := m.Readers().QueryRowContext(ctx, selectHasCustomer, f.account, f.customer).Scan(&known)
+			if known || f.customer == "" {
+				return 1, err
+			}
+			return 0, err
+		},
+		"nothing": func(f *manyFact) (int, error) {
+			found, err := transactions.Payments(ctx, m.Readers(), domain.AccountID(f.account), "x"+f.id, 20)
+			return 1 + len(found), err
+		},
+	} {
+		var times []time.Duration
+		for i := 0; i < len(facts); i += len(facts)/200 + 1 {
+			began := time.Now()
+			n, err := look(&facts[i])
+			times = append(times, time.Since(began))
+			if err != nil || n == 0 {
+				t.Fatalf("%s of payment %d: %d found, %v", name, i, n, err)
+			}
+		}
+		slices.Sort(times)
+		t.Logf("search by %s: %v in the median, %v at most", name, times[len(times)/2], times[len(times)-1])
 	}
 }

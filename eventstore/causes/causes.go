@@ -24,7 +24,7 @@ var schemas = map[string]int{
 var withoutWebhooks = map[string]bool{
 	eventstore.Sessions.Name: true, eventstore.Instruments.Name: true, eventstore.Attempts.Name: true, eventstore.Accounts.Name: true,
 	eventstore.Inboxes.Name: true, eventstore.Logs.Name: true, eventstore.Workflows.Name: true,
-	eventstore.Persons.Name: true,
+	eventstore.Persons.Name: true, eventstore.Webhooks.Name: true,
 }
 
 // Candidates returns the webhooks that an event may cause. It reads the event's headers only.

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -26,8 +27,8 @@ func TestEveryAggregate(t *testing.T) {
 		eventstore.Instruments.Name: instrument.Events()[0], eventstore.Accounts.Name: account.Events()[0],
 		eventstore.Disputes.Name: dispute.Events()[0], eventstore.Inboxes.Name: inbox.Events()[0], eventstore.Attempts.Name: attempt.Events()[0],
 		eventstore.Workflows.Name: workflow.Events()[0], eventstore.WorkflowRuns.Name: workflow.RunEvents()[0],
-		eventstore.Persons.Name: person.Events()[0],
-		eventstore.Logs.Name:    eventstore.LogInitialized{},
+		eventstore.Persons.Name: person.Events()[0], eventstore.Webhooks.Name: webhook.Events()[0],
+		eventstore.Logs.Name: eventstore.LogInitialized{},
 	}
 	for aggregate, e := range events {
 		r := &eventstore.Recorded{Key: eventstore.Key{Aggregate: aggregate}, Type: e.Type(), Schema: 1}

@@ -17,7 +17,8 @@
 //	              revision   place among the payment's events
 //	              position   place in the log, from 1
 //	              hash       the event's hash
-//	              raw        the event's bytes: 12 lines "name:value\n", "\n", and the body
+//	              raw        the event's bytes: 12 lines "name:value\n", "\n", and the body. The body of a change through the management
+//	                         API has the address of its client ("origin", package eventstore): the hash covers it
 //	              path       the inclusion proof: hashes from the leaf's sibling up to the root's child
 //
 // # The hashes

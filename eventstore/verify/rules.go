@@ -37,6 +37,7 @@ func init() {
 	Register(eventstore.Persons)
 	Register(eventstore.Workflows)
 	Register(eventstore.WorkflowRuns)
+	Register(eventstore.Webhooks)
 	Register(eventstore.Logs)
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/url"
 
 	"payledger/domain"
+	"payledger/domain/webhook"
+	"payledger/eventstore/commands"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/deliveries"
@@ -21,7 +23,7 @@ type Deliveries interface {
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
 	// Resend makes an attempt and returns after it. A receiver's failure is not an error. With an idempotency key ("" for none), a repeat
 	// makes no further attempt.
-	Resend(ctx context.Context, account domain.AccountID, id, key string) (deliveries.Detail, error)
+	Resend(ctx context.Context, account domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error)
 	// StartReplay counts the deliveries. It starts the replay unless dry is set. With an idempotency key, a repeat returns the first replay.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
 	Replay(ctx context.Context, account domain.AccountID, id string) (deliveries.Replay, error)
@@ -82,7 +84,16 @@ func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"], key)
+	d, err := h.Deliveries.Resend(c.Ctx, c.Merchant.ID, c.Vars["id"], deliveries.ResendRequest{
+		Key: key,
+		Record: func(ctx context.Context, row deliveries.Row) error {
+			requested := webhook.ResendRequested{Delivery: row.ID, Endpoint: row.Endpoint, EventType: row.EventType}
+			if row.Aggregate == "payment" {
+				requested.Payment = domain.PaymentID(row.AggregateID)
+			}
+			return h.Commands.RecordResend(ctx, c.Caller(), requested)
+		},
+	})
 	return renderAttempts(d), err
 }
 
@@ -122,7 +133,14 @@ func deliveryRules(v *validation.Violations, c *request.Call) {
 
 // Handlers serves the calls.
 type Handlers struct {
+	Commands   Commands
 	Deliveries Deliveries
+}
+
+// Commands record who requests to send webhooks again (D20: the audit log).
+type Commands interface {
+	RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested) error
+	RecordReplay(ctx context.Context, by commands.Caller, e webhook.ReplayRequested) error
 }
 
 // Rules returns, by operation, the rules of requests that openapi.yaml cannot express.

@@ -1,7 +1,10 @@
 package webhooks
 
 import (
+	"context"
+
 	"payledger/domain"
+	"payledger/domain/webhook"
 	"payledger/httpapi/request"
 	"payledger/projections/deliveries"
 	"payledger/projections/paymentjson"
@@ -46,6 +49,11 @@ func (h *Handlers) CreateReplay(c *request.Call, body replayRequest) (any, error
 	made, err := h.Deliveries.StartReplay(c.Ctx, deliveries.ReplayRequest{
 		Account: c.Merchant.ID, Endpoint: body.EndpointID, From: body.From.Time, To: body.To.Time, EventTypes: body.EventTypes,
 		OnlyFailed: body.OnlyFailed, Key: key,
+		Record: func(ctx context.Context, r deliveries.Replay) error {
+			return h.Commands.RecordReplay(ctx, c.Caller(), webhook.ReplayRequested{
+				Replay: r.ID, Endpoint: r.Endpoint, From: r.From, To: r.To, EventTypes: r.EventTypes, OnlyFailed: r.OnlyFailed, Count: int64(r.Count),
+			})
+		},
 	}, body.DryRun)
 	return replayStarted{ID: made.ID, Count: made.Count}, err
 }

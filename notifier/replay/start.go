@@ -152,6 +152,11 @@ func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.Re
 	if err := refuseTooMany(list.Open, p.Account); err != nil {
 		return deliveries.Replay{}, err
 	}
+	if q.Record != nil {
+		if err := q.Record(ctx, p.value()); err != nil {
+			return deliveries.Replay{}, err
+		}
+	}
 	at, err := r.Stream.Put(ctx, p.name(), f.at, body, false)
 	if err != nil {
 		return deliveries.Replay{}, domain.Unavailable(err)

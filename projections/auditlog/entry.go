@@ -67,7 +67,10 @@ func (e *Reader) entry(ctx context.Context, row Row) (Entry, error) {
 	}
 	shown := Entry{
 		At: paymentjson.Time{Time: r.Time}, Actor: r.Actor, Action: r.Type, EventID: r.EventID, RequestID: r.CorrelationID,
-		From: cmp.Or(r.Origin(), event.text("from")), // a sign-in has the address in the event
+		From: r.Origin(),
+	}
+	if strings.HasPrefix(r.Type, "account.user") { // a sign-in has the address in the event
+		shown.From = cmp.Or(shown.From, event.text("from"))
 	}
 	if shown.What, err = e.subject(ctx, r, event); err != nil {
 		return Entry{}, err

@@ -70,7 +70,7 @@ func RowOf(r *eventstore.Recorded) (Row, bool, error) {
 
 func audited(r *eventstore.Recorded) bool {
 	switch r.Aggregate {
-	case eventstore.Accounts.Name, eventstore.Workflows.Name:
+	case eventstore.Accounts.Name, eventstore.Workflows.Name, eventstore.Webhooks.Name:
 		return true
 	case eventstore.Persons.Name:
 		return r.Type == (person.Erased{}).Type()
@@ -129,6 +129,8 @@ var subjects = []struct {
 	{"account.routing", "routing", nil, nil, nil},
 	{"account.settings", "settings", nil, nil, nil},
 	{"account.", "account", [][]string{{"id"}}, [][]string{{"name"}}, nil},
+	{"webhook.resend", "webhook_delivery", [][]string{{"deliveryId"}}, [][]string{{"eventType"}}, nil},
+	{"webhook.replay", "webhook_replay", [][]string{{"replayId"}}, nil, nil},
 	{"workflow.", "workflow", [][]string{{"id"}}, [][]string{{"definition", "name"}}, []string{"workflows"}},
 }
 

@@ -1,6 +1,7 @@
 package deliveries
 
 import (
+	"context"
 	"time"
 
 	"payledger/domain"
@@ -68,6 +69,13 @@ type Page struct {
 	Next *Place
 }
 
+// ResendRequest is a request for a further attempt of a delivery.
+type ResendRequest struct {
+	Key string // the idempotency key of the request; "" for none
+	// Record, if set, records the request in the log of events before the attempt. After an error there is no attempt.
+	Record func(context.Context, Row) error
+}
+
 // ReplayRequest requests the webhooks of a time range: sent ones again, missing ones for the first time (D18, D20).
 type ReplayRequest struct {
 	Account    domain.AccountID
@@ -76,6 +84,8 @@ type ReplayRequest struct {
 	EventTypes []string  // of the webhooks; empty: the types that the endpoint takes now
 	OnlyFailed bool      // only deliveries that are FAILED, EXHAUSTED or CANCELLED at the time of the request
 	Key        string    // the idempotency key of the request; "" for none, and in a Replay
+	// Record, if set, records the replay in the log of events before it begins. After an error nothing begins.
+	Record func(context.Context, Replay) error
 }
 
 // Replay is a replay with its progress.

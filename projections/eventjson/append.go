@@ -17,6 +17,7 @@ var stateNames = map[string]string{
 	eventstore.Sessions.Name: "session", eventstore.Instruments.Name: "instrument", eventstore.Attempts.Name: "attempt",
 	eventstore.Accounts.Name: "account", eventstore.Disputes.Name: "dispute", eventstore.Inboxes.Name: "inbox",
 	eventstore.Persons.Name: "person", eventstore.Workflows.Name: "workflow", eventstore.WorkflowRuns.Name: "workflowRun",
+	eventstore.Webhooks.Name: "webhook",
 }
 
 // Append appends the JSON of the event to b. With html it escapes <, > and &, as json.Marshal does; the values are the same.

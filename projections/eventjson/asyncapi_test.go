@@ -17,6 +17,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/projections/eventjson"
@@ -41,7 +42,7 @@ func registry() []registered {
 		register(eventstore.Accounts, account.Events(), "account"), register(eventstore.Disputes, dispute.Events(), "dispute"),
 		register(eventstore.Inboxes, inbox.Events(), "inbox"),
 		register(eventstore.Persons, person.Events(), "person"), register(eventstore.Workflows, workflow.Events(), "workflow"),
-		register(eventstore.WorkflowRuns, workflow.RunEvents(), "workflowRun"),
+		register(eventstore.WorkflowRuns, workflow.RunEvents(), "workflowRun"), register(eventstore.Webhooks, webhook.Events(), "webhook"),
 		register(eventstore.Logs, []eventstore.LogInitialized{{}}, ""),
 	}
 }

@@ -79,6 +79,8 @@ func (e *Event) setBodies(ctx context.Context, s *eventstore.Store, r *eventstor
 		e.fact, e.state, err = bodies(ctx, s, eventstore.Workflows, r)
 	case eventstore.WorkflowRuns.Name:
 		e.fact, e.state, err = bodies(ctx, s, eventstore.WorkflowRuns, r)
+	case eventstore.Webhooks.Name:
+		e.fact, e.state, err = bodies(ctx, s, eventstore.Webhooks, r)
 	case eventstore.Logs.Name:
 		e.fact, err = fact(eventstore.Logs, r)
 	default:

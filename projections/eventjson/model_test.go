@@ -109,6 +109,7 @@ type modelEvent struct {
 	Person      map[string]any       `json:"person,omitempty"`
 	Workflow    map[string]any       `json:"workflow,omitempty"`
 	WorkflowRun map[string]any       `json:"workflowRun,omitempty"`
+	Webhook     map[string]any       `json:"webhook,omitempty"`
 }
 
 // same checks an event against the model: its JSON, its fact and its state, with and without escaped HTML.
@@ -116,7 +117,7 @@ func same(t *testing.T, e Event) {
 	t.Helper()
 	m := modelEvent{
 		e.Position, e.ID, e.Type, e.Time, e.AccountID, e.Aggregate, e.AggregateID, e.Revision, e.Actor, e.Hash, model(t, e.fact, e.ownID),
-		e.Payment, nil, nil, nil, nil, nil, nil, nil, nil, nil,
+		e.Payment, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
 	}
 	var state map[string]any
 	if len(e.state) > 0 {
@@ -124,7 +125,7 @@ func same(t *testing.T, e Event) {
 	}
 	place := map[string]*map[string]any{
 		"session": &m.Session, "instrument": &m.Instrument, "attempt": &m.Attempt, "account": &m.Account, "dispute": &m.Dispute,
-		"inbox": &m.Inbox, "person": &m.Person, "workflow": &m.Workflow, "workflow_run": &m.WorkflowRun,
+		"inbox": &m.Inbox, "person": &m.Person, "workflow": &m.Workflow, "workflow_run": &m.WorkflowRun, "webhook": &m.Webhook,
 	}[e.Aggregate]
 	if place != nil {
 		*place = state

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
+	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
@@ -21,6 +22,7 @@ func Types() []string {
 	return slices.Sorted(slices.Values(slices.Concat(
 		names(payment.Events()), names(session.Events()), names(instrument.Events()), names(attempt.Events()), names(account.Events()),
 		names(dispute.Events()), names(inbox.Events()), names(person.Events()), names(workflow.Events()), names(workflow.RunEvents()),
+		names(webhook.Events()),
 		names([]eventstore.LogInitialized{{}}),
 	)))
 }

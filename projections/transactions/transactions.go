@@ -52,7 +52,12 @@ func RowOf(r *eventstore.Recorded) (Row, bool, error) {
 	if err != nil || id == "" {
 		return Row{}, false, err
 	}
-	return Row{Code: codeOf(r.Account, id), Payment: domain.PaymentID(r.ID)}, true, nil
+	return NewRow(r, id), true, nil
+}
+
+// NewRow returns the row of a transaction id in an event of a payment.
+func NewRow(r *eventstore.Recorded, id string) Row {
+	return Row{Code: codeOf(r.Account, id), Payment: domain.PaymentID(r.ID)}
 }
 
 // idIn returns the transaction id in an event, a map; "" if there is none.
