@@ -370,7 +370,7 @@ func TestWebhookPageRoles(t *testing.T) {
 				u.shows(200)
 			}
 		}
-		if n, want := s.events()-before, len(recorded[role]); n != want { // for the audit log
+		if n, want := s.events()-before, uint64(len(recorded[role])); n != want { // for the audit log
 			t.Errorf("%s: %d events were recorded, expected %q", role, n, recorded[role])
 		}
 		if n := len(r.inbox.at("/")); role == account.RoleAuditor && n != came {
