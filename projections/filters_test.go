@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
 )
 
 var manyPayments = flag.Int("payments", 20_000, "how many payments the lists of TestFilters have")
@@ -174,6 +175,9 @@ type timing struct {
 // some rows along an index, four bytes a payment for each field of the filter, and the rows of little more than the page.
 // It prints the slowest. For figures: -payments 1000000 -timeout 1h.
 func TestFilters(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	n := *manyPayments
 	if testing.Short() {
 		n = min(n, 5000)

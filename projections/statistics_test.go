@@ -13,6 +13,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/projections/statistics"
 	"payledger/projections/transactions"
 )
@@ -152,6 +153,9 @@ const statisticsWithin = 100 * time.Millisecond
 // TestManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints that of a year. For
 // figures: -payments 1000000.
 func TestManyStatistics(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	n := *manyPayments
 	if testing.Short() {
 		n = min(n, 5000)

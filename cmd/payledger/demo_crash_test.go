@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // crashDemo runs demo --crash as a process. Its services are processes of their own.
@@ -59,6 +61,9 @@ var startedProcess = regexp.MustCompile(`(?m)^ +process ([0-9]+) is ready after`
 // TestDemoCrash: the story of crashes ends with exit status 0 and its verdict. It leaves no process and no folder, even if it is
 // interrupted while a service runs, in its middle or at its end (I1, D8).
 func TestDemoCrash(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	status, out, stderr := crashDemo(t, func(string, *os.Process) {}, "--once")
 	if status != 0 || stderr != "" {

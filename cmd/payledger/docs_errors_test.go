@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"payledger/eventstore/eventstoretest"
 )
 
 // refusal is a request that gets an errorId.
@@ -149,6 +151,9 @@ func shownError(t *testing.T, text []byte) map[string]any {
 
 // TestDocsErrors: the service answers each error as the documentation shows it.
 func TestDocsErrors(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	r := newReader(t)
 	for _, id := range slices.Sorted(maps.Keys(refusals)) {

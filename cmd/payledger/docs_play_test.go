@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -70,9 +71,12 @@ func (r *reader) page(path string) (text string, blocks []string) {
 }
 
 // openAPI is openapi.yaml.
+// loadOpenAPI reads openapi.yaml, once: it takes a quarter of a second.
+var loadOpenAPI = sync.OnceValues(httpapi.LoadOpenAPI)
+
 func openAPI(t *testing.T) *openapi3.T {
 	t.Helper()
-	document, err := httpapi.LoadOpenAPI()
+	document, err := loadOpenAPI()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,6 +181,9 @@ func TestFullDisk(t *testing.T) {
 // TestFullAnalyticsDisk: a full disk of the stream EVENTS stops the stream alone. Payments go on, and when there is room the stream
 // has every event at its position.
 func TestFullAnalyticsDisk(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	const patience = 5 * time.Minute
 	dir := t.TempDir()

@@ -16,6 +16,7 @@ import (
 
 	"payledger/cmd/payledger/ledger"
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/eventstoretest"
 )
 
 var (
@@ -29,6 +30,9 @@ var besideStreams = []string{"LEDGER_", "DELIVERIES_", "SECRETS_", "POSITIONS", 
 // TestVerifyDamageBesideService damages the files of a running service at random: verify beside the service names the stream, or the
 // scrub finds the fault and readyz is red, or the fault is harmless: the answers, also after a restart, are byte for byte as before (I1).
 func TestVerifyDamageBesideService(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	v := makeViews(t)
 	seed, n := *besideFaultSeed, *besideFaults
