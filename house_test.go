@@ -127,20 +127,21 @@ var mayImport = map[string][]string{
 
 // confined lists third-party packages, by import path prefix, with the folders that may import them.
 var confined = map[string][]string{
-	"github.com/nats-io/nats.go":     {"eventstore", "notifier"},
-	"github.com/nats-io/nats-server": {"eventstore"},
-	"github.com/nats-io/jwt":         {"eventstore"},
-	"github.com/nats-io/nkeys":       {"eventstore"},
-	"github.com/vmihailenco/msgpack": {"eventstore"},
-	"github.com/gorilla/mux":         {"httpapi", "processorsim"},
-	"modernc.org/sqlite":             {"projections"},
-	"database/sql":                   {"projections"},
-	"github.com/alecthomas/kong":     {"cmd", "deploy"},
-	"github.com/prometheus":          {"cmd"},
-	"github.com/getkin/kin-openapi":  {"httpapi"},
-	"github.com/golang-jwt/jwt":      {"httpapi"},
-	"github.com/pquerna/otp":         {"eventstore"},
-	"github.com/jackc/pgx":           {"deploy"}, // yardstick, a module of its own
+	"github.com/nats-io/nats.go":      {"eventstore", "notifier"},
+	"github.com/nats-io/nats-server":  {"eventstore"},
+	"github.com/nats-io/jwt":          {"eventstore"},
+	"github.com/nats-io/nkeys":        {"eventstore"},
+	"github.com/vmihailenco/msgpack":  {"eventstore"},
+	"github.com/gorilla/mux":          {"httpapi", "processorsim"},
+	"modernc.org/sqlite":              {"projections"},
+	"database/sql":                    {"projections"},
+	"github.com/alecthomas/kong":      {"cmd", "deploy"},
+	"github.com/prometheus":           {"cmd"},
+	"github.com/getkin/kin-openapi":   {"httpapi"},
+	"github.com/golang-jwt/jwt":       {"httpapi"},
+	"github.com/pquerna/otp":          {"eventstore"},
+	"github.com/modelcontextprotocol": {"cmd"},
+	"github.com/jackc/pgx":            {"deploy"}, // yardstick, a module of its own
 }
 
 // pure lists the packages of the standard library that domain may import: no I/O, clock, randomness or external encoding. The

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"payledger/cmd/payledger/assistant"
 	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/backups"
 	"payledger/cmd/payledger/bench"
@@ -49,6 +50,7 @@ type cli struct {
 	Trigger         developer.Trigger    `cmd:"" help:"Make something happen in the sandbox: a payment, a decline, 3-D Secure, a refund, a dispute, and more."`
 	Listen          developer.Listen     `cmd:"" help:"Bring webhooks to a program on this machine, without a public address."`
 	Logs            developer.Logs       `cmd:"" help:"Follow the requests of the account."`
+	MCP             assistant.Command    `cmd:"" name:"mcp" help:"Let an AI assistant look at payments, events, webhooks and the documentation, over the Model Context Protocol."`
 	Health          health.Command       `cmd:"" help:"Ask the service on this machine whether it is ready, for containers."`
 	Version         versionCommand       `cmd:"" help:"Print the version."`
 }

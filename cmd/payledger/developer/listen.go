@@ -39,7 +39,7 @@ func (c *Listen) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if err != nil {
 		return options.Usage(err)
 	}
-	api, err := c.api(args)
+	api, err := c.API(args)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (r logged) String() string {
 
 // Run prints requests until the process is stopped.
 func (c *LogsTail) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	api, err := c.api(args)
+	api, err := c.API(args)
 	if err != nil {
 		return err
 	}

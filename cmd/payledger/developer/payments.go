@@ -37,7 +37,7 @@ type PaymentsList struct {
 
 // Run prints the payments.
 func (c *PaymentsList) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	api, err := c.api(args)
+	api, err := c.API(args)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ type Server struct {
 	APIKey string `name:"api-key" help:"API key with ${scope}." placeholder:"KEY"`
 }
 
-// api returns a client of the server, or a usage error.
-func (s Server) api(args options.Arguments) (*client.Client, error) {
+// API returns a client of the server, or a usage error.
+func (s Server) API(args options.Arguments) (*client.Client, error) {
 	if err := args.Refused(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type PaymentsShow struct {
 
 // Run prints the payment.
 func (c *PaymentsShow) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	api, err := c.api(args)
+	api, err := c.API(args)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *Trigger) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if strings.HasPrefix(strings.TrimSpace(c.APIKey), options.LivePrefix) {
 		return options.Usage(errors.New("the API key is of production: trigger makes payments, failures and disputes, and is for the sandbox only"))
 	}
-	api, err := c.api(args)
+	api, err := c.API(args)
 	if err != nil {
 		return err
 	}

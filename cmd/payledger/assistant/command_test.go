@@ -1,0 +1,64 @@
+package assistant
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"payledger/httpapi/client"
+)
+
+// TestReadOnly: nothing but GET without a body leaves the command.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	transport := readOnly{roundTrip(func(*http.Request) (*http.Response, error) {
+		sent++
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
+	})}
+	api := &client.Client{URL: "http://127.0.0.1", APIKey: "key", HTTP: &http.Client{Transport: transport}}
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "get"} {
+		if _, err := api.Do(t.Context(), client.Request{Method: method, Path: "/payments"}); err == nil || !strings.Contains(err.Error(), "only reads") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if _, err := api.Do(t.Context(), client.Request{Method: "GET", Path: "/payments", Body: map[string]any{}}); err == nil {
+		t.Error("a body is sent")
+	}
+	answer, err := api.Do(t.Context(), client.Request{Method: "GET", Path: "/payments", Query: url.Values{"limit": {"1"}}})
+	if err != nil || sent != 1 {
+		t.Fatalf("%v, %d sent", err, sent)
+	}
+	answer.Body.Close()
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestSegment: no value of a path parameter leads to another path.
+func TestSegment(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"01abc": "01abc", "": "%2E", ".": "%2E", "..": "%2E%2E", "a/b": "a%2Fb", "a?b#c": "a%3Fb%23c"} {
+		if got := segment(value); got != want {
+			t.Errorf("%q is %q, expected %q", value, got, want)
+		}
+	}
+}
+
+// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden parts do not.
+func TestPageText(t *testing.T) {
+	t.Parallel()
+	page := `<html><body><nav>Contents</nav><main><section hidden>key</section><h1>Refund <em>a</em> payment</h1><p>Scope <code>a:b</code>.
+	See <a href="/x">more</a>.</p><ul><li>one</li><li>two</li></ul><table><tr><th>Field</th><th>Meaning</th></tr><tr><td>amount</td><td>minor units</td></tr></table>
+	<pre>curl \
+  -X POST</pre><button>Copy</button></main></body></html>`
+	want := "# Refund a payment\n\nScope `a:b`. See more.\n\n- one\n- two\n\nField | Meaning | \namount | minor units | \n\n```\ncurl \\\n  -X POST\n```"
+	if got, err := pageText([]byte(page)); err != nil || got != want {
+		t.Errorf("%v\n%q\n%q", err, got, want)
+	}
+	if _, err := pageText([]byte("<p>nothing")); err == nil {
+		t.Error("a page without content has a text")
+	}
+}

@@ -1,0 +1,13 @@
+// Package assistant has the command mcp (I1): a server of the Model Context Protocol, through which an AI assistant looks at payments,
+// their history, events, disputes, webhooks and the documentation of a running server.
+//
+// # Rules
+//
+//   - It reads and nothing else: its HTTP client sends GET requests only, whatever a tool does (readOnly).
+//   - A tool is an operation of openapi.yaml: its description and the schema of its input are those of the reference, so that both agree.
+//   - What an API key must not see, the assistant does not see: the server checks the key's scopes at each call.
+//   - The protocol has standard output for itself. Messages for people go to standard error.
+//   - Texts of merchants and customers are data. The instructions to the assistant say so.
+//
+// The package must not know: the service's parts, its data folder.
+package assistant

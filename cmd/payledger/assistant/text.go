@@ -1,0 +1,137 @@
+package assistant
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// entry is a page in the contents of the documentation.
+type entry struct{ path, title, find string }
+
+// contents returns the entries of the documentation's contents: list items with what they are found by, and a link.
+func contents(page []byte) ([]entry, error) {
+	root, err := html.Parse(bytes.NewReader(page))
+	if err != nil {
+		return nil, err
+	}
+	var found []entry
+	for n := range root.Descendants() {
+		text, is := attribute(n, "data-find")
+		if !is {
+			continue
+		}
+		for link := range n.Descendants() {
+			if address, is := attribute(link, "href"); is {
+				found = append(found, entry{address, oneSpace(plain(link)), text})
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+func attribute(n *html.Node, name string) (string, bool) {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+// plain returns all text below a node.
+func plain(n *html.Node) string {
+	var text strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			text.WriteString(d.Data)
+		}
+	}
+	return text.String()
+}
+
+func oneSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// pageText returns what a page says: its main part, with code as it is, rows of tables as lines, and headings marked.
+func pageText(page []byte) (string, error) {
+	root, err := html.Parse(bytes.NewReader(page))
+	if err != nil {
+		return "", err
+	}
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Main {
+			w := writer{}
+			w.children(n)
+			return strings.TrimSpace(manyLines.ReplaceAllString(w.String(), "\n\n")), nil
+		}
+	}
+	return "", fmt.Errorf("the page has no content")
+}
+
+var manyLines = regexp.MustCompile(`\n[ \n]*\n`)
+
+// writer writes nodes as text.
+type writer struct{ strings.Builder }
+
+func (w *writer) children(n *html.Node) {
+	for c := range n.ChildNodes() {
+		w.node(c)
+	}
+}
+
+func (w *writer) node(n *html.Node) {
+	if n.Type == html.TextNode {
+		text := oneSpace(n.Data)
+		if text == "" {
+			if n.Data != "" && !strings.Contains(n.Data, "\n") {
+				w.WriteByte(' ')
+			}
+			return
+		}
+		if strings.TrimLeft(n.Data, " \t\n") != n.Data {
+			text = " " + text
+		}
+		if strings.TrimRight(n.Data, " \t\n") != n.Data {
+			text += " "
+		}
+		w.WriteString(text)
+		return
+	}
+	if _, hidden := attribute(n, "hidden"); hidden {
+		return
+	}
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Button, atom.Input:
+	case atom.Pre:
+		w.WriteString("\n\n```\n" + strings.TrimRight(plain(n), "\n") + "\n```\n\n")
+	case atom.Code:
+		w.WriteString("`" + plain(n) + "`")
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		w.WriteString("\n\n" + strings.Repeat("#", int(n.Data[1]-'0')) + " " + oneSpace(plain(n)) + "\n\n")
+	case atom.Li:
+		w.WriteString("\n- ")
+		w.children(n)
+	case atom.Tr, atom.Dt:
+		w.WriteByte('\n')
+		w.children(n)
+	case atom.Td, atom.Th:
+		w.children(n)
+		w.WriteString(" | ")
+	case atom.Dd:
+		w.WriteString(": ")
+		w.children(n)
+	case atom.Br:
+		w.WriteByte('\n')
+	case atom.P, atom.Div, atom.Section, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Summary, atom.Details, atom.Blockquote:
+		w.WriteString("\n\n")
+		w.children(n)
+		w.WriteString("\n\n")
+	default:
+		w.children(n)
+	}
+}
