@@ -41,7 +41,7 @@ func newAssistant(t *testing.T, server, key string) *mcpSession {
 }
 
 func mcpCommand(server, key string) *exec.Cmd {
-	command := exec.Command(os.Args[0], "mcp", "--url", server) //nolint:gosec // the test's own program
+	command := exec.Command(os.Args[0], "mcp", "--url", server)
 	command.Env = append(os.Environ(), asProgram+"=1", "PAYLEDGER_API_KEY="+key)
 	return command
 }
