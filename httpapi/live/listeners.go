@@ -149,8 +149,12 @@ func listener(c *request.Call) (account.Endpoint, error) {
 	return e, nil
 }
 
-// lookEvery is the time between two looks whether the listener of a stream still exists.
-const lookEvery = 5 * time.Second
+// lookEvery is the time between two looks whether the listener of a stream still exists, firstLooks the number of looks after which one that was
+// never seen does not.
+const (
+	lookEvery  = 5 * time.Second
+	firstLooks = 12
+)
 
 // StreamListener serves GET /management/webhook-listeners/{id}/stream.
 func (h *Handlers) StreamListener(c *request.Call) (any, error) {
@@ -189,17 +193,18 @@ func (h *Handlers) watch(ctx context.Context, owner domain.AccountID, id domain.
 		defer close(ended)
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
-		for {
+		seen := false
+		for looks := 0; ; looks++ {
+			now, _ := h.Account(owner)
+			_, there := now.Endpoint(id)
+			if seen = seen || there; !there && (seen || looks >= firstLooks) { // a view that is behind does not show the listener yet
+				cancel(errDeleted)
+				return
+			}
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
 				return
-			}
-			if now, known := h.Account(owner); known {
-				if _, there := now.Endpoint(id); !there {
-					cancel(errDeleted)
-					return
-				}
 			}
 		}
 	}()
