@@ -200,6 +200,9 @@ func TestAuditOfWebhooks(t *testing.T) {
 		}), 200, "")
 	}
 	r.want(r.manage("POST", "/webhook-deliveries/unknown/resend", ""), 404, "EntityNotFound")
+	r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, `{"enabled":false}`), 200, "")
+	r.want(r.manage("POST", "/webhook-deliveries/"+delivery+"/resend", ""), 422, "RequestValidationError")
+	r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, `{"enabled":true}`), 200, "")
 	from, to := r.now().Add(-time.Hour).UTC().Format(time.RFC3339), r.now().UTC().Format(time.RFC3339)
 	replay := `{"endpointId":"` + endpoint + `","from":"` + from + `","to":"` + to + `"`
 	r.want(r.manage("POST", "/webhook-replays", replay+`,"dryRun":true}`), 200, "")

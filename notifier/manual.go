@@ -57,9 +57,13 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if request != "" && d.Requested(request) {
 		return nil
 	}
+	if _, err := n.messages.ComposeNow(ctx, d); err != nil { // of a deleted or disabled endpoint, for instance
+		return err
+	}
 	if err := before(ctx); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // what is recorded is carried out, even if the client has gone
 	a, err := n.send(ctx, cut, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeNow(ctx, d) })
 	if err != nil {
 		return err

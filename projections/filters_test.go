@@ -179,18 +179,12 @@ func TestFilters(t *testing.T) {
 		return
 	}
 	n := *manyPayments
-	if testing.Short() {
-		n = min(n, 5000)
-	}
 	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
 	defer mustClose(t, m)
 	began := time.Now()
 	facts := fillMany(t, m, n)
 	t.Logf("%d payments in %.1f s, %d bytes each", len(facts), time.Since(began).Seconds(), fileSize(t, m)/len(facts))
 	alone, pairs := questions(facts)
-	if testing.Short() { // one page of every seventh pair
-		pairs = slices.DeleteFunc(pairs, func(q question) bool { return q.pair%7 > 0 || q.page != q.pair/7%4 })
-	}
 	for name, all := range map[string][]question{"alone": alone, "in pairs": pairs} {
 		timings := make([]timing, len(all))
 		for i := range all {

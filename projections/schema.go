@@ -11,7 +11,7 @@ import (
 
 // fileVersion is the version of the file: raise it with every change of the tables below or of the values written into them.
 // A file of another version is rebuilt from the log.
-const fileVersion = 17
+const fileVersion = 16
 
 // fileIdentity names everything that a row depends on: the version of the file, the schemas of the states behind the
 // columns, and the number of shards.

@@ -157,9 +157,6 @@ func TestManyStatistics(t *testing.T) {
 		return
 	}
 	n := *manyPayments
-	if testing.Short() {
-		n = min(n, 5000)
-	}
 	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
 	defer mustClose(t, m)
 	facts := fillMany(t, m, n)

@@ -70,10 +70,10 @@ func (r *reader) page(path string) (text string, blocks []string) {
 	return text, blocks
 }
 
-// openAPI is openapi.yaml.
 // loadOpenAPI reads openapi.yaml, once: it takes a quarter of a second.
 var loadOpenAPI = sync.OnceValues(httpapi.LoadOpenAPI)
 
+// openAPI is openapi.yaml.
 func openAPI(t *testing.T) *openapi3.T {
 	t.Helper()
 	document, err := loadOpenAPI()

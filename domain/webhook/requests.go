@@ -40,8 +40,8 @@ type ReplayRequested struct {
 	Account    domain.AccountID  `json:"accountId"`            // the merchant account
 	Replay     string            `json:"replayId"`             // the new replay
 	Endpoint   domain.EndpointID `json:"endpointId"`           // the receiver
-	From       time.Time         `json:"from,omitempty"`       // of events recorded from then on, UTC; absent: of all until to
-	To         time.Time         `json:"to"`                   // to then, UTC
+	Since      time.Time         `json:"since"`                // of events recorded from then on, UTC
+	Until      time.Time         `json:"until"`                // to then, UTC
 	EventTypes []string          `json:"eventTypes"`           // of the webhooks
 	OnlyFailed bool              `json:"onlyFailed,omitempty"` // only deliveries that have not succeeded
 	Count      int64             `json:"count"`                // webhooks to send, as counted at the request

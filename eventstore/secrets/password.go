@@ -46,9 +46,12 @@ func CheckPassword(verifier []byte, password string) bool {
 	return saltErr == nil && hashErr == nil && subtle.ConstantTimeCompare(hash, argon(password, salt)) == 1
 }
 
-// argonRest is the rest after a guess, in the time that the guess took. A guess uses argonThreads cores, so all guesses of a process together use
-// a quarter of the machine's time at most.
-const argonRest = 3
+// argonRest is the rest after a guess, in the time that the guess took, up to argonLongest. A guess uses argonThreads cores: so all guesses of a
+// process together use a quarter of the machine's time at most, unless the machine is so busy that a guess takes longer than usual.
+const (
+	argonRest    = 3
+	argonLongest = 300 * time.Millisecond
+)
 
 // argonSlot bounds the memory of guesses to that of one.
 var argonSlot = make(chan struct{}, 1)
@@ -60,6 +63,6 @@ var after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
 func argon(password string, salt []byte) []byte {
 	argonSlot <- struct{}{}
 	began := time.Now()
-	defer func() { after(argonRest*time.Since(began), func() { <-argonSlot }) }()
+	defer func() { after(min(argonRest*time.Since(began), argonLongest), func() { <-argonSlot }) }()
 	return argon2.IDKey([]byte(password), salt, argonTime, PasswordMemory, argonThreads, argonLength)
 }

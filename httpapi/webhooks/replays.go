@@ -51,7 +51,7 @@ func (h *Handlers) CreateReplay(c *request.Call, body replayRequest) (any, error
 		OnlyFailed: body.OnlyFailed, Key: key,
 		Record: func(ctx context.Context, r deliveries.Replay) error {
 			return h.Commands.RecordReplay(ctx, c.Caller(), webhook.ReplayRequested{
-				Replay: r.ID, Endpoint: r.Endpoint, From: r.From, To: r.To, EventTypes: r.EventTypes, OnlyFailed: r.OnlyFailed, Count: int64(r.Count),
+				Replay: r.ID, Endpoint: r.Endpoint, Since: r.From, Until: r.To, EventTypes: r.EventTypes, OnlyFailed: r.OnlyFailed, Count: int64(r.Count),
 			})
 		},
 	}, body.DryRun)

@@ -21,8 +21,8 @@
 // A client address may make AddressTries tries at once and one more each 15 s, on each node; a successful one does not count. An
 // IPv6 address counts by its /64.
 //
-// A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and two passes). At most Guesses run at the
-// same time, and at most Waiting wait. More are refused. After each comparison package secrets rests, so that all of them together take a
+// A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and two passes). One runs at a time, Guesses
+// sign-ins have begun theirs, and at most Waiting wait. More are refused. After each comparison package secrets rests, so that all of them together take a
 // quarter of the machine's time at most: a flood of sign-ins leaves the rest to payments.
 //
 // # Sessions

@@ -22,6 +22,10 @@ type names struct {
 
 const nameOnly domain.UserID = "name"
 
+// forgetName is the time after which failures of a name do not count any more. No sign-in resets them: it must not help somebody who
+// guesses. A user's own failures count for longer (account.ForgetFailures), but end with a sign-in.
+const forgetName = time.Hour
+
 // locked returns the refusal of a locked name.
 func (n *names) locked(owner domain.AccountID, name string, now time.Time) error {
 	n.mu.Lock()
@@ -35,6 +39,9 @@ func (n *names) fail(owner domain.AccountID, name string, now time.Time) error {
 	defer n.mu.Unlock()
 	hash := nameHash(owner, name)
 	user := n.by[hash]
+	if user.Locked(now) == nil && now.Sub(user.FailedAt) >= forgetName {
+		user = account.User{}
+	}
 	user.ID = nameOnly
 	state := account.State{Users: []account.User{user}}
 	e, err := account.DecideFailSignIn(state, account.FailSignIn{At: now, User: nameOnly})
@@ -56,7 +63,7 @@ func (n *names) makeRoom(now time.Time) {
 		return
 	}
 	for hash, user := range n.by {
-		if user.Locked(now) == nil && now.Sub(user.FailedAt) >= account.LockFor {
+		if user.Locked(now) == nil && now.Sub(user.FailedAt) >= forgetName {
 			delete(n.by, hash)
 		}
 	}

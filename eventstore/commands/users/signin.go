@@ -101,6 +101,8 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error
 		return SignedIn{}, err
 	case len(matched) == 0 && shared:
 		return SignedIn{}, u.failName(in)
+	case shared && u.names.locked("", in.Email, u.now()) != nil: // meanwhile
+		return SignedIn{}, u.names.locked("", in.Email, u.now())
 	case len(matched) == 0:
 		return SignedIn{}, u.fail(ctx, open, false, in.Origin)
 	case len(matched) > 1:

@@ -18,7 +18,7 @@ import (
 const (
 	MaxCandidates = 8  // users of one name whose verifiers are compared
 	AddressTries  = 20 // of an address at once
-	Guesses       = 2  // comparisons at the same time
+	Guesses       = 2  // sign-ins that compare, or are next
 	Waiting       = 16 // sign-ins that wait for one
 )
 

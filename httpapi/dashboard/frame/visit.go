@@ -140,7 +140,8 @@ func Query(pairs ...string) url.Values {
 
 // Without returns a copy of values without some of them.
 func Without(values url.Values, names ...string) url.Values {
-	out := maps.Clone(values)
+	out := url.Values{}
+	maps.Copy(out, values)
 	for _, name := range names {
 		delete(out, name)
 	}
