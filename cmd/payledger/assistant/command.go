@@ -96,7 +96,7 @@ func newServer(api *client.Client) (*mcp.Server, error) {
 	if err := addOperations(server, api); err != nil {
 		return nil, err
 	}
-	addDocs(server, api)
+	addDocs(server, newLibrary(api.URL))
 	return server, nil
 }
 

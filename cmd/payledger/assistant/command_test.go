@@ -47,18 +47,28 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden parts do not.
+// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden parts do not. An anchor is its section.
 func TestPageText(t *testing.T) {
 	t.Parallel()
-	page := `<html><body><nav>Contents</nav><main><section hidden>key</section><h1>Refund <em>a</em> payment</h1><p>Scope <code>a:b</code>.
+	text := `<html><body><nav>Contents</nav><main><section hidden>key</section><h1>Refund <em>a</em> payment</h1><p>Scope <code>a:b</code>.
 	See <a href="/x">more</a>.</p><ul><li>one</li><li>two</li></ul><table><tr><th>Field</th><th>Meaning</th></tr><tr><td>amount</td><td>minor units</td></tr></table>
 	<pre>curl \
-  -X POST</pre><button>Copy</button></main></body></html>`
-	want := "# Refund a payment\n\nScope `a:b`. See more.\n\n- one\n- two\n\nField | Meaning | \namount | minor units | \n\n```\ncurl \\\n  -X POST\n```"
-	if got, err := pageText([]byte(page)); err != nil || got != want {
+  -X POST</pre><button>Copy</button><section><h2 id="x"><a>X</a></h2><p>of it</p></section></main></body></html>`
+	want := "# Refund a payment\n\nScope `a:b`. See more.\n\n- one\n- two\n\nField | Meaning | \namount | minor units | \n\n```\ncurl \\\n  -X POST\n```\n\n## X\n\nof it"
+	one, err := newPage([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := one.text(""); err != nil || got != want {
 		t.Errorf("%v\n%q\n%q", err, got, want)
 	}
-	if _, err := pageText([]byte("<p>nothing")); err == nil {
-		t.Error("a page without content has a text")
+	if got, err := one.text("x"); err != nil || got != "## X\n\nof it" {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := one.text("y"); err == nil {
+		t.Error("an unknown anchor has a text")
+	}
+	if _, err := newPage([]byte("<p>nothing")); err == nil {
+		t.Error("a page without content is one")
 	}
 }
