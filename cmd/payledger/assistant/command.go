@@ -75,12 +75,12 @@ func check(ctx context.Context, api *client.Client, messages io.Writer) error {
 		return answer.Body.Close()
 	case errors.As(err, &refused) && refused.ErrorID == client.MissingScope:
 		return nil // the tools of its other scopes work
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
 		return fmt.Errorf("%s: %w", api.URL, err)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	fmt.Fprintf(messages, "payledger: %s does not answer; the tools work when it does\n", terminal.Harmless(api.URL))
+	fmt.Fprintf(messages, "payledger: %s does not answer yet; the tools work when it does\n", terminal.Harmless(api.URL))
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package assistant
 
 import (
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,6 +33,29 @@ func TestReadOnly(t *testing.T) {
 		t.Fatalf("%v, %d sent", err, sent)
 	}
 	answer.Body.Close()
+}
+
+// TestCheck: a key that the server does not know, and another program at the address, end the start. A server that starts, or has too much to do,
+// does not.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for answer, fails := range map[string]string{
+		`200 {"data":[]}`: "", `403 {"error":{"errorId":"MissingScope"}}`: "", `503 {"error":{"errorId":"ServiceUnavailable"}}`: "", `502 <html>`: "",
+		`429 {"error":{"errorId":"RateLimitExceeded"}}`: "", `401 {"error":{"errorId":"Unauthorized"}}`: "Unauthorized", `404 <html>`: "HTTP 404", `302 `: "HTTP 302",
+	} {
+		status, body, _ := strings.Cut(answer, " ")
+		code, err := strconv.Atoi(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{"Location": {"/"}}}, nil
+		})
+		err = check(t.Context(), &client.Client{URL: "http://127.0.0.1", APIKey: "key", HTTP: &http.Client{Transport: transport, CheckRedirect: notRedirected}}, io.Discard)
+		if (err == nil) != (fails == "") || err != nil && !strings.Contains(err.Error(), fails) {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
