@@ -18,6 +18,11 @@ func (a *API) homePath() string {
 	return docs.Path
 }
 
+// Documentation returns the documentation pages of this build, for a service at an address.
+func Documentation(publicURL string) *docs.Docs {
+	return newDocs(Config{PublicURL: publicURL})
+}
+
 // newDocs prepares the documentation pages.
 func newDocs(c Config) *docs.Docs {
 	suggestions := map[string]string{}

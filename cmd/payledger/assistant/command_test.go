@@ -1,8 +1,10 @@
 package assistant
 
 import (
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,29 @@ func TestReadOnly(t *testing.T) {
 	answer.Body.Close()
 }
 
+// TestCheck: a key that the server does not know, and another program at the address, end the start. A server that starts, or has too much to do,
+// does not.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for answer, fails := range map[string]string{
+		`200 {"data":[]}`: "", `403 {"error":{"errorId":"MissingScope"}}`: "", `503 {"error":{"errorId":"ServiceUnavailable"}}`: "", `502 <html>`: "",
+		`429 {"error":{"errorId":"RateLimitExceeded"}}`: "", `401 {"error":{"errorId":"Unauthorized"}}`: "Unauthorized", `404 <html>`: "HTTP 404", `302 `: "HTTP 302",
+	} {
+		status, body, _ := strings.Cut(answer, " ")
+		code, err := strconv.Atoi(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: code, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{"Location": {"/"}}}, nil
+		})
+		err = check(t.Context(), &client.Client{URL: "http://127.0.0.1", APIKey: "key", HTTP: &http.Client{Transport: transport, CheckRedirect: notRedirected}}, io.Discard)
+		if (err == nil) != (fails == "") || err != nil && !strings.Contains(err.Error(), fails) {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -47,18 +72,28 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden parts do not.
+// TestPageText: a page becomes headings, paragraphs, lists, rows and code; controls and hidden parts do not. An anchor is its section.
 func TestPageText(t *testing.T) {
 	t.Parallel()
-	page := `<html><body><nav>Contents</nav><main><section hidden>key</section><h1>Refund <em>a</em> payment</h1><p>Scope <code>a:b</code>.
+	text := `<html><body><nav>Contents</nav><main><section hidden>key</section><h1>Refund <em>a</em> payment</h1><p>Scope <code>a:b</code>.
 	See <a href="/x">more</a>.</p><ul><li>one</li><li>two</li></ul><table><tr><th>Field</th><th>Meaning</th></tr><tr><td>amount</td><td>minor units</td></tr></table>
 	<pre>curl \
-  -X POST</pre><button>Copy</button></main></body></html>`
-	want := "# Refund a payment\n\nScope `a:b`. See more.\n\n- one\n- two\n\nField | Meaning | \namount | minor units | \n\n```\ncurl \\\n  -X POST\n```"
-	if got, err := pageText([]byte(page)); err != nil || got != want {
+  -X POST</pre><button>Copy</button><section><h2 id="x"><a>X</a></h2><p>of it</p></section></main></body></html>`
+	want := "# Refund a payment\n\nScope `a:b`. See more.\n\n- one\n- two\n\nField | Meaning | \namount | minor units | \n\n```\ncurl \\\n  -X POST\n```\n\n## X\n\nof it"
+	one, err := newPage([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := one.text(""); err != nil || got != want {
 		t.Errorf("%v\n%q\n%q", err, got, want)
 	}
-	if _, err := pageText([]byte("<p>nothing")); err == nil {
-		t.Error("a page without content has a text")
+	if got, err := one.text("x"); err != nil || got != "## X\n\nof it" {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := one.text("y"); err == nil {
+		t.Error("an unknown anchor has a text")
+	}
+	if _, err := newPage([]byte("<p>nothing")); err == nil {
+		t.Error("a page without content is one")
 	}
 }

@@ -1,91 +1,179 @@
 package assistant
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"path"
+	"math"
+	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"payledger/httpapi/client"
+	"payledger/httpapi"
 	"payledger/httpapi/docs"
 )
 
 // mostFound bounds the pages that a search lists.
-const mostFound = 40
+const mostFound = 20
+
+// scheme is the beginning of a page's address as a resource; its path follows.
+const scheme = "payledger:/"
 
 type docsSearch struct {
-	Words string `json:"words,omitempty" jsonschema:"words that the page's title, call, path or scope has; without words all pages"`
+	Words string `json:"words,omitempty" jsonschema:"what to find, in words: a call, an errorId, a kind of webhook, or a subject; without words all pages are listed"`
 }
 
 type docsPage struct {
-	Path string `json:"path" jsonschema:"path of the page, as search_docs lists it, for example /docs/guides/webhooks"`
+	Path string `json:"path" jsonschema:"path of the page, as search_docs lists it, for example /docs/guides/webhooks or /docs/errors#MissingScope"`
 }
 
-// addDocs adds the tools that read the documentation of the running server, which needs no key.
-func addDocs(server *mcp.Server, api *client.Client) {
+// library has the documentation as texts.
+type library struct{ load func() ([]entry, error) }
+
+// newLibrary returns the documentation of this build, for a server at an address. Its texts are made when the first one is needed.
+func newLibrary(address string) library {
+	return library{sync.OnceValues(func() ([]entry, error) { return entries(httpapi.Documentation(address)) })}
+}
+
+// addDocs adds the tools and the resources of the documentation.
+func addDocs(server *mcp.Server, l library) {
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "search_docs", Title: "Find a page of the documentation", Annotations: reading(),
-		Description: "Finds pages of payledger's documentation: guides, a page for each call of the API, its errors, webhooks and events. Read one with read_docs.",
-	}, func(ctx context.Context, _ *mcp.CallToolRequest, in docsSearch) (*mcp.CallToolResult, any, error) {
-		text, err := findPages(ctx, api, strings.Fields(strings.ToLower(in.Words)))
+		Description: "Finds pages of payledger's documentation, the best ones first: guides, a page for each call of the API, its errors, webhooks and events. Read one with read_docs.",
+	}, func(_ context.Context, _ *mcp.CallToolRequest, in docsSearch) (*mcp.CallToolResult, any, error) {
+		text, err := l.find(in.Words)
 		return textResult(text), nil, err
 	})
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "read_docs", Title: "Read a page of the documentation", Annotations: reading(),
-		Description: "Returns a page of payledger's documentation as text, with its examples.",
-	}, func(ctx context.Context, _ *mcp.CallToolRequest, in docsPage) (*mcp.CallToolResult, any, error) {
-		text, err := readPage(ctx, api, in.Path)
+		Description: "Returns a page of payledger's documentation, or a section of it, as Markdown with its examples.",
+	}, func(_ context.Context, _ *mcp.CallToolRequest, in docsPage) (*mcp.CallToolResult, any, error) {
+		text, err := l.read(in.Path)
 		return textResult(text), nil, err
 	})
+	resource := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		text, err := l.read(strings.TrimPrefix(r.Params.URI, scheme))
+		if err != nil {
+			return nil, mcp.ResourceNotFoundError(r.Params.URI)
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: markdown, Text: text}}}, nil
+	}
+	server.AddResource(&mcp.Resource{
+		URI: scheme + docs.Path, Name: "docs", Title: "payledger documentation", MIMEType: markdown, Description: "The first page: what every call has in common, and all calls.",
+	}, resource)
+	server.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: scheme + docs.Path + "/{+page}", Name: "docs page", Title: "A page of payledger's documentation", MIMEType: markdown,
+		Description: "Paths are those that search_docs lists, for example guides/webhooks or calls/refundPayment.",
+	}, resource)
 }
 
-// findPages lists the pages that have all the words.
-func findPages(ctx context.Context, api *client.Client, words []string) (string, error) {
-	html, err := read(ctx, api, docs.Path, nil)
+const markdown = "text/markdown"
+
+// entries returns the pages and sections of the documentation, in the order of its contents.
+func entries(d *docs.Docs) ([]entry, error) {
+	first, err := d.Get(docs.Path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	entries, err := contents(html)
+	html, err := first.Body()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var found []string
-	for _, e := range entries {
-		if has(strings.ToLower(e.find), words) {
-			found = append(found, e.path+"  "+e.title)
+	listed, err := contents(html)
+	if err != nil {
+		return nil, err
+	}
+	all, pages := append([]entry{{path: docs.Path, title: "payledger documentation"}}, listed...), map[string]page{}
+	for i, e := range all {
+		address, anchor, _ := strings.Cut(e.path, "#")
+		one, known := pages[address]
+		if !known {
+			if one, err = readPage(d, address); err != nil {
+				return nil, err
+			}
+			pages[address] = one
+		}
+		if all[i].text, err = one.text(anchor); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.path, err)
 		}
 	}
-	switch {
-	case len(found) == 0:
-		return fmt.Sprintf("No page has all of %q. Use fewer or other words; without words all pages are listed.", strings.Join(words, " ")), nil
-	case len(words) > 0 && len(found) > mostFound:
-		found = append(found[:mostFound], fmt.Sprintf("… and %d more: use more words", len(found)-mostFound))
-	}
-	return strings.Join(found, "\n"), nil
+	return all, nil
 }
 
-func has(text string, words []string) bool {
+func readPage(d *docs.Docs, address string) (page, error) {
+	file, err := d.Get(address)
+	if err != nil {
+		return page{}, err
+	}
+	if file.Status != http.StatusOK {
+		return page{}, fmt.Errorf("the documentation has no page %s", address)
+	}
+	html, err := file.Body()
+	if err != nil {
+		return page{}, err
+	}
+	return newPage(html)
+}
+
+// read returns a page or a section.
+func (l library) read(path string) (string, error) {
+	all, err := l.load()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range all {
+		if e.path == path {
+			return e.text, nil
+		}
+	}
+	return "", fmt.Errorf("the documentation has no page %q; search_docs lists the paths, for example /docs/guides/webhooks", path)
+}
+
+// find lists the pages that fit the words best, a line each. A rare word counts more, and a word of the title more than one of the text.
+func (l library) find(text string) (string, error) {
+	all, err := l.load()
+	if err != nil {
+		return "", err
+	}
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	score := make([]float64, len(all))
 	for _, word := range words {
-		if !strings.Contains(text, word) {
-			return false
+		counts, pages := make([]float64, len(all)), 0.0
+		for i, e := range all {
+			if strings.Contains(strings.ToLower(e.find+" "+e.title), word) {
+				counts[i] += 3
+			}
+			if strings.Contains(strings.ToLower(e.text), word) {
+				counts[i]++
+			}
+			if counts[i] > 0 {
+				pages++
+			}
+		}
+		for i := range counts {
+			score[i] += counts[i] * math.Log(1+float64(len(all))/(1+pages)) * math.Log(float64(1+len(word)))
 		}
 	}
-	return true
-}
-
-// readPage returns a page's content as text.
-func readPage(ctx context.Context, api *client.Client, address string) (string, error) {
-	at, err := url.Parse(address)
-	if err != nil || at.Host != "" || path.Clean(at.Path) != docs.Path && !strings.HasPrefix(path.Clean(at.Path), docs.Path+"/") {
-		return "", errors.New("path must be one that search_docs lists, for example /docs/guides/webhooks")
+	order := make([]int, 0, len(all))
+	for i := range all {
+		if len(words) == 0 || score[i] > 0 {
+			order = append(order, i)
+		}
 	}
-	html, err := read(ctx, api, (&url.URL{Path: path.Clean(at.Path)}).EscapedPath(), nil)
-	if err != nil {
-		return "", err
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(score[b], score[a]) })
+	if len(words) > 0 && len(order) > mostFound {
+		order = order[:mostFound]
 	}
-	return pageText(html)
+	var lines strings.Builder
+	for _, i := range order {
+		fmt.Fprintf(&lines, "%s  %s\n", all[i].path, all[i].title)
+	}
+	if len(order) == 0 {
+		return fmt.Sprintf("No page has a word of %q; without words all pages are listed.", text), nil
+	}
+	return strings.TrimRight(lines.String(), "\n"), nil
 }

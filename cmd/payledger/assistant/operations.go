@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,7 +18,7 @@ import (
 	"payledger/httpapi/reference"
 )
 
-// offered are the operations of openapi.yaml that are tools, in the order in which a list shows them.
+// offered are the operations of openapi.yaml that are tools.
 var offered = []string{
 	"search", "listPayments", "getPayment", "getPaymentEvents", "listEvents", "listDisputes", "getDispute", "getStatistics",
 	"listWebhookDeliveries", "getWebhookDelivery", "listWebhookEndpoints", "getWebhookReplay", "listWorkflows", "getWorkflow", "listWorkflowRuns",
@@ -26,6 +27,12 @@ var offered = []string{
 
 // answerLimit is the greatest size of an answer that goes to the assistant, in bytes: more would fill what it can read.
 const answerLimit = 256 << 10
+
+// pageSize is the size of a page for an assistant that names none: the API's own fills too much of what an assistant can read.
+const (
+	pageSize  = 20
+	pageLimit = "limit" // the parameter with the size of a page
+)
 
 // operation is a call of the API as a tool.
 type operation struct{ reference.Read }
@@ -78,7 +85,10 @@ func (o operation) schema() map[string]any {
 		if p.Description != "" {
 			one["description"] = p.Description
 		}
-		if p.Default != nil { // not as the keyword: the library would fill it in, and fails if there is no argument at all
+		switch {
+		case p.Name == pageLimit:
+			one["description"] = fmt.Sprintf("How many a page has at most. Default: %d.", pageSize)
+		case p.Default != nil: // not as the keyword: the library would fill it in, and fails if there is no argument at all
 			one["description"] = fmt.Sprintf("%s Default: %v.", p.Description, p.Default)
 		}
 		properties[p.Name] = one
@@ -97,8 +107,11 @@ func (o operation) schema() map[string]any {
 func (o operation) call(ctx context.Context, api *client.Client, in map[string]any) (*mcp.CallToolResult, any, error) {
 	path, query := o.Path, url.Values{}
 	for _, p := range o.Parameters {
-		value, given := in[p.Name]
-		if !given || value == nil {
+		value := in[p.Name]
+		if value == nil && p.Name == pageLimit {
+			value = json.Number(strconv.Itoa(pageSize))
+		}
+		if value == nil {
 			continue
 		}
 		texts, err := textsOf(value)
@@ -115,6 +128,7 @@ func (o operation) call(ctx context.Context, api *client.Client, in map[string]a
 	if err != nil {
 		return nil, nil, err
 	}
+	text = withoutTokens(text)
 	if len(text) > answerLimit {
 		return nil, nil, fmt.Errorf("the answer has %d bytes, more than the %d that are given to an assistant; use a smaller limit or more filters", len(text), answerLimit)
 	}
@@ -162,9 +176,12 @@ func read(ctx context.Context, api *client.Client, path string, query url.Values
 		return nil, explained(err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit*16))
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit*16+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("the answer broke off: %w", err)
+	case len(text) > answerLimit*16: // tokens cannot be found in a part of an answer
+		return nil, fmt.Errorf("the answer has more than %d bytes; use a smaller limit or more filters", answerLimit*16)
 	}
 	return text, nil
 }

@@ -2,6 +2,7 @@ package assistant
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// entry is a page in the contents of the documentation.
-type entry struct{ path, title, find string }
+// entry is a page or a section in the contents of the documentation. find has words that it is found by.
+type entry struct{ path, title, find, text string }
 
 // contents returns the entries of the documentation's contents: list items with what they are found by, and a link.
 func contents(page []byte) ([]entry, error) {
@@ -27,7 +28,7 @@ func contents(page []byte) ([]entry, error) {
 		}
 		for link := range n.Descendants() {
 			if address, is := attribute(link, "href"); is {
-				found = append(found, entry{address, oneSpace(plain(link)), text})
+				found = append(found, entry{path: address, title: oneSpace(plain(link)), find: text})
 				break
 			}
 		}
@@ -57,20 +58,48 @@ func plain(n *html.Node) string {
 
 func oneSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// pageText returns what a page says: its main part, with code as it is, rows of tables as lines, and headings marked.
-func pageText(page []byte) (string, error) {
-	root, err := html.Parse(bytes.NewReader(page))
+// page is the main part of a page.
+type page struct{ main *html.Node }
+
+func newPage(text []byte) (page, error) {
+	root, err := html.Parse(bytes.NewReader(text))
 	if err != nil {
-		return "", err
+		return page{}, err
 	}
 	for n := range root.Descendants() {
 		if n.DataAtom == atom.Main {
-			w := writer{}
-			w.children(n)
-			return strings.TrimSpace(manyLines.ReplaceAllString(w.String(), "\n\n")), nil
+			return page{n}, nil
 		}
 	}
-	return "", fmt.Errorf("the page has no content")
+	return page{}, errors.New("the page has no content")
+}
+
+// text returns what the page says as Markdown, or the section around an anchor: code as it is, rows of tables as lines.
+func (p page) text(anchor string) (string, error) {
+	from := p.main
+	if anchor != "" {
+		if from = p.section(anchor); from == nil {
+			return "", fmt.Errorf("the page has no section %s", anchor)
+		}
+	}
+	w := writer{}
+	w.children(from)
+	return strings.TrimSpace(manyLines.ReplaceAllString(w.String(), "\n\n")), nil
+}
+
+// section returns the innermost section that has an anchor; nil if there is none.
+func (p page) section(anchor string) *html.Node {
+	for n := range p.main.Descendants() {
+		if id, is := attribute(n, "id"); !is || id != anchor {
+			continue
+		}
+		for ; n != p.main; n = n.Parent {
+			if n.DataAtom == atom.Section {
+				return n
+			}
+		}
+	}
+	return nil
 }
 
 var manyLines = regexp.MustCompile(`\n[ \n]*\n`)
