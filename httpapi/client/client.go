@@ -27,7 +27,7 @@ const (
 type Client struct {
 	URL    string // of the server
 	APIKey string
-	HTTP   *http.Client // nil: http.DefaultClient
+	HTTP   *http.Client // nil: one without a time limit
 	// Sleep waits before a repeat; nil: by the machine's clock.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Seen, if set, is called with every answer and the time that it took, repeats included.
@@ -77,15 +77,22 @@ func (c *Client) Call(ctx context.Context, r Request, into any) error {
 	}
 }
 
-// Do sends a request once. The caller closes the body of the answer. An answer other than 2xx is an *Error.
+// notRedirected returns a redirect as the answer. To follow it would send the API key to its target.
+func notRedirected(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Do sends a request once. The caller closes the body of the answer. An answer other than 2xx is an *Error, a redirect as well: it is not
+// followed, unless HTTP says so.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	request, err := c.request(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	caller := c.HTTP
-	if caller == nil {
-		caller = http.DefaultClient
+	var caller http.Client
+	if c.HTTP != nil {
+		caller = *c.HTTP
+	}
+	if caller.CheckRedirect == nil {
+		caller.CheckRedirect = notRedirected
 	}
 	began := time.Now()
 	answer, err := caller.Do(request)

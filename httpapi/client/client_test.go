@@ -174,3 +174,19 @@ func TestStream(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirect: a redirect is an error; its target does not get the API key.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was sent", r.URL) }))
+	defer target.Close()
+	moved := httptest.NewServer(http.RedirectHandler(target.URL, http.StatusTemporaryRedirect))
+	defer moved.Close()
+	for _, caller := range []*http.Client{nil, {Timeout: time.Minute}} {
+		var refused *client.Error
+		err := (&client.Client{URL: moved.URL, APIKey: "key", HTTP: caller}).Get(t.Context(), "/payments", nil, nil)
+		if !errors.As(err, &refused) || refused.Status != http.StatusTemporaryRedirect {
+			t.Error(err)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err != nil {
 		return err
 	}
-	api.HTTP = &http.Client{Transport: readOnly{http.DefaultTransport}, Timeout: callTimeout, CheckRedirect: notRedirected}
+	api.HTTP = &http.Client{Transport: readOnly{http.DefaultTransport}, Timeout: callTimeout}
 	if err := check(ctx, api, std.Err); err != nil {
 		return err
 	}
@@ -99,9 +99,6 @@ func newServer(api *client.Client) (*mcp.Server, error) {
 	addDocs(server, newLibrary(api.URL))
 	return server, nil
 }
-
-// notRedirected returns a redirect as the answer. To follow it would send the API key to its target.
-func notRedirected(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // readOnly refuses every request but GET.
 type readOnly struct{ next http.RoundTripper }

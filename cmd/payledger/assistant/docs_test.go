@@ -15,7 +15,7 @@ import (
 // connect returns a session with a server of the protocol, for an API at an address.
 func connect(t *testing.T, url string) *mcp.ClientSession {
 	t.Helper()
-	server, err := newServer(&client.Client{URL: url, APIKey: "key", HTTP: &http.Client{CheckRedirect: notRedirected}})
+	server, err := newServer(&client.Client{URL: url, APIKey: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}
