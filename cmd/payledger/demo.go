@@ -144,7 +144,7 @@ func (c *demoCommand) playsThere(args options.Arguments) bool {
 func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error {
 	switch {
 	case c.APIKey == "" || c.SigningSecret == "":
-		return options.Usage(errors.New("--url needs --api-key and --signing-secret (PAYLEDGER_API_KEY, PAYLEDGER_SIGNING_SECRET); the server's init printed them"))
+		return options.Usage(fmt.Errorf("for the server %s the demo needs --api-key and --signing-secret (PAYLEDGER_API_KEY, PAYLEDGER_SIGNING_SECRET); for a server of its own: env -u PAYLEDGER_URL payledger demo", c.URL))
 	case strings.HasPrefix(strings.TrimSpace(c.APIKey), options.LivePrefix):
 		return options.Usage(errors.New("the API key is of production: the story makes payments, and is for the sandbox only"))
 	}
@@ -198,6 +198,9 @@ Try, in another terminal:
 
   export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s
 
+  # webhooks are signed with this secret
+  SIGNING_SECRET=%[9]s
+
   # the payment (README.md has five curls for one of your own)
   curl -s $PAYLEDGER_URL/payments/%[3]s -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
 
@@ -222,5 +225,5 @@ Try, in another terminal:
   reference %[1]s/docs
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, o.api, o.credentials.APIKey, o.payment, o.admin, o.simulator, o.shop, o.credentials.DashboardUser, o.credentials.DashboardPassword)
+`, o.api, o.credentials.APIKey, o.payment, o.admin, o.simulator, o.shop, o.credentials.DashboardUser, o.credentials.DashboardPassword, o.credentials.SigningSecret)
 }
