@@ -62,6 +62,9 @@ func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) fram
 // authenticateUser makes the signed-in user the caller, with the scopes of the user's role.
 func (c *call) authenticateUser() {
 	c.Merchant, c.Actor = c.user.Merchant, users.Actor(c.user.User.ID)
+	if shown, known := c.api.Reader.Account(c.Merchant.ID); known && shown.Revision > c.Merchant.Revision { // an earlier call of the page changed it
+		c.Merchant = shown
+	}
 	c.Key = account.APIKey{Name: c.user.User.Name, Scopes: c.user.User.Role.Scopes()}
 }
 

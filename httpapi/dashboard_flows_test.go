@@ -175,6 +175,16 @@ func TestRoutingPages(t *testing.T) {
 	}
 }
 
+// TestListAfterAChange: the page that answers an addition shows the list with what was added.
+func TestListAfterAChange(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.open("/dashboard/users")
+	s.submit("/dashboard/users", "email", "olga@shop.example", "role", "operator")
+	s.shows(200, "olga@shop.example is added", "olga@shop.example operator")
+}
+
 // TestConfigurationByRole: operators and auditors see workflows and routing without the buttons, may simulate, and change nothing.
 func TestConfigurationByRole(t *testing.T) {
 	t.Parallel()

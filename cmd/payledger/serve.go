@@ -89,7 +89,7 @@ func (a *announcer) ready(r Ready, environment string) error {
 	if !a.people {
 		return a.line(r)
 	}
-	text := fmt.Sprintf("payledger is ready (%s).\n\n  API         %s\n  reference   %s/openapi.yaml\n  operators   %s/metrics, /readyz\n", environment, r.API, r.API, r.Admin)
+	text := fmt.Sprintf("payledger is ready (%s).\n\n  API         %s\n  dashboard   %s/dashboard\n  reference   %s/docs\n  operators   %s/metrics, /readyz\n", environment, r.API, r.API, r.API, r.Admin)
 	if r.Simulator != "" {
 		text += "  processors  " + r.Simulator + "\n"
 	}
