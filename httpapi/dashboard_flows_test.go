@@ -175,7 +175,7 @@ func TestRoutingPages(t *testing.T) {
 	}
 }
 
-// TestListAfterAChange: the page that answers an addition shows the list with what was added.
+// TestListAfterAChange: after an addition, the page lists the new user.
 func TestListAfterAChange(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

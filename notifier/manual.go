@@ -63,7 +63,7 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if err := before(ctx); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // what is recorded is carried out, even if the client has gone
+	ctx = context.WithoutCancel(ctx) // the recorded attempt is made even if the client has gone
 	a, err := n.send(ctx, cut, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeNow(ctx, d) })
 	if err != nil {
 		return err

@@ -182,7 +182,7 @@ func TestManyStatistics(t *testing.T) {
 	}
 }
 
-// measureSearch gives each payment two transaction ids, and prints the times of the look-ups of a search.
+// measureSearch adds two transaction ids to each payment, and prints the time of each look-up of a search.
 func measureSearch(t *testing.T, m *model, facts []manyFact) {
 	t.Helper()
 	ctx := context.Background()

@@ -172,7 +172,7 @@ func (a *mcpSession) looksAround(id string) {
 	}
 }
 
-// hidesTokens reads a payment with a reusable token, and one that waits for its customer and has a client token for the browser.
+// hidesTokens reads two payments: one has a reusable token, the other a client token for its customer's browser.
 func (a *mcpSession) hidesTokens(m *merchant) {
 	t := a.t
 	t.Helper()

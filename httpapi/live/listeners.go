@@ -149,8 +149,7 @@ func listener(c *request.Call) (account.Endpoint, error) {
 	return e, nil
 }
 
-// lookEvery is the time between two looks whether the listener of a stream still exists, firstLooks the number of looks after which one that was
-// never seen does not.
+// A stream checks every lookEvery whether its listener still exists. A listener that none of the first firstLooks checks found does not exist.
 const (
 	lookEvery  = 5 * time.Second
 	firstLooks = 12

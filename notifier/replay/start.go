@@ -156,7 +156,7 @@ func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.Re
 		if err := q.Record(ctx, p.value()); err != nil {
 			return deliveries.Replay{}, err
 		}
-		ctx = context.WithoutCancel(ctx) // what is recorded is carried out, even if the client has gone
+		ctx = context.WithoutCancel(ctx) // the recorded replay begins even if the client has gone
 	}
 	at, err := r.Stream.Put(ctx, p.name(), f.at, body, false)
 	if err != nil {

@@ -76,7 +76,7 @@ func stateOf(s *reconcile.Side) string {
 	return s.State
 }
 
-// books reads what is left for the verdict: the log, the processor's books, and how they compare.
+// books reads the remaining facts of the verdict: the log, the processor's books, and their differences.
 func (c *Crashes) books(ctx context.Context) error {
 	if err := c.nothingMore(ctx); err != nil {
 		return err

@@ -54,7 +54,7 @@ func (c *Crashes) capture(ctx context.Context) error {
 	})
 }
 
-// refund gives an amount back while the line to the processor is cut.
+// refund refunds a part while no request reaches the processor.
 func (c *Crashes) refund(ctx context.Context) error {
 	if err := c.there.SetFault(ctx, protocol.Fault{Operation: processor.Refund, Mode: protocol.DropBefore}); err != nil {
 		return err

@@ -136,7 +136,7 @@ func (p *processors) about(key domain.OperationKey) []call {
 // crashPatience bounds each wait for the service and for the processor.
 const crashPatience = 60 * time.Second
 
-// until calls done at short intervals until it reports true. what is the event that it waits for.
+// until calls done at short intervals until it reports true. The error of a timeout names what.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	tick, late := time.NewTicker(10*time.Millisecond), time.NewTimer(crashPatience)
 	defer tick.Stop()

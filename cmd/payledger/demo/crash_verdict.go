@@ -31,7 +31,7 @@ type claim struct {
 	fault       error
 }
 
-// verdict prints the claims. Its error is the first one that the facts do not support.
+// verdict prints the claims. Its error names the first claim that the facts do not support.
 func (f facts) verdict(out *printer) (wrong error) {
 	out.line("\nVerdict, from the log, the API and the processor's books\n")
 	for _, claim := range f.claims() {

@@ -65,9 +65,9 @@ func (s *Accounts) AddUser(ctx context.Context, by commands.Caller, in UserInput
 	return added, password, err
 }
 
-// ChangeUser changes a dashboard user (D20): the role, then the password, then the second factor, each as an event, so that no password that
-// somebody knows is ever enough alone. A repeat after an error does what is left. It returns the new password if there is one, which is shown
-// once.
+// ChangeUser changes a dashboard user (D20): the role, then the password, then the second factor, each as an event, so that the old
+// password never signs in without the second factor. A repeat after an error makes the missing changes. It returns the new password, if there
+// is one, which is shown once.
 func (s *Accounts) ChangeUser(ctx context.Context, by commands.Caller, id domain.UserID, in UserChange) (account.User, string, error) {
 	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		if _, known := state.User(id); !known {

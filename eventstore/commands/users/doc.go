@@ -10,7 +10,9 @@
 // Each failure of a known user is an event, so that every node and a restart count the same. The tenth locks the user for 15 minutes.
 // A failure is recorded before the next password is compared on this node: with n nodes at most n·(Guesses-1) further passwords are
 // compared while the tenth is on its way, and none of them begins a session, because the sign-in is decided on the newest state. An
-// unknown name is locked in the same way, by each node for itself: so an answer does not reveal whether a name exists.
+// unknown name is locked in the same way, by each node for itself: so an answer of one node to
+// sign-ins without an account does not reveal whether a name exists. Somebody who reaches two nodes, or knows an account's id, can find out:
+// locks of users hold everywhere and for the account, those of names do not.
 //
 // A wrong password for a name that users of several accounts have, without the account, is nobody's failure: it counts for the name, by each
 // node for itself, and locks only further tries without the account. So a stranger who tries "admin" locks out no account's admin.
@@ -22,8 +24,8 @@
 // IPv6 address counts by its /64.
 //
 // A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and two passes). One runs at a time, Guesses
-// sign-ins have begun theirs, and at most Waiting wait. More are refused. After each comparison package secrets rests, so that all of them together take a
-// quarter of the machine's time at most: a flood of sign-ins leaves the rest to payments.
+// sign-ins have begun theirs, and at most Waiting wait. More are refused. After each comparison package secrets rests, for three times
+// as long, 0.3 s at most: a flood of sign-ins leaves most of an idle machine's time to payments.
 //
 // # Sessions
 //
