@@ -331,7 +331,8 @@ func (s *Store) writeTips() error {
 	defer s.writing.Unlock()
 	shards := s.all()
 	heads := make([]format.Head, len(shards))
-	batch := s.tips.NewBatch()
+	batch := s.tips.NewBatchOf(s.tipsSize)
+	var row []byte // of one tip: the batch copies it
 	changed := false
 	for n, h := range shards {
 		h.mu.Lock()
@@ -346,7 +347,8 @@ func (s *Store) writeTips() error {
 		changed = changed || heads[n].Seq != h.synced.Seq
 		h.mu.Unlock()
 		for key, r := range tips {
-			if err := batch.Set(tiprow.Key(key), tiprow.Encode(r)); err != nil {
+			row = tiprow.Append(row[:0], r)
+			if err := batch.Set(tiprow.Key(key), row); err != nil {
 				return err
 			}
 		}
@@ -364,6 +366,7 @@ func (s *Store) writeTips() error {
 	if !changed && len(side) == 0 {
 		return nil
 	}
+	s.tipsSize = batch.Len() + batch.Len()/4
 	err := errors.Join(batch.Set([]byte(tiprow.LogID), s.id[:]), batch.Commit())
 	if err == nil {
 		err = s.tips.Flush()

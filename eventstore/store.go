@@ -100,6 +100,7 @@ type Store struct {
 	tips         *tipstore.Store
 	tipsFixed    bool           // the tip store is not written: the folder is only read
 	writing      sync.Mutex     // one writer of the tip store
+	tipsSize     int            // bytes that the next write of tips may have; guarded by writing
 	side         sidelog.Index  // of the streams beside the log
 	beside       sidelog.Server // of the streams beside the log
 	recent       *cache.Cache[Key, *Recorded]

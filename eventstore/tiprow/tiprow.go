@@ -60,9 +60,8 @@ func Prefix(first ...string) []byte {
 	return b
 }
 
-// Encode returns the value of a tip.
-func Encode(r *format.Recorded) []byte {
-	b := make([]byte, 0, 16+len(r.Body)+700)
+// Append appends the value of a tip.
+func Append(b []byte, r *format.Recorded) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.Seq)
 	b = binary.BigEndian.AppendUint64(b, r.Number)
 	return r.AppendFrame(b)

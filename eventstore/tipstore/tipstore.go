@@ -240,7 +240,11 @@ type Batch struct {
 }
 
 // NewBatch returns an empty batch.
-func (s *Store) NewBatch() Batch { return Batch{s, s.db.NewBatch()} }
+func (s *Store) NewBatch() Batch { return s.NewBatchOf(0) }
+
+// NewBatchOf returns an empty batch with room for a number of bytes. Without the room a batch doubles its memory again and again, and
+// copies what it has.
+func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.NewBatchWithSize(size)} }
 
 // Set adds a write.
 func (b Batch) Set(key, value []byte) error { return b.b.Set(key, value, nil) }

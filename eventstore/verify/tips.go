@@ -154,7 +154,7 @@ func (t *tips) has(r *format.Recorded) (found bool, err error) {
 	for len(t.runs) > 0 && t.runs[0].next.number() <= r.Number {
 		first := &t.runs[0].next
 		if first.number() == r.Number && !found {
-			sum := t.digest(r.Key, tiprow.Encode(r))
+			sum := t.digest(r.Key, tiprow.Append(nil, r))
 			found = bytes.Equal(sum[:], first[tipPlace:])
 		}
 		if err := t.runs.advance(); err != nil {

@@ -69,8 +69,8 @@ func TestWrongTips(t *testing.T) {
 	l := made(t, 12, nil)
 	events := l.history(t, l.payments[3])
 	newest, older := events[len(events)-1], events[len(events)-2]
-	key, right := tiprow.Key(newest.Key), tiprow.Encode(newest)
-	changed := tiprow.Encode(newest)
+	key, right := tiprow.Key(newest.Key), tiprow.Append(nil, newest)
+	changed := tiprow.Append(nil, newest)
 	changed[len(changed)-1] ^= 1
 	renumbered, moved := *newest, *newest
 	renumbered.Number++
@@ -82,10 +82,10 @@ func TestWrongTips(t *testing.T) {
 		want       string
 	}{
 		"missing": {key, nil, "revision 4: the tip store does not have the aggregate"},
-		"older":   {key, tiprow.Encode(older), "revision 4: the tip store has revision 3 in group "},
+		"older":   {key, tiprow.Append(nil, older), "revision 4: the tip store has revision 3 in group "},
 		"changed": {key, changed, "revision 4: the tip store has other bytes of the event"},
-		"number":  {key, tiprow.Encode(&renumbered), "revision 4: the tip store has other bytes of the event"},
-		"before":  {key, tiprow.Encode(&moved), "revision 4: the tip store has other bytes of the event"},
+		"number":  {key, tiprow.Append(nil, &renumbered), "revision 4: the tip store has other bytes of the event"},
+		"before":  {key, tiprow.Append(nil, &moved), "revision 4: the tip store has other bytes of the event"},
 		"foreign": {tiprow.Key(foreign), right, "the tip store has 1 aggregates that the log does not have"},
 	} {
 		l.setTip(t, c.key, c.value)
