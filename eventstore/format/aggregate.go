@@ -66,15 +66,9 @@ func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) {
 
 // EncodeFrom is Encode with "origin", the address from which a change came; "" leaves it out.
 func (a *Aggregate[S, E]) EncodeFrom(origin string, event E, state S) ([]byte, error) {
-	if _, known := a.events[event.Type()]; !known {
-		return nil, fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
-	}
-	if a.Leaving != nil {
-		if left, some := a.Leaving.Newest(state); some {
-			return marshalBody(event, state, left, origin)
-		}
-	}
-	return marshalBody(event, state, nil, origin)
+	var r Recorded
+	err := a.CompleteFrom(origin, &r, Hash{}, event, state)
+	return r.Body, err
 }
 
 // Complete sets the body and the hash of r, an event that leads to state.
@@ -84,10 +78,19 @@ func (a *Aggregate[S, E]) Complete(r *Recorded, previous Hash, event E, state S)
 
 // CompleteFrom is Complete with the origin of EncodeFrom.
 func (a *Aggregate[S, E]) CompleteFrom(origin string, r *Recorded, previous Hash, event E, state S) (err error) {
-	if r.Body, err = a.EncodeFrom(origin, event, state); err != nil {
-		return err
+	if _, known := a.events[event.Type()]; !known {
+		return fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())
+	}
+	var left any
+	if a.Leaving != nil {
+		if parts, some := a.Leaving.Newest(state); some {
+			left = parts
+		}
 	}
 	r.event, r.state = event, state
+	if r.Body, err = marshalBody(r.event, r.state, left, origin); err != nil {
+		return err
+	}
 	r.Hash = r.Link(previous)
 	return nil
 }
