@@ -262,6 +262,38 @@ func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, 
 	}
 }
 
+// maxAbsent is how many absent aggregates a shard remembers.
+const maxAbsent = 1024
+
+// tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard remembers that there is none until the
+// first event of the aggregate: an account without workflows is looked up for each batch of its events.
+func (h *shard) tip(key Key) (*Recorded, error) {
+	h.mu.Lock()
+	r, absent, applied := h.known(key), h.absent[key], h.head.Seq
+	h.mu.Unlock()
+	if r != nil || absent {
+		return r, nil
+	}
+	r, err := h.s.storedTip(h.n, key, false)
+	if r == nil && err == nil {
+		h.noteAbsent(key, applied)
+	}
+	return r, err
+}
+
+// noteAbsent remembers that an aggregate did not exist when a group was the last applied one.
+func (h *shard) noteAbsent(key Key, applied uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.head.Seq != applied { // the first event may have come meanwhile
+		return
+	}
+	if len(h.absent) == maxAbsent {
+		clear(h.absent)
+	}
+	h.absent[key] = true
+}
+
 // storedTip reads a tip from the tip store. It returns nil if the store has none; fresh means that this is likely.
 func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	generation := s.recent.Generation()

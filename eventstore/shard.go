@@ -49,6 +49,7 @@ type shard struct {
 	dirty       map[Key]*Recorded // applied, and not yet in the tip store
 	flushing    map[Key]*Recorded // being written to the tip store
 	dirtyBytes  int
+	absent      map[Key]bool                // see tip
 	left        unwritten                   // parts that left states and are not in the tip store
 	flushHead   format.Head                 // the end of the shard with flushing
 	passed      [][]byte                    // places of deliveries that are open in the tip store and no longer open here
@@ -80,7 +81,7 @@ type shard struct {
 func newShard(s *Store, n int) *shard {
 	h := &shard{
 		sequencer: sequencer{handed: map[Hash]*entry{}, held: map[Hash]*entry{}},
-		s:         s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
+		s:         s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, absent: map[Key]bool{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
 	}
 	h.newest.Store(&format.Link{})
 	return h
@@ -109,17 +110,6 @@ func (h *shard) end() (format.Head, <-chan struct{}) {
 	return h.head, h.grown
 }
 
-// tip returns the newest acknowledged event of an aggregate; nil when there is none.
-func (h *shard) tip(key Key) (*Recorded, error) {
-	h.mu.Lock()
-	r := h.known(key)
-	h.mu.Unlock()
-	if r != nil {
-		return r, nil
-	}
-	return h.s.storedTip(h.n, key, false)
-}
-
 // known is tip for the events in memory. The caller holds the lock.
 func (h *shard) known(key Key) *Recorded {
 	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts that left the state
@@ -138,6 +128,7 @@ func (h *shard) apply(g *format.Group) {
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
+		delete(h.absent, r.Key)
 		h.s.recent.Put(r.Key, r)
 		if replaced := h.dirty[r.Key]; replaced != nil {
 			h.dirtyBytes -= replaced.Size()
