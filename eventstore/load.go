@@ -312,6 +312,13 @@ func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	return r, nil
 }
 
+// maxRecent is the largest size of the cache of newest events, in bytes. The cache is full of pointers, and a garbage collection takes
+// about 1 ms of CPU time for each MiB of them: with 500 MiB the requests of half a second waited. What Memory allows beyond it is for
+// the tip store's blocks, which have no pointers.
+const maxRecent = 24 << 20
+
+func recentSize(memory int64) int { return int(min(memory/2, maxRecent)) }
+
 // newRecent returns a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the
 // cache is never an old one: every applied event enters the cache.
 func newRecent(capacity int) *cache.Cache[Key, *Recorded] {

@@ -154,7 +154,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
-		recent: newRecent(int(memory / 2)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+		recent: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	if c.Server != nil {
 		s.disk.Dir = c.Server.Dir
@@ -208,7 +208,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.api.OpenReaders(s.shards+2, s.dial); err != nil {
 		return err
 	}
-	if err := s.openTips(c, memory/8); err != nil {
+	if err := s.openTips(c, memory/8+memory/2-int64(recentSize(memory))); err != nil {
 		return err
 	}
 	s.checkpoints.Tips = s.tips
