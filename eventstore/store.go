@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,10 +147,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: connect: %w", err)
 	}
-	memory := c.Memory
-	if memory == 0 {
-		memory = DefaultMemory
-	}
+	memory := cmp.Or(c.Memory, DefaultMemory)
 	s := &Store{
 		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
 		dial:  func() (*nats.Conn, error) { return connect(c) },

@@ -233,40 +233,6 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// Batch collects writes that take effect together.
-type Batch struct {
-	s *Store
-	b *pebble.Batch
-}
-
-// NewBatch returns an empty batch.
-func (s *Store) NewBatch() Batch { return s.NewBatchOf(0) }
-
-// NewBatchOf returns an empty batch with room for a number of bytes. Without the room a batch doubles its memory again and again, and
-// copies what it has.
-func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.NewBatchWithSize(size)} }
-
-// Set adds a write.
-func (b Batch) Set(key, value []byte) error { return b.b.Set(key, value, nil) }
-
-// Delete removes a key.
-func (b Batch) Delete(key []byte) error { return b.b.Delete(key, nil) }
-
-// Len is the size of the batch, in bytes.
-func (b Batch) Len() int { return b.b.Len() }
-
-// Commit makes the batch visible. It is on the disk after the next Flush.
-func (b Batch) Commit() error {
-	if !b.s.enter() {
-		return ErrClosed
-	}
-	defer b.s.leave()
-	if err := b.b.Commit(pebble.NoSync); err != nil {
-		return fmt.Errorf("tipstore: %w", err)
-	}
-	return nil
-}
-
 // Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.
 func (s *Store) Flush() error {
 	if !s.enter() {
