@@ -12,58 +12,81 @@ import (
 // mostNames is the number of names that are remembered.
 const mostNames = 4 << 10
 
-// names locks names that belong to no one user, by the rules of a user: those that no user has, so that an answer does not reveal whether a
-// name exists, and those that users of several accounts have and that came without an account. It has the hashes of the names only: a user
-// may have typed the password into the field of the name.
+// names locks names that belong to no one user, as a user is locked (account.MaxFailures, account.LockFor): those that no user has, so that
+// an answer does not reveal whether a name exists, and those that users of several accounts have and that came without an account. It has
+// the hashes of the names only: a user may have typed the password into the field of the name.
 type names struct {
 	mu sync.Mutex
-	by map[[sha256.Size]byte]account.User
+	by map[[sha256.Size]byte]failures
 }
 
-const nameOnly domain.UserID = "name"
+// failures are those of a name.
+type failures struct {
+	count  int       // since the newest lock
+	newest time.Time // of those that count; zero: none
+	until  time.Time // end of the lock; zero: never locked
+}
 
 // forgetName is the time after which failures of a name do not count any more. No sign-in resets them: it must not help somebody who
 // guesses. A user's own failures count for longer (account.ForgetFailures), but end with a sign-in.
 const forgetName = time.Hour
 
+// locked returns the refusal of a name that is locked at now.
+func (f failures) locked(now time.Time) error {
+	if now.Before(f.until) {
+		return &Refusal{Reason: LockedUser, Until: f.until}
+	}
+	return nil
+}
+
+// over reports whether nothing counts any more: the name is as one that nobody has tried.
+func (f failures) over(now time.Time) bool {
+	return f.locked(now) == nil && now.Sub(f.newest) >= forgetName
+}
+
+// and returns the failures with one more at now, which locks the name if there are too many.
+func (f failures) and(now time.Time) failures {
+	if f.over(now) {
+		f = failures{}
+	}
+	if f.count+1 < account.MaxFailures {
+		return failures{count: f.count + 1, newest: now}
+	}
+	return failures{until: now.Add(account.LockFor)}
+}
+
 // locked returns the refusal of a locked name.
 func (n *names) locked(owner domain.AccountID, name string, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return refusalOf(n.by[nameHash(owner, name)].Locked(now))
+	return n.by[nameHash(owner, name)].locked(now)
 }
 
-// fail counts a failure, and returns the refusal if it locks the name.
+// fail counts a failure, and returns the refusal if it locks the name. Failures of a locked name do not count: the lock ends at its time.
 func (n *names) fail(owner domain.AccountID, name string, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	hash := nameHash(owner, name)
-	user := n.by[hash]
-	if user.Locked(now) == nil && now.Sub(user.FailedAt) >= forgetName {
-		user = account.User{}
-	}
-	user.ID = nameOnly
-	state := account.State{Users: []account.User{user}}
-	e, err := account.DecideFailSignIn(state, account.FailSignIn{At: now, User: nameOnly})
-	if err != nil {
-		return refusalOf(err)
+	before := n.by[hash]
+	if err := before.locked(now); err != nil {
+		return err
 	}
 	n.makeRoom(now)
-	user, _ = account.Evolve(state, e).User(nameOnly)
-	n.by[hash] = user
-	return refusalOf(user.Locked(now))
+	after := before.and(now)
+	n.by[hash] = after
+	return after.locked(now)
 }
 
 // makeRoom forgets names when there are many: first those whose failures do not count any more, then any.
 func (n *names) makeRoom(now time.Time) {
 	if n.by == nil {
-		n.by = map[[sha256.Size]byte]account.User{}
+		n.by = map[[sha256.Size]byte]failures{}
 	}
 	if len(n.by) < mostNames {
 		return
 	}
-	for hash, user := range n.by {
-		if user.Locked(now) == nil && now.Sub(user.FailedAt) >= forgetName {
+	for hash, f := range n.by {
+		if f.over(now) {
 			delete(n.by, hash)
 		}
 	}
