@@ -8,7 +8,7 @@
 //   - The documentation is that of the binary itself: it is there without a server, and can be searched in full.
 //   - What an API key must not see, the assistant does not see: the server checks the key's scopes at each call.
 //   - No answer has a token: a reusable token charges a card, and a client token acts for a customer (withoutTokens). The exact bytes of
-//     an event with a token are hidden, too.
+//     an event with a token are hidden, too. So are the secrets that other calls show once. A test holds the names to openapi.yaml.
 //   - The API key goes to the server of --url only: a redirect is an error.
 //   - The protocol has standard output for itself. Messages for people go to standard error.
 //   - Texts of merchants and customers are data. The instructions to the assistant say so.
