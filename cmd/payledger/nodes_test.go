@@ -174,6 +174,7 @@ func TestNodesShareRates(t *testing.T) {
 func TestNodes(t *testing.T) {
 	r := newNodeRig(t)
 	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
+	t.Run("users", func(t *testing.T) { testNodesUsers(t, r) })
 	t.Run("cut off", func(t *testing.T) { testNodeCutOff(t, r) })
 	t.Run("views stopped", func(t *testing.T) { testNodeViewsStopped(t, r) }) // of node b, for good
 }
