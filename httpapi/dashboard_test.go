@@ -290,6 +290,38 @@ func TestOperations(t *testing.T) {
 // hostileText is what a merchant or a customer could have written.
 const hostileText = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
+// TestTimelineOfWaits: the timeline says in the present tense what the payment waits for now, and in the past tense what is over.
+func TestTimelineOfWaits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	made := s.want(s.pay(payWith(s.tokenize(s.session(someSession), challengedCard))), 200, "")
+	id := made.text1("id")
+	at := "/dashboard/payments/" + id
+	s.open(at)
+	s.shows(200, "Waits: authorize Action, since", "; expires ", "Waited: authorize Requested, from")
+	s.lacks("would have expired")
+	done := s.want(s.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
+	s.want(s.post("/payments/"+id+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
+	s.open(at)
+	s.shows(200, "Waited: authorize Action, from", "; would have expired ", "Waited: authorize Requested, from")
+	s.lacks("Waits:", "; expires ")
+}
+
+// TestWithoutScript: a page promises nothing that needs the script.
+func TestWithoutScript(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.shows(200, "Reload the page for newer data.")
+	s.lacks("Refreshes every")
+	for _, part := range []string{`<span data-script hidden>Press <kbd>/</kbd> to search.</span>`, `data-live-toggle hidden`} {
+		if !strings.Contains(s.now.text, part) {
+			t.Errorf("the page lacks %s", part)
+		}
+	}
+}
+
 // TestExpiredSessionKeepsInput: a form that is sent after the end of the session does nothing, and after the sign-in its input is there
 // again, but for secrets.
 func TestExpiredSessionKeepsInput(t *testing.T) {

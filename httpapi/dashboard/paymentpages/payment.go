@@ -3,6 +3,7 @@ package paymentpages
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -65,10 +66,12 @@ type entry struct {
 	}
 	Waiting []struct {
 		Operation processor.Kind
+		Key       string
 		State     string
 		Since     time.Time
 		ExpiresAt *time.Time
 		AskedNext *time.Time
+		Over      bool `json:"-"` // the payment does not wait for it any more
 	}
 	Notifications []struct {
 		ID, Processor, Kind, Outcome, Effect, DisputeID, Refusal string
@@ -146,6 +149,7 @@ func show(v *frame.Visit) error {
 		return err
 	}
 	out.Entries, out.Partial = history.Data, history.NextAfter != 0
+	endWaits(out.Entries)
 	var disputes struct{ Data []disputeRow }
 	if err := v.Get("/management/disputes", url.Values{"paymentId": {id}}, &disputes); err != nil {
 		return err
@@ -158,6 +162,21 @@ func show(v *frame.Visit) error {
 	return v.Show(frame.Page{
 		Name: "payment", Title: "Payment " + frame.Short(id), Nav: pathPayments, Live: out.Newest, Data: out,
 	})
+}
+
+// endWaits marks what an event waited for and the newest event does not.
+func endWaits(entries []entry) {
+	open := map[[2]string]bool{}
+	for i := range slices.Backward(entries) {
+		for j := range entries[i].Waiting {
+			w := &entries[i].Waiting[j]
+			wait := [2]string{w.Key, w.State}
+			if i == len(entries)-1 {
+				open[wait] = true
+			}
+			w.Over = !open[wait]
+		}
+	}
 }
 
 // missing makes an unknown payment a page that is not found: the merchant's calls answer 400 (D3).

@@ -6,6 +6,9 @@ const policy = window.trustedTypes
   : { createHTML: (text) => text }
 const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
 
+// What needs this script is hidden without it.
+for (const part of document.querySelectorAll('[data-script]')) part.hidden = false
+
 const connection = document.getElementById('connection')
 function say(text) {
   if (!connection) return
