@@ -194,6 +194,7 @@ func (a *API) connect() {
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
 		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Finder: c.Reader, Processes: c.Commands, Deliveries: c.Deliveries, Events: c.Events,
+		Sandbox: c.Environment == account.Sandbox,
 	}
 	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}
 	a.workflows = workflows.Handlers{Commands: c.Commands, Reader: c.Reader, Engine: c.Workflows, CheckURL: c.CheckURL}

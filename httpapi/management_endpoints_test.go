@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/httpapi"
 	"payledger/httpapi/management"
 )
@@ -97,6 +98,25 @@ func TestEndpointChangeFaults(t *testing.T) {
 	}
 	if get := r.want(r.manage("GET", "/webhook-endpoints/"+id, ""), 405, "MethodNotAllowed"); get.header.Get("Allow") != "PATCH, DELETE" {
 		t.Errorf("it takes %s", get.header.Get("Allow"))
+	}
+}
+
+// TestEndpointOnOwnMachine: the refusal of an address of the service's own machine names the ways to a developer's program, in the sandbox
+// only (D18).
+func TestEndpointOnOwnMachine(t *testing.T) {
+	t.Parallel()
+	const refused = "$.url must not lead to a loopback address (127.9.9.9)"
+	for environment, more := range map[string]string{
+		account.Sandbox:    "; for a program on your own machine run `payledger listen`, or start a service on that machine with --webhook-allow-cidr 127.0.0.0/8",
+		account.Production: "",
+	} {
+		r := newRigIn(t, environment, usualTimeout, nil)
+		for method, path := range map[string]string{"POST": "/webhook-endpoints", "PATCH": "/webhook-endpoints/" + r.endpoint(`{"url":"https://shop.example/"}`).text1("id")} {
+			a := r.want(r.manage(method, path, `{"url":"https://127.9.9.9:9000/hook"}`), 422, "RequestValidationError")
+			if got := a.faults(); len(got) != 1 || !strings.HasSuffix(got[0], " "+refused+more) {
+				t.Errorf("%s, %s: %q", environment, method, got)
+			}
+		}
 	}
 }
 

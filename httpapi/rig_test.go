@@ -35,6 +35,7 @@ import (
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
+	"payledger/notifier/guard"
 	"payledger/notifier/listener"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
@@ -174,9 +175,12 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 			}
 			return nil
 		},
-		CheckURL: func(_ context.Context, url string) error {
-			if strings.Contains(url, "10.0.0.1") {
+		CheckURL: func(ctx context.Context, url string) error {
+			switch {
+			case strings.Contains(url, "10.0.0.1"):
 				return errors.New("must not lead to a private address")
+			case strings.Contains(url, "127.9.9.9"): // other loopback addresses are those of the tests' receivers
+				return guard.Guard{}.CheckURL(ctx, url)
 			}
 			return nil
 		},

@@ -1,6 +1,7 @@
 package management
 
 import (
+	"errors"
 	"time"
 
 	"payledger/domain"
@@ -103,11 +104,20 @@ func endpointID(c *request.Call) domain.EndpointID { return domain.EndpointID(c.
 
 // checkURL refuses addresses that webhooks must not go to; each connection checks the address again (D18).
 func (h *Handlers) checkURL(c *request.Call, url string) error {
-	if err := h.CheckURL(c.Ctx, url); err != nil {
-		return domain.Invalid(c.Model, domain.Violation{Path: "$.url", Description: err.Error()})
+	err := h.CheckURL(c.Ctx, url)
+	if err == nil {
+		return nil
 	}
-	return nil
+	text := err.Error()
+	var reason interface{ Loopback() bool }
+	if h.Sandbox && errors.As(err, &reason) && reason.Loopback() {
+		text += ownMachine
+	}
+	return domain.Invalid(c.Model, domain.Violation{Path: "$.url", Description: text})
 }
+
+// ownMachine tells a developer, whose program is on the developer's own machine, the two ways to it.
+const ownMachine = "; for a program on your own machine run `payledger listen`, or start a service on that machine with --webhook-allow-cidr 127.0.0.0/8"
 
 func renderEndpoint(e account.Endpoint) endpointAnswer {
 	return endpointAnswer{

@@ -73,7 +73,9 @@ type Handlers struct {
 	KeyUses    *keyuse.Uses
 	Now        func() time.Time
 	Logger     zerolog.Logger
-	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
+	Sandbox    bool // else production
+	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown. An error for an address of the service's
+	// own machine has a method Loopback() bool that returns true.
 	CheckURL func(ctx context.Context, url string) error
 	// SendTest sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
 	SendTest func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)

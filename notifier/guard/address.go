@@ -24,7 +24,7 @@ func networks(what string, prefixes ...string) []network {
 var notPublicNetworks = slices.Concat(
 	networks("a metadata service", "169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128"),
 	networks("an unspecified address", "0.0.0.0/8", "::/128"),
-	networks("a loopback address", "127.0.0.0/8", "::1/128"),
+	networks(errLoopback.Error(), "127.0.0.0/8", "::1/128"),
 	networks("a link-local address", "169.254.0.0/16", "fe80::/10"),
 	networks("a private address", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fec0::/10"),
 	networks("a unique-local address", "fc00::/7"),

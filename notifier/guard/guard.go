@@ -30,7 +30,7 @@ type Guard struct {
 }
 
 // CheckURL returns nil if an endpoint may have the URL, else an error whose text is the description of a violation ("must be
-// an https URL"). All addresses of a host name must be public. A name that cannot be resolved now
+// an https URL"), and whose method Loopback() tells an address of this machine apart. All addresses of a host name must be public. A name that cannot be resolved now
 // passes, because the connection is checked again. All addresses of an internal name must be in AllowCIDRs.
 func (g Guard) CheckURL(ctx context.Context, text string) error {
 	u, err := g.Parse(text)
@@ -150,16 +150,26 @@ func (g Guard) checkAddress(address netip.Addr) error {
 	if g.allows(address) {
 		return nil
 	}
-	if what := notPublic(address); what != "" {
+	switch what := notPublic(address); what {
+	case "":
+		return nil
+	case errLoopback.Error():
+		return fmt.Errorf("%w: must not lead to %w (%s)", ErrRefused, errLoopback, address)
+	default:
 		return refuse("must not lead to " + what + " (" + address.String() + ")")
 	}
-	return nil
 }
 
 func refuse(why string) error { return fmt.Errorf("%w: %s", ErrRefused, why) }
 
+// errLoopback is the reason for an address of the service's own machine.
+var errLoopback = errors.New("a loopback address")
+
 // refusal is an ErrRefused whose text is only the reason.
 type refusal struct{ err error }
+
+// Loopback reports whether the reason is that the URL leads to the service's own machine.
+func (r refusal) Loopback() bool { return errors.Is(r.err, errLoopback) }
 
 func (r refusal) Error() string { return strings.TrimPrefix(r.err.Error(), ErrRefused.Error()+": ") }
 func (r refusal) Unwrap() error { return r.err }

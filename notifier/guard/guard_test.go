@@ -46,6 +46,10 @@ func TestCheckURL(t *testing.T) {
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), what) || !strings.HasPrefix(err.Error(), "must ") {
 				t.Errorf("%q: %v, expected a refusal that tells of %q", u, err, what)
 			}
+			var reason interface{ Loopback() bool }
+			if !errors.As(err, &reason) || reason.Loopback() != strings.Contains(err.Error(), "loopback") {
+				t.Errorf("%q: %v: the refusal does not tell loopback apart", u, err)
+			}
 		}
 	}
 }
