@@ -280,7 +280,7 @@ func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error 
 	if c.JSON {
 		out = std.Err
 	}
-	text := fmt.Sprintf("The master key is rotated: %d values are sealed with the new key, and the old ones are removed.\n", done.Values)
+	text := fmt.Sprintf("The master key is rotated: %s sealed with the new key, and the old ones are removed.\n", terminal.Count(done.Values, "value is", "values are"))
 	if done.Completed {
 		text = "An earlier rotation of the master key was interrupted. It is complete now: its new key is the key of the ledger.\n"
 	}

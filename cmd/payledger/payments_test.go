@@ -58,7 +58,7 @@ func TestPaymentsCommand(t *testing.T) {
 	if out := look(t, m, "payments", "--to", "2020-01-01"); !strings.Contains(out, "No payment fits.") {
 		t.Errorf("before the first payment: %s", out)
 	}
-	if out := look(t, m, "payments", "--limit", "1"); !strings.Contains(out, "These are the newest 1") {
+	if out := look(t, m, "payments", "--limit", "1"); !strings.Contains(out, "The newest 1 payment; ") {
 		t.Errorf("a part of the list does not say so: %s", out)
 	}
 	var line client.Payment

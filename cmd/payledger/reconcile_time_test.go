@@ -35,8 +35,8 @@ func TestReconcileDays(t *testing.T) {
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
 	for args, want := range map[[2]string]string{
-		{yesterday, today}:     "1 payments with 1 operations there, 1 entries",
-		{yesterday, yesterday}: "1 payments with 0 operations there, 0 entries",
+		{yesterday, today}:     "1 payment with 1 operation there, 1 entry",
+		{yesterday, yesterday}: "1 payment with 0 operations there, 0 entries",
 	} {
 		status, out, stderr := invoke(t, "reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key, "--from", args[0], "--to", args[1])
 		if status != 0 || !strings.Contains(out, want) {
@@ -69,7 +69,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 			continue
 		}
 		fresh = true
-		if status != 0 || !strings.Contains(out, "0 have no answer yet, 1 were too fresh to judge") {
+		if status != 0 || !strings.Contains(out, "0 have no answer yet, 1 was too fresh to judge") {
 			t.Errorf("exits %d: %s%s", status, out, stderr)
 		}
 		break

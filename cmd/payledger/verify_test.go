@@ -146,7 +146,7 @@ func TestVerifyCommand(t *testing.T) {
 	if status != 1 || out != "" || !strings.Contains(stderr, ids[5]) || !strings.Contains(stderr, "the views have 1001 as amount of payments, the log 1000") {
 		t.Errorf("a wrong row: %d %s%s", status, out, stderr)
 	}
-	if status, out, stderr := invoke(t, "verify", "--data", data, "--all"); status != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(stderr, "1 faults") {
+	if status, out, stderr := invoke(t, "verify", "--data", data, "--all"); status != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(stderr, "1 fault;") {
 		t.Errorf("all faults: %d %s%s", status, out, stderr)
 	}
 }

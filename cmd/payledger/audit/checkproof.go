@@ -45,7 +45,7 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 		}
 		defer func() {
 			if err == nil {
-				_, err = fmt.Fprintf(std.Out, "Nothing was rewritten: the log begins with the log of %d events of the old checkpoint.\n", before.Size)
+				_, err = fmt.Fprintf(std.Out, "Nothing was rewritten: the log begins with the log of %s of the old checkpoint.\n", terminal.Count(before.Size, "event"))
 			}
 		}()
 	}
@@ -53,7 +53,9 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 		fmt.Fprintf(std.Out, "%d  %s  %s\n", e.Revision, format.CleanLine(e.Time), format.CleanLine(e.Type))
 		fmt.Fprintf(std.Out, "   by %s, position %d, hash %s\n", format.CleanLine(e.Actor), e.Position, e.Hash)
 	}
-	_, err = fmt.Fprintf(std.Out, "The proof holds: the %d events of payment %s stand unchanged in a log of %d events with the root %s; none is missing, and event %d is the newest one there.\n",
-		len(checked.Events), format.CleanLine(checked.Payment), checked.Tree.Size, base64.StdEncoding.EncodeToString(checked.Tree.Root[:]), len(checked.Events))
+	payment := format.CleanLine(checked.Payment)
+	_, err = fmt.Fprintf(std.Out, "The proof holds: the %s unchanged in a log of %s with the root %s; none is missing, and event %d is the newest one there.\n",
+		terminal.Count(len(checked.Events), "event of payment "+payment+" stands", "events of payment "+payment+" stand"), terminal.Count(checked.Tree.Size, "event"),
+		base64.StdEncoding.EncodeToString(checked.Tree.Root[:]), len(checked.Events))
 	return err
 }

@@ -61,7 +61,7 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		_, err = fmt.Fprintf(std.Out, "Nothing new: %s has every event.\n", c.Out)
 		return err
 	}
-	_, err = fmt.Fprintf(std.Out, "%d events up to position %d, in %s: %s\n", s.Events, s.Last, c.Out, strings.Join(s.Files, ", "))
+	_, err = fmt.Fprintf(std.Out, "%s up to position %d, in %s: %s\n", terminal.Count(s.Events, "event"), s.Last, c.Out, strings.Join(s.Files, ", "))
 	if err == nil && c.From == "" && c.To == "" {
 		_, err = fmt.Fprintf(std.Out, "Append later events with --after %d.\n", s.Last)
 	}

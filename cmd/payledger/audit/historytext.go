@@ -71,10 +71,7 @@ func (p *textPrinter) end() error {
 			lines = append(lines, waitingLine(w))
 		}
 	}
-	count := "1 event"
-	if p.events > 1 {
-		count = fmt.Sprintf("%d events", p.events)
-	}
+	count := terminal.Count(p.events, "event")
 	if p.c.At != "" {
 		count += " up to " + p.c.At
 	}

@@ -130,12 +130,12 @@ func rebuildOne(ctx context.Context, std terminal.Streams, projection string, ru
 	if err != nil {
 		return err
 	}
-	what := "events"
+	from := terminal.Count(result.Events, "event")
 	if projection == projectionDeliveries {
-		what = "groups of records"
+		from = terminal.Count(result.Events, "group of records", "groups of records")
 	}
 	took := time.Since(begun)
-	_, err = fmt.Fprintf(std.Out, "%s: rebuilt from %d %s (%s, %.0f/s).\n", projection, result.Events, what, took.Round(time.Millisecond), float64(result.Events)/took.Seconds())
+	_, err = fmt.Fprintf(std.Out, "%s: rebuilt from %s (%s, %.0f/s).\n", projection, from, took.Round(time.Millisecond), float64(result.Events)/took.Seconds())
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"payledger/cmd/payledger/terminal"
 	"payledger/domain/processor"
 	"payledger/eventstore/reconcile"
 	"payledger/projections/paymentjson"
@@ -81,8 +82,10 @@ type sheetCounts struct {
 
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
-		_, err := fmt.Fprintf(s.out, "%d differences. Compared with %s: %d payments with %d operations there, %d entries of its books, and %d notifications about disputes; %d have no answer yet, %d were too fresh to judge.\n",
-			c.Differences, s.q.Processor, c.Payments, c.Operations, c.Records, c.Disputes, c.Open, c.Fresh)
+		_, err := fmt.Fprintf(s.out, "%s. Compared with %s: %s with %s there, %s of its books, and %s about disputes; %s, %s.\n",
+			terminal.Count(c.Differences, "difference"), s.q.Processor, terminal.Count(c.Payments, "payment"), terminal.Count(c.Operations, "operation"),
+			terminal.Count(c.Records, "entry"), terminal.Count(c.Disputes, "notification"),
+			terminal.Count(c.Open, "has no answer yet", "have no answer yet"), terminal.Count(c.Fresh, "was too fresh to judge", "were too fresh to judge"))
 		return err
 	}
 	if s.rows == 0 {

@@ -121,7 +121,7 @@ func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte
 		}
 		size, err := feed.Log.Size(ctx)
 		if later := l.Store.Events() - size; err == nil && later > 0 {
-			fmt.Fprintf(notes, "payledger: the newest %d events have no position yet: the server was killed. Start it once.\n", later)
+			fmt.Fprintf(notes, "payledger: the %s no position yet: the server was killed. Start it once.\n", terminal.Count(later, "newest event has", "newest events have"))
 		}
 		return err
 	})

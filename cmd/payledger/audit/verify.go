@@ -203,7 +203,7 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	case err != nil:
 		return err
 	case first != nil && c.All:
-		return fmt.Errorf("%d faults; copy %s before anything else", result.Faults, c.Data)
+		return fmt.Errorf("%s; copy %s before anything else", terminal.Count(result.Faults, "fault"), c.Data)
 	case first != nil:
 		return fmt.Errorf("%s; copy %s before anything else, and see all faults with --all", first, c.Data)
 	}
@@ -303,7 +303,7 @@ func joined(a, b string) string {
 
 func (v verified) print(out io.Writer, payment string, took time.Duration) error {
 	if payment != "" {
-		_, err := fmt.Fprintf(out, "payment %s is whole: %d events, each with the hash and the state that follow from the events before it.\n", payment, v.Events)
+		_, err := fmt.Fprintf(out, "payment %s is whole: %s, each with the hash and the state that follow from the events before it.\n", payment, terminal.Count(v.Events, "event"))
 		return err
 	}
 	also := ""
@@ -313,8 +313,8 @@ func (v verified) print(out io.Writer, payment string, took time.Duration) error
 	if v.Views {
 		also += ", the views"
 	}
-	text := fmt.Sprintf("the log is whole: %d events of %d aggregates%s and %d checkpoints; size %d, root %s (%s, %.0f events/s).\n",
-		v.Events, v.Aggregates, also, v.Checkpoints, v.Size, v.Root, took.Round(time.Millisecond), float64(v.Events)/took.Seconds())
+	text := fmt.Sprintf("the log is whole: %s of %s%s and %s; size %d, root %s (%s, %.0f events/s).\n",
+		terminal.Count(v.Events, "event"), terminal.Count(v.Aggregates, "aggregate"), also, terminal.Count(v.Checkpoints, "checkpoint"), v.Size, v.Root, took.Round(time.Millisecond), float64(v.Events)/took.Seconds())
 	if v.Note != "" {
 		text += "note: " + v.Note + ".\n"
 	}

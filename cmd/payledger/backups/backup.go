@@ -66,8 +66,8 @@ func (c *Backup) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		return err
 	}
 	took := time.Since(begun)
-	_, err = fmt.Fprintf(std.Out, "run %d is complete: %d new events (%d bytes), %d events in all, up to checkpoint %d; keys %d bytes, in %s (%s, %.0f events/s).\n",
-		result.Number, result.New, result.Bytes, result.Events, result.Checkpoint, result.KeyBytes, c.KeysOut,
+	_, err = fmt.Fprintf(std.Out, "run %d is complete: %s (%d bytes), %s in all, up to checkpoint %d; keys %d bytes, in %s (%s, %.0f events/s).\n",
+		result.Number, terminal.Count(result.New, "new event"), result.Bytes, terminal.Count(result.Events, "event"), result.Checkpoint, result.KeyBytes, c.KeysOut,
 		took.Round(time.Millisecond), float64(result.New)/took.Seconds())
 	return err
 }

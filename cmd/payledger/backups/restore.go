@@ -102,7 +102,7 @@ func (c *Restore) report(out io.Writer, b *restore.Backup, sentence string) erro
 
 // size returns a sentence about the size of the restored log.
 func (c *Restore) size(b *restore.Backup, place string) string {
-	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %d events up to checkpoint %d.\n", place, b.Number, b.Time.Format(time.RFC3339), b.Events, b.Checkpoint)
+	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %s up to checkpoint %d.\n", place, b.Number, b.Time.Format(time.RFC3339), terminal.Count(b.Events, "event"), b.Checkpoint)
 	if b.KeysNumber > b.Number {
 		text += fmt.Sprintf("note: the keys are of run %d. Its events are not in %s: that run was interrupted, or its files are missing.\n", b.KeysNumber, c.From)
 	}

@@ -49,10 +49,10 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	}
 	r := m.report()
 	if r.Errors > 0 {
-		fmt.Fprintf(std.Err, "payledger: %d requests failed; the first: %s\n", r.Errors, terminal.Harmless(m.ours.tally.first.Error()))
+		fmt.Fprintf(std.Err, "payledger: %s failed; the first: %s\n", terminal.Count(r.Errors, "request"), terminal.Harmless(m.ours.tally.first.Error()))
 	}
 	if m.theirs != nil && m.theirs.tally.errors > 0 {
-		fmt.Fprintf(std.Err, "payledger: %d requests to --yardstick failed; the first: %s\n", m.theirs.tally.errors, terminal.Harmless(m.theirs.tally.first.Error()))
+		fmt.Fprintf(std.Err, "payledger: %s to --yardstick failed; the first: %s\n", terminal.Count(m.theirs.tally.errors, "request"), terminal.Harmless(m.theirs.tally.first.Error()))
 	}
 	if r.Requests == 0 {
 		return errors.New("no request succeeded, so there are no figures")

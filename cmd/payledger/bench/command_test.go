@@ -130,7 +130,7 @@ func TestRuns(t *testing.T) {
 			}
 			return done && hangUp(w, r)
 		}), authorizing))
-		if err != nil || r.Errors != 1 || r.Requests == 0 || !strings.Contains(told, "1 requests failed; the first: POST /payments: no answer") {
+		if err != nil || r.Errors != 1 || r.Requests == 0 || !strings.Contains(told, "1 request failed; the first: POST /payments: no answer") {
 			t.Errorf("%v, %d requests, %d errors: %s", err, r.Requests, r.Errors, told)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/ceiling"
 )
 
@@ -113,7 +114,8 @@ func (r Report) json(out io.Writer) error { return json.NewEncoder(out).Encode(r
 
 // text prints a table and a chart of the rates.
 func (r Report) text(out io.Writer) error {
-	fmt.Fprintf(out, "%s over %d connections, %.1f s: %d requests, %d errors\n\n", r.Scenario, r.Concurrency, r.Seconds, r.Requests, r.Errors)
+	fmt.Fprintf(out, "%s over %s, %.1f s: %s, %s\n\n", r.Scenario, terminal.Count(r.Concurrency, "connection"), r.Seconds,
+		terminal.Count(r.Requests, "request"), terminal.Count(r.Errors, "error"))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tper second\tp50 ms\tp99 ms\tp99.9 ms\tCPU ms\t")
 	fmt.Fprintf(table, "payledger\t%.0f\t%.2f\t%.2f\t%.2f\t%.3f\t\n", r.PerSecond, r.P50, r.P99, r.P999, r.ServerCPUMsPerRequest)

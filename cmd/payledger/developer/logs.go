@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strconv"
 	"time"
 
 	"payledger/cmd/payledger/options"
@@ -103,7 +102,7 @@ func (c *LogsTail) message(std terminal.Streams, e client.ServerEvent) error {
 		if err := json.Unmarshal(e.Data, &missed); err != nil {
 			return err
 		}
-		fmt.Fprintln(std.Err, "payledger: "+strconv.FormatUint(missed.Dropped, 10)+" requests came faster than they could be shown, and are missing")
+		fmt.Fprintln(std.Err, "payledger: "+terminal.Count(missed.Dropped, "request")+" came faster than they could be shown: they are missing")
 	case "request":
 		return c.request(std.Out, e.Data)
 	}

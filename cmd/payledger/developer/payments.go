@@ -148,7 +148,7 @@ func (t *paymentTable) end(more bool) error {
 	case t.rows == 0:
 		fmt.Fprintln(t.lines, "No payment fits. `payledger trigger pay` makes one in the sandbox.")
 	case more:
-		fmt.Fprintf(t.lines, "These are the newest %d; --limit 0 lists all. `payledger payments show ID` shows one.\n", t.rows)
+		fmt.Fprintf(t.lines, "The newest %s; --limit 0 lists all. `payledger payments show ID` shows one.\n", terminal.Count(t.rows, "payment"))
 	}
 	return nil
 }
