@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"payledger/cmd/payledger/demo"
@@ -31,8 +33,14 @@ type demoCommand struct {
 	LogLevel      string `help:"trace, debug, info, warn, error." enum:"trace,debug,info,warn,error" default:"warn"`
 }
 
-// Run plays a story, on a service in a temporary folder or on a running one.
+// Run plays a story, on a service in a temporary folder or on a running one. The folder and the processes of a story end with the
+// terminal, too.
 func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if !signal.Ignored(syscall.SIGHUP) { // nohup: the demo outlives its terminal
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+	}
 	switch {
 	case c.Crash:
 		for _, flag := range []string{"--url", "--api-key", "--signing-secret"} {
@@ -116,7 +124,7 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 		}
 		return fmt.Errorf("the story failed: %w", err)
 	}
-	fmt.Fprintf(std.Out, "\nThe service was killed %d times. Nothing was guessed, lost or doubled.\n", story.Kills())
+	fmt.Fprintf(std.Out, "\nThe service was killed %s. Nothing was guessed, lost or doubled.\n", terminal.Count(story.Kills(), "time"))
 	if c.Once {
 		return nil
 	}
@@ -130,7 +138,7 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 }
 
 func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
-	fmt.Fprintf(std.Out, "\nEverything as expected: %d events of %d payments.\n", story.Events, story.Payments)
+	fmt.Fprintf(std.Out, "\nEverything as expected: %s of %s.\n", terminal.Count(story.Events, "event"), terminal.Count(story.Payments, "payment"))
 }
 
 // playsThere reports whether the story is for a running server. The variable PAYLEDGER_URL alone, which the demo itself advises to set,

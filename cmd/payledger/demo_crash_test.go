@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...strin
 var startedProcess = regexp.MustCompile(`(?m)^ +process ([0-9]+) is ready after`)
 
 // TestDemoCrash: the story of crashes ends with exit status 0 and its verdict. It leaves no process and no folder, even if it is
-// interrupted while a service runs, in its middle or at its end (I1, D8).
+// interrupted while a service runs, while none runs, or at its end, by Ctrl-C, by SIGTERM or by the end of its terminal (I1, D8).
 func TestDemoCrash(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -84,18 +85,28 @@ func TestDemoCrash(t *testing.T) {
 			t.Errorf("the story lacks %q:\n%s", part, out)
 		}
 	}
-	for line, expected := range map[string]int{"no answer yet": exitFailure, "the processors' own books": 0} { // in the middle, at the end
+	for _, c := range []struct {
+		line   string
+		signal os.Signal
+		status int
+	}{
+		{"payledger init", syscall.SIGHUP, exitFailure}, {"no answer yet", os.Interrupt, exitFailure}, {"no answer yet", syscall.SIGHUP, exitFailure},
+		{"$ kill -9", syscall.SIGTERM, exitFailure}, {"the processors' own books", syscall.SIGHUP, 0},
+	} {
+		if c.signal == syscall.SIGHUP && signal.Ignored(syscall.SIGHUP) { // the tests run under nohup
+			continue
+		}
 		interrupted := false
 		status, out, stderr := crashDemo(t, func(text string, p *os.Process) {
-			if strings.Contains(text, line) && !interrupted {
+			if strings.Contains(text, c.line) && !interrupted {
 				interrupted = true
-				if err := p.Signal(os.Interrupt); err != nil {
+				if err := p.Signal(c.signal); err != nil {
 					t.Error(err)
 				}
 			}
 		})
-		if !interrupted || status != expected || (expected == 0) != (stderr == "") {
-			t.Errorf("interrupted at %q it exits %d: %s\n%s", line, status, stderr, out)
+		if !interrupted || status != c.status || (c.status == 0) != (stderr == "") {
+			t.Errorf("interrupted by %s at %q it exits %d: %s\n%s", c.signal, c.line, status, stderr, out)
 		}
 	}
 }

@@ -31,7 +31,9 @@ func (p Program) Init(ctx context.Context, dir string) (made accounts.Credential
 	out := &strings.Builder{}
 	said := &lines{each: p.logged()}
 	command := exec.CommandContext(ctx, p.Path, "init", "--data", dir, "--json") //nolint:gosec // the program is our own
-	command.Env, command.Stdout, command.Stderr = p.Env, out, said
+	command.Env, command.Stdout, command.Stderr, command.SysProcAttr = p.Env, out, said, tied()
+	runtime.LockOSThread() // on Linux the process ends with the thread that started it
+	defer runtime.UnlockOSThread()
 	if err = command.Run(); err == nil {
 		err = json.Unmarshal([]byte(out.String()), &made)
 	}
