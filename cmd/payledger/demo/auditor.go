@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/proof"
 	"payledger/projections/history"
 )
@@ -32,7 +33,7 @@ func (s *story) audit(ctx context.Context) error {
 	}
 	path := "/payments/" + s.paid.ID + "/events?expand=webhooks,processor"
 	err := s.call(ctx, request(http.MethodGet, path, nil), &list, func() string {
-		return fmt.Sprintf("%d events, each with the calls of the processor and the webhooks beside it", len(list.Data))
+		return terminal.Count(len(list.Data), "event") + ", each with the calls of the processor and the webhooks beside it"
 	})
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s *story) prove(ctx context.Context, link string, events int) error {
 	if len(checked.Events) != events || checked.Events[events-1].Hash != link {
 		return fmt.Errorf("the proof has %d events, expected %d up to the hash %s", len(checked.Events), events, link)
 	}
-	s.out.line("   the proof holds: %d events, whole and unchanged, in a signed log of %d events", events, checked.Tree.Size)
+	s.out.line("   the proof holds: %s, whole and unchanged, in a signed log of %s", terminal.Count(events, "event"), terminal.Count(checked.Tree.Size, "event"))
 	file.Events[1].Raw[0] ^= 1
 	if _, err = proof.Check(file, known.Key); err == nil {
 		return errors.New("the proof holds although a byte of event 2 was changed")

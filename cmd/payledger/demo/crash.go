@@ -58,21 +58,62 @@ func OpenCrashes(ctx context.Context, stage CrashStage) (*Crashes, error) {
 	return &Crashes{stage: stage, there: there}, nil
 }
 
-// Play plays the story. Its error is the first unexpected result, or the first claim of the verdict that does not hold.
+// crashIntroduction is the plot, in words that need no knowledge of the ledger.
+const crashIntroduction = `Three times a merchant sends a request, and the service is killed (kill -9) before it answers. The merchant cannot know what happened.
+The service starts again and must find out: it must not guess, lose or do anything twice. The merchant repeats its request under the
+same idempotency key, which says that it is the same request.
+
+Everything below is real: a service in a process of its own, kill -9, a log on the disk. Only the processor that moves the money, ADYEN,
+is a simulator: it runs in this process, outlives the service, and keeps books of its own of all that it did.`
+
+// Play plays the story. A result that differs from the expected one does not end the story: the verdict names it. The error of Play is
+// the first claim of the verdict that does not hold, or the reason why the story cannot go on to its verdict.
 func (c *Crashes) Play(ctx context.Context) error {
 	out := &printer{c.stage.Out}
 	c.story = &story{merchant: &merchant{out: out}, shown: map[string]int{}}
 	// Every request has a connection of its own: net/http itself repeats a request with an idempotency key over a kept connection.
 	c.client.Transport = &http.Transport{DisableKeepAlives: true}
-	out.line("Everything below is real: a service in a process of its own, kill -9, a synced log on disk, a processor with books of its own.")
-	if err := perform(ctx, out, c, crashChapters); err != nil {
+	out.line(crashIntroduction)
+	if err := c.perform(ctx, crashChapters); err != nil {
 		return err
 	}
 	return c.facts.verdict(out)
 }
 
+// perform plays the chapters. After one that breaks off it plays the last one, which reads the facts for the verdict.
+func (c *Crashes) perform(ctx context.Context, chapters []chapter[*Crashes]) error {
+	last, broken := len(chapters)-1, error(nil)
+	for i, chapter := range chapters {
+		if broken != nil && i < last {
+			continue
+		}
+		c.out.chapter(i+1, chapter.title)
+		before := len(c.facts.differences)
+		err := chapter.play(c, ctx)
+		switch {
+		case err == nil && len(c.facts.differences) == before:
+			c.out.passed()
+		case err == nil:
+		case ctx.Err() != nil || i == last || c.facts.name == "": // without a processor's name there is nothing to compare
+			return errors.Join(broken, fmt.Errorf("chapter %d: %w", i+1, err))
+		default:
+			broken = fmt.Errorf("chapter %d broke off: %w", i+1, err)
+			c.expect(broken)
+		}
+	}
+	return nil
+}
+
+// expect prints a difference from the expected result, and keeps it for the verdict. nil: the result is the expected one.
+func (c *Crashes) expect(difference error) {
+	if difference != nil {
+		c.facts.differences = append(c.facts.differences, difference)
+		c.out.differs(difference)
+	}
+}
+
 // Kills returns the number of times that the service was killed.
-func (c *Crashes) Kills() int { return len(c.facts.disks) }
+func (c *Crashes) Kills() int { return len(c.facts.findings) }
 
 // Result returns the result of the story.
 func (c *Crashes) Result() Result { return c.result }
@@ -87,7 +128,7 @@ func (c *Crashes) Credentials() accounts.Credentials { return c.accounts }
 
 // Admin and Processors return addresses for operators.
 func (c *Crashes) Admin() string      { return c.service.Admin }
-func (c *Crashes) Processors() string { return c.there.url }
+func (c *Crashes) Processors() string { return c.there.recorded }
 
 // Wait returns when ctx ends, or with the error of a service that ended by itself.
 func (c *Crashes) Wait(ctx context.Context) error {
@@ -153,6 +194,16 @@ func (c *Crashes) start(ctx context.Context, listen, admin string) error {
 	c.out.command("payledger serve --data " + c.data() + " --listen " + hostOf(service.API) + " --processor-url " + c.there.recorded)
 	c.out.note(fmt.Sprintf("process %d is ready after %d ms", service.PID, time.Since(began).Milliseconds()))
 	return nil
+}
+
+// revive starts the service again if a chapter that broke off left it dead.
+func (c *Crashes) revive(ctx context.Context) error {
+	select {
+	case <-c.service.Ended():
+		return c.again(ctx)
+	default:
+		return nil
+	}
 }
 
 // again starts the service on the folder and addresses that it had.

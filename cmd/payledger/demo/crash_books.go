@@ -25,8 +25,8 @@ func (c *Crashes) server() (audit.Source, options.Arguments) {
 	return audit.Source{URL: c.api, APIKey: c.apiKey}, options.Arguments{"--url"}
 }
 
-// readDisk reads the folder of the killed service as an auditor does, and keeps the payment's log for the verdict.
-func (c *Crashes) readDisk(ctx context.Context, op *interruption) error {
+// readDisk reads the folder of the killed service as an auditor does.
+func (c *Crashes) readDisk(ctx context.Context, found *finding) error {
 	source, args := c.folder()
 	if err := c.showHistory(ctx, source, args, "--data "+c.data()); err != nil {
 		return err
@@ -36,36 +36,32 @@ func (c *Crashes) readDisk(ctx context.Context, op *interruption) error {
 	if err := command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args); err != nil {
 		return err
 	}
-	var disk []audited
-	if err := json.Unmarshal([]byte(text.String()), &disk); err != nil {
+	if err := json.Unmarshal([]byte(text.String()), &found.disk); err != nil {
 		return err
 	}
-	c.facts.disks = append(c.facts.disks, disk)
-	last := disk[len(disk)-1]
-	if len(disk) != c.shown[c.paid.ID] || last.Type != op.requested || string(last.Payment.Status) != op.before ||
-		len(last.Waiting) != 1 || last.Waiting[0].Key != op.key {
-		return fmt.Errorf("the log on the disk has %v, the payment is %s and waits for %+v; expected %d events up to %s, %s, and %s to be open",
-			disk, last.Payment.Status, last.Waiting, c.shown[c.paid.ID], op.requested, op.before, op.key)
+	difference := found.onDisk()
+	if difference == nil {
+		c.out.line("   the request is on the disk, its outcome is open, and the payment is still %s", found.before)
 	}
-	c.out.line("   the request is on the disk, its outcome is open, and the payment is still %s", op.before)
-	return c.showOpen(ctx, op)
+	c.expect(difference)
+	return c.showOpen(ctx, found)
 }
 
 // showOpen compares the folder of the killed service with the processor's books, which may be ahead.
-func (c *Crashes) showOpen(ctx context.Context, op *interruption) error {
+func (c *Crashes) showOpen(ctx context.Context, found *finding) error {
 	source, args := c.folder()
-	found, err := c.compare(ctx, source, args)
+	compared, err := c.compare(ctx, source, args)
 	if err != nil {
 		return err
 	}
-	c.out.command(fmt.Sprintf("payledger reconcile --processor %s --data %s --processor-url %s", c.facts.name, c.data(), c.there.url))
-	for _, d := range found.Differences {
-		c.out.note(fmt.Sprintf("%s: the %s is %s in the ledger and %s in the books", d.Kind, noun(d.Operation), stateOf(d.Here), stateOf(d.There)))
+	c.out.command(fmt.Sprintf("payledger reconcile --processor %s --data %s --processor-url %s", c.facts.name, c.data(), c.there.recorded))
+	for _, d := range compared.Differences {
+		c.out.note(fmt.Sprintf("the %s is %s in the ledger and %s in the books of %s (%s)", noun(d.Operation), stateOf(d.Here), stateOf(d.There), c.facts.name, d.Kind))
 	}
-	c.out.note(fmt.Sprintf("%s, %s without an answer yet", count(len(found.Differences), "difference"), count(found.Compared.Open, "operation")))
-	if found.Compared.Open != 1 {
-		return fmt.Errorf("%d operations have no answer yet, expected the %s", found.Compared.Open, op.kind)
-	}
+	found.open = compared.Compared.Open
+	c.out.note(fmt.Sprintf("%s, %s without an answer yet: the ledger does not know the outcome, and says so",
+		terminal.Count(len(compared.Differences), "difference"), terminal.Count(found.open, "operation")))
+	c.expect(found.isOpen())
 	return nil
 }
 
@@ -76,16 +72,22 @@ func stateOf(s *reconcile.Side) string {
 	return s.State
 }
 
-// books reads the remaining facts of the verdict: the log, the processor's books, and their differences.
+// books reads the remaining facts of the verdict: the webhooks, the log, the processor's books, and their differences.
 func (c *Crashes) books(ctx context.Context) error {
-	if err := c.nothingMore(ctx); err != nil {
-		return err
+	for _, read := range []func(context.Context) error{c.revive, c.recorded, c.receive, c.readBooks, c.readDifferences, c.readLog} {
+		if err := read(ctx); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// readBooks prints the payment's history beside the processor's books.
+func (c *Crashes) readBooks(ctx context.Context) (err error) {
 	source, args := c.server()
 	if err := c.showHistory(ctx, source, args, ""); err != nil {
 		return err
 	}
-	var err error
 	if c.facts.books, err = c.there.Books(ctx, adapter.Filter{}); err != nil {
 		return err
 	}
@@ -93,18 +95,24 @@ func (c *Crashes) books(ctx context.Context) error {
 	for _, line := range c.facts.books {
 		c.out.line("     %-9s  %10s  %-9s  key %s", line.Operation, euros(int64(line.Amount)), line.State, line.IdempotencyKey)
 	}
+	return nil
+}
+
+// readDifferences compares the ledger with the processor's books.
+func (c *Crashes) readDifferences(ctx context.Context) (err error) {
+	source, args := c.server()
 	var text strings.Builder
 	command := audit.Reconcile{Processor: c.facts.name, Source: source}
 	err = command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args)
 	c.out.command("payledger reconcile --processor " + string(c.facts.name))
 	c.out.output(text.String())
-	if err != nil {
+	var trouble audit.TroubleError
+	if errors.As(err, &trouble) {
 		return err
 	}
-	if c.facts.compared, err = c.compare(ctx, source, args); err != nil {
-		return err
-	}
-	return c.readLog(ctx)
+	c.expect(err) // any other error counts the differences
+	c.facts.compared, err = c.compare(ctx, source, args)
+	return err
 }
 
 // readLog reads the payment's log and the payments of its order.
@@ -123,11 +131,11 @@ func (c *Crashes) readLog(ctx context.Context) error {
 		} `json:"data"`
 	}
 	if err := c.call(ctx, request(http.MethodGet, "/payments", nil), &list, func() string {
-		return count(len(list.Data), "payment") + " in the account"
+		return terminal.Count(len(list.Data), "payment") + " in the account"
 	}); err != nil {
 		return err
 	}
-	c.facts.payment, c.facts.log, c.facts.payments, c.facts.webhooks = c.paid.ID, log.Data, len(list.Data), c.result.Webhooks
+	c.facts.log, c.facts.payments = log.Data, len(list.Data)
 	c.result.Paid, c.result.Payments = c.paid.ID, len(list.Data)
 	return nil
 }
@@ -151,7 +159,7 @@ type comparison struct {
 // compare compares the ledger with the processor's books.
 func (c *Crashes) compare(ctx context.Context, source audit.Source, args options.Arguments) (found comparison, err error) {
 	var text strings.Builder
-	command := audit.Reconcile{Processor: c.facts.name, JSON: true, Source: source, ProcessorURL: c.there.url}
+	command := audit.Reconcile{Processor: c.facts.name, JSON: true, Source: source, ProcessorURL: c.there.recorded}
 	var trouble audit.TroubleError
 	if err := command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args); errors.As(err, &trouble) {
 		return found, err // any other error counts the differences

@@ -30,11 +30,13 @@ func (c *Crashes) authorization(ctx context.Context) error {
 		return err
 	}
 	return c.interrupt(ctx, &interruption{
-		operation: operation{kind: processor.Authorize, amount: crashAmount},
-		path:      "/payments", merchantKey: "key-2001", body: map[string]any{"paymentMethodToken": token},
-		requested: "payment.created", outcome: "payment.authorized", before: "PENDING", status: "AUTHORIZED",
-		hook:    hook{"PAYMENT.STATUS", "AUTHORIZED"},
-		reached: c.performed, known: processor.Known,
+		expectation: expectation{
+			operation: operation{kind: processor.Authorize, amount: crashAmount},
+			requested: "payment.created", outcome: "payment.authorized", before: "PENDING", status: "AUTHORIZED",
+			hook: hook{"PAYMENT.STATUS", "AUTHORIZED"}, known: processor.Known,
+		},
+		path: "/payments", merchantKey: "key-2001", body: map[string]any{"paymentMethodToken": token},
+		reached: c.performed,
 	})
 }
 
@@ -46,11 +48,13 @@ func (c *Crashes) capture(ctx context.Context) error {
 		return err
 	}
 	return c.interrupt(ctx, &interruption{
-		operation: operation{kind: processor.Capture, amount: crashAmount},
-		path:      "/payments/" + c.paid.ID + "/capture", merchantKey: "parcel-2001", body: map[string]any{"amount": crashAmount},
-		requested: "payment.capture_requested", outcome: "payment.captured", before: "AUTHORIZED", status: "SETTLED",
-		hook:    hook{"PAYMENT.STATUS", "SETTLED"},
-		reached: c.working, down: c.finished, known: processor.Known,
+		expectation: expectation{
+			operation: operation{kind: processor.Capture, amount: crashAmount},
+			requested: "payment.capture_requested", outcome: "payment.captured", before: "AUTHORIZED", status: "SETTLED",
+			hook: hook{"PAYMENT.STATUS", "SETTLED"}, known: processor.Known,
+		},
+		path: "/payments/" + c.paid.ID + "/capture", merchantKey: "parcel-2001", body: map[string]any{"amount": crashAmount},
+		reached: c.working, down: c.finished,
 	})
 }
 
@@ -60,11 +64,13 @@ func (c *Crashes) refund(ctx context.Context) error {
 		return err
 	}
 	return c.interrupt(ctx, &interruption{
-		operation: operation{kind: processor.Refund, amount: crashRefund},
-		path:      "/payments/" + c.paid.ID + "/refund", merchantKey: "return-2001", body: map[string]any{"amount": crashRefund},
-		requested: "payment.refund_requested", outcome: "payment.refunded", before: "SETTLED", status: "SETTLED",
-		hook:    hook{"PAYMENT.REFUND", "SETTLED"},
-		reached: c.cutOff, down: c.mended, known: processor.Unseen,
+		expectation: expectation{
+			operation: operation{kind: processor.Refund, amount: crashRefund},
+			requested: "payment.refund_requested", outcome: "payment.refunded", before: "SETTLED", status: "SETTLED",
+			hook: hook{"PAYMENT.REFUND", "SETTLED"}, known: processor.Unseen,
+		},
+		path: "/payments/" + c.paid.ID + "/refund", merchantKey: "return-2001", body: map[string]any{"amount": crashRefund},
+		reached: c.cutOff, down: c.mended,
 	})
 }
 
@@ -78,16 +84,17 @@ func (c *Crashes) performed(ctx context.Context, op *interruption) (string, bool
 	line := lines[i]
 	if c.paid.ID == "" {
 		c.paid.ID = string(line.Reference)
+		c.facts.payment = c.paid.ID
 	}
 	c.facts.name = line.Processor
-	return fmt.Sprintf("%s's books have the %s of %s: %s. The answer never comes",
+	return fmt.Sprintf("the processor %s has done it: %s of %s, %s. But its answer never comes",
 		line.Processor, noun(line.Operation), euros(int64(line.Amount)), line.State), true, nil
 }
 
 // working waits until the processor has the operation without a result.
 func (c *Crashes) working(ctx context.Context, op *interruption) (string, bool, error) {
 	found, err := c.there.Lookup(ctx, c.facts.name, c.nextKey())
-	return fmt.Sprintf("%s has the %s and works on it", c.facts.name, op.kind), err == nil && found.State == processor.Running, err
+	return fmt.Sprintf("%s has received the %s, and works on it", c.facts.name, op.kind), err == nil && found.State == processor.Running, err
 }
 
 // finished waits until the processor has the result that nobody waits for.
@@ -97,7 +104,7 @@ func (c *Crashes) finished(ctx context.Context, op *interruption) error {
 		return err == nil && found.State == processor.Known, err
 	})
 	if err == nil {
-		c.out.line("   %s finishes the %s while the service is down", c.facts.name, op.kind)
+		c.out.line("   %s finishes the %s while the service is down: nobody is there for its answer", c.facts.name, op.kind)
 	}
 	return err
 }
@@ -110,7 +117,7 @@ func (c *Crashes) cutOff(ctx context.Context, op *interruption) (string, bool, e
 	if err == nil && sent && found.State != processor.Unseen {
 		err = fmt.Errorf("%s has the %s as %s, although the line was cut", c.facts.name, op.kind, found.State)
 	}
-	return fmt.Sprintf("the line to %s breaks: the %s is lost on its way", c.facts.name, op.kind), sent, err
+	return fmt.Sprintf("the line to %s breaks: the %s is lost on its way, which the service cannot know", c.facts.name, op.kind), sent, err
 }
 
 // mended ends the fault.

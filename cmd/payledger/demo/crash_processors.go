@@ -22,7 +22,7 @@ import (
 // processors is the simulator in this process, which outlives the killed services. It records the calls that reach it.
 type processors struct {
 	*adapter.Adapter        // of the demo, past the record
-	url, recorded    string // of the demo, and of the service
+	url, recorded    string // without the record, for the adapter; and with it, for the service and its operators
 	sim              *simulator.Simulator
 	servers          []*http.Server
 
@@ -104,13 +104,13 @@ func (c *copier) Write(text []byte) (int, error) {
 
 // enter counts a call in. The returned function counts it out.
 func (p *processors) enter() (leave func()) {
-	count := func(by int) {
+	add := func(n int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.inside += by
+		p.inside += n
 	}
-	count(1)
-	return func() { count(-1) }
+	add(1)
+	return func() { add(-1) }
 }
 
 // idle reports whether no call is under way.
@@ -136,7 +136,10 @@ func (p *processors) about(key domain.OperationKey) []call {
 // crashPatience bounds each wait for the service and for the processor.
 const crashPatience = 60 * time.Second
 
-// until calls done at short intervals until it reports true. The error of a timeout names what.
+// errLate is the error of until for a result that does not come.
+var errLate = errors.New("did not come within " + crashPatience.String())
+
+// until calls done at short intervals until it reports true. After crashPatience its error is errLate and names what.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	tick, late := time.NewTicker(10*time.Millisecond), time.NewTimer(crashPatience)
 	defer tick.Stop()
@@ -151,7 +154,7 @@ func until(ctx context.Context, what string, done func() (bool, error)) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			return fmt.Errorf("%s: not within %s", what, crashPatience)
+			return fmt.Errorf("%s %w", what, errLate)
 		}
 	}
 }

@@ -5,7 +5,8 @@
 //
 // Crashes is a second story: the service is a child process, which the story kills in the middle of a request and starts again (D8, D9).
 // The moment of a kill depends on the processor's books and on the calls that reach the processors, not on time. The verdict is
-// computed from the log on the disk after each kill, and from the log, the API and the processor's books at the end.
+// computed from the log on the disk after each kill, from the answers and calls after each start, and from the log, the API, the
+// processor's books and the received webhooks at the end. A difference from the expected results does not end the story before the verdict.
 //
 // Shop is a web shop for a browser: it opens a session with its API key, sends the customer to the hosted checkout (D12), and
 // trusts signed webhooks (§5.2), not the address that the customer returns to (D4).

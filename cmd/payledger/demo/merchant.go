@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"payledger/cmd/payledger/terminal"
 	"payledger/httpapi/client"
 )
 
@@ -103,7 +104,7 @@ func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
 		Data []event `json:"data"`
 	}
 	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"/events", nil), &list, func() string {
-		return count(len(list.Data), "event") + " in the ledger"
+		return terminal.Count(len(list.Data), "event") + " in the ledger"
 	})
 	return list.Data, err
 }

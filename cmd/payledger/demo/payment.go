@@ -63,14 +63,6 @@ func (p payment) note() string {
 // euros formats minor units of EUR.
 func euros(minor int64) string { return fmt.Sprintf("%d.%02d EUR", minor/100, minor%100) }
 
-// count returns a number of things in words.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
-
 func (p payment) newest(eventType string) (found transactionEvent) {
 	for _, t := range p.Transactions {
 		for _, e := range t.Events {

@@ -57,11 +57,16 @@ func (p *printer) webhook(h webhook) {
 func (p *printer) claim(c claim) {
 	mark, text := "✓", c.text
 	if c.fault != nil {
-		mark, text = "✗", c.fault.Error()
+		mark, text = "✗", oneLine(c.fault)
 	}
 	p.line("   %s %s", mark, c.title)
 	p.note(text)
 }
+
+// differs prints a difference from the expected result.
+func (p *printer) differs(difference error) { p.line("   ✗ %s", oneLine(difference)) }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (p *printer) passed() { p.line("   ✓ as expected") }
 
