@@ -157,7 +157,7 @@ func TestDeliveryScreens(t *testing.T) {
 	for query, found := range map[string]bool{
 		"": true, "?outcome=EXHAUSTED&outcome=PLANNED": true, "?outcome=SUCCEEDED": false, "?eventType=PAYMENT.STATUS": true,
 		"?eventType=PAYMENT.REFUND": false, "?endpointId=" + endpoint: true, "?endpointId=other": false, "?paymentId=" + payment: true,
-		"?paymentId=other": false, "?from=2020-01-01&to=2099-01-01T10:00": true, "?to=2020-01-01": false, "?from=2099-01-01T00:00": false,
+		"?paymentId=other": false, "?everFailed=true": true, "?everFailed=&endpointId=": true, "?from=2020-01-01&to=2099-01-01T10:00": true, "?to=2020-01-01": false, "?from=2099-01-01T00:00": false,
 	} {
 		s.open(list + query)
 		s.shows(200)
@@ -182,7 +182,14 @@ func TestDeliveryScreens(t *testing.T) {
 	r.inbox.answer("/", status(200, ""))
 	s.submit(list+"/"+id+"/resend", "key", key+"-other")
 	s.shows(200, "The webhook was sent again.", "Attempt 3: HTTP 200", "Succeeded")
-	if n := len(r.inbox.at("/")); n != 3 {
+	r.sold(goodCard, someSession)
+	fresh := r.settled("outcome=SUCCEEDED", 2)[0]["id"].(string) // at the first attempt
+	s.open(list + "?everFailed=true")
+	s.shows(200, "Failed at least once")
+	if s.lacks(fresh); !strings.Contains(s.now.text, list+"/"+id) {
+		t.Error("a webhook whose third attempt succeeded is not among those that failed")
+	}
+	if n := len(r.inbox.at("/")); n != 4 {
 		t.Errorf("%d webhooks came", n)
 	}
 	r.want(r.manage("PATCH", "/webhook-endpoints/"+endpoint, `{"enabled":false}`), 200, "")

@@ -81,6 +81,7 @@ func TestDeliveryFilters(t *testing.T) {
 	since := func(d map[string]any) bool { return d["plannedAt"].(string) >= middle }
 	until := func(d map[string]any) bool { return d["plannedAt"].(string) <= middle }
 	none := func(map[string]any) bool { return false }
+	failed := is("outcome", "FAILED", "EXHAUSTED") // nothing was resent
 	at, err := time.Parse(time.RFC3339Nano, middle)
 	must(t, err)
 	offset := at.In(time.FixedZone("", -5*3600)).Format(time.RFC3339Nano)
@@ -116,6 +117,9 @@ func TestDeliveryFilters(t *testing.T) {
 		of("outcome", "EXHAUSTED,FAILED", "endpointId", endpoints[2], "from", middle): {
 			-1, []fits{is("outcome", "EXHAUSTED", "FAILED"), is("endpointId", endpoints[2]), since}},
 		of("outcome", "CANCELLED", "endpointId", endpoints[1]): {0, []fits{none}},
+		of("everFailed", "true"):                               {4, []fits{failed}},
+		of("everFailed", "false"):                              {full + 11, nil},
+		of("everFailed", "true", "outcome", "SUCCEEDED"):       {0, []fits{none}},
 	} {
 		want := slices.DeleteFunc(slices.Clone(all), func(d map[string]any) bool {
 			return slices.ContainsFunc(c.fits, func(fits fits) bool { return !fits(d) })
@@ -268,6 +272,7 @@ func TestDeliveryFaults(t *testing.T) {
 		"eventType=PAYMENT.LOST":                              {kinds}, "endpointId=": {"$.endpointId must not be empty"},
 		"paymentId=" + strings.Repeat("x", 65): {"$.paymentId must be at most 64 characters long"},
 		"paymentId=a&paymentId=b":              {"$.paymentId must be sent once"},
+		"everFailed=yes":                       {"$.everFailed must be true or false"},
 		"limit=101":                            {"$.limit must be an integer between 1 and 100"},
 		"status=FAILED":                        {"$.status is not a known parameter"},
 		"from=2026-03-02T00:00:00Z&to=2026-03-02T00:59:59%2B01:00": {"$.from must not be after to"},

@@ -118,6 +118,11 @@ func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 		r.UpdatedAt = a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
 		r.StatusCode, r.Failure = a.StatusCode, string(a.Failure)
 	}
+	for _, a := range d.Attempts {
+		if a.Failure != "" {
+			r.Failed++
+		}
+	}
 	return r
 }
 

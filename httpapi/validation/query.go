@@ -58,7 +58,7 @@ func (v *Violations) ofValues(name string, schema *openapi3.Schema, values []str
 
 // ofValue validates one value of a parameter with its schema, and then with its own rule.
 func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) {
-	value := queryValue(text, schema.Type.Is("integer"))
+	value := queryValue(text, schema)
 	var faults Violations
 	faults.ofSchema(value, schema.VisitJSON(value, datesByRule))
 	if len(faults) > 0 && strings.HasSuffix(name, "_amount") {
@@ -111,11 +111,14 @@ func dateRule(v *Violations, text string) {
 // AmountBits is the size of a signed integer that holds every amount and is exact as a float64.
 const AmountBits = 54
 
-func queryValue(text string, integer bool) any {
-	if integer {
+func queryValue(text string, schema *openapi3.Schema) any {
+	switch {
+	case schema.Type.Is(openapi3.TypeInteger):
 		if n, err := strconv.ParseInt(text, 10, AmountBits); err == nil {
 			return float64(n)
 		}
+	case schema.Type.Is(openapi3.TypeBoolean) && (text == "true" || text == "false"):
+		return text == "true"
 	}
 	return text
 }

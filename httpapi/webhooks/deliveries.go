@@ -122,6 +122,7 @@ func deliveryFilter(query url.Values) deliveries.Filter {
 		Statuses: several("outcome"), EventTypes: several("eventType"),
 		Endpoint: domain.EndpointID(query.Get("endpointId")), Payment: domain.PaymentID(query.Get("paymentId")),
 		From: request.Read(query, "from", validation.ParseTime), To: request.Read(query, "to", validation.ParseTime),
+		EverFailed: query.Get("everFailed") == "true",
 	}
 }
 

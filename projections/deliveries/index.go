@@ -182,7 +182,7 @@ func Values(r *Row) []any {
 	return []any{
 		r.ID, r.Name, int64(r.Seq), string(r.Account), string(r.Endpoint), r.EventType,
 		r.EventID, r.Aggregate, r.AggregateID, r.Status, micros(r.PlannedAt), micros(r.UpdatedAt), micros(r.NextAt),
-		int64(r.Attempts), int64(r.StatusCode), r.Failure,
+		int64(r.Attempts), int64(r.StatusCode), r.Failure, int64(r.Failed),
 	}
 }
 

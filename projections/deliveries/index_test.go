@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"payledger/domain"
+	"payledger/projections/sqlitefile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,7 +56,7 @@ func row(n int, seq uint64, status string) Row {
 		r.Attempts, r.StatusCode, r.UpdatedAt = 1, 503, at.Add(1234*time.Microsecond)
 	}
 	if status == "FAILED" {
-		r.NextAt, r.Failure = at.Add(10*time.Second), "STATUS"
+		r.NextAt, r.Failure, r.Failed = at.Add(10*time.Second), "STATUS", 1
 	}
 	return r
 }
@@ -149,7 +151,7 @@ func fits(f Filter, r Row) bool {
 	return r.Account == mine && (len(f.Statuses) == 0 || slices.Contains(f.Statuses, r.Status)) &&
 		(len(f.EventTypes) == 0 || slices.Contains(f.EventTypes, r.EventType)) &&
 		(f.Endpoint == "" || f.Endpoint == r.Endpoint) && (f.Payment == "" || string(f.Payment) == r.AggregateID && r.Aggregate == "payment") &&
-		(f.From == nil || !r.PlannedAt.Before(*f.From)) && (f.To == nil || !r.PlannedAt.After(*f.To))
+		(!f.EverFailed || r.Failed > 0) && (f.From == nil || !r.PlannedAt.Before(*f.From)) && (f.To == nil || !r.PlannedAt.After(*f.To))
 }
 
 // TestList: every combination of filters gives what fits, newest first, in pages of any length (D20).
@@ -160,6 +162,9 @@ func TestList(t *testing.T) {
 	states := []string{"SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "EXHAUSTED", "PLANNED", "FAILED", "CANCELLED"}
 	for n := range 70 {
 		r := row(n, uint64(n+1), states[n%len(states)])
+		if n%3 == 0 || r.Status == "EXHAUSTED" {
+			r.Failed = 1 + n%2
+		}
 		switch n % 11 {
 		case 0:
 			r.Account = "acct2"
@@ -183,21 +188,48 @@ func TestList(t *testing.T) {
 				for _, pay := range []domain.PaymentID{"", "pay5"} {
 					for _, from := range []*time.Time{nil, &early} {
 						for _, to := range []*time.Time{nil, &late} {
-							f := Filter{statuses, kinds, endpoint, pay, from, to}
-							var want []string
-							for _, r := range rows {
-								if fits(f, r) {
-									want = append(want, r.ID)
+							for _, failed := range []bool{false, true} {
+								f := Filter{statuses, kinds, endpoint, pay, from, to, failed}
+								var want []string
+								for _, r := range rows {
+									if fits(f, r) {
+										want = append(want, r.ID)
+									}
 								}
+								limit := []int{1, 2, 7, 100}[tried%4]
+								if got := listAll(t, x, f, limit); !slices.Equal(got, want) {
+									t.Errorf("%+v: %q, want %q", f, got, want)
+								}
+								tried++
 							}
-							limit := []int{1, 2, 7, 100}[tried%4]
-							if got := listAll(t, x, f, limit); !slices.Equal(got, want) {
-								t.Errorf("%+v: %q, want %q", f, got, want)
-							}
-							tried++
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestFailedIsIndexed: the list of deliveries that failed reads no other ones, in its order and without sorting, with each other filter.
+func TestFailedIsIndexed(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer func() { must(t, x.Close()) }()
+	for want, filters := range map[string][]Filter{
+		"deliveries_failed": {{}, {Endpoint: "e1"}, {EventTypes: []string{"PAYMENT.REFUND"}}, {Statuses: []string{"SUCCEEDED"}}, {Statuses: []string{"FAILED", "PLANNED"}, From: &start, To: &start}},
+		"deliveries_status": {{Statuses: []string{"EXHAUSTED"}}, {Statuses: []string{"FAILED", "EXHAUSTED"}, Endpoint: "e1"}},
+		"deliveries_about":  {{Payment: "pay1"}},
+	} {
+		for _, f := range filters {
+			f.EverFailed = true
+			query, args := listQuery(mine, f, &Place{At: start, ID: "id"}, 10)
+			plan, err := sqlitefile.Read(context.Background(), x.file.Readers(), func(scan sqlitefile.Scan) (step string, err error) {
+				var ignored int
+				return step, scan(&ignored, &ignored, &ignored, &step)
+			}, "EXPLAIN QUERY PLAN "+query, args...)
+			must(t, err)
+			text := strings.Join(plan, "; ")
+			if page, _, _ := strings.Cut(text, "SCAN page"); !strings.Contains(page, want) || strings.Contains(page, "TEMP B-TREE") || strings.Contains(page, "SCAN deliveries") {
+				t.Errorf("%+v: %s", f, text)
 			}
 		}
 	}
@@ -287,5 +319,35 @@ func BenchmarkApply(b *testing.B) {
 			}
 			b.ReportMetric(2*float64(total)/float64(b.N), "B/delivery")
 		})
+	}
+}
+
+// BenchmarkEverFailed reads a page of 100 of 1,000,000 deliveries, of which one in 1,000, or each, failed once and succeeded then.
+func BenchmarkEverFailed(b *testing.B) {
+	for _, each := range []int{1000, 1} {
+		x := openIndex(b, b.TempDir())
+		var rows []Row
+		for n := range 1_000_000 {
+			r := row(n, uint64(n+1), "SUCCEEDED")
+			sum := sha256.Sum256([]byte(fmt.Sprint(n))) // ids are spread, as they are
+			if r.ID = fmt.Sprintf("%x", sum[:13]); n%each == 0 {
+				r.Failed = 1
+			}
+			if rows = append(rows, r); len(rows) == 512 {
+				must(b, x.Apply(context.Background(), rows, markAt(r.Seq)))
+				rows = rows[:0]
+			}
+		}
+		for name, f := range map[string]Filter{
+			"all": {}, "failed": {EverFailed: true}, "failed to e1": {EverFailed: true, Endpoint: "e1"}, "exhausted": {EverFailed: true, Statuses: []string{"EXHAUSTED", "PLANNED"}},
+		} {
+			b.Run(fmt.Sprintf("one in %d/%s", each, name), func(b *testing.B) {
+				for b.Loop() {
+					_, err := x.List(context.Background(), mine, f, nil, 100)
+					must(b, err)
+				}
+			})
+		}
+		must(b, x.Close())
 	}
 }

@@ -56,12 +56,18 @@ func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, 
 		" ORDER BY page.planned_at DESC, page.id DESC", append(args, n)
 }
 
+// alwaysFailed are the statuses of deliveries that have a failed attempt.
+var alwaysFailed = []string{"EXHAUSTED", "FAILED"}
+
 // walk returns the index that the query uses, and the column and values that select its rows.
 func walk(f Filter) (index, column string, values []string) {
 	statuses := slices.Compact(slices.Sorted(slices.Values(f.Statuses)))
+	other := func(status string) bool { return !slices.Contains(alwaysFailed, status) }
 	switch {
 	case f.Payment != "":
 		return "deliveries_about", "aggregate_id", []string{string(f.Payment)}
+	case f.EverFailed && (len(statuses) == 0 || slices.ContainsFunc(statuses, other)):
+		return "deliveries_failed", "", []string{""}
 	case len(statuses) > 0 && (f.Endpoint == "" || !slices.Contains(statuses, succeeded)):
 		return "deliveries_status", "status", statuses
 	case f.Endpoint != "":
@@ -93,6 +99,9 @@ func conditions(f Filter, from *Place) (where string, args []any) {
 	if f.Payment != "" {
 		and("aggregate = 'payment'")
 	}
+	if f.EverFailed {
+		and("failed > 0") // as the partial index has it
+	}
 	if f.From != nil {
 		and("planned_at >= ?", f.From.UnixMicro())
 	}
@@ -110,7 +119,7 @@ func conditions(f Filter, from *Place) (where string, args []any) {
 func scanRow(scan sqlitefile.Scan) (r Row, err error) {
 	var planned, updated, next int64
 	err = scan(&r.ID, &r.Name, &r.Seq, &r.Account, &r.Endpoint, &r.EventType, &r.EventID, &r.Aggregate,
-		&r.AggregateID, &r.Status, &planned, &updated, &next, &r.Attempts, &r.StatusCode, &r.Failure)
+		&r.AggregateID, &r.Status, &planned, &updated, &next, &r.Attempts, &r.StatusCode, &r.Failure, &r.Failed)
 	r.PlannedAt, r.UpdatedAt, r.NextAt = date(planned), date(updated), date(next)
 	return r, err
 }

@@ -3,7 +3,7 @@ package deliveries
 import "strings"
 
 // identity is the file's identity. Raise the number with every change of the tables or of the rows' content.
-const identity = "payledger deliveries 2"
+const identity = "payledger deliveries 3"
 
 // tables is the whole schema. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
 // first records. mark has one row: the Mark.
@@ -30,13 +30,15 @@ CREATE TABLE deliveries (
 	next_at      INTEGER NOT NULL,
 	attempts     INTEGER NOT NULL,
 	status_code  INTEGER NOT NULL,
-	failure      TEXT    NOT NULL
+	failure      TEXT    NOT NULL,
+	failed       INTEGER NOT NULL
 );
 CREATE INDEX deliveries_planned ON deliveries (account, planned_at, id);
 CREATE INDEX deliveries_status ON deliveries (account, status, planned_at, id);
 CREATE INDEX deliveries_endpoint ON deliveries (account, endpoint, planned_at, id);
 CREATE INDEX deliveries_open ON deliveries (status, planned_at) WHERE status IN ('FAILED', 'PLANNED');
 CREATE INDEX deliveries_about ON deliveries (account, aggregate_id, planned_at, id);
+CREATE INDEX deliveries_failed ON deliveries (account, planned_at, id, status, endpoint) WHERE failed > 0;
 `
 
 // Identity names everything that a row depends on.
@@ -56,16 +58,16 @@ func Columns() []string {
 
 // columns are the columns of a Row, in the order of its fields.
 const columns = `id, name, seq, account, endpoint, event_type, event_id, aggregate, aggregate_id, status, planned_at,
-	updated_at, next_at, attempts, status_code, failure`
+	updated_at, next_at, attempts, status_code, failure, failed`
 
 const (
 	selectMark = `SELECT seq, name, hash FROM mark`
 	upsertMark = `INSERT INTO mark (only, seq, name, hash) VALUES (1, ?, ?, ?)
 		ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, name = excluded.name, hash = excluded.hash`
-	upsertRow = `INSERT INTO deliveries (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	upsertRow = `INSERT INTO deliveries (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, status = excluded.status, updated_at = excluded.updated_at,
 		next_at = excluded.next_at, attempts = excluded.attempts, status_code = excluded.status_code,
-		failure = excluded.failure WHERE excluded.seq > seq`
+		failure = excluded.failure, failed = excluded.failed WHERE excluded.seq > seq`
 	selectRow  = `SELECT ` + columns + ` FROM deliveries WHERE id = ? AND account = ?`
 	selectOpen = `SELECT status, count(*), min(planned_at) FROM deliveries INDEXED BY deliveries_open
 		WHERE status IN ('FAILED', 'PLANNED') GROUP BY status ORDER BY status`

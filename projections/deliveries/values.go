@@ -25,6 +25,7 @@ type Row struct {
 	Attempts    int
 	StatusCode  int    // of the last attempt; 0: no answer
 	Failure     string // of the last attempt; "": it succeeded, or there was no attempt
+	Failed      int    // attempts that failed
 	Dropped     bool   // the stream dropped its record, with the attempts; not a column
 }
 
@@ -53,8 +54,9 @@ type Filter struct {
 	EventTypes []string          `json:"eventType"`
 	Endpoint   domain.EndpointID `json:"endpointId"`
 	Payment    domain.PaymentID  `json:"paymentId"`
-	From       *time.Time        `json:"from"` // of planning, inclusive
-	To         *time.Time        `json:"to"`   // of planning, inclusive
+	From       *time.Time        `json:"from"`                 // of planning, inclusive
+	To         *time.Time        `json:"to"`                   // of planning, inclusive
+	EverFailed bool              `json:"everFailed,omitempty"` // only those of which an attempt failed, also if a later one succeeded
 }
 
 // Place is a place in a list: right after the delivery with this time of planning and id.

@@ -56,7 +56,7 @@ type savedView struct{ Name, Query string }
 
 var views = []savedView{
 	{"All", ""}, {"Waiting", "?outcome=PLANNED&outcome=FAILED"}, {"Exhausted", "?outcome=EXHAUSTED"}, {"Cancelled", "?outcome=CANCELLED"},
-	{"Succeeded", "?outcome=SUCCEEDED"},
+	{"Succeeded", "?outcome=SUCCEEDED"}, {"Failed at least once", "?everFailed=true"},
 }
 
 // Name returns an endpoint's name in the list.
@@ -70,7 +70,7 @@ func nameIn(all []endpoint, id string) string {
 }
 
 // filterFields are the filters of the list. The address of the page has them by the names that the API knows.
-var filterFields = []string{"outcome", "eventType", "endpointId", "paymentId", "from", "to"}
+var filterFields = []string{"outcome", "eventType", "endpointId", "paymentId", "everFailed", "from", "to"}
 
 // query returns the parameters of the API for the filters in the page's address. It notes invalid times in the form.
 func query(f *frame.Form) url.Values {
@@ -134,7 +134,7 @@ func list(v *frame.Visit) error {
 		status = http.StatusUnprocessableEntity
 	}
 	if !v.Auditor() && len(out.Endpoints) > 0 {
-		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId"))
+		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
 	}
 	out.Filters = form
 	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: status, Live: cursor == "", Data: out})
