@@ -15,6 +15,8 @@ import (
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi"
 	"payledger/httpapi/management"
+	"payledger/notifier"
+	"payledger/projections/history"
 )
 
 // newHookSite starts a rig that sends webhooks and has a dashboard, with a browser of the first user.
@@ -29,6 +31,7 @@ func newHookSite(t *testing.T) (*site, *hookRig) {
 	must(t, err)
 	r.serve(func(c *httpapi.Config) {
 		c.Users = staff
+		c.History.(*history.Reader).Deliveries = notifier.NewSent(r.store)
 		c.TestEndpoint = func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (management.EndpointTest, error) {
 			a, err := hooks.notifier.SendTest(ctx, owner, id)
 			return management.EndpointTest{StartedAt: a.StartedAt, StatusCode: a.StatusCode, Failure: string(a.Failure), Excerpt: a.Excerpt}, err
@@ -200,6 +203,33 @@ func TestDeliveryScreens(t *testing.T) {
 	s.shows(200, "The endpoint is deleted, so nothing would be sent.", "deleted")
 	s.open(list + "/nothing")
 	s.shows(404, "Your account has no webhook delivery with this id.")
+}
+
+// TestTimelineNamesEndpoints: a payment's page names the endpoint of each webhook and leads to its page, also where the webhook was accepted.
+func TestTimelineNamesEndpoints(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	r.inbox.answer("/bad", status(503, ""))
+	plain, failing := r.takes("/good"), r.takes("/bad")
+	described := r.endpoint(`{"url":"` + r.inbox.url + `/shop","description":"<i>Shop</i> of the North"}`).text1("id")
+	gone := r.takes("/gone")
+	payment := r.sold(goodCard, someSession)
+	r.settled("outcome=SUCCEEDED", 3)
+	r.settled("outcome=EXHAUSTED", 1)
+	r.want(r.manage("DELETE", "/webhook-endpoints/"+gone, ""), 200, "")
+	s.open("/dashboard/payments/" + payment)
+	const kind = "PAYMENT.STATUS"
+	s.shows(200, kind+" to <i>Shop</i> of the North : Succeeded", kind+" to "+r.inbox.url+"/good : Succeeded", kind+" to "+r.inbox.url+"/bad : Exhausted",
+		kind+" to a deleted endpoint ( "+gone+" ): Succeeded", "accepted by <i>Shop</i> of the North", "accepted by a deleted endpoint")
+	s.lacks("<i>Shop", "/dashboard/endpoints/"+gone)
+	for _, id := range []string{plain, failing, described} {
+		s.open("/dashboard/payments/" + payment)
+		if !strings.Contains(s.now.text, `href="/dashboard/endpoints/`+id+`"`) {
+			t.Errorf("no link to %s", id)
+		}
+		s.open("/dashboard/endpoints/" + id)
+		s.shows(200)
+	}
 }
 
 // TestDeliveryListScreen: a list that is longer than a page is read by its cursor, with the filters.

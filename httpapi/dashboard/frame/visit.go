@@ -34,6 +34,23 @@ func (v *Visit) Get(path string, query url.Values, to any) error {
 	return answer.decode(to)
 }
 
+// All reads all pages of a list of the API.
+func All[T any](v *Visit, path string) (all []T, err error) {
+	for cursor := ""; ; {
+		var page struct {
+			Data       []T
+			NextCursor string
+		}
+		if err := v.Get(path, Query("limit", "100", "cursor", cursor), &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Data...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all, nil
+		}
+	}
+}
+
 // Raw reads from the API and returns the body of the answer.
 func (v *Visit) Raw(path string, query url.Values) ([]byte, error) {
 	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})

@@ -19,6 +19,7 @@ var Files embed.FS
 const (
 	pathPayments = "/dashboard/payments"
 	apiPayments  = "/management/payments"
+	apiEndpoints = "/management/webhook-endpoints"
 )
 
 // Routes are the pages and forms.

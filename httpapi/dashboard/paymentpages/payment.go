@@ -1,6 +1,7 @@
 package paymentpages
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -118,7 +119,22 @@ type view struct {
 	Disputes []disputeRow
 	Actions  []action
 	Partial  bool // the history is longer than the page shows
+	hooks    []endpoint
 }
+
+// endpoint is a webhook endpoint of the account.
+type endpoint struct{ ID, URL, Description string }
+
+// Endpoint returns the endpoint that a webhook went to. Without a URL it is deleted.
+func (v view) Endpoint(id string) endpoint {
+	if i := slices.IndexFunc(v.hooks, func(e endpoint) bool { return e.ID == id }); i >= 0 {
+		return v.hooks[i]
+	}
+	return endpoint{ID: id}
+}
+
+// Name returns the endpoint's name for people.
+func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
 type disputeRow struct {
 	ID, Type, Status, Reason string
@@ -150,6 +166,11 @@ func show(v *frame.Visit) error {
 	}
 	out.Entries, out.Partial = history.Data, history.NextAfter != 0
 	endWaits(out.Entries)
+	if slices.ContainsFunc(out.Entries, func(e entry) bool { return len(e.Webhooks) > 0 }) {
+		if out.hooks, err = frame.All[endpoint](v, apiEndpoints); err != nil {
+			return err
+		}
+	}
 	var disputes struct{ Data []disputeRow }
 	if err := v.Get("/management/disputes", url.Values{"paymentId": {id}}, &disputes); err != nil {
 		return err

@@ -67,18 +67,7 @@ func endpoints(v *frame.Visit) error {
 }
 
 // allEndpoints returns the account's endpoints, oldest first.
-func allEndpoints(v *frame.Visit) (all []endpoint, err error) {
-	for cursor := ""; ; {
-		var page endpointPage
-		if err := v.Get(apiEndpoints, frame.Query("limit", "100", "cursor", cursor), &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Data...)
-		if cursor = page.NextCursor; cursor == "" {
-			return all, nil
-		}
-	}
-}
+func allEndpoints(v *frame.Visit) ([]endpoint, error) { return frame.All[endpoint](v, apiEndpoints) }
 
 // endpointOf returns the endpoint of the page's address.
 func endpointOf(v *frame.Visit) (endpoint, error) {
