@@ -12,6 +12,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi"
 	"payledger/httpapi/management"
@@ -419,4 +421,24 @@ func TestWebhookPageRoles(t *testing.T) {
 		u.submit(at, fields...)
 		u.shows(http.StatusUnauthorized)
 	}
+}
+
+// TestListenerDeliveryScreen: the page of a delivery to a listener explains the headers that a listener's reader gets (D18).
+func TestListenerDeliveryScreen(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	by := commands.Caller{Account: r.account.AccountID, Actor: "test", RequestID: "request"}
+	_, err := r.service.CreateEndpoint(t.Context(), by, accounts.EndpointInput{URL: account.ListenerURL})
+	must(t, err)
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=EXHAUSTED", 1)[0]["id"].(string)
+	const previous = "It is there only for 24 hours after a rotation."
+	s.open("/dashboard/deliveries/" + id)
+	s.shows(200, "X-Signature-Listener The same with the secret that payledger listen prints.", "For 24 hours after a rotation: the same with the previous secret. Otherwise: with the secret that")
+	s.lacks(previous)
+	r.takes("/")
+	r.sold(goodCard, someSession)
+	s.open("/dashboard/deliveries/" + r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string))
+	s.shows(200, previous, "Signed in X-Signature-Primary with the signing secret signing-secret.")
+	s.lacks("X-Signature-Listener")
 }

@@ -184,6 +184,26 @@ func TestListen(t *testing.T) {
 	}
 }
 
+// TestListenWhileSecretsRotate: for 24 hours after a rotation a program that has the previous secret still verifies what it gets (§5.2
+// rule 3), and the command verifies it by the listener's own secret and says where its signature is.
+func TestListenWhileSecretsRotate(t *testing.T) {
+	t.Parallel()
+	app := startApp(t, testOptions(t.TempDir()))
+	m := newMerchant(app.api.URL, app.credentials.APIKey)
+	shop := newProgram(t, app.credentials.SigningSecret)
+	e := listen(t, m, developer.Listen{ForwardTo: shop.url, Events: []string{"PAYMENT.STATUS"}})
+	p := buys(t, m, "order-1")
+	e.line("PAYMENT.STATUS ", p.ID, "verified ✓", "→ 204")
+	m.must(t, "POST", "/management/signing-secret/rotate", m.headers(), nil)
+	for i := range 2 {
+		p = buys(t, m, fmt.Sprint("order-", i+2))
+		if i == 0 {
+			e.line("The account's signing secret was rotated", "X-Signature-Secondary is signed by the previous one", "X-Signature-Listener only")
+		}
+		e.line("PAYMENT.STATUS ", p.ID, "verified ✓", "→ 204")
+	}
+}
+
 // TestListenFailures: a program that is not there, and a service that is restarted, are outcomes of attempts, and lose no webhook.
 func TestListenFailures(t *testing.T) {
 	t.Parallel()

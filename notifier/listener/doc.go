@@ -19,10 +19,11 @@
 //   - Without a reader an attempt fails at once as UNREACHABLE, and is retried like any other. A stream that ends before the answer is
 //     CONNECTION_LOST, and no answer within the time of an attempt is TIMEOUT.
 //   - A listener that has no reader for a minute is deleted (Sweeper). Deliveries that wait for it are then CANCELLED.
-//   - A request is signed by the account's signing secret, as for any endpoint, and in the second header by the listener's own secret. So a
-//     program that knows either secret verifies it, and the account's secret is not shown again. The own secret is derived from the
-//     master key and the endpoint's id: nothing is stored, and nothing remains after the listener. A new master key changes it: listen
-//     again then.
+//   - A request is signed by the account's signing secrets, as for any endpoint, and in X-Signature-Listener by the listener's own secret.
+//     X-Signature-Secondary has the signature of the previous signing secret for 24 hours after a rotation (§5.2 rule 3), else that of the
+//     own secret, too. So a program that knows one secret verifies it, with the headers of §5.2 alone outside of a rotation, and the
+//     account's secret is not shown again. The own secret is derived from the master key and the endpoint's id: nothing is stored, and
+//     nothing remains after the listener. A new master key changes it: listen again then.
 //   - The last check of a message (sender.Message.Fresh) stands immediately before the first byte of its event in the stream, or before the
 //     message to the node with the stream, which writes it within half a second or not at all.
 //

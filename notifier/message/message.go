@@ -184,12 +184,12 @@ func about(d delivery.Delivery) listener.Request {
 	return r
 }
 
-// forReader makes a message one for the reader of a listener. The listener's own secret signs in the second header: its reader knows no
-// other secret. A previous signing secret does not sign then.
+// forReader makes a message one for the reader of a listener, whose own secret signs, too. Its signature is in X-Signature-Listener, and in
+// X-Signature-Secondary unless the previous signing secret has that header (§5.2 rule 3): a reader may know no other secret.
 func (w *Writer) forReader(m *sender.Message, e listener.Endpoint) {
 	m.Listener = e.Lane()
 	if w.Listeners != nil && len(m.Keys) > 0 {
-		m.Keys = []sender.Key{m.Keys[0], {Name: domain.SecretID("listener." + string(e.ID)), Text: w.Listeners.Secret(m.Listener)}}
+		m.Keys = append(m.Keys, sender.Key{Name: domain.SecretID("listener." + string(e.ID)), Text: w.Listeners.Secret(m.Listener)})
 	}
 }
 

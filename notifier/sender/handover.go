@@ -9,6 +9,7 @@ import (
 
 	"payledger/notifier/delivery"
 	"payledger/notifier/listener"
+	"payledger/notifier/signature"
 )
 
 // handOver hands a message to the reader of a listener, and waits for the program's answer.
@@ -21,6 +22,9 @@ func (s *Sender) handOver(ctx context.Context, m Message, body []byte) (got repl
 	r := m.About
 	r.Header, r.Body = map[string]string{}, string(body)
 	headers(m, body, func(name, value string) { r.Header[name] = value })
+	if n := len(m.Keys); n > 0 {
+		r.Header[signature.HeaderListener] = signature.Sign(m.Keys[n-1].Text, body)
+	}
 	answer, err := s.listeners.Send(ctx, m.Listener, r, func() (func(), error) { return s.beginHandOver(m) })
 	if err != nil {
 		return got, err

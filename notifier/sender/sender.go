@@ -136,12 +136,12 @@ func headers(m Message, body []byte, set func(name, value string)) {
 	if m.IdempotencyKey != "" {
 		set("Idempotency-Key", m.IdempotencyKey)
 	}
-	for i, k := range m.Keys {
+	for i, k := range m.Keys[:min(len(m.Keys), len(signatureHeaders))] {
 		set(signatureHeaders[i], signature.Sign(k.Text, body))
 	}
 }
 
-// signatureHeaders are the headers of a message's keys, in their order (§5.2).
+// signatureHeaders are the headers of a message's first keys, in their order (§5.2).
 var signatureHeaders = []string{signature.HeaderPrimary, signature.HeaderSecondary}
 
 // post sends the body. It returns an error if no status line arrived.
@@ -223,7 +223,7 @@ func Fixed(body []byte) func(time.Time) ([]byte, error) {
 // Message is one request to a receiver.
 type Message struct {
 	URL  string
-	Keys []Key // the current secret, and the previous one while it is valid (§5.2 rule 3); none: not signed
+	Keys []Key // the current secret, the previous one while it is valid (§5.2 rule 3), and a listener's own; none: not signed
 	// Body returns the body for an attempt at a time.
 	Body           func(signedAt time.Time) ([]byte, error)
 	Private        domain.Personal // personal data in the body

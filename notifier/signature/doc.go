@@ -5,6 +5,8 @@
 //     keyed with the UTF-8 text of the signing secret, "plsec_…" included (§5.2 rule 1).
 //   - X-Signature-Secondary is present only for 24 hours after a rotation. Its key is the previous secret.
 //     A receiver accepts either header, under any secret that it still holds (§5.2 rules 2 and 3).
+//   - X-Signature-Listener is present only in the stream of a listener. Its key is the listener's own secret (D18). Verify does not
+//     look at it.
 //   - The body's signedAt (Unix seconds as a string) must lie within three minutes of the receiver's clock
 //     (§5.2 rule 4). The dashboard's test message {"message": "…"} has no signedAt; only its signature is
 //     checked (D17).

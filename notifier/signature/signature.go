@@ -18,6 +18,8 @@ import (
 const (
 	HeaderPrimary   = "X-Signature-Primary"
 	HeaderSecondary = "X-Signature-Secondary" // only for 24 hours after a rotation
+	// HeaderListener is of webhooks that a listener reads: signed with the listener's own secret (D18).
+	HeaderListener = "X-Signature-Listener"
 )
 
 // DefaultTolerance is the largest allowed difference between signedAt and the receiver's clock (§5.2 rule 4, §8).

@@ -48,8 +48,14 @@ func (l *listening) take(ctx context.Context, w incoming) {
 		header.Set(name, value)
 	}
 	verified := "verified ✓"
-	if err := signature.Verify(header, []byte(w.Body), time.Now(), l.made.SigningSecret); err != nil {
+	if err := signature.Verify(signedByListener(header), []byte(w.Body), time.Now(), l.made.SigningSecret); err != nil {
 		verified = "verified ✗ " + strings.TrimPrefix(err.Error(), "signature: ")
+	}
+	if own := header.Get(signature.HeaderListener); own != "" && own != header.Get(signature.HeaderSecondary) {
+		l.rotated.Do(func() {
+			l.print("The account's signing secret was rotated: for 24 hours %s is signed by the previous one, and the listener's secret signs in %s only.",
+				signature.HeaderSecondary, signature.HeaderListener)
+		})
 	}
 	began := time.Now()
 	a := l.call(ctx, header, w)
@@ -59,6 +65,15 @@ func (l *listening) take(ctx context.Context, w incoming) {
 	}
 	reported := l.report(ctx, a)
 	l.show(w, verified, a, took, reported)
+}
+
+// signedByListener returns the signature of the listener's own secret as the header that is verified. An older service has it in one of
+// the usual headers.
+func signedByListener(header http.Header) http.Header {
+	if own := header.Get(signature.HeaderListener); own != "" {
+		return http.Header{signature.HeaderPrimary: {own}}
+	}
+	return header
 }
 
 // call sends a webhook to the program.

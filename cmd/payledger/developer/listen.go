@@ -104,6 +104,7 @@ type listening struct {
 	body    bool
 	forward *http.Client
 	running sync.WaitGroup
+	rotated sync.Once // a rotation of the account's secret was reported
 
 	mu   sync.Mutex // of the fields below
 	out  io.Writer

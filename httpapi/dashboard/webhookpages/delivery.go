@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	"payledger/domain/account"
 	"payledger/httpapi/dashboard/frame"
 )
 
@@ -23,6 +25,37 @@ type attempt struct {
 
 // Reason is why the attempt failed; nil: it succeeded.
 func (a attempt) Reason() *reason { return reasonOf(a.Failure) }
+
+// signed is one signature of an attempt.
+type signed struct{ Header, Whose, Key string }
+
+// Signatures returns the signatures of the attempt: those of the signing secrets (§5.2), and that of a listener's own secret (D18).
+func (a attempt) Signatures() (all []signed) {
+	for i, key := range a.Keys {
+		s := signed{"X-Signature-Primary", "the signing secret", key}
+		switch {
+		case i > 1:
+			s = signed{"X-Signature-Listener", "the listener's own secret", key}
+		case ofListener(key):
+			s = signed{"X-Signature-Secondary", "the listener's own secret", key}
+		case i == 1:
+			s = signed{"X-Signature-Secondary", "the previous signing secret", key}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// ofListener reports whether a name is that of a listener's own secret.
+func ofListener(key string) bool { return strings.HasPrefix(key, "listener.") }
+
+// Listener reports whether a listener reads the webhook, or has read it before it ended.
+func (d deliveryView) Listener() bool {
+	if d.Endpoint != nil {
+		return d.Endpoint.URL == account.ListenerURL
+	}
+	return slices.ContainsFunc(d.Attempts, func(a attempt) bool { return slices.ContainsFunc(a.Keys, ofListener) })
+}
 
 // delivery is a delivery with its attempts, oldest first.
 type delivery struct {
