@@ -387,6 +387,15 @@ func TestChangesHaveTheirOrigin(t *testing.T) {
 	if len(log.Data) != 1 || log.Data[0].ActorName != "admin" || log.Data[0].From != "127.0.0.1" {
 		t.Errorf("the audit log has %s", a.text)
 	}
+	for who, found := range map[string]bool{"ADMIN": true, "user:" + string(s.accountNow().Users[0].ID): true, "nobody@shop.example": false, "user:nobody": false} {
+		s.open("/dashboard/audit-log?type=account.api_key_created&actor=" + url.QueryEscape(who))
+		s.shows(200)
+		if strings.Contains(s.now.text, "No change fits") == found {
+			t.Errorf("%s: %s", who, text(s.now.text))
+		}
+	}
+	s.open("/dashboard/audit-log?actor=" + strings.Repeat("x", 255))
+	s.shows(422, "Must be at most 254 characters long.")
 	s.open("/dashboard/audit-log")
 	s.shows(200, "Account api key created", "127.0.0.1")
 	if strings.Contains(s.now.text, "plk_sandbox_") {

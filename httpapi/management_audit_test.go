@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
@@ -177,6 +178,102 @@ func TestAuditOfAUser(t *testing.T) {
 		t.Errorf("an hour ago: %v", entries)
 	}
 }
+
+// TestAuditByName: a user's changes are found by the name or the e-mail address, in any case, also after the removal, also if the account's
+// state no longer has the removed user, and of all users who had the address (D20).
+func TestAuditByName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	change := func(decide func(account.State, time.Time) (account.Event, error)) {
+		t.Helper()
+		meta, err := r.store.NewMeta("test", "request")
+		must(t, err)
+		_, err = eventstore.Execute(t.Context(), r.store, eventstore.Accounts, eventstore.Accounts.Key(r.account.AccountID, string(r.account.AccountID)), meta,
+			func(s account.State) (account.Event, error) { return decide(s, meta.At) })
+		must(t, err)
+	}
+	add := func(id domain.UserID, name string) {
+		t.Helper()
+		change(func(s account.State, at time.Time) (account.Event, error) {
+			return account.DecideAddUser(s, account.AddUser{At: at, User: account.User{ID: id, Name: name, Role: account.RoleAdmin, Password: domain.SecretID("password." + id)}})
+		})
+	}
+	remove := func(id domain.UserID) {
+		t.Helper()
+		change(func(s account.State, at time.Time) (account.Event, error) {
+			return account.DecideRemoveUser(s, account.RemoveUser{At: at, User: id})
+		})
+	}
+	names := 0
+	acts := func(id domain.UserID) {
+		t.Helper()
+		names++
+		name := fmt.Sprint("Shop ", names)
+		by := commands.Caller{Account: r.account.AccountID, Actor: "user:" + string(id), RequestID: name}
+		_, err := r.service.ChangeSettings(t.Context(), by, accounts.SettingsInput{DisplayName: &name})
+		must(t, err)
+	}
+	found := func(query string) (requests []string) {
+		t.Helper()
+		for _, e := range r.audit(query) {
+			requests = append(requests, e["requestId"].(string))
+		}
+		return requests
+	}
+	state, _ := r.views.Account(r.account.AccountID)
+	first := state.Users[0].ID
+	add("ada-1", "ada@shop.example")
+	add("ben", "ben@shop.example")
+	acts("ada-1") // Shop 1
+	acts("ben")
+	acts(first)
+	remove("ada-1")
+	add("ada-2", "ada@shop.example")
+	acts("ada-2") // Shop 4
+	check := func() {
+		t.Helper()
+		for query, want := range map[string][]string{
+			"user=ada@shop.example":                              {"Shop 4", "Shop 1"},
+			"user=%20ADA@Shop.example&type=" + settingsChanged:   {"Shop 4", "Shop 1"},
+			"user=ada@shop.example&type=account.api_key_created": nil,
+			"user=ada@shop.example&actor=user:ada-1":             {"Shop 1"},
+			"user=ada@shop.example&actor=user:ben":               nil,
+			"user=ben@shop.example":                              {"Shop 2"},
+			"user=Admin":                                         {"Shop 3"},
+			"user=shop.example":                                  nil,
+		} {
+			if got := found(query); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", query, got, want)
+			}
+		}
+	}
+	check()
+	page := r.want(r.manage("GET", "/audit-log?user=ada@shop.example&limit=1", ""), 200, "")
+	if rest := found("user=ada@shop.example&limit=1&cursor=" + page.text1("nextCursor")); !slices.Equal(rest, []string{"Shop 1"}) {
+		t.Errorf("the second page has %q", rest)
+	}
+	r.want(r.manage("GET", "/audit-log?user=ben@shop.example&cursor="+page.text1("nextCursor"), ""), 422, "RequestValidationError")
+	if a := r.want(r.manage("GET", "/audit-log?user=", ""), 422, "RequestValidationError"); !slices.Contains(a.faults(), "QueryString $.user must not be empty") {
+		t.Error(a.text)
+	}
+	if other := r.want(r.with(r.otherMerchant(), "GET", "/audit-log?user=ada@shop.example", ""), 200, ""); len(other.field("data").([]any)) > 0 {
+		t.Errorf("another account sees %s", other.text)
+	}
+	remove(first)
+	for i := range account.MaxRemovedUsers {
+		id := domain.UserID(fmt.Sprint("guest-", i))
+		add(id, string(id)+"@shop.example")
+		remove(id)
+	}
+	newest, _, err := r.views.AccountNow(t.Context(), r.account.AccountID)
+	if must(t, err); newest.Removed("ada-1") || newest.Removed(first) {
+		t.Fatal("the account's state still has the first removed users")
+	}
+	check()
+}
+
+// settingsChanged is the type of the events of TestAuditByName.
+const settingsChanged = "account.settings_changed"
 
 // TestAuditOfWebhooks: who sends webhooks again is recorded before they are sent; a refused request, a dry run and the service's own attempts are
 // not in the audit log.

@@ -221,7 +221,8 @@ func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f
 	}
 	m, done := p.reading()
 	defer done()
-	rows, err := auditlog.List(ctx, m.Readers(), account, f, from, limit+1)
+	reader := &auditlog.Reader{Store: p.Store, DB: m.Readers(), Account: account}
+	rows, err := reader.List(ctx, f, from, limit+1)
 	if err != nil {
 		return AuditPage{}, unavailable(m.Noticed(err))
 	}
@@ -230,7 +231,7 @@ func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f
 		rows = rows[:limit]
 		page.Next = &auditlog.Place{At: time.UnixMicro(rows[limit-1].At).UTC(), ID: rows[limit-1].ID}
 	}
-	page.Data, err = (&auditlog.Reader{Store: p.Store, DB: m.Readers(), Account: account}).Entries(ctx, rows)
+	page.Data, err = reader.Entries(ctx, rows)
 	if err != nil {
 		return AuditPage{}, unavailable(m.Noticed(err))
 	}

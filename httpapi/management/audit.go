@@ -36,7 +36,7 @@ func (h *Handlers) ListAuditLog(c *request.Call) (any, error) {
 
 func auditFilter(query url.Values) auditlog.Filter {
 	return auditlog.Filter{
-		Actor: query.Get("actor"), Types: request.Several(query, "type"),
+		Actor: query.Get("actor"), User: query.Get("user"), Types: request.Several(query, "type"),
 		From: request.Read(query, "from", validation.ParseTime), To: request.Read(query, "to", validation.ParseTime),
 	}
 }

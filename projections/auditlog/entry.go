@@ -140,20 +140,29 @@ func (e *Reader) actor(ctx context.Context, actor string) (string, error) {
 	return name, err
 }
 
+// loadState reads the newest state of the account once.
+func (e *Reader) loadState(ctx context.Context) error {
+	if e.state != nil {
+		return nil
+	}
+	newest, err := e.Store.Load(ctx, eventstore.Accounts.Key(e.Account, string(e.Account)), eventstore.AllowStale)
+	if err == nil {
+		e.state, err = stateOf(newest)
+	}
+	return err
+}
+
+// userLists are the lists of users in the state of an account.
+var userLists = []string{"users", "removedUsers"}
+
 // actorName looks a name up: in the newest state of the account, or else in the event that made the key or the user.
 func (e *Reader) actorName(ctx context.Context, kind, id string) (string, error) {
-	if e.state == nil {
-		newest, err := e.Store.Load(ctx, eventstore.Accounts.Key(e.Account, string(e.Account)), eventstore.AllowStale)
-		if err == nil {
-			e.state, err = stateOf(newest)
-		}
-		if err != nil {
-			return "", err
-		}
+	if err := e.loadState(ctx); err != nil {
+		return "", err
 	}
 	lists, made := []string{"apiKeys"}, []any{(account.APIKeyCreated{}).Type(), (account.Created{}).Type()}
 	if kind == "user" {
-		lists, made[0] = []string{"users", "removedUsers"}, "account.user_added"
+		lists, made[0] = userLists, (account.UserAdded{}).Type()
 	}
 	if name := e.state.named(lists, id); name != "" {
 		return name, nil

@@ -15,6 +15,7 @@ import (
 // Filter selects entries of an account. An empty field does not filter; bounds are inclusive.
 type Filter struct {
 	Actor string     `json:"actor"`
+	User  string     `json:"user,omitempty"` // name or e-mail address of a user, also of a removed one; case does not count
 	Types []string   `json:"type"`
 	From  *time.Time `json:"from"`
 	To    *time.Time `json:"to"`
@@ -26,10 +27,26 @@ type Place struct {
 	ID string
 }
 
-// List returns at most n rows of an account, newest first, after a place; nil is the newest end.
-func List(ctx context.Context, db *sql.DB, account domain.AccountID, f Filter, from *Place, n int) ([]Row, error) {
-	query, args := listQuery(account, f, from, n)
-	rows, err := sqlitefile.Read(ctx, db, scan, query, args...)
+// List returns at most n rows of the reader's account, newest first, after a place; nil is the newest end.
+func (e *Reader) List(ctx context.Context, f Filter, from *Place, n int) ([]Row, error) {
+	var actors []string
+	if f.Actor != "" {
+		actors = []string{f.Actor}
+	}
+	if f.User != "" {
+		named, err := e.usersNamed(ctx, f.User)
+		if err != nil {
+			return nil, err
+		}
+		if actors = named; f.Actor != "" {
+			actors = slices.DeleteFunc(named, func(actor string) bool { return actor != f.Actor })
+		}
+		if len(actors) == 0 {
+			return nil, nil
+		}
+	}
+	query, args := listQuery(e.Account, f, actors, from, n)
+	rows, err := sqlitefile.Read(ctx, e.DB, scan, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("auditlog: %w", err)
 	}
@@ -43,8 +60,9 @@ func scan(scan sqlitefile.Scan) (r Row, err error) {
 
 const columns = "account, at, id, shard, seq, type, actor, subject"
 
-// listQuery returns the query of a page. With several types it has one SELECT for each, each in the order of its index, and merges them.
-func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, []any) {
+// listQuery returns the query of a page of some actors; none: of all. With several actors or types it has one SELECT for each, each in the
+// order of its index, and merges them.
+func listQuery(account domain.AccountID, f Filter, actors []string, from *Place, n int) (string, []any) {
 	where, conditions := "", []any{}
 	and := func(sql string, values ...any) { where, conditions = where+" AND "+sql, append(conditions, values...) }
 	if f.From != nil {
@@ -57,34 +75,34 @@ func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, 
 		and("(at, id) < (?, ?)", from.At.UnixMicro(), from.ID)
 	}
 	types := slices.Compact(slices.Sorted(slices.Values(f.Types)))
-	if f.Actor != "" {
-		and("actor = ?", f.Actor)
+	index, column, values := "audit_type", "type", types
+	if len(actors) > 0 {
+		index, column, values = "audit_actor", "actor", actors
 		if len(types) > 0 {
 			and("type IN (?" + strings.Repeat(", ?", len(types)-1) + ")")
 			for _, one := range types {
 				conditions = append(conditions, one)
 			}
 		}
-		types = nil
 	}
 	one := func(index, sql string, values ...any) (string, []any) {
 		return "SELECT " + columns + " FROM audit " + index + " WHERE account = ?" + sql + where + " ORDER BY at DESC, id DESC LIMIT ?",
 			slices.Concat([]any{string(account)}, values, conditions, []any{n})
 	}
-	switch {
-	case f.Actor != "":
-		return one("INDEXED BY audit_actor", "")
-	case len(types) == 0:
+	if len(values) == 0 {
 		return one("", "")
 	}
 	var selects []string
 	var args []any
-	for _, name := range types {
-		sql, values := one("INDEXED BY audit_type", " AND type = ?", name)
-		selects, args = append(selects, "SELECT * FROM ("+sql+")"), append(args, values...)
+	for _, value := range values {
+		sql, bound := one("INDEXED BY "+index, " AND "+column+" = ?", value)
+		selects, args = append(selects, "SELECT * FROM ("+sql+")"), append(args, bound...)
 	}
 	return strings.Join(selects, " UNION ALL ") + " ORDER BY at DESC, id DESC LIMIT ?", append(args, n)
 }
+
+// selectUsersMade selects the rows of the events that made users.
+const selectUsersMade = "SELECT " + columns + " FROM audit INDEXED BY audit_type WHERE account = ? AND type IN (?, ?)"
 
 // selectSubject selects the first row about a thing.
 const selectSubject = "SELECT " + columns + " FROM audit INDEXED BY audit_subject WHERE account = ? AND subject = ? AND type IN (?, ?) ORDER BY at LIMIT 1"

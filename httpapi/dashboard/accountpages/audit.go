@@ -3,6 +3,8 @@ package accountpages
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"payledger/httpapi/dashboard/frame"
@@ -22,21 +24,47 @@ type change struct {
 type auditView struct {
 	frame.Form
 	Changes []change
+	People  []string // names for the filter: of the users, and of removed users on the page
 	Older   string
 }
 
-// auditFields are the filters of the page, which are those of the API.
-var auditFields = []string{"actor", "type"}
+// Named reports whether the filter is the name of a user, and not an actor such as api_key:….
+func (a auditView) Named() bool {
+	return a.Text("actor") != "" && !strings.Contains(a.Text("actor"), ":")
+}
+
+// query returns the parameters of the API for the filters that are no times. A user is found by name, everybody else as an actor.
+func (a auditView) query() url.Values {
+	who := "actor"
+	if a.Named() {
+		who = "user"
+	}
+	return frame.Query("limit", "50", who, a.Text("actor"), "type", a.Text("type"))
+}
+
+// addPeople adds the names of the filter.
+func (a *auditView) addPeople(v *frame.Visit) error {
+	members, err := frame.All[member](v, "/management/users")
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		a.People = append(a.People, m.Email)
+	}
+	for _, c := range a.Changes {
+		if strings.HasPrefix(c.Actor, "user:") && c.ActorName != "" {
+			a.People = append(a.People, c.ActorName)
+		}
+	}
+	slices.Sort(a.People)
+	a.People = slices.Compact(a.People)
+	return nil
+}
 
 // audit serves the audit log.
 func audit(v *frame.Visit) error {
 	out := auditView{Form: frame.Form{Values: v.Request.URL.Query()}}
-	q := url.Values{"limit": {"50"}}
-	for _, field := range auditFields {
-		if value := out.Text(field); value != "" {
-			q.Set(field, value)
-		}
-	}
+	q := out.query()
 	for _, bound := range []struct {
 		field string
 		add   time.Duration
@@ -65,9 +93,15 @@ func audit(v *frame.Visit) error {
 				next := frame.Query("actor", out.Text("actor"), "type", out.Text("type"), "from", out.Text("from"), "to", out.Text("to"), "cursor", list.NextCursor)
 				out.Older = frame.Address(pathAudit, next)
 			}
-		} else if err = out.Refused(err, "actor", "type", "from", "to"); err != nil {
+		} else if err = out.Refused(err, "actor", "user", "type", "from", "to"); err != nil {
 			return err
 		}
+		if fault := out.Faults["user"]; fault != "" {
+			out.Fault("actor", fault)
+		}
+	}
+	if err := out.addPeople(v); err != nil {
+		return err
 	}
 	if !out.Sound() {
 		status = http.StatusUnprocessableEntity
