@@ -57,7 +57,7 @@ var (
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
 	Workflows    = format.NewAggregate("workflow", 1, workflow.Events(), workflow.Evolve)
 	WorkflowRuns = format.NewAggregate("workflow_run", 1, workflow.RunEvents(), workflow.EvolveRun)
-	// Webhooks are an account's requests to send webhooks again, by its id.
+	// Webhooks are requests to send webhooks again: those of an account by its id, and each one with an idempotency key by an id of its own.
 	Webhooks = format.NewAggregate("webhook", 1, webhook.Events(), webhook.EvolveRequests)
 )
 
@@ -156,7 +156,7 @@ type Repositories struct {
 	Persons      Repository[domain.PersonID, person.State, person.Event]
 	Workflows    Repository[domain.AccountID, workflow.State, workflow.Event]
 	WorkflowRuns Repository[domain.RunID, workflow.RunState, workflow.RunEvent]
-	Webhooks     Repository[domain.AccountID, webhook.Requests, webhook.Event]
+	Webhooks     Repository[string, webhook.Requests, webhook.Event] // of an account, or of one idempotency key
 }
 
 // Repositories returns the aggregates of the log.
@@ -172,7 +172,7 @@ func (s *Store) Repositories() Repositories {
 		Persons:      Repository[domain.PersonID, person.State, person.Event]{s, Persons},
 		Workflows:    Repository[domain.AccountID, workflow.State, workflow.Event]{s, Workflows},
 		WorkflowRuns: Repository[domain.RunID, workflow.RunState, workflow.RunEvent]{s, WorkflowRuns},
-		Webhooks:     Repository[domain.AccountID, webhook.Requests, webhook.Event]{s, Webhooks},
+		Webhooks:     Repository[string, webhook.Requests, webhook.Event]{s, Webhooks},
 	}
 }
 

@@ -316,7 +316,8 @@ func TestAuditOfWebhooks(t *testing.T) {
 	if entries[0]["what"].(map[string]any)["id"] != id || entries[1]["what"].(map[string]any)["id"] != delivery {
 		t.Errorf("%v", entries)
 	}
-	history, err := r.store.History(t.Context(), eventstore.Webhooks.Key(r.account.AccountID, string(r.account.AccountID)))
+	place := accounts.ResendPlace(r.account.AccountID, delivery, "once")
+	history, err := r.store.History(t.Context(), eventstore.Webhooks.Key(r.account.AccountID, place))
 	must(t, err)
 	e, err := eventstore.Webhooks.Event(history[0])
 	must(t, err)

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"payledger/domain"
+	"payledger/domain/webhook"
+	"payledger/eventstore/commands"
 )
 
 // resend makes one attempt of a delivery.
@@ -55,6 +59,36 @@ func TestResendDelivery(t *testing.T) {
 		if h := came[len(came)-1]; len(came) != i+2 || h.eventID != first.eventID || h.eventType != first.eventType || unsigned(t, h) != unsigned(t, first) {
 			t.Errorf("resent %v\nfirst %v", h, first)
 		}
+	}
+}
+
+// TestResendAfterACrash: the service crashed after the record of a request and before its attempt. A repeat with the same key makes the
+// attempt, once, and the request stays one entry of the audit log; another key and none are requests of their own (D18, D20).
+func TestResendAfterACrash(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	endpoint := r.takes("/")
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string)
+	by := commands.Caller{Account: r.account.AccountID, Actor: "user:before-the-crash", RequestID: "request"}
+	requested := webhook.ResendRequested{Delivery: id, Endpoint: domain.EndpointID(endpoint), EventType: "PAYMENT.STATUS"}
+	must(t, r.service.RecordResend(t.Context(), by, requested, "key"))
+	for i, c := range []struct {
+		key            string
+		entries, comes int
+	}{{"key", 1, 2}, {"key", 1, 2}, {"other", 2, 3}, {"", 3, 4}, {"", 4, 5}} {
+		header := map[string]string{"X-Api-Version": ""}
+		if c.key != "" {
+			header["X-Idempotency-Key"] = c.key
+		}
+		a := r.want(r.do(request{method: "POST", path: "/management/webhook-deliveries/" + id + "/resend", header: header}), 200, "")
+		entries, came := len(r.audit("type=webhook.resend_requested")), len(r.inbox.at("/"))
+		if entries != c.entries || came != c.comes || a.field("attemptCount") != float64(c.comes) {
+			t.Errorf("time %d: %d entries, %d webhooks: %s", i+1, entries, came, a.text)
+		}
+	}
+	if entries := r.audit("type=webhook.resend_requested"); len(entries) != 4 || entries[3]["actor"] != by.Actor {
+		t.Errorf("recorded are %v", entries)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 )
 
-// Requests is the state of an account's requests to send webhooks again.
+// Requests is the state of an account's requests to send webhooks again, or of the one request with an idempotency key.
 type Requests struct {
 	Account   domain.AccountID `json:"accountId"`
 	Revision  uint64           `json:"revision"`

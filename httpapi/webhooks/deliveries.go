@@ -91,7 +91,7 @@ func (h *Handlers) ResendDelivery(c *request.Call) (any, error) {
 			if row.Aggregate == "payment" {
 				requested.Payment = domain.PaymentID(row.AggregateID)
 			}
-			return h.Commands.RecordResend(ctx, c.Caller(), requested)
+			return h.Commands.RecordResend(ctx, c.Caller(), requested, key)
 		},
 	})
 	return renderAttempts(d), err
@@ -140,7 +140,8 @@ type Handlers struct {
 
 // Commands record who requests to send webhooks again (D20: the audit log).
 type Commands interface {
-	RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested) error
+	// RecordResend records nothing if a request for the delivery with the idempotency key ("" for none) is recorded.
+	RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested, key string) error
 	RecordReplay(ctx context.Context, by commands.Caller, e webhook.ReplayRequested) error
 }
 
