@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,14 +24,14 @@ import (
 // failure changes only the list of attempts. A failing receiver is no error. eventstore.ErrNotFound means that the account
 // has no such delivery. ErrNoEndpoint and ErrDisabled mean that nothing was sent.
 func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
-	// After the webhook is sent, the end of ctx does not matter: the attempt is recorded.
 	return n.ResendOnce(ctx, owner, name, "", noRecord)
 }
 
 func noRecord(context.Context) error { return nil }
 
 // ResendOnce is Resend for a request with an idempotency key; "" for none. If an attempt with the key is recorded, ResendOnce makes none. It
-// calls before when an attempt will be made; after an error of before there is none.
+// calls before when an attempt will be made; after an error of before there is none. From before on, the end of ctx does not matter: the
+// attempt is made and recorded.
 func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string, before func(context.Context) error) error {
 	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), before)
 }
@@ -57,19 +58,21 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 	if request != "" && d.Requested(request) {
 		return nil
 	}
-	if _, err := n.messages.ComposeNow(ctx, d); err != nil { // of a deleted or disabled endpoint, for instance
-		return err
-	}
-	if err := before(ctx); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx) // the recorded attempt is made even if the client has gone
-	a, err := n.send(ctx, cut, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeNow(ctx, d) })
+	whole := context.WithoutCancel(ctx)
+	composing, recorded := ctx, false
+	a, err := n.send(whole, cut, func(context.Context) (sender.Message, error) {
+		m, err := n.messages.ComposeNow(composing, d)
+		if err = cmp.Or(err, composing.Err()); err != nil || recorded { // an error: of a deleted or disabled endpoint, for instance
+			return m, err
+		}
+		composing, recorded = whole, true // from here on the attempt is made even if the client has gone
+		return m, before(whole)
+	})
 	if err != nil {
 		return err
 	}
 	a.Manual, a.Request = true, request
-	return n.recordManual(context.WithoutCancel(ctx), lane, stored, d, a)
+	return n.recordManual(whole, lane, stored, d, a)
 }
 
 func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, delivery.Delivery, error) {

@@ -104,6 +104,67 @@ func TestResend(t *testing.T) {
 	inbox.none()
 }
 
+// TestResendAfterHangUp: the client hangs up while its request is recorded. The attempt is made and recorded, and a repeat with the key makes
+// no other one. A client that has hung up before gets none (D18).
+func TestResendAfterHangUp(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.start()
+	r.endpoint(inbox.url)
+	r.pay(processor.Succeeded)
+	inbox.waitFor(1)
+	name := r.until("over", func(d delivery.Delivery) bool { return d.Status == delivery.Succeeded }).Name()
+	ctx, hangUp := context.WithCancel(context.Background())
+	r.must(r.notifier.ResendOnce(ctx, merchantID, name, "key", func(ctx context.Context) error {
+		hangUp()
+		return ctx.Err() // the record is written as a whole
+	}))
+	inbox.waitFor(1)
+	r.must(r.notifier.ResendOnce(context.Background(), merchantID, name, "key", func(context.Context) error {
+		t.Error("a repeat is recorded")
+		return nil
+	}))
+	if err := r.notifier.ResendOnce(ctx, merchantID, name, "late", noRecord); !errors.Is(err, context.Canceled) {
+		t.Errorf("for a client that has gone: %v", err)
+	}
+	if d := r.records()[name]; len(d.Attempts) != 2 || !d.Attempts[1].Manual || d.Attempts[1].Request != delivery.RequestOf("key") {
+		t.Errorf("%+v", d)
+	}
+	r.stop()
+	inbox.none()
+}
+
+// TestResendAfterACrash: the process ends between the record of a request and its attempt. A repeat with the key makes the attempt, once.
+func TestResendAfterACrash(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.start()
+	r.endpoint(inbox.url)
+	r.pay(processor.Succeeded)
+	inbox.waitFor(1)
+	name := r.until("over", func(d delivery.Delivery) bool { return d.Status == delivery.Succeeded }).Name()
+	recorded := 0
+	record := func(context.Context) error { recorded++; return nil }
+	crashed := func(ctx context.Context) error { return errors.Join(record(ctx), errCrashed) }
+	if err := r.notifier.ResendOnce(context.Background(), merchantID, name, "key", crashed); !errors.Is(err, errCrashed) {
+		t.Fatal(err)
+	}
+	r.stop()
+	r.start()
+	inbox.none()
+	for range 2 {
+		r.must(r.notifier.ResendOnce(context.Background(), merchantID, name, "key", record))
+	}
+	inbox.waitFor(1)
+	if d := r.records()[name]; len(d.Attempts) != 2 || recorded != 2 {
+		t.Errorf("requested %d times, and tried as %+v", recorded, d.Attempts)
+	}
+	r.stop()
+	inbox.none()
+}
+
 // TestResendWhileWaiting: a manual attempt in the middle of the schedule takes nothing from it.
 func TestResendWhileWaiting(t *testing.T) {
 	t.Parallel()
