@@ -300,6 +300,23 @@ func (h *shard) catchUp(ctx context.Context) error {
 	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() {
 		return h.barrier(ctx)
 	}
+	return h.untilClosed(ctx, h.readToEnd)
+}
+
+// untilClosed runs a read, which ends when the store closes: an answer that was on its way does not come any more.
+func (h *shard) untilClosed(ctx context.Context, read func(context.Context) error) error {
+	reading, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(h.s.life, end)()
+	err := read(reading)
+	if err != nil && ctx.Err() == nil && h.s.life.Err() != nil {
+		return fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+	}
+	return err
+}
+
+// readToEnd applies every group up to the end that the leader knows.
+func (h *shard) readToEnd(ctx context.Context) error {
 	last, err := h.lastAtLeader(ctx)
 	if err != nil {
 		return err
