@@ -64,9 +64,6 @@ func opened(v *frame.Visit) (editorView, error) {
 	for _, u := range units {
 		out.Units = append(out.Units, u.Name)
 	}
-	if err := adminOnly(v); err != nil {
-		return out, err
-	}
 	id := v.Request.PathValue("id")
 	if id == "" {
 		return out, nil
