@@ -45,6 +45,6 @@ func TestHomeNamesFailingEndpoints(t *testing.T) {
 	waits := r.settled("outcome=PLANNED&endpointId="+bad, 1)[0]["id"].(string)
 	r.late.Store(100)
 	s.open("/dashboard")
-	s.shows(200, "The oldest waits since", "(1 minute)")
+	s.shows(200, "The oldest waits since", "(1 minute)", "Requested in EUR", "also declined, failed and cancelled ones")
 	s.holds(`<a href="/dashboard/deliveries/` + waits + `">`)
 }
