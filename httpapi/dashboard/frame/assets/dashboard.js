@@ -17,6 +17,13 @@ function say(text) {
   if (text !== '') connection.scrollIntoView({ block: 'nearest' })
 }
 
+// The navigation of a narrow screen begins at the page that is shown.
+const sections = document.querySelector('.sections')
+const here = sections?.querySelector('[aria-current]')
+if (here && sections.scrollWidth > sections.clientWidth) {
+  sections.scrollLeft += here.getBoundingClientRect().left - sections.getBoundingClientRect().left - (sections.clientWidth - here.clientWidth) / 2
+}
+
 // Search: "/" from anywhere but a field.
 document.addEventListener('keydown', (e) => {
   const field = e.target.closest && e.target.closest('input, textarea, select, [contenteditable]')
