@@ -90,8 +90,7 @@ type bar struct {
 
 // The chart's size in its own units, and its days.
 const (
-	chartWidth, chartHeight = 560.0, 140.0
-	chartFoot               = 20.0 // for the days below the bars
+	chartWidth, chartHeight = 560.0, 120.0
 	days                    = 14
 )
 
@@ -129,9 +128,9 @@ func (w *view) draw() {
 	for i, d := range w.Days.ByDay {
 		height := 0.0
 		if w.Highest > 0 {
-			height = float64(d.Payments) / float64(w.Highest) * (chartHeight - chartFoot - 10)
+			height = float64(d.Payments) / float64(w.Highest) * (chartHeight - 10)
 		}
-		w.Bars = append(w.Bars, bar{d.Day, d.Payments, float64(i)*width + 3, chartHeight - chartFoot - height, width - 6, height})
+		w.Bars = append(w.Bars, bar{d.Day, d.Payments, float64(i)*width + 3, chartHeight - height, width - 6, height})
 	}
 }
 
