@@ -397,7 +397,7 @@ func TestChangesHaveTheirOrigin(t *testing.T) {
 	s.open("/dashboard/audit-log?actor=" + strings.Repeat("x", 255))
 	s.shows(422, "Must be at most 254 characters long.")
 	s.open("/dashboard/audit-log")
-	s.shows(200, "Account api key created", "127.0.0.1")
+	s.shows(200, "API key made", "127.0.0.1", "Webhook endpoint made")
 	if strings.Contains(s.now.text, "plk_sandbox_") {
 		t.Error("the audit log shows a key")
 	}
