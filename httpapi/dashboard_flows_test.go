@@ -185,6 +185,24 @@ func TestListAfterAChange(t *testing.T) {
 	s.shows(200, "olga@shop.example is added", "olga@shop.example operator")
 }
 
+// TestOnlyAdminStays: the reason why the only administrator stays is in the section of the refused change.
+func TestOnlyAdminStays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := "/dashboard/users/" + string(s.accountNow().Users[0].ID)
+	for change, order := range map[string][2]string{"remove": {"Remove", "only admin"}, "role": {"only admin", "Remove"}} {
+		s.submit(at, "change", change, "role", "auditor")
+		s.shows(422, "Nothing was done.", "make another user an admin first.")
+		if page := text(s.now.text); strings.Index(page, " "+order[0]+" ") > strings.Index(page, order[1]) {
+			t.Errorf("%s: the reason is at the wrong place: %s", change, page)
+		}
+		if n := strings.Count(s.now.text, "only admin"); n != 1 {
+			t.Errorf("%s: the reason is there %d times", change, n)
+		}
+	}
+}
+
 // TestConfigurationByRole: operators and auditors see workflows and routing without the buttons, may simulate, and change nothing.
 func TestConfigurationByRole(t *testing.T) {
 	t.Parallel()

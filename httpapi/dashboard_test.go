@@ -364,7 +364,7 @@ func TestOwnPasswordStaysOutOfPages(t *testing.T) {
 	}
 	s.signIn()
 	s.submit("/dashboard/me/password", "old", "wrong", "new", "second-secret-text", "again", "second-secret-text")
-	s.shows(422, "Nothing was done.", "The name or the password is wrong.")
+	s.shows(422, "Nothing was done.", "Your present password is wrong.")
 	if strings.Contains(s.now.text, "second-secret-text") {
 		t.Error("the new password stands in the page")
 	}

@@ -97,6 +97,7 @@ type userView struct {
 	Roles []roleChoice
 	Made  *member // with a new password
 	Self  bool
+	Asked string // the change that was refused
 }
 
 // user serves the page of one user.
@@ -137,7 +138,7 @@ func changeUser(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	out := userView{Form: form}
+	out := userView{Form: form, Asked: form.Text("change")}
 	if review {
 		return showUser(v, out, http.StatusOK)
 	}
@@ -160,6 +161,9 @@ func changeUser(v *frame.Visit) error {
 	case err != nil:
 		if err := out.Refused(err, "role"); err != nil {
 			return err
+		}
+		if fault := out.Faults["role"]; fault != "" { // the section of the change shows it
+			out.Refusal.Text, out.Refusal.Advice = fault, ""
 		}
 		return showUser(v, out, http.StatusUnprocessableEntity)
 	case changed.Password != "":
