@@ -293,8 +293,15 @@ func TestReplayPages(t *testing.T) {
 	if s.value("step") != "send" || s.value("key") != key {
 		t.Error("the confirmation lost its step or key")
 	}
+	confirmation := s.now.at
+	s.open(confirmation) // by the browser's way back
+	s.shows(200, "Send 2 webhooks?")
+	if s.value("key") != key || s.value("from") != "2020-01-01T00:00" || s.value("to") != "2099-01-01T00:00" {
+		t.Errorf("%s lost its input", confirmation)
+	}
 	s.submit(form, append(period, "step", "send")...)
-	s.shows(200, "The replay has started.")
+	s.shows(200, "Replay of webhooks", "of 2")
+	s.lacks("The replay has started.")
 	at, _, _ := strings.Cut(s.now.at, "?")
 	s.submit(form, append(period, "step", "send")...)
 	if again, _, _ := strings.Cut(s.now.at, "?"); again != at {

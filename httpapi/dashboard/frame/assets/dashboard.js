@@ -56,7 +56,11 @@ document.addEventListener('submit', async (e) => {
   const body = new URLSearchParams(new FormData(form, e.submitter))
   try {
     const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'text/html' } })
-    if (answer.redirected) { location.assign(answer.url); return }
+    if (answer.redirected) {
+      if ('keep' in form.dataset) history.replaceState(null, '', form.action + '?' + body) // the way back shows the input
+      location.assign(answer.url)
+      return
+    }
     show(parse(await answer.text()))
   } catch {
     say(form.elements.key
