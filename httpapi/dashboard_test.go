@@ -376,7 +376,10 @@ func TestChangesHaveTheirOrigin(t *testing.T) {
 	s := newSite(t)
 	s.signIn()
 	s.submit("/dashboard/api-keys", "name", "Till 2", "scopes", "transactions:retrieve")
-	s.shows(200, "The key “Till 2” is made", "plk_sandbox_")
+	s.shows(200, "The key “Till 2” is made", "plk_sandbox_", "no use recorded")
+	if !strings.Contains(s.now.text, `value="transactions:retrieve" checked`) {
+		t.Error("the form for the next key has no scope ticked")
+	}
 	var log struct {
 		Data []struct {
 			ActorName, Action, From string

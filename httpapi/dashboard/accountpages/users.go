@@ -2,6 +2,7 @@ package accountpages
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -45,7 +46,12 @@ type usersView struct {
 
 // users serves the list of users and the form for a new one.
 func users(v *frame.Visit) error {
-	return showUsers(v, usersView{Form: frame.Form{Values: map[string][]string{"role": {string(account.RoleAuditor)}}}}, http.StatusOK)
+	return showUsers(v, usersView{Form: newUser()}, http.StatusOK)
+}
+
+// newUser returns the form for a new user, with the role that changes nothing.
+func newUser() frame.Form {
+	return frame.Form{Values: url.Values{"role": {string(account.RoleAuditor)}}}
 }
 
 func roleChoices() (all []roleChoice) {
@@ -88,7 +94,7 @@ func addUser(v *frame.Visit) error {
 		}
 		return showUsers(v, out, http.StatusUnprocessableEntity)
 	}
-	return showUsers(v, usersView{Made: &made, Form: frame.Form{Values: map[string][]string{}}}, http.StatusOK)
+	return showUsers(v, usersView{Made: &made, Form: newUser()}, http.StatusOK)
 }
 
 type userView struct {
