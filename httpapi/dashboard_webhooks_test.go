@@ -265,6 +265,11 @@ func TestDeliveryListScreen(t *testing.T) {
 	if len(seen) != n {
 		t.Errorf("%d deliveries are listed", len(seen))
 	}
+	s.open("/dashboard/deliveries?status=NOPE")
+	s.shows(422, "This list has no filter “status”.", "outcome, eventType")
+	s.lacks("Nothing was done.")
+	s.open("/dashboard/deliveries?outcome=NOPE")
+	s.shows(422)
 }
 
 // TestReplayPages: the number is shown before anything is sent, the confirmed replay runs once, and its page shows the progress.
