@@ -83,7 +83,7 @@ func values(r account.Rule) url.Values {
 	}
 	for field, limit := range map[string]*domain.Amount{"minAmount": r.When.MinAmount, "maxAmount": r.When.MaxAmount} {
 		if limit != nil {
-			out.Set(field, strconv.FormatInt(int64(*limit), 10))
+			out.Set(field, frame.AmountText(*limit, unitOf(r.When.Currencies)))
 		}
 	}
 	setList(out, r.Processors)
@@ -108,12 +108,11 @@ func (f *ruleForm) rule() account.Rule {
 		if text == "" {
 			continue
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 || n > int64(domain.MaxAmount) {
-			f.Fault(field, "Write a whole number of minor units, as in 1050 for 10.50 EUR.")
+		amount, err := frame.ParseAmount(text, unitOf(r.When.Currencies))
+		if err != nil {
+			f.Fault(field, err.Error())
 			continue
 		}
-		amount := domain.Amount(n)
 		*limit = &amount
 	}
 	var err error
