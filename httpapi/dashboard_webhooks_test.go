@@ -207,6 +207,19 @@ func TestDeliveryScreens(t *testing.T) {
 	s.shows(404, "Your account has no webhook delivery with this id.")
 }
 
+// TestWithheldAnswerScreen: an answer that is not kept is not shown as an answer. The page says why.
+func TestWithheldAnswerScreen(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	r.inbox.answer("/", status(200, "thanks, ada@example.com"))
+	r.takes("/")
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string)
+	s.open("/dashboard/deliveries/" + id)
+	s.shows(200, "Attempt 1: HTTP 200", "The answer is not kept:")
+	s.lacks("thanks", "(withheld", "The beginning of the answer")
+}
+
 // TestTimelineNamesEndpoints: a payment's page names the endpoint of each webhook and leads to its page, also where the webhook was accepted.
 func TestTimelineNamesEndpoints(t *testing.T) {
 	t.Parallel()
