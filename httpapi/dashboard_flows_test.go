@@ -128,8 +128,8 @@ func TestRoutingPages(t *testing.T) {
 	s.shows(200, "ADYEN", "There is no rule")
 	s.open("/dashboard/routing/rules/new")
 	mark := s.value("mark")
-	s.submit("/dashboard/routing/rules/new", "mark", mark, "name", "", "minAmount", "1.5", "metadata", "shop", "processor1", "STRIPE", "processor3", "STRIPE")
-	s.shows(422, "Give the rule a name.", "Write a whole number of minor units", "Line 1: write a key", "STRIPE is there twice.")
+	s.submit("/dashboard/routing/rules/new", "mark", mark, "name", "", "minAmount", "1,5", "metadata", "shop", "processor1", "STRIPE", "processor3", "STRIPE")
+	s.shows(422, "Give the rule a name.", "Write the amount in EUR, as in 12.05.", "Line 1: write a key", "STRIPE is there twice.")
 	s.submit("/dashboard/routing/rules/new", "mark", mark, "name", "euro", "currencyCode", "eur, xxq", "processor1", "STRIPE")
 	s.shows(422, "Must be an active ISO 4217 currency code")
 	add := func(mark, name, processor string) {
@@ -175,6 +175,31 @@ func TestRoutingPages(t *testing.T) {
 	}
 }
 
+// TestLimitsOfRules: the limits of a rule are typed and shown in the unit of its currencies. The API has them in minor units.
+func TestLimitsOfRules(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	for i, c := range []struct{ currencies, typed, shown, again, minor string }{
+		{"EUR", "10.50", "Amount at least: €10.50", "10.50", "1050"},
+		{"JPY", "1,050", "Amount at least: ¥1,050", "1050", "1050"},
+		{"JPY KRW", "1050", "Amount at least: 1050 (1,050 minor units)", "1050", "1050"},
+		{"EUR JPY", "10.5", "Amount at least: 10.50 (1,050 minor units)", "10.50", "1050"},
+		{"", "0", "Amount at least: 0.00 (0 minor units)", "0.00", "0"},
+	} {
+		s.open("/dashboard/routing/rules/new")
+		s.submit("/dashboard/routing/rules/new", "mark", s.value("mark"), "name", fmt.Sprint("rule", i), "currencyCode", c.currencies, "minAmount", c.typed, "processor1", "STRIPE")
+		s.shows(200, "The change is saved.", c.shown)
+		s.open(fmt.Sprint("/dashboard/routing/rules/", i+1))
+		if got := s.value("minAmount"); got != c.again {
+			t.Errorf("%s %s is shown as %s", c.currencies, c.typed, got)
+		}
+		if rules := s.want(s.manage("GET", "/routing", ""), 200, "").text; strings.Count(rules, `"minAmount":`+c.minor) < 1 {
+			t.Errorf("%s %s: the API has %s", c.currencies, c.typed, rules)
+		}
+	}
+}
+
 // TestListAfterAChange: after an addition, the page lists the new user.
 func TestListAfterAChange(t *testing.T) {
 	t.Parallel()
@@ -183,6 +208,24 @@ func TestListAfterAChange(t *testing.T) {
 	s.open("/dashboard/users")
 	s.submit("/dashboard/users", "email", "olga@shop.example", "role", "operator")
 	s.shows(200, "olga@shop.example is added", "olga@shop.example operator")
+}
+
+// TestOnlyAdminStays: the reason why the only administrator stays is in the section of the refused change.
+func TestOnlyAdminStays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := "/dashboard/users/" + string(s.accountNow().Users[0].ID)
+	for change, order := range map[string][2]string{"remove": {"Remove", "only admin"}, "role": {"only admin", "Remove"}} {
+		s.submit(at, "change", change, "role", "auditor")
+		s.shows(422, "Nothing was done.", "make another user an admin first.")
+		if page := text(s.now.text); strings.Index(page, " "+order[0]+" ") > strings.Index(page, order[1]) {
+			t.Errorf("%s: the reason is at the wrong place: %s", change, page)
+		}
+		if n := strings.Count(s.now.text, "only admin"); n != 1 {
+			t.Errorf("%s: the reason is there %d times", change, n)
+		}
+	}
 }
 
 // TestConfigurationByRole: operators and auditors see workflows and routing without the buttons, may simulate, and change nothing.

@@ -364,7 +364,7 @@ func TestOwnPasswordStaysOutOfPages(t *testing.T) {
 	}
 	s.signIn()
 	s.submit("/dashboard/me/password", "old", "wrong", "new", "second-secret-text", "again", "second-secret-text")
-	s.shows(422, "Nothing was done.", "The name or the password is wrong.")
+	s.shows(422, "Nothing was done.", "Your present password is wrong.")
 	if strings.Contains(s.now.text, "second-secret-text") {
 		t.Error("the new password stands in the page")
 	}
@@ -376,7 +376,10 @@ func TestChangesHaveTheirOrigin(t *testing.T) {
 	s := newSite(t)
 	s.signIn()
 	s.submit("/dashboard/api-keys", "name", "Till 2", "scopes", "transactions:retrieve")
-	s.shows(200, "The key “Till 2” is made", "plk_sandbox_")
+	s.shows(200, "The key “Till 2” is made", "plk_sandbox_", "no use recorded")
+	if !strings.Contains(s.now.text, `value="transactions:retrieve" checked`) {
+		t.Error("the form for the next key has no scope ticked")
+	}
 	var log struct {
 		Data []struct {
 			ActorName, Action, From string
@@ -397,7 +400,7 @@ func TestChangesHaveTheirOrigin(t *testing.T) {
 	s.open("/dashboard/audit-log?actor=" + strings.Repeat("x", 255))
 	s.shows(422, "Must be at most 254 characters long.")
 	s.open("/dashboard/audit-log")
-	s.shows(200, "Account api key created", "127.0.0.1")
+	s.shows(200, "API key made", "127.0.0.1", "Webhook endpoint made")
 	if strings.Contains(s.now.text, "plk_sandbox_") {
 		t.Error("the audit log shows a key")
 	}

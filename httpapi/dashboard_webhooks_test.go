@@ -207,6 +207,19 @@ func TestDeliveryScreens(t *testing.T) {
 	s.shows(404, "Your account has no webhook delivery with this id.")
 }
 
+// TestWithheldAnswerScreen: an answer that is not kept is not shown as an answer. The page says why.
+func TestWithheldAnswerScreen(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	r.inbox.answer("/", status(200, "thanks, ada@example.com"))
+	r.takes("/")
+	r.sold(goodCard, someSession)
+	id := r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string)
+	s.open("/dashboard/deliveries/" + id)
+	s.shows(200, "Attempt 1: HTTP 200", "The answer is not kept:")
+	s.lacks("thanks", "(withheld", "The beginning of the answer")
+}
+
 // TestTimelineNamesEndpoints: a payment's page names the endpoint of each webhook and leads to its page, also where the webhook was accepted.
 func TestTimelineNamesEndpoints(t *testing.T) {
 	t.Parallel()
@@ -265,6 +278,11 @@ func TestDeliveryListScreen(t *testing.T) {
 	if len(seen) != n {
 		t.Errorf("%d deliveries are listed", len(seen))
 	}
+	s.open("/dashboard/deliveries?status=NOPE")
+	s.shows(422, "This list has no filter “status”.", "outcome, eventType")
+	s.lacks("Nothing was done.")
+	s.open("/dashboard/deliveries?outcome=NOPE")
+	s.shows(422)
 }
 
 // TestReplayPages: the number is shown before anything is sent, the confirmed replay runs once, and its page shows the progress.
@@ -293,8 +311,15 @@ func TestReplayPages(t *testing.T) {
 	if s.value("step") != "send" || s.value("key") != key {
 		t.Error("the confirmation lost its step or key")
 	}
+	confirmation := s.now.at
+	s.open(confirmation) // by the browser's way back
+	s.shows(200, "Send 2 webhooks?")
+	if s.value("key") != key || s.value("from") != "2020-01-01T00:00" || s.value("to") != "2099-01-01T00:00" {
+		t.Errorf("%s lost its input", confirmation)
+	}
 	s.submit(form, append(period, "step", "send")...)
-	s.shows(200, "The replay has started.")
+	s.shows(200, "Replay of webhooks", "of 2")
+	s.lacks("The replay has started.")
 	at, _, _ := strings.Cut(s.now.at, "?")
 	s.submit(form, append(period, "step", "send")...)
 	if again, _, _ := strings.Cut(s.now.at, "?"); again != at {

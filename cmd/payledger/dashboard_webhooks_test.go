@@ -126,6 +126,10 @@ func (r *refusing) replayAndResend(o office, w *tab) {
 	if n := r.came.Load() - before; n != 0 {
 		w.t.Errorf("%d webhooks came before the confirmation", n)
 	}
+	eval[string](w, `history.back(); ""`)
+	w.until(`document.querySelector("#from")?.value === "2020-01-01T00:00" && document.querySelector("#to").value === "2099-01-01T00:00"`)
+	eval[string](w, `history.forward(); ""`)
+	w.untilText("main h1", "Send 1 webhook?")
 	w.click("main button.primary")
 	w.untilText("main h1", "Replay of webhooks")
 	eval[string](w, `document.querySelector("[data-live-toggle]")?.click(); ""`) // the page refreshes itself until the replay is done

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"payledger/domain/account"
@@ -58,15 +59,23 @@ var screens = []struct {
 
 // Pages returns the pages as method and path, such as "GET /dashboard/payments/{id}": the addresses that a GET answers.
 func Pages() []string {
-	pages := []string{"GET " + pathLogin, "GET " + pathMe}
+	return append([]string{"GET " + pathLogin, "GET " + pathMe}, patterns(http.MethodGet)...)
+}
+
+// Forms returns the forms as method and path, such as "POST /dashboard/users": those that change something of the account.
+func Forms() []string { return patterns(http.MethodPost) }
+
+// patterns returns the routes of all screens with a method, in alphabetical order.
+func patterns(method string) (all []string) {
 	for _, s := range screens {
 		for pattern := range s.routes {
-			if strings.HasPrefix(pattern, http.MethodGet+" ") {
-				pages = append(pages, pattern)
+			if strings.HasPrefix(pattern, method+" ") {
+				all = append(all, pattern)
 			}
 		}
 	}
-	return pages
+	slices.Sort(all)
+	return all
 }
 
 // New prepares the pages.

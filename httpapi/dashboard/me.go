@@ -51,7 +51,9 @@ func showMe(v *frame.Visit, current users.Current, status int, out meView) error
 // refusedForm takes the reason of a refusal into a form. It returns the status of the page; an error that is no refusal stays.
 func (d *Dashboard) refusedForm(f *frame.Form, err error) (int, error) {
 	if status, text, is := refused(err, d.Now()); is {
-		f.Refusal.Text = text
+		if f.Refusal.Text = text; users.ReasonOf(err) == users.WrongCredentials {
+			f.Refusal.Text = "Your present password is wrong." // the name is that of the session
+		}
 		if status == http.StatusUnauthorized { // the session is valid: the password or the code was wrong
 			status = http.StatusUnprocessableEntity
 		}

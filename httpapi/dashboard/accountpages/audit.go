@@ -24,6 +24,8 @@ type change struct {
 type auditView struct {
 	frame.Form
 	Changes []change
+	Actions []actionGroup
+	Other   string   // the type of the filter, if Actions lacks it
 	People  []string // names for the filter: of the users, and of removed users on the page
 	Older   string
 }
@@ -63,7 +65,10 @@ func (a *auditView) addPeople(v *frame.Visit) error {
 
 // audit serves the audit log.
 func audit(v *frame.Visit) error {
-	out := auditView{Form: frame.Form{Values: v.Request.URL.Query()}}
+	out := auditView{Form: frame.Form{Values: v.Request.URL.Query()}, Actions: actions}
+	if kind := out.Text("type"); kind != "" && !listed(kind) {
+		out.Other = kind
+	}
 	q := out.query()
 	for _, bound := range []struct {
 		field string

@@ -23,12 +23,12 @@ const (
 // Routes are the pages and forms.
 var Routes = map[string]frame.Screen{
 	"GET " + pathKeys:                   keys,
-	"POST " + pathKeys:                  createKey,
-	"GET " + pathKeys + "/{id}/revoke":  askRevoke,
-	"POST " + pathKeys + "/{id}/revoke": revoke,
+	"POST " + pathKeys:                  frame.Admins(createKey),
+	"GET " + pathKeys + "/{id}/revoke":  frame.Admins(askRevoke),
+	"POST " + pathKeys + "/{id}/revoke": frame.Admins(revoke),
 	"GET " + pathUsers:                  users,
-	"POST " + pathUsers:                 addUser,
-	"GET " + pathUsers + "/{id}":        user,
-	"POST " + pathUsers + "/{id}":       changeUser,
+	"POST " + pathUsers:                 frame.Admins(addUser),
+	"GET " + pathUsers + "/{id}":        frame.Admins(user),
+	"POST " + pathUsers + "/{id}":       frame.Admins(changeUser),
 	"GET " + pathAudit:                  audit,
 }

@@ -2,6 +2,7 @@ package accountpages
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -49,8 +50,12 @@ type keysView struct {
 
 // keys serves the list of API keys and the form for a new one.
 func keys(v *frame.Visit) error {
-	out := keysView{Form: frame.Form{Values: map[string][]string{"scopes": {account.ScopeTransactionsRetrieve}}}}
-	return showKeys(v, out, http.StatusOK)
+	return showKeys(v, keysView{Form: newKey()}, http.StatusOK)
+}
+
+// newKey returns the form for a new key, with the scope that changes nothing.
+func newKey() frame.Form {
+	return frame.Form{Values: url.Values{"scopes": {account.ScopeTransactionsRetrieve}}}
 }
 
 func showKeys(v *frame.Visit, out keysView, status int) error {
@@ -106,7 +111,7 @@ func createKey(v *frame.Visit) error {
 		}
 		return showKeys(v, out, http.StatusUnprocessableEntity)
 	}
-	return showKeys(v, keysView{Made: &made, Form: frame.Form{Values: map[string][]string{}}}, http.StatusOK)
+	return showKeys(v, keysView{Made: &made, Form: newKey()}, http.StatusOK)
 }
 
 // keyOf returns the key of the address.

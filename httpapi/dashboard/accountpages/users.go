@@ -2,6 +2,7 @@ package accountpages
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -45,7 +46,12 @@ type usersView struct {
 
 // users serves the list of users and the form for a new one.
 func users(v *frame.Visit) error {
-	return showUsers(v, usersView{Form: frame.Form{Values: map[string][]string{"role": {string(account.RoleAuditor)}}}}, http.StatusOK)
+	return showUsers(v, usersView{Form: newUser()}, http.StatusOK)
+}
+
+// newUser returns the form for a new user, with the role that changes nothing.
+func newUser() frame.Form {
+	return frame.Form{Values: url.Values{"role": {string(account.RoleAuditor)}}}
 }
 
 func roleChoices() (all []roleChoice) {
@@ -88,7 +94,7 @@ func addUser(v *frame.Visit) error {
 		}
 		return showUsers(v, out, http.StatusUnprocessableEntity)
 	}
-	return showUsers(v, usersView{Made: &made, Form: frame.Form{Values: map[string][]string{}}}, http.StatusOK)
+	return showUsers(v, usersView{Made: &made, Form: newUser()}, http.StatusOK)
 }
 
 type userView struct {
@@ -97,15 +103,13 @@ type userView struct {
 	Roles []roleChoice
 	Made  *member // with a new password
 	Self  bool
+	Asked string // the change that was refused
 }
 
 // user serves the page of one user.
 func user(v *frame.Visit) error { return showUser(v, userView{}, http.StatusOK) }
 
 func showUser(v *frame.Visit, out userView, status int) error {
-	if !v.Admin() {
-		return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "Only an administrator changes users."}
-	}
 	id := v.Request.PathValue("id")
 	var err error
 	if out.User, err = memberOf(v, id); err != nil {
@@ -140,7 +144,7 @@ func changeUser(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	out := userView{Form: form}
+	out := userView{Form: form, Asked: form.Text("change")}
 	if review {
 		return showUser(v, out, http.StatusOK)
 	}
@@ -163,6 +167,9 @@ func changeUser(v *frame.Visit) error {
 	case err != nil:
 		if err := out.Refused(err, "role"); err != nil {
 			return err
+		}
+		if fault := out.Faults["role"]; fault != "" { // the section of the change shows it
+			out.Refusal.Text, out.Refusal.Advice = fault, ""
 		}
 		return showUser(v, out, http.StatusUnprocessableEntity)
 	case changed.Password != "":

@@ -3,7 +3,10 @@ package frame
 import "net/http"
 
 // notice is a page that says that something cannot be shown or done, and what to do.
-type notice struct{ Text, Advice, Number string }
+type notice struct {
+	Text, Advice, Number string
+	Users                bool // the advice is to ask an administrator, whom the page of users names
+}
 
 // ShowError writes the page of an error. number identifies the request for support.
 func (v *Visit) ShowError(err error) error {
@@ -11,13 +14,13 @@ func (v *Visit) ShowError(err error) error {
 	if !is {
 		return v.Show(broken(v.RequestID))
 	}
-	p := Page{Name: "notice", Status: failure.Status, Data: notice{failure.Text, failure.Advice, failure.Number}}
+	p := Page{Name: "notice", Status: failure.Status, Data: notice{Text: failure.Text, Advice: failure.Advice, Number: failure.Number}}
 	switch failure.Status {
 	case http.StatusNotFound:
 		p.Title = "There is nothing here"
 	case http.StatusForbidden:
 		p.Title = "Your role does not allow this"
-		p.Data = notice{failure.Text, "Ask an administrator of your account: Users shows who they are.", ""}
+		p.Data = notice{Text: failure.Text, Users: true}
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		p.Title = "Not now"
 	default:
@@ -35,13 +38,16 @@ func (v *Visit) ShowError(err error) error {
 func broken(number string) Page {
 	return Page{
 		Name: "notice", Title: "Something went wrong on our side", Status: http.StatusInternalServerError,
-		Data: notice{"The page could not be made. If you sent a form, it is not known whether it took effect.", "Look at the payment or list first, then try again. Name this number if you report it:", number},
+		Data: notice{
+			Text:   "The page could not be made. If you sent a form, it is not known whether it took effect.",
+			Advice: "Look at the payment or list first, then try again. Name this number if you report it:", Number: number,
+		},
 	}
 }
 
 // ShowNotice writes a notice for somebody who is not signed in.
 func (f *Frame) ShowNotice(w http.ResponseWriter, r *http.Request, status int, title, text, advice string) error {
-	return f.ShowOutside(w, r, Page{Name: "notice", Title: title, Status: status, Data: notice{text, advice, ""}})
+	return f.ShowOutside(w, r, Page{Name: "notice", Title: title, Status: status, Data: notice{Text: text, Advice: advice}})
 }
 
 // NotFound is the failure of a page that does not exist.

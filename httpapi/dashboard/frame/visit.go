@@ -95,7 +95,6 @@ var Messages = map[string]string{
 	"resent":       "The webhook was sent again.",
 	"resent-bad":   "The webhook was sent again, and the attempt failed. The newest attempt shows why.",
 	"endpoint-new": "The endpoint is made. Send a test to see whether your receiver answers.",
-	"replayed":     "The replay has started.",
 	"password":     "Your password is changed. All other sessions of yours are signed out.",
 	"totp-on":      "Sign-ins now need a code from your app.",
 	"totp-off":     "Sign-ins need no code any more.",

@@ -38,6 +38,7 @@ func (f *Frame) words() template.FuncMap {
 		"isoday":  func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 		"percent": func(rate *float64) string { return strconv.FormatFloat(*rate*100, 'f', 1, 64) + " %" },
 		"sum":     Sum,
+		"answer":  Answered,
 	}
 }
 
@@ -131,6 +132,30 @@ func Plain(v any) string {
 		return "–"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// failures has the words for attempts of webhooks that had no answer, by the class of the failure (D18).
+var failures = map[string]string{
+	"TIMEOUT": "no answer came in time", "DNS": "the name of the host is unknown", "CONNECTION_REFUSED": "no program listens at the address",
+	"UNREACHABLE": "no connection could be made", "TLS": "the TLS handshake failed", "CONNECTION_LOST": "the connection was lost",
+	"PROTOCOL": "the answer is not HTTP", "ADDRESS_REFUSED": "webhooks may not go to the address",
+}
+
+// Answered returns the end of an attempt of a webhook in words: "accepted with HTTP 204", "refused with HTTP 500", "no answer came in time".
+func Answered(status int, failure string) string {
+	text := failures[failure]
+	switch {
+	case failure == "":
+		return fmt.Sprintf("accepted with HTTP %d", status)
+	case failure == "STATUS":
+		return fmt.Sprintf("refused with HTTP %d", status)
+	case text == "":
+		text = strings.ToLower(Plain(failure))
+	}
+	if status != 0 {
+		text += fmt.Sprintf(" after HTTP %d", status)
+	}
+	return text
 }
 
 // Indented writes a value as JSON for reading.

@@ -1,14 +1,16 @@
 package homepages
 
 import (
+	"cmp"
+	"fmt"
 	"math/big"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/httpapi/dashboard/webhookpages"
 )
 
 // statistics are the counts of some days (D20).
@@ -49,19 +51,27 @@ type view struct {
 	Count    int
 	Bars     []bar
 	Highest  int64
-	Lag      string
-	Waiting  int  // webhooks that wait for another attempt, at most some
-	MoreWait bool // there are more than Waiting
+	Lag      lag
+	Failing  []webhookpages.Failing // endpoints
+	Waiting  int                    // webhooks that wait for another attempt, at most some
+	MoreWait bool                   // there are more than Waiting
 	Oldest   *delivery
-	Failed   []delivery // newest webhooks that were given up
+	GivenUp  []delivery // newest ones
 	Disputes []dispute
 	Endpoint bool // the account has a webhook endpoint
 }
 
 type delivery struct {
-	ID, EndpointID, EventType, PaymentID, LastFailure string
-	LastStatusCode                                    int
-	PlannedAt, UpdatedAt                              time.Time
+	ID, EndpointID, EventType, LastFailure string
+	LastStatusCode                         int
+	PlannedAt, UpdatedAt                   time.Time
+	Endpoint                               string // its name
+}
+
+// lag is how far the figures may be behind the log (D11).
+type lag struct {
+	Events int64
+	Ms     int64 // the age of the oldest event that is missing
 }
 
 type dispute struct {
@@ -80,8 +90,7 @@ type bar struct {
 
 // The chart's size in its own units, and its days.
 const (
-	chartWidth, chartHeight = 560.0, 140.0
-	chartFoot               = 20.0 // for the days below the bars
+	chartWidth, chartHeight = 560.0, 120.0
 	days                    = 14
 )
 
@@ -91,8 +100,8 @@ func home(v *frame.Visit) error {
 	if err := v.Get("/management/statistics", nil, &out.Today); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(v.Lag, "events=0,") {
-		out.Lag = v.Lag
+	if _, err := fmt.Sscanf(v.Lag, "events=%d, ms=%d", &out.Lag.Events, &out.Lag.Ms); err != nil {
+		return fmt.Errorf("homepages: the lag %q: %w", v.Lag, err)
 	}
 	first := v.Now().UTC().AddDate(0, 0, 1-days).Format(time.DateOnly)
 	if err := v.Get("/management/statistics", url.Values{"from": {first}}, &out.Days); err != nil {
@@ -119,18 +128,21 @@ func (w *view) draw() {
 	for i, d := range w.Days.ByDay {
 		height := 0.0
 		if w.Highest > 0 {
-			height = float64(d.Payments) / float64(w.Highest) * (chartHeight - chartFoot - 10)
+			height = float64(d.Payments) / float64(w.Highest) * (chartHeight - 10)
 		}
-		w.Bars = append(w.Bars, bar{d.Day, d.Payments, float64(i)*width + 3, chartHeight - chartFoot - height, width - 6, height})
+		w.Bars = append(w.Bars, bar{d.Day, d.Payments, float64(i)*width + 3, chartHeight - height, width - 6, height})
 	}
 }
 
 func (w *view) webhooks(v *frame.Visit) error {
-	var endpoints struct{ Data []struct{ ID string } }
-	if err := v.Get("/management/webhook-endpoints", url.Values{"limit": {"1"}}, &endpoints); err != nil {
+	names, err := webhookpages.Names(v)
+	if err != nil {
 		return err
 	}
-	w.Endpoint = len(endpoints.Data) > 0
+	w.Endpoint = len(names) > 0
+	if w.Failing, err = webhookpages.FailingEndpoints(v); err != nil {
+		return err
+	}
 	var waiting, failed struct {
 		Data       []delivery
 		NextCursor string
@@ -145,7 +157,10 @@ func (w *view) webhooks(v *frame.Visit) error {
 	if err := v.Get("/management/webhook-deliveries", url.Values{"outcome": {"EXHAUSTED"}, "limit": {"5"}}, &failed); err != nil {
 		return err
 	}
-	w.Failed = failed.Data
+	for _, d := range failed.Data {
+		d.Endpoint = cmp.Or(names[d.EndpointID], "a deleted endpoint")
+		w.GivenUp = append(w.GivenUp, d)
+	}
 	return nil
 }
 

@@ -14,13 +14,6 @@ type processorForm struct {
 	Processor account.Processor
 }
 
-func adminOnly(v *frame.Visit) error {
-	if v.Admin() {
-		return nil
-	}
-	return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "Only an administrator changes processors and routing."}
-}
-
 // openProcessor reads the processor of the address.
 func openProcessor(v *frame.Visit) (account.Processor, error) {
 	var list struct{ Data []account.Processor }
@@ -36,9 +29,6 @@ func openProcessor(v *frame.Visit) (account.Processor, error) {
 
 // askProcessor serves the form of a processor.
 func askProcessor(v *frame.Visit) error {
-	if err := adminOnly(v); err != nil {
-		return err
-	}
 	p, err := openProcessor(v)
 	if err != nil {
 		return err

@@ -112,12 +112,29 @@ func joined[T ~string](list []T, between string) string {
 	return strings.Join(texts, between)
 }
 
-// amountText writes a limit with its currency if all currencies of the rule have the same digits, else in minor units.
+// unitOf returns the currency in whose unit people read and write the limits of a rule: one of the rule's if all of them have the same
+// digits, else one with two digits. The API has limits in minor units, which are the same number in every currency.
+func unitOf(currencies []domain.Currency) domain.Currency {
+	for i, c := range currencies {
+		if !c.Known() || c.Digits() != currencies[0].Digits() {
+			break
+		}
+		if i == len(currencies)-1 {
+			return currencies[0]
+		}
+	}
+	return twoDigits
+}
+
+// twoDigits is a currency with two digits.
+const twoDigits domain.Currency = "EUR"
+
+// amountText writes a limit: with its currency if there is one, else as people type it and in minor units.
 func amountText(a domain.Amount, currencies []domain.Currency) string {
 	if len(currencies) == 1 {
 		return frame.Money(a, currencies[0])
 	}
-	return frame.Number(int64(a)) + " minor units"
+	return frame.AmountText(a, unitOf(currencies)) + " (" + frame.Number(int64(a)) + " minor units)"
 }
 
 // valueText writes a value of metadata as parseMetadata reads it.

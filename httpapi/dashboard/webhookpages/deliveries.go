@@ -1,8 +1,10 @@
 package webhookpages
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,6 +91,17 @@ func query(f *frame.Form) url.Values {
 	return q
 }
 
+// checkNames refuses parameters that are no filter of the list: they would be taken for filters and list everything.
+func checkNames(f *frame.Form) {
+	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
+		if !slices.Contains(filterFields, name) && name != "cursor" && name != "done" {
+			f.Refusal.Stated = true
+			f.Refusal.Text = "This list has no filter “" + name + "”. It has these: " + strings.Join(filterFields, ", ") + "."
+			return
+		}
+	}
+}
+
 // period reads the time in a field, and writes it as the field shows it: to the minute, so that the next page has the same filter.
 func period(f *frame.Form, field, text string) string {
 	at, err := moment(text, field == "to")
@@ -109,6 +122,7 @@ const pageSize = "50"
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
+	checkNames(&form)
 	out := listView{Outcomes: outcomes, EventTypes: eventTypes(), Views: views, Filtered: len(q) > 0}
 	var err error
 	if out.Endpoints, err = allEndpoints(v); err != nil {

@@ -26,6 +26,9 @@ type attempt struct {
 // Reason is why the attempt failed; nil: it succeeded.
 func (a attempt) Reason() *reason { return reasonOf(a.Failure) }
 
+// Withheld reports whether the answer is not kept. Its excerpt says so in place of the answer.
+func (a attempt) Withheld() bool { return strings.HasPrefix(a.Excerpt, "(withheld: ") }
+
 // signed is one signature of an attempt.
 type signed struct{ Header, Whose, Key string }
 

@@ -12,7 +12,6 @@ package webhookpages
 
 import (
 	"embed"
-	"net/http"
 
 	"payledger/httpapi/dashboard/frame"
 )
@@ -37,41 +36,23 @@ const (
 // Routes are the pages and forms.
 var Routes = map[string]frame.Screen{
 	"GET /dashboard/endpoints":               endpoints,
-	"GET /dashboard/endpoints/new":           admins(askCreate),
-	"POST /dashboard/endpoints/new":          create,
+	"GET /dashboard/endpoints/new":           frame.Admins(askCreate),
+	"POST /dashboard/endpoints/new":          frame.Admins(create),
 	"GET /dashboard/endpoints/{id}":          showEndpoint,
-	"GET /dashboard/endpoints/{id}/edit":     admins(askEdit),
-	"POST /dashboard/endpoints/{id}/edit":    edit,
-	"GET /dashboard/endpoints/{id}/delete":   admins(askDelete),
-	"POST /dashboard/endpoints/{id}/delete":  remove,
-	"GET /dashboard/endpoints/{id}/test":     operators(askTest),
-	"POST /dashboard/endpoints/{id}/test":    sendTest,
+	"GET /dashboard/endpoints/{id}/edit":     frame.Admins(askEdit),
+	"POST /dashboard/endpoints/{id}/edit":    frame.Admins(edit),
+	"GET /dashboard/endpoints/{id}/delete":   frame.Admins(askDelete),
+	"POST /dashboard/endpoints/{id}/delete":  frame.Admins(remove),
+	"GET /dashboard/endpoints/{id}/test":     frame.Operators(askTest),
+	"POST /dashboard/endpoints/{id}/test":    frame.Operators(sendTest),
 	"GET /dashboard/deliveries":              list,
 	"GET /dashboard/deliveries/{id}":         show,
-	"GET /dashboard/deliveries/{id}/resend":  operators(askResend),
-	"POST /dashboard/deliveries/{id}/resend": resend,
-	"GET /dashboard/replays/new":             operators(askReplay),
-	"POST /dashboard/replays/new":            startReplay,
+	"GET /dashboard/deliveries/{id}/resend":  frame.Operators(askResend),
+	"POST /dashboard/deliveries/{id}/resend": frame.Operators(resend),
+	"GET /dashboard/replays/new":             frame.Operators(askReplay),
+	"POST /dashboard/replays/new":            frame.Operators(startReplay),
 	"GET /dashboard/replays/{id}":            showReplay,
 	"GET /dashboard/signing-secret":          signing,
-	"GET /dashboard/signing-secret/rotate":   admins(askRotate),
-	"POST /dashboard/signing-secret/rotate":  rotate,
-}
-
-// admins and operators show a form only to users whose role may send it. The API checks the role of the sender again.
-func admins(s frame.Screen) frame.Screen {
-	return allowed(s, func(v *frame.Visit) bool { return v.Admin() })
-}
-
-func operators(s frame.Screen) frame.Screen {
-	return allowed(s, func(v *frame.Visit) bool { return !v.Auditor() })
-}
-
-func allowed(s frame.Screen, may func(*frame.Visit) bool) frame.Screen {
-	return func(v *frame.Visit) error {
-		if !may(v) {
-			return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "The role " + string(v.User.Role) + " does not allow this."}
-		}
-		return s(v)
-	}
+	"GET /dashboard/signing-secret/rotate":   frame.Admins(askRotate),
+	"POST /dashboard/signing-secret/rotate":  frame.Admins(rotate),
 }

@@ -69,6 +69,16 @@ func endpoints(v *frame.Visit) error {
 // allEndpoints returns the account's endpoints, oldest first.
 func allEndpoints(v *frame.Visit) ([]endpoint, error) { return frame.All[endpoint](v, apiEndpoints) }
 
+// Names returns the names of the account's endpoints, by their ids.
+func Names(v *frame.Visit) (map[string]string, error) {
+	all, err := allEndpoints(v)
+	names := make(map[string]string, len(all))
+	for _, e := range all {
+		names[e.ID] = e.Name()
+	}
+	return names, err
+}
+
 // endpointOf returns the endpoint of the page's address.
 func endpointOf(v *frame.Visit) (endpoint, error) {
 	all, err := allEndpoints(v)

@@ -17,7 +17,8 @@ type health struct {
 	Retrying    int64 // of Waiting: an attempt has failed
 	GivenUp     int64 // EXHAUSTED, planned in givenUpFor
 	MoreGivenUp bool
-	Failure     *reason // of the newest failed delivery
+	Failure     *reason   // of the newest failed delivery
+	Since       time.Time // of Failure: when the first delivery failed that has no success after it
 }
 
 const (
@@ -40,7 +41,7 @@ func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 		}
 	}
 	q := of(frame.Query("outcome", "PLANNED,FAILED", "limit", "100"))
-	var failed *deliveryRow
+	var failed []deliveryRow
 	for range waitingPages {
 		open = deliveryPage{}
 		if err := v.Get(apiDeliveries, q, &open); err != nil {
@@ -50,7 +51,7 @@ func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 			h.Waiting, h.Oldest = h.Waiting+1, &d.PlannedAt
 			if d.Outcome == "FAILED" {
 				h.Retrying++
-				failed = newer(failed, &d)
+				failed = append(failed, d)
 			}
 		}
 		if open.NextCursor == "" {
@@ -64,21 +65,75 @@ func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 		return h, err
 	}
 	h.GivenUp, h.MoreGivenUp = int64(len(lost.Data)), lost.NextCursor != ""
-	for _, d := range lost.Data {
-		failed = newer(failed, &d)
-	}
-	if failed != nil && (h.LastSuccess == nil || failed.UpdatedAt.After(*h.LastSuccess)) {
-		h.Failure = reasonOf(failed.LastFailure)
-	}
+	h.fail(append(failed, lost.Data...))
 	h.judge(e, v.Now())
 	return h, nil
 }
 
-func newer(a, b *deliveryRow) *deliveryRow {
-	if a == nil || b.UpdatedAt.After(a.UpdatedAt) {
-		return b
+// fail sets why and since when deliveries fail, from the failed ones.
+func (h *health) fail(failed []deliveryRow) {
+	var newest time.Time
+	for _, d := range failed {
+		if h.LastSuccess != nil && !d.UpdatedAt.After(*h.LastSuccess) {
+			continue
+		}
+		if d.UpdatedAt.After(newest) {
+			newest, h.Failure = d.UpdatedAt, reasonOf(d.LastFailure)
+		}
+		since := d.PlannedAt
+		if h.LastSuccess != nil && since.Before(*h.LastSuccess) {
+			since = *h.LastSuccess
+		}
+		if h.Since.IsZero() || since.Before(h.Since) {
+			h.Since = since
+		}
 	}
-	return a
+}
+
+// Failing is an endpoint whose deliveries fail.
+type Failing struct {
+	ID, Name, Text string // Text says why
+	Since          time.Time
+	OrLonger       bool // there are more failed deliveries than were looked at
+}
+
+// FailingEndpoints returns the enabled endpoints whose deliveries fail. It takes one call if no delivery has failed in givenUpFor.
+func FailingEndpoints(v *frame.Visit) (all []Failing, err error) {
+	q := frame.Query("outcome", "FAILED,EXHAUSTED", "from", apiTime(v.Now().Add(-givenUpFor)), "limit", "100")
+	candidates := map[string]bool{}
+	for range waitingPages {
+		var page deliveryPage
+		if err := v.Get(apiDeliveries, q, &page); err != nil {
+			return nil, err
+		}
+		for _, d := range page.Data {
+			candidates[d.EndpointID] = true
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		q.Set("cursor", page.NextCursor)
+	}
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	endpoints, err := allEndpoints(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range endpoints {
+		if !e.Enabled || !candidates[e.ID] {
+			continue
+		}
+		h, err := healthOf(v, e)
+		if err != nil {
+			return nil, err
+		}
+		if h.Failure != nil {
+			all = append(all, Failing{e.ID, e.Name(), h.Failure.Text, h.Since, h.MoreWaiting || h.MoreGivenUp})
+		}
+	}
+	return all, nil
 }
 
 // judge sets the word for the endpoint's state.

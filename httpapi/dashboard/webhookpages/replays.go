@@ -1,6 +1,7 @@
 package webhookpages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -27,7 +28,8 @@ func (f replayForm) page(status int) frame.Page {
 	return frame.Page{Name: "replayform", Title: "Replay webhooks", Nav: pathDeliveries, Status: status, Data: f}
 }
 
-// askReplay serves the form. The address may fill it in.
+// askReplay serves the form. The address may fill it in. With step=count it serves the confirmation: the browser's way back keeps the input
+// and the idempotency key.
 func askReplay(v *frame.Visit) error {
 	f := replayForm{Form: frame.Form{Values: v.Request.URL.Query(), Key: v.NewKey()}}
 	if kinds := f.Values["eventType"]; len(kinds) > 0 { // of a filtered list
@@ -46,11 +48,15 @@ func askReplay(v *frame.Visit) error {
 	if f.Endpoints, err = allEndpoints(v); err != nil {
 		return err
 	}
+	if f.Has("step", "count") {
+		f.Key = cmp.Or(f.Text("key"), f.Key)
+		return f.count(v)
+	}
 	return v.Show(f.page(http.StatusOK))
 }
 
-// startReplay counts the webhooks of a replay and shows the number. Once the user has confirmed it, the replay starts. The idempotency
-// key of the form makes a repeat harmless.
+// startReplay leads to the number of the webhooks. Once the user has confirmed it, the replay starts. The idempotency key of the form makes
+// a repeat harmless.
 func startReplay(v *frame.Visit) error {
 	form, review, err := v.Input()
 	if err != nil {
@@ -70,17 +76,14 @@ func startReplay(v *frame.Visit) error {
 	if !f.Sound() {
 		return v.Show(f.page(http.StatusUnprocessableEntity))
 	}
-	sure := f.Text("step") == "send"
-	body["dryRun"] = !sure
-	key := ""
-	if sure {
-		key = f.Key
+	if f.Text("step") != "send" {
+		q := f.input()
+		q.Set("step", "count")
+		q.Set("key", f.Key)
+		return v.Redirect(frame.Address(pathReplays+"/new", q), "")
 	}
-	var made struct {
-		ID    string
-		Count int64
-	}
-	if err := v.Send(http.MethodPost, apiReplays, body, key, &made); err != nil {
+	var made replay
+	if err := v.Send(http.MethodPost, apiReplays, body, f.Key, &made); err != nil {
 		if frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists) {
 			f.Key = v.NewKey() // the input was changed after the form had started a replay
 		}
@@ -89,10 +92,7 @@ func startReplay(v *frame.Visit) error {
 		}
 		return v.Show(f.page(http.StatusUnprocessableEntity))
 	}
-	if sure {
-		return v.Redirect(pathReplays+"/"+made.ID, "replayed")
-	}
-	return f.confirm(v, made.Count)
+	return v.Redirect(pathReplays+"/"+made.ID, "") // its page shows the progress
 }
 
 // body returns the body of the API's call. It notes missing and invalid input in the form.
@@ -115,16 +115,37 @@ func (f *replayForm) body() map[string]any {
 	return body
 }
 
-// confirm shows the number of webhooks and asks for the confirmation.
-func (f replayForm) confirm(v *frame.Visit, count int64) error {
-	f.Count = count
+// input returns the input of the form for an address.
+func (f replayForm) input() url.Values {
 	input := url.Values{}
 	for _, field := range replayFields {
 		if all := f.Values[field]; len(all) > 0 {
 			input[field] = all
 		}
 	}
-	f.Change = frame.Address(pathReplays+"/new", input)
+	return input
+}
+
+// count shows the number of webhooks and asks for the confirmation. Nothing is sent.
+func (f replayForm) count(v *frame.Visit) error {
+	body := f.body()
+	body["dryRun"] = true
+	if f.Sound() {
+		var dry replay
+		err := v.Send(http.MethodPost, apiReplays, body, "", &dry)
+		if err == nil {
+			f.Count = dry.Count
+			return f.confirm(v)
+		}
+		if err := f.Refused(err, replayFields...); err != nil {
+			return err
+		}
+	}
+	return v.Show(f.page(http.StatusUnprocessableEntity))
+}
+
+func (f replayForm) confirm(v *frame.Visit) error {
+	f.Change = frame.Address(pathReplays+"/new", f.input())
 	return v.Show(frame.Page{Name: "replayconfirm", Title: "Replay webhooks", Nav: pathDeliveries, Data: f})
 }
 

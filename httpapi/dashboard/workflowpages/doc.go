@@ -28,14 +28,14 @@ const (
 // Routes are the pages and forms.
 var Routes = map[string]frame.Screen{
 	"GET " + pathWorkflows:                    list,
-	"GET " + pathWorkflows + "/new":           edit,
-	"POST " + pathWorkflows + "/new":          write,
+	"GET " + pathWorkflows + "/new":           frame.Admins(edit),
+	"POST " + pathWorkflows + "/new":          frame.Admins(write),
 	"GET " + pathWorkflows + "/{id}":          show,
-	"GET " + pathWorkflows + "/{id}/edit":     edit,
-	"POST " + pathWorkflows + "/{id}/edit":    write,
+	"GET " + pathWorkflows + "/{id}/edit":     frame.Admins(edit),
+	"POST " + pathWorkflows + "/{id}/edit":    frame.Admins(write),
 	"GET " + pathWorkflows + "/{id}/simulate": try,
-	"GET " + pathWorkflows + "/{id}/enable":   askSwitch,
-	"POST " + pathWorkflows + "/{id}/enable":  turn,
-	"GET " + pathWorkflows + "/{id}/disable":  askSwitch,
-	"POST " + pathWorkflows + "/{id}/disable": turn,
+	"GET " + pathWorkflows + "/{id}/enable":   frame.Admins(askSwitch),
+	"POST " + pathWorkflows + "/{id}/enable":  frame.Admins(turn),
+	"GET " + pathWorkflows + "/{id}/disable":  frame.Admins(askSwitch),
+	"POST " + pathWorkflows + "/{id}/disable": frame.Admins(turn),
 }

@@ -1,6 +1,7 @@
 package workflowpages
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -110,6 +111,9 @@ func arranged(lines []line, do, kind string) []line {
 // valuesOf returns the input that makes a definition.
 func valuesOf(d definition) url.Values {
 	out := url.Values{"name": {d.Name}, "condition": {d.Condition}, "trigger": {trigger{Trigger: d.Trigger}.Value()}}
+	if d.Always() {
+		out.Del("condition")
+	}
 	n, unit := inUnits(d.DelaySeconds)
 	out.Set("delaySeconds", strconv.FormatInt(n, 10))
 	out.Set("unit", unit)
@@ -134,13 +138,10 @@ func valuesOf(d definition) url.Values {
 
 // definitionOf reads the definition of a form. It notes what cannot be read; the API finds the rest.
 func definitionOf(f *frame.Form) definition {
-	d := definition{Name: f.Text("name"), Condition: f.Text("condition"), Actions: []action{}}
+	d := definition{Name: f.Text("name"), Condition: cmp.Or(f.Text("condition"), always), Actions: []action{}}
 	d.Trigger.EventType, d.Trigger.Status, _ = strings.Cut(f.Text("trigger"), " ")
 	if d.Name == "" {
 		f.Fault("name", "Give the workflow a name.")
-	}
-	if d.Condition == "" {
-		f.Fault("condition", "Write a condition. true holds for every event.")
 	}
 	if text := f.Text("delaySeconds"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)

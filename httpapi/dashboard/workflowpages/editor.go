@@ -1,6 +1,7 @@
 package workflowpages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -64,9 +65,6 @@ func opened(v *frame.Visit) (editorView, error) {
 	for _, u := range units {
 		out.Units = append(out.Units, u.Name)
 	}
-	if err := adminOnly(v); err != nil {
-		return out, err
-	}
 	id := v.Request.PathValue("id")
 	if id == "" {
 		return out, nil
@@ -90,7 +88,7 @@ func edit(v *frame.Visit) error {
 		out.Values.Set("version", strconv.FormatInt(out.Before.Version, 10))
 	} else {
 		first := workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: "AUTHORIZED"}
-		out.Values = url.Values{"trigger": {trigger{Trigger: first}.Value()}, "condition": {"true"}, "delaySeconds": {"0"}, "unit": {"minutes"}}
+		out.Values = url.Values{"trigger": {trigger{Trigger: first}.Value()}, "delaySeconds": {"0"}, "unit": {"minutes"}}
 	}
 	out.Key = v.NewKey()
 	p := usual(v.Now())
@@ -110,11 +108,15 @@ func (o editorView) editor(v *frame.Visit, status int) error {
 	if strings.HasPrefix(kind, "DISPUTE") {
 		o.Examples = disputeExamples
 	}
-	if condition := o.Text("condition"); condition != "" {
+	condition := cmp.Or(o.Text("condition"), always)
+	if kind != "" {
 		var answer check
 		err := v.Send(http.MethodPost, apiWorkflows+"/check", map[string]any{"eventType": kind, "condition": condition}, "", &answer)
 		switch {
 		case err == nil:
+			for i, f := range answer.Faults {
+				answer.Faults[i].Message = plainFault(f.Message)
+			}
 			o.Check = &answer
 		case frame.StatusOf(err) != http.StatusUnprocessableEntity: // too long, or a trigger that does not exist: saving names it
 			return err

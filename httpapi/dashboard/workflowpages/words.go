@@ -72,8 +72,11 @@ func triggerText(t workflow.Trigger) string {
 // When says when the workflow starts.
 func (d definition) When() string { return triggerText(d.Trigger) }
 
+// always is the condition that holds for every event. The editor shows it as an empty field, so that a typed condition does not run into it.
+const always = "true"
+
 // Always reports whether the condition holds for every event.
-func (d definition) Always() bool { return strings.TrimSpace(d.Condition) == "true" }
+func (d definition) Always() bool { return strings.TrimSpace(d.Condition) == always }
 
 // Delay returns the time between the event and the first action; "" for none.
 func (d definition) Delay() string {

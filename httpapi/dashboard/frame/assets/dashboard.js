@@ -17,6 +17,13 @@ function say(text) {
   if (text !== '') connection.scrollIntoView({ block: 'nearest' })
 }
 
+// The navigation of a narrow screen begins at the page that is shown.
+const sections = document.querySelector('.sections')
+const here = sections?.querySelector('[aria-current]')
+if (here && sections.scrollWidth > sections.clientWidth) {
+  sections.scrollLeft += here.getBoundingClientRect().left - sections.getBoundingClientRect().left - (sections.clientWidth - here.clientWidth) / 2
+}
+
 // Search: "/" from anywhere but a field.
 document.addEventListener('keydown', (e) => {
   const field = e.target.closest && e.target.closest('input, textarea, select, [contenteditable]')
@@ -49,7 +56,11 @@ document.addEventListener('submit', async (e) => {
   const body = new URLSearchParams(new FormData(form, e.submitter))
   try {
     const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'text/html' } })
-    if (answer.redirected) { location.assign(answer.url); return }
+    if (answer.redirected) {
+      if ('keep' in form.dataset) history.replaceState(null, '', form.action + '?' + body) // the way back shows the input
+      location.assign(answer.url)
+      return
+    }
     show(parse(await answer.text()))
   } catch {
     say(form.elements.key

@@ -1,0 +1,78 @@
+package accountpages
+
+import (
+	"slices"
+	"strings"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// actionGroup is a group of actions in the filter of the audit log.
+type actionGroup struct {
+	Name    string
+	Actions []actionName
+}
+
+// actionName is a type of events with its words.
+type actionName struct{ Type, Text string }
+
+// actions are the types of events that the audit log has, in the words of the filter.
+var actions = []actionGroup{
+	{"Users", []actionName{
+		{"account.user_added", "User added"}, {"account.user_role_changed", "Role of a user changed"}, {"account.user_removed", "User removed"},
+		{"account.user_signed_in", "Signed in"}, {"account.user_signed_out", "Signed out"}, {"account.user_sign_in_failed", "Sign-in failed"},
+		{"account.user_locked", "Sign-in locked after failures"}, {"account.user_password_changed", "Password changed"},
+		{"account.user_password_reset", "New password made"}, {"account.user_totp_begun", "Codes from an app prepared"},
+		{"account.user_totp_enabled", "Codes from an app switched on"}, {"account.user_totp_disabled", "Codes from an app switched off"},
+	}},
+	{"API keys and secrets", []actionName{
+		{"account.api_key_created", "API key made"}, {"account.api_key_revoked", "API key revoked"},
+		{"account.signing_secret_rotated", "Signing secret rotated"},
+		{"account.analytics_user_created", "Analytics user made"}, {"account.analytics_user_removed", "Analytics user removed"},
+	}},
+	{"Webhooks", []actionName{
+		{"account.endpoint_created", "Webhook endpoint made"}, {"account.endpoint_changed", "Webhook endpoint changed"},
+		{"account.endpoint_deleted", "Webhook endpoint deleted"}, {"webhook.resend_requested", "Webhook sent again"},
+		{"webhook.replay_requested", "Replay of webhooks started"},
+	}},
+	{"Settings", []actionName{
+		{"account.created", "Account made"}, {"account.settings_changed", "Settings changed"}, {"account.processor_changed", "Processor changed"},
+		{"account.routing_changed", "Routing changed"},
+	}},
+	{"Workflows", []actionName{
+		{"workflow.created", "Workflow made"}, {"workflow.changed", "Workflow changed"}, {"workflow.enabled", "Workflow enabled"},
+		{"workflow.disabled", "Workflow disabled"},
+	}},
+	{"Payments and customers", []actionName{
+		{"payment.capture_requested", "Capture requested"}, {"payment.refund_requested", "Refund requested"},
+		{"payment.void_requested", "Cancel requested"}, {"person.erased", "Personal data erased"},
+	}},
+}
+
+// listed reports whether the filter has a type of events.
+func listed(kind string) bool {
+	return slices.ContainsFunc(actions, func(g actionGroup) bool {
+		return slices.ContainsFunc(g.Actions, func(a actionName) bool { return a.Type == kind })
+	})
+}
+
+// actionText returns the words of a type of events. A type that is not in the filter has the words of its name.
+func actionText(kind string) string {
+	for _, g := range actions {
+		for _, a := range g.Actions {
+			if a.Type == kind {
+				return a.Text
+			}
+		}
+	}
+	return frame.Plain(kind)
+}
+
+// kindText returns the words of a kind of things.
+func kindText(kind string) string { return strings.Replace(frame.Plain(kind), "Api", "API", 1) }
+
+// Text returns the words of the action.
+func (c change) Text() string { return actionText(c.Action) }
+
+// Kind returns the words of what was changed.
+func (c change) Kind() string { return kindText(c.What.Kind) }

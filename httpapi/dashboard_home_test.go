@@ -1,0 +1,50 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// holds fails the test if the source of the page lacks a text.
+func (s *site) holds(texts ...string) {
+	s.t.Helper()
+	for _, want := range texts {
+		if !strings.Contains(s.now.text, want) {
+			s.t.Errorf("%s lacks %q: %s", s.now.at, want, s.now.text)
+		}
+	}
+}
+
+// TestHomeNamesFailingEndpoints: the start page names each endpoint whose webhooks fail, with a link, the time since when and the reason;
+// it has the oldest waiting webhook and the lag of its figures. An endpoint that works again, or is disabled, is not named.
+func TestHomeNamesFailingEndpoints(t *testing.T) {
+	t.Parallel()
+	s, r := newHookSite(t)
+	s.open("/dashboard")
+	s.shows(200, "No endpoint is set up.", "These figures have every event of the log.")
+	r.inbox.answer("/bad", status(500, ""))
+	r.takes("/good")
+	bad := r.takes("/bad")
+	r.sold(goodCard, someSession)
+	r.settled("outcome=SUCCEEDED", 1)
+	lost := r.settled("outcome=EXHAUSTED", 1)[0]["id"].(string)
+	s.open("/dashboard")
+	s.shows(200, "Webhooks fail", r.inbox.url+"/bad has failed since", "The receiver did not answer with a 2xx status.", "refused with HTTP 500")
+	s.lacks("/good has failed since", "HTTP 500, Status")
+	s.holds(`<a href="/dashboard/endpoints/`+bad+`">`, `<a href="/dashboard/deliveries/`+lost+`">`)
+	r.inbox.answer("/bad", status(200, ""))
+	r.late.Store(5)
+	r.want(r.manage("POST", "/webhook-deliveries/"+lost+"/resend", ""), 200, "")
+	s.open("/dashboard")
+	s.lacks("Webhooks fail")
+	gate := make(chan struct{})
+	defer close(gate)
+	r.inbox.answer("/bad", hanging(gate))
+	r.late.Store(10)
+	r.sold(goodCard, someSession)
+	waits := r.settled("outcome=PLANNED&endpointId="+bad, 1)[0]["id"].(string)
+	r.late.Store(100)
+	s.open("/dashboard")
+	s.shows(200, "The oldest waits since", "(1 minute)", "Requested in EUR", "also declined, failed and cancelled ones")
+	s.holds(`<a href="/dashboard/deliveries/` + waits + `">`)
+}

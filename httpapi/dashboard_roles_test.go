@@ -1,0 +1,65 @@
+package httpapi_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"payledger/domain/account"
+	"payledger/httpapi/dashboard"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// wildcard is a part of a route's path that stands for an id.
+var wildcard = regexp.MustCompile(`\{[a-z]+\}`)
+
+// forAllRoles are the pages that show a list beside the form of the same address. The form is for administrators.
+var forAllRoles = []string{"/dashboard/users", "/dashboard/api-keys"}
+
+// TestFormsCheckTheRoleFirst: the role is checked before ids and fields. An auditor gets 403 for every form of the dashboard: when it
+// opens it, and when it sends it without fields, with fields that are out of date, or again after a sign-in. An operator gets 403 where
+// only an administrator may act.
+func TestFormsCheckTheRoleFirst(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	stale := []string{"mark", "stale", "replaces", "stale", "version", "0", "key", "k", "place", "9", "step", "send", "change", "role", "do", "save"}
+	operators := regexp.MustCompile(`^/dashboard/(endpoints/x/test|deliveries/x/resend|replays/new)$`)
+	forms := dashboard.Forms()
+	if len(forms) < 20 {
+		t.Fatalf("only %d forms: %q", len(forms), forms)
+	}
+	for _, role := range []account.Role{account.RoleAuditor, account.RoleOperator} {
+		b := s.as(role)
+		before := s.events()
+		for _, form := range forms {
+			at := wildcard.ReplaceAllString(strings.TrimPrefix(form, "POST "), "x")
+			if role == account.RoleOperator && operators.MatchString(at) {
+				continue
+			}
+			if strings.HasPrefix(at, "/dashboard/payments/") {
+				continue // captures, refunds and cancels check the role with the payment
+			}
+			opened := slices.Contains(dashboard.Pages(), "GET"+strings.TrimPrefix(form, "POST"))
+			if opened && !slices.Contains(forAllRoles, at) {
+				b.open(at)
+				b.shows(403, "Your role does not allow this", "Ask an administrator of your account")
+				if !strings.Contains(b.now.text, `<a href="/dashboard/users">Users</a>`) {
+					t.Errorf("%s does not link to the users: %s", at, b.now.text)
+				}
+			}
+			for _, fields := range [][]string{nil, stale, {frame.ReviewField, "1"}} {
+				b.submit(at, fields...)
+				b.shows(403, "Your role does not allow this")
+			}
+		}
+		for _, at := range forAllRoles {
+			b.open(at)
+			b.shows(200)
+			b.lacks(`action="` + at + `"`)
+		}
+		if n := s.events() - before; n != 0 {
+			t.Errorf("the %s made %d changes", role, n)
+		}
+	}
+}
