@@ -26,6 +26,7 @@ type Request struct {
 	Query          url.Values
 	Body           any    // encoded as JSON; nil: no body
 	IdempotencyKey string // "" for none (D9)
+	Seen           uint64 // revision of the payment that the user saw; an operation on another one is refused. 0: any
 }
 
 // Answer is the API's answer.
@@ -33,6 +34,8 @@ type Answer struct {
 	Status int
 	Body   []byte
 	Lag    string // of lists that are read from views (D11); "" for none
+	// Revision is the payment's, in the answer to reading one; else 0.
+	Revision uint64
 }
 
 // API is the API as a signed-in user calls it.

@@ -2,8 +2,10 @@ package paymentpages
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -86,9 +88,10 @@ func (p paymentData) refundable() domain.Amount {
 type form struct {
 	frame.Form
 	kind
-	Name    string
-	Payment paymentData
-	Left    domain.Amount // that can be captured or refunded
+	Name     string
+	Payment  paymentData
+	Left     domain.Amount // that can be captured or refunded
+	Revision uint64        // of the payment that the user sees
 }
 
 // ask serves the page that asks for an operation's amount and confirmation.
@@ -113,7 +116,7 @@ func open(v *frame.Visit) (form, error) {
 	if err := v.Get(frame.Path("management", "payments", v.Request.PathValue("id")), nil, &out.Payment); err != nil {
 		return form{}, missing(err)
 	}
-	out.Left = out.Payment.capturable()
+	out.Left, out.Revision = out.Payment.capturable(), v.Revision
 	if name == "refund" {
 		out.Left = out.Payment.refundable()
 	}
@@ -124,7 +127,8 @@ func (f form) page(status int) frame.Page {
 	return frame.Page{Name: "operation", Title: f.Title, Nav: pathPayments, Status: status, Data: f}
 }
 
-// operate carries an operation out. The form's idempotency key makes a repeat harmless.
+// operate carries an operation out. The form's idempotency key makes a repeat harmless. The form's revision refuses a form that was opened
+// before the payment changed: in another tab, by a colleague, by a program or by the processor.
 func operate(v *frame.Visit) error {
 	out, err := open(v)
 	if err != nil {
@@ -137,27 +141,67 @@ func operate(v *frame.Visit) error {
 	if out.Key == "" {
 		out.Key = v.NewKey()
 	}
+	seen := out.seen()
 	if review {
+		out.compare(seen)
 		return v.Show(out.page(http.StatusOK))
 	}
 	body := out.body()
-	if out.Sound() {
-		path := pathPayments + "/" + out.Payment.ID
-		err = v.Send(http.MethodPost, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, nil)
-		switch {
-		case err == nil:
-			return v.Redirect(path, out.done)
-		case frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists):
-			return v.Redirect(path, "repeated")
-		}
-		if err := out.Refused(err, "amount", "reason", "orderId"); err != nil {
-			return err
-		}
-		if status := frame.StatusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-			out.Key = v.NewKey() // the refused request has used the key; after an unknown outcome the key must stay
-		}
+	if !out.Sound() {
+		out.compare(seen)
+		return v.Show(out.page(http.StatusUnprocessableEntity))
+	}
+	path := pathPayments + "/" + out.Payment.ID
+	err = v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key)
+	switch {
+	case err == nil:
+		return v.Redirect(path, out.done)
+	case frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists):
+		return v.Redirect(path, "repeated")
+	}
+	return refused(v, out, seen, err)
+}
+
+// refused shows the form again after err, the refusal of its operation.
+func refused(v *frame.Visit, out form, seen uint64, err error) error {
+	if err := out.Refused(err, "amount", "reason", "orderId"); err != nil {
+		return err
+	}
+	if status := frame.StatusOf(err); status < http.StatusBadRequest || status >= http.StatusInternalServerError {
+		out.Revision = seen // the outcome is unknown: the same form is sent again
+		return v.Show(out.page(http.StatusUnprocessableEntity))
+	}
+	now, stale := open(v) // the payment may have changed, and a refusal may be recorded
+	if stale != nil {
+		return stale
+	}
+	out.Payment, out.Left, out.Revision = now.Payment, now.Left, now.Revision
+	out.Key = v.NewKey() // the refused request has used the key
+	if frame.IDOf(err) == string(domain.ReasonConcurrentModification) {
+		out.compare(seen)
 	}
 	return v.Show(out.page(http.StatusUnprocessableEntity))
+}
+
+// never is the revision of no payment.
+const never = math.MaxUint64
+
+// seen returns the revision of the payment that the form showed.
+func (f *form) seen() uint64 {
+	if seen, err := strconv.ParseUint(f.Text("revision"), 10, 64); err == nil && seen > 0 {
+		return seen
+	}
+	return never
+}
+
+// compare says on the form that the payment is not the one that the user saw.
+func (f *form) compare(seen uint64) {
+	if seen != f.Revision {
+		f.Refusal = frame.Refusal{
+			Text:   "The payment has changed since this form was opened: in another tab, by a colleague, by a program or by the processor.",
+			Advice: "The form shows the payment as it is now. Look at its amounts, and send the form again only if you still want this.",
+		}
+	}
 }
 
 // body returns the body of the API's call. It notes invalid input in the form.

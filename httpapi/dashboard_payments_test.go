@@ -1,0 +1,118 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"payledger/httpapi/dashboard/frame"
+)
+
+// opened is a form of an operation that a tab shows.
+type opened struct{ at, key, revision string }
+
+// form opens the form of an operation in a tab.
+func (s *site) form(at string) opened {
+	s.t.Helper()
+	s.open(at)
+	s.shows(200)
+	return opened{at, s.value("key"), s.value("revision")}
+}
+
+// send sends the form.
+func (s *site) send(o opened, fields ...string) {
+	s.t.Helper()
+	s.submit(o.at, append([]string{"key", o.key, "revision", o.revision}, fields...)...)
+}
+
+// again returns the form that the answer shows.
+func (s *site) again(o opened) opened { return opened{o.at, s.value("key"), s.value("revision")} }
+
+// changedSince is the sentence of a form that is older than its payment.
+const changedSince = "Nothing was done. The payment has changed since this form was opened"
+
+// TestOperationsInTwoTabs: of two forms that were opened for the same payment, the second one does nothing but show the new amounts. A
+// repeat of the first one is still the same operation.
+func TestOperationsInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	at := "/dashboard/payments/" + id
+	for _, step := range []struct{ operation, left string }{{"capture", "Left to capture €18.20"}, {"refund", "Left to refund €6.30"}} {
+		one, other := s.form(at+"/"+step.operation), s.form(at+"/"+step.operation)
+		if one.key == other.key {
+			t.Fatal("both tabs have one idempotency key")
+		}
+		if step.operation == "refund" {
+			s.want(s.post("/payments/"+id+"/capture", `{"amount":620,"final":false}`), 200, "") // a program
+			s.send(one, "amount", "6.00")
+			s.shows(422, changedSince, "Left to refund €12.30")
+			one, other = s.again(one), s.again(one)
+			other.key = "another-tab"
+		}
+		before := len(s.books(id))
+		s.send(one, "amount", "6.00")
+		s.shows(200, "was requested.")
+		s.send(other, "amount", "6.00")
+		s.shows(422, changedSince, "send the form again only if", step.left)
+		if s.value("amount") != "6.00" {
+			t.Error("the input is lost")
+		}
+		s.send(one, "amount", "6.00")
+		s.shows(200, "Nothing was done a second time.")
+		s.send(other, "amount", "1,5", "reason", "x")
+		s.shows(422, changedSince, "Write the amount in EUR")
+		s.submit(other.at, "key", "no-revision", "amount", "6.00")
+		s.shows(422, changedSince)
+		s.submit(other.at, "key", other.key, "revision", other.revision, "amount", "6.00", frame.ReviewField, "1")
+		s.shows(200, changedSince)
+		if n := len(s.books(id)) - before; n != 1 {
+			t.Errorf("%d operations instead of one", n)
+		}
+		s.send(s.again(other), "amount", "0.10")
+		s.shows(200, "was requested.")
+		if n := len(s.books(id)) - before; n != 2 {
+			t.Errorf("%d operations instead of two", n)
+		}
+	}
+}
+
+// TestCancelInTwoTabs: a capture in another tab refuses the first cancel, and the form comes back.
+func TestCancelInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := "/dashboard/payments/" + strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	cancel, capture := s.form(at+"/cancel"), s.form(at+"/capture")
+	s.send(capture, "amount", "1.00")
+	s.shows(200, "The capture was requested.")
+	s.send(cancel)
+	s.shows(422, changedSince, "Partially settled")
+	s.send(s.again(cancel))
+	s.shows(200, "The cancel was requested.")
+}
+
+// TestSameMomentInTwoTabs: two forms that are sent at the same moment are one operation: the payment is compared where it is changed.
+func TestSameMomentInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	before := len(s.books(id))
+	first := s.form("/dashboard/payments/" + id + "/capture")
+	tabs := make(chan int)
+	for _, key := range []string{"tab-1", "tab-2", "tab-3"} {
+		tab := *s
+		go func() {
+			tab.submit(first.at, "key", key, "revision", first.revision, "amount", "2.00")
+			tabs <- tab.now.status
+		}()
+	}
+	done := map[int]int{}
+	for range 3 {
+		done[<-tabs]++
+	}
+	if n := len(s.books(id)) - before; n != 1 || done[200] != 1 || done[422] != 2 {
+		t.Errorf("%d operations, answers %v", n, done)
+	}
+}
