@@ -3,8 +3,12 @@ package httpapi_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"payledger/domain"
+	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/processorsim/protocol"
 )
 
 // opened is a form of an operation that a tab shows.
@@ -114,5 +118,52 @@ func TestSameMomentInTwoTabs(t *testing.T) {
 	}
 	if n := len(s.books(id)) - before; n != 1 || done[200] != 1 || done[422] != 2 {
 		t.Errorf("%d operations, answers %v", n, done)
+	}
+}
+
+// TestRefundOfDisputed: the page of a refund warns about disputes, and the refund stays possible.
+func TestRefundOfDisputed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	id := strings.TrimPrefix(at, "/payments/")
+	form := "/dashboard/payments/" + id + "/refund"
+	s.open(form)
+	s.lacks("disputes this payment", "Returned by disputes")
+	disputed := domain.Amount(1000)
+	opened, err := s.sim.OpenDispute(t.Context(), protocol.DisputeOrder{Reference: domain.PaymentID(id), Type: processor.Chargeback, ReasonCode: "10.4", Amount: &disputed})
+	must(t, err)
+	s.disputeIs(id, "OPEN")
+	s.open(form)
+	s.shows(200, "Dispute, open. The customer disputes this payment. Answer the dispute by ", "it returns €10.00 to the customer: with a refund, the customer gets the money twice.")
+	if amount := s.value("amount"); amount != "24.20" {
+		t.Errorf("proposes %s", amount)
+	}
+	_, err = s.sim.ChangeDispute(t.Context(), opened.ID, protocol.DisputeChange{Status: processor.DisputeLost})
+	must(t, err)
+	s.disputeIs(id, "LOST")
+	o := s.form(form)
+	s.shows(200, "Returned by disputes €10.00", "Dispute, lost. The dispute has already returned €10.00 to the customer. A refund of the same money pays the customer a second time.")
+	if amount := s.value("amount"); amount != "14.20" {
+		t.Errorf("proposes %s", amount)
+	}
+	s.send(o, "amount", "24.20")
+	s.shows(200, "The refund was requested.")
+}
+
+// disputeIs waits until the payment's newest dispute has a status.
+func (s *site) disputeIs(payment, status string) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		if all := s.disputes("paymentId=" + payment); len(all) > 0 && all[0]["status"] == status {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the dispute is not %s", status)
+		}
 	}
 }

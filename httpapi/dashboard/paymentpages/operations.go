@@ -92,6 +92,8 @@ type form struct {
 	Payment  paymentData
 	Left     domain.Amount // that can be captured or refunded
 	Revision uint64        // of the payment that the user sees
+	Disputes []disputeRow  // of a refund
+	Returned domain.Amount // of Left, by disputes
 }
 
 // ask serves the page that asks for an operation's amount and confirmation.
@@ -101,7 +103,9 @@ func ask(v *frame.Visit) error {
 		return err
 	}
 	out.Key = v.NewKey()
-	out.Values.Set("amount", frame.AmountText(out.Left, out.Payment.CurrencyCode))
+	if out.Returned == 0 || out.Returned < out.Left {
+		out.Values.Set("amount", frame.AmountText(out.Left-out.Returned, out.Payment.CurrencyCode))
+	}
 	return v.Show(out.page(http.StatusOK))
 }
 
@@ -119,6 +123,11 @@ func open(v *frame.Visit) (form, error) {
 	out.Left, out.Revision = out.Payment.capturable(), v.Revision
 	if name == "refund" {
 		out.Left = out.Payment.refundable()
+		var err error
+		if out.Disputes, err = disputesOf(v, out.Payment.ID); err != nil {
+			return form{}, err
+		}
+		out.Returned = returnedOf(out.Disputes, out.Left, out.Payment.CurrencyCode)
 	}
 	return out, nil
 }
@@ -175,7 +184,8 @@ func refused(v *frame.Visit, out form, seen uint64, err error) error {
 	if stale != nil {
 		return stale
 	}
-	out.Payment, out.Left, out.Revision = now.Payment, now.Left, now.Revision
+	now.Form = out.Form
+	out = now
 	out.Key = v.NewKey() // the refused request has used the key
 	if frame.IDOf(err) == string(domain.ReasonConcurrentModification) {
 		out.compare(seen)
