@@ -167,3 +167,32 @@ func (s *site) disputeIs(payment, status string) {
 		}
 	}
 }
+
+// TestForeignTextOnPages: metadata stands apart from the facts of the payment, and no text of others turns the direction of a page.
+func TestForeignTextOnPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	const session = `{"orderId":"A\u202e99.9\u202c","customerId":"c","currencyCode":"EUR","amount":2500,"metadata":{"Status":"Refunded\u2067","Captured":"€9,999.00"}}`
+	id := s.want(s.pay(payWith(s.tokenize(s.session(session), goodCard))), 200, "").text1("id")
+	at := "/dashboard/payments/" + id
+	s.open(at)
+	s.shows(200, `Order A\u202e99.9\u202c`, `Status Refunded\u2067`)
+	summary, rest, found := strings.Cut(s.now.text, `<h2 id="metadata-h">Metadata</h2>`)
+	if !found || strings.Contains(summary, "9,999") || !strings.Contains(rest, "<bdi>€9,999.00</bdi>") || !strings.Contains(summary, "<bdi>A") {
+		t.Errorf("the metadata does not stand apart: %s", s.now.text)
+	}
+	for _, page := range []string{at, at + "/capture", "/dashboard/payments", "/dashboard/payments?order=A%E2%80%AE99.9%E2%80%AC"} {
+		s.open(page)
+		s.shows(200, `A\u202e99.9\u202c`)
+		if text := text(s.now.text); strings.ContainsAny(text, "\u202c\u202e\u2067") {
+			t.Errorf("%s: its direction changes: %q", page, text)
+		}
+	}
+	if s.value("order") != "A\u202e99.9\u202c" {
+		t.Error("the filter is another one")
+	}
+	const plain = `{"orderId":"b","customerId":"c","currencyCode":"EUR","amount":2500}`
+	s.open("/dashboard/payments/" + s.want(s.pay(payWith(s.tokenize(s.session(plain), goodCard))), 200, "").text1("id"))
+	s.lacks("Metadata")
+}
