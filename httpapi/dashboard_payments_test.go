@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/httpapi/dashboard/frame"
 	"payledger/processorsim/protocol"
@@ -195,4 +196,57 @@ func TestForeignTextOnPages(t *testing.T) {
 	const plain = `{"orderId":"b","customerId":"c","currencyCode":"EUR","amount":2500}`
 	s.open("/dashboard/payments/" + s.want(s.pay(payWith(s.tokenize(s.session(plain), goodCard))), 200, "").text1("id"))
 	s.lacks("Metadata")
+}
+
+// TestRefusalsForPeople: a refused form has advice about the form, and nothing about requests, fields of JSON or headers.
+func TestRefusalsForPeople(t *testing.T) {
+	t.Parallel()
+	s, _ := newHookSite(t)
+	at := "/dashboard/payments/" + strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	forPrograms := func() {
+		t.Helper()
+		for _, word := range []string{"validationErrors", "X-Idempotency", "omit", "GET /", "POST /", "request is", "$.", "CANCELLED"} {
+			if strings.Contains(text(s.now.text), word) {
+				t.Errorf("%s says %q: %s", s.now.at, word, text(s.now.text))
+			}
+		}
+	}
+	s.send(s.form(at+"/capture"), "amount", "999.00")
+	s.shows(422, "Nothing was done. Correct the field that is marked, and send the form again.", "24.20 EUR is left to capture; 999.00 EUR was requested.")
+	forPrograms()
+	s.send(s.form(at+"/refund"), "amount", "1.00")
+	s.shows(422, "Nothing was done. The payment is authorized, and cannot be refunded. Nothing is captured yet. Cancel the payment to release what is reserved.")
+	forPrograms()
+	one, other := s.form(at+"/cancel"), s.form(at+"/cancel")
+	s.send(one)
+	s.shows(200, "The cancel was requested.")
+	s.send(other)
+	s.shows(422, changedSince, "It is cancelled now, and cannot be cancelled. Nothing is reserved on the card, so nothing is left to cancel.")
+	forPrograms()
+	s.send(s.again(other))
+	s.shows(422, "Nothing was done. The payment is cancelled, and cannot be cancelled. Nothing is reserved on the card")
+	forPrograms()
+	s.submit("/dashboard/endpoints/new", "url", "https://10.0.0.1/hooks", "which", "all")
+	s.shows(422, "Nothing was done. Some of the input is not accepted. Correct the input and send the form again.")
+	forPrograms()
+}
+
+// TestOperationsOfAuditor: an auditor sees no form of an operation, and sends none.
+func TestOperationsOfAuditor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	at := "/dashboard/payments/" + strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	auditor, operator := s.as(account.RoleAuditor), s.as(account.RoleOperator)
+	before := s.events()
+	for _, operation := range []string{"/capture", "/refund", "/cancel"} {
+		auditor.open(at + operation)
+		auditor.shows(403, "Your role does not allow this")
+		auditor.submit(at+operation, "amount", "1.00")
+		auditor.shows(403, "Your role does not allow this")
+		operator.open(at + operation)
+		operator.shows(200)
+	}
+	if n := s.events() - before; n != 0 {
+		t.Errorf("%d events were recorded", n)
+	}
 }

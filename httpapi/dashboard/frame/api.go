@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 
+	"payledger/domain"
 	"payledger/domain/account"
 )
 
@@ -49,7 +50,7 @@ type Failure struct {
 	Status int
 	ID     string // errorId
 	Text   string // description
-	Advice string // recoverySuggestion
+	Advice string // recoverySuggestion, for people
 	Number string // diagnosticsId
 	Fields []Fault
 	// Payment is the payment that used the idempotency key (D9).
@@ -107,7 +108,7 @@ func (a Answer) failure() error {
 	}
 	e := body.Error
 	f := &Failure{
-		Status: a.Status, ID: e.ErrorID, Text: e.Description, Advice: e.RecoverySuggestion, Number: e.DiagnosticsID, Payment: e.PaymentID,
+		Status: a.Status, ID: e.ErrorID, Text: e.Description, Advice: ForPeople(domain.Reason(e.ErrorID), e.RecoverySuggestion), Number: e.DiagnosticsID, Payment: e.PaymentID,
 	}
 	for _, model := range e.ValidationErrors {
 		for _, fault := range model.Errors {

@@ -187,6 +187,7 @@ func refused(v *frame.Visit, out form, seen uint64, err error) error {
 	now.Form = out.Form
 	out = now
 	out.Key = v.NewKey() // the refused request has used the key
+	out.explain(err)
 	if frame.IDOf(err) == string(domain.ReasonConcurrentModification) {
 		out.compare(seen)
 	}
@@ -206,11 +207,15 @@ func (f *form) seen() uint64 {
 
 // compare says on the form that the payment is not the one that the user saw.
 func (f *form) compare(seen uint64) {
-	if seen != f.Revision {
-		f.Refusal = frame.Refusal{
-			Text:   "The payment has changed since this form was opened: in another tab, by a colleague, by a program or by the processor.",
-			Advice: "The form shows the payment as it is now. Look at its amounts, and send the form again only if you still want this.",
-		}
+	if seen == f.Revision {
+		return
+	}
+	f.Refusal = frame.Refusal{
+		Text:   "The payment has changed since this form was opened: in another tab, by a colleague, by a program or by the processor.",
+		Advice: "The form shows the payment as it is now. Look at its amounts, and send the form again only if you still want this.",
+	}
+	if status := payment.Status(f.Payment.Status); !slices.Contains(f.when, status) {
+		f.Refusal.Advice = "It is " + plainStatus(f.Payment) + " now, and cannot be " + past[f.Name] + ". " + advice(f.Name, status)
 	}
 }
 
