@@ -250,3 +250,41 @@ func TestOperationsOfAuditor(t *testing.T) {
 		t.Errorf("%d events were recorded", n)
 	}
 }
+
+// TestUnknownFilters: a filter with a value that does not exist is reported, and the list does not pretend to be filtered.
+func TestUnknownFilters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	for filter, said := range map[string]string{
+		"status=FOO": "There is no status FOO. Choose from the list.", "status=AUTHORIZED&status=x": "There is no status x.",
+		"processor=BANK": "There is no processor BANK.",
+	} {
+		s.open("/dashboard/payments?" + filter)
+		s.shows(422, "Nothing was done.", said)
+		s.lacks(id, "Download as CSV")
+	}
+	s.open("/dashboard/payments?status=AUTHORIZED&processor=")
+	s.shows(200)
+	if !strings.Contains(s.now.text, id) {
+		t.Error("the payment is not listed")
+	}
+}
+
+// TestHeadlineOfRefund: the headline of a payment has its refunds.
+func TestHeadlineOfRefund(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	s.open("/dashboard" + at)
+	s.shows(200, "€24.20 Settled Refund Download")
+	s.want(s.post(at+"/refund", `{"amount":420}`), 200, "")
+	s.open("/dashboard" + at)
+	s.shows(200, "€24.20 Settled €4.20 refunded Refund Download")
+	s.want(s.post(at+"/refund", ""), 200, "")
+	s.open("/dashboard" + at)
+	s.shows(200, "€24.20 Settled Refunded Download")
+}
