@@ -82,6 +82,25 @@ func TestOperationsInTwoTabs(t *testing.T) {
 	}
 }
 
+// TestRefundWithoutOutcome: a refund that the processor has not decided counts as refunded on the next form.
+func TestRefundWithoutOutcome(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.undecided.Store(true)
+	at := s.paid("4000000000005126", "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	one, other := s.form("/dashboard"+at+"/refund"), s.form("/dashboard"+at+"/refund")
+	s.send(one, "amount", "6.00")
+	s.shows(200, "The refund was requested.")
+	s.send(other, "amount", "6.00")
+	s.shows(422, changedSince, "Refunded €0.00", "Refunds without an outcome €6.00", "Left to refund €18.20")
+	s.form("/dashboard" + at + "/refund")
+	if amount := s.value("amount"); amount != "18.20" {
+		t.Errorf("proposes %s", amount)
+	}
+}
+
 // TestCancelInTwoTabs: a capture in another tab refuses the first cancel, and the form comes back.
 func TestCancelInTwoTabs(t *testing.T) {
 	t.Parallel()

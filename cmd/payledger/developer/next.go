@@ -15,7 +15,7 @@ func nextStep(p client.Payment, about disputes) string {
 	if p.Processor != nil {
 		captured, refunded = p.Processor.AmountCaptured, p.Processor.AmountRefunded
 	}
-	left := captured - refunded
+	left := max(0, captured-refunded-refunding(p))
 	returned := about.returned(p.CurrencyCode, left)
 	if step := failedStep(p, left-returned); step != "" {
 		return step
@@ -46,6 +46,8 @@ func nextStep(p client.Payment, about disputes) string {
 func settledStep(p client.Payment, left, returned int64, about disputes) string {
 	more := "refund up to " + money(left-returned, p.CurrencyCode) + ": POST /payments/" + p.ID + "/refund."
 	switch {
+	case left == 0 && refunding(p) > 0:
+		return "Wait, and do not refund again: a refund of " + money(refunding(p), p.CurrencyCode) + " has no outcome yet. A webhook PAYMENT.REFUND follows."
 	case left == 0:
 		return "Nothing: the captured amount is refunded."
 	case left == returned:
@@ -73,6 +75,16 @@ func failedStep(p client.Payment, refundable int64) string {
 		return "The refund failed, and the customer got no money. Refund up to " + money(refundable, p.CurrencyCode) + " again" + again + "/refund." + look
 	}
 	return ""
+}
+
+// refunding returns the amount of refunds without an outcome, in minor units.
+func refunding(p client.Payment) (sum int64) {
+	for _, t := range p.Transactions {
+		if t.Type == "REFUND" && t.Status == "PENDING" {
+			sum += t.Amount
+		}
+	}
+	return sum
 }
 
 // newest returns the type of the newest event of the payment's transactions.

@@ -48,3 +48,21 @@ func TestNextStepOfDisputes(t *testing.T) {
 		}
 	}
 }
+
+// TestNextStepOfRefunds: a refund without an outcome counts as refunded.
+func TestNextStepOfRefunds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refunded, pending int64
+		want              string
+	}{
+		{0, 2500, "Wait, and do not refund again: a refund of 25.00 EUR has no outcome yet."}, {2500, 0, "Nothing: the captured amount is refunded."},
+		{500, 1000, "If the customer returns something, refund up to 10.00 EUR"},
+	} {
+		p := client.Payment{ID: "01p", Status: "SETTLED", Amount: 2500, CurrencyCode: "EUR", Processor: &client.Processor{AmountCaptured: 2500, AmountRefunded: c.refunded}}
+		p.Transactions = []client.Transaction{{Type: "SALE", Status: "SETTLED", Amount: 2500}, {Type: "REFUND", Status: "PENDING", Amount: c.pending}}
+		if got := nextStep(p, disputes{}); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%d refunded, %d pending: %s", c.refunded, c.pending, got)
+		}
+	}
+}

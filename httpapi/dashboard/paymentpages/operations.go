@@ -81,7 +81,17 @@ func (p paymentData) refundable() domain.Amount {
 	if p.Processor == nil {
 		return 0
 	}
-	return max(0, p.Processor.AmountCaptured-p.Processor.AmountRefunded)
+	return max(0, p.Processor.AmountCaptured-p.Processor.AmountRefunded-p.Refunding())
+}
+
+// Refunding is the amount of refunds without an outcome, in minor units.
+func (p paymentData) Refunding() (sum domain.Amount) {
+	for _, t := range p.Transactions {
+		if t.TransactionType == "REFUND" && t.ProcessorStatus == string(payment.StatusPending) {
+			sum += t.Amount
+		}
+	}
+	return sum
 }
 
 // form is the content of an operation's page.
