@@ -50,13 +50,13 @@ func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) fram
 	}
 	c := &call{
 		recorded: recorded, api: u.api, r: inner, w: w, user: &by, client: by.Client,
-		Call: request.Call{Ctx: ctx, ID: by.RequestID, Header: inner.Header, CursorKey: u.api.ClientTokenKey, Answer: w.header},
+		Call: request.Call{Ctx: ctx, ID: by.RequestID, Header: inner.Header, CursorKey: u.api.ClientTokenKey, Answer: w.header, Seen: r.Seen},
 	}
 	defer c.giveBack()
 	if done := c.answer(); done.abort {
 		return frame.Answer{Status: http.StatusInternalServerError, Body: []byte(`{"error":{"errorId":"InternalError","description":"The answer broke off."}}`)}
 	}
-	return frame.Answer{Status: w.status, Body: w.body.Bytes(), Lag: w.header.Get(request.HeaderLag)}
+	return frame.Answer{Status: w.status, Body: w.body.Bytes(), Lag: w.header.Get(request.HeaderLag), Revision: c.Revision}
 }
 
 // authenticateUser makes the signed-in user the caller, with the scopes of the user's role.

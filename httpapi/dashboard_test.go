@@ -249,13 +249,13 @@ func TestOperations(t *testing.T) {
 	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
 	at := "/dashboard/payments/" + id
 	s.open(at + "/capture")
-	key := s.value("key")
+	key, revision := s.value("key"), s.value("revision")
 	if amount := s.value("amount"); amount != "24.20" {
 		t.Errorf("proposes %s", amount)
 	}
-	s.submit(at+"/capture", "key", key, "amount", "1,5")
+	s.submit(at+"/capture", "key", key, "revision", revision, "amount", "1,5")
 	s.shows(422, "Nothing was done.", "Write the amount in EUR, as in 12.05.")
-	s.submit(at+"/capture", "key", key, "amount", "99.00", "final", "yes")
+	s.submit(at+"/capture", "key", key, "revision", revision, "amount", "99.00", "final", "yes")
 	s.shows(422, "Nothing was done.")
 	if s.value("amount") != "99.00" {
 		t.Error("the input is lost")
@@ -263,13 +263,13 @@ func TestOperations(t *testing.T) {
 	if s.value("key") == key {
 		t.Error("the next request would be taken for the refused one")
 	}
-	key = s.value("key")
-	s.submit(at+"/capture", "key", key, "amount", "4.20")
+	key, revision = s.value("key"), s.value("revision")
+	s.submit(at+"/capture", "key", key, "revision", revision, "amount", "4.20")
 	s.shows(200, "The capture was requested.", "Partially settled", "by admin")
-	s.submit(at+"/capture", "key", key, "amount", "4.20")
+	s.submit(at+"/capture", "key", key, "revision", revision, "amount", "4.20")
 	s.shows(200, "Nothing was done a second time.")
 	s.open(at + "/refund")
-	s.submit(at+"/refund", "key", s.value("key"), "amount", "1", "reason", hostileText)
+	s.submit(at+"/refund", "key", s.value("key"), "revision", s.value("revision"), "amount", "1", "reason", hostileText)
 	s.shows(200, "The refund was requested.")
 	if strings.Contains(s.now.text, hostileText) {
 		t.Error("a reason is not escaped")

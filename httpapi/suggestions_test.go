@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/httpapi/dashboard/frame"
 )
 
 // withoutSuggestion are the errorIds that suggest nothing, each with the reason. There are none.
@@ -41,6 +42,31 @@ func TestEveryReasonHasASuggestion(t *testing.T) {
 		if row.status == 0 {
 			t.Errorf("%s has a suggestion and no status", reason)
 		}
+	}
+}
+
+// TestSuggestionsForPeople: the dashboard shows no suggestion that only a program can follow, and has another one for what its forms meet.
+func TestSuggestionsForPeople(t *testing.T) {
+	t.Parallel()
+	for reason, row := range errorTable {
+		shown := frame.ForPeople(reason, row.suggestion)
+		for _, word := range []string{"X-", "GET ", "POST ", "validationErrors", "request", "Retry-After", "header", "diagnosticsId"} {
+			if strings.Contains(shown, word) {
+				t.Errorf("%s: people read %q", reason, shown)
+			}
+		}
+	}
+	for _, reason := range []domain.Reason{
+		domain.ReasonRequestValidation, domain.ReasonEntityNotFound, domain.ReasonInvalidPaymentStatus, domain.ReasonPaymentAlreadyRefunded,
+		domain.ReasonUnprocessableRefundAmount, domain.ReasonPaymentRequestLimit, domain.ReasonConcurrentModification, domain.ReasonServiceUnavailable,
+		domain.ReasonRateLimitExceeded, domain.ReasonRequestTooLarge,
+	} {
+		if frame.ForPeople(reason, errorTable[reason].suggestion) == "" {
+			t.Errorf("%s: people read no advice", reason)
+		}
+	}
+	if own := "Enter 1 to 3 words."; frame.ForPeople(domain.ReasonRequestValidation, own) != own {
+		t.Errorf("%q is replaced", own)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestDemoCrash(t *testing.T) {
 		"the service asks ADYEN what became of the authorization: SUCCEEDED", "the service asks ADYEN what became of the capture: SUCCEEDED",
 		"the service asks ADYEN what became of the refund: it has never arrived", "the service sends the refund to ADYEN again, under the same key",
 		"webhook  PAYMENT.STATUS AUTHORIZED", "webhook  PAYMENT.STATUS SETTLED", "webhook  PAYMENT.REFUND SETTLED",
-		"6 events. Last hash:", "0 differences. Compared with ADYEN: 1 payment with 3 operations there, 3 entries of its books",
+		"6 events. Last hash:", "0 differences. Compared with ADYEN: 1 payment of the ledger with 3 operations there, 3 entries of its books",
 		"✓ Nothing was guessed", "✓ Nothing was lost", "✓ Nothing was doubled", "✓ The books agree",
 		"1 authorization of 25.00 EUR, 1 capture of 25.00 EUR, 1 refund of 10.00 EUR", "The service was killed 3 times. Nothing was guessed, lost or doubled.",
 	} {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -77,6 +79,56 @@ func (a *mcpSession) refused(tool string, arguments map[string]any, parts ...str
 		if !failed || !strings.Contains(text, part) {
 			a.t.Errorf("%s %v: %q lacks %q", tool, arguments, text, part)
 		}
+	}
+}
+
+// TestMCPBrokenLine: a broken line is answered with an error; the calls before and after it have their answers, and the end is clean.
+func TestMCPBrokenLine(t *testing.T) {
+	t.Parallel()
+	app := startApp(t, testOptions(t.TempDir()))
+	command := mcpCommand(app.api.URL, app.credentials.APIKey)
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_payments","arguments":{}}}
+{"jsonrpc":"2.0","id":3,"method":
+[{"jsonrpc":"2.0","id":4,"method":"ping"}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		ID    *int
+		Error *struct{ Code int }
+	}
+	answered, errors := map[int]bool{}, 0
+	for lines := bufio.NewScanner(out); len(answered) < 3 || errors < 1; {
+		told.ID, told.Error = nil, nil
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &told) != nil {
+			t.Fatalf("answered %v, %d errors, then %q", answered, errors, lines.Text())
+		}
+		switch {
+		case told.ID == nil && told.Error != nil && told.Error.Code == -32700:
+			errors++
+		case told.ID != nil && told.Error == nil:
+			answered[*told.ID] = true
+		default:
+			t.Errorf("the answer %s", lines.Text())
+		}
+	}
+	in.Close()
+	if err := command.Wait(); err != nil || !answered[1] || !answered[2] || !answered[4] || errors != 1 {
+		t.Errorf("answered %v, %d errors, %v", answered, errors, err)
 	}
 }
 

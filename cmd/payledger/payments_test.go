@@ -94,9 +94,12 @@ func TestPaymentsCommandFaults(t *testing.T) {
 	}{
 		{2, "--api-key (PAYLEDGER_API_KEY) is needed", []string{"payments", "--url", app.api.URL}},
 		{2, `--url "localhost" must be like`, []string{"payments", "--url", "localhost", "--api-key", key}},
+		{2, `--forward-to "nonsense" must be like`, []string{"listen", "--forward-to", "nonsense", "--url", app.api.URL, "--api-key", key}},
 		{2, "neither a day", []string{"payments", "--from", "yesterday", "--url", app.api.URL, "--api-key", key}},
 		{1, "is the server running", []string{"payments", "--url", "http://127.0.0.1:1", "--api-key", key}},
-		{1, "RequestValidationError: ", []string{"payments", "--status", "PAID", "--url", app.api.URL, "--api-key", key}},
+		{1, "RequestValidationError: The request is not valid. --status must be ", []string{"payments", "--status", "PAID", "--url", app.api.URL, "--api-key", key}},
+		{1, "RequestValidationError: The request is not valid. --processor must be ", []string{"payments", "--processor", "BANK", "--url", app.api.URL, "--api-key", key}},
+		{1, "RequestValidationError: The request is not valid. --events must be ", []string{"listen", "--forward-to", "127.0.0.1:9000", "--events", "NOPE", "--url", app.api.URL, "--api-key", key}},
 		{1, "PaymentError: ", []string{"payments", "show", "no-such-payment", "--url", app.api.URL, "--api-key", key}},
 		{1, "Unauthorized: ", []string{"payments", "--url", app.api.URL, "--api-key", key + "x"}},
 		{1, "the answer is not one of the API", []string{"payments", "--url", app.admin.URL, "--api-key", key}},

@@ -74,7 +74,7 @@ func TestReconcileArchive(t *testing.T) {
 	}
 	memory := peakMemory(command.Process.Pid)
 	err = command.Wait()
-	want := fmt.Sprintf("0 differences. Compared with ADYEN: %d payments with %[2]d operations there, %[2]d entries", *archived/archivedEach, *archived)
+	want := fmt.Sprintf("0 differences. Compared with ADYEN: %d payments of the ledger with %[2]d operations there, %[2]d entries", *archived/archivedEach, *archived)
 	if err != nil || !strings.HasPrefix(out.String(), want) {
 		t.Fatalf("%v: %s, not %s", err, out.String(), want)
 	}

@@ -34,7 +34,7 @@ func TestReconcileCommand(t *testing.T) {
 	got.decode(t, &paid)
 	server := []string{"reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key}
 	status, out, stderr := invoke(t, server...)
-	if want := "0 differences. Compared with ADYEN: 1 payment with 1 operation there, 1 entry of its books, and 0 notifications about disputes; 0 have no answer yet, 0 were too fresh to judge.\n"; status != 0 || out != want || stderr != "" {
+	if want := "0 differences. Compared with ADYEN: 1 payment of the ledger with 1 operation there, 1 entry of its books, and 0 notifications about disputes; 0 have no answer yet, 0 were too fresh to judge.\n"; status != 0 || out != want || stderr != "" {
 		t.Errorf("exits %d:\n%s%s", status, out, stderr)
 	}
 	part := domain.Amount(700)
@@ -64,7 +64,7 @@ func TestReconcileCommand(t *testing.T) {
 	if object.Processor != "ADYEN" || len(object.Differences) != 1 || object.From != "2026-01-01T00:00:00.000000Z" || object.To != "" || object.Compared["records"] != 2 {
 		t.Errorf("%+v", object)
 	}
-	if status, out, _ := invoke(t, append(server, "--to", "2026-01-01T00:00:00Z")...); status != 0 || !strings.Contains(out, "1 payment with 0 operations there, 0 entries") {
+	if status, out, _ := invoke(t, append(server, "--to", "2026-01-01T00:00:00Z")...); status != 0 || !strings.Contains(out, "1 payment of the ledger with 0 operations there, 0 entries") {
 		t.Errorf("of another time: exits %d: %s", status, out)
 	}
 }
@@ -115,7 +115,7 @@ func TestReconcileFolder(t *testing.T) {
 	payAndStop(t, o)
 	before := filesBelow(t, o.Data)
 	args := []string{"reconcile", "--processor", "ADYEN", "--data", o.Data}
-	if status, out, stderr := invoke(t, args...); status != 0 || !strings.Contains(out, "1 payment with 1 operation there") {
+	if status, out, stderr := invoke(t, args...); status != 0 || !strings.Contains(out, "1 payment of the ledger with 1 operation there") {
 		t.Errorf("exits %d: %s%s", status, out, stderr)
 	}
 	for name, text := range filesBelow(t, filepath.Join(o.Data, ledger.SimulatorFolder)) {

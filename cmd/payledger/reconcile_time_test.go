@@ -35,8 +35,8 @@ func TestReconcileDays(t *testing.T) {
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
 	for args, want := range map[[2]string]string{
-		{yesterday, today}:     "1 payment with 1 operation there, 1 entry",
-		{yesterday, yesterday}: "1 payment with 0 operations there, 0 entries",
+		{yesterday, today}:     "1 payment of the ledger with 1 operation there, 1 entry",
+		{yesterday, yesterday}: "1 payment of the ledger with 0 operations there, 0 entries",
 	} {
 		status, out, stderr := invoke(t, "reconcile", "--processor", "ADYEN", "--url", m.api, "--api-key", m.key, "--from", args[0], "--to", args[1])
 		if status != 0 || !strings.Contains(out, want) {

@@ -43,8 +43,33 @@ func TestTrigger(t *testing.T) {
 			if strings.HasPrefix(name, "dispute") && !strings.Contains(out, "\ndispute    ") {
 				t.Errorf("no id of the dispute:\n%s", out)
 			}
+			shown := look(t, m, "payments", "show", id)
+			for _, told := range []string{out, shown} {
+				if next := nextOf(told); !strings.HasPrefix(next, nexts[name]) || strings.HasPrefix(name, "dispute") && name != "dispute-won" && strings.Contains(next, "/refund") {
+					t.Errorf("the next step is %q, wanted %q", next, nexts[name])
+				}
+			}
+			if strings.HasPrefix(name, "dispute") != strings.Contains(shown, "\ndispute    ") {
+				t.Errorf("payments show:\n%s", shown)
+			}
 		})
 	}
+}
+
+// nexts are the first words of the next step after a failed operation or a dispute.
+var nexts = map[string]string{
+	"capture-failed": "The capture failed, and took no money;", "cancel-failed": "The cancel failed; the amount stays reserved",
+	"refund-failed": "The refund failed, and the customer got no money. Refund up to 10.01 EUR again",
+	"capture":       "If the customer returns something, refund up to 10.01 EUR",
+	"dispute":       "Answer the dispute by ", "dispute-won": "Nothing about the dispute: you won it,",
+	"dispute-lost": "Nothing: the dispute has already returned 10.01 EUR to the customer.",
+}
+
+// nextOf returns the next step in the output of a command.
+func nextOf(out string) string {
+	_, next, _ := strings.Cut(out, "\nnext       ")
+	next, _, _ = strings.Cut(next, "\n")
+	return next
 }
 
 // TestTriggerFaults: trigger refuses production and unknown names before it sends anything (I1).

@@ -14,6 +14,7 @@ type Caller struct {
 	Actor     string // "api_key:<id>", "client_token:<session id>", "cli:init", "process:recovery"
 	RequestID string // X-Request-Id: the events' correlation id
 	Origin    string // the client's address, of the management's calls only (D20)
+	Seen      uint64 // revision of the payment that the caller decided about; an operation on another revision is refused. 0: any
 }
 
 // Execute is the method Execute or ExecuteNew of a repository.

@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 	parts := []string{e.ErrorID + ": " + e.Description}
 	for _, group := range e.ValidationErrors {
 		for _, v := range group.Errors {
-			parts = append(parts, group.Model+" "+v.Path+" "+v.Description+".")
+			parts = append(parts, strings.TrimSpace(group.Model+" "+v.Path+" "+v.Description+"."))
 		}
 	}
 	if e.RecoverySuggestion != "" && len(e.ValidationErrors) == 0 { // else it names a field of the answer, which is printed here

@@ -69,6 +69,7 @@ func (h *Handlers) GetPayment(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Revision = found.Revision
 	c.ShowRevision(found.Revision)
 	// c.Merchant comes from the views and may be older than the payment; its settings are read from the store.
 	c.Merchant.Settings, err = h.Reader.Settings(c.Ctx, c.Merchant.ID)

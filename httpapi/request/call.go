@@ -33,11 +33,13 @@ type Call struct {
 	Action    clienttoken.Action // of a call by an action's client token
 	CursorKey []byte             // signs cursors
 	Answer    http.Header        // of the answer
+	Seen      uint64             // revision of the payment that a form of the dashboard showed; 0: any
+	Revision  uint64             // of the payment in the answer of GetPayment
 }
 
 // Caller returns the origin of the call's commands.
 func (c *Call) Caller() commands.Caller {
-	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID, Origin: c.Origin}
+	return commands.Caller{Account: c.Merchant.ID, Actor: c.Actor, RequestID: c.ID, Origin: c.Origin, Seen: c.Seen}
 }
 
 // Rule adds violations that openapi.yaml cannot express. It checks the body; in a call without a body, it checks the query.

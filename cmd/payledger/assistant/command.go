@@ -57,7 +57,8 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 		in = os.Stdin
 	}
 	fmt.Fprintf(std.Err, "payledger: serving the Model Context Protocol for %s until the input ends\n", terminal.Harmless(c.URL))
-	err = server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: keepOpen{std.Out}})
+	out := &answers{to: std.Out}
+	err = server.Run(ctx, &mcp.IOTransport{Reader: newLines(in, out), Writer: out})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -109,8 +110,3 @@ func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return r.next.RoundTrip(request)
 }
-
-// keepOpen is a writer whose owner closes it.
-type keepOpen struct{ io.Writer }
-
-func (keepOpen) Close() error { return nil }

@@ -82,7 +82,7 @@ type sheetCounts struct {
 
 func (s *sheet) end(c reconcile.Counts) error {
 	if !s.json {
-		_, err := fmt.Fprintf(s.out, "%s. Compared with %s: %s with %s there, %s of its books, and %s about disputes; %s, %s.\n",
+		_, err := fmt.Fprintf(s.out, "%s. Compared with %s: %s of the ledger with %s there, %s of its books, and %s about disputes; %s, %s.\n",
 			terminal.Count(c.Differences, "difference"), s.q.Processor, terminal.Count(c.Payments, "payment"), terminal.Count(c.Operations, "operation"),
 			terminal.Count(c.Records, "entry"), terminal.Count(c.Disputes, "notification"),
 			terminal.Count(c.Open, "has no answer yet", "have no answer yet"), terminal.Count(c.Fresh, "was too fresh to judge", "were too fresh to judge"))

@@ -40,7 +40,7 @@ OTHER_TRANSACTION  01payment                       refund     op_7              
   → Do not capture, refund or cancel payment 01payment until the processor has named the right transaction: the next operation would affect the other one.
 OTHER_MERCHANT     01payment                       void       01payment.8                         m_1                         m_2
   → The money is at another merchant account. Ask the processor to move it, and compare the processorMerchantId at GET /management/processors.
-6 differences. Compared with STRIPE: 7 payments with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
+6 differences. Compared with STRIPE: 7 payments of the ledger with 6 operations there, 5 entries of its books, and 4 notifications about disputes; 3 have no answer yet, 2 were too fresh to judge.
 `
 
 // TestSheetTable: each kind of difference shows the compared values of both sides, with the decimal places of the currency.

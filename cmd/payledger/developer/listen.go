@@ -45,7 +45,7 @@ func (c *Listen) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	}
 	l := &listening{api: api, target: target, body: c.PrintBody, out: std.Out}
 	if err := api.Post(ctx, listeners, map[string]any{"description": "payledger listen", "eventTypes": append([]string{}, c.Events...)}, &l.made); err != nil {
-		return reached(err)
+		return reached(atFlags(err, map[string]string{"eventTypes": "--events"}))
 	}
 	defer l.end(ctx)
 	l.forward = &http.Client{
@@ -70,14 +70,20 @@ func (c *Listen) Run(ctx context.Context, std terminal.Streams, args options.Arg
 // target returns the program's URL. Without a scheme it is http.
 func (c *Listen) target() (string, error) {
 	text := c.ForwardTo
-	if !strings.Contains(text, "://") {
+	whole := strings.Contains(text, "://")
+	if !whole {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !whole && !isAddress(u) {
 		return "", fmt.Errorf("--forward-to %q must be like http://127.0.0.1:9000/webhooks", c.ForwardTo)
 	}
 	return text, nil
+}
+
+// isAddress reports whether a URL without its scheme is one: a port, a domain or an IP address tells it from a word.
+func isAddress(u *url.URL) bool {
+	return u.Port() != "" || u.Hostname() == "localhost" || strings.ContainsAny(u.Hostname(), ".:")
 }
 
 // listener is a webhook listener of the API (D20).
@@ -105,6 +111,7 @@ type listening struct {
 	forward *http.Client
 	running sync.WaitGroup
 	rotated sync.Once // a rotation of the account's secret was reported
+	broken  bool      // the stream's break was reported
 
 	mu   sync.Mutex // of the fields below
 	out  io.Writer
@@ -139,7 +146,7 @@ func (l *listening) path(part string) string {
 // retry is the time before a broken stream is opened again.
 const retry = time.Second
 
-// read reads the stream until ctx ends, and opens it again after a break.
+// read reads the stream until ctx ends, and opens it again after a break. It reports one break until the stream works again.
 func (l *listening) read(ctx context.Context) error {
 	for {
 		err := l.api.Stream(ctx, client.Request{Path: l.path("/stream")}, func() {}, func(e client.ServerEvent) error { return l.message(ctx, e) })
@@ -152,7 +159,10 @@ func (l *listening) read(ctx context.Context) error {
 		case !errors.Is(err, client.ErrBroken):
 			return err
 		}
-		l.print("%v; connecting again", err)
+		if !l.broken {
+			l.print("%v; connecting again", err)
+		}
+		l.broken = true
 		timer := time.NewTimer(retry)
 		select {
 		case <-timer.C:
@@ -166,6 +176,7 @@ func (l *listening) read(ctx context.Context) error {
 func (l *listening) message(ctx context.Context, e client.ServerEvent) error {
 	switch e.Type {
 	case "ready":
+		l.broken = false
 		l.print("Ready.")
 	case "webhook":
 		var w incoming

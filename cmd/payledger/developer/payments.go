@@ -57,7 +57,9 @@ func (c *PaymentsList) Run(ctx context.Context, std terminal.Streams, args optio
 	if err = cmp.Or(failed, err); err == nil {
 		err = out.end(more)
 	}
-	return reached(err)
+	return reached(atFlags(err, map[string]string{
+		"status": "--status", "processor": "--processor", "order_id": "--order", "customer_id": "--customer", "from_date": "--from", "to_date": "--to",
+	}))
 }
 
 // query returns the filters in the words of the API (D11).

@@ -53,6 +53,24 @@ func reached(err error) error {
 	return err
 }
 
+// atFlags names in a refusal of the API the flags of the command, by the fields of the request that they became.
+func atFlags(err error, flags map[string]string) error {
+	var told *client.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	for i := range told.ValidationErrors {
+		group := &told.ValidationErrors[i]
+		for j := range group.Errors {
+			field, _, _ := strings.Cut(strings.TrimPrefix(group.Errors[j].Path, "$."), "[")
+			if flag, known := flags[field]; known {
+				group.Errors[j].Path, group.Model = flag, ""
+			}
+		}
+	}
+	return err
+}
+
 // money formats an amount in minor units.
 func money(amount int64, currency string) string {
 	return domain.Amount(amount).Format(domain.Currency(currency))

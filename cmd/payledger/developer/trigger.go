@@ -124,8 +124,12 @@ func (s *shop) note(name, value string) {
 
 // end prints the payment's ids, its newest status and its page.
 func (s *shop) end(ctx context.Context) error {
+	var about disputes
 	if s.payment.ID != "" {
 		now, err := s.api.Payment(ctx, s.payment.ID)
+		if err == nil {
+			about, err = disputesOf(ctx, s.api, s.payment.ID)
+		}
 		if err != nil {
 			return reached(err)
 		}
@@ -136,7 +140,7 @@ func (s *shop) end(ctx context.Context) error {
 		fmt.Fprintln(s.out, line)
 	}
 	if s.payment.ID != "" {
-		fmt.Fprintf(s.out, "%-10s %s\n%-10s %s\n", "next", safe(nextStep(s.payment)), "dashboard", s.page(s.payment.ID))
+		fmt.Fprintf(s.out, "%-10s %s\n%-10s %s\n", "next", safe(nextStep(s.payment, about)), "dashboard", s.page(s.payment.ID))
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o opera
 	if o.deadline == (due.Time{}) {
 		o.deadline = s.fromNow()
 	}
+	if by.Seen != 0 {
+		o.decide = unchangedSince(by.Seen, o.decide)
+	}
 	unlock, after, err := s.lock(ctx, by, o)
 	if err != nil {
 		return before, after, err
@@ -47,6 +50,17 @@ func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o opera
 		return before, s.await(ctx, f, o.deadline), nil
 	}
 	return before, tip.State, refusal(tip)
+}
+
+// unchangedSince returns decide for a payment that still has the revision seen. The error of a repeated key comes first (D3).
+func unchangedSince(seen uint64, decide func(payment.State, payment.Request) (payment.Event, error)) func(payment.State, payment.Request) (payment.Event, error) {
+	return func(state payment.State, r payment.Request) (payment.Event, error) {
+		event, err := decide(state, r)
+		if state.Exists() && state.Revision != seen && domain.ReasonOf(err) != domain.ReasonIdempotencyKeyExists {
+			return nil, notNow(state, domain.ReasonConcurrentModification, "The payment has changed since its caller read it.", "Read the payment and decide again.")
+		}
+		return event, err
+	}
 }
 
 // appendRequest loads the payment, decides, claims the idempotency key and appends the request. before is the state on

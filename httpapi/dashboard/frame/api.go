@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 
+	"payledger/domain"
 	"payledger/domain/account"
 )
 
@@ -26,6 +27,7 @@ type Request struct {
 	Query          url.Values
 	Body           any    // encoded as JSON; nil: no body
 	IdempotencyKey string // "" for none (D9)
+	Seen           uint64 // revision of the payment that the user saw; an operation on another one is refused. 0: any
 }
 
 // Answer is the API's answer.
@@ -33,6 +35,8 @@ type Answer struct {
 	Status int
 	Body   []byte
 	Lag    string // of lists that are read from views (D11); "" for none
+	// Revision is the payment's, in the answer to reading one; else 0.
+	Revision uint64
 }
 
 // API is the API as a signed-in user calls it.
@@ -46,7 +50,7 @@ type Failure struct {
 	Status int
 	ID     string // errorId
 	Text   string // description
-	Advice string // recoverySuggestion
+	Advice string // recoverySuggestion, for people
 	Number string // diagnosticsId
 	Fields []Fault
 	// Payment is the payment that used the idempotency key (D9).
@@ -104,7 +108,7 @@ func (a Answer) failure() error {
 	}
 	e := body.Error
 	f := &Failure{
-		Status: a.Status, ID: e.ErrorID, Text: e.Description, Advice: e.RecoverySuggestion, Number: e.DiagnosticsID, Payment: e.PaymentID,
+		Status: a.Status, ID: e.ErrorID, Text: e.Description, Advice: ForPeople(domain.Reason(e.ErrorID), e.RecoverySuggestion), Number: e.DiagnosticsID, Payment: e.PaymentID,
 	}
 	for _, model := range e.ValidationErrors {
 		for _, fault := range model.Errors {

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"payledger/domain"
 )
 
 // formMost is the greatest size of a form, in bytes.
@@ -66,6 +68,9 @@ func (f *Form) Refused(err error, fields ...string) error {
 		return err
 	}
 	f.Refusal = Refusal{Text: failure.Text, Advice: failure.Advice, Number: failure.Number}
+	if failure.ID == string(domain.ReasonRequestValidation) && len(failure.Fields) > 0 { // else the text is about this request
+		f.Refusal.Text = "Some of the input is not accepted."
+	}
 	switch {
 	case failure.Status == http.StatusServiceUnavailable:
 		f.Refusal.Stated, f.Refusal.Unknown = true, strings.Contains(failure.Text, "unknown")
@@ -81,7 +86,7 @@ func (f *Form) Refused(err error, fields ...string) error {
 			f.Fault(name, sentence(fault.Text))
 			continue
 		}
-		f.Refusal.Text += " " + fault.Path + " " + fault.Text + "."
+		f.Refusal.Text += " " + sentence(strings.TrimSpace(strings.TrimLeft(fault.Path, "$.")+" "+fault.Text))
 	}
 	return nil
 }

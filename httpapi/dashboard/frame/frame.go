@@ -160,7 +160,7 @@ func (f *Frame) write(w http.ResponseWriter, v view) error {
 		v.Status = http.StatusOK
 	}
 	w.WriteHeader(v.Status)
-	_, err := w.Write(body.Bytes())
+	_, err := w.Write(straight(body.Bytes()))
 	if err != nil {
 		return Gone{err}
 	}

@@ -24,13 +24,15 @@ type Visit struct {
 	Request *http.Request
 	Writer  http.ResponseWriter
 	Lag     string // of the newest list that the visit read: how far it may be behind (D11)
-	frame   *Frame
+	// Revision is that of the newest payment that the visit read; 0: it read none.
+	Revision uint64
+	frame    *Frame
 }
 
 // Get reads from the API: it decodes the answer into to. The error is a *Failure if the API refused.
 func (v *Visit) Get(path string, query url.Values, to any) error {
 	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
-	v.Lag = cmp.Or(answer.Lag, v.Lag)
+	v.Lag, v.Revision = cmp.Or(answer.Lag, v.Lag), cmp.Or(answer.Revision, v.Revision)
 	return answer.decode(to)
 }
 
@@ -60,6 +62,11 @@ func (v *Visit) Raw(path string, query url.Values) ([]byte, error) {
 // Send changes something through the API: it decodes the answer into to (nil: not at all). key is the idempotency key; "" for none.
 func (v *Visit) Send(method, path string, body any, key string, to any) error {
 	return v.frame.api.Do(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
+}
+
+// Operate sends an operation on a payment. It is refused with ConcurrentModification if the payment's revision is not seen.
+func (v *Visit) Operate(seen uint64, path string, body any, key string) error {
+	return v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(nil)
 }
 
 // Path joins segments to a path of the API. It escapes nothing: the router matches decoded paths.

@@ -1,6 +1,9 @@
 // Package paymentpages has the dashboard's pages about payments: the list with its filters and CSV, one payment with its timeline and
 // time travel, and the forms that capture, refund, cancel and erase.
 //
+// The form of an operation carries the revision of the payment that it showed. The operation is refused if the payment has another one, and
+// the form comes back with the new amounts: two tabs do not refund twice. A repeat under the form's idempotency key stays one operation.
+//
 // What it must not know: how a payment's status follows from its facts. The API decides whether an operation is allowed.
 package paymentpages
 
@@ -28,6 +31,6 @@ var Routes = map[string]frame.Screen{
 	"GET /dashboard/payments.csv":               export,
 	"GET /dashboard/payments/{id}":              show,
 	"GET /dashboard/payments/{id}/proof":        proof,
-	"GET /dashboard/payments/{id}/{operation}":  ask,
-	"POST /dashboard/payments/{id}/{operation}": operate,
+	"GET /dashboard/payments/{id}/{operation}":  operators(ask),
+	"POST /dashboard/payments/{id}/{operation}": operators(operate),
 }

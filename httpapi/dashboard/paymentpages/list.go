@@ -3,6 +3,7 @@ package paymentpages
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,18 @@ type processed struct {
 	ProcessorMerchantID string `json:"processorMerchantId"`
 	AmountCaptured      domain.Amount
 	AmountRefunded      domain.Amount
+}
+
+// Refunded returns the refunded part of the captured money, for people; "" for nothing.
+func (s summary) Refunded() string {
+	switch p := s.Processor; {
+	case p == nil || p.AmountRefunded == 0:
+		return ""
+	case p.AmountRefunded == p.AmountCaptured:
+		return "Refunded"
+	default:
+		return frame.Money(p.AmountRefunded, s.CurrencyCode) + " refunded"
+	}
 }
 
 type page struct {
@@ -101,8 +114,19 @@ func query(f *frame.Form) url.Values {
 			f.Fault("to", "Write the day as in 2026-03-14.")
 		}
 	}
+	known(f, "status", statuses)
+	known(f, "processor", processor.Names)
 	amounts(f, q)
 	return q
+}
+
+// known notes values of a filter that are none of all.
+func known[T ~string](f *frame.Form, field string, all []T) {
+	for _, value := range f.Values[field] {
+		if value != "" && !slices.Contains(all, T(value)) {
+			f.Fault(field, "There is no "+field+" "+value+". Choose from the list.")
+		}
+	}
 }
 
 // amounts adds the limits of the amount. They need one currency, whose units they are in.

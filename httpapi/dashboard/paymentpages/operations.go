@@ -2,8 +2,10 @@ package paymentpages
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -79,16 +81,29 @@ func (p paymentData) refundable() domain.Amount {
 	if p.Processor == nil {
 		return 0
 	}
-	return max(0, p.Processor.AmountCaptured-p.Processor.AmountRefunded)
+	return max(0, p.Processor.AmountCaptured-p.Processor.AmountRefunded-p.Refunding())
+}
+
+// Refunding is the amount of refunds without an outcome, in minor units.
+func (p paymentData) Refunding() (sum domain.Amount) {
+	for _, t := range p.Transactions {
+		if t.TransactionType == "REFUND" && t.ProcessorStatus == string(payment.StatusPending) {
+			sum += t.Amount
+		}
+	}
+	return sum
 }
 
 // form is the content of an operation's page.
 type form struct {
 	frame.Form
 	kind
-	Name    string
-	Payment paymentData
-	Left    domain.Amount // that can be captured or refunded
+	Name     string
+	Payment  paymentData
+	Left     domain.Amount // that can be captured or refunded
+	Revision uint64        // of the payment that the user sees
+	Disputes []disputeRow  // of a refund
+	Returned domain.Amount // of Left, by disputes
 }
 
 // ask serves the page that asks for an operation's amount and confirmation.
@@ -98,7 +113,9 @@ func ask(v *frame.Visit) error {
 		return err
 	}
 	out.Key = v.NewKey()
-	out.Values.Set("amount", frame.AmountText(out.Left, out.Payment.CurrencyCode))
+	if out.Returned == 0 || out.Returned < out.Left {
+		out.Values.Set("amount", frame.AmountText(out.Left-out.Returned, out.Payment.CurrencyCode))
+	}
 	return v.Show(out.page(http.StatusOK))
 }
 
@@ -113,9 +130,14 @@ func open(v *frame.Visit) (form, error) {
 	if err := v.Get(frame.Path("management", "payments", v.Request.PathValue("id")), nil, &out.Payment); err != nil {
 		return form{}, missing(err)
 	}
-	out.Left = out.Payment.capturable()
+	out.Left, out.Revision = out.Payment.capturable(), v.Revision
 	if name == "refund" {
 		out.Left = out.Payment.refundable()
+		var err error
+		if out.Disputes, err = disputesOf(v, out.Payment.ID); err != nil {
+			return form{}, err
+		}
+		out.Returned = returnedOf(out.Disputes, out.Left, out.Payment.CurrencyCode)
 	}
 	return out, nil
 }
@@ -124,7 +146,8 @@ func (f form) page(status int) frame.Page {
 	return frame.Page{Name: "operation", Title: f.Title, Nav: pathPayments, Status: status, Data: f}
 }
 
-// operate carries an operation out. The form's idempotency key makes a repeat harmless.
+// operate carries an operation out. The form's idempotency key makes a repeat harmless. The form's revision refuses a form that was opened
+// before the payment changed: in another tab, by a colleague, by a program or by the processor.
 func operate(v *frame.Visit) error {
 	out, err := open(v)
 	if err != nil {
@@ -137,27 +160,73 @@ func operate(v *frame.Visit) error {
 	if out.Key == "" {
 		out.Key = v.NewKey()
 	}
+	seen := out.seen()
 	if review {
+		out.compare(seen)
 		return v.Show(out.page(http.StatusOK))
 	}
 	body := out.body()
-	if out.Sound() {
-		path := pathPayments + "/" + out.Payment.ID
-		err = v.Send(http.MethodPost, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, nil)
-		switch {
-		case err == nil:
-			return v.Redirect(path, out.done)
-		case frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists):
-			return v.Redirect(path, "repeated")
-		}
-		if err := out.Refused(err, "amount", "reason", "orderId"); err != nil {
-			return err
-		}
-		if status := frame.StatusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-			out.Key = v.NewKey() // the refused request has used the key; after an unknown outcome the key must stay
-		}
+	if !out.Sound() {
+		out.compare(seen)
+		return v.Show(out.page(http.StatusUnprocessableEntity))
+	}
+	path := pathPayments + "/" + out.Payment.ID
+	err = v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key)
+	switch {
+	case err == nil:
+		return v.Redirect(path, out.done)
+	case frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists):
+		return v.Redirect(path, "repeated")
+	}
+	return refused(v, out, seen, err)
+}
+
+// refused shows the form again after err, the refusal of its operation.
+func refused(v *frame.Visit, out form, seen uint64, err error) error {
+	if err := out.Refused(err, "amount", "reason", "orderId"); err != nil {
+		return err
+	}
+	if status := frame.StatusOf(err); status < http.StatusBadRequest || status >= http.StatusInternalServerError {
+		out.Revision = seen // the outcome is unknown: the same form is sent again
+		return v.Show(out.page(http.StatusUnprocessableEntity))
+	}
+	now, stale := open(v) // the payment may have changed, and a refusal may be recorded
+	if stale != nil {
+		return stale
+	}
+	now.Form = out.Form
+	out = now
+	out.Key = v.NewKey() // the refused request has used the key
+	out.explain(err)
+	if frame.IDOf(err) == string(domain.ReasonConcurrentModification) {
+		out.compare(seen)
 	}
 	return v.Show(out.page(http.StatusUnprocessableEntity))
+}
+
+// never is the revision of no payment.
+const never = math.MaxUint64
+
+// seen returns the revision of the payment that the form showed.
+func (f *form) seen() uint64 {
+	if seen, err := strconv.ParseUint(f.Text("revision"), 10, 64); err == nil && seen > 0 {
+		return seen
+	}
+	return never
+}
+
+// compare says on the form that the payment is not the one that the user saw.
+func (f *form) compare(seen uint64) {
+	if seen == f.Revision {
+		return
+	}
+	f.Refusal = frame.Refusal{
+		Text:   "The payment has changed since this form was opened: in another tab, by a colleague, by a program or by the processor.",
+		Advice: "The form shows the payment as it is now. Look at its amounts, and send the form again only if you still want this.",
+	}
+	if status := payment.Status(f.Payment.Status); !slices.Contains(f.when, status) {
+		f.Refusal.Advice = "It is " + plainStatus(f.Payment) + " now, and cannot be " + past[f.Name] + ". " + advice(f.Name, status)
+	}
 }
 
 // body returns the body of the API's call. It notes invalid input in the form.

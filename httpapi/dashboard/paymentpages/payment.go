@@ -137,11 +137,13 @@ func (v view) Endpoint(id string) endpoint {
 func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
 type disputeRow struct {
-	ID, Type, Status, Reason string
-	Amount                   domain.Amount
-	Currency                 domain.Currency
-	ChallengeRequiredBy      *time.Time
-	OpenedAt                 time.Time
+	ID, Reason          string
+	Type                processor.DisputeType
+	Status              processor.DisputeStatus
+	Amount              domain.Amount
+	Currency            domain.Currency
+	ChallengeRequiredBy *time.Time
+	OpenedAt            time.Time
 }
 
 // historyMost is the greatest number of events on the page. payledger history shows all.
@@ -171,11 +173,9 @@ func show(v *frame.Visit) error {
 			return err
 		}
 	}
-	var disputes struct{ Data []disputeRow }
-	if err := v.Get("/management/disputes", url.Values{"paymentId": {id}}, &disputes); err != nil {
+	if out.Disputes, err = disputesOf(v, id); err != nil {
 		return err
 	}
-	out.Disputes = disputes.Data
 	if err := out.travel(v.Value("at")); err != nil {
 		return err
 	}

@@ -1,0 +1,65 @@
+package paymentpages
+
+import (
+	"net/url"
+
+	"payledger/domain"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// disputesOf reads the disputes about a payment.
+func disputesOf(v *frame.Visit, payment string) ([]disputeRow, error) {
+	var found struct{ Data []disputeRow }
+	err := v.Get("/management/disputes", url.Values{"paymentId": {payment}}, &found)
+	return found.Data, err
+}
+
+// Returned reports whether the dispute gave its amount back to the customer. A retrieval moves no money (D16).
+func (d disputeRow) Returned() bool {
+	switch d.Status {
+	case processor.DisputeLost, processor.DisputeAccepted, processor.DisputeExpired:
+		return d.Type != processor.Retrieval
+	default:
+		return false
+	}
+}
+
+// Caution returns the warning about a refund beside the dispute; "" if the dispute does not matter to a refund.
+func (d disputeRow) Caution() string {
+	amount := frame.Money(d.Amount, d.Currency)
+	switch {
+	case d.Returned():
+		return "The dispute has already returned " + amount + " to the customer. A refund of the same money pays the customer a second time."
+	case d.Status == processor.DisputeWon:
+		return "You won the dispute of " + amount + ": the money stays with you. A refund gives it to the customer all the same."
+	case d.Status == processor.DisputeOpen && d.Type == processor.Retrieval:
+		return "The customer's bank asks for information about this payment" + d.by() + ". A dispute may follow, which returns " + amount + " beside your refund."
+	case d.Status == processor.DisputeOpen:
+		return "The customer disputes this payment. Answer the dispute" + d.by() + ". If it is lost, it returns " + amount + " to the customer: with a refund, the customer gets the money twice."
+	case d.Status == processor.DisputeChallenged && d.Type != processor.Retrieval:
+		return "The bank decides about the dispute that you challenged. If it is lost, it returns " + amount + " to the customer: with a refund, the customer gets the money twice."
+	}
+	return ""
+}
+
+func (d disputeRow) by() string {
+	if d.ChallengeRequiredBy == nil {
+		return ""
+	}
+	return " by " + frame.When(*d.ChallengeRequiredBy)
+}
+
+// returnedOf returns the amount that disputes gave back of the amount that is left to refund. A dispute in another currency counts as all.
+func returnedOf(all []disputeRow, left domain.Amount, c domain.Currency) (sum domain.Amount) {
+	for _, d := range all {
+		switch {
+		case !d.Returned():
+		case d.Currency != c:
+			return left
+		default:
+			sum += d.Amount
+		}
+	}
+	return min(sum, left)
+}

@@ -1,0 +1,63 @@
+package paymentpages
+
+import (
+	"net/http"
+	"strings"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/httpapi/dashboard/frame"
+)
+
+// past are the operations as they are refused: the payment cannot be …
+var past = map[string]string{"capture": "captured", "refund": "refunded", "cancel": "cancelled"}
+
+// explain puts a refusal into the words of the page: the API's are for programs.
+func (f *form) explain(err error) {
+	switch domain.Reason(frame.IDOf(err)) {
+	case domain.ReasonInvalidPaymentStatus:
+		f.Refusal.Text = "The payment is " + plainStatus(f.Payment) + ", and cannot be " + past[f.Name] + "."
+		f.Refusal.Advice = advice(f.Name, payment.Status(f.Payment.Status))
+	case domain.ReasonRequestValidation:
+		if len(f.Faults) > 0 {
+			f.Refusal.Text, f.Refusal.Advice = "Correct the field that is marked, and send the form again.", ""
+		}
+	}
+}
+
+// advice returns the next step for a payment whose status does not allow an operation (D7).
+func advice(operation string, status payment.Status) string {
+	ended := status == payment.StatusCancelled || status == payment.StatusDeclined || status == payment.StatusFailed
+	switch operation {
+	case "cancel":
+		if status == payment.StatusSettled {
+			return "A settled payment is refunded, not cancelled."
+		}
+		return "Nothing is reserved on the card, so nothing is left to cancel."
+	case "capture":
+		switch {
+		case ended:
+			return "Nothing is reserved on the card. To charge the customer, a new payment is needed."
+		case status == payment.StatusPending:
+			return "It can be captured when it is authorized."
+		}
+		return "All is captured, or the last capture released the rest. To charge more, a new payment is needed."
+	default:
+		if ended {
+			return "Nothing was captured, so nothing is left to refund."
+		}
+		return "Nothing is captured yet. Cancel the payment to release what is reserved."
+	}
+}
+
+func plainStatus(p paymentData) string { return strings.ToLower(frame.Plain(p.Status)) }
+
+// operators shows a form only to users whose role may send it. The API checks the role of the sender again.
+func operators(s frame.Screen) frame.Screen {
+	return func(v *frame.Visit) error {
+		if v.Auditor() {
+			return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "The role " + string(v.User.Role) + " does not allow this."}
+		}
+		return s(v)
+	}
+}

@@ -1,0 +1,309 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/domain/processor"
+	"payledger/httpapi/dashboard/frame"
+	"payledger/processorsim/protocol"
+)
+
+// opened is a form of an operation that a tab shows.
+type opened struct{ at, key, revision string }
+
+// form opens the form of an operation in a tab.
+func (s *site) form(at string) opened {
+	s.t.Helper()
+	s.open(at)
+	s.shows(200)
+	return opened{at, s.value("key"), s.value("revision")}
+}
+
+// send sends the form.
+func (s *site) send(o opened, fields ...string) {
+	s.t.Helper()
+	s.submit(o.at, append([]string{"key", o.key, "revision", o.revision}, fields...)...)
+}
+
+// again returns the form that the answer shows.
+func (s *site) again(o opened) opened { return opened{o.at, s.value("key"), s.value("revision")} }
+
+// changedSince is the sentence of a form that is older than its payment.
+const changedSince = "Nothing was done. The payment has changed since this form was opened"
+
+// TestOperationsInTwoTabs: of two forms that were opened for the same payment, the second one does nothing but show the new amounts. A
+// repeat of the first one is still the same operation.
+func TestOperationsInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	at := "/dashboard/payments/" + id
+	for _, step := range []struct{ operation, left string }{{"capture", "Left to capture €18.20"}, {"refund", "Left to refund €6.30"}} {
+		one, other := s.form(at+"/"+step.operation), s.form(at+"/"+step.operation)
+		if one.key == other.key {
+			t.Fatal("both tabs have one idempotency key")
+		}
+		if step.operation == "refund" {
+			s.want(s.post("/payments/"+id+"/capture", `{"amount":620,"final":false}`), 200, "") // a program
+			s.send(one, "amount", "6.00")
+			s.shows(422, changedSince, "Left to refund €12.30")
+			one, other = s.again(one), s.again(one)
+			other.key = "another-tab"
+		}
+		before := len(s.books(id))
+		s.send(one, "amount", "6.00")
+		s.shows(200, "was requested.")
+		s.send(other, "amount", "6.00")
+		s.shows(422, changedSince, "send the form again only if", step.left)
+		if s.value("amount") != "6.00" {
+			t.Error("the input is lost")
+		}
+		s.send(one, "amount", "6.00")
+		s.shows(200, "Nothing was done a second time.")
+		s.send(other, "amount", "1,5", "reason", "x")
+		s.shows(422, changedSince, "Write the amount in EUR")
+		s.submit(other.at, "key", "no-revision", "amount", "6.00")
+		s.shows(422, changedSince)
+		s.submit(other.at, "key", other.key, "revision", other.revision, "amount", "6.00", frame.ReviewField, "1")
+		s.shows(200, changedSince)
+		if n := len(s.books(id)) - before; n != 1 {
+			t.Errorf("%d operations instead of one", n)
+		}
+		s.send(s.again(other), "amount", "0.10")
+		s.shows(200, "was requested.")
+		if n := len(s.books(id)) - before; n != 2 {
+			t.Errorf("%d operations instead of two", n)
+		}
+	}
+}
+
+// TestRefundWithoutOutcome: a refund that the processor has not decided counts as refunded on the next form.
+func TestRefundWithoutOutcome(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.undecided.Store(true)
+	at := s.paid("4000000000005126", "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	one, other := s.form("/dashboard"+at+"/refund"), s.form("/dashboard"+at+"/refund")
+	s.send(one, "amount", "6.00")
+	s.shows(200, "The refund was requested.")
+	s.send(other, "amount", "6.00")
+	s.shows(422, changedSince, "Refunded €0.00", "Refunds without an outcome €6.00", "Left to refund €18.20")
+	s.form("/dashboard" + at + "/refund")
+	if amount := s.value("amount"); amount != "18.20" {
+		t.Errorf("proposes %s", amount)
+	}
+}
+
+// TestCancelInTwoTabs: a capture in another tab refuses the first cancel, and the form comes back.
+func TestCancelInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := "/dashboard/payments/" + strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	cancel, capture := s.form(at+"/cancel"), s.form(at+"/capture")
+	s.send(capture, "amount", "1.00")
+	s.shows(200, "The capture was requested.")
+	s.send(cancel)
+	s.shows(422, changedSince, "Partially settled")
+	s.send(s.again(cancel))
+	s.shows(200, "The cancel was requested.")
+}
+
+// TestSameMomentInTwoTabs: two forms that are sent at the same moment are one operation: the payment is compared where it is changed.
+func TestSameMomentInTwoTabs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	before := len(s.books(id))
+	first := s.form("/dashboard/payments/" + id + "/capture")
+	tabs := make(chan int)
+	for _, key := range []string{"tab-1", "tab-2", "tab-3"} {
+		tab := *s
+		go func() {
+			tab.submit(first.at, "key", key, "revision", first.revision, "amount", "2.00")
+			tabs <- tab.now.status
+		}()
+	}
+	done := map[int]int{}
+	for range 3 {
+		done[<-tabs]++
+	}
+	if n := len(s.books(id)) - before; n != 1 || done[200] != 1 || done[422] != 2 {
+		t.Errorf("%d operations, answers %v", n, done)
+	}
+}
+
+// TestRefundOfDisputed: the page of a refund warns about disputes, and the refund stays possible.
+func TestRefundOfDisputed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	id := strings.TrimPrefix(at, "/payments/")
+	form := "/dashboard/payments/" + id + "/refund"
+	s.open(form)
+	s.lacks("disputes this payment", "Returned by disputes")
+	disputed := domain.Amount(1000)
+	opened, err := s.sim.OpenDispute(t.Context(), protocol.DisputeOrder{Reference: domain.PaymentID(id), Type: processor.Chargeback, ReasonCode: "10.4", Amount: &disputed})
+	must(t, err)
+	s.disputeIs(id, "OPEN")
+	s.open(form)
+	s.shows(200, "Dispute, open. The customer disputes this payment. Answer the dispute by ", "it returns €10.00 to the customer: with a refund, the customer gets the money twice.")
+	if amount := s.value("amount"); amount != "24.20" {
+		t.Errorf("proposes %s", amount)
+	}
+	_, err = s.sim.ChangeDispute(t.Context(), opened.ID, protocol.DisputeChange{Status: processor.DisputeLost})
+	must(t, err)
+	s.disputeIs(id, "LOST")
+	o := s.form(form)
+	s.shows(200, "Returned by disputes €10.00", "Dispute, lost. The dispute has already returned €10.00 to the customer. A refund of the same money pays the customer a second time.")
+	if amount := s.value("amount"); amount != "14.20" {
+		t.Errorf("proposes %s", amount)
+	}
+	s.send(o, "amount", "24.20")
+	s.shows(200, "The refund was requested.")
+}
+
+// disputeIs waits until the payment's newest dispute has a status.
+func (s *site) disputeIs(payment, status string) {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		if all := s.disputes("paymentId=" + payment); len(all) > 0 && all[0]["status"] == status {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the dispute is not %s", status)
+		}
+	}
+}
+
+// TestForeignTextOnPages: metadata stands apart from the facts of the payment, and no text of others turns the direction of a page.
+func TestForeignTextOnPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	const session = `{"orderId":"A\u202e99.9\u202c","customerId":"c","currencyCode":"EUR","amount":2500,"metadata":{"Status":"Refunded\u2067","Captured":"€9,999.00"}}`
+	id := s.want(s.pay(payWith(s.tokenize(s.session(session), goodCard))), 200, "").text1("id")
+	at := "/dashboard/payments/" + id
+	s.open(at)
+	s.shows(200, `Order A\u202e99.9\u202c`, `Status Refunded\u2067`)
+	summary, rest, found := strings.Cut(s.now.text, `<h2 id="metadata-h">Metadata</h2>`)
+	if !found || strings.Contains(summary, "9,999") || !strings.Contains(rest, "<bdi>€9,999.00</bdi>") || !strings.Contains(summary, "<bdi>A") {
+		t.Errorf("the metadata does not stand apart: %s", s.now.text)
+	}
+	for _, page := range []string{at, at + "/capture", "/dashboard/payments", "/dashboard/payments?order=A%E2%80%AE99.9%E2%80%AC"} {
+		s.open(page)
+		s.shows(200, `A\u202e99.9\u202c`)
+		if text := text(s.now.text); strings.ContainsAny(text, "\u202c\u202e\u2067") {
+			t.Errorf("%s: its direction changes: %q", page, text)
+		}
+	}
+	if s.value("order") != "A\u202e99.9\u202c" {
+		t.Error("the filter is another one")
+	}
+	const plain = `{"orderId":"b","customerId":"c","currencyCode":"EUR","amount":2500}`
+	s.open("/dashboard/payments/" + s.want(s.pay(payWith(s.tokenize(s.session(plain), goodCard))), 200, "").text1("id"))
+	s.lacks("Metadata")
+}
+
+// TestRefusalsForPeople: a refused form has advice about the form, and nothing about requests, fields of JSON or headers.
+func TestRefusalsForPeople(t *testing.T) {
+	t.Parallel()
+	s, _ := newHookSite(t)
+	at := "/dashboard/payments/" + strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	forPrograms := func() {
+		t.Helper()
+		for _, word := range []string{"validationErrors", "X-Idempotency", "omit", "GET /", "POST /", "request is", "$.", "CANCELLED"} {
+			if strings.Contains(text(s.now.text), word) {
+				t.Errorf("%s says %q: %s", s.now.at, word, text(s.now.text))
+			}
+		}
+	}
+	s.send(s.form(at+"/capture"), "amount", "999.00")
+	s.shows(422, "Nothing was done. Correct the field that is marked, and send the form again.", "24.20 EUR is left to capture; 999.00 EUR was requested.")
+	forPrograms()
+	s.send(s.form(at+"/refund"), "amount", "1.00")
+	s.shows(422, "Nothing was done. The payment is authorized, and cannot be refunded. Nothing is captured yet. Cancel the payment to release what is reserved.")
+	forPrograms()
+	one, other := s.form(at+"/cancel"), s.form(at+"/cancel")
+	s.send(one)
+	s.shows(200, "The cancel was requested.")
+	s.send(other)
+	s.shows(422, changedSince, "It is cancelled now, and cannot be cancelled. Nothing is reserved on the card, so nothing is left to cancel.")
+	forPrograms()
+	s.send(s.again(other))
+	s.shows(422, "Nothing was done. The payment is cancelled, and cannot be cancelled. Nothing is reserved on the card")
+	forPrograms()
+	s.submit("/dashboard/endpoints/new", "url", "https://10.0.0.1/hooks", "which", "all")
+	s.shows(422, "Nothing was done. Some of the input is not accepted. Correct the input and send the form again.")
+	forPrograms()
+}
+
+// TestOperationsOfAuditor: an auditor sees no form of an operation, and sends none.
+func TestOperationsOfAuditor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	at := "/dashboard/payments/" + strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	auditor, operator := s.as(account.RoleAuditor), s.as(account.RoleOperator)
+	before := s.events()
+	for _, operation := range []string{"/capture", "/refund", "/cancel"} {
+		auditor.open(at + operation)
+		auditor.shows(403, "Your role does not allow this")
+		auditor.submit(at+operation, "amount", "1.00")
+		auditor.shows(403, "Your role does not allow this")
+		operator.open(at + operation)
+		operator.shows(200)
+	}
+	if n := s.events() - before; n != 0 {
+		t.Errorf("%d events were recorded", n)
+	}
+}
+
+// TestUnknownFilters: a filter with a value that does not exist is reported, and the list does not pretend to be filtered.
+func TestUnknownFilters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	id := strings.TrimPrefix(s.paid(goodCard, ""), "/payments/")
+	for filter, said := range map[string]string{
+		"status=FOO": "There is no status FOO. Choose from the list.", "status=AUTHORIZED&status=x": "There is no status x.",
+		"processor=BANK": "There is no processor BANK.",
+	} {
+		s.open("/dashboard/payments?" + filter)
+		s.shows(422, "Nothing was done.", said)
+		s.lacks(id, "Download as CSV")
+	}
+	s.open("/dashboard/payments?status=AUTHORIZED&processor=")
+	s.shows(200)
+	if !strings.Contains(s.now.text, id) {
+		t.Error("the payment is not listed")
+	}
+}
+
+// TestHeadlineOfRefund: the headline of a payment has its refunds.
+func TestHeadlineOfRefund(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	at := s.paid(goodCard, "")
+	s.want(s.post(at+"/capture", ""), 200, "")
+	s.open("/dashboard" + at)
+	s.shows(200, "€24.20 Settled Refund Download")
+	s.want(s.post(at+"/refund", `{"amount":420}`), 200, "")
+	s.open("/dashboard" + at)
+	s.shows(200, "€24.20 Settled €4.20 refunded Refund Download")
+	s.want(s.post(at+"/refund", ""), 200, "")
+	s.open("/dashboard" + at)
+	s.shows(200, "€24.20 Settled Refunded Download")
+}
