@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,9 @@ func (b *nodeBrowser) signsIn(t *testing.T, what, email, password string, want i
 // copied returns a browser with the same session at another node.
 func (b *nodeBrowser) copied(at string) *nodeBrowser { return &nodeBrowser{api: at, cookie: b.cookie} }
 
+// shownRevision finds the revision of the payment that a form shows.
+var shownRevision = regexp.MustCompile(`name="revision" value="(\d+)"`)
+
 const staffPage = "/dashboard/payments"
 
 // testNodesUsers: a user of the dashboard has the role and the sessions that any node gave or took last (§6.1, D20): a session of one node holds
@@ -88,6 +92,10 @@ func testNodesUsers(t *testing.T, r *nodeRig) {
 		here.signsIn(t, "here", email, ada.Password, http.StatusSeeOther)
 		there.signsIn(t, "there", email, ada.Password, http.StatusSeeOther)
 		path, form := capture("by-an-operator")
+		_, page := there.send(t, path, nil)
+		if opened := shownRevision.FindStringSubmatch(page); opened != nil {
+			form.Set("revision", opened[1])
+		}
 		there.must(t, "an operator captures", path, form, http.StatusSeeOther)
 		copied := here.copied(other.api)
 		copied.must(t, "the session at the other node", staffPage, nil, http.StatusOK)
