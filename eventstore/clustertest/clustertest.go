@@ -3,6 +3,7 @@ package clustertest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"strings"
@@ -40,7 +41,6 @@ system_account: SYS
 // Cluster is a cluster of NATS servers.
 type Cluster struct {
 	Servers []*server.Server
-	options []*server.Options
 }
 
 // Start starts a cluster of n servers with JetStream for the test's life. change, if not nil, changes the options of the server with a
@@ -48,25 +48,25 @@ type Cluster struct {
 func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster {
 	t.Helper()
 	c := &Cluster{}
-	routes := ports(t, n)
+	host := ownHost(t)
+	routes := ports(t, host, n)
 	for i := range n {
 		o := &server.Options{}
 		if err := o.ProcessConfigString(fmt.Sprintf(accounts, Password)); err != nil {
 			t.Fatal(err)
 		}
-		o.ServerName, o.Host, o.Port = fmt.Sprintf("n%d", i+1), "127.0.0.1", server.RANDOM_PORT
+		o.ServerName, o.Host, o.Port = fmt.Sprintf("n%d", i+1), host, server.RANDOM_PORT
 		o.JetStream, o.StoreDir, o.SyncAlways, o.MaxPayload = true, t.TempDir(), true, 8<<20
 		o.NoSigs, o.NoLog = true, true
 		if n > 1 {
-			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: routes[i]}
+			o.Cluster = server.ClusterOpts{Name: "test", Host: host, Port: routes[i]}
 			for _, port := range routes {
-				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("%s:%d", host, port)})
 			}
 		}
 		if change != nil {
 			change(i, o)
 		}
-		c.options = append(c.options, o)
 		c.Servers = append(c.Servers, start(t, o))
 	}
 	for _, s := range c.Servers {
@@ -77,11 +77,24 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 	return c
 }
 
-// ports returns free ports: a server of a cluster must know the ports of the others before it starts.
-func ports(t testing.TB, n int) (all []int) {
+// ownHost returns an address of this machine that no other cluster uses: on a shared one, another program could take a port of a server before
+// the server listens. A system with a single loopback address has only that one.
+func ownHost(t testing.TB) string {
+	t.Helper()
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), 1+rand.IntN(254), 1+rand.IntN(254))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "127.0.0.1"
+	}
+	l.Close()
+	return host
+}
+
+// ports returns free ports of a host: a server of a cluster must know the ports of the others before it starts.
+func ports(t testing.TB, host string, n int) (all []int) {
 	t.Helper()
 	for range n {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,6 +110,7 @@ func start(t testing.TB, o *server.Options) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.SetLoggerV2(lastWords{t, o.ServerName}, false, false, false)
 	t.Cleanup(func() {
 		s.Shutdown()
 		s.WaitForShutdown()
@@ -155,3 +169,16 @@ func (c *Cluster) URL(user string) string {
 func At(user string, address net.Addr) string {
 	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, Password), Host: address.String()}).String()
 }
+
+// lastWords logs why a server cannot start.
+type lastWords struct {
+	testing.TB
+	name string
+}
+
+func (l lastWords) Fatalf(format string, args ...any) { l.Logf("server "+l.name+": "+format, args...) }
+func (lastWords) Errorf(string, ...any)               {}
+func (lastWords) Warnf(string, ...any)                {}
+func (lastWords) Noticef(string, ...any)              {}
+func (lastWords) Debugf(string, ...any)               {}
+func (lastWords) Tracef(string, ...any)               {}

@@ -14,7 +14,7 @@ const (
 	pause = 20 * time.Millisecond
 	// beatPause is the wait before a failed beat is repeated.
 	beatPause = 100 * time.Millisecond
-	// readTime bounds the reads after a beat.
+	// readTime bounds the reads after a beat, and one request for the stream itself.
 	readTime = 3 * time.Second
 )
 

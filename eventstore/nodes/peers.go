@@ -48,6 +48,8 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 // complete returns nil if this node knows all nodes that have a record at the time of the call. A read alone can miss a node that beats
 // during the read.
 func (r *Registry) complete(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTime) // the answer can be lost in an election: the caller asks again
+	defer cancel()
 	info, err := r.stream.Info(ctx, jetstream.WithSubjectFilter(root+"*"))
 	if err != nil {
 		return err

@@ -127,16 +127,7 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), hurries: make(chan []uint64, maxHurries)}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
-	err := r.surely(making, func() error { // several nodes that start at once make it, and one sees it later than another
-		_, err := server.JS.CreateStream(making, jetstream.StreamConfig{
-			Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: server.API.Replicas, Placement: server.API.Placement,
-			MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
-		})
-		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			r.stream, err = server.JS.Stream(making, Stream)
-		}
-		return err
-	})
+	err := r.surely(making, func() error { return r.makeStream(making) }) // several nodes that start at once make it, and one sees it later than another
 	cancel()
 	if err == nil {
 		err = r.hear(hurrySubject, func(m *nats.Msg) { r.owe(m.Data) })
@@ -155,6 +146,20 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	r.loops.Go(func() { r.run(r.life) })
 	r.loops.Go(func() { r.hurryUp(r.life) })
 	return r, nil
+}
+
+// makeStream makes the stream, unless it exists. A request or its answer can be lost in an election: the caller tries again.
+func (r *Registry) makeStream(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	_, err := r.server.JS.CreateStream(ctx, jetstream.StreamConfig{
+		Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: r.server.API.Replicas, Placement: r.server.API.Placement,
+		MaxMsgsPerSubject: 1, AllowDirect: true, Compression: jetstream.NoCompression,
+	})
+	if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		r.stream, err = r.server.JS.Stream(ctx, Stream)
+	}
+	return err
 }
 
 // surely repeats an operation until it succeeds, or ctx ends.
