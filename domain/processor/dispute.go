@@ -41,6 +41,12 @@ var DisputeStatuses = []DisputeStatus{
 	DisputeOpen, DisputeAccepted, DisputeChallenged, DisputeExpired, DisputeCancelled, DisputeWon, DisputeLost,
 }
 
+// ReturnsMoney reports whether a dispute of a type with this status has given its amount back to the customer. A retrieval moves no money
+// (D16).
+func (s DisputeStatus) ReturnsMoney(of DisputeType) bool {
+	return of != Retrieval && (s == DisputeLost || s == DisputeAccepted || s == DisputeExpired)
+}
+
 // DisputeUpdate is the state of a dispute at a processor, in the terms of the contract (§6.4).
 type DisputeUpdate struct {
 	ID            string          `json:"processorDisputeId"`               // the processor's id of the dispute

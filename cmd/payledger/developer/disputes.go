@@ -35,8 +35,8 @@ func disputesOf(ctx context.Context, api *client.Client, payment string) (found 
 		found.all = append(found.all, d)
 		return true
 	})
-	var told *client.Error
-	if errors.As(err, &told) && told.Status == http.StatusForbidden {
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
 		return disputes{unknown: "not known: the API key lacks the scope account:read"}, nil
 	}
 	return found, err
@@ -71,13 +71,8 @@ func (d dispute) sooner(than dispute) bool {
 // as all.
 func (a disputes) returned(currency string, all int64) (sum int64) {
 	for _, d := range a.all {
-		switch d.Status {
-		case processor.DisputeLost, processor.DisputeAccepted, processor.DisputeExpired:
-		default:
-			continue
-		}
 		switch {
-		case d.Type == processor.Retrieval: // no money moved
+		case !d.Status.ReturnsMoney(d.Type):
 		case d.Currency != currency:
 			return all
 		default:

@@ -55,12 +55,12 @@ func reached(err error) error {
 
 // atFlags names in a refusal of the API the flags of the command, by the fields of the request that they became.
 func atFlags(err error, flags map[string]string) error {
-	var told *client.Error
-	if !errors.As(err, &told) {
+	var refused *client.Error
+	if !errors.As(err, &refused) {
 		return err
 	}
-	for i := range told.ValidationErrors {
-		group := &told.ValidationErrors[i]
+	for i := range refused.ValidationErrors {
+		group := &refused.ValidationErrors[i]
 		for j := range group.Errors {
 			field, _, _ := strings.Cut(strings.TrimPrefix(group.Errors[j].Path, "$."), "[")
 			if flag, known := flags[field]; known {

@@ -15,15 +15,8 @@ func disputesOf(v *frame.Visit, payment string) ([]disputeRow, error) {
 	return found.Data, err
 }
 
-// Returned reports whether the dispute gave its amount back to the customer. A retrieval moves no money (D16).
-func (d disputeRow) Returned() bool {
-	switch d.Status {
-	case processor.DisputeLost, processor.DisputeAccepted, processor.DisputeExpired:
-		return d.Type != processor.Retrieval
-	default:
-		return false
-	}
-}
+// Returned reports whether the dispute has given its amount back to the customer.
+func (d disputeRow) Returned() bool { return d.Status.ReturnsMoney(d.Type) }
 
 // Caution returns the warning about a refund beside the dispute; "" if the dispute does not matter to a refund.
 func (d disputeRow) Caution() string {
