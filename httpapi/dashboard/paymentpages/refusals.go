@@ -1,7 +1,6 @@
 package paymentpages
 
 import (
-	"net/http"
 	"strings"
 
 	"payledger/domain"
@@ -51,13 +50,3 @@ func advice(operation string, status payment.Status) string {
 }
 
 func plainStatus(p paymentData) string { return strings.ToLower(frame.Plain(p.Status)) }
-
-// operators shows a form only to users whose role may send it. The API checks the role of the sender again.
-func operators(s frame.Screen) frame.Screen {
-	return func(v *frame.Visit) error {
-		if v.Auditor() {
-			return &frame.Failure{Status: http.StatusForbidden, ID: "MissingScope", Text: "The role " + string(v.User.Role) + " does not allow this."}
-		}
-		return s(v)
-	}
-}
