@@ -290,7 +290,7 @@ func TestOperations(t *testing.T) {
 // hostileText is what a merchant or a customer could have written.
 const hostileText = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// TestTimelineOfWaits: the timeline says in the present tense what the payment waits for now, and in the past tense what is over.
+// TestTimelineOfWaits: the timeline names an open wait in the present tense and a past wait in the past tense.
 func TestTimelineOfWaits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

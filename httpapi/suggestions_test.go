@@ -45,7 +45,7 @@ func TestEveryReasonHasASuggestion(t *testing.T) {
 	}
 }
 
-// TestSuggestionsForPeople: the dashboard shows no suggestion that only a program can follow, and has another one for what its forms meet.
+// TestSuggestionsForPeople: the dashboard shows no suggestion that only a program can follow. For the errors of its forms it has its own.
 func TestSuggestionsForPeople(t *testing.T) {
 	t.Parallel()
 	for reason, row := range errorTable {

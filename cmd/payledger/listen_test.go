@@ -184,8 +184,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestListenWhileSecretsRotate: for 24 hours after a rotation a program that has the previous secret still verifies what it gets (§5.2
-// rule 3), and the command verifies it by the listener's own secret and says where its signature is.
+// TestListenWhileSecretsRotate: for 24 hours after a rotation a program with the previous secret still verifies its webhooks (§5.2
+// rule 3). The command verifies them by the listener's own secret and names the header of that signature.
 func TestListenWhileSecretsRotate(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

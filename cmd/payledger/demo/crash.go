@@ -80,7 +80,7 @@ func (c *Crashes) Play(ctx context.Context) error {
 	return c.facts.verdict(out)
 }
 
-// perform plays the chapters. After one that breaks off it plays the last one, which reads the facts for the verdict.
+// perform plays the chapters. If a chapter breaks off, perform goes on with the last chapter, which reads the facts for the verdict.
 func (c *Crashes) perform(ctx context.Context, chapters []chapter[*Crashes]) error {
 	last, broken := len(chapters)-1, error(nil)
 	for i, chapter := range chapters {

@@ -21,7 +21,7 @@ type operation struct {
 	key    domain.OperationKey
 }
 
-// expectation is what the service should make of a request in whose middle it is killed.
+// expectation is the expected outcome of a request in whose middle the service is killed.
 type expectation struct {
 	operation
 	requested, outcome string                // events
@@ -47,7 +47,7 @@ func (i *interruption) request() client.Request {
 	return client.Request{Method: http.MethodPost, Path: i.path, Body: i.body, IdempotencyKey: i.merchantKey}
 }
 
-// interrupt sends the request, kills the service in the middle, starts it again and reads what it makes of the request.
+// interrupt sends the request, kills the service in the middle, starts it again and reads the outcome.
 func (c *Crashes) interrupt(ctx context.Context, op *interruption) error {
 	lost := c.send(ctx, op.request())
 	if err := c.awaitMiddle(ctx, op, lost); err != nil {

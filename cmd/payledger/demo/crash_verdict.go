@@ -14,7 +14,7 @@ import (
 	"payledger/projections/history"
 )
 
-// facts are what the story read: in the log, at the API, in the processor's books and at the merchant's endpoint.
+// facts are the readings of the story: from the log, the API, the processor's books and the merchant's endpoint.
 type facts struct {
 	name        processor.Name // of the processor
 	payment     string
@@ -212,7 +212,7 @@ func (f facts) disagreement() error {
 	return nil
 }
 
-// finding is what the story read about one interrupted request: on the disk after the kill, at the API, and in the calls that reached the
+// finding is the story's readings about one interrupted request: on the disk after the kill, at the API, and in the calls that reached the
 // processor. The expectation beside it is compared with it.
 type finding struct {
 	expectation

@@ -39,7 +39,7 @@ func (f failures) locked(now time.Time) error {
 	return nil
 }
 
-// over reports whether nothing counts any more: the name is as one that nobody has tried.
+// over reports whether no failure counts any more.
 func (f failures) over(now time.Time) bool {
 	return f.locked(now) == nil && now.Sub(f.newest) >= forgetName
 }

@@ -74,5 +74,5 @@ func kindText(kind string) string { return strings.Replace(frame.Plain(kind), "A
 // Text returns the words of the action.
 func (c change) Text() string { return actionText(c.Action) }
 
-// Kind returns the words of what was changed.
+// Kind returns the name of the changed object's kind, for people.
 func (c change) Kind() string { return kindText(c.What.Kind) }

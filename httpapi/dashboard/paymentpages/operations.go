@@ -215,7 +215,7 @@ func (f *form) seen() uint64 {
 	return never
 }
 
-// compare says on the form that the payment is not the one that the user saw.
+// compare adds a notice to the form if the payment has another revision than seen.
 func (f *form) compare(seen uint64) {
 	if seen == f.Revision {
 		return

@@ -185,7 +185,7 @@ func show(v *frame.Visit) error {
 	})
 }
 
-// endWaits marks what an event waited for and the newest event does not.
+// endWaits marks the waits of past events that the newest event does not have any more.
 func endWaits(entries []entry) {
 	open := map[[2]string]bool{}
 	for i := range slices.Backward(entries) {
