@@ -34,13 +34,14 @@ type demoCommand struct {
 }
 
 // Run plays a story, on a service in a temporary folder or on a running one. The folder and the processes of a story end with the
-// terminal, too.
+// terminal, or with the reader of their output.
 func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	ends := []os.Signal{syscall.SIGPIPE}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup: the demo outlives its terminal
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
-		defer stop()
+		ends = append(ends, syscall.SIGHUP)
 	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
+	defer stop()
 	switch {
 	case c.Crash:
 		for _, flag := range []string{"--url", "--api-key", "--signing-secret"} {
@@ -83,7 +84,7 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 	}
 	story, err := demo.Play(ctx, stage)
 	if err != nil {
-		return fmt.Errorf("the story failed: %w", err)
+		return unfinished(ctx, err)
 	}
 	c.passed(std, story)
 	if c.Once {
@@ -119,10 +120,7 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 	}
 	defer func() { err = errors.Join(err, story.Close()) }()
 	if err := story.Play(ctx); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted before the end of the story")
-		}
-		return fmt.Errorf("the story failed: %w", err)
+		return unfinished(ctx, err)
 	}
 	fmt.Fprintf(std.Out, "\nThe service was killed %s. Nothing was guessed, lost or doubled.\n", terminal.Count(story.Kills(), "time"))
 	if c.Once {
@@ -135,6 +133,14 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 	defer func() { err = errors.Join(err, shop.Close()) }()
 	c.lookOn(std, outlook{story.Result().Paid, story.Stage().API, story.Admin(), story.Processors(), shop.URL, story.Credentials()})
 	return story.Wait(ctx)
+}
+
+// unfinished returns the error of a story that failed, or that ctx interrupted.
+func unfinished(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted before the end of the story")
+	}
+	return fmt.Errorf("the story failed: %w", err)
 }
 
 func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {

@@ -116,6 +116,38 @@ func TestDemoCrash(t *testing.T) {
 	}
 }
 
+// TestDemoWithoutReader: a story whose output nobody reads any more, as in "payledger demo | head", ends and leaves no folder.
+func TestDemoWithoutReader(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"demo"}, {"demo", "--crash"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+		defer cancel()
+		folders := t.TempDir()
+		command := exec.CommandContext(ctx, os.Args[0], args...)
+		command.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+folders)
+		var stderr strings.Builder
+		command.Stderr = &stderr
+		out, err := command.StdoutPipe()
+		if err == nil {
+			err = command.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Error(err)
+		}
+		out.Close()
+		var exit *exec.ExitError
+		if err := command.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailure || stderr.String() != "payledger: interrupted before the end of the story\n" {
+			t.Errorf("%v: %v: %s", args, err, stderr.String())
+		}
+		if left, err := os.ReadDir(folders); err != nil || len(left) > 0 {
+			t.Errorf("%v: the temporary folder stays: %v %v", args, left, err)
+		}
+	}
+}
+
 // TestDemoCrashMisuse: flags that do not go with --crash are refused, and so is an address that is in use (I1).
 func TestDemoCrashMisuse(t *testing.T) {
 	t.Parallel()

@@ -2,10 +2,12 @@
 package clustertest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +50,7 @@ type Cluster struct {
 func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster {
 	t.Helper()
 	c := &Cluster{}
-	host := ownHost(t)
-	routes := ports(t, host, n)
+	host, ports := routes(t, n)
 	for i := range n {
 		o := &server.Options{}
 		if err := o.ProcessConfigString(fmt.Sprintf(accounts, Password)); err != nil {
@@ -59,8 +60,8 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 		o.JetStream, o.StoreDir, o.SyncAlways, o.MaxPayload = true, t.TempDir(), true, 8<<20
 		o.NoSigs, o.NoLog = true, true
 		if n > 1 {
-			o.Cluster = server.ClusterOpts{Name: "test", Host: host, Port: routes[i]}
-			for _, port := range routes {
+			o.Cluster = server.ClusterOpts{Name: "test", Host: host, Port: ports[i]}
+			for _, port := range ports {
 				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("%s:%d", host, port)})
 			}
 		}
@@ -77,31 +78,35 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 	return c
 }
 
-// ownHost returns an address of this machine that no other cluster uses: on a shared one, another program could take a port of a server before
-// the server listens. A system with a single loopback address has only that one.
-func ownHost(t testing.TB) string {
+// firstRoute is the first port for routes. It is below the ports that the system gives to other listeners and connections.
+const firstRoute = 6222
+
+// routes returns a host of this machine, and a free port of it for each of n servers: a server of a cluster must know the ports of the others
+// before it starts. No other cluster uses the host. On a system with a single loopback address another program can still take a port.
+func routes(t testing.TB, n int) (host string, ports []int) {
 	t.Helper()
-	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), 1+rand.IntN(254), 1+rand.IntN(254))
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return "127.0.0.1"
+	host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), 1+rand.IntN(254), 1+rand.IntN(254))
+	if ports = free(host, n, func(i int) int { return firstRoute + i }); ports != nil {
+		return host, ports
 	}
-	l.Close()
-	return host
+	host = "127.0.0.1"
+	if ports = free(host, n, func(int) int { return 0 }); ports == nil {
+		t.Fatal("no free ports")
+	}
+	return host, ports
 }
 
-// ports returns free ports of a host: a server of a cluster must know the ports of the others before it starts.
-func ports(t testing.TB, host string, n int) (all []int) {
-	t.Helper()
-	for range n {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
+// free returns n ports of a host, where port proposes the port of each; nil if one is not free. Port 0 stands for any.
+func free(host string, n int, port func(i int) int) (ports []int) {
+	for i := range n {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port(i))))
 		if err != nil {
-			t.Fatal(err)
+			return nil
 		}
 		defer l.Close() // together: the ports differ
-		all = append(all, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	return all
+	return ports
 }
 
 func start(t testing.TB, o *server.Options) *server.Server {
