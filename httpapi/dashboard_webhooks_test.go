@@ -175,7 +175,7 @@ func TestDeliveryScreens(t *testing.T) {
 	s.open(list + "?outcome=" + "LOST")
 	s.shows(422)
 	s.open(list + "/" + id)
-	s.shows(200, "Exhausted", "HTTP 500", "All automatic attempts failed.", hostileText, "X-Signature-Primary", "ada@example.com", "signing-secret.")
+	s.shows(200, "Exhausted", "HTTP 500", "All automatic attempts failed.", hostileText, "X-Signature-Primary", "ada@example.com", "with signing secret 1")
 	s.lacks(hostileText, "plsec_"+r.account.SigningSecret[6:])
 	s.open(list + "/" + id + "/resend")
 	s.shows(200, "One attempt is made now.")
@@ -464,6 +464,6 @@ func TestListenerDeliveryScreen(t *testing.T) {
 	r.takes("/")
 	r.sold(goodCard, someSession)
 	s.open("/dashboard/deliveries/" + r.settled("outcome=SUCCEEDED", 1)[0]["id"].(string))
-	s.shows(200, previous, "Signed in X-Signature-Primary with the signing secret signing-secret.")
+	s.shows(200, previous, "Signed in X-Signature-Primary with signing secret 1")
 	s.lacks("X-Signature-Listener")
 }

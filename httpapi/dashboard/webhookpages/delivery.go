@@ -29,25 +29,28 @@ func (a attempt) Reason() *reason { return reasonOf(a.Failure) }
 // Withheld reports whether the answer is not kept. Its excerpt says so in place of the answer.
 func (a attempt) Withheld() bool { return strings.HasPrefix(a.Excerpt, "(withheld: ") }
 
-// signed is one signature of an attempt.
-type signed struct{ Header, Whose, Key string }
+// signed is one signature of an attempt: its header, and the secret in words.
+type signed struct{ Header, Secret string }
 
 // Signatures returns the signatures of the attempt: those of the signing secrets (§5.2), and that of a listener's own secret (D18).
 func (a attempt) Signatures() (all []signed) {
 	for i, key := range a.Keys {
-		s := signed{"X-Signature-Primary", "the signing secret", key}
+		s := signed{"X-Signature-Primary", "signing secret " + number(key)}
 		switch {
 		case i > 1:
-			s = signed{"X-Signature-Listener", "the listener's own secret", key}
+			s = signed{"X-Signature-Listener", "the listener's own secret"}
 		case ofListener(key):
-			s = signed{"X-Signature-Secondary", "the listener's own secret", key}
+			s = signed{"X-Signature-Secondary", "the listener's own secret"}
 		case i == 1:
-			s = signed{"X-Signature-Secondary", "the previous signing secret", key}
+			s = signed{"X-Signature-Secondary", "the previous one, signing secret " + number(key)}
 		}
 		all = append(all, s)
 	}
 	return all
 }
+
+// number returns the number of a signing secret among those of its account, which counts rotations.
+func number(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 // ofListener reports whether a name is that of a listener's own secret.
 func ofListener(key string) bool { return strings.HasPrefix(key, "listener.") }

@@ -9,17 +9,17 @@ import (
 // of one (§5.2, D18).
 func TestSignatures(t *testing.T) {
 	const primary, secondary, third = "X-Signature-Primary", "X-Signature-Secondary", "X-Signature-Listener"
-	const current, previous, own = "the signing secret", "the previous signing secret", "the listener's own secret"
+	const own = "the listener's own secret"
 	for _, c := range []struct {
 		keys []string
 		want []signed
 	}{
 		{nil, nil},
-		{[]string{"signing-secret.a.1"}, []signed{{primary, current, "signing-secret.a.1"}}},
-		{[]string{"signing-secret.a.2", "signing-secret.a.1"}, []signed{{primary, current, "signing-secret.a.2"}, {secondary, previous, "signing-secret.a.1"}}},
-		{[]string{"signing-secret.a.1", "listener.e"}, []signed{{primary, current, "signing-secret.a.1"}, {secondary, own, "listener.e"}}},
+		{[]string{"signing-secret.a.1"}, []signed{{primary, "signing secret 1"}}},
+		{[]string{"signing-secret.a.2", "signing-secret.a.1"}, []signed{{primary, "signing secret 2"}, {secondary, "the previous one, signing secret 1"}}},
+		{[]string{"signing-secret.a.1", "listener.e"}, []signed{{primary, "signing secret 1"}, {secondary, own}}},
 		{[]string{"signing-secret.a.2", "signing-secret.a.1", "listener.e"}, []signed{
-			{primary, current, "signing-secret.a.2"}, {secondary, previous, "signing-secret.a.1"}, {third, own, "listener.e"},
+			{primary, "signing secret 2"}, {secondary, "the previous one, signing secret 1"}, {third, own},
 		}},
 	} {
 		a := attempt{Keys: c.keys}
