@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -36,12 +37,17 @@ type demoCommand struct {
 // Run plays a story, on a service in a temporary folder or on a running one. The folder and the processes of a story end with the
 // terminal, or with the reader of their output.
 func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
-	ends := []os.Signal{syscall.SIGPIPE}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup: the demo outlives its terminal
-		ends = append(ends, syscall.SIGHUP)
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
 	}
-	ctx, stop := signal.NotifyContext(ctx, ends...)
-	defer stop()
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE) // otherwise a write without a reader ends the process, and the folder stays
+	defer signal.Stop(pipe)
+	ctx, unread := context.WithCancel(ctx)
+	defer unread()
+	std.Out = output{std.Out, unread}
 	switch {
 	case c.Crash:
 		for _, flag := range []string{"--url", "--api-key", "--signing-secret"} {
@@ -55,6 +61,21 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 	default:
 		return inFolder(func(dir string) error { return c.playHere(ctx, std, dir) })
 	}
+}
+
+// output calls unread when a write fails: nobody reads it any more. Connections of the process cause SIGPIPE as well, so the signal alone says
+// nothing.
+type output struct {
+	io.Writer
+	unread func()
+}
+
+func (o output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if err != nil {
+		o.unread()
+	}
+	return n, err
 }
 
 // inFolder calls play with a temporary folder, and removes the folder.
