@@ -390,7 +390,9 @@ func TestLostRequests(t *testing.T) {
 	n.link.mu.Lock()
 	n.link.lost = append(n.link.lost, "STREAM.INFO."+nodes.Stream)
 	n.link.mu.Unlock()
-	if err := n.Await(t.Context(), []uint64{0, 0}); err != nil {
+	patient, cancel := context.WithTimeout(t.Context(), time.Hour) // nats.go itself limits a request without a deadline
+	defer cancel()
+	if err := n.Await(patient, []uint64{0, 0}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
