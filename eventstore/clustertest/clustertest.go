@@ -85,7 +85,7 @@ const firstRoute = 6222
 // before it starts. No other cluster uses the host. On a system with a single loopback address another program can still take a port.
 func routes(t testing.TB, n int) (host string, ports []int) {
 	t.Helper()
-	host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), 1+rand.IntN(254), 1+rand.IntN(254))
+	host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), 1+rand.IntN(254), 1+rand.IntN(254)) //nolint:gosec // no secret
 	if ports = free(host, n, func(i int) int { return firstRoute + i }); ports != nil {
 		return host, ports
 	}

@@ -24,8 +24,17 @@ type remembered[V any] struct {
 const cacheGeneration = 16 << 10
 
 func (c *valueCache[V]) put(name domain.SecretID, v V, now time.Time) {
+	c.putUnless(name, v, now, nil)
+}
+
+// putUnless puts a value unless stale reports that it may not be used any more. stale, which may be nil, is called while no value can be
+// dropped: the value is dropped after it has become stale.
+func (c *valueCache[V]) putUnless(name domain.SecretID, v V, now time.Time, stale func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if stale != nil && stale() {
+		return
+	}
 	if c.recent == nil || len(c.recent) >= cacheGeneration {
 		c.older, c.recent = c.recent, map[domain.SecretID]remembered[V]{}
 	}

@@ -85,7 +85,7 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 			return err
 		}
 		if now.mark == key.mark {
-			return remember(v, &v.boxes, ref.name(), box)
+			return remember(v, &v.boxes, ref.name(), box, nil)
 		}
 		if err := v.Destroy(ctx, ref.name()); err != nil { // a node with a fast clock destroyed the epoch's key meanwhile: repeat under the new key
 			return err

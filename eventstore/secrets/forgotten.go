@@ -40,11 +40,15 @@ func (v *Store) Moment() uint64 {
 
 // ErasedSince reports whether data of a person that was opened after a moment may be erased by now. It reads nothing.
 func (v *Store) ErasedSince(moment uint64, s *domain.Sealed) bool {
-	if s == nil {
-		return false
+	return s != nil && v.forgets(moment, s.Key)()
+}
+
+// forgets returns a function that reports whether a person may have been erased after a moment.
+func (v *Store) forgets(moment uint64, key domain.SecretID) func() bool {
+	return func() bool {
+		f := &v.forgotten
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.last[key] > moment || f.count-moment > maxForgotten
 	}
-	f := &v.forgotten
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.last[s.Key] > moment || f.count-moment > maxForgotten
 }

@@ -62,7 +62,7 @@ func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (card proces
 	if err != nil {
 		return card, err
 	}
-	return card, errors.Join(remember(v, &v.boxes, name, box), codec.Unmarshal(plain, &card))
+	return card, errors.Join(remember(v, &v.boxes, name, box, nil), codec.Unmarshal(plain, &card))
 }
 
 // Kept reports whether the vaulted card exists.

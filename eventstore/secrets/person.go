@@ -63,11 +63,15 @@ func (v *Store) personKey(ctx context.Context, key domain.SecretID, number uint6
 	if ready, ok := v.keys.get(name, v.now()); ok {
 		return ready, nil
 	}
-	ready, err := v.dataKey(ctx, name, false)
+	moment := v.Moment()
+	ready, _, err := v.readKey(ctx, name, false)
 	if err != nil {
 		return ready, err
 	}
-	return ready, v.unlessErased(ctx, key, number, eventstore.AllowStale)
+	if err := v.unlessErased(ctx, key, number, eventstore.AllowStale); err != nil {
+		return ready, err
+	}
+	return ready, v.keep(moment, key, number, ready)
 }
 
 // unlessErased returns ErrGone for an erased key, and drops the key from memory.
@@ -91,6 +95,7 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 		}
 	}
 	for {
+		moment := v.Moment()
 		of, err := v.person(ctx, key, eventstore.AllowStale)
 		if err != nil {
 			return dataKey{}, 0, err
@@ -101,17 +106,27 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 		if err != nil {
 			return dataKey{}, 0, err
 		}
-		ready, err := v.dataKey(ctx, name, true)
+		created := false
+		ready, cached := v.keys.get(name, v.now())
+		if !cached {
+			ready, created, err = v.readKey(ctx, name, true)
+		}
 		if err != nil {
 			return dataKey{}, 0, err
 		}
-		v.numbers.put(key, number, v.now())
 		consistency := eventstore.AllowStale
-		if !there {
+		if !there || created {
 			consistency = eventstore.Latest // another node may have erased the number and destroyed the key
 		}
-		err = v.unlessErased(ctx, key, number, consistency)
-		if errors.Is(err, ErrGone) {
+		switch err = v.unlessErased(ctx, key, number, consistency); {
+		case err == nil:
+			if !cached {
+				err = v.keep(moment, key, number, ready)
+			}
+			if err == nil {
+				v.numbers.putUnless(key, number, v.now(), v.forgets(moment, key))
+			}
+		case errors.Is(err, ErrGone):
 			if err = v.Destroy(ctx, name); err == nil {
 				continue
 			}
@@ -120,11 +135,16 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 	}
 }
 
+// keep caches a person's key that was not erased at a moment, unless the person was erased since.
+func (v *Store) keep(moment uint64, key domain.SecretID, number uint64, ready dataKey) error {
+	return remember(v, &v.keys, numbered(key, number), ready, v.forgets(moment, key))
+}
+
 // Forget drops an erased key from memory. Every node calls it for every erasure.
 func (v *Store) Forget(key domain.SecretID, number uint64) {
+	v.forgotten.add(key) // first: from here on nothing is cached that was read before the erasure
 	v.numbers.drop(key)
 	v.keys.drop(numbered(key, number))
-	v.forgotten.add(key)
 	v.erasures.Add(1)
 }
 

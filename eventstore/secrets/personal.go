@@ -94,38 +94,45 @@ func (k dataKey) open(name string, box []byte) ([]byte, error) {
 	return open(k.aead, name, box[len(k.mark):])
 }
 
-// dataKey returns the key of a person or of a minute. With create, it creates a missing key.
+// dataKey returns the key of a minute. With create, it creates a missing key.
 func (v *Store) dataKey(ctx context.Context, name domain.SecretID, create bool) (dataKey, error) {
 	if ready, ok := v.keys.get(name, v.now()); ok {
 		return ready, nil
 	}
-	key, err := v.storedKey(ctx, name, create)
-	if err != nil {
-		return dataKey{}, err
-	}
-	sum := sha256.Sum256(key[:])
-	ready := dataKey{mark: mark(sum[:])}
-	if ready.aead, err = key.aead(); err == nil {
-		err = remember(v, &v.keys, name, ready)
+	ready, _, err := v.readKey(ctx, name, create)
+	if err == nil {
+		err = remember(v, &v.keys, name, ready, nil)
 	}
 	return ready, err
 }
 
-func (v *Store) storedKey(ctx context.Context, name domain.SecretID, create bool) (Key, error) {
+// readKey reads a key past the cache. With create, it creates a missing key; created reports that it did.
+func (v *Store) readKey(ctx context.Context, name domain.SecretID, create bool) (ready dataKey, created bool, err error) {
+	key, created, err := v.storedKey(ctx, name, create)
+	if err != nil {
+		return dataKey{}, false, err
+	}
+	sum := sha256.Sum256(key[:])
+	ready.mark = mark(sum[:])
+	ready.aead, err = key.aead()
+	return ready, created, err
+}
+
+func (v *Store) storedKey(ctx context.Context, name domain.SecretID, create bool) (k Key, created bool, err error) {
 	for {
 		stored, err := v.Get(ctx, name)
 		switch {
 		case err == nil:
-			return keyOf(stored)
+			k, err = keyOf(stored)
+			return k, false, err
 		case !errors.Is(err, ErrGone) || !create:
-			return Key{}, err
+			return k, false, err
 		}
-		k, err := NewKey(v.random)
-		if err != nil {
-			return k, fmt.Errorf("secrets: random: %w", err)
+		if k, err = NewKey(v.random); err != nil {
+			return k, false, fmt.Errorf("secrets: random: %w", err)
 		}
 		if err := v.Create(ctx, name, k[:]); !errors.Is(err, eventstore.ErrConflict) {
-			return k, err
+			return k, true, err
 		}
 	}
 }

@@ -89,9 +89,9 @@ func (v *Store) Erasures() uint64 {
 	return n
 }
 
-// remember caches a value, unless the value was destroyed meanwhile.
-func remember[V any](v *Store, in *valueCache[V], name domain.SecretID, value V) error {
-	in.put(name, value, v.now())
+// remember caches a value, unless the value is stale or was destroyed meanwhile. stale may be nil.
+func remember[V any](v *Store, in *valueCache[V], name domain.SecretID, value V, stale func() bool) error {
+	in.putUnless(name, value, v.now(), stale)
 	there, err := v.bytes.Stands(string(name))
 	if !there || err != nil {
 		in.drop(name)
