@@ -2,12 +2,10 @@
 package clustertest
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,19 +48,19 @@ type Cluster struct {
 func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster {
 	t.Helper()
 	c := &Cluster{}
-	host, ports := routes(t, n)
+	routes := ports(t, n)
 	for i := range n {
 		o := &server.Options{}
 		if err := o.ProcessConfigString(fmt.Sprintf(accounts, Password)); err != nil {
 			t.Fatal(err)
 		}
-		o.ServerName, o.Host, o.Port = fmt.Sprintf("n%d", i+1), host, server.RANDOM_PORT
+		o.ServerName, o.Host, o.Port = fmt.Sprintf("n%d", i+1), "127.0.0.1", server.RANDOM_PORT
 		o.JetStream, o.StoreDir, o.SyncAlways, o.MaxPayload = true, t.TempDir(), true, 8<<20
 		o.NoSigs, o.NoLog = true, true
 		if n > 1 {
-			o.Cluster = server.ClusterOpts{Name: "test", Host: host, Port: ports[i]}
-			for _, port := range ports {
-				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("%s:%d", host, port)})
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: routes[i]}
+			for _, port := range routes {
+				o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprintf("127.0.0.1:%d", port)})
 			}
 		}
 		if change != nil {
@@ -78,35 +76,26 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 	return c
 }
 
-// firstRoute is the first port for routes. It is below the ports that the system gives to other listeners and connections.
-const firstRoute = 6222
+// Ports for routes are below those that the system gives to other listeners and connections: such a one could take a port between its
+// choice and the start of the server.
+const firstRoute, routePorts = 10_000, 20_000
 
-// routes returns a host of this machine, and a free port of it for each of n servers: a server of a cluster must know the ports of the others
-// before it starts. No other cluster uses the host. On a system with a single loopback address another program can still take a port.
-func routes(t testing.TB, n int) (host string, ports []int) {
+// ports returns free ports: a server of a cluster must know the ports of the others before it starts.
+func ports(t testing.TB, n int) (all []int) {
 	t.Helper()
-	host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), 1+rand.IntN(254), 1+rand.IntN(254)) //nolint:gosec // no secret
-	if ports = free(host, n, func(i int) int { return firstRoute + i }); ports != nil {
-		return host, ports
-	}
-	host = "127.0.0.1"
-	if ports = free(host, n, func(int) int { return 0 }); ports == nil {
-		t.Fatal("no free ports")
-	}
-	return host, ports
-}
-
-// free returns n ports of a host, where port proposes the port of each; nil if one is not free. Port 0 stands for any.
-func free(host string, n int, port func(i int) int) (ports []int) {
-	for i := range n {
-		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port(i))))
+	for tries := 0; len(all) < n; tries++ {
+		port := firstRoute + rand.IntN(routePorts) //nolint:gosec // no secret
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return nil
+			if tries > 100 {
+				t.Fatal(err)
+			}
+			continue
 		}
 		defer l.Close() // together: the ports differ
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		all = append(all, port)
 	}
-	return ports
+	return all
 }
 
 func start(t testing.TB, o *server.Options) *server.Server {
