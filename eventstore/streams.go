@@ -175,22 +175,21 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 		config := s.segmentConfig(shard, segment{number: 1, first: 1})
 		_, err := s.js.CreateStream(ctx, config)
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			err = s.adoptID(ctx, config.Name)
+			var stream jetstream.Stream
+			stream, err = s.js.Stream(ctx, config.Name)
+			if err == nil && segments[shard] == nil { // another call made it a moment ago: its id and number of shards count
+				segments[shard] = []*jetstream.StreamInfo{stream.CachedInfo()}
+				return s.createLog(ctx, c, segments)
+			}
+			if err == nil {
+				err = s.adopt(stream.CachedInfo(), Config{Shards: s.shards})
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("eventstore: create %s: %w", config.Name, err)
 		}
 	}
 	return nil
-}
-
-// adoptID continues the creation of a log that another call began.
-func (s *Store) adoptID(ctx context.Context, name string) error {
-	stream, err := s.js.Stream(ctx, name)
-	if err != nil {
-		return err
-	}
-	return s.adopt(stream.CachedInfo(), Config{Shards: s.shards})
 }
 
 // adopt takes over shards, replicas, placement and id of an existing log.
