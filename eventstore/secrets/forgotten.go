@@ -40,15 +40,18 @@ func (v *Store) Moment() uint64 {
 
 // ErasedSince reports whether data of a person that was opened after a moment may be erased by now. It reads nothing.
 func (v *Store) ErasedSince(moment uint64, s *domain.Sealed) bool {
-	return s != nil && v.forgets(moment, s.Key)()
+	return s != nil && v.erasedSince(moment, s.Key)
 }
 
-// forgets returns a function that reports whether a person may have been erased after a moment.
-func (v *Store) forgets(moment uint64, key domain.SecretID) func() bool {
-	return func() bool {
-		f := &v.forgotten
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.last[key] > moment || f.count-moment > maxForgotten
-	}
+// erasedSince reports whether a person may have been erased after a moment.
+func (v *Store) erasedSince(moment uint64, key domain.SecretID) bool {
+	f := &v.forgotten
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last[key] > moment || f.count-moment > maxForgotten
+}
+
+// erasure returns erasedSince as a function, for the caches.
+func (v *Store) erasure(moment uint64, key domain.SecretID) func() bool {
+	return func() bool { return v.erasedSince(moment, key) }
 }

@@ -124,7 +124,7 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 				err = v.keep(moment, key, number, ready)
 			}
 			if err == nil {
-				v.numbers.putUnless(key, number, v.now(), v.forgets(moment, key))
+				v.numbers.putUnless(key, number, v.now(), v.erasure(moment, key))
 			}
 		case errors.Is(err, ErrGone):
 			if err = v.Destroy(ctx, name); err == nil {
@@ -137,12 +137,12 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 
 // keep caches a person's key that was not erased at a moment, unless the person was erased since.
 func (v *Store) keep(moment uint64, key domain.SecretID, number uint64, ready dataKey) error {
-	return remember(v, &v.keys, numbered(key, number), ready, v.forgets(moment, key))
+	return remember(v, &v.keys, numbered(key, number), ready, v.erasure(moment, key))
 }
 
 // Forget drops an erased key from memory. Every node calls it for every erasure.
 func (v *Store) Forget(key domain.SecretID, number uint64) {
-	v.forgotten.add(key) // first: from here on nothing is cached that was read before the erasure
+	v.forgotten.add(key) // first: from here on the caches refuse keys that were read before the erasure
 	v.numbers.drop(key)
 	v.keys.drop(numbered(key, number))
 	v.erasures.Add(1)

@@ -7,13 +7,13 @@ import (
 	"payledger/domain"
 )
 
-// TestForgottenWhileRead: what was read before an erasure is not cached after it, so that no new data is sealed under an erased key.
+// TestForgottenWhileRead: the caches refuse a key that the store read before an erasure. No new data is sealed under an erased key.
 func TestForgottenWhileRead(t *testing.T) {
 	t.Parallel()
 	const person, other = domain.SecretID("customer-key.a.1"), domain.SecretID("customer-key.a.2")
 	v, now := &Store{}, time.Now()
 	cached := func(key domain.SecretID, since uint64) bool {
-		v.numbers.putUnless(key, 1, now, v.forgets(since, key))
+		v.numbers.putUnless(key, 1, now, v.erasure(since, key))
 		_, ok := v.numbers.get(key, now)
 		return ok
 	}
