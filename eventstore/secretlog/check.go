@@ -13,7 +13,6 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
-	"payledger/eventstore/streams"
 )
 
 // Check checks a stored value, which must not be used after the call. If Check returns an error, the store does not start.
@@ -29,27 +28,23 @@ var errChecked = errors.New("eventstore: a value was found")
 // CheckStopped calls check with the oldest value in a stopped folder, and after an error with the proof of the newest generation, if there is
 // one. It changes no byte. It ignores damaged records: the inspection reports them.
 func CheckStopped(dir string, check Check) error {
-	names, err := blocks.Streams(dir, streams.Account)
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	segments, err := countingIn(dir, names)
+	segments, err := segmentsOf(dir)
 	if err != nil {
 		return err
 	}
 	k := KeyCheck{Check: check}
 	for _, g := range segments {
-		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-			if !r.Erased && !r.Tombstone && k.Opens(r.Seq, r.Subject, r.Body) {
+		err := g.each(dir, func(r blocks.Record) error {
+			if k.Opens(r.Seq, r.Subject, r.Body) {
 				return errChecked
 			}
 			return nil
-		}})
+		})
 		if errors.Is(err, errChecked) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
+			return err
 		}
 	}
 	return k.Result()
@@ -96,10 +91,7 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 		return err
 	}
 	for _, g := range segments {
-		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-			if r.Erased || r.Tombstone {
-				return nil
-			}
+		err := g.each(dir, func(r blocks.Record) error {
 			stand.add(r.Seq)
 			last[g.stream] = max(last[g.stream], r.Seq)
 			found, err := parse(r.Seq, r.Body)
@@ -110,9 +102,9 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 				named.add(seq)
 			}
 			return nil
-		}})
+		})
 		if err != nil {
-			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
+			return err
 		}
 	}
 	next := uint64(1)
@@ -130,27 +122,18 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 // sealed with another master key may stand beside the value that counts. ReadStopped returns the last error; ErrNotFound if there is no
 // value. It changes no byte.
 func ReadStopped(dir, name string, use func(stored []byte) error) error {
-	names, err := blocks.Streams(dir, streams.Account)
-	if err != nil {
-		return fmt.Errorf("eventstore: %w", err)
-	}
-	segments, err := countingIn(dir, names)
+	segments, err := segmentsOf(dir)
 	if err != nil {
 		return err
 	}
 	failed := fault.ErrNotFound
 	for _, g := range segments {
-		_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-			if r.Erased || r.Tombstone {
-				return nil
-			}
-			return useValue(r, name, use, &failed)
-		}})
+		err := g.each(dir, func(r blocks.Record) error { return useValue(r, name, use, &failed) })
 		if errors.Is(err, errChecked) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("eventstore: %s: %w", g.stream, err)
+			return err
 		}
 	}
 	return failed

@@ -105,11 +105,7 @@ func InFolder(dir string) Reader {
 }
 
 func readFolder(ctx context.Context, dir string, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
-	names, err := blocks.Streams(dir, streams.Account)
-	if err != nil {
-		return 0, fmt.Errorf("eventstore: %w", err)
-	}
-	segments, err := countingIn(dir, names)
+	segments, err := segmentsOf(dir)
 	if err != nil {
 		return 0, err
 	}

@@ -27,10 +27,10 @@ const (
 	stepDestroyed = "values destroyed"
 )
 
-// step reports to a test which step has just ended.
-func (b *Stream) step(name string) {
-	if b.stepped != nil {
-		b.stepped(name)
+// reach reports to a test, if there is one, which step has just ended.
+func reach(stepped func(step string), name string) {
+	if stepped != nil {
+		stepped(name)
 	}
 }
 
@@ -55,8 +55,11 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
 		if err := b.Room(); err != nil {
 			return err
 		}
-		if err := b.finishEarlier(ctx, names); err != nil {
-			return err
+		// If a crash left a replaced value without its replacement, a node without an index would take it for the value.
+		if generation, _ := b.Generation(); generation > 0 {
+			if err := b.finishOf(ctx, names); err != nil {
+				return err
+			}
 		}
 		name := ""
 		if len(names) == 1 {
@@ -74,15 +77,11 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
 		}
 	}
 	// Another node may have created a new value of a name, which this process had not read.
-	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
+	return b.finishOf(ctx, names)
 }
 
-// finishEarlier destroys the values that values of names replaced. If a crash left one without its replacement, a node without an index
-// would take it for the value.
-func (b *Stream) finishEarlier(ctx context.Context, names []string) error {
-	if generation, _ := b.Generation(); generation == 0 {
-		return nil
-	}
+// finishOf completes the destructions of values of some names that have begun.
+func (b *Stream) finishOf(ctx context.Context, names []string) error {
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
 }
 
@@ -135,7 +134,7 @@ func (b *Stream) destroy(ctx context.Context, name, group string, ended []uint64
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: destroy secret: %w", err)
 	}
-	b.step(stepRecorded)
+	reach(b.stepped, stepRecorded)
 	ends := map[uint64]string{}
 	for _, seq := range ended {
 		ends[seq] = group
@@ -148,7 +147,7 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	if err := b.Tips.Flush(); err != nil { // else the next start would report the deleted values as missing
 		return err
 	}
-	b.step(stepSynced)
+	reach(b.stepped, stepSynced)
 	through := map[string]uint64{} // by group
 	for seq, group := range ends {
 		if group != "" {
@@ -164,7 +163,7 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 			return err
 		}
 	}
-	b.step(stepDestroyed)
+	reach(b.stepped, stepDestroyed)
 	change := map[string][]byte{}
 	for seq := range ends {
 		stream := b.log.Of(seq).Stream

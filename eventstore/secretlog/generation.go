@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
@@ -60,10 +59,9 @@ func (x *index) generationAt(seq uint64) uint64 {
 	return x.generations[i-1]
 }
 
-// begin enters a message that begins a generation, unless another one came first. The caller holds the lock.
-func (x *index) begin(r record) error {
-	digest := r.digest()
-	change := map[string][]byte{string(sidelog.RecordKey(x.log.Of(r.seq).Stream, r.seq)): digest[:]}
+// begin adds the beginning of a generation to the changes of its message, unless another one came first, and writes them. The caller holds
+// the lock.
+func (x *index) begin(r record, change map[string][]byte) error {
 	newest := x.generationAt(1<<64 - 1)
 	if r.seq <= newest || r.generation != newest {
 		return x.write(change)
@@ -192,19 +190,16 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 			return count, err
 		}
 		for part := range slices.Chunk(names, resealedAtOnce) {
-			if err := b.resealAll(ctx, part, r); err != nil {
+			err := inParallel(ctx, part, func(ctx context.Context, name string) error { return b.resealOne(ctx, name, r) })
+			if err != nil {
 				return count, err
 			}
 			count += len(part)
-			if r.Stepped != nil {
-				r.Stepped(stepReplaced)
-			}
+			reach(r.Stepped, stepReplaced)
 			if err := b.finishAll(ctx); err != nil {
 				return count, err
 			}
-			if r.Stepped != nil {
-				r.Stepped(stepOverOld)
-			}
+			reach(r.Stepped, stepOverOld)
 		}
 		if len(names) == 0 { // an earlier run may have left replaced values
 			return count, b.finishAll(ctx)
@@ -250,30 +245,6 @@ func (b *Stream) earlier(r Resealing) (names []string, err error) {
 		}
 	}
 	return names, err
-}
-
-func (b *Stream) resealAll(ctx context.Context, names []string, r Resealing) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan string)
-	var done sync.WaitGroup
-	for range writers {
-		done.Go(func() {
-			for name := range work {
-				if err := b.resealOne(ctx, name, r); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for _, name := range names {
-		if ctx.Err() == nil {
-			work <- name
-		}
-	}
-	close(work)
-	done.Wait()
-	return context.Cause(ctx)
 }
 
 // resealOne seals one value anew, unless it is destroyed or replaced meanwhile. It repeats the message until it is acknowledged.

@@ -136,16 +136,15 @@ func (x *index) place() (applied uint64, changed <-chan struct{}) {
 // apply enters the next message into the index. The caller holds the lock.
 func (x *index) apply(r record) error {
 	digest := r.digest()
-	change := map[string][]byte{}
 	stream := x.log.Of(r.seq).Stream
-	if r.kind == kindRotation {
+	change := map[string][]byte{string(sidelog.RecordKey(stream, r.seq)): digest[:]}
+	switch r.kind {
+	case kindRotation:
 		if err := x.replace(r); err != nil {
 			return err
 		}
-		return x.write(map[string][]byte{string(sidelog.RecordKey(stream, r.seq)): digest[:]})
-	}
-	if r.kind == kindDestruction {
-		change[string(sidelog.RecordKey(stream, r.seq))] = digest[:]
+		return x.write(change)
+	case kindDestruction:
 		ended, err := x.destructionChanges(r, change)
 		if err == nil {
 			err = x.write(change)
@@ -156,9 +155,8 @@ func (x *index) apply(r record) error {
 			}
 		}
 		return err
-	}
-	if r.kind == kindGeneration {
-		return x.begin(r)
+	case kindGeneration:
+		return x.begin(r, change)
 	}
 	change[string(sidelog.RecordKey(stream, r.seq))] = append(digest[:], r.name...)
 	key := sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, r.name)

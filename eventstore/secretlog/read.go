@@ -37,18 +37,18 @@ func (x *index) catchUp(ctx context.Context, through uint64) error {
 			report = now
 			x.Index.Log.Info().Str("stream", sidelog.SecretStream).Uint64("at", applied).Uint64("of", through).Msg("the index is brought up to the stream")
 		}
-		page, end, err := x.page(ctx, applied+1, through)
-		if err == nil {
-			err = x.enterPage(page, end)
-		}
-		if err != nil {
+		if err := x.enterPage(ctx, applied+1, through); err != nil {
 			return err
 		}
 	}
 }
 
-// enterPage enters a page of messages in their order. The page has every message up to end.
-func (x *index) enterPage(page []record, end uint64) error {
+// enterPage reads a page from a sequence on, and enters its messages in their order.
+func (x *index) enterPage(ctx context.Context, from, through uint64) error {
+	page, end, err := x.page(ctx, from, through)
+	if err != nil {
+		return err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range page {
@@ -168,11 +168,7 @@ func (x *index) resolveGaps(ctx context.Context) error {
 			return err
 		}
 		if last.Seq > applied {
-			page, end, err := x.page(ctx, applied+1, last.Seq)
-			if err == nil {
-				err = x.enterPage(page, end)
-			}
-			if err != nil {
+			if err := x.enterPage(ctx, applied+1, last.Seq); err != nil {
 				return err
 			}
 			continue
@@ -180,19 +176,15 @@ func (x *index) resolveGaps(ctx context.Context) error {
 		seq := gaps[0]
 		g := x.log.Of(seq)
 		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq})
+		if since.IsZero() && errors.Is(err, fault.ErrNotFound) {
+			since = time.Now()
+		}
 		switch {
 		case err == nil: // a replica lacked the message
 			err = x.enterLate(m)
 		case !errors.Is(err, fault.ErrNotFound):
-		case since.IsZero():
-			since = time.Now()
-			fallthrough
 		case x.API.Replicas > 1 && time.Since(since) < jetapi.StaleLeader:
-			if x.API.Replicas > 1 {
-				err = jetapi.Pause(ctx, recheckPause)
-			} else {
-				err = x.Index.Damage(g.Stream, seq, "the record is missing, and no destruction names it")
-			}
+			err = jetapi.Pause(ctx, recheckPause)
 		default:
 			err = x.Index.Damage(g.Stream, seq, "the record is missing, and no destruction names it")
 		}

@@ -56,12 +56,6 @@ type Rotation struct {
 	Stepped func(step string)
 }
 
-func (r Rotation) step(name string) {
-	if r.Stepped != nil {
-		r.Stepped(name)
-	}
-}
-
 // Rotate writes all values anew, and replaces the stream. No other process may use the stream. After an error nothing was changed, unless
 // it is ErrUndecided. After success the stream must be opened anew. It returns the number of values.
 func (b *Stream) Rotate(ctx context.Context, r Rotation) (count int, err error) {
@@ -77,14 +71,14 @@ func (b *Stream) Rotate(ctx context.Context, r Rotation) (count int, err error) 
 	applied, _ := b.index.place()
 	g, err := b.log.Aside(ctx, applied, map[string]string{rotationMark: "1"})
 	if err == nil {
-		r.step(stepAside)
+		reach(r.Stepped, stepAside)
 		count, err = b.writeAside(ctx, g, names, r)
 	}
 	if err == nil {
 		err = r.Keep()
 	}
 	if err == nil {
-		r.step(stepKept)
+		reach(r.Stepped, stepKept)
 		err = b.Room()
 	}
 	if err != nil {
@@ -95,7 +89,7 @@ func (b *Stream) Rotate(ctx context.Context, r Rotation) (count int, err error) 
 	if err := b.decide(ctx, g); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrUndecided, err)
 	}
-	r.step(stepDecided)
+	reach(r.Stepped, stepDecided)
 	return count, nil
 }
 
@@ -108,7 +102,27 @@ func (b *Stream) writeAside(ctx context.Context, g sidelog.Segment, names []stri
 	if seq != g.First {
 		return 0, fmt.Errorf("eventstore: %s begins at %d instead of %d", g.Stream, seq, g.First)
 	}
-	r.step(stepBegun)
+	reach(r.Stepped, stepBegun)
+	err = inParallel(ctx, names, func(ctx context.Context, name string) error {
+		if r.More[name] != nil {
+			return nil
+		}
+		return b.reseal(ctx, g, name, r)
+	})
+	for name, value := range r.More {
+		if err == nil {
+			_, err = b.sendTo(ctx, g, valueTopic, newValue(name, value))
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	reach(r.Stepped, stepResealed)
+	return len(names), nil
+}
+
+// inParallel calls do with each name, from several goroutines. The first error ends the context of the other calls, and is returned.
+func inParallel(ctx context.Context, names []string, do func(ctx context.Context, name string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	work := make(chan string)
@@ -116,32 +130,20 @@ func (b *Stream) writeAside(ctx context.Context, g sidelog.Segment, names []stri
 	for range writers {
 		done.Go(func() {
 			for name := range work {
-				if err := b.reseal(ctx, g, name, r); err != nil {
+				if err := do(ctx, name); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
 	for _, name := range names {
-		if r.More[name] != nil || ctx.Err() != nil {
-			continue
+		if ctx.Err() == nil {
+			work <- name
 		}
-		work <- name
 	}
 	close(work)
 	done.Wait()
-	for name, value := range r.More {
-		if context.Cause(ctx) == nil {
-			if _, err := b.sendTo(ctx, g, valueTopic, newValue(name, value)); err != nil {
-				cancel(err)
-			}
-		}
-	}
-	if err := context.Cause(ctx); err != nil {
-		return 0, err
-	}
-	r.step(stepResealed)
-	return len(names), nil
+	return context.Cause(ctx)
 }
 
 // reseal writes one value anew.

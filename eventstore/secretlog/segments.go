@@ -72,22 +72,42 @@ func countingIn(dir string, names []string) ([]segment, error) {
 			return beginsIncomplete(dir, g)
 		}
 		return err == nil && meta.Metadata[rotationMark] != "" // else it is being created, or damaged: the inspection reports it
-	}, func(g segment) (done bool, err error) {
-		_, err = blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-			if done = r.Subject == g.subject(completeTopic) && !r.Erased && !r.Tombstone; done {
+	}, func(g segment) (bool, error) {
+		err := g.each(dir, func(r blocks.Record) error {
+			if r.Subject == g.subject(completeTopic) {
 				return errChecked
 			}
 			return nil
-		}})
+		})
 		if errors.Is(err, errChecked) {
-			err = nil
+			return true, nil
 		}
-		if err != nil {
-			err = fmt.Errorf("eventstore: %s: %w", g.stream, err)
-		}
-		return done, err
+		return false, err
 	})
 	return those, err
+}
+
+// segmentsOf is countingIn for all streams in a folder.
+func segmentsOf(dir string) ([]segment, error) {
+	names, err := blocks.Streams(dir, streams.Account)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: %w", err)
+	}
+	return countingIn(dir, names)
+}
+
+// each calls handle with the messages in a segment's files, in their order, until handle returns an error.
+func (g segment) each(dir string, handle func(blocks.Record) error) error {
+	_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+		if r.Erased || r.Tombstone {
+			return nil
+		}
+		return handle(r)
+	}})
+	if err != nil {
+		err = fmt.Errorf("eventstore: %s: %w", g.stream, err)
+	}
+	return err
 }
 
 // beginsIncomplete reports whether a segment begins with a rotation that is not complete.
@@ -104,11 +124,7 @@ func beginsIncomplete(dir string, g segment) bool {
 
 // Segments returns the names of the segments in a folder that belong to the stream, in their order.
 func Segments(dir string) (all []string, err error) {
-	names, err := blocks.Streams(dir, streams.Account)
-	if err != nil {
-		return nil, fmt.Errorf("eventstore: %w", err)
-	}
-	segments, err := countingIn(dir, names)
+	segments, err := segmentsOf(dir)
 	for _, g := range segments {
 		all = append(all, g.stream)
 	}
@@ -184,26 +200,19 @@ func syncSegments(dir string, those []segment) error {
 	return nil
 }
 
-func markedInfo(info *jetstream.StreamInfo) bool { return info.Config.Metadata[rotationMark] != "" }
+// countingInfos returns the segments among those on a server that belong to the stream, as counting does.
+func countingInfos(ctx context.Context, server sidelog.Server, infos []*jetstream.StreamInfo) ([]*jetstream.StreamInfo, bool, error) {
+	return counting(infos, func(info *jetstream.StreamInfo) bool { return info.Config.Metadata[rotationMark] != "" },
+		func(info *jetstream.StreamInfo) (bool, error) { return completeOn(ctx, server, info.Config.Name) })
+}
 
 // countingOn returns the segments on a server that belong to the stream.
 func countingOn(ctx context.Context, server sidelog.Server) ([]segment, error) {
-	var infos []*jetstream.StreamInfo
-	list, err := jetapi.ListStreams(ctx, server.JS, root+".>")
+	infos, err := server.Segments(ctx, sidelog.SecretStream, root)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
 	}
-	for _, info := range list {
-		if sidelog.IsSecrets(info.Config.Name) {
-			infos = append(infos, info)
-		}
-	}
-	slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
-		_, x, _ := sidelog.ParseName(a.Config.Name)
-		_, y, _ := sidelog.ParseName(b.Config.Name)
-		return int(x) - int(y)
-	})
-	infos, _, err = counting(infos, markedInfo, func(info *jetstream.StreamInfo) (bool, error) { return completeOn(ctx, server, info.Config.Name) })
+	infos, _, err = countingInfos(ctx, server, infos)
 	var names []string
 	for _, info := range infos {
 		names = append(names, info.Config.Name)

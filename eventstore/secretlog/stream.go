@@ -73,9 +73,7 @@ func newLog(server sidelog.Server, stream func(name, subject string) jetstream.S
 		return config
 	}}
 	log.Counts = func(ctx context.Context, infos []*jetstream.StreamInfo) ([]*jetstream.StreamInfo, bool, error) {
-		return counting(infos, markedInfo, func(info *jetstream.StreamInfo) (bool, error) {
-			return completeOn(ctx, server, info.Config.Name)
-		})
+		return countingInfos(ctx, server, infos)
 	}
 	return log
 }

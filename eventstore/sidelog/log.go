@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 
@@ -69,14 +70,14 @@ func (l *Log) segment(number uint32, first uint64) Segment {
 func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	infos, err := l.list(ctx)
+	infos, err := l.Segments(ctx, l.Name, l.Root)
 	if err == nil && len(infos) == 0 && create {
 		_, err = l.JS.CreateStream(ctx, l.segmentConfig(l.segment(1, 1)))
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another node, at the same moment
 			err = nil
 		}
 		if err == nil {
-			infos, err = l.list(ctx)
+			infos, err = l.Segments(ctx, l.Name, l.Root)
 		}
 	}
 	if err == nil && len(infos) == 0 {
@@ -118,11 +119,11 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 	return last, nil
 }
 
-// list returns the segments in their order.
-func (l *Log) list(ctx context.Context) (infos []*jetstream.StreamInfo, err error) {
-	all, err := jetapi.ListStreams(ctx, l.JS, l.Root+".>")
+// Segments returns the segments of a stream in their order, given the root of its subjects.
+func (s Server) Segments(ctx context.Context, stream, root string) (infos []*jetstream.StreamInfo, err error) {
+	all, err := jetapi.ListStreams(ctx, s.JS, root+".>")
 	for _, info := range all {
-		if of, _, ok := ParseName(info.Config.Name); ok && of == l.Name {
+		if of, _, ok := ParseName(info.Config.Name); ok && of == stream {
 			infos = append(infos, info)
 		}
 	}
@@ -153,12 +154,7 @@ func (l *Log) Newest() Segment {
 func (l *Log) Of(seq uint64) Segment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(l.segments, seq, func(g Segment, seq uint64) int {
-		if g.First > seq {
-			return 1
-		}
-		return -1
-	})
+	i := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].First > seq })
 	i = max(i, 1)
 	g := l.segments[i-1]
 	g.Last = 1<<64 - 1
