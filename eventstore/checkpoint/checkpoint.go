@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -89,6 +90,25 @@ func (c Checkpoint) Covered() []uint64 {
 		all = append(all, format.At(seq, format.MaxFrames-1))
 	}
 	return all
+}
+
+// Search returns the last checkpoint up to a number that is before some place; the zero checkpoint covers nothing. get reads a checkpoint. If a
+// checkpoint is before the place, so are all earlier ones. The search halves powers of two from the first checkpoint on, so every search first
+// reads the same checkpoints, which are cached.
+func Search(through uint64, get func(number uint64) (Checkpoint, error), before func(Checkpoint) bool) (last Checkpoint, err error) {
+	for step := uint64(1) << bits.Len64(through); step > 0; step >>= 1 {
+		if last.Number+step > through {
+			continue
+		}
+		c, err := get(last.Number + step)
+		if err != nil {
+			return last, err
+		}
+		if before(c) {
+			last = c
+		}
+	}
+	return last, nil
 }
 
 // CheckShards refuses a checkpoint of a log with another number of shards.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"payledger/eventstore/checkpoint"
-	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
 
@@ -83,15 +82,7 @@ func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before ch
 // grow adds the events between two checkpoints to a tree.
 func (l *Log) grow(ctx context.Context, t *checkpoint.Tree, before, to checkpoint.Checkpoint) error {
 	for shard := range l.Shards {
-		err := l.Groups(ctx, shard, before.LastGroup(shard)+1, to.LastSeq[shard], func(g *format.Group) error {
-			for _, r := range g.Frames {
-				if err := t.Add(r.Hash); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := l.hashes(ctx, shard, before, to, t.Add); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,10 @@ func (l *Log) Last(ctx context.Context) (checkpoint.Checkpoint, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, l.fix(ctx, c.Number)
+	if err = l.fix(ctx, c.Number); err == nil {
+		l.keep(c) // many readers look for the newest one next
+	}
+	return c, err
 }
 
 // At reads a checkpoint by its number, once it is durable.

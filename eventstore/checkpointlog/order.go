@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
@@ -33,7 +32,7 @@ func (l *Log) Order(ctx context.Context) (Order, error) {
 	o := Order{log: l}
 	var err error
 	if number := l.fixed.newest(); l.Sole && number > 0 { // the sole writer knows the newest checkpoint
-		o.last, err = l.mark(ctx, number)
+		o.last, err = l.Mark(ctx, number)
 		return o, err
 	}
 	newest, err := l.Last(ctx)
@@ -66,27 +65,22 @@ func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, 
 	return position, true, nil
 }
 
-// covering returns the checkpoint that covers the event, and the checkpoint before it. The search halves powers of two from
-// the first checkpoint on, so every search first reads the same checkpoints, which are cached.
+// covering returns the checkpoint that covers the event, and the checkpoint before it.
 func (o Order) covering(ctx context.Context, r *format.Recorded) (before, at checkpoint.Checkpoint, err error) {
-	for step := uint64(1) << bits.Len64(o.last.Number); step > 0; step >>= 1 {
-		if before.Number+step > o.last.Number {
-			continue
-		}
-		c, err := o.log.mark(ctx, before.Number+step)
-		if err != nil {
-			return before, at, err
-		}
-		if c.EventsOf(r.Shard) < r.Number {
-			before = c
-		}
+	before, err = o.search(ctx, func(c checkpoint.Checkpoint) bool { return c.EventsOf(r.Shard) < r.Number })
+	if err == nil {
+		at, err = o.log.Mark(ctx, before.Number+1)
 	}
-	at, err = o.log.mark(ctx, before.Number+1)
 	return before, at, err
 }
 
-// mark returns the counts of a durable checkpoint, by its number.
-func (l *Log) mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
+// search returns the last checkpoint that is before some place.
+func (o Order) search(ctx context.Context, before func(checkpoint.Checkpoint) bool) (checkpoint.Checkpoint, error) {
+	return checkpoint.Search(o.last.Number, func(number uint64) (checkpoint.Checkpoint, error) { return o.log.Mark(ctx, number) }, before)
+}
+
+// Mark returns the counts and the last groups of a durable checkpoint, by its number. The caller knows that it is durable.
+func (l *Log) Mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, error) {
 	if c, known := l.marks.Get(number); known {
 		return c, nil
 	}
@@ -94,9 +88,14 @@ func (l *Log) mark(ctx context.Context, number uint64) (checkpoint.Checkpoint, e
 	if err != nil {
 		return c, err
 	}
+	return l.keep(c), nil
+}
+
+// keep caches a durable checkpoint, and returns it as Mark does.
+func (l *Log) keep(c checkpoint.Checkpoint) checkpoint.Checkpoint {
 	c = checkpoint.Checkpoint{Number: c.Number, Size: c.Size, LastSeq: c.LastSeq, Events: c.Events}
-	l.marks.Put(number, c)
-	return c, nil
+	l.marks.Put(c.Number, c)
+	return c
 }
 
 // leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each shard once.
@@ -111,11 +110,11 @@ func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(form
 	if through > o.last.Size {
 		return fmt.Errorf("%w: position %d", fault.ErrNotFound, through)
 	}
-	before, err := o.upTo(ctx, from)
+	before, err := o.search(ctx, func(c checkpoint.Checkpoint) bool { return c.Size <= from })
 	for err == nil && from < through {
 		var path []checkpoint.Checkpoint
 		for last := before; len(path) == 0 || last.Size < through && last.Size-before.Size < leavesAtOnce; path = append(path, last) {
-			if last, err = o.log.mark(ctx, last.Number+1); err != nil {
+			if last, err = o.log.Mark(ctx, last.Number+1); err != nil {
 				return err
 			}
 		}
@@ -137,23 +136,6 @@ func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(form
 	return err
 }
 
-// upTo returns the last checkpoint that covers no more than the first n events.
-func (o Order) upTo(ctx context.Context, n uint64) (before checkpoint.Checkpoint, err error) {
-	for step := uint64(1) << bits.Len64(o.last.Number); step > 0; step >>= 1 {
-		if before.Number+step > o.last.Number {
-			continue
-		}
-		m, err := o.log.mark(ctx, before.Number+step)
-		if err != nil {
-			return before, err
-		}
-		if m.Size <= n {
-			before = m
-		}
-	}
-	return before, nil
-}
-
 // batch visits the events of the checkpoints of a path, the first of which follows before. A single checkpoint can be large: its
 // hashes are not kept.
 func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []checkpoint.Checkpoint, visit func(format.Hash) error) error {
@@ -164,7 +146,7 @@ func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []c
 		if len(path) == 1 {
 			keep = visit
 		}
-		if err := o.hashes(ctx, shard, before, end, keep); err != nil {
+		if err := o.log.hashes(ctx, shard, before, end, keep); err != nil {
 			return err
 		}
 	}
@@ -190,8 +172,8 @@ func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []c
 }
 
 // hashes visits the events of a shard between two checkpoints.
-func (o Order) hashes(ctx context.Context, shard int, before, end checkpoint.Checkpoint, visit func(format.Hash) error) error {
-	return o.log.Groups(ctx, shard, before.LastGroup(shard)+1, end.LastGroup(shard), func(g *format.Group) error {
+func (l *Log) hashes(ctx context.Context, shard int, before, end checkpoint.Checkpoint, visit func(format.Hash) error) error {
+	return l.Groups(ctx, shard, before.LastGroup(shard)+1, end.LastGroup(shard), func(g *format.Group) error {
 		for _, r := range g.Frames {
 			if err := visit(r.Hash); err != nil {
 				return err
