@@ -119,23 +119,15 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 				return err
 			}
 		}
-		to, requested := k.now().Add(-k.Patience), start
-		switch {
-		case !begun:
-			to = start
-		default:
-			requested = to
+		to := start
+		if begun {
+			to = k.now().Add(-k.Patience)
 		}
 		if from := to.Add(-Round); hand.Before(from) || hand.Sub(to) > lookMost { // or the clock was set back
 			hand = from
 		}
-		for _, turns := range turnsOf(hand, to) {
-			turns.Requested, turns.Ahead = requested, k.now().Add(k.Patience)
-			if err := k.each(ctx, crew, Place{At: turns.From}, k.recoverPayment, func(after Place) ([]Item, error) {
-				return k.Views.OpenOperations(ctx, name, turns, after, pageSize)
-			}); err != nil {
-				return err
-			}
+		if err := k.eachOpen(ctx, crew, name, hand, to, k.now().Add(k.Patience), k.recoverPayment); err != nil {
+			return err
 		}
 		if hand = to; !begun {
 			begun, hand = true, start.Add(-k.Patience)
@@ -144,26 +136,31 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	})
 }
 
-// maxSkew is how far the clock of a node may be off for its operations to be found at its loss. The wheel finds the others.
-const maxSkew = 2 * time.Minute
-
-// leftOperations asks about the operations that a lost node requested, however young they are: nobody else asks about them.
-func (k *Keeper) leftOperations(ctx context.Context, crew *crew, name processor.Name) error {
-	to := k.now().Add(maxSkew)
-	from := to.Add(-min(k.Patience+2*maxSkew, Round))
+// eachOpen passes the open operations at a processor whose turns the hand passes between two times to the crew. They were requested at the
+// second time at the latest, or at ahead at the earliest.
+func (k *Keeper) eachOpen(ctx context.Context, crew *crew, name processor.Name, from, to, ahead time.Time, do func(context.Context, Item)) error {
 	for _, turns := range turnsOf(from, to) {
-		turns.Requested, turns.Ahead = to, always
-		if err := k.each(ctx, crew, Place{At: turns.From}, func(ctx context.Context, i Item) {
-			if k.LeftPayment(ctx, i) {
-				k.recoverPayment(ctx, i)
-			}
-		}, func(after Place) ([]Item, error) {
+		turns.Requested, turns.Ahead = to, ahead
+		if err := k.each(ctx, crew, Place{At: turns.From}, do, func(after Place) ([]Item, error) {
 			return k.Views.OpenOperations(ctx, name, turns, after, pageSize)
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxSkew is how far the clock of a node may be off for its operations to be found at its loss. The wheel finds the others.
+const maxSkew = 2 * time.Minute
+
+// leftOperations asks about the operations that a lost node requested, however young they are: nobody else asks about them.
+func (k *Keeper) leftOperations(ctx context.Context, crew *crew, name processor.Name) error {
+	to := k.now().Add(maxSkew)
+	return k.eachOpen(ctx, crew, name, to.Add(-min(k.Patience+2*maxSkew, Round)), to, always, func(ctx context.Context, i Item) {
+		if k.LeftPayment(ctx, i) {
+			k.recoverPayment(ctx, i)
+		}
+	})
 }
 
 // actions ends the expired actions at one processor. If an action did not end, package commands repeats the question, and this
@@ -237,12 +234,10 @@ func (k *Keeper) attempts(ctx context.Context) {
 	patience := time.Duration(0)
 	k.loop(ctx, k.Every, func(lost bool) error {
 		if lost {
-			if err := k.each(ctx, crew, first, func(ctx context.Context, i Item) {
+			if err := k.eachAttempt(ctx, crew, first, always, func(ctx context.Context, i Item) {
 				if k.LeftAttempt(ctx, i) {
 					k.recoverAttempt(ctx, i)
 				}
-			}, func(after Place) ([]Item, error) {
-				return k.Views.DueAttempts(ctx, always, after, pageSize)
 			}); err != nil {
 				return err
 			}
@@ -250,14 +245,17 @@ func (k *Keeper) attempts(ctx context.Context) {
 		now := k.now()
 		decided := now.Add(-patience)
 		patience = k.Patience
-		if err := k.each(ctx, crew, Place{At: now.Add(patience).UnixMicro()}, k.recoverAttempt, func(after Place) ([]Item, error) {
-			return k.Views.DueAttempts(ctx, always, after, pageSize)
-		}); err != nil {
+		if err := k.eachAttempt(ctx, crew, Place{At: now.Add(patience).UnixMicro()}, always, k.recoverAttempt); err != nil {
 			return err
 		}
-		return k.each(ctx, crew, first, k.recoverAttempt, func(after Place) ([]Item, error) {
-			return k.Views.DueAttempts(ctx, decided, after, pageSize)
-		})
+		return k.eachAttempt(ctx, crew, first, decided, k.recoverAttempt)
+	})
+}
+
+// eachAttempt passes the attempts after a place that were decided at a time or before to the crew.
+func (k *Keeper) eachAttempt(ctx context.Context, crew *crew, after Place, decided time.Time, do func(context.Context, Item)) error {
+	return k.each(ctx, crew, after, do, func(after Place) ([]Item, error) {
+		return k.Views.DueAttempts(ctx, decided, after, pageSize)
 	})
 }
 
