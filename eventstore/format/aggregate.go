@@ -59,24 +59,15 @@ type body struct {
 	State msgpack.RawMessage `msgpack:"state"`
 }
 
-// Encode writes {"event", "state"}, and "left" if something left the state; the same values always give the same bytes.
-func (a *Aggregate[S, E]) Encode(event E, state S) ([]byte, error) {
-	return a.EncodeFrom("", event, state)
-}
-
-// EncodeFrom is Encode with "origin", the address from which a change came; "" leaves it out.
+// EncodeFrom writes {"event", "state"}, "left" if something left the state, and "origin", the address from which a change came; "" leaves
+// it out. The same values always give the same bytes.
 func (a *Aggregate[S, E]) EncodeFrom(origin string, event E, state S) ([]byte, error) {
 	var r Recorded
 	err := a.CompleteFrom(origin, &r, Hash{}, event, state)
 	return r.Body, err
 }
 
-// Complete sets the body and the hash of r, an event that leads to state.
-func (a *Aggregate[S, E]) Complete(r *Recorded, previous Hash, event E, state S) error {
-	return a.CompleteFrom("", r, previous, event, state)
-}
-
-// CompleteFrom is Complete with the origin of EncodeFrom.
+// CompleteFrom sets the body and the hash of r, an event that leads to state. origin is that of EncodeFrom.
 func (a *Aggregate[S, E]) CompleteFrom(origin string, r *Recorded, previous Hash, event E, state S) (err error) {
 	if _, known := a.events[event.Type()]; !known {
 		return fmt.Errorf("%w: %s", ErrUnknownEvent, event.Type())

@@ -127,8 +127,10 @@ func Open(o Options) (*Store, error) {
 		dir, options.FS = "tips", vfs.NewMem()
 	} else if _, err := os.Stat(filepath.Join(dir, damagedMark)); err == nil {
 		return nil, fmt.Errorf("%w: it was found damaged before", ErrDamaged)
-	} else if err := s.folder(o); err != nil {
-		return nil, err
+	} else if !o.ReadOnly {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("tipstore: %w", err)
+		}
 	}
 	if o.Room != nil && options.FS == nil {
 		options.FS = vfs.OnDiskFull(vfs.Default, s.waitForRoom)
@@ -167,16 +169,6 @@ func (s *Store) waitForRoom() {
 	for s.patient.Load() && !s.room() {
 		<-time.After(retryPause)
 	}
-}
-
-func (s *Store) folder(o Options) error {
-	if o.ReadOnly {
-		return nil
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return fmt.Errorf("tipstore: %w", err)
-	}
-	return nil
 }
 
 // Discard removes the store's files. A start rebuilds the store from the log.
@@ -336,12 +328,6 @@ func After(prefix []byte) []byte {
 		}
 	}
 	return nil
-}
-
-// Memory returns how many bytes of memory the store uses, and the bytes of its files.
-func (s *Store) Memory() (memory, disk uint64) {
-	m := s.db.Metrics()
-	return uint64(m.BlockCache.Size) + m.MemTable.Size, m.DiskSpaceUsage()
 }
 
 // Close waits for calls under way, and flushes and closes the store.

@@ -1,0 +1,7 @@
+package tipstore
+
+// Memory returns how many bytes of memory the store uses, and the bytes of its files.
+func (s *Store) Memory() (memory, disk uint64) {
+	m := s.db.Metrics()
+	return uint64(m.BlockCache.Size) + m.MemTable.Size, m.DiskSpaceUsage()
+}
