@@ -1,9 +1,6 @@
 package codec
 
-import (
-	"encoding/binary"
-	"errors"
-)
+import "errors"
 
 // maxDepth is how deep values may stand in each other; the deepest of the log stands at six.
 const maxDepth = 32
@@ -76,9 +73,7 @@ func wireLong(c byte, data []byte) (skip, children uint64, ok bool) {
 	if kind.size == 0 || len(data) < kind.size {
 		return 0, 0, false
 	}
-	var wide [8]byte
-	copy(wide[8-kind.size:], data[:kind.size])
-	n := binary.BigEndian.Uint64(wide[:])
+	n := number(data[:kind.size])
 	if kind.children > 0 {
 		return 1 + uint64(kind.size), n * uint64(kind.children), true
 	}

@@ -50,13 +50,7 @@ func (d *Stream) AsOf(ctx context.Context, name string, place uint64) (Record, e
 		}
 		r, err = before, readErr
 	}
-	switch {
-	case err != nil:
-		return Record{}, fmt.Errorf("eventstore: delivery %s: %w", name, err)
-	case r == nil:
-		return Record{}, fault.ErrNotFound
-	}
-	return RecordOf(r), nil
+	return found(name, r, err)
 }
 
 // Scan returns up to limit records at or after a place, and all records of the last of their groups. end reports whether they are

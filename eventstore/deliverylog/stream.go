@@ -145,11 +145,16 @@ func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	if err = d.h.CatchUp(ctx); err == nil {
 		tip, err = d.h.Tip(key)
 	}
+	return found(name, tip, err)
+}
+
+// found returns the record of a name after a look-up, or ErrNotFound if there is none.
+func found(name string, r *format.Recorded, err error) (Record, error) {
 	switch {
 	case err != nil:
 		return Record{}, fmt.Errorf("eventstore: delivery %s: %w", name, err)
-	case tip == nil:
+	case r == nil:
 		return Record{}, fault.ErrNotFound
 	}
-	return RecordOf(tip), nil
+	return RecordOf(r), nil
 }

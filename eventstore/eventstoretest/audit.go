@@ -3,6 +3,7 @@ package eventstoretest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -58,20 +59,15 @@ func Audit(p payment.State, lines []protocol.Line) error {
 
 // neverSeen tells an operation whose key was fenced, or that the ledger has only just requested.
 func neverSeen(p payment.State, op payment.Operation) bool {
+	answered := op
 	if op.Kind == processor.Complete { // its answers stand with the authorization
-		held, _ := p.Operation(op.Parent)
-		return op.State == payment.StateFailed && fenced(held) || op.State == payment.StateRequested || op.State == payment.StateUnknown
+		answered, _ = p.Operation(op.Parent)
 	}
-	return op.State == payment.StateFailed && fenced(op) || op.State == payment.StateRequested || op.State == payment.StateUnknown
+	return op.State == payment.StateFailed && fenced(answered) || op.State == payment.StateRequested || op.State == payment.StateUnknown
 }
 
 func fenced(op payment.Operation) bool {
-	for _, a := range op.Answers {
-		if a.Code == processor.CodeFenced {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(op.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
 }
 
 // sameOperation compares what both sides tell of one operation. The line of an authorization has the amount
@@ -132,18 +128,11 @@ func balance(p payment.State, lines []protocol.Line) sums {
 			b.released = true
 		}
 	}
-	if !neverSeenLast(p) {
-		b.status = b.add(newest)
-		return b
+	if held := p.Authorization(); held != nil && held.State == payment.StateFailed && fenced(*held) { // the newest try never reached its processor
+		newest = processor.Failed
 	}
-	b.status = b.add(processor.Failed)
+	b.status = b.add(newest)
 	return b
-}
-
-// neverSeenLast reports whether the newest try to authorize never reached its processor.
-func neverSeenLast(p payment.State) bool {
-	held := p.Authorization()
-	return held != nil && held.State == payment.StateFailed && fenced(*held)
 }
 
 // add gives the status (§3.1, D7).
