@@ -46,13 +46,8 @@ func noMajority(h *shard, cause error) error {
 func (h *shard) leaveBarrier(b *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(w *entry) bool { return w == b })
-	for i, waiting := range h.barriers {
-		if waiting == b {
-			h.barriers = append(h.barriers[:i:i], h.barriers[i+1:]...)
-			return
-		}
-	}
+	is := func(waiting *entry) bool { return waiting == b }
+	h.sequencer.readers, h.barriers = slices.DeleteFunc(h.sequencer.readers, is), slices.DeleteFunc(h.barriers, is)
 }
 
 // takeBarriers moves the waiting barriers to a group. The caller holds the lock.

@@ -166,12 +166,9 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	default:
 	}
 	delete(h.sequencer.handed, d.r.Hash)
-	for i, w := range h.waiting {
-		if w == d {
-			h.waiting = append(h.waiting[:i:i], h.waiting[i+1:]...)
-			if d.handed != nil {
-				break
-			}
+	if i := slices.Index(h.waiting, d); i >= 0 {
+		h.waiting = slices.Delete(h.waiting, i, i+1)
+		if d.handed == nil {
 			return fmt.Errorf("%w: it was never sent: %w", ErrRefused, ctx.Err())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -128,9 +129,7 @@ func (s *Store) walkTo(ctx context.Context, tip *Recorded, last func(*Recorded) 
 		events = append(events, previous)
 		r = previous
 	}
-	for i, j := 0, len(events)-1; i < j; i, j = i+1, j-1 {
-		events[i], events[j] = events[j], events[i]
-	}
+	slices.Reverse(events)
 	return events, nil
 }
 
@@ -193,16 +192,6 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	}
 	all.EventBytes = bytes / max(1, frames)
 	return all, nil
-}
-
-// InLog returns how many events the log has, as far as this process knows.
-func (s *Store) InLog() (n uint64) {
-	for _, h := range s.shard {
-		h.mu.Lock()
-		n += h.head.Events
-		h.mu.Unlock()
-	}
-	return n
 }
 
 // AsOf returns the state that an aggregate had at a time, by the times of its events. The same log always gives the same

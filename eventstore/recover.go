@@ -93,20 +93,13 @@ func (s *Store) restoreTips(ctx context.Context) error {
 		}
 	}
 	defer s.reportProgress(ctx)()
-	errs := make(chan error, len(shards))
 	slots := make(chan struct{}, 2)
-	for _, h := range shards {
-		go func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			errs <- h.replayAll(ctx)
-		}()
-	}
-	var all []error
-	for range shards {
-		all = append(all, <-errs)
-	}
-	if err := errors.Join(append(all, s.records.checkFloor())...); err != nil {
+	err := inEach(shards, func(h *shard) error {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		return h.replayAll(ctx)
+	})
+	if err := errors.Join(err, s.records.checkFloor()); err != nil {
 		return err
 	}
 	for _, h := range shards {
@@ -116,14 +109,18 @@ func (s *Store) restoreTips(ctx context.Context) error {
 	for _, h := range shards {
 		h.mu.Unlock()
 	}
-	for _, h := range shards {
-		go func() { errs <- h.fenceStart(ctx) }()
+	return inEach(shards, func(h *shard) error { return h.fenceStart(ctx) })
+}
+
+// inEach calls do with all shards at the same time, and returns all errors.
+func inEach(shards []*shard, do func(*shard) error) error {
+	errs := make([]error, len(shards))
+	var running sync.WaitGroup
+	for i, h := range shards {
+		running.Go(func() { errs[i] = do(h) })
 	}
-	all = nil
-	for range shards {
-		all = append(all, <-errs)
-	}
-	return errors.Join(all...)
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // reportProgress calls Config.Progress at intervals until the caller calls end.

@@ -51,12 +51,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if s.embedded == nil || s.replicas > 1 {
 		return nil
 	}
-	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }}
-	err := c.pass(ctx, false)
-	if sick := s.sick.Load(); sick != nil && errors.Is(err, tipstore.ErrDamaged) {
-		return *sick
-	}
-	return err
+	return s.scrubAll(ctx, nil)
 }
 
 // Archive returns the files of the embedded server, up to an acknowledged end. Close the archive before the store.
@@ -77,14 +72,18 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 	})
 }
 
-// scrubAll makes a whole pass as Scrub does, and reports all damage.
+// scrubAll makes a whole pass without pausing, and reports all damage; without a function for damage it returns the first.
 func (s *Store) scrubAll(ctx context.Context, damaged archive.Damaged) error {
 	c := &scrub{s: s, paced: func(context.Context, int) error { return nil }, found: damaged}
 	err := c.pass(ctx, false)
-	if sick := s.sick.Load(); sick != nil && errors.Is(err, tipstore.ErrDamaged) {
-		return damaged("", 0, (*sick).Error())
+	sick := s.sick.Load()
+	switch {
+	case sick == nil || !errors.Is(err, tipstore.ErrDamaged):
+		return err
+	case damaged == nil:
+		return *sick
 	}
-	return err
+	return damaged("", 0, (*sick).Error())
 }
 
 // report reports damage; any other error, and all without a function for damage, it returns.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -54,12 +54,7 @@ func (h *shard) segmentOf(seq uint64) (segment, bool) {
 }
 
 func (h *shard) find(seq uint64) (segment, bool) {
-	i, _ := slices.BinarySearchFunc(h.segments, seq, func(g segment, seq uint64) int {
-		if g.first > seq {
-			return 1
-		}
-		return -1
-	})
+	i := sort.Search(len(h.segments), func(i int) bool { return h.segments[i].first > seq })
 	if i == 0 {
 		return segment{}, false
 	}
@@ -68,9 +63,7 @@ func (h *shard) find(seq uint64) (segment, bool) {
 
 // Metadata of every segment. A log is never opened with another number of shards than it was made with.
 const (
-	metadataShards = streams.MetadataShards
 	metadataFormat = "payledger-format"
-	metadataLog    = streams.MetadataLog
 	logFormat      = "3"
 )
 
@@ -78,7 +71,7 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 	config := s.streamConfig(g.name(shard), g.subject(shard))
 	config.FirstSeq = g.first
 	config.Metadata = map[string]string{
-		metadataShards: strconv.Itoa(s.shards), metadataFormat: logFormat, metadataLog: hex.EncodeToString(s.id[:]),
+		streams.MetadataShards: strconv.Itoa(s.shards), metadataFormat: logFormat, streams.MetadataLog: hex.EncodeToString(s.id[:]),
 	}
 	return config
 }

@@ -376,11 +376,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.stop()
-	for _, h := range s.all() {
-		h.mu.Lock()
-		h.sendNext() // the store is closing: sendNext refuses the waiting drafts
-		h.mu.Unlock()
-	}
+	s.sendAll() // the store is closing: this refuses the waiting drafts
 	if s.tips != nil {
 		s.tips.Hurry()
 	}

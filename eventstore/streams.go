@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -200,19 +199,18 @@ func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
 	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
 		return streams.OldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
 	}
-	shards, err := strconv.Atoi(info.Config.Metadata[metadataShards])
+	shards, err := strconv.Atoi(info.Config.Metadata[streams.MetadataShards])
 	if err != nil || shards < 1 {
 		return fmt.Errorf("%w: the log does not say how many shards it has", ErrUnhealthy)
 	}
 	if c.Shards != 0 && c.Shards != shards {
 		return fmt.Errorf("eventstore: the log has %d shards, fixed when it was made; --shards %d cannot change that", shards, c.Shards)
 	}
-	id, err := hex.DecodeString(info.Config.Metadata[metadataLog])
-	if err != nil || len(id) != len(s.id) {
+	id, err := streams.LogID(info.Config.Metadata)
+	if err != nil {
 		return fmt.Errorf("%w: the log has no id", ErrUnhealthy)
 	}
-	s.shards, s.replicas, s.api.Placement = shards, info.Config.Replicas, info.Config.Placement
-	copy(s.id[:], id)
+	s.id, s.shards, s.replicas, s.api.Placement = id, shards, info.Config.Replicas, info.Config.Placement
 	return nil
 }
 

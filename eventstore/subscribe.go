@@ -52,15 +52,12 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 	return h.follow(ctx, max(1, format.GroupOf(after)), each)
 }
 
-type handlerError struct{ error }
-
 // follow calls each with the shard's groups from next on, until ctx ends or each returns an error. It returns that error.
 func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
+	var failed error // of each
 	handle := func(g *format.Group) error {
-		if err := each(g); err != nil {
-			return handlerError{err}
-		}
-		return nil
+		failed = each(g)
+		return failed
 	}
 	for {
 		end, grown := h.end()
@@ -76,10 +73,9 @@ func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group
 		}
 		through, err := h.hand(ctx, next, end.Seq, handle)
 		if err != nil {
-			var failed handlerError
 			switch {
-			case errors.As(err, &failed):
-				return failed.error
+			case failed != nil:
+				return failed
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case errors.Is(err, deliverylog.ErrDropped): // by another process, which did not wait for this reader

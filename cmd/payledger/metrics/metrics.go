@@ -39,7 +39,7 @@ func Handler(c Config) http.Handler {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&waitingCollector{Config: &c}, requestCollector{&c}, webhookCollector{&c},
 		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
-		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.InLog()) }),
+		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.Events()) }),
 		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
 			func() float64 { return float64(len(c.Store.Damaged())) }),
 		gauge("payledger_disk_full", "1 while the disk has no room for new requests.", func() float64 { return oneIf(c.Store.Full() != nil) }),
