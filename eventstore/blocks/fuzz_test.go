@@ -141,16 +141,16 @@ func TestMatches(t *testing.T) {
 }
 
 func TestSequences(t *testing.T) {
-	s := sequences{}
-	if s.lowest() != 0 || s.count() != 0 || s.from(0) != 0 {
+	s := Sequences{}
+	if s.Lowest() != 0 || s.count() != 0 || s.from(0) != 0 {
 		t.Error("the empty set")
 	}
 	for _, seq := range []uint64{70, 63, 64, 5000, 1 << 40} {
-		s.add(seq)
+		s.Add(seq)
 	}
-	s.remove(63)
-	s.remove(9999)
-	if s.lowest() != 64 || s.count() != 4 || s.from(64) != 4 || s.from(65) != 3 || s.from(5001) != 1 || s.has(63) || !s.has(1<<40) {
-		t.Errorf("%d, %d, %d", s.lowest(), s.count(), s.from(65))
+	s.Remove(63)
+	s.Remove(9999)
+	if s.Lowest() != 64 || s.count() != 4 || s.from(64) != 4 || s.from(65) != 3 || s.from(5001) != 1 || s.Has(63) || !s.Has(1<<40) {
+		t.Errorf("%d, %d, %d", s.Lowest(), s.count(), s.from(65))
 	}
 }

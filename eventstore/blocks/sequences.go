@@ -2,12 +2,13 @@ package blocks
 
 import "math/bits"
 
-// sequences is a set of sequences: a bit each, in pages of 2,048.
-type sequences map[uint64]*[pageBits / 64]uint64
+// Sequences is a set of sequences: a bit each, in pages of 2,048. A page without a sequence is dropped.
+type Sequences map[uint64]*[pageBits / 64]uint64
 
 const pageBits = 2048
 
-func (s sequences) add(seq uint64) {
+// Add adds a sequence.
+func (s Sequences) Add(seq uint64) {
 	page := s[seq/pageBits]
 	if page == nil {
 		page = new([pageBits / 64]uint64)
@@ -16,18 +17,24 @@ func (s sequences) add(seq uint64) {
 	page[seq%pageBits/64] |= 1 << (seq % 64)
 }
 
-func (s sequences) remove(seq uint64) {
-	if page := s[seq/pageBits]; page != nil {
-		page[seq%pageBits/64] &^= 1 << (seq % 64)
+// Remove removes a sequence, which may not be in the set.
+func (s Sequences) Remove(seq uint64) {
+	page := s[seq/pageBits]
+	if page == nil {
+		return
+	}
+	if page[seq%pageBits/64] &^= 1 << (seq % 64); *page == [pageBits / 64]uint64{} {
+		delete(s, seq/pageBits)
 	}
 }
 
-func (s sequences) has(seq uint64) bool {
+// Has reports whether the set has a sequence.
+func (s Sequences) Has(seq uint64) bool {
 	page := s[seq/pageBits]
 	return page != nil && page[seq%pageBits/64]&(1<<(seq%64)) != 0
 }
 
-func (s sequences) count() (n uint64) {
+func (s Sequences) count() (n uint64) {
 	for _, page := range s {
 		n += ones(page)
 	}
@@ -41,14 +48,14 @@ func ones(page *[pageBits / 64]uint64) (n uint64) {
 	return n
 }
 
-// lowest returns the lowest sequence, 0 if there is none.
-func (s sequences) lowest() (lowest uint64) {
+// Lowest returns the lowest sequence, 0 if there is none.
+func (s Sequences) Lowest() (lowest uint64) {
 	for number, page := range s {
 		if lowest != 0 && number > lowest/pageBits || ones(page) == 0 {
 			continue
 		}
 		for seq := number * pageBits; ; seq++ {
-			if s.has(seq) {
+			if s.Has(seq) {
 				lowest = seq
 				break
 			}
@@ -58,14 +65,14 @@ func (s sequences) lowest() (lowest uint64) {
 }
 
 // from counts the sequences from seq on.
-func (s sequences) from(seq uint64) (n uint64) {
+func (s Sequences) from(seq uint64) (n uint64) {
 	for number, page := range s {
 		if number > seq/pageBits {
 			n += ones(page)
 		}
 	}
 	for end := (seq/pageBits + 1) * pageBits; seq < end; seq++ {
-		if s.has(seq) {
+		if s.Has(seq) {
 			n++
 		}
 	}

@@ -35,7 +35,7 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 		return Report{}, err
 	}
 	if o.Deletes {
-		v.live, v.known = sequences{}, sequences{}
+		v.live, v.known = Sequences{}, Sequences{}
 		v.place = Place{Block: o.From.Block} // the block may be another one by now
 	}
 	index, indexed := ReadIndex(v.folder, stream)
@@ -58,7 +58,7 @@ type verifier struct {
 	folder      string
 	o           Options
 	place       Place
-	live, known sequences // with Deletes only: of messages that stand, and of all records
+	live, known Sequences // with Deletes only: of messages that stand, and of all records
 	buffers     [2][]byte // of the windows
 	torn        *File     // the last file read, if it was torn
 	before      Place     // where that file was begun
@@ -196,11 +196,11 @@ func (v *verifier) note(r *Record) {
 	if !v.o.Deletes {
 		return
 	}
-	v.known.add(r.Seq)
+	v.known.Add(r.Seq)
 	if r.message() {
-		v.live.add(r.Seq)
+		v.live.Add(r.Seq)
 	} else {
-		v.live.remove(r.Seq)
+		v.live.Remove(r.Seq)
 	}
 }
 
@@ -239,7 +239,7 @@ func (v *verifier) finish() {
 	if !v.o.Deletes {
 		return
 	}
-	r.Messages, r.First = v.live.count(), v.live.lowest()
+	r.Messages, r.First = v.live.count(), v.live.Lowest()
 	if known := v.known.from(r.First); r.First != 0 {
 		r.Missing = r.Last - r.First + 1 - known
 	}

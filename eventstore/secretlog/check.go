@@ -85,21 +85,21 @@ func (k *KeyCheck) Result() error {
 // Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no destruction names it.
 // It needs no tip store. The files must be undamaged.
 func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
-	stand, named, last := sequenceSet{}, sequenceSet{}, map[string]uint64{}
+	stand, named, last := blocks.Sequences{}, blocks.Sequences{}, map[string]uint64{}
 	segments, err := countingIn(dir, names)
 	if err != nil {
 		return err
 	}
 	for _, g := range segments {
 		err := g.each(dir, func(r blocks.Record) error {
-			stand.add(r.Seq)
+			stand.Add(r.Seq)
 			last[g.stream] = max(last[g.stream], r.Seq)
 			found, err := parse(r.Seq, r.Body)
 			if err != nil {
 				return damaged(g.stream, r.Seq, err.Error())
 			}
 			for seq := range found.destroyed() {
-				named.add(seq)
+				named.Add(seq)
 			}
 			return nil
 		})
@@ -110,7 +110,7 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 	next := uint64(1)
 	for _, g := range segments {
 		for ; next <= last[g.stream]; next++ {
-			if !stand.has(next) && !named.has(next) {
+			if !stand.Has(next) && !named.Has(next) {
 				return damaged(g.stream, next, "the record is missing, and no destruction names it")
 			}
 		}

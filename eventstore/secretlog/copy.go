@@ -14,22 +14,22 @@ import (
 )
 
 // Ended is the set of the values that messages of SECRETS destroy. It needs a bit for each sequence.
-type Ended struct{ named sequenceSet }
+type Ended struct{ named blocks.Sequences }
 
 // NewEnded returns an empty set.
-func NewEnded() Ended { return Ended{sequenceSet{}} }
+func NewEnded() Ended { return Ended{blocks.Sequences{}} }
 
 // Note adds the values that a message destroys; none for a value.
 func (e Ended) Note(seq uint64, body []byte) error {
 	r, err := parse(seq, body)
 	for seq := range r.destroyed() {
-		e.named.add(seq)
+		e.named.Add(seq)
 	}
 	return err
 }
 
 // Has reports whether the value at a sequence is destroyed.
-func (e Ended) Has(seq uint64) bool { return e.named.has(seq) }
+func (e Ended) Has(seq uint64) bool { return e.named.Has(seq) }
 
 // Reader calls handle with the records of the segments that can hold a sequence between after and through, in their order. It returns the
 // last sequence. 0 for through reads all.
@@ -40,17 +40,17 @@ type Reader func(ctx context.Context, after, through uint64, handle func(blocks.
 type Copy struct {
 	read    Reader
 	named   Ended
-	gone    sequenceSet // without a message in the files
-	copied  sequenceSet
+	gone    blocks.Sequences // without a message in the files
+	copied  blocks.Sequences
 	through uint64 // everything up to it was read
 }
 
 // NewCopy reads the stream once, up to a sequence, to learn which values are destroyed. 0 reads all of a stopped folder.
 func NewCopy(ctx context.Context, read Reader, through uint64) (*Copy, error) {
-	c := &Copy{read: read, named: NewEnded(), gone: sequenceSet{}, copied: sequenceSet{}}
+	c := &Copy{read: read, named: NewEnded(), gone: blocks.Sequences{}, copied: blocks.Sequences{}}
 	_, err := c.read(ctx, 0, through, func(r blocks.Record) error {
 		if r.Tombstone || r.Erased {
-			c.gone.add(r.Seq)
+			c.gone.Add(r.Seq)
 			return nil
 		}
 		return c.note(r)
@@ -76,10 +76,10 @@ func (c *Copy) Each(ctx context.Context, through uint64, handle func(blocks.Reco
 			return err
 		}
 		c.through = r.Seq
-		if c.named.Has(r.Seq) || c.gone.has(r.Seq) {
+		if c.named.Has(r.Seq) || c.gone.Has(r.Seq) {
 			return nil
 		}
-		c.copied.add(r.Seq)
+		c.copied.Add(r.Seq)
 		return handle(r)
 	})
 	c.through = max(c.through, last, through)
@@ -90,7 +90,7 @@ func (c *Copy) Each(ctx context.Context, through uint64, handle func(blocks.Reco
 // read: their destructions stand further on.
 func (c *Copy) Whole() (missing uint64, whole bool) {
 	for seq := uint64(1); seq <= c.through; seq++ {
-		if !c.copied.has(seq) && !c.named.Has(seq) {
+		if !c.copied.Has(seq) && !c.named.Has(seq) {
 			return seq, false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"payledger/eventstore/blocks"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/tipstore"
@@ -32,7 +33,7 @@ type index struct {
 	mu          sync.Mutex
 	applied     uint64              // the index holds all messages up to this sequence
 	pending     map[uint64]record   // acknowledged messages with a gap before them
-	gaps        sequenceSet         // sequences without a message that no destruction has named yet
+	gaps        blocks.Sequences    // sequences without a message that no destruction has named yet
 	changed     chan struct{}       // closed and replaced whenever applied grows
 	overlay     map[string][]byte   // changes to a tip store that is not written; a nil value: the key is deleted
 	onDestroyed []func(name string) // called with each destroyed name; see Stream.OnDestroyed
@@ -52,7 +53,7 @@ const (
 )
 
 func newIndex(c Config, log *sidelog.Log) *index {
-	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: sequenceSet{}, changed: make(chan struct{})}
+	x := &index{Config: c, log: log, pending: map[uint64]record{}, gaps: blocks.Sequences{}, changed: make(chan struct{})}
 	if c.Fixed {
 		x.overlay = map[string][]byte{}
 	}
@@ -203,7 +204,7 @@ func (x *index) destructionChanges(r record, change map[string][]byte) (names []
 		}
 	}
 	for _, seq := range ended {
-		x.gaps.remove(seq)
+		x.gaps.Remove(seq)
 		if seq < x.generationAt(r.seq) {
 			change[string(sidelog.SpentKey(sidelog.SecretStream, seq))] = []byte{1}
 		}
@@ -292,28 +293,3 @@ func (x *index) enterAcknowledged(ctx context.Context, r record) error {
 
 // answerPause is how long an acknowledged message waits for the messages before it. Then they are read from the stream.
 const answerPause = 2 * time.Millisecond
-
-// sequenceSet is a set of sequences with one bit for each.
-type sequenceSet map[uint64]uint64
-
-func (s sequenceSet) add(seq uint64) { s[seq/64] |= 1 << (seq % 64) }
-
-func (s sequenceSet) remove(seq uint64) {
-	if s[seq/64] &^= 1 << (seq % 64); s[seq/64] == 0 {
-		delete(s, seq/64)
-	}
-}
-
-func (s sequenceSet) has(seq uint64) bool { return s[seq/64]&(1<<(seq%64)) != 0 }
-
-// some returns up to n of its sequences.
-func (s sequenceSet) some(n int) (all []uint64) {
-	for page, bits := range s {
-		for i := uint64(0); i < 64; i++ {
-			if bits&(1<<i) != 0 && len(all) < n {
-				all = append(all, page*64+i)
-			}
-		}
-	}
-	return all
-}

@@ -69,7 +69,7 @@ func (x *index) enterPage(ctx context.Context, from, through uint64) error {
 // missing notes that there is no message from applied up to a sequence. The caller holds the lock.
 func (x *index) missing(through uint64) {
 	for seq := x.applied + 1; seq <= through; seq++ {
-		x.gaps.add(seq)
+		x.gaps.Add(seq)
 		delete(x.pending, seq)
 	}
 	x.grow(through)
@@ -157,10 +157,9 @@ func (x *index) resolveGaps(ctx context.Context) error {
 	var since time.Time
 	for {
 		x.mu.Lock()
-		gaps := x.gaps.some(1)
-		applied := x.applied
+		seq, applied := x.gaps.Lowest(), x.applied
 		x.mu.Unlock()
-		if len(gaps) == 0 {
+		if seq == 0 {
 			return nil
 		}
 		last, err := x.log.LastAtLeader(ctx) // a destruction is in the stream before its values are deleted
@@ -173,7 +172,6 @@ func (x *index) resolveGaps(ctx context.Context) error {
 			}
 			continue
 		}
-		seq := gaps[0]
 		g := x.log.Of(seq)
 		m, err := x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: seq})
 		if since.IsZero() && errors.Is(err, fault.ErrNotFound) {
@@ -202,7 +200,7 @@ func (x *index) enterLate(m jetapi.Message) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.gaps.remove(r.seq)
+	x.gaps.Remove(r.seq)
 	return x.apply(r)
 }
 

@@ -139,58 +139,49 @@ func appendText(b []byte, text string) []byte {
 // parse decodes a message. The record shares the memory of body.
 func parse(seq uint64, body []byte) (record, error) {
 	r := record{seq: seq, body: body}
-	bad := fmt.Errorf("%w: sequence %d", errRecord, seq)
-	b, ours := bytes.CutPrefix(body, []byte(magic))
-	if !ours || len(b) == 0 {
-		return r, bad
+	b, ok := bytes.CutPrefix(body, []byte(magic))
+	if ok = ok && len(b) > 0; ok {
+		r.kind = b[0]
+		r.name, b, ok = cutText(b[1:])
 	}
-	var ok bool
-	r.kind = b[0]
-	if r.name, b, ok = cutText(b[1:]); !ok {
-		return r, bad
+	if !ok || !r.parseRest(b) {
+		return r, fmt.Errorf("%w: sequence %d", errRecord, seq)
 	}
+	return r, nil
+}
+
+// parseRest decodes the bytes after the name. It reports whether they are well-formed.
+func (r *record) parseRest(b []byte) (ok bool) {
 	switch r.kind {
 	case kindValue:
-		r.value = b
-		return r, nil
+		r.value, ok = b, true
 	case kindDestruction:
-		if r.group, b, ok = cutText(b); !ok {
-			return r, bad
+		if r.group, b, ok = cutText(b); ok {
+			r.ended, ok = cutSequences(b, r.seq)
 		}
-		if r.ended, ok = cutSequences(b, seq); !ok {
-			return r, bad
-		}
-		return r, nil
 	case kindRotation:
-		if r.name != "" || len(b) > 0 {
-			return r, bad
-		}
-		return r, nil
+		ok = r.name == "" && len(b) == 0
 	case kindLater, kindResealed, kindGeneration:
-		return r, r.parseGeneration(b, bad)
-	default:
-		return r, bad
+		ok = r.parseGeneration(b)
 	}
+	return ok
 }
 
 // parseGeneration decodes the rest of a message that names a generation.
-func (r *record) parseGeneration(b []byte, bad error) error {
+func (r *record) parseGeneration(b []byte) bool {
 	var n int
 	if r.generation, n = binary.Uvarint(b); n <= 0 || r.generation >= r.seq || r.generation == 0 && r.kind != kindGeneration {
-		return bad
+		return false
 	}
 	b = b[n:]
 	if r.kind == kindResealed {
 		if r.replaced, n = binary.Uvarint(b); n <= 0 || r.replaced == 0 || r.replaced >= r.generation {
-			return bad
+			return false
 		}
 		b = b[n:]
 	}
-	if r.kind == kindGeneration && r.name != "" {
-		return bad
-	}
 	r.value = b
-	return nil
+	return r.kind != kindGeneration || r.name == ""
 }
 
 func cutText(b []byte) (text string, rest []byte, ok bool) {

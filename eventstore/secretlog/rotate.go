@@ -215,7 +215,7 @@ func (x *index) replace(r record) error {
 		}
 	}
 	for seq := range r.destroyed() {
-		x.gaps.remove(seq)
+		x.gaps.Remove(seq)
 	}
 	return x.write(witnesses)
 }
