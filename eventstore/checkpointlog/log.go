@@ -52,8 +52,8 @@ type Config struct {
 type Log struct {
 	Config
 	stream *sidelog.Log
-	marks  *cache.Cache[uint64, checkpoint.Checkpoint]
-	edgeAt atomic.Uint64 // size of the newest checkpoint of this process that contains its edge
+	marks  *cache.Cache[uint64, checkpoint.Checkpoint] // by number, with their counts and last groups only; a checkpoint never changes
+	edgeAt atomic.Uint64                               // size of the newest checkpoint of this process that contains its edge
 
 	fixing  sync.Mutex // locked while a checkpoint is appended
 	doubted bool       // the outcome of the last append is unknown
@@ -62,7 +62,8 @@ type Log struct {
 
 // Open opens the stream. With create, it creates a missing stream.
 func Open(ctx context.Context, c Config, create bool) (*Log, error) {
-	l := &Log{Config: c, marks: newMarks(), fixed: durability{changed: make(chan struct{})}}
+	marks := cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
+	l := &Log{Config: c, marks: marks, fixed: durability{changed: make(chan struct{})}}
 	l.stream = &sidelog.Log{Server: c.Server, Name: checkpoint.Stream, Root: root, Config: c.Stream}
 	_, err := l.stream.Open(ctx, create)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -5,21 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 )
 
-// marksKept is the number of cached checkpoints, of some 300 bytes each.
+// marksKept is the number of cached checkpoints, of some 300 bytes each. A caller that looks for one position usually looks for its
+// neighbours, too.
 const marksKept = 8192
-
-// newMarks returns a cache of checkpoints, with their counts and last groups only. A checkpoint never changes, and a caller that
-// looks for one position usually looks for its neighbours, too.
-func newMarks() *cache.Cache[uint64, checkpoint.Checkpoint] {
-	return cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
-}
 
 // Order is the order of the events that one checkpoint covers.
 type Order struct {
