@@ -24,7 +24,7 @@ func (h *shard) barrier(ctx context.Context) error {
 	f := h.dequeueGroup()
 	h.mu.Unlock()
 	if f != nil && !h.drive(f, ctx.Done()) {
-		go h.resume(f)
+		go h.drive(f, nil)
 	}
 	select {
 	case <-b.done:
@@ -49,9 +49,6 @@ func (h *shard) leaveBarrier(b *entry) {
 	is := func(waiting *entry) bool { return waiting == b }
 	h.sequencer.readers, h.barriers = slices.DeleteFunc(h.sequencer.readers, is), slices.DeleteFunc(h.barriers, is)
 }
-
-// takeBarriers moves the waiting barriers to a group. The caller holds the lock.
-func (h *shard) takeBarriers(f *groupInFlight) { f.barriers, h.barriers = h.barriers, nil }
 
 // againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
 func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {

@@ -28,8 +28,8 @@ func newGroups(capacity int) *cache.Cache[groupPlace, *format.Group] {
 	return cache.New[groupPlace](capacity, func(g *format.Group) int { return g.Size + format.RecordedSize*(1+len(g.Frames)) }, nil)
 }
 
-// readGroup returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage.
-func (h *shard) readGroup(ctx context.Context, seq uint64) (*format.Group, error) {
+// Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage.
+func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
@@ -201,7 +201,7 @@ func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint6
 	if from != through {
 		return s.shard[shard].readGroups(ctx, from, through, each)
 	}
-	g, err := s.shard[shard].readGroup(ctx, from)
+	g, err := s.shard[shard].Group(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (h *shard) appliedTo(ctx context.Context, seq uint64) error {
 	if end.Seq >= seq {
 		return nil
 	}
-	if err := h.catchUp(ctx); err != nil {
+	if err := h.CatchUp(ctx); err != nil {
 		return err
 	}
 	if end, _ = h.end(); end.Seq < seq {

@@ -125,7 +125,7 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	f := h.dequeueGroup()
 	h.mu.Unlock()
 	if f != nil && !h.drive(f, ctx.Done()) {
-		go h.resume(f)
+		go h.drive(f, nil)
 	}
 	select {
 	case <-d.done:
@@ -178,12 +178,9 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 // sendNext sends the next group, if dequeueGroup returns one. The caller holds the lock.
 func (h *shard) sendNext() {
 	if f := h.dequeueGroup(); f != nil {
-		go h.resume(f)
+		go h.drive(f, nil)
 	}
 }
-
-// resume drives a group to its outcome.
-func (h *shard) resume(f *groupInFlight) { h.drive(f, nil) }
 
 // dequeueGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and
 // drives the group.
@@ -232,7 +229,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 		}
 	}
 	f.g.Place()
-	h.takeBarriers(f)
+	f.barriers, h.barriers = h.barriers, nil
 	h.building = true
 	return f
 }
@@ -306,7 +303,8 @@ func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 			if m.Subject != reply.Subject {
 				continue // a late answer to an earlier message
 			}
-			h.readReply(f, m)
+			result, err := h.readAnswer(f, m)
+			h.noteOutcome(f, result, err)
 		case <-timer:
 			h.noteOutcome(f, unknown, nats.ErrTimeout)
 		case <-h.s.gone:
@@ -328,12 +326,7 @@ func (h *shard) send(f *groupInFlight) {
 	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
 }
 
-// readReply reads the answer to a publish.
-func (h *shard) readReply(f *groupInFlight, m *nats.Msg) {
-	result, err := h.readAnswer(f, m)
-	h.noteOutcome(f, result, err)
-}
-
+// readAnswer reads the answer to a publish.
 func (h *shard) readAnswer(f *groupInFlight, m *nats.Msg) (outcome, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return refused, nats.ErrNoResponders

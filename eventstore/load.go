@@ -40,7 +40,7 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 	}
 	h := s.shard[s.ShardOf(key)]
 	if consistency == Latest || !s.lags {
-		if err := h.catchUp(ctx); err != nil {
+		if err := h.CatchUp(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -62,11 +62,11 @@ func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded,
 	if shard < 0 || shard >= s.shards {
 		return nil, fmt.Errorf("%w: shard %d address %d", ErrNotFound, shard, address)
 	}
-	return s.shard[shard].at(ctx, address)
+	return s.shard[shard].Record(ctx, address)
 }
 
-// at returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
-func (h *shard) at(ctx context.Context, address uint64) (*Recorded, error) {
+// Record returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
+func (h *shard) Record(ctx context.Context, address uint64) (*Recorded, error) {
 	group := format.GroupOf(address)
 	switch {
 	case group == 0:
@@ -75,14 +75,14 @@ func (h *shard) at(ctx context.Context, address uint64) (*Recorded, error) {
 		return nil, deliverylog.ErrDropped
 	}
 	if end, _ := h.end(); group > end.Seq {
-		if err := h.catchUp(ctx); err != nil {
+		if err := h.CatchUp(ctx); err != nil {
 			return nil, err
 		}
 		if end, _ = h.end(); group > end.Seq {
 			return nil, ErrNotFound
 		}
 	}
-	g, err := h.readGroup(ctx, group)
+	g, err := h.Group(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *Store) walkTo(ctx context.Context, tip *Recorded, last func(*Recorded) 
 // LastSeq returns the address of the newest event of a shard; 0 when there is none.
 func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
 	h := s.shard[shard]
-	if err := h.catchUp(ctx); err != nil {
+	if err := h.CatchUp(ctx); err != nil {
 		return 0, err
 	}
 	end, _ := h.end()
@@ -241,7 +241,7 @@ func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, er
 // eventsAt returns the first group with events from seq on; the one at last has some.
 func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, error) {
 	for ; ; seq++ {
-		g, err := h.readGroup(ctx, seq)
+		g, err := h.Group(ctx, seq)
 		if err != nil || len(g.Frames) > 0 {
 			return g, err
 		}
@@ -325,7 +325,7 @@ func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate 
 	}
 	newer := map[Key]*Recorded{} // the tip store does not have them yet
 	for _, h := range s.shard {
-		if err := h.catchUp(ctx); err != nil {
+		if err := h.CatchUp(ctx); err != nil {
 			return err
 		}
 		if err := h.healthy(); err != nil {

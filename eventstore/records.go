@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// records is the shard of the records of deliveries, as package deliverylog uses it.
+// records is the shard of the records of deliveries, as package deliverylog uses it. The exported methods of shard are a part of that.
 type records struct{ *shard }
 
 // Deliveries returns the stream of the records of deliveries.
@@ -26,14 +26,10 @@ func (s *Store) Deliveries() *deliverylog.Stream {
 	return deliverylog.New(records{s.records}, s.Now)
 }
 
-func (h records) CatchUp(ctx context.Context) error { return h.catchUp(ctx) }
-
 func (h records) End() format.Head {
 	end, _ := h.end()
 	return end
 }
-
-func (h records) First() uint64 { return h.first() }
 
 func (h records) Floor() deliverylog.Floor {
 	h.mu.Lock()
@@ -78,22 +74,6 @@ func (h records) Tips(want func(*Recorded) bool) (deliverylog.Tips, error) {
 	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key Key) (*Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
 }
 
-func (h records) Record(ctx context.Context, place uint64) (*Recorded, error) {
-	return h.at(ctx, place)
-}
-
-func (h records) Group(ctx context.Context, seq uint64) (*format.Group, error) {
-	return h.readGroup(ctx, seq)
-}
-
-func (h records) Groups(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {
-	return h.hand(ctx, next, end, each)
-}
-
-func (h records) Follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
-	return h.follow(ctx, next, each)
-}
-
 // Append returns ErrConflict also after a pause if the server could not be reached.
 func (h records) Append(ctx context.Context, r *Recorded) error {
 	err := h.s.append(ctx, r)
@@ -128,7 +108,7 @@ func (h *shard) loadFloor() error {
 
 // base returns the end of the segment before the first one, as the first group names it.
 func (h *shard) base(ctx context.Context) (format.Head, error) {
-	first, err := h.readGroup(ctx, h.segments[0].first)
+	first, err := h.Group(ctx, h.segments[0].first)
 	if err != nil {
 		return format.Head{}, err
 	}
@@ -150,22 +130,22 @@ func (h *shard) checkFloor() error {
 	return nil
 }
 
-// first returns the sequence of the first group that was not dropped.
-func (h *shard) first() uint64 {
+// First returns the sequence of the first group that was not dropped.
+func (h *shard) First() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return max(h.floor.Seq+1, h.segments[0].first)
 }
 
 // dropped reports whether the group at a sequence was dropped.
-func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.first() }
+func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.First() }
 
 // droppedByNow is dropped after a look at the log: another process may have dropped the group a moment ago.
 func (h *shard) droppedByNow(ctx context.Context, seq uint64) (bool, error) {
 	if h.n != deliverylog.ShardNumber || h.dropped(seq) || h.s.sole || h.s.starting.Load() {
 		return h.dropped(seq), nil
 	}
-	err := h.catchUp(ctx)
+	err := h.CatchUp(ctx)
 	return h.dropped(seq), err
 }
 
@@ -207,7 +187,7 @@ func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog
 		return err
 	}
 	for seq := g.first; seq <= g.last; {
-		next, err := h.hand(ctx, seq, g.last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
+		next, err := h.Groups(ctx, seq, g.last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
 		if err != nil {
 			if _, gone := h.s.js.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, deliverylog.ErrDropped) {
 				break // another process was faster

@@ -158,7 +158,7 @@ func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	if last <= applied.Seq {
 		return applied.Events
 	}
-	g, err := h.readGroup(ctx, last)
+	g, err := h.Group(ctx, last)
 	if err != nil {
 		return applied.Events
 	}
@@ -215,7 +215,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 	if err != nil || applied.Seq == 0 {
 		return applied, err
 	}
-	there, err := h.readGroup(ctx, applied.Seq)
+	there, err := h.Group(ctx, applied.Seq)
 	if errors.Is(err, deliverylog.ErrDropped) { // by another node: the store may hold later records that were dropped, too
 		h.s.tips.Condemn()
 		return applied, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), applied.Seq)
@@ -269,7 +269,7 @@ func (h *shard) fenceStart(ctx context.Context) error {
 	segments := slices.Clone(h.segments[:len(h.segments)-1])
 	h.mu.Unlock()
 	if end.Seq > 0 {
-		last, err := h.readGroup(ctx, end.Seq)
+		last, err := h.Group(ctx, end.Seq)
 		if err != nil {
 			return err
 		}

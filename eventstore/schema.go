@@ -39,7 +39,8 @@ type (
 // older event to Upgrades. The golden bytes in testdata/golden never change.
 var (
 	Payments = format.NewAggregate("payment", 6, payment.Events(), payment.Evolve).Letting(format.Leaving[payment.State]{
-		Newest: newestLeft, Whole: payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
+		Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
+		Whole:  payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
 	Sessions = format.NewAggregate("session", 4, session.Events(), session.Evolve)
 	// Instruments are payment instruments, by token.
@@ -119,12 +120,6 @@ const InboxOwner = format.SystemAccount
 
 // InboxKey names the inbox of a payment reference, or of a processor's look-ups.
 func InboxKey(reference string) Key { return Inboxes.Key(format.SystemAccount, reference) }
-
-// newestLeft returns the part that left a payment's state with its newest event.
-func newestLeft(s payment.State) (any, bool) {
-	left, some := s.NewestFinished()
-	return left, some
-}
 
 func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
 	s.Past = nil

@@ -288,9 +288,9 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 	}
 }
 
-// catchUp returns when this process has applied every group that was acknowledged before the call. For the sole writer it does
+// CatchUp returns when this process has applied every group that was acknowledged before the call. For the sole writer it does
 // nothing, and neither for a context of WithStale. On replicas it is a barrier. A start and a tool that only reads cannot append: they read up to the end that the leader knows.
-func (h *shard) catchUp(ctx context.Context) error {
+func (h *shard) CatchUp(ctx context.Context) error {
 	if h.s.sole {
 		return nil
 	}

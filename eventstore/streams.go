@@ -347,7 +347,7 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 	for n, h := range s.shard {
 		end, _ := h.end()
 		if end.Seq < c.LastSeq[n] { // another node may have appended meanwhile
-			if err := h.catchUp(ctx); err != nil {
+			if err := h.CatchUp(ctx); err != nil {
 				return err
 			}
 			end, _ = h.end()

@@ -49,11 +49,11 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 		}
 		return ctx.Err()
 	}
-	return h.follow(ctx, max(1, format.GroupOf(after)), each)
+	return h.Follow(ctx, max(1, format.GroupOf(after)), each)
 }
 
-// follow calls each with the shard's groups from next on, until ctx ends or each returns an error. It returns that error.
-func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
+// Follow calls each with the shard's groups from next on, until ctx ends or each returns an error. It returns that error.
+func (h *shard) Follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
 	var failed error // of each
 	handle := func(g *format.Group) error {
 		failed = each(g)
@@ -71,7 +71,7 @@ func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group
 				return ctx.Err()
 			}
 		}
-		through, err := h.hand(ctx, next, end.Seq, handle)
+		through, err := h.Groups(ctx, next, end.Seq, handle)
 		if err != nil {
 			switch {
 			case failed != nil:
@@ -79,7 +79,7 @@ func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case errors.Is(err, deliverylog.ErrDropped): // by another process, which did not wait for this reader
-				next = max(through, h.first())
+				next = max(through, h.First())
 				continue
 			case errors.Is(err, ErrUnhealthy):
 				return err
@@ -95,8 +95,8 @@ func (h *shard) follow(ctx context.Context, next uint64, each func(*format.Group
 	}
 }
 
-// hand calls each with groups from next up to end, and returns the sequence of the group after them.
-func (h *shard) hand(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {
+// Groups calls each with groups from next up to end, and returns the sequence of the group after them.
+func (h *shard) Groups(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {
 	if gs := h.from(next); len(gs) > 0 {
 		for _, g := range gs {
 			if err := each(g); err != nil {

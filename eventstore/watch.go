@@ -44,7 +44,9 @@ func (s *Store) watch(ctx context.Context) {
 		case <-check.C:
 			s.recheck(ctx)
 		case <-elected:
-			drain(elected) // all shards of a lost node elect at once
+			for len(elected) > 0 { // all shards of a lost node elect at once
+				<-elected
+			}
 			s.recheck(ctx)
 		case _, open := <-status:
 			if !open {
@@ -52,16 +54,6 @@ func (s *Store) watch(ctx context.Context) {
 				continue
 			}
 			s.recheck(ctx)
-		}
-	}
-}
-
-func drain(c <-chan *nats.Msg) {
-	for {
-		select {
-		case <-c:
-		default:
-			return
 		}
 	}
 }
