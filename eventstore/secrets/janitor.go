@@ -114,34 +114,19 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 
 // cleanLate overwrites, one by one, the copied cards that are no longer needed.
 func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (int, error) {
-	names, err := v.bytes.Names(ctx, kindLateCard)
-	if err != nil {
-		return 0, err
-	}
-	destroyed := 0
-	for _, name := range names {
-		parts := strings.Split(name, ".") // late-card.<account>.<token>
+	return v.destroySpent(ctx, kindLateCard, func(name domain.SecretID) (bool, error) {
+		parts := strings.Split(string(name), ".") // late-card.<account>.<token>
 		if len(parts) != 3 {
-			continue
+			return false, nil
 		}
-		card, err := decoded[storedCard](ctx, v, domain.SecretID(name))
+		card, err := decoded[storedCard](ctx, v, name)
 		if errors.Is(err, ErrGone) {
-			continue
+			return false, nil
 		}
 		if err != nil {
-			return destroyed, err
+			return false, err
 		}
 		until, err := needed(ctx, domain.AccountID(parts[1]), domain.Token(parts[2]), card.ExpiresAt)
-		if err != nil {
-			return destroyed, err
-		}
-		if now.Before(until) {
-			continue
-		}
-		if err := v.Destroy(ctx, domain.SecretID(name)); err != nil {
-			return destroyed, err
-		}
-		destroyed++
-	}
-	return destroyed, nil
+		return !now.Before(until), err
+	})
 }

@@ -48,24 +48,26 @@ func (v *Store) Seal(ctx context.Context, key domain.SecretID, p domain.Personal
 // Open decrypts personal data. For erased data and for nil the result is empty.
 func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, error) {
 	var p domain.Personal
-	if s == nil || eventstore.Stale(ctx) {
-		return p, nil
-	}
-	k, err := v.personKey(ctx, s.Key, s.KeyNumber)
-	if errors.Is(err, ErrGone) {
-		return p, nil
-	}
-	if err != nil {
-		return p, err
-	}
-	plain, err := k.open(string(numbered(s.Key, s.KeyNumber)), s.Box)
-	if errors.Is(err, ErrGone) {
-		return p, nil
-	}
-	if err != nil {
+	plain, err := v.openSealed(ctx, s, "")
+	if plain == nil || err != nil {
 		return p, err
 	}
 	return p, codec.Unmarshal(plain, &p)
+}
+
+// openSealed decrypts a person's data with a label; nil for erased data, for nil and for a stale read.
+func (v *Store) openSealed(ctx context.Context, s *domain.Sealed, label string) (plain []byte, err error) {
+	if s == nil || eventstore.Stale(ctx) { // another node may have erased it
+		return nil, nil
+	}
+	k, err := v.personKey(ctx, s.Key, s.KeyNumber)
+	if err == nil {
+		plain, err = k.open(string(numbered(s.Key, s.KeyNumber))+label, s.Box)
+	}
+	if errors.Is(err, ErrGone) {
+		return nil, nil
+	}
+	return plain, err
 }
 
 // dataKey is a key's cipher, with a mark that distinguishes it from other keys that had, or will have, the same name.

@@ -38,26 +38,7 @@ func SigningSecretNumber(name domain.SecretID) (domain.AccountID, uint64, error)
 // ones, which belong to rotations under way, however old the state is that merchant returns. CleanSigning may be
 // interrupted and repeated. It returns the number of destroyed secrets.
 func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (int, error) {
-	names, err := v.bytes.Names(ctx, kindSigning)
-	if err != nil {
-		return 0, err
-	}
-	destroyed := 0
-	for _, text := range names {
-		name := domain.SecretID(text)
-		spent, err := spentSigning(name, now, merchant)
-		if err != nil {
-			return destroyed, err
-		}
-		if !spent {
-			continue
-		}
-		if err := v.Destroy(ctx, name); err != nil {
-			return destroyed, err
-		}
-		destroyed++
-	}
-	return destroyed, nil
+	return v.destroySpent(ctx, kindSigning, func(name domain.SecretID) (bool, error) { return spentSigning(name, now, merchant) })
 }
 
 // spentSigning reports whether a signing secret will sign no more webhooks.

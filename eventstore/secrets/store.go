@@ -150,3 +150,24 @@ func (v *Store) read(ctx context.Context, name domain.SecretID) ([]byte, error) 
 func (v *Store) Destroy(ctx context.Context, name domain.SecretID) error {
 	return v.bytes.Destroy(ctx, string(name))
 }
+
+// destroySpent destroys the values whose names begin with a prefix, and that spent reports, one by one. It returns their number.
+func (v *Store) destroySpent(ctx context.Context, prefix string, spent func(domain.SecretID) (bool, error)) (destroyed int, err error) {
+	names, err := v.bytes.Names(ctx, prefix)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		ends, err := spent(domain.SecretID(name))
+		if err == nil && ends {
+			err = v.Destroy(ctx, domain.SecretID(name))
+		}
+		if err != nil {
+			return destroyed, err
+		}
+		if ends {
+			destroyed++
+		}
+	}
+	return destroyed, nil
+}

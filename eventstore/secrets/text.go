@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"payledger/domain"
-	"payledger/eventstore"
 )
 
 // textLabel is part of the additional data of a text's box, so that the box does not open as a Personal.
@@ -30,19 +29,6 @@ func (v *Store) SealText(ctx context.Context, key domain.SecretID, number uint64
 
 // OpenText is the inverse of SealText. For an erased text, for nil and for a stale read the result is "".
 func (v *Store) OpenText(ctx context.Context, s *domain.Sealed) (string, error) {
-	if s == nil || eventstore.Stale(ctx) { // another node may have erased it
-		return "", nil
-	}
-	k, err := v.personKey(ctx, s.Key, s.KeyNumber)
-	if errors.Is(err, ErrGone) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	plain, err := k.open(string(numbered(s.Key, s.KeyNumber))+textLabel, s.Box)
-	if errors.Is(err, ErrGone) {
-		err = nil
-	}
+	plain, err := v.openSealed(ctx, s, textLabel)
 	return string(plain), err
 }

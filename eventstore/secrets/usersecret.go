@@ -125,24 +125,10 @@ func spentUserSecret(s userSecret, state account.State) bool {
 }
 
 func (v *Store) destroyUserSecrets(ctx context.Context, prefix string, spent func(userSecret) bool) (destroyed int, err error) {
-	names, err := v.bytes.Names(ctx, prefix)
-	if err != nil {
-		return 0, err
-	}
-	for _, text := range names {
-		parsed, err := parseUserSecret(domain.SecretID(text))
-		if err != nil {
-			return destroyed, err
-		}
-		if !spent(parsed) {
-			continue
-		}
-		if err := v.Destroy(ctx, domain.SecretID(text)); err != nil {
-			return destroyed, err
-		}
-		destroyed++
-	}
-	return destroyed, nil
+	return v.destroySpent(ctx, prefix, func(name domain.SecretID) (bool, error) {
+		parsed, err := parseUserSecret(name)
+		return err == nil && spent(parsed), err
+	})
 }
 
 // sessionKey names the root of the keys that sign the tokens of dashboard users' sessions.
