@@ -13,7 +13,6 @@ import (
 	"payledger/eventstore/remote"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
-	"payledger/eventstore/streams"
 )
 
 // Cluster is a log on an external cluster, up to ends that were acknowledged.
@@ -78,16 +77,7 @@ func (c *Cluster) read(ctx context.Context, names []string, from, end uint64, da
 
 // groups calls handle with the groups of a shard from a sequence on.
 func (c *Cluster) groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
-	names := slices.DeleteFunc(c.Log.Names(), func(name string) bool {
-		of, _, ours := streams.Parse(name)
-		return !ours || of != shard
-	})
-	slices.SortFunc(names, func(a, b string) int {
-		_, x, _ := streams.Parse(a)
-		_, y, _ := streams.Parse(b)
-		return int(x) - int(y)
-	})
-	return c.read(ctx, names, from, c.Ends[shard], damaged, func(stream string, r blocks.Record) error {
+	return c.read(ctx, c.Log.Segments(shard), from, c.Ends[shard], damaged, func(stream string, r blocks.Record) error {
 		g, err := format.ParseGroup(bytes.Clone(r.Body))
 		if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
 			err = errors.New("it is the group of another place")

@@ -198,39 +198,38 @@ func (l *Log) inAll(do func(shard int) error) error {
 	return errors.Join(errs...)
 }
 
-// leaders returns the names of the servers that lead the newest segments, by shard.
-func (l *Log) leaders(ctx context.Context) (map[int]string, error) {
+// ofAll calls read for all shards, concurrently, and returns the results by shard.
+func ofAll[T any](l *Log, read func(shard int) (T, error)) (map[int]T, error) {
 	var mu sync.Mutex
-	all := map[int]string{}
+	all := map[int]T{}
 	return all, l.inAll(func(shard int) error {
-		segments := l.segments(shard)
-		if len(segments) == 0 {
-			return fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
-		}
-		leader, err := l.leader(ctx, segments[len(segments)-1])
+		one, err := read(shard)
 		mu.Lock()
 		defer mu.Unlock()
-		all[shard] = leader
+		all[shard] = one
 		return err
+	})
+}
+
+// leaders returns the names of the servers that lead the newest segments, by shard.
+func (l *Log) leaders(ctx context.Context) (map[int]string, error) {
+	return ofAll(l, func(shard int) (string, error) {
+		segments := l.Segments(shard)
+		if len(segments) == 0 {
+			return "", fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
+		}
+		return l.leader(ctx, segments[len(segments)-1])
 	})
 }
 
 // ends reads the ends of all shards at their leaders.
 func (l *Log) ends(ctx context.Context) (map[int]end, error) {
-	var mu sync.Mutex
-	all := map[int]end{}
-	return all, l.inAll(func(shard int) error {
-		e, err := l.end(ctx, shard)
-		mu.Lock()
-		defer mu.Unlock()
-		all[shard] = e
-		return err
-	})
+	return ofAll(l, func(shard int) (end, error) { return l.end(ctx, shard) })
 }
 
 // end reads the end of a shard at the leader.
 func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
-	segments := l.segments(shard)
+	segments := l.Segments(shard)
 	if len(segments) == 0 {
 		return e, fault.Damage(streams.Name(shard, 1), 1, errors.New("the stream is gone"))
 	}
@@ -279,8 +278,8 @@ func (l *Log) emptyEnd(shard int, e *end) error {
 	return err
 }
 
-// segments returns the names of a shard's segments in their order.
-func (l *Log) segments(shard int) (names []string) {
+// Segments returns the names of a shard's segments in their order.
+func (l *Log) Segments(shard int) (names []string) {
 	for name := range l.streams {
 		if of, _, ours := streams.Parse(name); ours && of == shard {
 			names = append(names, name)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -106,13 +107,7 @@ func (l *Log) list(ctx context.Context) error {
 }
 
 // Names returns the names of the streams.
-func (l *Log) Names() (names []string) {
-	for name := range l.streams {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (l *Log) Names() []string { return slices.Sorted(maps.Keys(l.streams)) }
 
 // Description returns the configuration of a stream, in the form of the server's files, and the stream's first sequence. fs.ErrNotExist: the
 // stream does not exist.
@@ -223,13 +218,8 @@ func ownHeader(h nats.Header) []byte {
 	if len(h) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	b := []byte("NATS/1.0\r\n")
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
 			b = append(append(append(append(b, name...), ": "...), value...), "\r\n"...)
 		}
