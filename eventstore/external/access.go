@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Access is the address of an external cluster, and the files to connect to it. An empty file name means none.
@@ -30,6 +31,20 @@ func (a Access) Connect(opts ...nats.Option) (*nats.Conn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", a.Servers(), err)
 	}
 	return nc, nil
+}
+
+// jetStream connects to the cluster and to its JetStream. The caller closes the connection.
+func (a Access) jetStream(opts ...nats.Option) (*nats.Conn, jetstream.JetStream, error) {
+	nc, err := a.Connect(opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		nc.Close()
+		return nil, nil, fmt.Errorf("NATS: %w", err)
+	}
+	return nc, js, nil
 }
 
 func (a Access) options() (opts []nats.Option) {

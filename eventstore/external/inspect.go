@@ -54,15 +54,11 @@ func (p Placement) String() string {
 
 // Inspect returns an error unless the cluster can hold the planned log. It changes nothing.
 func Inspect(ctx context.Context, p Plan) error {
-	nc, err := p.Connect(nats.Name("payledger init"))
+	nc, js, err := p.jetStream(nats.Name("payledger init"))
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return fmt.Errorf("NATS: %w", err)
-	}
 	servers, err := p.survey(ctx, nc)
 	if err == nil {
 		err = Check(servers, p.Replicas, p.Placement)
@@ -79,15 +75,11 @@ func Inspect(ctx context.Context, p Plan) error {
 // Ready returns an error if a node must not serve the log of the cluster. seen reports whether it was checked that the servers sync
 // every write.
 func Ready(ctx context.Context, a Access) (seen bool, err error) {
-	nc, err := a.Connect(nats.Name("payledger serve"))
+	nc, js, err := a.jetStream(nats.Name("payledger serve"))
 	if err != nil {
 		return false, err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return false, fmt.Errorf("NATS: %w", err)
-	}
 	if err := CheckReplicas(ctx, js, nil); err != nil {
 		return false, err
 	}

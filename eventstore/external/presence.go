@@ -149,23 +149,18 @@ func permitted(nc *nats.Conn, subject string) error {
 
 // Alone returns nil if no other init is under way.
 func (p *Presence) Alone(ctx context.Context) error {
-	return p.none(ctx, initSubject, "another init of this cluster is under way: wait until it ends, and run init again if it fails")
-}
-
-// none returns nil if no other process listens on a subject.
-func (p *Presence) none(ctx context.Context, subject, found string) error {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
-	_, err := p.nc.RequestWithContext(ctx, subject, nil)
+	_, err := p.nc.RequestWithContext(ctx, initSubject, nil)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil
-	case permitted(p.nc, subject) != nil:
-		return permitted(p.nc, subject)
+	case permitted(p.nc, initSubject) != nil:
+		return permitted(p.nc, initSubject)
 	case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return errors.New(found)
+		return errors.New("another init of this cluster is under way: wait until it ends, and run init again if it fails")
 	default:
-		return fmt.Errorf("NATS: request to %s: %w", subject, err)
+		return fmt.Errorf("NATS: request to %s: %w", initSubject, err)
 	}
 }
 

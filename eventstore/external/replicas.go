@@ -56,15 +56,11 @@ func placementOf(p *jetstream.Placement) string {
 
 // Messages returns the number of messages in the shards of the log.
 func Messages(ctx context.Context, a Access) (n uint64, err error) {
-	nc, err := a.Connect(nats.Name("payledger init"))
+	nc, js, err := a.jetStream(nats.Name("payledger init"))
 	if err != nil {
 		return 0, err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return 0, fmt.Errorf("NATS: %w", err)
-	}
 	list, err := jetapi.ListStreams(ctx, js, "")
 	for _, info := range list {
 		if _, _, ours := streams.Parse(info.Config.Name); ours {

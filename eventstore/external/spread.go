@@ -18,15 +18,11 @@ import (
 func Spread(ctx context.Context, a Access) error {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
-	nc, err := a.Connect(nats.Name("payledger init"))
+	nc, js, err := a.jetStream(nats.Name("payledger init"))
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return fmt.Errorf("NATS: %w", err)
-	}
 	var shards []*jetstream.StreamInfo
 	list, err := jetapi.ListStreams(ctx, js, "")
 	if err := listed(err); err != nil {
