@@ -97,12 +97,9 @@ func checkEvent(e Event, revision uint64, subject string, before [sha256.Size]by
 	case e.Position == 0 || e.Position > t.Size:
 		return Line{}, none, fault(fmt.Sprintf("its position %d is not in the log of %d events", e.Position, t.Size))
 	}
-	var path tlog.RecordProof
-	for _, h := range e.Path {
-		if len(h) != tlog.HashSize {
-			return Line{}, none, fault("its path holds something else than hashes")
-		}
-		path = append(path, tlog.Hash(h))
+	path, ok := hashesOf(e.Path)
+	if !ok {
+		return Line{}, none, fault("its path holds something else than hashes")
 	}
 	if tlog.CheckRecord(path, int64(t.Size), t.Root, int64(e.Position-1), tlog.RecordHash(sum[:])) != nil {
 		return Line{}, none, fault(fmt.Sprintf("its path does not lead to the checkpoint's root: it is not at position %d of the log that was signed, or the path was changed", e.Position))

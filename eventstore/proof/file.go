@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // Format names this form of the file.
@@ -112,4 +114,24 @@ func encode(v any) ([]byte, error) {
 		return nil, fmt.Errorf("proof: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// PathOf returns the hashes of a proof's path as the file has them.
+func PathOf(hashes []tlog.Hash) []Bytes {
+	path := []Bytes{}
+	for _, h := range hashes {
+		path = append(path, h[:])
+	}
+	return path
+}
+
+// hashesOf is the inverse of PathOf; false if a part is no hash.
+func hashesOf(path []Bytes) (hashes []tlog.Hash, ok bool) {
+	for _, h := range path {
+		if len(h) != tlog.HashSize {
+			return nil, false
+		}
+		hashes = append(hashes, tlog.Hash(h))
+	}
+	return hashes, true
 }

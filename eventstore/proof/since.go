@@ -68,12 +68,9 @@ func CheckSince(f File, now Tree, key, old string) (Tree, error) {
 	case c == nil || c.Size != before.Size:
 		return Tree{}, fmt.Errorf("the proof says nothing about the log of %d events: make it with prove --since and the old checkpoint", before.Size)
 	default:
-		var path tlog.TreeProof
-		for _, h := range c.Path {
-			if len(h) != tlog.HashSize {
-				return Tree{}, errors.New("the consistency proof holds something else than hashes")
-			}
-			path = append(path, tlog.Hash(h))
+		path, ok := hashesOf(c.Path)
+		if !ok {
+			return Tree{}, errors.New("the consistency proof holds something else than hashes")
 		}
 		if tlog.CheckTree(path, int64(now.Size), now.Root, int64(before.Size), before.Root) != nil {
 			return Tree{}, fmt.Errorf("the consistency proof was changed, or %w", rewritten)

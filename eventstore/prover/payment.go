@@ -203,11 +203,7 @@ func consistent(r *reader, size int64, root tlog.Hash, since int64) (*proof.Cons
 	if tlog.CheckTree(path, size, root, since, before) != nil {
 		return nil, fmt.Errorf("%w: the first %d events do not lead to the root", errHashes, since)
 	}
-	c := &proof.Consistency{Size: uint64(since), Path: []proof.Bytes{}}
-	for _, h := range path {
-		c.Path = append(c.Path, h[:])
-	}
-	return c, nil
+	return &proof.Consistency{Size: uint64(since), Path: proof.PathOf(path)}, nil
 }
 
 // Write writes the proof; one event at a time is in memory.
@@ -227,10 +223,6 @@ func (m *Proof) Write(ctx context.Context, to io.Writer) error {
 			return proof.Event{}, fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", eventstore.ErrUnhealthy, r.Key, r.Revision)
 		}
 		before = at.hash
-		e := proof.Event{Revision: at.revision, Position: at.position, Hash: at.hash.String(), Raw: r.Raw(), Path: []proof.Bytes{}}
-		for _, h := range at.path {
-			e.Path = append(e.Path, h[:])
-		}
-		return e, nil
+		return proof.Event{Revision: at.revision, Position: at.position, Hash: at.hash.String(), Raw: r.Raw(), Path: proof.PathOf(at.path)}, nil
 	})
 }
