@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
@@ -137,7 +138,7 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 // copyPart copies the new messages of one stream into one file. The first file of a stream exists even if it has no message: it holds the
 // stream's configuration.
 func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
-	known := len(r.chain.Files(p.stream)) > 0 || len(r.filesOf(p.stream)) > 0
+	known := len(r.chain.Files(p.stream)) > 0 || slices.ContainsFunc(r.manifest.Files, func(f File) bool { return f.Stream == p.stream })
 	var w *writer
 	defer func() {
 		if err != nil && w != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -109,11 +110,8 @@ func filesIn(dir string, endings ...string) (names []string, err error) {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	for _, e := range entries {
-		for _, ending := range endings {
-			if strings.HasSuffix(e.Name(), ending) && e.Type().IsRegular() {
-				names = append(names, e.Name())
-				break
-			}
+		if e.Type().IsRegular() && slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(e.Name(), ending) }) {
+			names = append(names, e.Name())
 		}
 	}
 	return names, nil

@@ -115,10 +115,9 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	r.result.Number, r.result.Events, r.result.Checkpoint, r.result.Time = r.manifest.Number, r.manifest.Events, r.manifest.Checkpoint, r.manifest.Time
+	r.result.New = r.manifest.Events
 	if before := r.chain.Newest(); before != nil {
-		r.result.New = r.manifest.Events - before.Events
-	} else {
-		r.result.New = r.manifest.Events
+		r.result.New -= before.Events
 	}
 	if err := r.step("manifest"); err != nil {
 		return err
@@ -188,16 +187,6 @@ func readHeader(path string) (h Header, err error) {
 }
 
 var errHeader = errors.New("backup: only the header is wanted")
-
-// filesOf returns the new files of a stream.
-func (r *run) filesOf(stream string) (files []File) {
-	for _, f := range r.manifest.Files {
-		if f.Stream == stream {
-			files = append(files, f)
-		}
-	}
-	return files
-}
 
 func (r *run) added(f File) {
 	r.manifest.Files = append(r.manifest.Files, f)

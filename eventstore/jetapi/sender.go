@@ -37,7 +37,9 @@ func (c *Client) acquire() (r *Reply) {
 	if last := len(c.free) - 1; last >= 0 {
 		r, c.free = c.free[last], c.free[:last]
 		r.Err = nil
-		r.dropLateAnswers()
+		for len(r.Answers) > 0 { // late ones: the channel needs room for the answer to the next message
+			<-r.Answers
+		}
 	} else {
 		r = &Reply{prefix: nats.NewInbox() + ".", Answers: make(chan *nats.Msg, lateAnswers)}
 		r.sub, r.Err = c.Conn.ChanSubscribe(r.prefix+"*", r.Answers)
@@ -45,17 +47,6 @@ func (c *Client) acquire() (r *Reply) {
 	c.count++
 	r.Subject = r.prefix + strconv.FormatUint(c.count, 36)
 	return r
-}
-
-// dropLateAnswers empties the channel, so that it has room for the answer to the next message.
-func (r *Reply) dropLateAnswers() {
-	for {
-		select {
-		case <-r.Answers:
-		default:
-			return
-		}
-	}
 }
 
 // Done makes r available again, after its answer came or the wait for it ended.

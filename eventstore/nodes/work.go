@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,10 +125,8 @@ func (r *Registry) Gone(holder string) bool {
 		delete(r.work.strangers, node)
 		return term < p.Term || r.work.looked-p.since >= r.Absence
 	}
-	for _, record := range r.ended {
-		if record.Node == node {
-			return true
-		}
+	if slices.ContainsFunc(r.ended, func(record Record) bool { return record.Node == node }) {
+		return true
 	}
 	return r.work.goneStranger(node, r.work.looked, r.Absence)
 }

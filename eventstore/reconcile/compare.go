@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -55,11 +56,7 @@ func missingThere(p payment.State, name processor.Name, records []processor.Reco
 		if op.Target.Processor != name || !expected(p, op) {
 			continue
 		}
-		there := false
-		for _, r := range records {
-			there = there || is(p, op, r)
-		}
-		if !there {
+		if !slices.ContainsFunc(records, func(r processor.Record) bool { return is(p, op, r) }) {
 			list = append(list, Difference{
 				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, Key: keyOf(p, op), ID: op.OutOfBandID,
 				TransactionID: op.TransactionID, Here: here(p, op), requestedAt: op.RequestedAt,
@@ -171,13 +168,11 @@ func is(p payment.State, op payment.Operation, r processor.Record) bool {
 	return p.OperationKey(op.Revision) == r.Key
 }
 
-func find(p payment.State, r processor.Record) (payment.Operation, bool) {
-	for _, op := range p.Operations {
-		if is(p, op, r) {
-			return op, true
-		}
+func find(p payment.State, r processor.Record) (op payment.Operation, known bool) {
+	if i := slices.IndexFunc(p.Operations, func(op payment.Operation) bool { return is(p, op, r) }); i >= 0 {
+		return p.Operations[i], true
 	}
-	return payment.Operation{}, false
+	return op, false
 }
 
 func keyOf(p payment.State, op payment.Operation) domain.OperationKey {
@@ -213,12 +208,7 @@ func expected(p payment.State, op payment.Operation) bool {
 	if op.State != payment.StateFailed {
 		return true
 	}
-	for _, a := range told.Answers {
-		if a.Code == processor.CodeFenced {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(told.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
 }
 
 // sameState compares the states. An operation without a result here has none there: a result that the processor has is

@@ -330,9 +330,7 @@ func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, 
 		return false, nil
 	}
 	tip, err := c.Archive.Tip(c.shard, key)
-	fault := func(difference string, args ...any) error {
-		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))
-	}
+	fault := c.faultOf(key, a)
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound) && must:
 		c.tips++
@@ -353,6 +351,13 @@ func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, 
 		return true, fault("the tip store has other bytes of the event")
 	}
 	return true, nil
+}
+
+// faultOf returns the function that reports a fault of an aggregate's newest event.
+func (c *chain) faultOf(key format.Key, a *aggregate) func(difference string, args ...any) error {
+	return func(difference string, args ...any) error {
+		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))
+	}
 }
 
 // finish ends the check of all aggregates of the shard that are still open.

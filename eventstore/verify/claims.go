@@ -16,9 +16,7 @@ func (c *chain) claims(ctx context.Context, key format.Key, a *aggregate) error 
 	if !is || !c.Archive.HasTips() || !c.applied(a.seq) {
 		return nil
 	}
-	fault := func(difference string, args ...any) error {
-		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))
-	}
+	fault := c.faultOf(key, a)
 	switch {
 	case s.Claim != nil && s.Claim.Operation != "":
 		owner := paymentKey(key.Account, s.Claim.Payment)

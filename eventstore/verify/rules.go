@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -119,13 +120,7 @@ func firstDifference(path string, have, want any) string {
 	here, isMap := have.(map[string]any)
 	there, wantsMap := want.(map[string]any)
 	if isMap && wantsMap {
-		names := make([]string, 0, len(here)+len(there))
-		for name := range here {
-			names = append(names, name)
-		}
-		for name := range there {
-			names = append(names, name)
-		}
+		names := slices.AppendSeq(slices.Collect(maps.Keys(here)), maps.Keys(there))
 		slices.Sort(names)
 		for _, name := range names {
 			if !reflect.DeepEqual(here[name], there[name]) {
