@@ -13,34 +13,12 @@ import (
 	"payledger/eventstore"
 )
 
-// writeDisputes writes the opened disputes, and the inboxes with waiting notifications.
-func (m *model) writeDisputes(ctx context.Context, b *batch) error {
-	for i := range b.disputes.list {
-		v := &b.disputes.list[i]
-		if !v.state.Exists() {
-			continue // every notification about it was rejected
-		}
-		if _, err := m.statements.upsertDispute.ExecContext(ctx, disputeRow(v)...); err != nil {
-			return err
-		}
-	}
-	for i := range b.inboxes.list {
-		v := &b.inboxes.list[i]
-		var err error
-		if row := inboxRow(v); row != nil {
-			_, err = m.statements.upsertInbox.ExecContext(ctx, row...)
-		} else {
-			_, err = m.statements.deleteInbox.ExecContext(ctx, v.key.ID)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// disputeRow returns nil for a dispute that was never opened: every notification about it was rejected.
 func disputeRow(v *view[dispute.State]) []any {
 	s := &v.state
+	if !s.Exists() {
+		return nil
+	}
 	return []any{
 		v.key.ID, string(v.key.Account), int64(v.revision), s.CreatedAt.UnixMicro(),
 		string(s.Subject.Payment), s.Subject.OrderID, string(s.Subject.Processor), s.Subject.ProcessorDisputeID,

@@ -16,7 +16,6 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/session"
-	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -93,15 +92,6 @@ type views[S any] struct {
 	at   map[string]int
 }
 
-func decodeAll[S any, E domain.Event](a *eventstore.Aggregate[S, E], vs *views[S]) error {
-	for i := range vs.list {
-		if err := decode(a, &vs.list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func foldInto[S any, E domain.Event](ctx context.Context, b *batch, a *eventstore.Aggregate[S, E], vs *views[S], r *eventstore.Recorded) error {
 	i, there := vs.at[r.ID]
 	var v view[S]
@@ -170,36 +160,12 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	if err := understood(r); err != nil {
 		return err
 	}
-	var err error
-	switch r.Aggregate {
-	case eventstore.Payments.Name:
-		err = foldInto(ctx, b, eventstore.Payments, &b.payments, r)
-	case eventstore.Sessions.Name:
-		err = foldInto(ctx, b, eventstore.Sessions, &b.sessions, r)
-		if err == nil {
-			err = b.noteNaming(r)
+	if fold := aggregates[r.Aggregate].fold; fold != nil && mayHaveRow(r) {
+		if err := fold(ctx, b, r); err != nil {
+			return err
 		}
-	case eventstore.Instruments.Name:
-		if mayBeVaulted(r) {
-			err = foldInto(ctx, b, eventstore.Instruments, &b.instruments, r)
-		}
-	case eventstore.Attempts.Name:
-		err = foldInto(ctx, b, eventstore.Attempts, &b.attempts, r)
-	case eventstore.WorkflowRuns.Name:
-		err = foldInto(ctx, b, eventstore.WorkflowRuns, &b.runs, r)
-	case eventstore.Accounts.Name:
-		err = foldInto(ctx, b, eventstore.Accounts, &b.accounts, r)
-	case eventstore.Disputes.Name:
-		err = foldInto(ctx, b, eventstore.Disputes, &b.disputes, r)
-	case eventstore.Inboxes.Name:
-		err = foldInto(ctx, b, eventstore.Inboxes, &b.inboxes, r)
-	case eventstore.Persons.Name:
-		err = foldInto(ctx, b, eventstore.Persons, &b.persons, r)
 	}
-	if err == nil {
-		err = b.note(r)
-	}
-	if err != nil {
+	if err := b.note(r); err != nil {
 		return err
 	}
 	*at = place{seq: r.Seq, number: r.Number, hash: r.Hash}
@@ -207,8 +173,11 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	return nil
 }
 
-// note remembers the rows that depend on the event alone.
+// note remembers the rows that depend on the single event.
 func (b *batch) note(r *eventstore.Recorded) error {
+	if err := b.noteNaming(r); err != nil {
+		return err
+	}
 	entry, is, err := auditlog.RowOf(r)
 	if err != nil {
 		return err
@@ -225,10 +194,15 @@ func (b *batch) note(r *eventstore.Recorded) error {
 
 // decode makes the states whole that the fold left to decode.
 func (b *batch) decode() error {
-	return cmp.Or(decodeAll(eventstore.Payments, &b.payments), decodeAll(eventstore.Sessions, &b.sessions),
-		decodeAll(eventstore.Instruments, &b.instruments), decodeAll(eventstore.Attempts, &b.attempts),
-		decodeAll(eventstore.WorkflowRuns, &b.runs), decodeAll(eventstore.Accounts, &b.accounts),
-		decodeAll(eventstore.Disputes, &b.disputes), decodeAll(eventstore.Inboxes, &b.inboxes), decodeAll(eventstore.Persons, &b.persons))
+	for _, a := range aggregates {
+		if a.decode == nil {
+			continue
+		}
+		if err := a.decode(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // folded returns the batch of some events that follow places. The state is decoded once for each aggregate. At an event that cannot
@@ -250,46 +224,70 @@ func foldEach(ctx context.Context, b *batch, events []*eventstore.Recorded) (*ba
 	return b, nil
 }
 
-// vocabulary is the schema and the event types of an aggregate that this build knows.
-type vocabulary struct {
+// aggregate is a kind of aggregate that this build knows. The functions are nil if the kind has no table.
+type aggregate struct {
 	schema int
-	types  map[string]bool
+	knows  func(eventType string) bool
+	table  string
+	fold   func(context.Context, *batch, *eventstore.Recorded) error
+	decode func(*batch) error
+	row    func(key eventstore.Key, shard int, seq, revision uint64, state any) []any // nil: the aggregate has no row
+	state  func(context.Context, *eventstore.Store, *eventstore.Recorded) (any, error)
 }
 
-// vocabularies lists every aggregate of the log, also those without a view. An unknown event stops the projection: it may
+// aggregates lists every aggregate of the log, also those without a table. An unknown event stops the projection: it may
 // change a view in a way that this build does not know.
-var vocabularies = map[string]vocabulary{
-	eventstore.Payments.Name:     words(eventstore.Payments.Schema, payment.Events()),
-	eventstore.Sessions.Name:     words(eventstore.Sessions.Schema, session.Events()),
-	eventstore.Instruments.Name:  words(eventstore.Instruments.Schema, instrument.Events()),
-	eventstore.Attempts.Name:     words(eventstore.Attempts.Schema, attempt.Events()),
-	eventstore.Accounts.Name:     words(eventstore.Accounts.Schema, account.Events()),
-	eventstore.Disputes.Name:     words(eventstore.Disputes.Schema, dispute.Events()),
-	eventstore.Inboxes.Name:      words(eventstore.Inboxes.Schema, inbox.Events()),
-	eventstore.Persons.Name:      words(eventstore.Persons.Schema, person.Events()),
-	eventstore.Logs.Name:         words(eventstore.Logs.Schema, []eventstore.LogInitialized{{}}),
-	eventstore.Workflows.Name:    words(eventstore.Workflows.Schema, workflow.Events()),
-	eventstore.WorkflowRuns.Name: words(eventstore.WorkflowRuns.Schema, workflow.RunEvents()),
-	eventstore.Webhooks.Name:     words(eventstore.Webhooks.Schema, webhook.Events()),
+var aggregates = map[string]aggregate{
+	eventstore.Payments.Name: projected(eventstore.Payments, "payments", paymentRow, func(b *batch) *views[payment.State] { return &b.payments }),
+	eventstore.Sessions.Name: projected(eventstore.Sessions, "sessions", sessionRow, func(b *batch) *views[session.State] { return &b.sessions }),
+	eventstore.Instruments.Name: projected(eventstore.Instruments, "instruments", instrumentRow,
+		func(b *batch) *views[instrument.State] { return &b.instruments }),
+	eventstore.Attempts.Name: projected(eventstore.Attempts, "attempts", attemptRow, func(b *batch) *views[attempt.State] { return &b.attempts }),
+	eventstore.Accounts.Name: projected(eventstore.Accounts, "accounts", accountRow, func(b *batch) *views[account.State] { return &b.accounts }),
+	eventstore.Disputes.Name: projected(eventstore.Disputes, "disputes", disputeRow, func(b *batch) *views[dispute.State] { return &b.disputes }),
+	eventstore.Inboxes.Name:  projected(eventstore.Inboxes, "inboxes", inboxRow, func(b *batch) *views[inbox.State] { return &b.inboxes }),
+	eventstore.Persons.Name:  projected(eventstore.Persons, "persons", personRow, func(b *batch) *views[person.State] { return &b.persons }),
+	eventstore.WorkflowRuns.Name: projected(eventstore.WorkflowRuns, "runs", rowOfRun,
+		func(b *batch) *views[workflow.RunState] { return &b.runs }),
+	eventstore.Logs.Name:      {schema: eventstore.Logs.Schema, knows: eventstore.Logs.Knows},
+	eventstore.Workflows.Name: {schema: eventstore.Workflows.Schema, knows: eventstore.Workflows.Knows},
+	eventstore.Webhooks.Name:  {schema: eventstore.Webhooks.Schema, knows: eventstore.Webhooks.Knows},
 }
 
-func words[E domain.Event](schema int, events []E) vocabulary {
-	v := vocabulary{schema: schema, types: map[string]bool{}}
-	for _, e := range events {
-		v.types[e.Type()] = true
+// projected returns a kind of aggregate with a table. row returns the values of its row, nil for none, and in the place of its views.
+func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table string, row func(*view[S]) []any, in func(*batch) *views[S]) aggregate {
+	return aggregate{
+		schema: a.Schema, knows: a.Knows, table: table,
+		fold: func(ctx context.Context, b *batch, r *eventstore.Recorded) error {
+			return foldInto(ctx, b, a, in(b), r)
+		},
+		decode: func(b *batch) error {
+			list := in(b).list
+			for i := range list {
+				if err := decode(a, &list[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		row: func(key eventstore.Key, shard int, seq, revision uint64, state any) []any {
+			return row(&view[S]{key: key, shard: shard, seq: seq, revision: revision, state: state.(S)})
+		},
+		state: func(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) (any, error) {
+			return eventstore.StateAt(ctx, store, a, r)
+		},
 	}
-	return v
 }
 
 // understood returns an error for an event that this build does not know.
 func understood(r *eventstore.Recorded) error {
-	v, known := vocabularies[r.Aggregate]
+	a, known := aggregates[r.Aggregate]
 	switch {
 	case !known:
 		return fmt.Errorf("%w: aggregate %q", format.ErrUnknownEvent, r.Aggregate)
-	case r.Schema > v.schema:
-		return fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, r.Schema, v.schema)
-	case !v.types[r.Type]:
+	case r.Schema > a.schema:
+		return fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, r.Schema, a.schema)
+	case !a.knows(r.Type):
 		return fmt.Errorf("%w: %s", format.ErrUnknownEvent, r.Type)
 	}
 	return nil
@@ -305,62 +303,18 @@ type Row struct {
 // returns false for an aggregate without a table. A payment's row has no e-mail hash if the person was erased: this is not
 // known here.
 func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row, bool) {
-	row := func(table string, there bool, values func() []any) (Row, bool) {
-		if !there {
-			return Row{Table: table}, true
-		}
-		return Row{table, values()}, true
-	}
-	switch s := state.(type) {
-	case payment.State:
-		v := view[payment.State]{key: key, shard: shard, seq: seq, revision: revision, state: s}
-		return row("payments", s.Exists(), func() []any { return paymentRow(&v) })
-	case session.State:
-		return row("sessions", true, func() []any { return sessionRow(&view[session.State]{key: key, state: s}) })
-	case instrument.State:
-		v := view[instrument.State]{key: key, revision: revision, state: s}
-		return row("instruments", s.Vaulted(), func() []any { return instrumentRow(&v) })
-	case attempt.State:
-		return row("attempts", s.Due(), func() []any { return attemptRow(&view[attempt.State]{key: key, state: s}) })
-	case dispute.State:
-		v := view[dispute.State]{key: key, revision: revision, state: s}
-		return row("disputes", s.Exists(), func() []any { return disputeRow(&v) })
-	case inbox.State:
-		return row("inboxes", len(s.Waiting()) > 0, func() []any { return inboxRow(&view[inbox.State]{key: key, state: s}) })
-	case person.State:
-		return row("persons", true, func() []any { return personRow(&view[person.State]{key: key, state: s}) })
-	case workflow.RunState:
-		v := view[workflow.RunState]{key: key, revision: revision, state: s}
-		return row("runs", true, func() []any { return rowOfRun(&v) })
-	case account.State:
-		return row("accounts", true, func() []any { return []any{key.ID, int64(revision)} })
-	default:
+	a := aggregates[key.Aggregate]
+	if a.row == nil {
 		return Row{}, false
 	}
+	return Row{a.table, a.row(key, shard, seq, revision, state)}, true
 }
 
 // StateOf returns the state after an event of an aggregate with a table; nil for any other.
 func StateOf(ctx context.Context, store *eventstore.Store, r *eventstore.Recorded) (any, error) {
-	switch r.Aggregate {
-	case eventstore.Payments.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Payments, r)
-	case eventstore.Sessions.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Sessions, r)
-	case eventstore.Instruments.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Instruments, r)
-	case eventstore.Attempts.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Attempts, r)
-	case eventstore.Disputes.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Disputes, r)
-	case eventstore.Inboxes.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Inboxes, r)
-	case eventstore.Persons.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Persons, r)
-	case eventstore.WorkflowRuns.Name:
-		return eventstore.StateAt(ctx, store, eventstore.WorkflowRuns, r)
-	case eventstore.Accounts.Name:
-		return eventstore.StateAt(ctx, store, eventstore.Accounts, r)
-	default:
+	a := aggregates[r.Aggregate]
+	if a.state == nil {
 		return nil, nil
 	}
+	return a.state(ctx, store, r)
 }

@@ -17,29 +17,16 @@ import (
 // firstVaulting is the first schema with vaulted instruments: older events make no row.
 const firstVaulting = 2
 
-// mayBeVaulted reports whether the event's token may be vaulted; most tokens pay once and have no row.
-func mayBeVaulted(r *eventstore.Recorded) bool { return r.Schema >= firstVaulting }
-
-// writeInstruments writes the instruments that are or were vaulted, and the attempts with work left.
-func (m *model) writeInstruments(ctx context.Context, b *batch) error {
-	for i := range b.instruments.list {
-		v := &b.instruments.list[i]
-		if !v.state.Vaulted() {
-			continue
-		}
-		if _, err := m.statements.upsertInstrument.ExecContext(ctx, instrumentRow(v)...); err != nil {
-			return err
-		}
-	}
-	for i := range b.attempts.list {
-		if err := m.writeAttempt(ctx, &b.attempts.list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+// mayHaveRow reports whether an event can lead to a row. Most tokens pay once, are never vaulted and have no row.
+func mayHaveRow(r *eventstore.Recorded) bool {
+	return r.Aggregate != eventstore.Instruments.Name || r.Schema >= firstVaulting
 }
 
+// instrumentRow returns nil for a token that never was vaulted.
 func instrumentRow(v *view[instrument.State]) []any {
+	if !v.state.Vaulted() {
+		return nil
+	}
 	ended := int64(0)
 	if !v.state.Good() {
 		ended = 1
@@ -54,19 +41,12 @@ func instrumentRow(v *view[instrument.State]) []any {
 	}
 }
 
+// attemptRow returns nil for an attempt without work left.
 func attemptRow(v *view[attempt.State]) []any {
-	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
-}
-
-func (m *model) writeAttempt(ctx context.Context, v *view[attempt.State]) error {
-	var err error
-	switch {
-	case v.state.Due():
-		_, err = m.statements.upsertAttempt.ExecContext(ctx, attemptRow(v)...)
-	case v.state.Done:
-		_, err = m.statements.deleteAttempt.ExecContext(ctx, v.key.ID)
+	if !v.state.Due() {
+		return nil
 	}
-	return err
+	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
 }
 
 // Instruments returns a customer's vaulted instruments, oldest first, and the token of the default; "" for none (D5.12).

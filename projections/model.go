@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore"
@@ -186,34 +187,36 @@ func (m *model) write(ctx context.Context, b *batch) error {
 }
 
 func (m *model) writeRows(ctx context.Context, b *batch) error {
-	if err := m.writePersons(ctx, b); err != nil { // before payments: an erasure empties rows that are there
-		return err
-	}
-	if err := m.writePayments(ctx, b); err != nil {
-		return err
-	}
-	for _, v := range b.sessions.list {
-		if _, err := m.statements.upsertSession.ExecContext(ctx, sessionRow(&v)...); err != nil {
+	s := &m.statements
+	for _, write := range []func() error{
+		func() error { return m.writePersons(ctx, b) }, // before payments: an erasure empties rows that are there
+		func() error { return m.writePayments(ctx, b) },
+		func() error { return writeRowsOf(ctx, &b.sessions, sessionRow, s.upsertSession, nil) },
+		func() error { return writeRowsOf(ctx, &b.instruments, instrumentRow, s.upsertInstrument, nil) },
+		func() error { return writeRowsOf(ctx, &b.attempts, attemptRow, s.upsertAttempt, s.deleteAttempt) },
+		func() error { return writeRowsOf(ctx, &b.disputes, disputeRow, s.upsertDispute, nil) },
+		func() error { return writeRowsOf(ctx, &b.inboxes, inboxRow, s.upsertInbox, s.deleteInbox) },
+		func() error { return writeRowsOf(ctx, &b.runs, rowOfRun, s.upsertRun, nil) },
+		func() error { return m.writeNotes(ctx, b) }, // after payments: it names their rows
+		func() error { return writeRowsOf(ctx, &b.accounts, accountRow, s.upsertAccount, nil) },
+	} {
+		if err := write(); err != nil {
 			return err
 		}
 	}
-	if err := m.writeNamings(ctx, b); err != nil {
-		return err
-	}
-	if err := m.writeInstruments(ctx, b); err != nil {
-		return err
-	}
-	if err := m.writeDisputes(ctx, b); err != nil {
-		return err
-	}
-	if err := m.writeRuns(ctx, b); err != nil {
-		return err
-	}
-	if err := m.writeNotes(ctx, b); err != nil {
-		return err
-	}
-	for _, v := range b.accounts.list {
-		if _, err := m.statements.upsertAccount.ExecContext(ctx, v.key.ID, int64(v.revision)); err != nil {
+	return nil
+}
+
+// writeRowsOf writes the newest rows of one kind of aggregate. Without a row it runs remove, if that is not nil.
+func writeRowsOf[S any](ctx context.Context, vs *views[S], row func(*view[S]) []any, upsert, remove *sql.Stmt) (err error) {
+	for i := range vs.list {
+		v := &vs.list[i]
+		if values := row(v); values != nil {
+			_, err = upsert.ExecContext(ctx, values...)
+		} else if remove != nil {
+			_, err = remove.ExecContext(ctx, v.key.ID)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -222,7 +225,12 @@ func (m *model) writeRows(ctx context.Context, b *batch) error {
 
 // writeNotes writes the rows that depend on single events.
 func (m *model) writeNotes(ctx context.Context, b *batch) error {
-	for _, row := range b.charged { // after payments: it names their rows
+	for _, n := range b.namings {
+		if _, err := m.statements.insertNaming.ExecContext(ctx, string(n.account), n.customer, string(n.session), n.since.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	for _, row := range b.charged {
 		if _, err := m.statements.insertCharged.ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
 			return err
 		}
@@ -234,6 +242,8 @@ func (m *model) writeNotes(ctx context.Context, b *batch) error {
 	}
 	return nil
 }
+
+func accountRow(v *view[account.State]) []any { return []any{v.key.ID, int64(v.revision)} }
 
 func sessionRow(v *view[session.State]) []any {
 	return []any{v.key.ID, string(v.key.Account), v.state.ExpiresAt.UnixMicro(), v.state.CustomerID}
@@ -299,9 +309,12 @@ func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error
 // emailColumn is the place of email_hash in a payment's row.
 const emailColumn = 18
 
-// paymentRow returns the values of a payment's row, in the order of the table's columns.
+// paymentRow returns the values of a payment's row, in the order of the table's columns; nil for the claim of an idempotency key.
 func paymentRow(v *view[payment.State]) []any {
 	s := &v.state
+	if !s.Exists() {
+		return nil
+	}
 	target, due := targetOf(s), waitingOf(s)
 	return []any{
 		v.key.ID, string(v.key.Account), int64(v.shard),

@@ -172,16 +172,6 @@ func (b *batch) noteNaming(r *eventstore.Recorded) error {
 	return nil
 }
 
-// writeNamings writes the customers whom sessions name.
-func (m *model) writeNamings(ctx context.Context, b *batch) error {
-	for _, n := range b.namings {
-		if _, err := m.statements.insertNaming.ExecContext(ctx, string(n.account), n.customer, string(n.session), n.since.UnixMicro()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ErasedPerson is a person with an erasure.
 type ErasedPerson struct {
 	ID      domain.PersonID

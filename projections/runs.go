@@ -46,17 +46,6 @@ const (
 		AND workflow = (SELECT min(workflow) FROM runs INDEXED BY runs_due WHERE due_at IS NOT NULL AND workflow > ?)`
 )
 
-// writeRuns writes the newest rows of runs.
-func (m *model) writeRuns(ctx context.Context, b *batch) error {
-	for i := range b.runs.list {
-		v := &b.runs.list[i]
-		if _, err := m.statements.upsertRun.ExecContext(ctx, rowOfRun(v)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func rowOfRun(v *view[workflow.RunState]) []any {
 	s := &v.state
 	row := []any{

@@ -3,7 +3,9 @@ package format
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -47,6 +49,12 @@ func NewAggregate[S any, E domain.Event](name string, schema int, events []E, ev
 	}
 	return a
 }
+
+// Types returns the names of the event types, sorted.
+func (a *Aggregate[S, E]) Types() []string { return slices.Sorted(maps.Keys(a.events)) }
+
+// Knows reports whether an event type is one of these.
+func (a *Aggregate[S, E]) Knows(eventType string) bool { return a.events[eventType] != nil }
 
 // Key names one of these aggregates.
 func (a *Aggregate[S, E]) Key(account domain.AccountID, id string) Key {
