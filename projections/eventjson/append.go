@@ -7,18 +7,9 @@ import (
 	"strconv"
 	"sync"
 
-	"payledger/eventstore"
 	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
-
-// stateNames are the names of states in the JSON, by aggregate. The JSON has no state of the log's own aggregate.
-var stateNames = map[string]string{
-	eventstore.Sessions.Name: "session", eventstore.Instruments.Name: "instrument", eventstore.Attempts.Name: "attempt",
-	eventstore.Accounts.Name: "account", eventstore.Disputes.Name: "dispute", eventstore.Inboxes.Name: "inbox",
-	eventstore.Persons.Name: "person", eventstore.Workflows.Name: "workflow", eventstore.WorkflowRuns.Name: "workflowRun",
-	eventstore.Webhooks.Name: "webhook",
-}
 
 // Append appends the JSON of the event to b. With html it escapes <, > and &, as json.Marshal does; the values are the same.
 func (e Event) Append(b []byte, html bool) ([]byte, error) {
@@ -97,7 +88,7 @@ func (w *writer) field(name, text string) {
 
 // state writes the state under its name, or nothing if it has no field.
 func (w *writer) state(e *Event) error {
-	name := stateNames[e.Aggregate]
+	name := kinds[e.Aggregate].state
 	if name == "" || len(e.state) == 0 {
 		return nil
 	}

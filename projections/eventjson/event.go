@@ -56,35 +56,13 @@ func render(ctx context.Context, s *eventstore.Store, e ordered.Event, o payment
 }
 
 func (e *Event) setBodies(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded, o paymentjson.Options) (err error) {
-	switch r.Aggregate {
-	case eventstore.Payments.Name:
-		if e.fact, err = fact(eventstore.Payments, r); err == nil {
-			err = e.setPayment(ctx, s, r, o)
-		}
-	case eventstore.Sessions.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Sessions, r)
-	case eventstore.Instruments.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Instruments, r)
-	case eventstore.Attempts.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Attempts, r)
-	case eventstore.Accounts.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Accounts, r)
-	case eventstore.Disputes.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Disputes, r)
-	case eventstore.Inboxes.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Inboxes, r)
-	case eventstore.Persons.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Persons, r)
-	case eventstore.Workflows.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Workflows, r)
-	case eventstore.WorkflowRuns.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.WorkflowRuns, r)
-	case eventstore.Webhooks.Name:
-		e.fact, e.state, err = bodies(ctx, s, eventstore.Webhooks, r)
-	case eventstore.Logs.Name:
-		e.fact, err = fact(eventstore.Logs, r)
-	default:
-		err = fmt.Errorf("unknown aggregate %q", r.Aggregate)
+	k, known := kinds[r.Aggregate]
+	if !known {
+		return fmt.Errorf("unknown aggregate %q", r.Aggregate)
+	}
+	e.fact, e.state, err = k.bodies(ctx, s, r)
+	if err == nil && r.Aggregate == eventstore.Payments.Name {
+		err = e.setPayment(ctx, s, r, o)
 	}
 	return err
 }
@@ -101,30 +79,24 @@ func (e *Event) setPayment(ctx context.Context, s *eventstore.Store, r *eventsto
 	return nil
 }
 
-// bodies returns an event and the state after the event, as stored. It upgrades an event of an older schema, and folds the state
-// again, so that all events have the fields of the newest schema.
-func bodies[S any, E domain.Event](ctx context.Context, s *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (stored, state []byte, err error) {
-	stored, state, err = format.Bodies(r)
-	if err != nil || r.Schema == a.Schema {
+// bodies returns an event and, if withState, the state after the event, as stored. It upgrades an event of an older schema, and folds
+// the state again, so that all events have the fields of the newest schema.
+func bodies[S any, E domain.Event](ctx context.Context, s *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded, withState bool) (stored, state []byte, err error) {
+	if r.Schema == a.Schema {
+		stored, state, err = format.Bodies(r)
+		if !withState {
+			state = nil
+		}
 		return stored, state, err
 	}
-	folded, err := eventstore.StateAt(ctx, s, a, r)
-	if err == nil {
-		stored, err = upgraded(a, r)
+	if stored, err = upgraded(a, r); err != nil || !withState {
+		return stored, nil, err
 	}
+	folded, err := eventstore.StateAt(ctx, s, a, r)
 	if err == nil {
 		state, err = codec.Marshal(folded)
 	}
 	return stored, state, err
-}
-
-// fact is bodies without the state.
-func fact[S any, E domain.Event](a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (stored []byte, err error) {
-	if r.Schema != a.Schema {
-		return upgraded(a, r)
-	}
-	stored, _, err = format.Bodies(r)
-	return stored, err
 }
 
 // upgraded returns an event of an older schema, converted to the newest schema.

@@ -1,36 +1,47 @@
 package eventjson
 
 import (
+	"context"
 	"slices"
 
 	"payledger/domain"
-	"payledger/domain/account"
-	"payledger/domain/attempt"
-	"payledger/domain/dispute"
-	"payledger/domain/inbox"
-	"payledger/domain/instrument"
-	"payledger/domain/payment"
-	"payledger/domain/person"
-	"payledger/domain/session"
-	"payledger/domain/webhook"
-	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
 
-// Types returns the names of all event types, sorted.
-func Types() []string {
-	return slices.Sorted(slices.Values(slices.Concat(
-		names(payment.Events()), names(session.Events()), names(instrument.Events()), names(attempt.Events()), names(account.Events()),
-		names(dispute.Events()), names(inbox.Events()), names(person.Events()), names(workflow.Events()), names(workflow.RunEvents()),
-		names(webhook.Events()),
-		names([]eventstore.LogInitialized{{}}),
-	)))
+// kind is a kind of aggregate.
+type kind struct {
+	state  string // name of the state in the JSON; "": the JSON has no state in the log's form
+	types  []string
+	bodies func(context.Context, *eventstore.Store, *eventstore.Recorded) (stored, state []byte, err error)
 }
 
-func names[E domain.Event](events []E) []string {
-	all := make([]string, len(events))
-	for i, e := range events {
-		all[i] = e.Type()
+// kinds are all aggregates of the log, by name.
+var kinds = map[string]kind{
+	eventstore.Payments.Name:     kindOf(eventstore.Payments, ""),
+	eventstore.Sessions.Name:     kindOf(eventstore.Sessions, "session"),
+	eventstore.Instruments.Name:  kindOf(eventstore.Instruments, "instrument"),
+	eventstore.Attempts.Name:     kindOf(eventstore.Attempts, "attempt"),
+	eventstore.Accounts.Name:     kindOf(eventstore.Accounts, "account"),
+	eventstore.Disputes.Name:     kindOf(eventstore.Disputes, "dispute"),
+	eventstore.Inboxes.Name:      kindOf(eventstore.Inboxes, "inbox"),
+	eventstore.Persons.Name:      kindOf(eventstore.Persons, "person"),
+	eventstore.Workflows.Name:    kindOf(eventstore.Workflows, "workflow"),
+	eventstore.WorkflowRuns.Name: kindOf(eventstore.WorkflowRuns, "workflowRun"),
+	eventstore.Webhooks.Name:     kindOf(eventstore.Webhooks, "webhook"),
+	eventstore.Logs.Name:         kindOf(eventstore.Logs, ""),
+}
+
+func kindOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], state string) kind {
+	return kind{state, a.Types(), func(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded) ([]byte, []byte, error) {
+		return bodies(ctx, s, a, r, state != "")
+	}}
+}
+
+// Types returns the names of all event types, sorted.
+func Types() (all []string) {
+	for _, k := range kinds {
+		all = append(all, k.types...)
 	}
+	slices.Sort(all)
 	return all
 }
