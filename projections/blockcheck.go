@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"math"
 
-	"payledger/domain"
+	"payledger/projections/sqlitefile"
 )
 
 const (
 	countPayments = `SELECT coalesce(max(rowid), 0), count(*), (SELECT count(*) FROM block_columns) FROM payments`
-	selectPacking = `SELECT rowid, created_at, account, status, processor, merchant_id, currency, payment_method_type, amount, last4,
-		customer_id, email_hash, order_id FROM payments WHERE rowid <= ? ORDER BY rowid`
+	selectPacking = `SELECT ` + packedColumns + `, rowid FROM payments WHERE rowid <= ? ORDER BY rowid`
 )
 
 // CheckBlocks compares the blocks, which filtered lists search, with the rows of payments. It calls fault with each difference.
@@ -47,40 +46,22 @@ type blockCheck struct {
 }
 
 func (c *blockCheck) loadKinds(ctx context.Context) error {
-	rows, err := c.tx.QueryContext(ctx, selectKinds)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id uint32
-		var k kind
-		if err := rows.Scan(&id, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method); err != nil {
-			return err
-		}
-		c.kinds[id] = k
-	}
-	return rows.Err()
+	return eachKind(ctx, c.tx, func(id uint32, k kind) { c.kinds[id] = k })
 }
 
 func (c *blockCheck) loadTimes(ctx context.Context) error {
-	rows, err := c.tx.QueryContext(ctx, selectBlocks, math.MinInt64)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return sqlitefile.Rows(c.tx.QueryContext(ctx, selectBlocks, math.MinInt64)).Each(func(scan sqlitefile.Scan) error {
 		var id int
 		var b blockTimes
-		if err := rows.Scan(&id, &b.oldest, &b.newest); err != nil {
+		if err := scan(&id, &b.oldest, &b.newest); err != nil {
 			return err
 		}
 		if id != len(c.times) {
 			return c.fault(fmt.Sprintf("block %d follows %d blocks", id, len(c.times)))
 		}
 		c.times = append(c.times, b)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // checkCounts checks that the rows of payments are numbered without a gap, and that the right number of them is in blocks.
@@ -104,42 +85,20 @@ func (c *blockCheck) checkCounts(ctx context.Context) error {
 
 // checkRows builds each block from its rows again.
 func (c *blockCheck) checkRows(ctx context.Context) error {
-	rows, err := c.tx.QueryContext(ctx, selectPacking, int64(len(c.times))*c.size)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var columns [blockColumns][]byte
-	kinds := make([]kind, 0, c.size)
-	b := blockTimes{math.MaxInt64, math.MinInt64}
-	for rows.Next() {
-		var k kind
-		var row, created, amount int64
-		var last4, customer, email, order string
-		if err := rows.Scan(&row, &created, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &amount,
-			&last4, &customer, &email, &order); err != nil {
-			return err
-		}
+	b, kinds := newPackedBlock(), make([]kind, 0, c.size)
+	note := func(k kind) (uint32, error) {
 		kinds = append(kinds, k)
-		b.oldest, b.newest = min(b.oldest, created), max(b.newest, created)
-		for column, code := range [blockColumns]uint32{
-			columnAmount: amountCode(domain.Amount(amount)), columnLast4: textCode(last4),
-			columnCustomer: textCode(customer), columnEmail: textCode(email), columnOrder: textCode(order),
-		} {
-			columns[column] = binary.LittleEndian.AppendUint32(columns[column], code)
-		}
-		if row%c.size != 0 {
-			continue
-		}
-		if err := c.checkBlock(ctx, row/c.size-1, b, columns, kinds); err != nil {
+		return 0, nil
+	}
+	return sqlitefile.Rows(c.tx.QueryContext(ctx, selectPacking, int64(len(c.times))*c.size)).Each(func(scan sqlitefile.Scan) error {
+		var row int64
+		if err := b.add(func(to ...any) error { return scan(append(to, &row)...) }, note); err != nil || row%c.size != 0 {
 			return err
 		}
-		for column := range columns {
-			columns[column] = columns[column][:0]
-		}
-		kinds, b = kinds[:0], blockTimes{math.MaxInt64, math.MinInt64}
-	}
-	return rows.Err()
+		err := c.checkBlock(ctx, row/c.size-1, b.blockTimes, b.columns, kinds)
+		b, kinds = newPackedBlock(), kinds[:0]
+		return err
+	})
 }
 
 // checkBlock compares one block with what its rows give.

@@ -87,21 +87,24 @@ func (m *model) loadPacker(ctx context.Context) error {
 		return fmt.Errorf("projections: blocks: %w", err)
 	}
 	p.packed *= m.sizes.block
-	rows, err := m.Writer().QueryContext(ctx, selectKinds)
-	if err != nil {
+	if err := eachKind(ctx, m.Writer(), func(id uint32, k kind) { p.kinds[k] = id }); err != nil {
 		return fmt.Errorf("projections: kinds: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
+	m.packer = p
+	return nil
+}
+
+// eachKind calls take with each kind and its id.
+func eachKind(ctx context.Context, from sqlitefile.Queryer, take func(uint32, kind)) error {
+	return sqlitefile.Rows(from.QueryContext(ctx, selectKinds)).Each(func(scan sqlitefile.Scan) error {
 		var id uint32
 		var k kind
-		if err := rows.Scan(&id, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method); err != nil {
-			return fmt.Errorf("projections: kinds: %w", err)
+		if err := scan(&id, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method); err != nil {
+			return err
 		}
-		p.kinds[k] = id
-	}
-	m.packer = p
-	return rows.Err()
+		take(id, k)
+		return nil
+	})
 }
 
 // kindID returns the id of a kind, and inserts a new kind.
@@ -195,58 +198,65 @@ func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, cod
 	return err
 }
 
-// packBlock builds the next block from its rows.
-func (m *model) packBlock(ctx context.Context) error {
-	p := m.packer
-	rows, err := m.statements.selectBlock.QueryContext(ctx, p.packed, p.packed+m.sizes.block)
+// packedBlock is a block that is built from its rows.
+type packedBlock struct {
+	blockTimes
+	columns [blockColumns][]byte
+	n       int64 // rows
+}
+
+func newPackedBlock() *packedBlock {
+	return &packedBlock{blockTimes: blockTimes{oldest: math.MaxInt64, newest: math.MinInt64}}
+}
+
+// add adds a row of packedColumns. kindID returns the id of the row's kind.
+func (b *packedBlock) add(scan sqlitefile.Scan, kindID func(kind) (uint32, error)) error {
+	var k kind
+	var created, amount int64
+	var last4, customer, email, order string
+	if err := scan(&created, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &amount,
+		&last4, &customer, &email, &order); err != nil {
+		return err
+	}
+	id, err := kindID(k)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var columns [blockColumns][]byte
-	oldest, newest, n := int64(math.MaxInt64), int64(math.MinInt64), int64(0)
-	for ; rows.Next(); n++ {
-		var k kind
-		var created, amount int64
-		var last4, customer, email, order string
-		if err := rows.Scan(&created, &k.account, &k.status, &k.processor, &k.merchant, &k.currency, &k.method, &amount,
-			&last4, &customer, &email, &order); err != nil {
-			return err
-		}
-		id, err := m.kindID(ctx, k)
-		if err != nil {
-			return err
-		}
-		for column, code := range [blockColumns]uint32{
-			columnKind: id, columnAmount: amountCode(domain.Amount(amount)), columnLast4: textCode(last4),
-			columnCustomer: textCode(customer), columnEmail: textCode(email), columnOrder: textCode(order),
-		} {
-			columns[column] = binary.LittleEndian.AppendUint32(columns[column], code)
-		}
-		oldest, newest = min(oldest, created), max(newest, created)
+	for column, code := range [blockColumns]uint32{
+		columnKind: id, columnAmount: amountCode(domain.Amount(amount)), columnLast4: textCode(last4),
+		columnCustomer: textCode(customer), columnEmail: textCode(email), columnOrder: textCode(order),
+	} {
+		b.columns[column] = binary.LittleEndian.AppendUint32(b.columns[column], code)
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if n != m.sizes.block {
-		return fmt.Errorf("%w: %d payments of a block's %d", sqlitefile.ErrStale, n, m.sizes.block)
-	}
-	return m.insertBlock(ctx, columns, oldest, newest)
+	b.oldest, b.newest = min(b.oldest, created), max(b.newest, created)
+	b.n++
+	return nil
 }
 
-func (m *model) insertBlock(ctx context.Context, columns [blockColumns][]byte, oldest, newest int64) error {
-	p := m.packer
+// packBlock builds the next block from its rows.
+func (m *model) packBlock(ctx context.Context) error {
+	p, b := m.packer, newPackedBlock()
+	id := func(k kind) (uint32, error) { return m.kindID(ctx, k) }
+	err := sqlitefile.Rows(m.statements.selectBlock.QueryContext(ctx, p.packed, p.packed+m.sizes.block)).Each(func(scan sqlitefile.Scan) error {
+		return b.add(scan, id)
+	})
+	if err != nil {
+		return err
+	}
+	if b.n != m.sizes.block {
+		return fmt.Errorf("%w: %d payments of a block's %d", sqlitefile.ErrStale, b.n, m.sizes.block)
+	}
 	block := p.packed / m.sizes.block
-	for column, codes := range columns {
+	for column, codes := range b.columns {
 		if _, err := m.statements.insertColumn.ExecContext(ctx, columnKey(blockColumn(column), block), codes); err != nil {
 			return err
 		}
 	}
-	if _, err := m.statements.insertBlock.ExecContext(ctx, block, oldest, newest); err != nil {
+	if _, err := m.statements.insertBlock.ExecContext(ctx, block, b.oldest, b.newest); err != nil {
 		return err
 	}
 	p.packed += m.sizes.block
-	p.newest = max(p.newest, newest)
+	p.newest = max(p.newest, b.newest)
 	return nil
 }
 
@@ -278,8 +288,10 @@ CREATE TABLE block_columns (
 const (
 	selectPacked = `SELECT (SELECT coalesce(max(rowid), 0) FROM payments), count(*), coalesce(max(newest), -9223372036854775808) FROM blocks`
 	selectKinds  = `SELECT id, account, status, processor, merchant_id, currency, payment_method_type FROM kinds`
-	selectBlock  = `SELECT created_at, account, status, processor, merchant_id, currency, payment_method_type, amount, last4,
-		customer_id, email_hash, order_id FROM payments WHERE rowid > ? AND rowid <= ? ORDER BY rowid`
+	// packedColumns are the columns of payments that blocks have.
+	packedColumns = `created_at, account, status, processor, merchant_id, currency, payment_method_type, amount, last4,
+		customer_id, email_hash, order_id`
+	selectBlock  = `SELECT ` + packedColumns + ` FROM payments WHERE rowid > ? AND rowid <= ? ORDER BY rowid`
 	insertKind   = `INSERT INTO kinds (account, status, processor, merchant_id, currency, payment_method_type) VALUES (?, ?, ?, ?, ?, ?)`
 	insertBlock  = `INSERT INTO blocks (id, oldest, newest) VALUES (?, ?, ?)`
 	insertColumn = `INSERT INTO block_columns (id, codes) VALUES (?, ?)`

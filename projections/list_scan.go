@@ -61,23 +61,19 @@ func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 	if last < len(s.known.times) {
 		return s.known.times[:last+1], nil // a later search may have found more blocks
 	}
-	rows, err := s.tx.QueryContext(ctx, selectBlocks, len(s.known.times))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := sqlitefile.Rows(s.tx.QueryContext(ctx, selectBlocks, len(s.known.times))).Each(func(scan sqlitefile.Scan) error {
 		var id int
 		var b blockTimes
-		if err := rows.Scan(&id, &b.oldest, &b.newest); err != nil {
-			return nil, err
+		if err := scan(&id, &b.oldest, &b.newest); err != nil {
+			return err
 		}
 		if id != len(s.known.times) {
-			return nil, fmt.Errorf("%w: block %d follows %d blocks", sqlitefile.ErrStale, id, len(s.known.times))
+			return fmt.Errorf("%w: block %d follows %d blocks", sqlitefile.ErrStale, id, len(s.known.times))
 		}
 		s.known.times = append(s.known.times, b)
-	}
-	return s.known.times, rows.Err()
+		return nil
+	})
+	return s.known.times, err
 }
 
 // newestQuery returns the query of the rows that are in no block.
@@ -218,17 +214,12 @@ func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, 
 	if len(keys) == 0 {
 		return nil
 	}
-	rows, err := s.tx.QueryContext(ctx, selectColumns, numbers(keys))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var passed []uint16
 	read := 0
-	for ; rows.Next(); read++ {
+	err := sqlitefile.Rows(s.tx.QueryContext(ctx, selectColumns, numbers(keys))).Each(func(scan sqlitefile.Scan) error {
 		var id int64
 		var codes sql.RawBytes
-		if err := rows.Scan(&id, &codes); err != nil {
+		if err := scan(&id, &codes); err != nil {
 			return err
 		}
 		if int64(len(codes)) != s.sizes.block*codeSize {
@@ -242,8 +233,10 @@ func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, 
 		} else {
 			left[i] = both(left[i], passed)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		read++
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if read < len(keys) {

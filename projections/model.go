@@ -101,16 +101,11 @@ func (m *model) prepare(ctx context.Context) error {
 }
 
 func (m *model) loadPlaces(ctx context.Context) error {
-	rows, err := m.Writer().QueryContext(ctx, selectPositions)
-	if err != nil {
-		return fmt.Errorf("projections: positions: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return sqlitefile.Rows(m.Writer().QueryContext(ctx, selectPositions)).Each(func(scan sqlitefile.Scan) error {
 		var shard int
 		var at place
 		var hash []byte
-		if err := rows.Scan(&shard, &at.seq, &at.number, &hash); err != nil {
+		if err := scan(&shard, &at.seq, &at.number, &hash); err != nil {
 			return fmt.Errorf("projections: positions: %w", err)
 		}
 		if shard < 0 || shard >= len(m.places) || len(hash) != len(at.hash) {
@@ -118,8 +113,8 @@ func (m *model) loadPlaces(ctx context.Context) error {
 		}
 		copy(at.hash[:], hash)
 		m.places[shard] = at
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // positions returns the address of the last applied event of each shard.

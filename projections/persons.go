@@ -47,25 +47,20 @@ func (m *model) erasePayments(ctx context.Context, v *view[person.State]) error 
 	if id == "" {
 		statement, id = m.statements.eraseGuest, string(v.state.Session)
 	}
-	rows, err := statement.QueryContext(ctx, string(v.key.Account), id, int64(v.state.Erased))
+	var erased []int64
+	err := sqlitefile.Rows(statement.QueryContext(ctx, string(v.key.Account), id, int64(v.state.Erased))).Each(func(scan sqlitefile.Scan) error {
+		var row int64
+		err := scan(&row)
+		erased = append(erased, row)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var erased []int64
-	for rows.Next() {
-		var row int64
-		if err := rows.Scan(&row); err != nil {
-			return err
-		}
-		if row <= m.packer.packed {
-			erased = append(erased, row)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
 	for _, row := range erased {
+		if row > m.packer.packed {
+			continue
+		}
 		key := columnKey(columnEmail, (row-1)/m.sizes.block)
 		if err := m.repackColumn(ctx, key, []lateRow{{row: row}}, func(lateRow) (uint32, error) { return textCode(""), nil }); err != nil {
 			return err

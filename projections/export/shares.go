@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"payledger/projections/sqlitefile"
 )
 
 // Share has the numbers of a processor's authorizations, of all and of those not refused. An unknown outcome is no refusal.
@@ -20,18 +22,12 @@ func Shares(ctx context.Context, path string) (shares []Share, err error) {
 		return nil, fmt.Errorf("export: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.QueryContext(ctx, `SELECT processor, sum(status NOT IN ('DECLINED', 'FAILED')), count(*)
-		FROM transactions WHERE type = 'SALE' GROUP BY 1 ORDER BY 1`)
+	shares, err = sqlitefile.Read(ctx, db, func(scan sqlitefile.Scan) (s Share, err error) {
+		err = scan(&s.Processor, &s.Granted, &s.Asked)
+		return s, err
+	}, `SELECT processor, sum(status NOT IN ('DECLINED', 'FAILED')), count(*) FROM transactions WHERE type = 'SALE' GROUP BY 1 ORDER BY 1`)
 	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var s Share
-		if err := rows.Scan(&s.Processor, &s.Granted, &s.Asked); err != nil {
-			return nil, fmt.Errorf("export: %w", err)
-		}
-		shares = append(shares, s)
-	}
-	return shares, rows.Err()
+	return shares, nil
 }

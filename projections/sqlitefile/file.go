@@ -200,24 +200,46 @@ func (f *File) Transact(ctx context.Context, write func() error) error {
 // Scan reads the columns of the current row.
 type Scan = func(columns ...any) error
 
-// Read runs a query and reads each of its rows.
-func Read[T any](ctx context.Context, from interface {
+// Queryer is a *sql.DB, *sql.Conn or *sql.Tx.
+type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, read func(Scan) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := from.QueryContext(ctx, query, args...)
+}
+
+// Read runs a query and reads each of its rows.
+func Read[T any](ctx context.Context, from Queryer, read func(Scan) (T, error), query string, args ...any) ([]T, error) {
+	var all []T
+	err := Rows(from.QueryContext(ctx, query, args...)).Each(func(scan Scan) error {
+		one, err := read(scan)
+		all = append(all, one)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		one, err := read(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
+	return all, nil
+}
+
+// Result is the result of a query.
+type Result struct {
+	rows *sql.Rows
+	err  error
+}
+
+// Rows returns the result of a query, given what QueryContext returns.
+func Rows(rows *sql.Rows, err error) Result { return Result{rows, err} }
+
+// Each calls read with each row, until read returns an error. It returns that error, or that of the query.
+func (r Result) Each(read func(Scan) error) error {
+	if r.err != nil {
+		return r.err
 	}
-	return all, rows.Err()
+	defer r.rows.Close()
+	for r.rows.Next() {
+		if err := read(r.rows.Scan); err != nil {
+			return err
+		}
+	}
+	return r.rows.Err()
 }
 
 // Noticed returns err. If err shows that the file is damaged, Close removes the file.

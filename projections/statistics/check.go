@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"payledger/projections/sqlitefile"
 )
 
 // selectDifferences selects the groups whose counts are not those of the payments. The sums of the parts cannot overflow: a part has
@@ -24,17 +26,12 @@ func Check(ctx context.Context, db *sql.DB, fault func(difference string) error)
 	if err != nil {
 		return fmt.Errorf("statistics: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
+	return sqlitefile.Rows(rows, nil).Each(func(scan sqlitefile.Scan) error {
 		var account, currency, status, processor string
 		var day int64
-		if err := rows.Scan(&account, &day, &currency, &status, &processor); err != nil {
+		if err := scan(&account, &day, &currency, &status, &processor); err != nil {
 			return fmt.Errorf("statistics: %w", err)
 		}
-		err := fault(fmt.Sprintf("the counts of account %s on %s for %s, %s and %s are not those of its payments", account, Day(day), currency, status, processor))
-		if err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return fault(fmt.Sprintf("the counts of account %s on %s for %s, %s and %s are not those of its payments", account, Day(day), currency, status, processor))
+	})
 }

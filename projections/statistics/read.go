@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/projections/sqlitefile"
 )
 
 // Day is a day in UTC: the number of days since 1970.
@@ -111,20 +112,16 @@ type group struct {
 // Read returns the report of an account for some days.
 func Read(ctx context.Context, db *sql.DB, account domain.AccountID, from, to Day) (Report, error) {
 	t := newTally()
-	rows, err := db.QueryContext(ctx, selectGroups, string(account), int64(from), int64(to))
-	if err != nil {
-		return Report{}, fmt.Errorf("statistics: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := sqlitefile.Rows(db.QueryContext(ctx, selectGroups, string(account), int64(from), int64(to))).Each(func(scan sqlitefile.Scan) error {
 		var g group
 		s := &g.sums
-		if err := rows.Scan(&g.day, &g.currency, &g.status, &g.processor, &g.tries, &g.payments, &s[0], &s[1], &s[2], &s[3], &s[4], &s[5]); err != nil {
-			return Report{}, fmt.Errorf("statistics: %w", err)
+		if err := scan(&g.day, &g.currency, &g.status, &g.processor, &g.tries, &g.payments, &s[0], &s[1], &s[2], &s[3], &s[4], &s[5]); err != nil {
+			return err
 		}
 		t.add(&g)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return Report{}, fmt.Errorf("statistics: %w", err)
 	}
 	return t.report(from, to), nil
