@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/dispute"
 	"payledger/domain/inbox"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // disputeRow returns nil for a dispute that was never opened: every notification about it was rejected.
@@ -132,41 +132,28 @@ func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id 
 // disputeQuery returns the query of a page, along the most selective index. Few disputes have the same id or status;
 // several statuses are read in the order of time.
 func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) (string, []any) {
-	index, where, args := "disputes_created", []string{"account = ?"}, []any{string(account)}
-	and := func(sql string, values ...any) {
-		where, args = append(where, sql), append(args, values...)
-	}
-	oneOf := func(column string, of []string) {
-		if of = slices.Compact(slices.Sorted(slices.Values(of))); len(of) > 0 {
-			c := oneOf(column, of)
-			and(c.sql, c.args...)
-		}
-	}
+	index, w := "disputes_created", sqlitefile.Where{}
+	w.And("account = ?", string(account))
 	for _, id := range []struct{ column, index, value string }{
 		{"order_id", "disputes_order", f.OrderID}, {"payment_id", "disputes_payment", string(f.Payment)}, {"foreign_id", "disputes_foreign", f.ProcessorDisputeID},
 	} { // the last is the most selective
 		if id.value != "" {
 			index = id.index
-			and(id.column+" = ?", id.value)
+			w.And(id.column+" = ?", id.value)
 		}
 	}
 	if index == "disputes_created" && len(f.Statuses) == 1 {
 		index = "disputes_status"
 	}
-	oneOf("status", f.Statuses)
-	oneOf("type", f.Types)
-	oneOf("processor", f.Processors)
-	oneOf("reason_code", f.ReasonCodes)
-	if f.From != nil {
-		and("created_at >= ?", f.From.UnixMicro())
-	}
-	if f.To != nil {
-		and("created_at <= ?", f.To.UnixMicro())
-	}
+	w.OneOf("status", f.Statuses)
+	w.OneOf("type", f.Types)
+	w.OneOf("processor", f.Processors)
+	w.OneOf("reason_code", f.ReasonCodes)
+	w.Between("created_at", f.From, f.To)
 	if from != nil {
 		at := from.At.UnixMicro()
-		and("created_at <= ? AND (created_at < ? OR id < ?)", at, at, string(from.ID))
+		w.And("created_at <= ? AND (created_at < ? OR id < ?)", at, at, string(from.ID))
 	}
-	return "SELECT id, revision FROM disputes INDEXED BY " + index + " WHERE " + strings.Join(where, " AND ") +
-		" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n)
+	return "SELECT id, revision FROM disputes INDEXED BY " + index + " WHERE " + w.SQL() +
+		" ORDER BY created_at DESC, id DESC LIMIT ?", append(w.Args, n)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"payledger/domain"
+	"payledger/projections/sqlitefile"
 )
 
 // filter is a PaymentFilter in the terms of rows and blocks.
@@ -58,28 +59,28 @@ func (f *filter) along() *equal {
 }
 
 // conditions returns the filter's conditions on a row, except account and times.
-func (f *filter) conditions() (w where) {
+func (f *filter) conditions() (w sqlitefile.Where) {
 	for _, e := range f.equal {
-		w.oneOf(e.column, e.values)
+		w.OneOf(e.column, e.values)
 		if e.index != "" {
-			w.and(e.column + " <> ''")
+			w.And(e.column + " <> ''")
 		}
 	}
 	if f.f.MinAmount != nil {
-		w.and("amount >= ?", int64(*f.f.MinAmount))
+		w.And("amount >= ?", int64(*f.f.MinAmount))
 	}
 	if f.f.MaxAmount != nil {
-		w.and("amount <= ?", int64(*f.f.MaxAmount))
+		w.And("amount <= ?", int64(*f.f.MaxAmount))
 	}
 	return w
 }
 
 // kindConditions returns the conditions on a row of kinds.
-func (f *filter) kindConditions() (w where) {
-	w.and("account = ?", f.account)
+func (f *filter) kindConditions() (w sqlitefile.Where) {
+	w.And("account = ?", f.account)
 	for _, e := range f.equal {
 		if e.code == columnKind {
-			w.oneOf(e.column, e.values)
+			w.OneOf(e.column, e.values)
 		}
 	}
 	return w

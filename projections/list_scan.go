@@ -78,26 +78,26 @@ func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 
 // newestQuery returns the query of the rows that are in no block.
 func (s *search) newestQuery(packed int64) query {
-	w := where{}
-	w.and("rowid > ?", packed)
+	var w sqlitefile.Where
+	w.And("rowid > ?", packed)
 	s.fitting(&w)
-	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.text() + s.order() + " LIMIT ?", append(w.args, s.n)}
+	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL() + s.order() + " LIMIT ?", append(w.Args, s.n)}
 }
 
 // rowsQuery returns the query of the given rows that fit.
 func (s *search) rowsQuery(rows []int64) query {
-	w := where{}
-	w.and("rowid IN (SELECT value FROM json_each(?))", numbers(rows))
+	var w sqlitefile.Where
+	w.And("rowid IN (SELECT value FROM json_each(?))", numbers(rows))
 	s.fitting(&w)
-	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.text(), w.args}
+	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL(), w.Args}
 }
 
 // fitting adds all conditions on a row.
-func (s *search) fitting(w *where) {
-	w.and("account = ?", s.account)
+func (s *search) fitting(w *sqlitefile.Where) {
+	w.And("account = ?", s.account)
 	s.times(w)
 	fits := s.conditions()
-	w.and(fits.text(), fits.args...)
+	w.And(fits.SQL(), fits.Args...)
 }
 
 // collect adds the rows of a query to the payments found.
@@ -112,7 +112,7 @@ func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
 	w := s.kindConditions()
 	var list string
 	var n int
-	err := s.tx.QueryRowContext(ctx, "SELECT json_group_array(id), (SELECT count(*) FROM kinds) FROM kinds WHERE "+w.text(), w.args...).Scan(&list, &n)
+	err := s.tx.QueryRowContext(ctx, "SELECT json_group_array(id), (SELECT count(*) FROM kinds) FROM kinds WHERE "+w.SQL(), w.Args...).Scan(&list, &n)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
@@ -128,22 +127,22 @@ func (s *search) walk(ctx context.Context) (over bool, err error) {
 // walkQuery returns the query of walk: the rows along the index of the most selective column, and whether each fits the
 // whole filter. ordered is false for several values of the column.
 func (s *search) walkQuery() (q query, ordered bool) {
-	all, index, order := where{}, "payments_created", s.order()
-	all.and("account = ?", s.account)
+	all, index, order := sqlitefile.Where{}, "payments_created", s.order()
+	all.And("account = ?", s.account)
 	if along := s.along(); along != nil {
 		index = along.index
-		all.and(along.column + " <> ''") // as the partial indexes have it
+		all.And(along.column + " <> ''") // as the partial indexes have it
 		if len(along.values) == 1 {
-			all.and(along.column+" = ?", along.values[0])
+			all.And(along.column+" = ?", along.values[0])
 		} else {
-			all.oneOf(along.column, along.values)
+			all.OneOf(along.column, along.values)
 			order = ""
 		}
 	}
 	s.times(&all)
 	fits := s.conditions()
-	q.sql = "SELECT id, revision, created_at, " + fits.text() + " FROM payments INDEXED BY " + index + " WHERE " + all.text() + order + " LIMIT ?"
-	q.args = slices.Concat(fits.args, all.args, []any{s.sizes.walk})
+	q.sql = "SELECT id, revision, created_at, " + fits.SQL() + " FROM payments INDEXED BY " + index + " WHERE " + all.SQL() + order + " LIMIT ?"
+	q.args = slices.Concat(fits.Args, all.Args, []any{s.sizes.walk})
 	return q, order != ""
 }
 
@@ -159,29 +158,6 @@ func (s *search) read(scan sqlitefile.Scan, more ...any) (one listedPayment, err
 type query struct {
 	sql  string
 	args []any
-}
-
-// where is a condition in SQL with its arguments.
-type where struct {
-	parts []string
-	args  []any
-}
-
-func (w *where) and(sql string, args ...any) {
-	w.parts = append(w.parts, sql)
-	w.args = append(w.args, args...)
-}
-
-func (w *where) oneOf(column string, values []string) {
-	c := oneOf(column, values)
-	w.and(c.sql, c.args...)
-}
-
-func (w *where) text() string {
-	if len(w.parts) == 0 {
-		return "TRUE"
-	}
-	return strings.Join(w.parts, " AND ")
 }
 
 // span returns the first and the last time that the page can have, in microseconds since 1970.
@@ -204,13 +180,13 @@ func (s *search) span() (least, most int64) {
 }
 
 // times adds the bounds of the filter's dates and of the place. An index can use one lower and one upper bound.
-func (s *search) times(w *where) {
+func (s *search) times(w *sqlitefile.Where) {
 	least, most := s.span()
 	if least != math.MinInt64 {
-		w.and("created_at >= ?", least)
+		w.And("created_at >= ?", least)
 	}
 	if most != math.MaxInt64 {
-		w.and("created_at <= ?", most)
+		w.And("created_at <= ?", most)
 	}
 	if s.from == nil {
 		return
@@ -222,19 +198,5 @@ func (s *search) times(w *where) {
 	if s.from.Here {
 		than += "="
 	}
-	w.and("(created_at <> ? OR id"+than+" ?)", s.from.At.UnixMicro(), string(s.from.ID))
-}
-
-// condition is a part of a WHERE with its arguments.
-type condition struct {
-	sql  string
-	args []any
-}
-
-func oneOf(column string, values []string) condition {
-	c := condition{sql: column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")"}
-	for _, v := range values {
-		c.args = append(c.args, v)
-	}
-	return c
+	w.And("(created_at <> ? OR id"+than+" ?)", s.from.At.UnixMicro(), string(s.from.ID))
 }

@@ -63,31 +63,21 @@ const columns = "account, at, id, shard, seq, type, actor, subject"
 // listQuery returns the query of a page of some actors; none: of all. With several actors or types it has one SELECT for each, each in the
 // order of its index, and merges them.
 func listQuery(account domain.AccountID, f Filter, actors []string, from *Place, n int) (string, []any) {
-	where, conditions := "", []any{}
-	and := func(sql string, values ...any) { where, conditions = where+" AND "+sql, append(conditions, values...) }
-	if f.From != nil {
-		and("at >= ?", f.From.UnixMicro())
-	}
-	if f.To != nil {
-		and("at <= ?", f.To.UnixMicro())
-	}
+	var all sqlitefile.Where
+	all.And("account = ?", string(account))
+	all.Between("at", f.From, f.To)
 	if from != nil {
-		and("(at, id) < (?, ?)", from.At.UnixMicro(), from.ID)
+		all.And("(at, id) < (?, ?)", from.At.UnixMicro(), from.ID)
 	}
 	types := slices.Compact(slices.Sorted(slices.Values(f.Types)))
 	index, column, values := "audit_type", "type", types
 	if len(actors) > 0 {
 		index, column, values = "audit_actor", "actor", actors
-		if len(types) > 0 {
-			and("type IN (?" + strings.Repeat(", ?", len(types)-1) + ")")
-			for _, one := range types {
-				conditions = append(conditions, one)
-			}
-		}
+		all.OneOf("type", types)
 	}
 	one := func(index, sql string, values ...any) (string, []any) {
-		return "SELECT " + columns + " FROM audit " + index + " WHERE account = ?" + sql + where + " ORDER BY at DESC, id DESC LIMIT ?",
-			slices.Concat([]any{string(account)}, values, conditions, []any{n})
+		return "SELECT " + columns + " FROM audit " + index + " WHERE " + sql + all.SQL() + " ORDER BY at DESC, id DESC LIMIT ?",
+			slices.Concat(values, all.Args, []any{n})
 	}
 	if len(values) == 0 {
 		return one("", "")
@@ -95,7 +85,7 @@ func listQuery(account domain.AccountID, f Filter, actors []string, from *Place,
 	var selects []string
 	var args []any
 	for _, value := range values {
-		sql, bound := one("INDEXED BY "+index, " AND "+column+" = ?", value)
+		sql, bound := one("INDEXED BY "+index, column+" = ? AND ", value)
 		selects, args = append(selects, "SELECT * FROM ("+sql+")"), append(args, bound...)
 	}
 	return strings.Join(selects, " UNION ALL ") + " ORDER BY at DESC, id DESC LIMIT ?", append(args, n)

@@ -37,7 +37,7 @@ const succeeded = "SUCCEEDED"
 // index, and merges them.
 func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, []any) {
 	index, column, values := walk(f)
-	where, conditions := conditions(f, from)
+	where := conditions(f, from)
 	var selects []string
 	var args []any
 	for _, value := range values {
@@ -47,8 +47,8 @@ func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, 
 			one += " AND " + column + " = ?"
 			args = append(args, value)
 		}
-		selects = append(selects, one+where)
-		args = append(args, conditions...)
+		selects = append(selects, one+" AND "+where.SQL())
+		args = append(args, where.Args...)
 	}
 	own := "deliveries." + strings.Join(strings.Fields(columns), " deliveries.")
 	return "SELECT " + own + " FROM (" + strings.Join(selects, " UNION ALL ") +
@@ -76,43 +76,25 @@ func walk(f Filter) (index, column string, values []string) {
 	return "deliveries_planned", "", []string{""}
 }
 
-// conditions returns the SQL of all filters. It may repeat the filter of walk.
-func conditions(f Filter, from *Place) (where string, args []any) {
-	and := func(sql string, values ...any) {
-		where += " AND " + sql
-		args = append(args, values...)
-	}
-	oneOf := func(column string, of []string) {
-		if len(of) > 0 {
-			values := make([]any, len(of))
-			for i, v := range of {
-				values[i] = v
-			}
-			and("+"+column+" IN (?"+strings.Repeat(", ?", len(of)-1)+")", values...)
-		}
-	}
-	oneOf("status", f.Statuses)
-	oneOf("event_type", f.EventTypes)
+// conditions returns the conditions of all filters. They may repeat the filter of walk.
+func conditions(f Filter, from *Place) (w sqlitefile.Where) {
+	w.OneOf("+status", f.Statuses)
+	w.OneOf("+event_type", f.EventTypes)
 	if f.Endpoint != "" {
-		and("+endpoint = ?", string(f.Endpoint))
+		w.And("+endpoint = ?", string(f.Endpoint))
 	}
 	if f.Payment != "" {
-		and("aggregate = 'payment'")
+		w.And("aggregate = 'payment'")
 	}
 	if f.EverFailed {
-		and("failed > 0") // as the partial index has it
+		w.And("failed > 0") // as the partial index has it
 	}
-	if f.From != nil {
-		and("planned_at >= ?", f.From.UnixMicro())
-	}
-	if f.To != nil {
-		and("planned_at <= ?", f.To.UnixMicro())
-	}
+	w.Between("planned_at", f.From, f.To)
 	if from != nil { // an index can use the first comparison
 		at := micros(from.At)
-		and("planned_at <= ? AND (planned_at < ? OR id < ?)", at, at, from.ID)
+		w.And("planned_at <= ? AND (planned_at < ? OR id < ?)", at, at, from.ID)
 	}
-	return where, args
+	return w
 }
 
 // scanRow reads a row of columns.
