@@ -25,16 +25,22 @@ type accountTable struct {
 	byKey map[domain.APIKeyID]domain.AccountID
 }
 
+func newDirectory() *directory {
+	d := &directory{}
+	d.table.Store(&accountTable{byID: map[domain.AccountID]account.State{}, byKey: map[domain.APIKeyID]domain.AccountID{}})
+	return d
+}
+
+func (d *directory) now() *accountTable { return d.table.Load() }
+
 // update takes in changed accounts. A state older than the directory's changes nothing: the directory is loaded from the
 // store, which may be ahead of the log's readers.
 func (d *directory) update(changed []view[account.State]) {
 	if len(changed) == 0 {
 		return
 	}
-	next := &accountTable{byID: map[domain.AccountID]account.State{}, byKey: map[domain.APIKeyID]domain.AccountID{}}
-	if now := d.table.Load(); now != nil {
-		next.byID, next.byKey = maps.Clone(now.byID), maps.Clone(now.byKey)
-	}
+	now := d.now()
+	next := &accountTable{maps.Clone(now.byID), maps.Clone(now.byKey)}
 	for _, v := range changed {
 		if v.state.Revision > next.byID[v.state.ID].Revision {
 			next.put(v.state)
@@ -76,21 +82,14 @@ func (m *model) loadDirectory(ctx context.Context) error {
 
 // Account returns the newest applied state of an account. Callers must not change it.
 func (p *Projections) Account(id domain.AccountID) (account.State, bool) {
-	t := p.directory.table.Load()
-	if t == nil {
-		return account.State{}, false
-	}
-	s, found := t.byID[id]
+	s, found := p.directory.now().byID[id]
 	return s, found
 }
 
 // APIKey returns an API key as this node's views have it. The hash and the end of a key never change: a wrong text or an
 // expired key can be refused without a read of the log. Only AccountByKey shows whether the key was revoked.
 func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
-	t := p.directory.table.Load()
-	if t == nil {
-		return account.APIKey{}, false
-	}
+	t := p.directory.now()
 	return t.byID[t.byKey[id]].Key(id)
 }
 
@@ -99,11 +98,7 @@ func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 // views have applied it. With a context of eventstore.WithStale the account can be old. The caller checks against the state whether the key may be used. Calls that come while an account
 // is read share the next read.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
-	t := p.directory.table.Load()
-	if t == nil {
-		return account.State{}, false, nil
-	}
-	owner, found := t.byKey[id]
+	owner, found := p.directory.now().byKey[id]
 	if !found {
 		return account.State{}, false, nil
 	}
@@ -150,11 +145,7 @@ func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (a
 
 // Accounts lists all accounts by id.
 func (p *Projections) Accounts() []account.State {
-	t := p.directory.table.Load()
-	if t == nil {
-		return nil
-	}
-	return slices.SortedFunc(maps.Values(t.byID), func(a, b account.State) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.SortedFunc(maps.Values(p.directory.now().byID), func(a, b account.State) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // sharedReads shares reads between concurrent calls with the same key. A read that began before a call may lack events that

@@ -69,18 +69,12 @@ func (f *Feed) older(ctx context.Context, position uint64) (old bool, err error)
 
 // before reports whether the event of a position is older than a time.
 func (f *Feed) before(ctx context.Context, position uint64, at time.Time) (old bool, err error) {
-	_, err = f.log.Read(ctx, position-1, func(e ordered.Event) error {
+	err = f.read(ctx, position-1, func(e ordered.Event) error {
 		old = e.Time.Before(at)
 		return errEnough
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	return old, err
 }
-
-// errDifferent ends a comparison at the first difference.
-var errDifferent = errors.New("eventfeed: a message differs")
 
 // compare compares the first message and the newest ones with the log. It returns the first difference, or "".
 func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state eventstream.State) (fault string, err error) {
@@ -99,28 +93,35 @@ func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state ev
 			}
 		}
 		if err == nil && !same {
-			fault, err = fmt.Sprintf("message %d is not the event of this position", e.Position), errDifferent
+			fault, err = fmt.Sprintf("message %d is not the event of this position", e.Position), errEnough
 		}
 		return err
 	}
-	_, err = f.log.Read(ctx, state.First-1, func(e ordered.Event) error { return errors.Join(one(e), errEnough) })
-	if errors.Is(err, errEnough) && fault == "" {
-		from := max(state.First, state.Last-min(state.Last, compared)+1) - 1
-		_, err = f.log.Read(ctx, from, func(e ordered.Event) error {
-			if e.Position > state.Last {
-				return errEnough
-			}
-			return one(e)
-		})
+	err = f.read(ctx, state.First-1, func(e ordered.Event) error { return errors.Join(one(e), errEnough) })
+	if err != nil || fault != "" {
+		return fault, err
 	}
-	if errors.Is(err, errDifferent) || errors.Is(err, errEnough) {
-		err = nil
-	}
+	from := max(state.First, state.Last-min(state.Last, compared)+1) - 1
+	err = f.read(ctx, from, func(e ordered.Event) error {
+		if e.Position > state.Last {
+			return errEnough
+		}
+		return one(e)
+	})
 	return fault, err
 }
 
 // errEnough ends a reading early.
 var errEnough = errors.New("eventfeed: enough was read")
+
+// read calls handle with the events after a position, until handle returns an error. errEnough is no error of read.
+func (f *Feed) read(ctx context.Context, after uint64, handle func(ordered.Event) error) error {
+	_, err := f.log.Read(ctx, after, handle)
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
 
 // rewrite drops the stream and makes an empty one. It returns the position before the first event that the stream will have.
 func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uint64) (uint64, error) {
@@ -151,15 +152,12 @@ func (f *Feed) firstRetained(ctx context.Context, size uint64) (uint64, error) {
 		return 0, failed
 	}
 	first := size + 1
-	_, err := f.log.Read(ctx, uint64(before), func(e ordered.Event) error {
+	err := f.read(ctx, uint64(before), func(e ordered.Event) error {
 		if e.Time.Before(oldest) {
 			return nil
 		}
 		first = min(first, e.Position)
 		return errEnough
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	return first, err
 }

@@ -16,21 +16,17 @@ import (
 type actors struct {
 	store   *eventstore.Store
 	account domain.AccountID
-	keys    map[domain.APIKeyID]string // by id; nil: not read yet
-	users   map[domain.UserID]string   // names by id; nil: not read yet
-	every   bool                       // the account's events were read: keys and users have those that are gone, too
-	hooks   []endpointsAt              // oldest first, if every
+	names   map[string]string // of API keys and users, by actor; nil: not read yet
+	every   bool              // the account's events were read: names has the keys and users that are gone, too
+	hooks   []endpointsAt     // oldest first, if every
 	runs    map[domain.RunID]workflow.RunState
 }
 
 // name returns the name of the API key, the dashboard user or the workflow that caused an event; "" for other actors.
 func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, error) {
-	kind, id, _ := strings.Cut(e.Actor, ":")
-	switch kind {
-	case "api_key":
-		return a.key(ctx, domain.APIKeyID(id))
-	case "user":
-		return a.user(ctx, domain.UserID(id))
+	switch kind, _, _ := strings.Cut(e.Actor, ":"); kind {
+	case "api_key", "user":
+		return a.named(ctx, e.Actor)
 	case "workflow":
 		run, err := a.run(ctx, e.CorrelationID)
 		return run.Workflow.Name, err
@@ -39,45 +35,33 @@ func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, erro
 	}
 }
 
-// key returns the name of an API key. A key that was revoked is not in the account's state; then key reads the account's events.
-func (a *actors) key(ctx context.Context, id domain.APIKeyID) (string, error) {
-	if name, known := a.keys[id]; known || a.every {
-		return name, nil
-	}
-	tip, err := a.tip(ctx)
-	if err != nil {
-		return "", err
-	}
-	a.keys = map[domain.APIKeyID]string{}
-	for _, k := range tip.State.APIKeys {
-		a.keys[k.ID] = k.Name
-	}
-	if _, known := a.keys[id]; !known {
-		err = a.readAccount(ctx)
-	}
-	return a.keys[id], err
-}
+func keyActor(id domain.APIKeyID) string { return "api_key:" + string(id) }
+func userActor(id domain.UserID) string  { return "user:" + string(id) }
 
-// user returns the name of a dashboard user, as key does.
-func (a *actors) user(ctx context.Context, id domain.UserID) (string, error) {
-	if name, known := a.users[id]; known || a.every {
+// named returns the name of an API key or a user. One that is gone may be missing in the account's state; then named reads the
+// account's events.
+func (a *actors) named(ctx context.Context, actor string) (string, error) {
+	if a.names == nil {
+		tip, err := a.tip(ctx)
+		if err != nil {
+			return "", err
+		}
+		a.names = map[string]string{}
+		for _, k := range tip.State.APIKeys {
+			a.names[keyActor(k.ID)] = k.Name
+		}
+		for _, r := range tip.State.RemovedUsers {
+			a.names[userActor(r.ID)] = r.Name
+		}
+		for _, u := range tip.State.Users {
+			a.names[userActor(u.ID)] = u.Name
+		}
+	}
+	if name, known := a.names[actor]; known {
 		return name, nil
 	}
-	tip, err := a.tip(ctx)
-	if err != nil {
-		return "", err
-	}
-	a.users = map[domain.UserID]string{}
-	for _, r := range tip.State.RemovedUsers {
-		a.users[r.ID] = r.Name
-	}
-	for _, u := range tip.State.Users {
-		a.users[u.ID] = u.Name
-	}
-	if _, known := a.users[id]; !known {
-		err = a.readAccount(ctx)
-	}
-	return a.users[id], err
+	err := a.readAccount(ctx)
+	return a.names[actor], err
 }
 
 func (a *actors) tip(ctx context.Context) (eventstore.Tip[account.State], error) {
@@ -97,7 +81,7 @@ func (a *actors) readAccount(ctx context.Context) error {
 	if err != nil || tip.Recorded == nil {
 		return err
 	}
-	a.keys, a.users, a.hooks = map[domain.APIKeyID]string{}, map[domain.UserID]string{}, nil
+	a.names, a.hooks = map[string]string{}, nil
 	t, err := follow(ctx, a.store, tip.Recorded)
 	if err == nil {
 		err = t.each(ctx, tip.Recorded.Revision, a.accountEvent)
@@ -113,11 +97,11 @@ func (a *actors) accountEvent(ctx context.Context, r *eventstore.Recorded) error
 	fact, err := eventstore.Accounts.Event(r)
 	switch e := fact.(type) {
 	case account.Created:
-		a.keys[e.APIKey.ID], a.users[e.User.ID] = e.APIKey.Name, e.User.Name
+		a.names[keyActor(e.APIKey.ID)], a.names[userActor(e.User.ID)] = e.APIKey.Name, e.User.Name
 	case account.APIKeyCreated:
-		a.keys[e.Key.ID] = e.Key.Name
+		a.names[keyActor(e.Key.ID)] = e.Key.Name
 	case account.UserAdded:
-		a.users[e.User.ID] = e.User.Name
+		a.names[userActor(e.User.ID)] = e.User.Name
 	case account.EndpointCreated, account.EndpointChanged, account.EndpointDeleted:
 		var after account.State
 		after, err = eventstore.StateAt(ctx, a.store, eventstore.Accounts, r)

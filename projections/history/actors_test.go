@@ -104,7 +104,7 @@ func TestActors(t *testing.T) {
 	}
 	for i, want := range []struct{ id, name string }{{"ada", "ada@shop.example"}, {"cay", "cay@shop.example"}, {"ben", "ben@shop.example"}} {
 		a := byID(store)
-		if name, err := a.user(context.Background(), domain.UserID(want.id)); name != want.name || err != nil || a.every != (i == 2) {
+		if name, err := a.named(context.Background(), userActor(domain.UserID(want.id))); name != want.name || err != nil || a.every != (i == 2) {
 			t.Errorf("%s is %q, read from all events: %t, %v", want.id, name, a.every, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -87,13 +88,7 @@ func raw(v any) json.RawMessage {
 }
 
 func keys(a, b map[string]any) []string {
-	all := make([]string, 0, len(a)+len(b))
-	for k := range a {
-		all = append(all, k)
-	}
-	for k := range b {
-		all = append(all, k)
-	}
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
