@@ -19,7 +19,7 @@ func BenchmarkApply(b *testing.B) {
 				s := l.create(n)
 				l.answer(l.timeOut(s), approved())
 			}
-			m := openTestModel(b, filepath.Join(b.TempDir(), fileName), 8)
+			m := openTestModel(b, filepath.Join(b.TempDir(), FileName), 8)
 			defer mustClose(b, m)
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -74,7 +74,7 @@ func checkBlocks(t rapid.TB, m *model) {
 // TestCheckBlocks: wrong blocks are found, each by its own difference.
 func TestCheckBlocks(t *testing.T) {
 	ctx := context.Background()
-	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), fileName), 1), log: newLogbook(1)}
+	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)
 	l.sizes = sizes{block: 2, walk: 1, chunk: 1}
 	for n := range 7 {
@@ -222,7 +222,7 @@ func beyond(all []payment.State, from *Place, id domain.PaymentID) bool {
 // TestBlocksAfterAFailedBatch: a transaction that did not happen leaves nothing in memory either: neither a kind nor a
 // block.
 func TestBlocksAfterAFailedBatch(t *testing.T) {
-	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), fileName), 1), log: newLogbook(1)}
+	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)
 	l.sizes = sizes{block: 2, walk: 1, chunk: 1}
 	for n := range 5 {

@@ -179,7 +179,7 @@ func TestFilters(t *testing.T) {
 		return
 	}
 	n := *manyPayments
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	began := time.Now()
 	facts := fillMany(t, m, n)

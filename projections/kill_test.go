@@ -37,7 +37,7 @@ func longStory() *logbook {
 // applyUntilKilled applies the log in small batches and says after each commit how far it is.
 func applyUntilKilled(dir string) {
 	l := longStory()
-	m, err := openModel(context.Background(), filepath.Join(dir, fileName), nil, 4, zerolog.Nop())
+	m, err := openModel(context.Background(), filepath.Join(dir, FileName), nil, 4, zerolog.Nop())
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -65,7 +65,7 @@ func applyUntilKilled(dir string) {
 // TestKill: a process that is killed while it writes, again and again, leaves the rows of one that was not.
 func TestKill(t *testing.T) {
 	l := longStory()
-	reference := openTestModel(t, filepath.Join(t.TempDir(), fileName), 4)
+	reference := openTestModel(t, filepath.Join(t.TempDir(), FileName), 4)
 	defer mustClose(t, reference)
 	mustApply(t, reference, l.all)
 
@@ -97,13 +97,13 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = child.Wait() // killed
-		m := openTestModel(t, filepath.Join(dir, fileName), 4)
+		m := openTestModel(t, filepath.Join(dir, FileName), 4)
 		if slices.Max(m.positions()) == 0 {
 			t.Errorf("round %d: nothing is left", round)
 		}
 		mustClose(t, m)
 	}
-	m := openTestModel(t, filepath.Join(dir, fileName), 4)
+	m := openTestModel(t, filepath.Join(dir, FileName), 4)
 	defer mustClose(t, m)
 	mustApply(t, m, l.all)
 	if !slices.Equal(dump(t, m), dump(t, reference)) {

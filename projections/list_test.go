@@ -244,7 +244,7 @@ func (l *lister) checkOrder(t rapid.TB, seen []domain.PaymentID) {
 // TestListEmptyPage: a page on which nothing fits any more leads back to what the caller came from, and the
 // way forward from an empty page as well.
 func TestListEmptyPage(t *testing.T) {
-	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), fileName), 1), log: newLogbook(1)}
+	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)
 	for n := range 4 {
 		l.all = append(l.all, l.log.create(n))
@@ -282,7 +282,7 @@ func TestListEmptyPage(t *testing.T) {
 // TestListPlans: each filter walks along its index from the place on; one value's rows come in order, so that nothing is
 // sorted but payments of the same microsecond. The search after the walk reads rows by their numbers.
 func TestListPlans(t *testing.T) {
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	many := []string{"PENDING", "SETTLED", "PENDING", "DECLINED"}
 	for _, c := range []struct {

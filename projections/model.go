@@ -61,7 +61,7 @@ type statements struct {
 // has to be applied to it from the start.
 func openModel(ctx context.Context, path string, store *eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
 	return sqlitefile.Rebuilt(path, log, func() (*model, error) {
-		file, err := sqlitefile.Open(ctx, path, fileIdentity(shards), tables, log)
+		file, err := sqlitefile.Open(ctx, path, Identity(shards), Tables, log)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func openModel(ctx context.Context, path string, store *eventstore.Store, shards
 
 // modelOf returns the read model in a file. After an error the file is closed.
 func modelOf(ctx context.Context, file *sqlitefile.File, store *eventstore.Store, shards int) (*model, error) {
-	m := &model{File: file, store: store, directory: &directory{}, sizes: usualSizes, places: make([]place, shards)}
+	m := &model{File: file, store: store, directory: newDirectory(), sizes: usualSizes, places: make([]place, shards)}
 	err := m.prepare(ctx)
 	if err == nil {
 		err = m.loadPlaces(ctx)

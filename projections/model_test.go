@@ -58,11 +58,11 @@ func story(shards int) *logbook {
 // the same.
 func TestAnyPrefix(t *testing.T) {
 	l := story(3)
-	whole := openTestModel(t, filepath.Join(t.TempDir(), fileName), 3)
+	whole := openTestModel(t, filepath.Join(t.TempDir(), FileName), 3)
 	defer mustClose(t, whole)
 	mustApply(t, whole, l.all)
 	want := dump(t, whole)
-	path := filepath.Join(t.TempDir(), fileName)
+	path := filepath.Join(t.TempDir(), FileName)
 	for n := range len(l.all) + 1 {
 		m := openTestModel(t, path, 3) // goes on with the file of the round before
 		mustApply(t, m, l.all[:n])     // which has all but the last of these
@@ -83,7 +83,7 @@ func TestAnyPrefix(t *testing.T) {
 func TestCrashBeforeCommit(t *testing.T) {
 	ctx := context.Background()
 	l := story(3)
-	path := filepath.Join(t.TempDir(), fileName)
+	path := filepath.Join(t.TempDir(), FileName)
 	m := openTestModel(t, path, 3)
 	mustApply(t, m, l.all[:30])
 	before := dump(t, m)
@@ -98,7 +98,7 @@ func TestCrashBeforeCommit(t *testing.T) {
 	if err := errors.Join(m.writeRows(ctx, b), m.writePlaces(ctx, b)); err != nil {
 		t.Fatal(err)
 	}
-	crashed := filepath.Join(t.TempDir(), fileName)
+	crashed := filepath.Join(t.TempDir(), FileName)
 	copyDatabase(t, path, crashed)
 	if _, err := m.Writer().ExecContext(ctx, "ROLLBACK"); err != nil {
 		t.Fatal(err)
@@ -153,14 +153,14 @@ func TestPoison(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := story(1)
 			bad := slices.IndexFunc(l.all, func(r *eventstore.Recorded) bool { return r.Type == payment.Authorized{}.Type() })
-			prefix := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+			prefix := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 			defer mustClose(t, prefix)
 			mustApply(t, prefix, l.all[:bad])
 			want := dump(t, prefix)
 
 			good := *l.all[bad]
 			corrupt(l.all[bad])
-			m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+			m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 			defer mustClose(t, m)
 			for range 2 { // handed out again it is refused again
 				var p *poison
@@ -183,13 +183,13 @@ func TestPoison(t *testing.T) {
 func TestUnreadableOldState(t *testing.T) {
 	l := newLogbook(1)
 	l.answer(l.create(1), approved())
-	undamaged := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	undamaged := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, undamaged)
 	mustApply(t, undamaged, l.all)
 	want := dump(t, undamaged)
 
 	l.all[0].Body = l.all[0].Body[:len(l.all[0].Body)-1]
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	var p *poison
 	if err := m.apply(context.Background(), l.all[:1]); !errors.As(err, &p) || p.event != l.all[0] {
@@ -208,7 +208,7 @@ func TestRevisionGap(t *testing.T) {
 		l := newLogbook(1)
 		l.answer(l.create(1), approved())
 		l.all[1].Revision++
-		m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+		m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 		if !together {
 			mustApply(t, m, l.all[:1])
 		}
@@ -269,7 +269,7 @@ func TestFileMadeAnew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), fileName)
+			path := filepath.Join(t.TempDir(), FileName)
 			m := openTestModel(t, path, 3)
 			mustApply(t, m, l.all)
 			want := dump(t, m)
@@ -290,7 +290,7 @@ func TestFileMadeAnew(t *testing.T) {
 
 func execute(t *testing.T, path, statement string) {
 	t.Helper()
-	m, err := sqlitefile.Open(context.Background(), path, fileIdentity(3), tables, zerolog.Nop())
+	m, err := sqlitefile.Open(context.Background(), path, Identity(3), Tables, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func execute(t *testing.T, path, statement string) {
 // Close: the next start makes it anew.
 func TestDamagedPages(t *testing.T) {
 	l := story(1)
-	path := filepath.Join(t.TempDir(), fileName)
+	path := filepath.Join(t.TempDir(), FileName)
 	m := openTestModel(t, path, 1)
 	mustApply(t, m, l.all[:40])
 	mustClose(t, m)
@@ -336,7 +336,7 @@ func TestDamagedPages(t *testing.T) {
 
 func pageOf(t *testing.T, path, table string) int {
 	t.Helper()
-	d, err := sqlitefile.Open(context.Background(), path, fileIdentity(1), tables, zerolog.Nop())
+	d, err := sqlitefile.Open(context.Background(), path, Identity(1), Tables, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestPathIsNoOption(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	m, err := openModel(context.Background(), path, nil, 1, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

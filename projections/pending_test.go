@@ -53,7 +53,7 @@ func pendingModel(t *testing.T, count int) (*Projections, []payment.State) {
 		}
 		states = append(states, s)
 	}
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	t.Cleanup(func() { mustClose(t, m) })
 	mustApply(t, m, l.all)
 	return &Projections{model: m}, states
@@ -157,7 +157,7 @@ func TestPendingOperations(t *testing.T) {
 
 // TestPendingPlans: what is due is found along an index, in its order, however much waits.
 func TestPendingPlans(t *testing.T) {
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	for query, c := range map[string]struct {
 		args []any

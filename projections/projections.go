@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// fileName is the read model's file in Config.Dir.
-	fileName = "views.sqlite"
 	// readerName names this reader of the log in messages.
 	readerName = "projections"
 	// maxBatch is the largest number of events in a transaction. A batch has the events that are there: batches are small
@@ -69,7 +67,7 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("projections: %w", err)
 	}
-	path, err := sqlitefile.Settle(ctx, filepath.Join(c.Dir, fileName), fileIdentity(c.Store.Shards()))
+	path, err := sqlitefile.Settle(ctx, filepath.Join(c.Dir, FileName), Identity(c.Store.Shards()))
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (l *logbook) corrupted(r *rapid.T) (bad *logbook, events map[*eventstore.Re
 // rowsAt returns the rows that the log gives up to some positions.
 func (l *logbook) rowsAt(t *testing.T, positions []uint64) []string {
 	t.Helper()
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), l.shards)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), l.shards)
 	defer mustClose(t, m)
 	for shard, events := range l.events {
 		for _, r := range events { // one by one
@@ -162,7 +162,7 @@ func TestUnreadableEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l := randomStory(r)
 		bad, unreadable := l.corrupted(r)
-		m := openTestModel(t, filepath.Join(t.TempDir(), fileName), l.shards)
+		m := openTestModel(t, filepath.Join(t.TempDir(), FileName), l.shards)
 		defer mustClose(t, m)
 		same := func(when string) {
 			t.Helper()

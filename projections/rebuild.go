@@ -57,7 +57,7 @@ func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64
 	}
 	defer p.rebuilding.Unlock()
 	shards := p.Store.Shards()
-	file, err := sqlitefile.OpenNext(ctx, filepath.Join(p.Dir, fileName), fileIdentity(shards), tables)
+	file, err := sqlitefile.OpenNext(ctx, filepath.Join(p.Dir, FileName), Identity(shards), Tables)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (f *filler) run(ctx context.Context) error {
 		return err
 	}
 	// From here on the new file is whole: a start may continue with it.
-	if err := f.next.Finish(ctx, fileIdentity(p.Store.Shards())); err != nil {
+	if err := f.next.Finish(ctx, Identity(p.Store.Shards())); err != nil {
 		return err
 	}
 	p.applying.Lock()

@@ -63,7 +63,7 @@ func BenchmarkRebuild(b *testing.B) {
 func upsertAgain(b *testing.B, of *model) (rows int, took time.Duration) {
 	b.Helper()
 	ctx := context.Background()
-	m := openTestModel(b, filepath.Join(b.TempDir(), fileName), 1)
+	m := openTestModel(b, filepath.Join(b.TempDir(), FileName), 1)
 	defer mustClose(b, m)
 	var tables []*upserted
 	total := 0

@@ -110,7 +110,7 @@ func (w *town) erase(customer string, guest domain.SessionID) {
 // rows opens the read model of a folder as a start does, applies the rest of the log event by event, and returns the rows.
 func (w *town) rows(ctx context.Context, dir string) []string {
 	w.t.Helper()
-	path, err := sqlitefile.Settle(ctx, filepath.Join(dir, fileName), fileIdentity(w.store.Shards()))
+	path, err := sqlitefile.Settle(ctx, filepath.Join(dir, FileName), Identity(w.store.Shards()))
 	if err != nil {
 		w.t.Fatal(err)
 	}

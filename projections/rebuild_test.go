@@ -156,12 +156,12 @@ func TestRebuild(t *testing.T) {
 		t.Errorf("the sizes are %+v", n.model.sizes)
 	}
 	checkBlocks(t, n.model)
-	if names := generationsOf(t, dir); !slices.Equal(names, []string{fileName + ".5"}) {
+	if names := generationsOf(t, dir); !slices.Equal(names, []string{FileName + ".5"}) {
 		t.Errorf("the folder has %v", names)
 	}
 	n.stop()
 	again := startNode(t, store, dir)
-	if names := generationsOf(t, dir); !slices.Equal(names, []string{fileName + ".5"}) || again.model.places[0].number == 0 {
+	if names := generationsOf(t, dir); !slices.Equal(names, []string{FileName + ".5"}) || again.model.places[0].number == 0 {
 		t.Errorf("after a restart the folder has %v", names)
 	}
 }
@@ -199,26 +199,26 @@ func TestRebuildEndsEarly(t *testing.T) {
 			t.Errorf("%s: the folder has %v", what, names)
 		}
 	}
-	expect("cancelled", dir, fileName)
-	expect("killed", filepath.Join(killed, "views"), fileName, fileName+".2")
+	expect("cancelled", dir, FileName)
+	expect("killed", filepath.Join(killed, "views"), FileName, FileName+".2")
 	restarted := startNode(t, store, filepath.Join(killed, "views"))
-	expect("restarted", filepath.Join(killed, "views"), fileName)
+	expect("restarted", filepath.Join(killed, "views"), FileName)
 	if len(dump(t, restarted.model)) < len(want) {
 		t.Error("the restarted model lost rows")
 	}
-	old, err := os.ReadFile(filepath.Join(dir, fileName))
+	old, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err == nil {
 		err = n.Rebuild(ctx, nil)
 	}
 	n.stop()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, fileName), old, 0o600) // as if the process had ended before it removed the old file
+		err = os.WriteFile(filepath.Join(dir, FileName), old, 0o600) // as if the process had ended before it removed the old file
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := startNode(t, store, dir)
-	expect("whole", dir, fileName+".2")
+	expect("whole", dir, FileName+".2")
 	if err := last.CaughtUp(ctx); err != nil {
 		t.Fatal(err)
 	}

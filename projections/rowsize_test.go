@@ -13,7 +13,7 @@ func TestRowSize(t *testing.T) {
 	for n := range payments {
 		l.answer(l.timeOut(l.create(n)), approved())
 	}
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	mustApply(t, m, l.all)
 	var table, all int

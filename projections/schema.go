@@ -13,25 +13,19 @@ import (
 // A file of another version is rebuilt from the log.
 const fileVersion = 16
 
-// fileIdentity names everything that a row depends on: the version of the file, the schemas of the states behind the
-// columns, and the number of shards.
-func fileIdentity(shards int) string {
+// Identity returns the identity of the read model's file in a log of some shards. It names everything that a row depends on: the
+// version of the file, the schemas of the states behind the columns, and the number of shards.
+func Identity(shards int) string {
 	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; person %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,
 		eventstore.Accounts.Schema, eventstore.Disputes.Schema, eventstore.Inboxes.Schema, eventstore.WorkflowRuns.Schema,
 		eventstore.Persons.Schema, shards)
 }
 
-// Identity returns the identity of the read model's file in a log of some shards.
-func Identity(shards int) string { return fileIdentity(shards) }
-
-// Tables returns the schema of the read model's file.
-func Tables() string { return tables }
-
 // FileName is the name of the read model's file in its folder.
-const FileName = fileName
+const FileName = "views.sqlite"
 
-// tables is the whole schema. Times are microseconds since 1970 UTC, amounts minor units. A row holds the fields that lists
+// Tables is the whole schema of the read model's file. Times are microseconds since 1970 UTC, amounts minor units. A row holds the fields that lists
 // filter and sort by, and the revision that it shows; the store has the state.
 //
 //   - positions: seq is the address of a shard's last applied event, number its number, hash its hash.
@@ -50,7 +44,7 @@ const FileName = fileName
 //   - attempts: those with work left.
 //   - inboxes: those with a waiting notification, with the processor of the oldest one.
 //   - disputes: those that were opened; foreign_id is the processor's id.
-const tables = `
+const Tables = `
 CREATE TABLE positions (
 	shard  INTEGER PRIMARY KEY,
 	seq    INTEGER NOT NULL,

@@ -73,7 +73,7 @@ func TestStatistics(t *testing.T) {
 	next := l.answer(l.routed(6, noon.Add(12*time.Hour), "EUR", domain.MaxAmount, processor.Adyen), approved()) // the next day
 	next = l.cancel(next)
 	l.answerTo(next, next.Revision, approved())
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 2)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 2)
 	defer mustClose(t, m)
 	for i := range l.all { // each event is a transaction of its own
 		mustApply(t, m, l.all[i:i+1])
@@ -105,7 +105,7 @@ func TestStatistics(t *testing.T) {
 	if other := counted(t, m, "acct2", noon, noon); other.Payments != 0 || len(other.ByDay) != 1 {
 		t.Errorf("another account: %+v", other)
 	}
-	again := openTestModel(t, filepath.Join(t.TempDir(), fileName), 2)
+	again := openTestModel(t, filepath.Join(t.TempDir(), FileName), 2)
 	defer mustClose(t, again)
 	mustApply(t, again, l.all) // one transaction
 	if rebuilt := asJSON(t, counted(t, again, testAccount, noon, noon.Add(24*time.Hour))); rebuilt != got || !slices.Equal(dump(t, again), dump(t, m)) {
@@ -121,7 +121,7 @@ func TestLargeSums(t *testing.T) {
 	for i := range n {
 		l.routed(i, start, "EUR", domain.MaxAmount, processor.Adyen)
 	}
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	mustApply(t, m, l.all)
 	got := counted(t, m, testAccount, start, start)
@@ -135,7 +135,7 @@ func TestLateApproval(t *testing.T) {
 	t.Parallel()
 	l := newLogbook(1)
 	s := l.answer(l.timeOut(l.create(1)), processor.Answer{State: processor.Failed, Code: processor.CodeFenced})
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	mustApply(t, m, l.all)
 	before := counted(t, m, testAccount, start, start).ByProcessor[0].Authorizations
@@ -157,7 +157,7 @@ func TestManyStatistics(t *testing.T) {
 		return
 	}
 	n := *manyPayments
-	m := openTestModel(t, filepath.Join(t.TempDir(), fileName), 1)
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)
 	facts := fillMany(t, m, n)
 	newest := time.UnixMicro(facts[len(facts)-1].at)

@@ -425,7 +425,7 @@ func TestWaitFor(t *testing.T) {
 	if err := n.WaitFor(context.Background(), 3, 1); err == nil {
 		t.Error("there is no shard 3")
 	}
-	if path := filepath.Base(n.model.Path()); path != fileName {
+	if path := filepath.Base(n.model.Path()); path != FileName {
 		t.Errorf("the file is %s", path)
 	}
 }

@@ -105,16 +105,15 @@ func (c *Comparison) places(ctx context.Context) (map[int]place, error) {
 		if err != nil {
 			return fmt.Errorf("the views cannot be read: %w", err)
 		}
-		defer all.Close()
-		for all.Next() {
+		return sqlitefile.Rows(all, nil).Each(func(scan sqlitefile.Scan) error {
 			var shard int
 			var at place
-			if err := all.Scan(&shard, &at.seq, &at.number, &at.hash); err != nil {
+			if err := scan(&shard, &at.seq, &at.number, &at.hash); err != nil {
 				return fmt.Errorf("the views' positions cannot be read: %w", err)
 			}
 			found[shard] = at
-		}
-		return all.Err()
+			return nil
+		})
 	})
 }
 
@@ -216,27 +215,24 @@ func (c *Comparison) checkPlaces(ctx context.Context) error {
 // checkFile compares the blocks and the statistics with the rows, and the file with its schema.
 func (c *Comparison) checkFile(ctx context.Context) error {
 	return c.rows(ctx, func(file *sql.DB) error {
-		fault := func(difference string) error {
-			return c.fault("the blocks of the views that filtered lists search are wrong: %s", difference)
-		}
-		failed := error(nil)
-		err := projections.CheckBlocks(ctx, file, func(difference string) error { failed = fault(difference); return failed })
-		if err != nil && failed == nil {
-			err = c.unreadable(ctx, err)
-		}
-		if err == nil {
-			err = statistics.Check(ctx, file, func(difference string) error {
-				failed = c.fault("the statistics of the views are wrong: %s", difference)
+		check := func(wrong string, of func(context.Context, *sql.DB, func(difference string) error) error) error {
+			var failed error
+			err := of(ctx, file, func(difference string) error {
+				failed = c.fault("%s are wrong: %s", wrong, difference)
 				return failed
 			})
 			if err != nil && failed == nil {
 				err = c.unreadable(ctx, err)
 			}
-		}
-		if err != nil {
 			return err
 		}
-		broken, err := sqlitefile.Check(ctx, file, projections.Tables())
+		if err := check("the blocks of the views that filtered lists search", projections.CheckBlocks); err != nil {
+			return err
+		}
+		if err := check("the statistics of the views", statistics.Check); err != nil {
+			return err
+		}
+		broken, err := sqlitefile.Check(ctx, file, projections.Tables)
 		if err == nil && broken != "" {
 			err = c.fault("the file of the views is damaged: %s", broken)
 		}

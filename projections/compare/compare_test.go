@@ -79,7 +79,7 @@ func last() *eventstore.Recorded {
 func views(t testing.TB) []byte {
 	t.Helper()
 	ctx, path := context.Background(), filepath.Join(t.TempDir(), projections.FileName)
-	file, err := sqlitefile.Open(ctx, path, projections.Identity(1), projections.Tables(), zerolog.Nop())
+	file, err := sqlitefile.Open(ctx, path, projections.Identity(1), projections.Tables, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

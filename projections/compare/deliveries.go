@@ -203,7 +203,7 @@ func (d *Deliveries) finish(ctx context.Context, old int) error {
 		return d.fault("it has %d rows of deliveries that the log does not have", there-d.names)
 	}
 	return d.rows(ctx, func(file *sql.DB) error {
-		broken, err := sqlitefile.Check(ctx, file, deliveries.Tables())
+		broken, err := sqlitefile.Check(ctx, file, deliveries.Tables)
 		if err == nil && broken != "" {
 			err = d.fault("its file is damaged: %s", broken)
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"payledger/projections/sqlitefile"
 )
 
 // source calls do with a file of views. Two calls may use different files with the same rows.
@@ -25,22 +27,15 @@ func rowsByID(ctx context.Context, from source, table string, columns, ids []str
 	rows := make(map[string][]any, len(ids))
 	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + table + " WHERE " + columns[0] + " IN (SELECT value FROM json_each(?))" //nolint:gosec // the names are those of our own schema
 	return rows, from(ctx, func(file *sql.DB) error {
-		found, err := file.QueryContext(ctx, query, string(list))
-		if err != nil {
-			return err
-		}
-		defer found.Close()
-		for found.Next() {
+		return sqlitefile.Rows(file.QueryContext(ctx, query, string(list))).Each(func(scan sqlitefile.Scan) error {
 			values, to := make([]any, len(columns)), make([]any, len(columns))
 			for i := range values {
 				to[i] = &values[i]
 			}
-			if err := found.Scan(to...); err != nil {
-				return err
-			}
+			err := scan(to...)
 			rows[fmt.Sprint(values[0])] = values
-		}
-		return found.Err()
+			return err
+		})
 	})
 }
 

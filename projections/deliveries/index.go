@@ -16,10 +16,8 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-const fileName = "deliveries.sqlite"
-
 // FileName is the name of the index's file in its folder.
-const FileName = fileName
+const FileName = "deliveries.sqlite"
 
 // Mark identifies the last record of the stream that the index has applied.
 type Mark struct {
@@ -56,11 +54,11 @@ func Open(ctx context.Context, dir string, log zerolog.Logger) (*Index, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("deliveries: %w", err)
 	}
-	path, err := sqlitefile.Settle(ctx, filepath.Join(dir, fileName), identity)
+	path, err := sqlitefile.Settle(ctx, filepath.Join(dir, FileName), Identity)
 	if err != nil {
 		return nil, err
 	}
-	file, err := sqlitefile.Open(ctx, path, identity, tables, log)
+	file, err := sqlitefile.Open(ctx, path, Identity, Tables, log)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func TestAnew(t *testing.T) {
 			}
 			must(t, x.Close())
 			if name == "no database" {
-				corrupt(t, nil, filepath.Join(dir, fileName))
+				corrupt(t, nil, filepath.Join(dir, FileName))
 			}
 			x = openIndex(t, dir)
 			if left := listAll(t, x, Filter{}, 10); len(left) != 0 || x.Mark().Seq != 0 {

@@ -58,7 +58,7 @@ func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end 
 		return ErrRebuilding
 	}
 	defer x.rebuilding.Unlock()
-	file, err := sqlitefile.OpenNext(ctx, filepath.Join(x.dir, fileName), identity, tables)
+	file, err := sqlitefile.OpenNext(ctx, filepath.Join(x.dir, FileName), Identity, Tables)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (x *Index) replaceBy(ctx context.Context, f *filler) error {
 	if err := f.copyDropped(ctx, first, f.First()); err != nil { // that were dropped meanwhile
 		return err
 	}
-	if err := f.next.file.Finish(ctx, identity); err != nil { // from here on a start continues with it
+	if err := f.next.file.Finish(ctx, Identity); err != nil { // from here on a start continues with it
 		return err
 	}
 	x.switching.Lock()

@@ -148,10 +148,10 @@ func TestRebuild(t *testing.T) {
 	must(t, x.Close())
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	must(t, err)
-	if want := []string{filepath.Join(dir, fmt.Sprint(fileName, ".6"))}; !slices.Equal(files, want) {
+	if want := []string{filepath.Join(dir, fmt.Sprint(FileName, ".6"))}; !slices.Equal(files, want) {
 		t.Errorf("the folder has %v", files)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, fileName+".7"), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, FileName+".7"), []byte("half"), 0o600))
 	x = openIndex(t, dir)
 	if !reflect.DeepEqual(all(t, x), got) {
 		t.Error("after a restart the rows are others")

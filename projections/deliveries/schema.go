@@ -2,12 +2,12 @@ package deliveries
 
 import "strings"
 
-// identity is the file's identity. Raise the number with every change of the tables or of the rows' content.
-const identity = "payledger deliveries 3"
+// Identity is the file's identity: it names everything that a row depends on. Raise the number with every change of the tables or of the rows' content.
+const Identity = "payledger deliveries 3"
 
-// tables is the whole schema. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
+// Tables is the whole schema of the file. Times are microseconds since 1970 UTC, 0 for none. rowids are in the order of the
 // first records. mark has one row: the Mark.
-const tables = `
+const Tables = `
 CREATE TABLE mark (
 	only INTEGER PRIMARY KEY CHECK (only = 1),
 	seq  INTEGER NOT NULL,
@@ -40,12 +40,6 @@ CREATE INDEX deliveries_open ON deliveries (status, planned_at) WHERE status IN 
 CREATE INDEX deliveries_about ON deliveries (account, aggregate_id, planned_at, id);
 CREATE INDEX deliveries_failed ON deliveries (account, planned_at, id, status, endpoint) WHERE failed > 0;
 `
-
-// Identity names everything that a row depends on.
-func Identity() string { return identity }
-
-// Tables returns the schema of the file.
-func Tables() string { return tables }
 
 // Columns returns the names of the columns of a row, its id first.
 func Columns() []string {

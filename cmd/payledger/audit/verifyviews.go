@@ -36,7 +36,7 @@ func (c *checker) openViews(ctx context.Context, views *stoppedViews, folder str
 	if err != nil {
 		return err
 	}
-	return c.openFile(ctx, views, filepath.Join(folder, deliveries.FileName), deliveries.Identity(), "index of deliveries", compare.DeliveriesRemedy, func(file *sqlitefile.Still) (err error) {
+	return c.openFile(ctx, views, filepath.Join(folder, deliveries.FileName), deliveries.Identity, "index of deliveries", compare.DeliveriesRemedy, func(file *sqlitefile.Still) (err error) {
 		c.deliveries, err = compare.StoppedDeliveries(ctx, file.DB, notifier.RowOf, c.report)
 		if err != nil {
 			c.deliveries = nil
