@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
@@ -101,26 +100,13 @@ func (w *writer) state(e *Event) error {
 	return err
 }
 
-// lines is a pool of encoders for payments, which keep their buffers.
-var lines = sync.Pool{New: func() any {
-	l := new(line)
-	l.encoder = json.NewEncoder(&l.text)
-	return l
-}}
-
-type line struct {
-	text    bytes.Buffer
-	encoder *json.Encoder
-}
-
 func (w *writer) payment(p *paymentjson.Payment) error {
-	l := lines.Get().(*line)
-	defer lines.Put(l)
-	l.text.Reset()
-	l.encoder.SetEscapeHTML(w.html)
-	if err := l.encoder.Encode(p); err != nil {
+	text := bytes.NewBuffer(w.b)
+	encoder := json.NewEncoder(text)
+	encoder.SetEscapeHTML(w.html)
+	if err := encoder.Encode(p); err != nil {
 		return fmt.Errorf("payment: %w", err)
 	}
-	w.b = append(w.b, bytes.TrimSuffix(l.text.Bytes(), []byte("\n"))...)
+	w.b = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	return nil
 }
