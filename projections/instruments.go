@@ -102,16 +102,10 @@ type EndedInstrument struct {
 
 // EndedInstruments lists at most limit ended tokens after a token, in their order. Their cards must be destroyed.
 func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]EndedInstrument, error) {
-	m, done := p.reading()
-	defer done()
-	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (e EndedInstrument, err error) {
+	return rowsOf(ctx, p, "ended instruments", func(scan sqlitefile.Scan) (e EndedInstrument, err error) {
 		var created int64
 		err = scan(&e.Token, &e.Account, &created)
 		e.CreatedAt = time.UnixMicro(created).UTC()
 		return e, err
 	}, selectEnded, string(after), limit)
-	if err != nil {
-		return nil, fmt.Errorf("projections: ended instruments: %w", err)
-	}
-	return list, nil
 }

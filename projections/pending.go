@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"payledger/domain/inbox"
@@ -55,16 +54,10 @@ func (p *Projections) DueAttempts(ctx context.Context, decided time.Time, after 
 
 // items reads a page of one of the lists.
 func (p *Projections) items(ctx context.Context, what, query string, args ...any) ([]pending.Item, error) {
-	m, done := p.reading()
-	defer done()
-	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (i pending.Item, err error) {
+	return rowsOf(ctx, p, what, func(scan sqlitefile.Scan) (i pending.Item, err error) {
 		err = scan(&i.At, &i.ID, &i.Account)
 		return i, err
 	}, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("projections: %s: %w", what, err)
-	}
-	return list, nil
 }
 
 // PendingOperations counts the open operations of one kind and state.
@@ -79,16 +72,10 @@ type PendingOperations struct {
 // PendingOperations counts the operations without an outcome in this node's views. It reads an index of all of them.
 func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]PendingOperations, error) {
 	round := pending.Round.Microseconds()
-	m, done := p.reading()
-	defer done()
-	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (o PendingOperations, err error) {
+	return rowsOf(ctx, p, "pending operations", func(scan sqlitefile.Scan) (o PendingOperations, err error) {
 		var since, wait int64
 		err = scan(&o.Kind, &o.State, &o.Count, &since, &wait)
 		o.Since, o.Next = time.UnixMicro(since).UTC(), now.Add(time.Duration(wait)*time.Microsecond)
 		return o, err
 	}, selectPending, pending.Turn(now), round, round)
-	if err != nil {
-		return nil, fmt.Errorf("projections: pending operations: %w", err)
-	}
-	return list, nil
 }

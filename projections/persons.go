@@ -114,16 +114,14 @@ func (p *Projections) CustomerSessions(ctx context.Context, account domain.Accou
 	if err := p.CaughtUp(ctx); err != nil {
 		return nil, false, unavailable(err)
 	}
-	m, done := p.reading()
-	defer done()
-	all, err := readRows(ctx, m, func(scan sqlitefile.Scan) (linked domain.LinkedSession, err error) {
+	all, err := rowsOf(ctx, p, "sessions of a customer", func(scan sqlitefile.Scan) (linked domain.LinkedSession, err error) {
 		var since int64
 		err = scan(&linked.ID, &since)
 		linked.Since = time.UnixMicro(since).UTC()
 		return linked, err
 	}, selectCustomerSessions, string(account), customer)
 	if err != nil {
-		return nil, false, unavailable(fmt.Errorf("projections: sessions of a customer: %w", err))
+		return nil, false, unavailable(err)
 	}
 	for _, linked := range all {
 		if known = true; linked.ID != "" {
@@ -176,16 +174,10 @@ type ErasedPerson struct {
 // ErasedPersons lists at most limit persons after one, in the order of their ids, whose newest erasure is not older than since,
 // or not finished.
 func (p *Projections) ErasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]ErasedPerson, error) {
-	m, done := p.reading()
-	defer done()
-	list, err := readRows(ctx, m, func(scan sqlitefile.Scan) (e ErasedPerson, err error) {
+	return rowsOf(ctx, p, "erased persons", func(scan sqlitefile.Scan) (e ErasedPerson, err error) {
 		err = scan(&e.ID, &e.Account)
 		return e, err
 	}, selectErasedPersons, since.UnixMicro(), string(after), limit)
-	if err != nil {
-		return nil, fmt.Errorf("projections: erased persons: %w", err)
-	}
-	return list, nil
 }
 
 // tablePersons has the persons that were ever erased, with the customer's id or the guest's session, and the customers whom client

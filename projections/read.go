@@ -142,6 +142,17 @@ func readRows[T any](ctx context.Context, m *model, read func(sqlitefile.Scan) (
 	return all, m.Noticed(err)
 }
 
+// rowsOf runs a query of the model in use and reads each of its rows. what names the rows in an error.
+func rowsOf[T any](ctx context.Context, p *Projections, what string, read func(sqlitefile.Scan) (T, error), query string, args ...any) ([]T, error) {
+	m, done := p.reading()
+	defer done()
+	all, err := readRows(ctx, m, read, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("projections: %s: %w", what, err)
+	}
+	return all, nil
+}
+
 // readKeys runs a query of ids and revisions, and returns the rows' aggregates.
 func readKeys(ctx context.Context, m *model, key func(id string) eventstore.Key, query string, args ...any) ([]rowKey, error) {
 	return readRows(ctx, m, func(scan sqlitefile.Scan) (row rowKey, err error) {

@@ -193,19 +193,13 @@ type runRow struct {
 }
 
 func (p *Projections) runRows(ctx context.Context, query string, args ...any) ([]runRow, error) {
-	m, done := p.reading()
-	defer done()
-	rows, err := readRows(ctx, m, func(scan sqlitefile.Scan) (row runRow, err error) {
+	return rowsOf(ctx, p, "runs", func(scan sqlitefile.Scan) (row runRow, err error) {
 		var account domain.AccountID
 		var id string
 		err = scan(&account, &id, &row.revision, &row.due)
 		row.key = eventstore.WorkflowRuns.Key(account, id)
 		return row, err
 	}, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("projections: runs: %w", err)
-	}
-	return rows, nil
 }
 
 func (p *Projections) runs(ctx context.Context, rows []runRow) ([]workflow.RunState, error) {

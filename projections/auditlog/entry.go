@@ -11,7 +11,6 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
-	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
 	"payledger/projections/paymentjson"
 	"payledger/projections/sqlitefile"
@@ -116,11 +115,7 @@ func (e *Reader) subject(ctx context.Context, r *eventstore.Recorded, event fact
 
 func stateOf(r *eventstore.Recorded) (fact, error) {
 	_, stored, err := format.Bodies(r)
-	var decoded map[string]any
-	if err == nil {
-		err = codec.UnmarshalGeneric(stored, &decoded)
-	}
-	return decoded, err
+	return decoded(stored, err)
 }
 
 // actor returns the name of a user or an API key; "" for other actors.

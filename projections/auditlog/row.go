@@ -85,14 +85,19 @@ type fact map[string]any
 
 func factOf(r *eventstore.Recorded) (fact, error) {
 	stored, _, err := format.Bodies(r)
-	var decoded map[string]any
-	if err == nil {
-		err = codec.UnmarshalGeneric(stored, &decoded)
-	}
+	f, err := decoded(stored, err)
 	if err != nil {
 		return nil, fmt.Errorf("auditlog: %s revision %d: %w", r.Key, r.Revision, err)
 	}
-	return decoded, nil
+	return f, nil
+}
+
+func decoded(stored []byte, err error) (fact, error) {
+	var f map[string]any
+	if err == nil {
+		err = codec.UnmarshalGeneric(stored, &f)
+	}
+	return f, err
 }
 
 // text returns the text at a path of fields; "" if there is none.

@@ -65,15 +65,9 @@ func LiveDeliveries(ctx context.Context, x *deliveries.Index, log *deliverylog.S
 
 func (d *Deliveries) readMark(ctx context.Context) (at deliveries.Mark, err error) {
 	return at, d.rows(ctx, func(file *sql.DB) error {
-		var hash []byte
-		err := file.QueryRowContext(ctx, `SELECT seq, name, hash FROM mark`).Scan(&at.Seq, &at.Name, &hash)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		if at, err = deliveries.ReadMark(ctx, file); err != nil {
 			return fmt.Errorf("the index of deliveries cannot be read: %w", err)
 		}
-		copy(at.Hash[:], hash)
 		return nil
 	})
 }

@@ -42,8 +42,8 @@ type Index struct {
 
 // writer is a file with its statements.
 type writer struct {
-	file                            *sqlitefile.File
-	row, mark, clearRows, clearMark *sql.Stmt
+	file      *sqlitefile.File
+	row, mark *sql.Stmt
 
 	reads   int  // under way; Index.switching guards both
 	retired bool // another file is in use
@@ -79,12 +79,12 @@ func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
 // writerOf prepares a file, and returns its mark. After an error the file is closed.
 func writerOf(ctx context.Context, file *sqlitefile.File) (*writer, Mark, error) {
 	w := &writer{file: file}
-	err := file.Prepare(ctx, map[**sql.Stmt]string{
-		&w.row: upsertRow, &w.mark: upsertMark, &w.clearRows: deleteRows, &w.clearMark: deleteMark,
-	})
+	err := file.Prepare(ctx, map[**sql.Stmt]string{&w.row: upsertRow, &w.mark: upsertMark})
 	var at Mark
 	if err == nil {
-		at, err = w.load(ctx)
+		if at, err = ReadMark(ctx, file.Writer()); err != nil {
+			err = fmt.Errorf("deliveries: mark: %w", err)
+		}
 	}
 	if err != nil {
 		return nil, at, errors.Join(file.Noticed(err), file.Close())
@@ -92,14 +92,17 @@ func writerOf(ctx context.Context, file *sqlitefile.File) (*writer, Mark, error)
 	return w, at, nil
 }
 
-func (w *writer) load(ctx context.Context) (at Mark, err error) {
+// ReadMark returns the mark in a file; the zero value if the file has none.
+func ReadMark(ctx context.Context, file interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (at Mark, err error) {
 	var hash []byte
-	err = w.file.Writer().QueryRowContext(ctx, selectMark).Scan(&at.Seq, &at.Name, &hash)
+	err = file.QueryRowContext(ctx, selectMark).Scan(&at.Seq, &at.Name, &hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return at, nil
 	}
 	if err != nil {
-		return at, fmt.Errorf("deliveries: mark: %w", err)
+		return at, err
 	}
 	copy(at.Hash[:], hash)
 	return at, nil
@@ -143,10 +146,7 @@ func (x *Index) Reset(ctx context.Context) error {
 	x.applying.Lock()
 	defer x.applying.Unlock()
 	err := x.transact(ctx, func(ctx context.Context) error {
-		if _, err := x.clearRows.ExecContext(ctx); err != nil {
-			return err
-		}
-		_, err := x.clearMark.ExecContext(ctx)
+		_, err := x.file.Writer().ExecContext(ctx, deleteAll)
 		return err
 	})
 	if err != nil {

@@ -65,6 +65,5 @@ const (
 	selectRow  = `SELECT ` + columns + ` FROM deliveries WHERE id = ? AND account = ?`
 	selectOpen = `SELECT status, count(*), min(planned_at) FROM deliveries INDEXED BY deliveries_open
 		WHERE status IN ('FAILED', 'PLANNED') GROUP BY status ORDER BY status`
-	deleteRows = `DELETE FROM deliveries`
-	deleteMark = `DELETE FROM mark`
+	deleteAll = `DELETE FROM deliveries; DELETE FROM mark`
 )

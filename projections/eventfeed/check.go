@@ -52,19 +52,14 @@ func (f *Feed) begins(ctx context.Context, state eventstream.State) (fault strin
 	if state.First == 1 {
 		return "", nil
 	}
-	old, err := f.older(ctx, state.First-1)
+	old := false
+	if f.Retention > 0 {
+		old, err = f.before(ctx, state.First-1, f.Now().Add(-f.Retention))
+	}
 	if err == nil && !old {
 		fault = "its first messages are missing"
 	}
 	return fault, err
-}
-
-// older reports whether the event of a position is older than the retention.
-func (f *Feed) older(ctx context.Context, position uint64) (old bool, err error) {
-	if f.Retention == 0 {
-		return false, nil
-	}
-	return f.before(ctx, position, f.Now().Add(-f.Retention))
 }
 
 // before reports whether the event of a position is older than a time.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"payledger/projections/sqlitefile"
 )
 
 // books is the SQLite file of an export, inside one transaction, which only close and commit end: database/sql would roll back on a
@@ -155,24 +157,6 @@ func places(n int) (values, places []any) {
 	return values, places
 }
 
-func (b *books) each(ctx context.Context, query string, columns int, handle func([]any) error, args ...any) (err error) {
-	rows, err := b.tx.QueryContext(context.WithoutCancel(ctx), query, args...)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	values, places := places(columns)
-	for rows.Next() {
-		if err := rows.Scan(places...); err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		if err := errors.Join(ctx.Err(), handle(values)); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
 func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) error {
 	for i := range rows {
 		b.values = t.values(b.values[:0], &rows[i])
@@ -190,10 +174,18 @@ func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w
 		query += fmt.Sprintf(" WHERE %s IN (SELECT id FROM changed)", id)
 	}
 	query += " ORDER BY " + strings.Join(t.keys(), ", ")
+	found, err := b.tx.QueryContext(context.WithoutCancel(ctx), query)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
 	rows := make([]T, 0, batchSize)
-	err := b.each(ctx, query, len(t.columns), func(values []any) error {
+	values, places := places(len(t.columns))
+	err = sqlitefile.Rows(found, nil).Each(func(scan sqlitefile.Scan) error {
+		if err := scan(places...); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
 		row, err := t.read(values)
-		if err != nil {
+		if err := errors.Join(ctx.Err(), err); err != nil {
 			return err
 		}
 		if rows = append(rows, row); len(rows) < batchSize {

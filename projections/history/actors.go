@@ -9,7 +9,6 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/projections/eventjson"
 )
 
 // actors reads the API keys, dashboard users, workflow runs and webhook endpoints of an account.
@@ -128,12 +127,4 @@ func (a *actors) run(ctx context.Context, correlationID string) (workflow.RunSta
 	}
 	a.runs[id] = tip.State
 	return tip.State, nil
-}
-
-// withoutCredential replaces the session id in a decoded event by its fingerprint, as in the events for analysts.
-func withoutCredential(event map[string]any) map[string]any {
-	if id, is := event["sessionId"].(string); is {
-		event["sessionId"] = eventjson.Fingerprint(id)
-	}
-	return event
 }

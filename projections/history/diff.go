@@ -63,15 +63,10 @@ func compare(path string, from, to any, changes *[]Change) {
 			compare(path+"["+strconv.Itoa(i)+"]", element(fromList, i), element(toList, i), changes)
 		}
 	default:
-		leaf(path, from, to, changes)
-	}
-}
-
-// leaf compares two values that are not both objects or both arrays.
-func leaf(path string, from, to any, changes *[]Change) {
-	c := Change{Path: path, From: raw(from), To: raw(to)}
-	if !bytes.Equal(c.From, c.To) {
-		*changes = append(*changes, c)
+		c := Change{Path: path, From: raw(from), To: raw(to)}
+		if !bytes.Equal(c.From, c.To) {
+			*changes = append(*changes, c)
+		}
 	}
 }
 

@@ -176,9 +176,13 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 	if err != nil {
 		return Entry{}, err
 	}
+	event := dates(generic).(map[string]any)
+	if id, is := event["sessionId"].(string); is {
+		event["sessionId"] = eventjson.Fingerprint(id)
+	}
 	entry := Entry{
 		Revision: e.Revision, Time: paymentjson.Time{Time: e.Time}, Type: e.Type, Actor: eventjson.Actor(e.Actor), ActorName: name,
-		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: withoutCredential(dates(generic).(map[string]any)),
+		CommandID: e.CommandID, CorrelationID: e.CorrelationID, Event: event,
 		Waiting: waiting(r.state), Notices: r.notices[e.Revision], Hash: e.Hash.String(),
 		PreviousHash: r.previous.String(), Raw: e.Raw(),
 	}
