@@ -81,7 +81,6 @@ var (
 	entries      = newTable[EntryRow]("entries")
 )
 
-// cell is the value of a column in a row.
 type cell struct {
 	null    bool
 	integer int64
@@ -89,7 +88,6 @@ type cell struct {
 	at      *time.Time
 }
 
-// cellOf returns the value of a column. v is the row.
 func (c *Column) cellOf(v reflect.Value) (out cell) {
 	field := v.Field(c.index)
 	if out.null = c.Optional && field.IsZero(); out.null {
@@ -184,27 +182,4 @@ func (t table[T]) create() string {
 	}
 	fmt.Fprintf(&b, "  PRIMARY KEY (%s)\n) WITHOUT ROWID;\n", strings.Join(t.keys(), ", "))
 	return b.String()
-}
-
-// Table describes a table.
-type Table struct {
-	Name, Doc string
-	Columns   []Column
-	Keys      []string
-}
-
-// Tables returns the tables of an export.
-func Tables() []Table {
-	return []Table{
-		describe(events, "Every event of the log, in the order of positions."),
-		describe(payments, "One row for each payment."),
-		describe(transactions, "The authorizations and refunds of each payment."),
-		describe(refunds, "The refunds of each payment, with the merchant's reason."),
-		describe(disputes, "One row for each dispute."),
-		describe(entries, "Double-entry postings of every event that moves money. The debits and credits of an event are equal."),
-	}
-}
-
-func describe[T any](t table[T], doc string) Table {
-	return Table{Name: t.name, Doc: doc, Columns: t.columns, Keys: t.keys()}
 }
