@@ -110,3 +110,26 @@ func extension(c byte, own []byte) (t Token, err error) {
 	at, err := parseTimestamp(own[1:])
 	return Token{Kind: Time, At: at}, err
 }
+
+// Field returns the value of the first field with a name in a map; nil if there is none.
+func Field(m []byte, name string) (value []byte, err error) {
+	head, rest, err := Next(m)
+	if err != nil || head.Kind != Map {
+		return nil, ErrMalformed
+	}
+	for range head.N {
+		key, behind, err := Next(rest)
+		if err != nil {
+			return nil, err
+		}
+		n, err := Length(behind)
+		if err != nil {
+			return nil, err
+		}
+		if key.Kind == Text && string(key.Data) == name {
+			return behind[:n], nil
+		}
+		rest = behind[n:]
+	}
+	return nil, nil
+}

@@ -44,22 +44,8 @@ func hides(name string, v codec.Token, stored []byte) bool {
 
 // sealed reports whether a map has the field of sealed values. A malformed map has none: who writes it finds that out.
 func sealed(stored []byte) bool {
-	t, rest, _ := codec.Next(stored)
-	for range t.N {
-		name, value, err := codec.Next(rest)
-		if err != nil {
-			return false
-		}
-		if name.Kind == codec.Text && string(name.Data) == "box" {
-			return true
-		}
-		n, err := codec.Length(value)
-		if err != nil {
-			return false
-		}
-		rest = value[n:]
-	}
-	return false
+	box, err := codec.Field(stored, "box")
+	return err == nil && box != nil
 }
 
 // credentials are the fields with a payment method token, which can pay (D12), or with a session id. A session id opens nothing

@@ -36,8 +36,10 @@ type Row struct {
 	Payment domain.PaymentID
 }
 
-// key is the field of a transaction id in events, as msgpack.
-var key = append([]byte{0xa0 | byte(len("processorTransactionId"))}, "processorTransactionId"...)
+// field is the name of a transaction id in events, and key its msgpack.
+const field = "processorTransactionId"
+
+var key = append([]byte{0xa0 | byte(len(field))}, field...)
 
 // RowOf returns the row of an event; false: it has no transaction id.
 func RowOf(r *eventstore.Recorded) (Row, bool, error) {
@@ -62,26 +64,12 @@ func NewRow(r *eventstore.Recorded, id string) Row {
 
 // idIn returns the transaction id in an event, a map; "" if there is none.
 func idIn(event []byte) (string, error) {
-	head, rest, err := codec.Next(event)
-	if err != nil || head.Kind != codec.Map {
-		return "", codec.ErrMalformed
+	value, err := codec.Field(event, field)
+	if err != nil || value == nil {
+		return "", err
 	}
-	for range head.N {
-		var name, value codec.Token
-		if name, rest, err = codec.Next(rest); err != nil {
-			return "", err
-		}
-		if string(name.Data) == string(key[1:]) {
-			value, _, err = codec.Next(rest)
-			return string(value.Data), err
-		}
-		n, err := codec.Length(rest)
-		if err != nil {
-			return "", err
-		}
-		rest = rest[n:]
-	}
-	return "", nil
+	id, _, err := codec.Next(value)
+	return string(id.Data), err
 }
 
 func codeOf(account domain.AccountID, id string) int64 {
