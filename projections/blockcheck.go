@@ -36,7 +36,6 @@ func checkBlocksOf(ctx context.Context, db *sql.DB, size int64, fault func(diffe
 	return nil
 }
 
-// blockCheck is one comparison of blocks with rows.
 type blockCheck struct {
 	tx    *sql.Tx
 	size  int64
@@ -101,7 +100,6 @@ func (c *blockCheck) checkRows(ctx context.Context) error {
 	})
 }
 
-// checkBlock compares one block with what its rows give.
 func (c *blockCheck) checkBlock(ctx context.Context, block int64, b blockTimes, columns [blockColumns][]byte, kinds []kind) error {
 	if block < int64(len(c.times)) && c.times[block] != b {
 		if err := c.fault(fmt.Sprintf("the times of block %d are not those of its payments", block)); err != nil {

@@ -198,7 +198,6 @@ func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, cod
 	return err
 }
 
-// packedBlock is a block that is built from its rows.
 type packedBlock struct {
 	blockTimes
 	columns [blockColumns][]byte
@@ -233,7 +232,6 @@ func (b *packedBlock) add(scan sqlitefile.Scan, kindID func(kind) (uint32, error
 	return nil
 }
 
-// packBlock builds the next block from its rows.
 func (m *model) packBlock(ctx context.Context) error {
 	p, b := m.packer, newPackedBlock()
 	id := func(k kind) (uint32, error) { return m.kindID(ctx, k) }

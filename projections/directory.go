@@ -131,7 +131,6 @@ func (p *Projections) sharedAccount(ctx context.Context, id domain.AccountID) (a
 	return p.accountReads.do(ctx, id, read)
 }
 
-// newestAccount reads the newest state of an account from the log.
 func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
 	newest, err := p.Store.Load(ctx, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
 	if err != nil {
@@ -158,7 +157,6 @@ type sharedReads[K comparable, V any] struct {
 	now map[K]*sharedRead[V] // the running read
 }
 
-// sharedRead is a read that several calls wait for.
 type sharedRead[V any] struct {
 	ctx     context.Context // ends when no caller waits for the read
 	stop    context.CancelFunc

@@ -119,14 +119,11 @@ func (f DisputeFilter) holds(s dispute.State) bool {
 
 // Dispute reads one dispute, linearizable as Payment. A dispute that is unknown or of another account is EntityNotFound.
 func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
-	tip, err := eventstore.Load(ctx, p.Store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)), eventstore.Latest)
-	if err != nil {
-		return dispute.State{}, unavailable(err)
+	s, err := newest(ctx, p, eventstore.Disputes, account, string(id))
+	if err == nil && !s.Exists() { // it was never opened
+		err = dispute.Unknown()
 	}
-	if !tip.State.Exists() { // it was never opened
-		return dispute.State{}, dispute.Unknown()
-	}
-	return tip.State, nil
+	return s, err
 }
 
 // disputeQuery returns the query of a page, along the most selective index. Few disputes have the same id or status;

@@ -128,7 +128,6 @@ func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store,
 	return v, err
 }
 
-// batch is the result of folding some events.
 type batch struct {
 	store       *eventstore.Store
 	eager       bool    // decode the state after every event, and not only the newest of an aggregate

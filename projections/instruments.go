@@ -78,7 +78,6 @@ func defaultOf(list []instrument.State) (token domain.Token) {
 	return token
 }
 
-// instruments reads a customer's vaulted instruments.
 func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
 	m, done := p.reading()
 	rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, selectInstruments, string(account), customer)

@@ -75,7 +75,6 @@ func (f *filter) conditions() (w sqlitefile.Where) {
 	return w
 }
 
-// kindConditions returns the conditions on a row of kinds.
 func (f *filter) kindConditions() (w sqlitefile.Where) {
 	w.And("account = ?", f.account)
 	for _, e := range f.equal {
@@ -86,7 +85,6 @@ func (f *filter) kindConditions() (w sqlitefile.Where) {
 	return w
 }
 
-// textTests returns the tests of the text columns.
 func (f *filter) textTests() (tests []*codeTest) {
 	for _, e := range f.equal {
 		if e.code == columnKind || e.code == blockColumns {

@@ -50,7 +50,6 @@ func (s *search) scan(ctx context.Context) error {
 	return nil
 }
 
-// blocks returns the times of all blocks.
 func (s *search) blocks(ctx context.Context) ([]blockTimes, error) {
 	var last int
 	if err := s.tx.QueryRowContext(ctx, selectLastBlock).Scan(&last); err != nil {
@@ -84,7 +83,6 @@ func (s *search) newestQuery(packed int64) query {
 	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL() + s.order() + " LIMIT ?", append(w.Args, s.n)}
 }
 
-// rowsQuery returns the query of the given rows that fit.
 func (s *search) rowsQuery(rows []int64) query {
 	var w sqlitefile.Where
 	w.And("rowid IN (SELECT value FROM json_each(?))", numbers(rows))
@@ -92,7 +90,6 @@ func (s *search) rowsQuery(rows []int64) query {
 	return query{"SELECT id, revision, created_at FROM payments NOT INDEXED WHERE " + w.SQL(), w.Args}
 }
 
-// fitting adds all conditions on a row.
 func (s *search) fitting(w *sqlitefile.Where) {
 	w.And("account = ?", s.account)
 	s.times(w)
@@ -100,7 +97,6 @@ func (s *search) fitting(w *sqlitefile.Where) {
 	w.And(fits.SQL(), fits.Args...)
 }
 
-// collect adds the rows of a query to the payments found.
 func (s *search) collect(ctx context.Context, q query) error {
 	found, err := sqlitefile.Read(ctx, s.tx, func(scan sqlitefile.Scan) (listedPayment, error) { return s.read(scan) }, q.sql, q.args...)
 	s.found = append(s.found, found...)
@@ -171,7 +167,6 @@ func (s *search) complete(ahead []step) bool {
 	return s.newer() && last < ahead[0].bound || !s.newer() && last > ahead[0].bound
 }
 
-// scanChunk searches some blocks.
 func (s *search) scanChunk(ctx context.Context, chunk []step, tests []*codeTest) error {
 	// The most selective test comes first: later columns are read only for blocks with rows left.
 	slices.SortStableFunc(tests, func(a, b *codeTest) int { return cmp.Compare(a.share(), b.share()) })

@@ -14,7 +14,6 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// listedPayment is a row that a list has found.
 type listedPayment struct {
 	rowKey
 	at int64 // microseconds since 1970
@@ -154,7 +153,6 @@ func (s *search) read(scan sqlitefile.Scan, more ...any) (one listedPayment, err
 	return one, err
 }
 
-// query is a query in SQL with its arguments.
 type query struct {
 	sql  string
 	args []any

@@ -117,7 +117,6 @@ func (m *model) loadPlaces(ctx context.Context) error {
 	})
 }
 
-// positions returns the address of the last applied event of each shard.
 func (m *model) positions() []uint64 { return seqsOf(m.places) }
 
 func seqsOf(places []place) []uint64 {
@@ -166,7 +165,6 @@ func (m *model) add(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// write writes a batch in one transaction.
 func (m *model) write(ctx context.Context, b *batch) error {
 	err := m.Transact(ctx, func() error {
 		if err := m.writeRows(ctx, b); err != nil {
@@ -256,7 +254,6 @@ func (m *model) writePlaces(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// writePayments writes the newest rows of payments, and their blocks.
 func (m *model) writePayments(ctx context.Context, b *batch) error {
 	if len(b.payments.list) == 0 {
 		return nil
@@ -280,7 +277,6 @@ func (m *model) writePayments(ctx context.Context, b *batch) error {
 	return m.pack(ctx)
 }
 
-// insertPayment writes the first row of a payment.
 func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error {
 	row := paymentRow(v)
 	erased, err := m.erasedBefore(ctx, v)

@@ -52,7 +52,6 @@ func (p *Projections) DueAttempts(ctx context.Context, decided time.Time, after 
 	return p.items(ctx, "attempts", selectAttempts, after.At, after.ID, decided.UnixMicro(), limit)
 }
 
-// items reads a page of one of the lists.
 func (p *Projections) items(ctx context.Context, what, query string, args ...any) ([]pending.Item, error) {
 	return rowsOf(ctx, p, what, func(scan sqlitefile.Scan) (i pending.Item, err error) {
 		err = scan(&i.At, &i.ID, &i.Account)

@@ -38,23 +38,27 @@ func unavailable(err error) error {
 // acknowledged before the call, whatever the read model shows. A payment that is unknown or of another account is the
 // domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
-	tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(account, string(id)), eventstore.Latest)
-	if err != nil {
-		return payment.State{}, unavailable(err)
+	s, err := newest(ctx, p, eventstore.Payments, account, string(id))
+	if err == nil && !s.Exists() { // the claim of a key is no payment (D9)
+		err = payment.Unknown()
 	}
-	if !tip.State.Exists() { // the claim of a key is no payment (D9)
-		return payment.State{}, payment.Unknown()
+	return s, err
+}
+
+// newest reads the newest state of an aggregate from the store.
+func newest[S any, E domain.Event](ctx context.Context, p *Projections, a *eventstore.Aggregate[S, E], account domain.AccountID, id string) (S, error) {
+	tip, err := eventstore.Load(ctx, p.Store, a, a.Key(account, id), eventstore.Latest)
+	if err != nil {
+		var none S
+		return none, unavailable(err)
 	}
 	return tip.State, nil
 }
 
 // Settings reads an account's settings from the store, linearizable as Payment; an unknown account has zero settings.
 func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (account.Settings, error) {
-	tip, err := eventstore.Load(ctx, p.Store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
-	if err != nil {
-		return account.Settings{}, unavailable(err)
-	}
-	return tip.State.Settings, nil
+	s, err := newest(ctx, p, eventstore.Accounts, id, string(id))
+	return s.Settings, err
 }
 
 // ownerWait bounds the wait for an unknown session or payment.
@@ -88,14 +92,13 @@ func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (
 	return p.awaitOwner(ctx, "payment", selectPaymentAccount, string(id))
 }
 
-// paymentOwner returns the account that has the payment in the store.
 func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, id domain.PaymentID) (domain.AccountID, bool, error) {
 	for _, owner := range owners {
-		tip, err := eventstore.Load(ctx, p.Store, eventstore.Payments, eventstore.Payments.Key(owner.ID, string(id)), eventstore.Latest)
+		s, err := newest(ctx, p, eventstore.Payments, owner.ID, string(id))
 		if err != nil {
-			return "", false, unavailable(err)
+			return "", false, err
 		}
-		if tip.State.Exists() {
+		if s.Exists() {
 			return owner.ID, true, nil
 		}
 	}
@@ -136,7 +139,6 @@ type rowKey struct {
 	revision uint64
 }
 
-// readRows runs a query and reads each of its rows.
 func readRows[T any](ctx context.Context, m *model, read func(sqlitefile.Scan) (T, error), query string, args ...any) ([]T, error) {
 	all, err := sqlitefile.Read(ctx, m.Readers(), read, query, args...)
 	return all, m.Noticed(err)

@@ -109,11 +109,7 @@ func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id dom
 
 // FindRun reads one run, linearizable as Payment. The zero value: the account has no such run.
 func (p *Projections) FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error) {
-	tip, err := eventstore.Load(ctx, p.Store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(account, string(id)), eventstore.Latest)
-	if err != nil {
-		return workflow.RunState{}, unavailable(err)
-	}
-	return tip.State, nil
+	return newest(ctx, p, eventstore.WorkflowRuns, account, string(id))
 }
 
 // maxMicros is later than every time.

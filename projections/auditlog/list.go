@@ -91,7 +91,6 @@ func listQuery(account domain.AccountID, f Filter, actors []string, from *Place,
 	return strings.Join(selects, " UNION ALL ") + " ORDER BY at DESC, id DESC LIMIT ?", append(args, n)
 }
 
-// selectUsersMade selects the rows of the events that made users.
 const selectUsersMade = "SELECT " + columns + " FROM audit INDEXED BY audit_type WHERE account = ? AND type IN (?, ?)"
 
 // selectSubject selects the first row about a thing.

@@ -158,7 +158,6 @@ func subjectOf(r *eventstore.Recorded, event fact) Subject {
 	return Subject{Kind: r.Aggregate, ID: r.ID}
 }
 
-// first returns the first text at one of several paths.
 func (f fact) first(paths [][]string) string {
 	for _, path := range paths {
 		if text := f.text(path...); text != "" {

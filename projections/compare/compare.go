@@ -23,7 +23,6 @@ const Remedy = "the views hold no facts of their own: stop the service, remove v
 // tries is the number of times that a row of a running service is compared.
 const tries = 5
 
-// table is a table of the read model.
 type table struct {
 	columns []string // the aggregate's id, then the columns in the order of projections.RowOf
 	lasting bool     // rows are never deleted
@@ -60,7 +59,6 @@ type Comparison struct {
 	audit   audited
 }
 
-// place is the position of a shard: the address of its newest applied event, the number and the hash of that event.
 type place struct {
 	seq, number uint64
 	hash        []byte
@@ -97,7 +95,6 @@ func newComparison(rows source, report func(verify.Fault) error) *Comparison {
 	return &Comparison{rows: rows, report: report, matched: map[string]int{}, waiting: map[string][]verify.Newest{}}
 }
 
-// places reads the positions of the file.
 func (c *Comparison) places(ctx context.Context) (map[int]place, error) {
 	found := map[int]place{}
 	return found, c.rows(ctx, func(file *sql.DB) error {
@@ -240,7 +237,6 @@ func (c *Comparison) checkFile(ctx context.Context) error {
 	})
 }
 
-// unreadable reports an error of the file.
 func (c *Comparison) unreadable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -252,7 +248,6 @@ func (c *Comparison) fault(format string, args ...any) error {
 	return c.report(verify.Fault{Difference: fmt.Sprintf(format, args...) + "; " + Remedy})
 }
 
-// count counts the rows of all tables.
 func (c *Comparison) count(ctx context.Context) (map[string]int, error) {
 	all := map[string]int{}
 	for name := range tables {
@@ -268,7 +263,6 @@ func (c *Comparison) count(ctx context.Context) (map[string]int, error) {
 	return all, nil
 }
 
-// flush compares the waiting aggregates of a table.
 func (c *Comparison) flush(ctx context.Context, name string) error {
 	all := c.waiting[name]
 	c.waiting[name] = all[:0]

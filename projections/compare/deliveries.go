@@ -104,7 +104,6 @@ func (d *Deliveries) Add(ctx context.Context, stream string, r *eventstore.Recor
 	return d.flush(ctx)
 }
 
-// flush compares the rows of the added records.
 func (d *Deliveries) flush(ctx context.Context) error {
 	all := d.read
 	d.read = d.read[:0]
@@ -209,7 +208,6 @@ func (d *Deliveries) fault(format string, args ...any) error {
 	return d.report(verify.Fault{Difference: "the index of deliveries: " + fmt.Sprintf(format, args...) + "; " + DeliveriesRemedy})
 }
 
-// unreadable reports an error of the file.
 func (d *Deliveries) unreadable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

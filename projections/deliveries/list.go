@@ -97,7 +97,6 @@ func conditions(f Filter, from *Place) (w sqlitefile.Where) {
 	return w
 }
 
-// scanRow reads a row of columns.
 func scanRow(scan sqlitefile.Scan) (r Row, err error) {
 	var planned, updated, next int64
 	err = scan(&r.ID, &r.Name, &r.Seq, &r.Account, &r.Endpoint, &r.EventType, &r.EventID, &r.Aggregate,

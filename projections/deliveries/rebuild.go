@@ -44,7 +44,6 @@ func (x *Index) reading() (w *writer, done func()) {
 	}
 }
 
-// discard closes and removes a file that is not in use any more.
 func (x *Index) discard(w *writer) {
 	if err := errors.Join(w.file.Close(), sqlitefile.Remove(w.file.Path())); err != nil {
 		x.log.Warn().Err(err).Msg("the replaced index of deliveries was not removed; the next start removes it")
@@ -123,7 +122,6 @@ type filler struct {
 // errFilled ends the reading of the stream.
 var errFilled = errors.New("deliveries: the new file has all records")
 
-// fill applies records up to a place.
 func (f *filler) fill(ctx context.Context, end uint64) error {
 	if f.at.Seq >= end {
 		return nil
@@ -146,7 +144,6 @@ func (f *filler) fill(ctx context.Context, end uint64) error {
 	return err
 }
 
-// droppedRow is a row with its rowid.
 type droppedRow struct {
 	Row
 	rowid int64

@@ -106,7 +106,6 @@ func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state ev
 	return fault, err
 }
 
-// errEnough ends a reading early.
 var errEnough = errors.New("eventfeed: enough was read")
 
 // read calls handle with the events after a position, until handle returns an error. errEnough is no error of read.

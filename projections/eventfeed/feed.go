@@ -59,7 +59,6 @@ func (f *Feed) Failures() uint64 { return f.failures.Load() }
 // Failing reports whether the last attempt failed, and no event was written since.
 func (f *Feed) Failing() bool { return f.failing.Load() }
 
-// errFull means that the disk has no room for events.
 var errFull = errors.New("the disk is full")
 
 // Run writes until ctx ends.
@@ -139,7 +138,6 @@ func (f *Feed) session(ctx context.Context) error {
 	}
 }
 
-// message returns the message of an event.
 func (f *Feed) message(ctx context.Context, e ordered.Event) (eventstream.Message, error) {
 	rendered, err := eventjson.Render(ctx, f.Store, e)
 	if err != nil {

@@ -79,7 +79,6 @@ func (w *writer) head(e *Event) {
 	w.field("hash", e.Hash)
 }
 
-// field writes a text with its name.
 func (w *writer) field(name, text string) {
 	w.b = append(append(append(w.b, `,"`...), name...), `":`...)
 	w.b = jsontext.Append(w.b, text, w.html)

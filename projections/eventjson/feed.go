@@ -148,5 +148,4 @@ func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
 	return err
 }
 
-// key returns the key of the filter's payment.
 func (f Filter) key() eventstore.Key { return eventstore.Payments.Key(f.Account, string(f.Payment)) }

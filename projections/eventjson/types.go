@@ -8,7 +8,6 @@ import (
 	"payledger/eventstore"
 )
 
-// kind is a kind of aggregate.
 type kind struct {
 	state  string // name of the state in the JSON; "": the JSON has no state in the log's form
 	types  []string

@@ -24,7 +24,6 @@ type books struct {
 	values   []any // of the row that is written
 }
 
-// stateTable holds the export's own state by name.
 const stateTable = "payledger_export"
 
 // openBooks opens or creates the file and begins the transaction. Another export that writes to the file is an error.
@@ -48,7 +47,6 @@ func fileURL(path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
-// create creates the tables of a new file.
 func (b *books) create(ctx context.Context) error {
 	var tables int
 	if err := b.tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {

@@ -77,7 +77,6 @@ func (b *books) write(ctx context.Context, before known, row PaymentRow, all []T
 	return insertRows(ctx, b, refunds, some)
 }
 
-// lacks reports whether a list lacks one of the wanted numbers.
 func lacks(numbers, wanted []int64) bool {
 	return slices.ContainsFunc(wanted, func(n int64) bool { return !slices.Contains(numbers, n) })
 }

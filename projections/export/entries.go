@@ -73,7 +73,6 @@ func paymentEntries(position int64, at time.Time, before, after PaymentRow) []En
 	)...)
 }
 
-// disputeEntries returns the postings of an event that changed a dispute.
 func disputeEntries(position int64, at time.Time, before, after DisputeRow) []EntryRow {
 	line := EntryRow{
 		Position: position, Time: at, Account: after.Account, Payment: after.Payment, Dispute: after.ID,

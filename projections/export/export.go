@@ -188,7 +188,6 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	return starting{fold: done, show: done, again: true}, nil // what the folder has is not exported again
 }
 
-// errKnown ends the reading of known.
 var errKnown = errors.New("the position is known")
 
 // known returns the source's error if no event has the position yet.

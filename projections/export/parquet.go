@@ -37,7 +37,6 @@ func (c *codec) Encode(dst, src []byte) ([]byte, error) {
 	return c.encoder().EncodeAll(src, dst[:0]), nil
 }
 
-// compression is the codec of all exports.
 var compression = newCodec()
 
 // parquetWriter writes columns, compressed with Zstandard.

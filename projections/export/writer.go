@@ -23,7 +23,6 @@ const (
 	SQLite    Format = "sqlite"
 )
 
-// writer writes the rows of one table.
 type writer[T any] interface {
 	write(rows []T) error
 	close() error

@@ -75,7 +75,6 @@ func (s *Still) Close() error {
 	return errors.Join(errs...)
 }
 
-// copyFile copies a file into a folder.
 func copyFile(path, folder string) (err error) {
 	from, err := os.Open(path)
 	if err != nil {

@@ -21,7 +21,6 @@ type Day int64
 // DayOf returns the day of a time.
 func DayOf(at time.Time) Day { return Day(at.UnixMicro() / microsPerDay) }
 
-// dayLayout is a day as text.
 const dayLayout = time.DateOnly
 
 // ParseDay reads a day as "2026-03-14".
@@ -98,7 +97,6 @@ type Number struct {
 const selectGroups = `SELECT day, currency, status, processor, tries, payments, amount_high, amount_low, captured_high, captured_low,
 	refunded_high, refunded_low FROM statistics WHERE account = ? AND day BETWEEN ? AND ?`
 
-// group is a row of the table.
 type group struct {
 	day       Day
 	currency  domain.Currency
@@ -127,7 +125,6 @@ func Read(ctx context.Context, db *sql.DB, account domain.AccountID, from, to Da
 	return t.report(from, to), nil
 }
 
-// tally adds groups up.
 type tally struct {
 	all        counts
 	statuses   map[payment.Status]counts
