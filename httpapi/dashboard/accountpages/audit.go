@@ -1,7 +1,6 @@
 package accountpages
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func (a auditView) query() url.Values {
 	if a.Named() {
 		who = "user"
 	}
-	return frame.Query("limit", "50", who, a.Text("actor"), "type", a.Text("type"))
+	return frame.Query(who, a.Text("actor"), "type", a.Text("type"))
 }
 
 // addPeople adds the names of the filter.
@@ -70,46 +69,19 @@ func audit(v *frame.Visit) error {
 		out.Other = kind
 	}
 	q := out.query()
-	for _, bound := range []struct {
-		field string
-		add   time.Duration
-	}{{"from", 0}, {"to", 24*time.Hour - time.Microsecond}} {
-		if text := out.Text(bound.field); text != "" {
-			day, err := time.Parse(time.DateOnly, text)
-			if err != nil {
-				out.Fault(bound.field, "Write the day as in 2026-03-14.")
-				continue
-			}
-			q.Set(bound.field, day.Add(bound.add).Format("2006-01-02T15:04:05.000000Z"))
-		}
+	out.Days(q.Set)
+	var list frame.List[change]
+	if err := v.Filtered(&out.Form, "/management/audit-log", q, &list, "actor", "user", "type", "from", "to"); err != nil {
+		return err
 	}
-	status := http.StatusOK
-	if out.Sound() {
-		if cursor := v.Value("cursor"); cursor != "" {
-			q.Set("cursor", cursor)
-		}
-		var list struct {
-			Data       []change
-			NextCursor string
-		}
-		if err := v.Get("/management/audit-log", q, &list); err == nil {
-			out.Changes = list.Data
-			if list.NextCursor != "" {
-				next := frame.Query("actor", out.Text("actor"), "type", out.Text("type"), "from", out.Text("from"), "to", out.Text("to"), "cursor", list.NextCursor)
-				out.Older = frame.Address(pathAudit, next)
-			}
-		} else if err = out.Refused(err, "actor", "user", "type", "from", "to"); err != nil {
-			return err
-		}
-		if fault := out.Faults["user"]; fault != "" {
-			out.Fault("actor", fault)
-		}
+	out.Changes = list.Data
+	filters := frame.Query("actor", out.Text("actor"), "type", out.Text("type"), "from", out.Text("from"), "to", out.Text("to"))
+	out.Older = frame.At(pathAudit, filters, list.NextCursor)
+	if fault := out.Faults["user"]; fault != "" {
+		out.Fault("actor", fault)
 	}
 	if err := out.addPeople(v); err != nil {
 		return err
 	}
-	if !out.Sound() {
-		status = http.StatusUnprocessableEntity
-	}
-	return v.Show(frame.Page{Name: "audit", Title: "Audit log", Nav: pathAudit, Status: status, Live: v.Value("cursor") == "", Data: out})
+	return v.Show(frame.Page{Name: "audit", Title: "Audit log", Nav: pathAudit, Status: out.Status(), Live: v.Value("cursor") == "", Data: out})
 }

@@ -59,18 +59,13 @@ func newKey() frame.Form {
 }
 
 func showKeys(v *frame.Visit, out keysView, status int) error {
-	var list struct {
-		Data       []key
-		NextCursor string
-	}
+	var list frame.List[key]
 	if err := v.Get("/management/api-keys", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
 		return err
 	}
 	out.Keys, out.Change = list.Data, v.Admin()
 	slices.Reverse(out.Keys) // newest first
-	if list.NextCursor != "" {
-		out.More = frame.Address(pathKeys, frame.Query("cursor", list.NextCursor))
-	}
+	out.More = frame.At(pathKeys, nil, list.NextCursor)
 	for _, name := range account.Scopes {
 		out.Scopes = append(out.Scopes, scope{name, scopeTexts[name]})
 	}
@@ -116,22 +111,8 @@ func createKey(v *frame.Visit) error {
 
 // keyOf returns the key of the address.
 func keyOf(v *frame.Visit) (key, error) {
-	id := v.Request.PathValue("id")
-	for cursor := ""; ; {
-		var list struct {
-			Data       []key
-			NextCursor string
-		}
-		if err := v.Get("/management/api-keys", frame.Query("limit", "100", "cursor", cursor), &list); err != nil {
-			return key{}, err
-		}
-		if i := slices.IndexFunc(list.Data, func(k key) bool { return k.ID == id }); i >= 0 {
-			return list.Data[i], nil
-		}
-		if cursor = list.NextCursor; cursor == "" {
-			return key{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such API key. It may be revoked already.", Advice: "Look at the list of API keys."}
-		}
-	}
+	return frame.One(v, "/management/api-keys", func(k key) bool { return k.ID == v.Request.PathValue("id") },
+		frame.Missing("The account has no such API key. It may be revoked already.", "Look at the list of API keys."))
 }
 
 // askRevoke serves the page that asks for the confirmation.

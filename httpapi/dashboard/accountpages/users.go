@@ -3,7 +3,6 @@ package accountpages
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"payledger/domain/account"
@@ -62,17 +61,12 @@ func roleChoices() (all []roleChoice) {
 }
 
 func showUsers(v *frame.Visit, out usersView, status int) error {
-	var list struct {
-		Data       []member
-		NextCursor string
-	}
+	var list frame.List[member]
 	if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
 		return err
 	}
 	out.Users, out.Change, out.Me, out.Roles = list.Data, v.Admin(), string(v.User.ID), roleChoices()
-	if list.NextCursor != "" {
-		out.More = frame.Address(pathUsers, frame.Query("cursor", list.NextCursor))
-	}
+	out.More = frame.At(pathUsers, nil, list.NextCursor)
 	return v.Show(frame.Page{Name: "users", Title: "Users", Nav: pathUsers, Status: status, Data: out})
 }
 
@@ -110,32 +104,14 @@ type userView struct {
 func user(v *frame.Visit) error { return showUser(v, userView{}, http.StatusOK) }
 
 func showUser(v *frame.Visit, out userView, status int) error {
-	id := v.Request.PathValue("id")
 	var err error
-	if out.User, err = memberOf(v, id); err != nil {
+	out.User, err = frame.One(v, "/management/users", func(m member) bool { return m.ID == v.Request.PathValue("id") },
+		frame.Missing("The account has no such user. The user may be removed already.", "Look at the list of users."))
+	if err != nil {
 		return err
 	}
-	out.Roles, out.Self = roleChoices(), id == string(v.User.ID)
+	out.Roles, out.Self = roleChoices(), out.User.ID == string(v.User.ID)
 	return v.Show(frame.Page{Name: "user", Title: "User " + out.User.Email, Nav: pathUsers, Status: status, Data: out})
-}
-
-// memberOf returns the user with an id.
-func memberOf(v *frame.Visit, id string) (member, error) {
-	for cursor := ""; ; {
-		var list struct {
-			Data       []member
-			NextCursor string
-		}
-		if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", cursor), &list); err != nil {
-			return member{}, err
-		}
-		if i := slices.IndexFunc(list.Data, func(m member) bool { return m.ID == id }); i >= 0 {
-			return list.Data[i], nil
-		}
-		if cursor = list.NextCursor; cursor == "" {
-			return member{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such user. The user may be removed already.", Advice: "Look at the list of users."}
-		}
-	}
 }
 
 // changeUser carries out one change of a user: the role, a new password, codes off, or the removal.

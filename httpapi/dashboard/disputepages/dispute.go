@@ -1,6 +1,7 @@
 package disputepages
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -112,10 +113,8 @@ func show(v *frame.Visit) error {
 		return err
 	}
 	out := detail{
-		Dispute: found.dispute, Deadline: deadlineOf(found.dispute, v.Now()), Stage: stages[found.Type], State: states[found.Status],
+		Dispute: found.dispute, History: found.History, Deadline: deadlineOf(found.dispute, v.Now()), Stage: stages[found.Type], State: states[found.Status],
 	}
-	for i := len(found.History) - 1; i >= 0; i-- {
-		out.History = append(out.History, found.History[i])
-	}
+	slices.Reverse(out.History)
 	return v.Show(frame.Page{Name: "dispute", Title: "Dispute of " + frame.Money(found.Amount, found.Currency), Nav: pathDisputes, Live: true, Data: out})
 }

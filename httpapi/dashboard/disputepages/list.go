@@ -1,7 +1,6 @@
 package disputepages
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -35,11 +34,6 @@ type dispute struct {
 	ReceivedAt          time.Time
 	OpenedAt            time.Time
 	UpdatedAt           time.Time
-}
-
-type page struct {
-	Data       []dispute
-	NextCursor string
 }
 
 // listView is the content of the list.
@@ -77,21 +71,7 @@ func query(f *frame.Form) url.Values {
 			}
 		}
 	}
-	for _, bound := range []struct {
-		field string
-		add   time.Duration
-	}{{"from", 0}, {"to", 24*time.Hour - time.Microsecond}} { // whole days
-		text := f.Text(bound.field)
-		if text == "" {
-			continue
-		}
-		day, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			f.Fault(bound.field, "Write the day as in 2026-03-14.")
-			continue
-		}
-		q.Set(bound.field, day.Add(bound.add).Format("2006-01-02T15:04:05.000000Z"))
-	}
+	f.Days(q.Set)
 	return q
 }
 
@@ -100,30 +80,19 @@ func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)
 	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names}
-	cursor := v.Value("cursor")
-	if form.Sound() {
-		q.Set("limit", "50")
-		if cursor != "" {
-			q.Set("cursor", cursor)
-		}
-		var found page
-		if err := v.Get(apiDisputes, q, &found); err == nil {
-			out.Disputes, out.Older = rows(found.Data, v.Now()), older(form.Values, found.NextCursor)
-		} else if err = form.Refused(err, "from", "to"); err != nil {
-			return err
-		}
+	var found frame.List[dispute]
+	if err := v.Filtered(&form, apiDisputes, q, &found, "from", "to"); err != nil {
+		return err
 	}
-	status := http.StatusOK
-	switch {
-	case !form.Sound():
-		status = http.StatusUnprocessableEntity
-	case !out.Filtered && cursor == "":
+	out.Disputes, out.Older = rows(found.Data, v.Now()), frame.At(pathDisputes, form.Values, found.NextCursor)
+	first := v.Value("cursor") == ""
+	if form.Sound() && !out.Filtered && first {
 		if err := out.urgent(v); err != nil {
 			return err
 		}
 	}
 	out.Filters = form
-	return v.Show(frame.Page{Name: "disputes", Title: "Disputes", Nav: pathDisputes, Status: status, Live: cursor == "", Data: out})
+	return v.Show(frame.Page{Name: "disputes", Title: "Disputes", Nav: pathDisputes, Status: form.Status(), Live: first, Data: out})
 }
 
 const (
@@ -136,7 +105,7 @@ const (
 func (l *listView) urgent(v *frame.Visit) error {
 	var open []dispute
 	for cursor, n := "", 0; ; n++ {
-		var found page
+		var found frame.List[dispute]
 		if err := v.Get(apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100", "cursor", cursor), &found); err != nil {
 			return err
 		}
@@ -164,18 +133,4 @@ func rows(all []dispute, now time.Time) []row {
 		out[i] = row{d, deadlineOf(d, now)}
 	}
 	return out
-}
-
-// older returns the address of the next page; "" for none.
-func older(filters url.Values, cursor string) string {
-	if cursor == "" {
-		return ""
-	}
-	q := url.Values{}
-	for name, values := range filters {
-		q[name] = values
-	}
-	q.Del("done")
-	q.Set("cursor", cursor)
-	return frame.Address(pathDisputes, q)
 }

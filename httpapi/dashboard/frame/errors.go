@@ -1,6 +1,10 @@
 package frame
 
-import "net/http"
+import (
+	"net/http"
+
+	"payledger/domain"
+)
 
 // notice is a page that says that something cannot be shown or done, and what to do.
 type notice struct {
@@ -53,6 +57,11 @@ func (f *Frame) ShowNotice(w http.ResponseWriter, r *http.Request, status int, t
 // NotFound is the failure of a page that does not exist.
 func NotFound() error {
 	return &Failure{Status: http.StatusNotFound, ID: "NotFound", Text: "The dashboard has no page at this address.", Advice: "Use the navigation, or search for an id."}
+}
+
+// Missing is the failure of a page about something that the account does not have.
+func Missing(text, advice string) error {
+	return &Failure{Status: http.StatusNotFound, ID: string(domain.ReasonEntityNotFound), Text: text, Advice: advice}
 }
 
 // StatusOf returns the HTTP status of an error of the API; 0 for any other error.

@@ -60,6 +60,14 @@ func (f *Form) Fault(field, text string) {
 // Sound reports whether nothing was refused.
 func (f Form) Sound() bool { return len(f.Faults) == 0 && f.Refusal.Text == "" }
 
+// Status returns the status of a page with the form: 200, or 422 after a refusal.
+func (f Form) Status() int {
+	if f.Sound() {
+		return http.StatusOK
+	}
+	return http.StatusUnprocessableEntity
+}
+
 // Refused takes the reasons of an API's error answer into the form: those of a field to the field, if the form has the field. It
 // returns any other error.
 func (f *Form) Refused(err error, fields ...string) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -34,23 +33,6 @@ func (v *Visit) Get(path string, query url.Values, to any) error {
 	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
 	v.Lag, v.Revision = cmp.Or(answer.Lag, v.Lag), cmp.Or(answer.Revision, v.Revision)
 	return answer.decode(to)
-}
-
-// All reads all pages of a list of the API.
-func All[T any](v *Visit, path string) (all []T, err error) {
-	for cursor := ""; ; {
-		var page struct {
-			Data       []T
-			NextCursor string
-		}
-		if err := v.Get(path, Query("limit", "100", "cursor", cursor), &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Data...)
-		if cursor = page.NextCursor; cursor == "" {
-			return all, nil
-		}
-	}
 }
 
 // Raw reads from the API and returns the body of the answer.
@@ -149,32 +131,3 @@ func (v *Visit) Auditor() bool { return v.User.Role == account.RoleAuditor }
 
 // Admin reports whether the user may do everything.
 func (v *Visit) Admin() bool { return v.User.Role == account.RoleAdmin }
-
-// Query returns parameters from names and values in turn. A parameter without a value is left out.
-func Query(pairs ...string) url.Values {
-	q := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			q.Set(pairs[i], pairs[i+1])
-		}
-	}
-	return q
-}
-
-// Without returns a copy of values without some of them.
-func Without(values url.Values, names ...string) url.Values {
-	out := url.Values{}
-	maps.Copy(out, values)
-	for _, name := range names {
-		delete(out, name)
-	}
-	return out
-}
-
-// Address returns a path with parameters.
-func Address(path string, q url.Values) string {
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + q.Encode()
-}

@@ -143,10 +143,7 @@ func (w *view) webhooks(v *frame.Visit) error {
 	if w.Failing, err = webhookpages.FailingEndpoints(v); err != nil {
 		return err
 	}
-	var waiting, failed struct {
-		Data       []delivery
-		NextCursor string
-	}
+	var waiting, failed frame.List[delivery]
 	if err := v.Get("/management/webhook-deliveries", url.Values{"outcome": {"PLANNED,FAILED"}, "limit": {"100"}}, &waiting); err != nil {
 		return err
 	}

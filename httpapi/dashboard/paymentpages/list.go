@@ -1,7 +1,6 @@
 package paymentpages
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,8 +47,7 @@ func (s summary) Refunded() string {
 }
 
 type page struct {
-	Data       []summary
-	NextCursor string
+	frame.List[summary]
 	PrevCursor string
 }
 
@@ -100,20 +98,7 @@ func query(f *frame.Form) url.Values {
 			}
 		}
 	}
-	if from := f.Text("from"); from != "" {
-		if day, err := time.Parse(time.DateOnly, from); err == nil {
-			q.Set("from_date", day.Format(time.RFC3339))
-		} else {
-			f.Fault("from", "Write the day as in 2026-03-14.")
-		}
-	}
-	if to := f.Text("to"); to != "" {
-		if day, err := time.Parse(time.DateOnly, to); err == nil { // the whole day
-			q.Set("to_date", day.Add(24*time.Hour-time.Microsecond).Format("2006-01-02T15:04:05.000000Z"))
-		} else {
-			f.Fault("to", "Write the day as in 2026-03-14.")
-		}
-	}
+	f.Days(func(field, at string) { q.Set(field+"_date", at) })
 	known(f, "status", statuses)
 	known(f, "processor", processor.Names)
 	amounts(f, q)
@@ -150,9 +135,6 @@ func amounts(f *frame.Form, q url.Values) {
 	}
 }
 
-// pageSize is the length of a page of the list.
-const pageSize = "50"
-
 // list serves the list of payments. All filters are in its address.
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
@@ -163,35 +145,15 @@ func list(v *frame.Visit) error {
 	view := listView{
 		Statuses: statuses, Processors: processor.Names, Views: views(v.Now()), Filtered: len(q) > 0,
 	}
-	status := http.StatusOK
-	if form.Sound() {
-		q.Set("limit", pageSize)
-		if cursor := v.Value("cursor"); cursor != "" {
-			q.Set("cursor", cursor)
-		}
-		var found page
-		err := v.Get(apiPayments, q, &found)
-		if err == nil {
-			view.Payments = found.Data
-			view.Newer, view.Older = at(form.Values, found.PrevCursor), at(form.Values, found.NextCursor)
-			view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
-		} else if err = form.Refused(err); err != nil {
-			return err
-		}
+	var found page
+	if err := v.Filtered(&form, apiPayments, q, &found); err != nil {
+		return err
 	}
-	if !form.Sound() {
-		status = http.StatusUnprocessableEntity
+	if form.Sound() {
+		view.Payments = found.Data
+		view.Newer, view.Older = frame.At(pathPayments, form.Values, found.PrevCursor), frame.At(pathPayments, form.Values, found.NextCursor)
+		view.CSV = frame.Address(pathPayments+".csv", frame.Without(form.Values, "cursor", "done"))
 	}
 	view.Filters = form
-	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: status, Live: v.Value("cursor") == "", Data: view})
-}
-
-// at returns the address of the list at a cursor; "" for none.
-func at(filters url.Values, cursor string) string {
-	if cursor == "" {
-		return ""
-	}
-	q := frame.Without(filters, "done")
-	q.Set("cursor", cursor)
-	return frame.Address(pathPayments, q)
+	return v.Show(frame.Page{Name: "payments", Title: "Payments", Nav: pathPayments, Status: form.Status(), Live: v.Value("cursor") == "", Data: view})
 }

@@ -22,7 +22,7 @@ func openProcessor(v *frame.Visit) (account.Processor, error) {
 	}
 	i := slices.IndexFunc(list.Data, func(p account.Processor) bool { return string(p.Name) == v.Request.PathValue("name") })
 	if i < 0 {
-		return account.Processor{}, &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "The account has no such processor.", Advice: "Processors and routing lists all of them."}
+		return account.Processor{}, frame.Missing("The account has no such processor.", "Processors and routing lists all of them.")
 	}
 	return list.Data[i], nil
 }

@@ -147,7 +147,7 @@ func openRule(v *frame.Visit) (all routing, place int, out ruleForm, err error) 
 }
 
 func noRule() error {
-	return &frame.Failure{Status: http.StatusNotFound, ID: "EntityNotFound", Text: "There is no routing rule at this place.", Advice: "Processors and routing lists all rules."}
+	return frame.Missing("There is no routing rule at this place.", "Processors and routing lists all rules.")
 }
 
 // askRule serves the form of a rule.

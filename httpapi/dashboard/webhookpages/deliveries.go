@@ -2,7 +2,6 @@ package webhookpages
 
 import (
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -33,11 +32,6 @@ func (d deliveryRow) Reason() *reason { return reasonOf(d.LastFailure) }
 
 // Meaning returns the meaning of the outcome, for people.
 func (d deliveryRow) Meaning() string { return outcomeTexts[d.Outcome] }
-
-type deliveryPage struct {
-	Data       []deliveryRow
-	NextCursor string
-}
 
 // listView is the content of the list.
 type listView struct {
@@ -113,10 +107,8 @@ func period(f *frame.Form, field, text string) string {
 		f.Fault(field, err.Error())
 		return text
 	}
-	return apiTime(at)
+	return frame.APITime(at)
 }
-
-const pageSize = "50"
 
 // list serves the list of deliveries. All filters are in its address.
 func list(v *frame.Visit) error {
@@ -129,37 +121,17 @@ func list(v *frame.Visit) error {
 		return err
 	}
 	cursor := v.Value("cursor")
-	if form.Sound() {
-		q.Set("limit", pageSize)
-		if cursor != "" {
-			q.Set("cursor", cursor)
-			out.First = frame.Address(pathDeliveries, frame.Without(form.Values, "cursor", "done"))
-		}
-		var page deliveryPage
-		if err = v.Get(apiDeliveries, q, &page); err == nil {
-			out.Deliveries = page.Data
-			out.Older = older(form.Values, page.NextCursor)
-		} else if err = form.Refused(err, filterFields...); err != nil {
-			return err
-		}
+	if form.Sound() && cursor != "" {
+		out.First = frame.Address(pathDeliveries, frame.Without(form.Values, "cursor", "done"))
 	}
-	status := http.StatusOK
-	if !form.Sound() {
-		status = http.StatusUnprocessableEntity
+	var page frame.List[deliveryRow]
+	if err := v.Filtered(&form, apiDeliveries, q, &page, filterFields...); err != nil {
+		return err
 	}
+	out.Deliveries, out.Older = page.Data, frame.At(pathDeliveries, form.Values, page.NextCursor)
 	if !v.Auditor() && len(out.Endpoints) > 0 {
 		out.Replay = frame.Address(pathReplays+"/new", frame.Without(form.Values, "cursor", "done", "outcome", "paymentId", "everFailed"))
 	}
 	out.Filters = form
-	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: status, Live: cursor == "", Data: out})
-}
-
-// older returns the address of the next page; "" for none.
-func older(filters url.Values, cursor string) string {
-	if cursor == "" {
-		return ""
-	}
-	q := frame.Without(filters, "done")
-	q.Set("cursor", cursor)
-	return frame.Address(pathDeliveries, q)
+	return v.Show(frame.Page{Name: "deliveries", Title: "Webhook deliveries", Nav: pathDeliveries, Status: form.Status(), Live: cursor == "", Data: out})
 }

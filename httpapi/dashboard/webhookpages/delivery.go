@@ -86,10 +86,7 @@ func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
 	id := v.Request.PathValue("id")
 	err = v.Get(frame.Path("management", "webhook-deliveries", id), nil, &out.delivery)
 	if frame.StatusOf(err) == http.StatusNotFound {
-		return out, &frame.Failure{
-			Status: http.StatusNotFound, ID: "EntityNotFound", Text: "Your account has no webhook delivery with this id.",
-			Advice: "Look at the list of webhook deliveries.",
-		}
+		return out, frame.Missing("Your account has no webhook delivery with this id.", "Look at the list of webhook deliveries.")
 	}
 	if err != nil {
 		return out, err

@@ -1,7 +1,7 @@
 package webhookpages
 
 import (
-	"net/http"
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,17 +19,7 @@ type endpoint struct {
 }
 
 // Name returns the endpoint's name for people.
-func (e endpoint) Name() string {
-	if e.Description != "" {
-		return e.Description
-	}
-	return e.URL
-}
-
-type endpointPage struct {
-	Data       []endpoint
-	NextCursor string
-}
+func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
 // endpointRow is a line of the list.
 type endpointRow struct {
@@ -48,7 +38,7 @@ const endpointsAtOnce = "20"
 
 // endpoints serves the list of endpoints with their health.
 func endpoints(v *frame.Visit) error {
-	var page endpointPage
+	var page frame.List[endpoint]
 	if err := v.Get(apiEndpoints, frame.Query("limit", endpointsAtOnce, "cursor", v.Value("cursor")), &page); err != nil {
 		return err
 	}
@@ -60,9 +50,7 @@ func endpoints(v *frame.Visit) error {
 		}
 		out.Endpoints = append(out.Endpoints, endpointRow{e, h})
 	}
-	if page.NextCursor != "" {
-		out.More = frame.Address(pathEndpoints, frame.Query("cursor", page.NextCursor))
-	}
+	out.More = frame.At(pathEndpoints, nil, page.NextCursor)
 	return v.Show(frame.Page{Name: "endpoints", Title: "Webhook endpoints", Nav: pathEndpoints, Live: true, Data: out})
 }
 
@@ -81,14 +69,8 @@ func Names(v *frame.Visit) (map[string]string, error) {
 
 // endpointOf returns the endpoint of the page's address.
 func endpointOf(v *frame.Visit) (endpoint, error) {
-	all, err := allEndpoints(v)
-	if err != nil {
-		return endpoint{}, err
-	}
-	if e, known := named(all, v.Request.PathValue("id")); known {
-		return e, nil
-	}
-	return endpoint{}, noEndpoint()
+	return frame.One(v, apiEndpoints, func(e endpoint) bool { return e.ID == v.Request.PathValue("id") },
+		frame.Missing("Your account has no webhook endpoint with this id. It may be deleted.", "Look at the list of webhook endpoints."))
 }
 
 func named(all []endpoint, id string) (endpoint, bool) {
@@ -96,13 +78,6 @@ func named(all []endpoint, id string) (endpoint, bool) {
 		return all[i], true
 	}
 	return endpoint{}, false
-}
-
-func noEndpoint() error {
-	return &frame.Failure{
-		Status: http.StatusNotFound, ID: "EntityNotFound", Text: "Your account has no webhook endpoint with this id. It may be deleted.",
-		Advice: "Look at the list of webhook endpoints.",
-	}
 }
 
 // endpointView is the content of an endpoint's page.
@@ -123,7 +98,7 @@ func showEndpoint(v *frame.Visit) error {
 	if out.Health, err = healthOf(v, e); err != nil {
 		return err
 	}
-	var page deliveryPage
+	var page frame.List[deliveryRow]
 	if err := v.Get(apiDeliveries, frame.Query("endpointId", e.ID, "limit", "10"), &page); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const (
 
 // healthOf reads an endpoint's health.
 func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
-	var done, open, lost deliveryPage
+	var done, open, lost frame.List[deliveryRow]
 	of := func(q url.Values) url.Values { q.Set("endpointId", e.ID); return q }
 	if err := v.Get(apiDeliveries, of(frame.Query("outcome", "SUCCEEDED", "limit", newest)), &done); err != nil {
 		return h, err
@@ -43,7 +43,7 @@ func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 	q := of(frame.Query("outcome", "PLANNED,FAILED", "limit", "100"))
 	var failed []deliveryRow
 	for range waitingPages {
-		open = deliveryPage{}
+		open = frame.List[deliveryRow]{}
 		if err := v.Get(apiDeliveries, q, &open); err != nil {
 			return h, err
 		}
@@ -61,7 +61,7 @@ func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 	}
 	h.MoreWaiting = open.NextCursor != ""
 	since := v.Now().Add(-givenUpFor)
-	if err := v.Get(apiDeliveries, of(frame.Query("outcome", "EXHAUSTED", "from", apiTime(since), "limit", "100")), &lost); err != nil {
+	if err := v.Get(apiDeliveries, of(frame.Query("outcome", "EXHAUSTED", "from", frame.APITime(since), "limit", "100")), &lost); err != nil {
 		return h, err
 	}
 	h.GivenUp, h.MoreGivenUp = int64(len(lost.Data)), lost.NextCursor != ""
@@ -99,10 +99,10 @@ type Failing struct {
 
 // FailingEndpoints returns the enabled endpoints whose deliveries fail. It takes one call if no delivery has failed in givenUpFor.
 func FailingEndpoints(v *frame.Visit) (all []Failing, err error) {
-	q := frame.Query("outcome", "FAILED,EXHAUSTED", "from", apiTime(v.Now().Add(-givenUpFor)), "limit", "100")
+	q := frame.Query("outcome", "FAILED,EXHAUSTED", "from", frame.APITime(v.Now().Add(-givenUpFor)), "limit", "100")
 	candidates := map[string]bool{}
 	for range waitingPages {
-		var page deliveryPage
+		var page frame.List[deliveryRow]
 		if err := v.Get(apiDeliveries, q, &page); err != nil {
 			return nil, err
 		}

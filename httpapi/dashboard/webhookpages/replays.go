@@ -107,7 +107,7 @@ func (f *replayForm) body() map[string]any {
 		if *at, err = moment(f.Text(field), field == "to"); err != nil {
 			f.Fault(field, err.Error())
 		}
-		body[field] = apiTime(*at)
+		body[field] = frame.APITime(*at)
 	}
 	if kinds := f.Values["eventTypes"]; len(kinds) > 0 {
 		body["eventTypes"] = kinds
@@ -169,10 +169,7 @@ func showReplay(v *frame.Visit) error {
 	var out replay
 	err := v.Get(frame.Path("management", "webhook-replays", v.Request.PathValue("id")), nil, &out)
 	if frame.StatusOf(err) == http.StatusNotFound {
-		return &frame.Failure{
-			Status: http.StatusNotFound, ID: "EntityNotFound", Text: "Your account has no replay with this id. Old replays are not kept.",
-			Advice: "Look at the list of webhook deliveries.",
-		}
+		return frame.Missing("Your account has no replay with this id. Old replays are not kept.", "Look at the list of webhook deliveries.")
 	}
 	if err != nil {
 		return err

@@ -91,6 +91,3 @@ func moment(text string, end bool) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("Write the time as in 2026-03-14T09:30, in UTC.") //nolint:staticcheck,revive // a sentence for people
 }
-
-// apiTime writes a time for the API, to the microsecond.
-func apiTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }

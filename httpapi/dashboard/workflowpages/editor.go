@@ -158,14 +158,14 @@ func (o editorView) simulate(v *frame.Visit) error {
 	body := struct {
 		definition
 		WorkflowID string `json:"workflowId,omitempty"`
-		From       any    `json:"from,omitempty"`
-		To         any    `json:"to,omitempty"`
+		From       string `json:"from,omitempty"`
+		To         string `json:"to,omitempty"`
 	}{definition: o.Definition}
 	if o.Before != nil {
 		body.WorkflowID = o.Before.ID
 	}
-	days := map[string]any{}
-	bounds(&o.Form, days)
+	days := map[string]string{}
+	o.Days(func(field, at string) { days[field] = at })
 	body.From, body.To = days["from"], days["to"]
 	if !o.Sound() {
 		return o.editor(v, http.StatusUnprocessableEntity)

@@ -1,6 +1,7 @@
 package workflowpages
 
 import (
+	"cmp"
 	"time"
 
 	"payledger/domain/workflow"
@@ -46,12 +47,7 @@ type version struct {
 }
 
 // By names who made the version.
-func (v version) By() string {
-	if v.ActorName != "" {
-		return v.ActorName
-	}
-	return v.Actor
-}
+func (v version) By() string { return cmp.Or(v.ActorName, v.Actor) }
 
 // run is a run of a workflow.
 type run struct {
@@ -86,11 +82,6 @@ type run struct {
 	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
 }
 
-type runPage struct {
-	Data       []run
-	NextCursor string
-}
-
 // listed is a workflow in the list, with its last runs, newest first.
 type listed struct {
 	flow
@@ -106,20 +97,14 @@ type listView struct {
 
 // list serves the list of workflows.
 func list(v *frame.Visit) error {
-	var found struct {
-		Data       []flow
-		NextCursor string
-	}
+	var found frame.List[flow]
 	cursor := v.Value("cursor")
 	if err := v.Get(apiWorkflows, frame.Query("limit", "25", "cursor", cursor), &found); err != nil {
 		return err
 	}
-	out := listView{Change: v.Admin(), First: cursor == ""}
-	if found.NextCursor != "" {
-		out.More = frame.Address(pathWorkflows, frame.Query("cursor", found.NextCursor))
-	}
+	out := listView{Change: v.Admin(), First: cursor == "", More: frame.At(pathWorkflows, nil, found.NextCursor)}
 	for _, w := range found.Data {
-		var runs runPage
+		var runs frame.List[run]
 		if err := v.Get(frame.Path("management", "workflows", w.ID, "runs"), frame.Query("limit", "5"), &runs); err != nil {
 			return err
 		}
@@ -147,21 +132,16 @@ func show(v *frame.Visit) error {
 	if err := v.Get(frame.Path("management", "workflows", id), nil, &out.Workflow); err != nil {
 		return err
 	}
-	var runs runPage
+	var runs frame.List[run]
 	if err := v.Get(frame.Path("management", "workflows", id, "runs"), frame.Query("limit", "20", "cursor", v.Value("cursor")), &runs); err != nil {
 		return err
 	}
-	var versions struct {
-		Data       []version
-		NextCursor string
-	}
+	var versions frame.List[version]
 	if err := v.Get(frame.Path("management", "workflows", id, "versions"), frame.Query("limit", "10", "cursor", v.Value("versions")), &versions); err != nil {
 		return err
 	}
 	out.Runs, out.Versions, out.JSON = runs.Data, versions.Data, out.Workflow.definition
-	if runs.NextCursor != "" {
-		out.Older = frame.Address(pathWorkflows+"/"+id, frame.Query("cursor", runs.NextCursor, "versions", v.Value("versions")))
-	}
+	out.Older = frame.At(pathWorkflows+"/"+id, frame.Query("versions", v.Value("versions")), runs.NextCursor)
 	if versions.NextCursor != "" {
 		out.Earlier = frame.Address(pathWorkflows+"/"+id, frame.Query("versions", versions.NextCursor, "cursor", v.Value("cursor")))
 	}

@@ -3,6 +3,7 @@ package workflowpages
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -45,12 +46,9 @@ func (s simulation) Cut() bool { return s.More || len(s.Payments) > shown }
 
 // cut leaves the newest payments, newest first.
 func (s *simulation) cut() {
-	all := s.Payments
 	s.More = s.Cut()
-	s.Payments = nil
-	for i := len(all) - 1; i >= 0 && len(s.Payments) < shown; i-- {
-		s.Payments = append(s.Payments, all[i])
-	}
+	slices.Reverse(s.Payments)
+	s.Payments = s.Payments[:min(len(s.Payments), shown)]
 }
 
 // period is the time of a simulation, in whole days.
@@ -59,25 +57,6 @@ type period struct{ From, To string }
 // usual is the time that a simulation covers if nothing else is chosen.
 func usual(now time.Time) period {
 	return period{now.UTC().AddDate(0, 0, -30).Format(time.DateOnly), now.UTC().Format(time.DateOnly)}
-}
-
-// bounds reads the days of a form. It notes invalid ones.
-func bounds(f *frame.Form, body map[string]any) {
-	for _, b := range []struct {
-		field string
-		add   time.Duration
-	}{{"from", 0}, {"to", 24*time.Hour - time.Microsecond}} {
-		text := f.Text(b.field)
-		if text == "" {
-			continue
-		}
-		day, err := dayStart(text)
-		if err != nil {
-			f.Fault(b.field, "Write the day as in 2026-03-14.")
-			continue
-		}
-		body[b.field] = day.Add(b.add).Format("2006-01-02T15:04:05.000000Z")
-	}
 }
 
 // resultView is the content of a simulation's page.
@@ -133,15 +112,12 @@ func try(v *frame.Visit) error {
 		return out.show(v, http.StatusOK)
 	}
 	body := map[string]any{}
-	if bounds(&out.Form, body); out.Sound() {
+	if out.Days(func(field, at string) { body[field] = at }); out.Sound() {
 		if err := out.run(v, frame.Path("management", "workflows", id, "simulate"), body); err != nil {
 			if err := out.Refused(err, "from", "to"); err != nil {
 				return err
 			}
 		}
 	}
-	if !out.Sound() {
-		return out.show(v, http.StatusUnprocessableEntity)
-	}
-	return out.show(v, http.StatusOK)
+	return out.show(v, out.Status())
 }

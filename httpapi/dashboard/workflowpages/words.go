@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"payledger/domain/payment"
 	"payledger/domain/workflow"
@@ -167,9 +166,6 @@ func (r run) Means() string {
 	}
 	return runTexts[r.Status]
 }
-
-// dayStart returns the first moment of a day that a person wrote.
-func dayStart(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }
 
 // same reports whether two definitions say the same.
 func same(a, b definition) bool {
