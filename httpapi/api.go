@@ -17,6 +17,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/users"
 	"payledger/eventstore/reconcile"
 	engine "payledger/eventstore/workflows"
 	"payledger/httpapi/checkout"
@@ -106,7 +107,7 @@ type Config struct {
 	// Heartbeat is the time between two messages of a silent stream of events; 0: 15 s.
 	Heartbeat time.Duration
 	// Users signs staff in to the dashboard; nil: there is no dashboard.
-	Users dashboard.Users
+	Users *users.Users
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
 }

@@ -32,7 +32,7 @@ func NeedsNoPlace(r *http.Request) bool {
 // Config has the parts behind the dashboard.
 type Config struct {
 	frame.Config
-	Users Users
+	Users *users.Users
 }
 
 // Dashboard serves the pages.
@@ -200,8 +200,7 @@ func (d *Dashboard) signedIn(pattern string, handle func(http.ResponseWriter, *h
 
 // shown shows the page of an error, if there is one.
 func (d *Dashboard) shown(v *frame.Visit, err error) error {
-	var gone frame.Gone
-	if err == nil || errors.As(err, &gone) {
+	if _, gone := errors.AsType[frame.Gone](err); err == nil || gone {
 		return err
 	}
 	if status := frame.StatusOf(err); status == 0 || status >= http.StatusInternalServerError {
@@ -212,12 +211,10 @@ func (d *Dashboard) shown(v *frame.Visit, err error) error {
 
 // ended notes the error of an answer that could not be written.
 func (d *Dashboard) ended(r *http.Request, err error) {
-	var gone frame.Gone
-	switch note := noteOf(r.Context()); {
-	case err == nil:
-	case errors.As(err, &gone):
+	note := noteOf(r.Context())
+	if gone, is := errors.AsType[frame.Gone](err); is {
 		note.Gone = gone.Err
-	default:
+	} else if err != nil {
 		note.Failure = err
 	}
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -59,8 +60,7 @@ func (d *Dashboard) refusedForm(f *frame.Form, err error) (int, error) {
 		}
 		return status, nil
 	}
-	var invalid *domain.Error
-	if errors.As(err, &invalid) && invalid.Reason == domain.ReasonRequestValidation {
+	if invalid, is := errors.AsType[*domain.Error](err); is && invalid.Reason == domain.ReasonRequestValidation {
 		for _, fault := range invalid.Violations {
 			f.Fault("new", "The new password "+fault.Description+".")
 		}
@@ -131,6 +131,9 @@ func (d *Dashboard) confirmFactor(v *frame.Visit, current users.Current) error {
 func (d *Dashboard) disableFactor(v *frame.Visit, current users.Current) error {
 	return d.withCode(v, current, d.Users.DisableTOTP, "totp-off")
 }
+
+// codeChange is a change of the second factor that needs a code.
+type codeChange func(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)
 
 func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeChange, done string) error {
 	form, review, err := v.Input()

@@ -17,8 +17,8 @@ var statuses = map[users.Reason]int{
 
 // refused returns the status and the text of a refusal; false for another error.
 func refused(err error, now time.Time) (status int, text string, is bool) {
-	var r *users.Refusal
-	if !errors.As(err, &r) {
+	r, is := errors.AsType[*users.Refusal](err)
+	if !is {
 		return 0, "", false
 	}
 	if status = statuses[r.Reason]; status == 0 {

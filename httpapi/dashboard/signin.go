@@ -107,8 +107,7 @@ func (d *Dashboard) signInRefused(w http.ResponseWriter, r *http.Request, f sign
 	if status != http.StatusUnauthorized {
 		w.Header().Set("Retry-After", "2")
 	}
-	var refusal *users.Refusal
-	errors.As(err, &refusal)
+	refusal, _ := errors.AsType[*users.Refusal](err)
 	f.Step, f.Accounts = refusal.Step, refusal.Accounts
 	if refusal.Reason == users.CodeNeeded {
 		f.Reason = text

@@ -3,7 +3,6 @@ package frame
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -62,12 +61,6 @@ type Fault struct{ Path, Text string }
 
 // Error implements error.
 func (f *Failure) Error() string { return fmt.Sprintf("%d %s: %s", f.Status, f.ID, f.Text) }
-
-// isFailure returns err as the API's error answer, if it is one.
-func isFailure(err error) (*Failure, bool) {
-	var f *Failure
-	return f, errors.As(err, &f)
-}
 
 // decode decodes a successful answer into to (nil: the answer is not needed), or returns a *Failure.
 func (a Answer) decode(to any) error {

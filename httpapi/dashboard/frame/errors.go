@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"errors"
 	"net/http"
 
 	"payledger/domain"
@@ -14,7 +15,7 @@ type notice struct {
 
 // ShowError writes the page of an error. number identifies the request for support.
 func (v *Visit) ShowError(err error) error {
-	failure, is := isFailure(err)
+	failure, is := errors.AsType[*Failure](err)
 	if !is {
 		return v.Show(broken(v.RequestID))
 	}
@@ -66,7 +67,7 @@ func Missing(text, advice string) error {
 
 // StatusOf returns the HTTP status of an error of the API; 0 for any other error.
 func StatusOf(err error) int {
-	if failure, is := isFailure(err); is {
+	if failure, is := errors.AsType[*Failure](err); is {
 		return failure.Status
 	}
 	return 0
@@ -74,7 +75,7 @@ func StatusOf(err error) int {
 
 // IDOf returns the errorId of an error of the API; "" for any other error.
 func IDOf(err error) string {
-	if failure, is := isFailure(err); is {
+	if failure, is := errors.AsType[*Failure](err); is {
 		return failure.ID
 	}
 	return ""

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -71,7 +72,7 @@ func (f Form) Status() int {
 // Refused takes the reasons of an API's error answer into the form: those of a field to the field, if the form has the field. It
 // returns any other error.
 func (f *Form) Refused(err error, fields ...string) error {
-	failure, is := isFailure(err)
+	failure, is := errors.AsType[*Failure](err)
 	if !is || failure.Status == http.StatusForbidden || failure.Status == http.StatusUnauthorized {
 		return err
 	}

@@ -24,7 +24,6 @@ type Config struct {
 // Frame renders the pages of all screens in one layout.
 type Frame struct {
 	Config
-	api    API
 	pages  map[string]*template.Template // by file name without .html
 	assets style.Files
 }
@@ -32,7 +31,7 @@ type Frame struct {
 // New parses the templates of all screens: each folder of sets has files *.html, each of which defines "content". Two files of one
 // name are an error.
 func New(c Config, sets ...fs.FS) (*Frame, error) {
-	f := &Frame{Config: c, api: c.API, pages: map[string]*template.Template{}}
+	f := &Frame{Config: c, pages: map[string]*template.Template{}}
 	var err error
 	if f.assets, err = style.Load(assetFiles, "assets", true); err != nil {
 		return nil, err

@@ -30,25 +30,25 @@ type Visit struct {
 
 // Get reads from the API: it decodes the answer into to. The error is a *Failure if the API refused.
 func (v *Visit) Get(path string, query url.Values, to any) error {
-	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	answer := v.frame.API.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
 	v.Lag, v.Revision = cmp.Or(answer.Lag, v.Lag), cmp.Or(answer.Revision, v.Revision)
 	return answer.decode(to)
 }
 
 // Raw reads from the API and returns the body of the answer.
 func (v *Visit) Raw(path string, query url.Values) ([]byte, error) {
-	answer := v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	answer := v.frame.API.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
 	return answer.Body, answer.decode(nil)
 }
 
 // Send changes something through the API: it decodes the answer into to (nil: not at all). key is the idempotency key; "" for none.
 func (v *Visit) Send(method, path string, body any, key string, to any) error {
-	return v.frame.api.Do(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
+	return v.frame.API.Do(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
 }
 
 // Operate sends an operation on a payment. It is refused with ConcurrentModification if the payment's revision is not seen.
 func (v *Visit) Operate(seen uint64, path string, body any, key string) error {
-	return v.frame.api.Do(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(nil)
+	return v.frame.API.Do(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(nil)
 }
 
 // Path joins segments to a path of the API. It escapes nothing: the router matches decoded paths.
@@ -94,23 +94,17 @@ var Messages = map[string]string{
 	"erased":       "The personal data is erased.",
 }
 
-// client returns the browser's address, as the API determined it.
 type clientKey struct{}
 
-// WithClient returns a context that carries the browser's address and the request's id.
+// WithClient returns a context that carries the browser's address, as the API determined it, and the request's id.
 func WithClient(ctx context.Context, client netip.Addr, requestID string) context.Context {
-	return context.WithValue(ctx, clientKey{}, origin{client, requestID})
-}
-
-type origin struct {
-	client    netip.Addr
-	requestID string
+	return context.WithValue(ctx, clientKey{}, Identity{Client: client, RequestID: requestID})
 }
 
 // Client returns the address and the request id of WithClient.
 func Client(ctx context.Context) (netip.Addr, string) {
-	o, _ := ctx.Value(clientKey{}).(origin)
-	return o.client, o.requestID
+	by, _ := ctx.Value(clientKey{}).(Identity)
+	return by.Client, by.RequestID
 }
 
 // Download sets the headers of an answer that is saved as a file.

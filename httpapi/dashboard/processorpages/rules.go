@@ -213,8 +213,8 @@ var ruleFields = []string{"name", "currencyCode", "countryCode", "network", "min
 
 // refused takes the API's reasons: those below path, which is that of the form's rule, to its fields.
 func (f *ruleForm) refused(err error, path string) error {
-	var failure *frame.Failure
-	if !errors.As(err, &failure) {
+	failure, is := errors.AsType[*frame.Failure](err)
+	if !is {
 		return err
 	}
 	own := *failure
@@ -235,12 +235,8 @@ func (f *ruleForm) refused(err error, path string) error {
 
 // askDefault serves the form of the default list.
 func askDefault(v *frame.Visit) error {
-	all, err := readRouting(v)
+	all, out, err := openDefault(v)
 	if err != nil {
-		return err
-	}
-	out := defaultForm()
-	if out.Mark, err = all.mark(); err != nil {
 		return err
 	}
 	out.Values = url.Values{}
@@ -248,18 +244,20 @@ func askDefault(v *frame.Visit) error {
 	return out.show(v, http.StatusOK)
 }
 
-func defaultForm() ruleForm {
-	return ruleForm{Title: "Change the default list", Action: pathDefault, Default: true}
+// openDefault returns the form of the default list, with all rules.
+func openDefault(v *frame.Visit) (all routing, out ruleForm, err error) {
+	if all, err = readRouting(v); err != nil {
+		return all, out, err
+	}
+	out = ruleForm{Title: "Change the default list", Action: pathDefault, Default: true}
+	out.Mark, err = all.mark()
+	return all, out, err
 }
 
 // saveDefault saves the default list.
 func saveDefault(v *frame.Visit) error {
-	all, err := readRouting(v)
+	all, out, err := openDefault(v)
 	if err != nil {
-		return err
-	}
-	out := defaultForm()
-	if out.Mark, err = all.mark(); err != nil {
 		return err
 	}
 	var review bool
