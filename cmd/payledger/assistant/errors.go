@@ -10,16 +10,14 @@ import (
 
 // explained returns an error with everything that the assistant needs to tell a person what to do.
 func explained(err error) error {
-	var refused *client.Error
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*client.Error](err); is {
 		text := fmt.Sprintf("HTTP %d. %s", refused.Status, refused.Error())
 		if refused.DiagnosticsID != "" {
 			text += " (request " + refused.DiagnosticsID + ")"
 		}
 		return errors.New(text)
 	}
-	var broken *url.Error
-	if errors.As(err, &broken) {
+	if broken, is := errors.AsType[*url.Error](err); is {
 		return fmt.Errorf("the server does not answer: %w. Is it running, and is --url right?", broken.Err)
 	}
 	return err

@@ -41,12 +41,10 @@ func (c *Command) explained(err error, yardstick bool) error {
 
 // statusOfAnswer returns the status of the answer that the error is about, or 0.
 func statusOfAnswer(err error) int {
-	var wrong answerError
-	var told *client.Error
-	switch {
-	case errors.As(err, &wrong):
+	if wrong, is := errors.AsType[answerError](err); is {
 		return wrong.status
-	case errors.As(err, &told):
+	}
+	if told, is := errors.AsType[*client.Error](err); is {
 		return told.Status
 	}
 	return 0

@@ -111,8 +111,7 @@ func (l *load) run(ctx context.Context, lasting time.Duration, do request) tally
 				}
 				if err := do(c, l.next.Add(1)-1); err != nil {
 					part.fail(err)
-					var wrong answerError
-					if !errors.As(err, &wrong) {
+					if _, wrong := errors.AsType[answerError](err); !wrong {
 						break
 					}
 					continue

@@ -78,8 +78,7 @@ func (s *scenario) subscribe(ctx context.Context) (err error) {
 	err = s.api().Post(ctx, "/management/webhook-endpoints", map[string]any{
 		"url": s.inbox.url(), "description": "payledger bench", "eventTypes": []string{"PAYMENT.STATUS"},
 	}, &endpoint)
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity {
+	if refused, is := errors.AsType[*client.Error](err); is && refused.Status == http.StatusUnprocessableEntity {
 		return fmt.Errorf("the server sends no webhooks to this machine: start it with --webhook-allow-cidr 127.0.0.0/8 (%w)", err)
 	}
 	s.endpoint = endpoint.ID

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"payledger/domain/processor"
@@ -35,8 +36,7 @@ func disputesOf(ctx context.Context, api *client.Client, payment string) (found 
 		found.all = append(found.all, d)
 		return true
 	})
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
+	if refused, is := errors.AsType[*client.Error](err); is && refused.Status == http.StatusForbidden {
 		return disputes{unknown: "not known: the API key lacks the scope account:read"}, nil
 	}
 	return found, err
@@ -84,12 +84,7 @@ func (a disputes) returned(currency string, all int64) (sum int64) {
 
 // won reports whether a dispute ended for the merchant.
 func (a disputes) won() bool {
-	for _, d := range a.all {
-		if d.Status == processor.DisputeWon {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.all, func(d dispute) bool { return d.Status == processor.DisputeWon })
 }
 
 // step returns what the merchant does about an open dispute.

@@ -124,8 +124,7 @@ func failureOf(err error) string {
 // report sends the program's answer to the service, and returns a text if the service did not take it.
 func (l *listening) report(ctx context.Context, a answered) string {
 	err := l.api.Post(ctx, l.path("/answers"), a, nil)
-	var told *client.Error
-	if errors.As(err, &told) && told.Status == http.StatusUnprocessableEntity && a.Body != "" { // its text may hold a card number
+	if told, is := errors.AsType[*client.Error](err); is && told.Status == http.StatusUnprocessableEntity && a.Body != "" { // its text may hold a card number
 		a.Body = ""
 		err = l.api.Post(ctx, l.path("/answers"), a, nil)
 	}

@@ -133,8 +133,7 @@ func (l *listening) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	err := l.api.Call(ctx, client.Request{Method: http.MethodDelete, Path: l.path("")}, nil)
-	var told *client.Error
-	if err != nil && (!errors.As(err, &told) || told.ErrorID != client.EntityNotFound) {
+	if told, is := errors.AsType[*client.Error](err); err != nil && (!is || told.ErrorID != client.EntityNotFound) {
 		l.print("The listener was not ended (%v); the server ends it after a minute.", err)
 	}
 }
@@ -150,11 +149,11 @@ const retry = time.Second
 func (l *listening) read(ctx context.Context) error {
 	for {
 		err := l.api.Stream(ctx, client.Request{Path: l.path("/stream")}, func() {}, func(e client.ServerEvent) error { return l.message(ctx, e) })
-		var told *client.Error
+		told, is := errors.AsType[*client.Error](err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &told) && told.ErrorID == client.EntityNotFound:
+		case is && told.ErrorID == client.EntityNotFound:
 			return errors.New("the listener ended: it was deleted, or had no reader for a minute; start payledger listen again")
 		case !errors.Is(err, client.ErrBroken):
 			return err

@@ -42,12 +42,10 @@ func (s Server) page(payment string) string {
 
 // reached adds advice to an error without an answer of the API.
 func reached(err error) error {
-	var told *client.Error
-	if err == nil || errors.As(err, &told) || errors.Is(err, context.Canceled) {
+	if _, told := errors.AsType[*client.Error](err); err == nil || told || errors.Is(err, context.Canceled) {
 		return err
 	}
-	var broken *url.Error
-	if errors.As(err, &broken) {
+	if _, broken := errors.AsType[*url.Error](err); broken {
 		return fmt.Errorf("%w; is the server running, and is --url right?", err)
 	}
 	return err
@@ -55,8 +53,8 @@ func reached(err error) error {
 
 // atFlags names in a refusal of the API the flags of the command, by the fields of the request that they became.
 func atFlags(err error, flags map[string]string) error {
-	var refused *client.Error
-	if !errors.As(err, &refused) {
+	refused, is := errors.AsType[*client.Error](err)
+	if !is {
 		return err
 	}
 	for i := range refused.ValidationErrors {
