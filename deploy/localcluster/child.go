@@ -22,27 +22,21 @@ type child struct {
 
 // spawner starts processes from one thread, which lives as long as this process: Linux kills the children when the thread that
 // started them ends.
-type spawner struct{ orders chan order }
+type spawner chan func() // what the thread does; it is never closed
 
-type order struct {
-	cmd  *exec.Cmd
-	done chan error
-}
-
-func newSpawner() *spawner {
-	s := &spawner{orders: make(chan order)}
+func newSpawner() spawner {
+	s := make(spawner)
 	go func() {
 		runtime.LockOSThread()
-		for o := range s.orders {
-			o.done <- o.cmd.Start()
+		for do := range s {
+			do()
 		}
-		select {} // the thread must stay
 	}()
 	return s
 }
 
 // spawn starts a program. Its stderr goes to the log file, and its stdout line by line to lines.
-func (s *spawner) spawn(program string, args, env []string, log string) (*child, error) {
+func (s spawner) spawn(program string, args, env []string, log string) (*child, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -55,9 +49,9 @@ func (s *spawner) spawn(program string, args, env []string, log string) (*child,
 		return nil, err
 	}
 	cmd.Stdout = write
-	o := order{cmd, make(chan error)}
-	s.orders <- o
-	err = <-o.done
+	started := make(chan error)
+	s <- func() { started <- cmd.Start() }
+	err = <-started
 	write.Close()
 	if err != nil {
 		out.Close()

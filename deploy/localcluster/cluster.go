@@ -20,6 +20,7 @@ import (
 type node struct {
 	name  string
 	child *child // nil before its first start
+	at    string // address for its clients, since its first start
 	start func(context.Context) error
 	links []*link // all of the links from and to it
 
@@ -42,7 +43,7 @@ type cluster struct {
 	address  string    // of every listener, without a port
 	out      io.Writer // messages for people
 	settings *settings
-	spawner  *spawner
+	spawner  spawner
 
 	nats      []*natsNode
 	simulator *node
@@ -166,7 +167,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	for _, n := range c.nodes {
-		c.settings.Ports[n.name] = c.listens(n)
+		c.settings.Ports[n.name] = n.at
 		c.follow(n)
 	}
 	return errors.Join(c.settings.save(), c.settings.writeEnv(c.dir, c.ready()))
@@ -181,19 +182,6 @@ func (c *cluster) follow(n *node) {
 			c.say("%s ended: %v; its log is %s", n.name, ended.err, c.logOf(n.name))
 		}
 	}()
-}
-
-// listens returns the address for a node's clients.
-func (c *cluster) listens(n *node) string {
-	for _, a := range c.apis {
-		if a.node == n {
-			return host(a.url)
-		}
-	}
-	if n == c.simulator {
-		return host(c.simURL)
-	}
-	return c.settings.Ports[n.name]
 }
 
 // failed adds the end of the node's log to the error of its start.
@@ -227,7 +215,7 @@ func (c *cluster) init(ctx context.Context) error {
 
 func (c *cluster) natsURLs() (urls []string) {
 	for _, n := range c.nats {
-		urls = append(urls, "nats://"+n.clients)
+		urls = append(urls, "nats://"+n.at)
 	}
 	return urls
 }

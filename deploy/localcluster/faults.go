@@ -89,12 +89,16 @@ func (n *node) pause(pause bool) error {
 
 // cutOff cuts, or heals, every link from and to the node.
 func (n *node) cutOff(cut bool) error {
+	n.cut = cut && len(n.links) > 0
+	return n.eachLink(func(l *link) { l.cut(cut) })
+}
+
+func (n *node) eachLink(do func(*link)) error {
 	if len(n.links) == 0 {
 		return fmt.Errorf("%s has no link to NATS; pause it instead", n.name)
 	}
-	n.cut = cut
 	for _, l := range n.links {
-		l.cut(cut)
+		do(l)
 	}
 	return nil
 }
@@ -104,14 +108,10 @@ const slowLink = 100 * time.Millisecond
 
 // slowDown delays the bytes of every link from and to the node; 0 ends it.
 func (n *node) slowDown(delay time.Duration) error {
-	if len(n.links) == 0 {
-		return fmt.Errorf("%s has no link to NATS; pause it instead", n.name)
+	if len(n.links) > 0 {
+		n.delay = delay
 	}
-	n.delay = delay
-	for _, l := range n.links {
-		l.slow(delay)
-	}
-	return nil
+	return n.eachLink(func(l *link) { l.slow(delay) })
 }
 
 // deafen holds every byte from one node to another. Bytes the other way go on.

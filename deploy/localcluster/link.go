@@ -12,12 +12,13 @@ import (
 type link struct {
 	listener net.Listener
 
-	mu     sync.Mutex
-	target string           // address; "" while it is unknown
-	open   [2]chan struct{} // by way: closed while the link carries bytes that way
-	delay  time.Duration    // of each piece of bytes
-	conns  map[net.Conn]bool
-	closed bool
+	mu      sync.Mutex
+	changed *sync.Cond    // by hold and close
+	target  string        // address; "" while it is unknown
+	held    [2]bool       // by way: the link carries no bytes that way
+	delay   time.Duration // of each piece of bytes
+	conns   map[net.Conn]bool
+	closed  bool
 }
 
 // way is a direction of a link.
@@ -35,9 +36,8 @@ func newLink(ctx context.Context, address string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{listener: listener, open: [2]chan struct{}{make(chan struct{}), make(chan struct{})}, conns: map[net.Conn]bool{}}
-	close(l.open[there])
-	close(l.open[back])
+	l := &link{listener: listener, conns: map[net.Conn]bool{}}
+	l.changed = sync.NewCond(&l.mu)
 	go l.accept()
 	return l, nil
 }
@@ -61,16 +61,8 @@ func (l *link) cut(cut bool) {
 func (l *link) hold(w way, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-l.open[w]:
-		if held && !l.closed {
-			l.open[w] = make(chan struct{})
-		}
-	default:
-		if !held {
-			close(l.open[w])
-		}
-	}
+	l.held[w] = held
+	l.changed.Broadcast()
 }
 
 // slow delays every piece of at most 64 KiB that a connection carries, both ways.
@@ -88,29 +80,17 @@ func (l *link) close() {
 	for conn := range l.conns {
 		conn.Close()
 	}
-	for _, open := range l.open {
-		select {
-		case <-open:
-		default:
-			close(open)
-		}
-	}
+	l.changed.Broadcast()
 }
 
-// pass returns the address of the other node as soon as the link carries bytes that way.
+// pass returns the address of the other node as soon as the link carries bytes that way or is closed.
 func (l *link) pass(w way) (target string, closed bool) {
-	for {
-		l.mu.Lock()
-		open := l.open[w]
-		target, closed = l.target, l.closed
-		l.mu.Unlock()
-		select {
-		case <-open:
-			return target, closed
-		default:
-			<-open
-		}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.held[w] && !l.closed {
+		l.changed.Wait()
 	}
+	return l.target, l.closed
 }
 
 // keep makes close end the connection. It returns false if the link is closed.
@@ -157,17 +137,15 @@ func (l *link) join(near net.Conn) {
 		return
 	}
 	defer l.drop(far)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		l.carry(near, far, back)
+	carry := func(to, from net.Conn, w way) {
+		l.carry(to, from, w)
 		near.Close()
 		far.Close()
-	}()
-	l.carry(far, near, there)
-	near.Close()
-	far.Close()
-	<-ended
+	}
+	var carrying sync.WaitGroup
+	carrying.Go(func() { carry(near, far, back) })
+	carry(far, near, there)
+	carrying.Wait()
 }
 
 // carry copies bytes while the link is not cut.
@@ -176,7 +154,8 @@ func (l *link) carry(to io.Writer, from io.Reader, w way) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if l.wait(); l.gone(w) {
+			l.wait()
+			if _, closed := l.pass(w); closed {
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -198,10 +177,4 @@ func (l *link) wait() {
 	if delay > 0 {
 		<-time.After(delay)
 	}
-}
-
-// gone waits until the link carries bytes that way, and reports whether it is closed.
-func (l *link) gone(w way) bool {
-	_, closed := l.pass(w)
-	return closed
 }

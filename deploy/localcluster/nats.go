@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +20,6 @@ import (
 type natsNode struct {
 	*node
 	dir     string
-	clients string           // address for clients
 	monitor string           // URL of its monitoring
 	in      map[string]*link // by the name of the node that connects
 }
@@ -30,20 +30,25 @@ const servers = 3
 // nowhere is the address of the routes that servers announce to each other, so that they use the links only.
 const nowhere = "127.0.0.1:1"
 
-// startNATS writes the server's configuration, starts it and leads the links to it. It falls back to a free port when the port of its
-// last start is in use.
+// startNATS writes the server's configuration, starts it and leads the links to it.
 func (c *cluster) startNATS(ctx context.Context, n *natsNode) error {
-	err := c.tryNATS(ctx, n, c.settings.Ports[n.name])
-	if errors.Is(err, errEnded) && c.settings.Ports[n.name] != "" {
-		err = c.tryNATS(ctx, n, "")
+	return c.atLast(n.node, c.address+":-1", func(listen string) error { return c.tryNATS(ctx, n, listen) })
+}
+
+// atLast starts a node at the address of its last start, or at a free one if there is none or it is in use.
+func (c *cluster) atLast(n *node, free string, try func(listen string) error) error {
+	last := c.settings.Ports[n.name]
+	if last == "" {
+		return try(free)
+	}
+	err := try(last)
+	if errors.Is(err, errEnded) {
+		err = try(free)
 	}
 	return err
 }
 
 func (c *cluster) tryNATS(ctx context.Context, n *natsNode, listen string) error {
-	if listen == "" {
-		listen = c.address + ":-1"
-	}
 	config, err := c.natsConfig(n, listen)
 	if err != nil {
 		return err
@@ -56,15 +61,15 @@ func (c *cluster) tryNATS(ctx context.Context, n *natsNode, listen string) error
 	if err != nil {
 		return err
 	}
-	n.clients, n.monitor = host(ports.NATS[0]), "http://"+host(ports.Monitoring[0])
+	n.at, n.monitor = host(ports.NATS[0]), "http://"+host(ports.Monitoring[0])
 	for from, l := range n.in {
 		if strings.HasPrefix(from, "nats-") {
 			l.lead(host(ports.Cluster[0]))
 		} else {
-			l.lead(n.clients)
+			l.lead(n.at)
 		}
 	}
-	c.settings.Ports[n.name] = n.clients
+	c.settings.Ports[n.name] = n.at
 	return c.settings.save()
 }
 
@@ -186,15 +191,25 @@ func host(url string) string {
 
 // get reads JSON from a node into a value, if there is one. Any status but 200 is an error.
 func get(ctx context.Context, url string, into any) error {
-	status, err := read(ctx, url, into)
+	status, err := readJSON(ctx, url, into)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%s answered %d", url, status)
 	}
 	return err
 }
 
-// read is get for every status.
-func read(ctx context.Context, url string, into any) (status int, err error) {
+// readJSON is get for every status.
+func readJSON(ctx context.Context, url string, into any) (status int, err error) {
+	return read(ctx, url, func(body io.Reader) error {
+		if into == nil {
+			return nil
+		}
+		return json.NewDecoder(body).Decode(into)
+	})
+}
+
+// read reads the body of a node's answer.
+func read(ctx context.Context, url string, take func(io.Reader) error) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, err
@@ -204,10 +219,7 @@ func read(ctx context.Context, url string, into any) (status int, err error) {
 		return 0, err
 	}
 	defer answer.Body.Close()
-	if into != nil {
-		err = json.NewDecoder(answer.Body).Decode(into)
-	}
-	return answer.StatusCode, err
+	return answer.StatusCode, take(answer.Body)
 }
 
 // client asks the nodes for their state. A paused node does not answer.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (c *cluster) observe(ctx context.Context) sight {
 	answers := make([]jsz, len(c.nats))
 	var reading sync.WaitGroup
 	for i, n := range c.nodes {
-		s.nodes[i] = nodeSight{name: n.name, address: c.listens(n), state: n.condition()}
+		s.nodes[i] = nodeSight{name: n.name, address: n.at, state: n.condition()}
 		if s.nodes[i].state == "gone" || s.nodes[i].state == "paused" {
 			continue
 		}
@@ -94,7 +95,7 @@ func (n *nodeSight) ask(err error) {
 // readAPI reads an API node's readiness and metrics.
 func (n *nodeSight) readAPI(ctx context.Context, admin string) {
 	var health struct{ Reason string }
-	status, err := read(ctx, admin+"/readyz", &health)
+	status, err := readJSON(ctx, admin+"/readyz", &health)
 	n.ask(err)
 	if err == nil && status != http.StatusOK {
 		n.reason = health.Reason
@@ -143,25 +144,19 @@ func (s *sight) add(answers []jsz) {
 
 // sum adds up the samples of a metric.
 func sum(ctx context.Context, url, metric string) (total float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		name, value, found := strings.Cut(lines.Text(), " ")
-		if before, _, labels := strings.Cut(name, "{"); found && (name == metric || labels && before == metric) {
-			n, err := strconv.ParseFloat(value[strings.LastIndex(value, " ")+1:], 64)
-			if err != nil {
-				return 0, fmt.Errorf("metric %s: %w", metric, err)
+	_, err = read(ctx, url, func(body io.Reader) error {
+		lines := bufio.NewScanner(body)
+		for lines.Scan() {
+			name, value, found := strings.Cut(lines.Text(), " ")
+			if before, _, _ := strings.Cut(name, "{"); found && before == metric {
+				n, err := strconv.ParseFloat(value[strings.LastIndex(value, " ")+1:], 64)
+				if err != nil {
+					return fmt.Errorf("metric %s: %w", metric, err)
+				}
+				total += n
 			}
-			total += n
 		}
-	}
-	return total, lines.Err()
+		return lines.Err()
+	})
+	return total, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 )
 
@@ -13,7 +12,7 @@ func (c *cluster) startSimulator(ctx context.Context) error {
 	err := c.startAt(ctx, c.simulator, env, &line, func(listen string) []string {
 		return []string{"processorsim", "--listen", listen, "--data", filepath.Join(c.dir, "simulator"), "--log-format", "json"}
 	})
-	c.simURL = line.Simulator
+	c.simURL, c.simulator.at = line.Simulator, host(line.Simulator)
 	return err
 }
 
@@ -36,25 +35,16 @@ func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
 			"--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8", "--memory", "512MiB", "--log-format", "json",
 		}
 	})
-	a.url, a.admin = line.API, line.Admin
+	a.url, a.admin, a.at = line.API, line.Admin, host(line.API)
 	return err
 }
 
 // startAt starts a node of the program payledger at the address of its last start, or at a free one, and reads its ready line.
 func (c *cluster) startAt(ctx context.Context, n *node, env []string, line any, args func(listen string) []string) error {
-	try := func(listen string) (err error) {
+	return c.atLast(n, c.address+":0", func(listen string) (err error) {
 		if n.child, err = c.spawner.spawn(filepath.Join(c.programs, "payledger"), args(listen), env, c.logOf(n.name)); err != nil {
 			return err
 		}
 		return n.child.awaitReady(ctx, line)
-	}
-	last, free := c.settings.Ports[n.name], c.address+":0"
-	if last == "" {
-		return try(free)
-	}
-	err := try(last)
-	if errors.Is(err, errEnded) {
-		err = try(free)
-	}
-	return err
+	})
 }
