@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -12,44 +11,21 @@ import (
 )
 
 // uuid is an id of version 7: ids of one time are neighbours in an index.
-type uuid [16]byte
+type uuid = pgtype.UUID
 
-func newID(now time.Time) (id uuid) {
-	_, _ = rand.Read(id[:]) // it never fails
-	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16|uint64(binary.BigEndian.Uint16(id[6:8])))
-	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+func newID(now time.Time) uuid {
+	id := uuid{Valid: true}
+	b := &id.Bytes
+	_, _ = rand.Read(b[:]) // it never fails
+	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16|uint64(binary.BigEndian.Uint16(b[6:8])))
+	b[6], b[8] = b[6]&0x0f|0x70, b[8]&0x3f|0x80
 	return id
-}
-
-func (id uuid) String() string {
-	var text [36]byte
-	hex.Encode(text[:], id[:4])
-	hex.Encode(text[9:], id[4:6])
-	hex.Encode(text[14:], id[6:8])
-	hex.Encode(text[19:], id[8:10])
-	hex.Encode(text[24:], id[10:])
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	return string(text[:])
-}
-
-// MarshalText makes ids strings in JSON.
-func (id uuid) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UUIDValue and ScanUUID are pgx's conversions.
-func (id uuid) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: id, Valid: true}, nil }
-
-func (id *uuid) ScanUUID(value pgtype.UUID) error {
-	*id = value.Bytes
-	return nil
 }
 
 // parseID returns false for a text that is no id.
 func parseID(text string) (id uuid, ok bool) {
-	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return id, false
-	}
-	n, err := hex.Decode(id[:], []byte(text[:8]+text[9:13]+text[14:18]+text[19:23]+text[24:]))
-	return id, err == nil && n == len(id)
+	err := id.Scan(text)
+	return id, err == nil
 }
 
 // timeFormat is the contract's (D1): RFC 3339 in UTC with microseconds.

@@ -265,7 +265,7 @@ func TestParseStat(t *testing.T) {
 // TestCollect: an event leaves the outbox when every endpoint took it, or after its last attempt.
 func TestCollect(t *testing.T) {
 	now := time.Unix(1_767_225_600, 0)
-	rows := []pending{{event: uuid{1}}, {event: uuid{2}}, {event: uuid{3}, attempts: len(retryDelays)}, {event: uuid{4}}}
+	rows := []pending{{event: uuid{Bytes: [16]byte{1}}}, {event: uuid{Bytes: [16]byte{2}}}, {event: uuid{Bytes: [16]byte{3}}, attempts: len(retryDelays)}, {event: uuid{Bytes: [16]byte{4}}}}
 	o := collect(rows, []endpoint{{}, {}}, [][]int32{{200, 204}, {200, 302}, {0, 500}, {notWanted, 200}}, now)
 	if len(o.done) != 3 || o.done[0] != rows[0].event || o.done[1] != rows[2].event || o.done[2] != rows[3].event {
 		t.Errorf("done: %v", o.done)

@@ -118,9 +118,9 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 type line struct {
-	Line  json.RawMessage `json:"line,omitempty"`
-	Done  json.RawMessage `json:"done,omitempty"`
-	Error string          `json:"error,omitempty"`
+	Line  json.RawMessage `json:"line"`
+	Done  json.RawMessage `json:"done"`
+	Error string          `json:"error"`
 }
 
 // Command returns the handler of a command. do receives the decoded body, calls emit with each line of the answer, and returns the
@@ -132,32 +132,23 @@ func Command[In any](do func(ctx context.Context, in In, emit func(any) error) (
 			return
 		}
 		out, send := json.NewEncoder(w), http.NewResponseController(w)
-		write := func(field *json.RawMessage, l *line, value any) error {
-			text, err := json.Marshal(value)
-			if err != nil {
+		write := func(field string, value any) error {
+			if err := out.Encode(map[string]any{field: value}); err != nil {
 				return fmt.Errorf("control: %w", err)
 			}
-			*field = text
-			if err = out.Encode(l); err == nil {
-				err = send.Flush()
-			}
-			return err
+			return send.Flush()
 		}
 		var in In
 		err := json.NewDecoder(r.Body).Decode(&in)
 		var done any
 		if err == nil {
-			done, err = do(r.Context(), in, func(value any) error {
-				var l line
-				return write(&l.Line, &l, value)
-			})
+			done, err = do(r.Context(), in, func(value any) error { return write("line", value) })
 		}
 		if err == nil {
-			var l line
-			err = write(&l.Done, &l, done)
+			err = write("done", done)
 		}
 		if err != nil {
-			_ = out.Encode(line{Error: err.Error()}) // the client may have disconnected
+			_ = write("error", err.Error()) // the client may have disconnected
 		}
 	})
 }
