@@ -121,41 +121,42 @@ type Served struct {
 
 // Serve answers one request below Path.
 func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request) (served Served) {
-	seen := &sent{ResponseWriter: w, status: http.StatusOK}
-	note := &Served{}
+	seen := &sent{ResponseWriter: w, Served: Served{Status: http.StatusOK}}
 	defer func() {
 		if p := recover(); p != nil {
-			note.Abort = seen.begun
-			note.Failure = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			seen.Abort = seen.begun
+			seen.Failure = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			if !seen.begun {
 				_ = d.frame.ShowNotice(seen, r, http.StatusInternalServerError, "Something went wrong on our side",
 					"The page could not be made. If you sent a form, it is not known whether it took effect.", "Look at the payment or the list first.")
 			}
 		}
-		served = *note
-		served.Status = seen.status
+		served = seen.Served
 	}()
 	if err := d.origin.Check(r); err != nil {
-		note.Route = "(another site)"
-		note.Gone = d.frame.ShowNotice(seen, r, http.StatusForbidden, "This came from another site",
+		seen.Route = "(another site)"
+		seen.Gone = d.frame.ShowNotice(seen, r, http.StatusForbidden, "This came from another site",
 			"A form of another site was sent to the dashboard. Nothing was done.", "Open the dashboard and do it there.")
 		return
 	}
-	_, note.Route = d.mux.Handler(r)
-	d.mux.ServeHTTP(seen, r.WithContext(withNote(r.Context(), note)))
+	_, seen.Route = d.mux.Handler(r)
+	d.mux.ServeHTTP(seen, r)
 	return
 }
 
-// sent notes the status of an answer.
+// sent notes the status of an answer. It has the notes about the request, for its log line.
 type sent struct {
 	http.ResponseWriter
-	status int
-	begun  bool
+	Served
+	begun bool
 }
+
+// noteOf returns the notes about the request that w answers.
+func noteOf(w http.ResponseWriter) *Served { return &w.(*sent).Served } //nolint:forcetypeassert // Serve passes no other writer
 
 // WriteHeader implements http.ResponseWriter.
 func (s *sent) WriteHeader(status int) {
-	s.status, s.begun = status, true
+	s.Status, s.begun = status, true
 	s.ResponseWriter.WriteHeader(status)
 }
 
@@ -170,20 +171,17 @@ func (s *sent) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 func (d *Dashboard) outside(pattern string, handle func(http.ResponseWriter, *http.Request) error) {
 	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		d.ended(r, handle(w, r))
+		d.ended(w, handle(w, r))
 	})
 }
 
 // inside serves a page for signed-in users.
 func (d *Dashboard) inside(pattern string, screen frame.Screen) {
-	d.signedIn(pattern, func(w http.ResponseWriter, r *http.Request, current users.Current) error {
-		v := d.frame.Visit(w, r, identity(r, current))
-		return d.shown(v, screen(v))
-	})
+	d.personal(pattern, func(v *frame.Visit, _ users.Current) error { return screen(v) })
 }
 
-// signedIn calls handle if the browser has a session; else it shows the sign-in page.
-func (d *Dashboard) signedIn(pattern string, handle func(http.ResponseWriter, *http.Request, users.Current) error) {
+// personal serves a page that needs to know the user's session. Without a session it shows the sign-in page.
+func (d *Dashboard) personal(pattern string, screen func(*frame.Visit, users.Current) error) {
 	d.outside(pattern, func(w http.ResponseWriter, r *http.Request) error {
 		current, err := d.identify(w, r)
 		switch why := users.ReasonOf(err); {
@@ -192,9 +190,10 @@ func (d *Dashboard) signedIn(pattern string, handle func(http.ResponseWriter, *h
 		case err != nil:
 			return d.unavailable(w, r, err)
 		}
-		note := noteOf(r.Context())
+		note := noteOf(w)
 		note.Account, note.Actor = current.Account, current.Actor()
-		return handle(w, r, current)
+		v := d.frame.Visit(w, r, identity(r, current))
+		return d.shown(v, screen(v, current))
 	})
 }
 
@@ -204,14 +203,14 @@ func (d *Dashboard) shown(v *frame.Visit, err error) error {
 		return err
 	}
 	if status := frame.StatusOf(err); status == 0 || status >= http.StatusInternalServerError {
-		noteOf(v.Ctx).Failure = err
+		noteOf(v.Writer).Failure = err
 	}
 	return v.ShowError(err)
 }
 
 // ended notes the error of an answer that could not be written.
-func (d *Dashboard) ended(r *http.Request, err error) {
-	note := noteOf(r.Context())
+func (d *Dashboard) ended(w http.ResponseWriter, err error) {
+	note := noteOf(w)
 	if gone, is := errors.AsType[frame.Gone](err); is {
 		note.Gone = gone.Err
 	} else if err != nil {

@@ -23,14 +23,6 @@ type meView struct {
 	Session  users.Current
 }
 
-// personal serves a page about the signed-in user.
-func (d *Dashboard) personal(pattern string, screen func(v *frame.Visit, current users.Current) error) {
-	d.signedIn(pattern, func(w http.ResponseWriter, r *http.Request, current users.Current) error {
-		v := d.frame.Visit(w, r, identity(r, current))
-		return d.shown(v, screen(v, current))
-	})
-}
-
 func (d *Dashboard) personalRoutes() {
 	d.personal("GET "+pathMe, d.me)
 	d.personal("POST "+pathMe+"/password", d.changePassword)

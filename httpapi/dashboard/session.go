@@ -68,7 +68,7 @@ func safeNext(next string) string {
 
 // unavailable answers a request whose session could not be checked.
 func (d *Dashboard) unavailable(w http.ResponseWriter, r *http.Request, err error) error {
-	noteOf(r.Context()).Failure = err
+	noteOf(w).Failure = err
 	w.Header().Set("Retry-After", "2")
 	return d.frame.ShowNotice(w, r, http.StatusServiceUnavailable, "Not now",
 		"Your session cannot be checked at the moment. Nothing was done.", "Wait a moment, go back and try again. Your input is still there.")

@@ -143,17 +143,11 @@ func encodeInput(path string, values url.Values) string {
 			kept[name] = all
 		}
 	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return ""
-	}
+	text, _ := json.Marshal(kept) // texts only
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 func decodeInput(text string) (url.Values, bool) {
-	if text == "" {
-		return nil, false
-	}
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, false

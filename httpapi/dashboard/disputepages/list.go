@@ -103,21 +103,11 @@ const (
 
 // urgent finds the open disputes with the nearest deadlines.
 func (l *listView) urgent(v *frame.Visit) error {
-	var open []dispute
-	for cursor, n := "", 0; ; n++ {
-		var found frame.List[dispute]
-		if err := v.Get(apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100", "cursor", cursor), &found); err != nil {
-			return err
-		}
-		open = append(open, found.Data...)
-		if cursor = found.NextCursor; cursor == "" {
-			break
-		}
-		if n+1 == mostOpen {
-			l.MoreOpen = true
-			break
-		}
+	open, more, err := frame.Some[dispute](v, apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100"), mostOpen)
+	if err != nil {
+		return err
 	}
+	l.MoreOpen = more
 	open = slices.DeleteFunc(open, func(d dispute) bool { return d.ChallengeRequiredBy == nil })
 	slices.SortStableFunc(open, func(a, b dispute) int { return a.ChallengeRequiredBy.Compare(*b.ChallengeRequiredBy) })
 	if len(open) > mostUrgent {

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -14,17 +15,25 @@ type List[T any] struct {
 }
 
 // All reads all pages of a list of the API.
-func All[T any](v *Visit, path string) (all []T, err error) {
-	for cursor := ""; ; {
+func All[T any](v *Visit, path string) ([]T, error) {
+	all, _, err := Some[T](v, path, Query("limit", "100"), math.MaxInt)
+	return all, err
+}
+
+// Some reads pages of a list of the API with parameters, at most a number of them. more reports whether there are further ones.
+func Some[T any](v *Visit, path string, q url.Values, pages int) (all []T, more bool, err error) {
+	for range pages {
 		var page List[T]
-		if err := v.Get(path, Query("limit", "100", "cursor", cursor), &page); err != nil {
-			return nil, err
+		if err := v.Get(path, q, &page); err != nil {
+			return nil, false, err
 		}
 		all = append(all, page.Data...)
-		if cursor = page.NextCursor; cursor == "" {
-			return all, nil
+		if page.NextCursor == "" {
+			return all, false, nil
 		}
+		q.Set("cursor", page.NextCursor)
 	}
+	return all, true, nil
 }
 
 // One returns the entry of a list of the API that fits, or the error missing.

@@ -84,9 +84,6 @@ func askRemove(v *frame.Visit) error {
 	if !there {
 		return noRule()
 	}
-	out := removal{Rule: all.Rules[i], Conditions: conditionsOf(all.Rules[i].When), Place: i + 1}
-	if out.Mark, err = all.mark(); err != nil {
-		return err
-	}
+	out := removal{Rule: all.Rules[i], Conditions: conditionsOf(all.Rules[i].When), Place: i + 1, Mark: all.mark()}
 	return v.Show(frame.Page{Name: "remove-rule", Title: "Remove a routing rule", Nav: pathProcessors, Data: out})
 }

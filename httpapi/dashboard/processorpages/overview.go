@@ -72,9 +72,7 @@ func (o overviewView) show(v *frame.Visit, status int) error {
 	if err != nil {
 		return err
 	}
-	if o.Mark, err = rules.mark(); err != nil {
-		return err
-	}
+	o.Mark = rules.mark()
 	o.Change, o.Processors, o.Default, o.Networks = v.Admin(), list.Data, rules.Default, domain.Enum("disputeNetwork")
 	o.NoneEnabled = true
 	for _, p := range list.Data {

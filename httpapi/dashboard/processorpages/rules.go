@@ -127,9 +127,7 @@ func openRule(v *frame.Visit) (all routing, place int, out ruleForm, err error) 
 	if all, err = readRouting(v); err != nil {
 		return all, 0, out, err
 	}
-	if out.Mark, err = all.mark(); err != nil {
-		return all, 0, out, err
-	}
+	out.Mark = all.mark()
 	text := v.Request.PathValue("place")
 	if text == "" {
 		out.Title, out.Action = "Add a routing rule", pathRules+"/new"
@@ -246,12 +244,8 @@ func askDefault(v *frame.Visit) error {
 
 // openDefault returns the form of the default list, with all rules.
 func openDefault(v *frame.Visit) (all routing, out ruleForm, err error) {
-	if all, err = readRouting(v); err != nil {
-		return all, out, err
-	}
-	out = ruleForm{Title: "Change the default list", Action: pathDefault, Default: true}
-	out.Mark, err = all.mark()
-	return all, out, err
+	all, err = readRouting(v)
+	return all, ruleForm{Title: "Change the default list", Action: pathDefault, Default: true, Mark: all.mark()}, err
 }
 
 // saveDefault saves the default list.

@@ -30,7 +30,7 @@ const (
 
 // healthOf reads an endpoint's health.
 func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
-	var done, open, lost frame.List[deliveryRow]
+	var done, lost frame.List[deliveryRow]
 	of := func(q url.Values) url.Values { q.Set("endpointId", e.ID); return q }
 	if err := v.Get(apiDeliveries, of(frame.Query("outcome", "SUCCEEDED", "limit", newest)), &done); err != nil {
 		return h, err
@@ -40,26 +40,19 @@ func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 			h.LastSuccess = &d.UpdatedAt
 		}
 	}
-	q := of(frame.Query("outcome", "PLANNED,FAILED", "limit", "100"))
-	var failed []deliveryRow
-	for range waitingPages {
-		open = frame.List[deliveryRow]{}
-		if err := v.Get(apiDeliveries, q, &open); err != nil {
-			return h, err
-		}
-		for _, d := range open.Data {
-			h.Waiting, h.Oldest = h.Waiting+1, &d.PlannedAt
-			if d.Outcome == "FAILED" {
-				h.Retrying++
-				failed = append(failed, d)
-			}
-		}
-		if open.NextCursor == "" {
-			break
-		}
-		q.Set("cursor", open.NextCursor)
+	open, more, err := frame.Some[deliveryRow](v, apiDeliveries, of(frame.Query("outcome", "PLANNED,FAILED", "limit", "100")), waitingPages)
+	if err != nil {
+		return h, err
 	}
-	h.MoreWaiting = open.NextCursor != ""
+	h.MoreWaiting = more
+	var failed []deliveryRow
+	for _, d := range open {
+		h.Waiting, h.Oldest = h.Waiting+1, &d.PlannedAt
+		if d.Outcome == "FAILED" {
+			h.Retrying++
+			failed = append(failed, d)
+		}
+	}
 	since := v.Now().Add(-givenUpFor)
 	if err := v.Get(apiDeliveries, of(frame.Query("outcome", "EXHAUSTED", "from", frame.APITime(since), "limit", "100")), &lost); err != nil {
 		return h, err
@@ -100,22 +93,13 @@ type Failing struct {
 // FailingEndpoints returns the enabled endpoints whose deliveries fail. It takes one call if no delivery has failed in givenUpFor.
 func FailingEndpoints(v *frame.Visit) (all []Failing, err error) {
 	q := frame.Query("outcome", "FAILED,EXHAUSTED", "from", frame.APITime(v.Now().Add(-givenUpFor)), "limit", "100")
-	candidates := map[string]bool{}
-	for range waitingPages {
-		var page frame.List[deliveryRow]
-		if err := v.Get(apiDeliveries, q, &page); err != nil {
-			return nil, err
-		}
-		for _, d := range page.Data {
-			candidates[d.EndpointID] = true
-		}
-		if page.NextCursor == "" {
-			break
-		}
-		q.Set("cursor", page.NextCursor)
+	failed, _, err := frame.Some[deliveryRow](v, apiDeliveries, q, waitingPages)
+	if err != nil || len(failed) == 0 {
+		return nil, err
 	}
-	if len(candidates) == 0 {
-		return nil, nil
+	candidates := map[string]bool{}
+	for _, d := range failed {
+		candidates[d.EndpointID] = true
 	}
 	endpoints, err := allEndpoints(v)
 	if err != nil {

@@ -2,6 +2,7 @@ package workflowpages
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,19 +170,13 @@ func (r run) Means() string {
 
 // same reports whether two definitions say the same.
 func same(a, b definition) bool {
-	texts := [2]string{}
-	for i, d := range []definition{a, b} {
+	for _, d := range []*definition{&a, &b} {
 		d.Actions = slices.Clone(d.Actions)
 		for n := range d.Actions {
 			if f := d.Actions[n].Final; f != nil && *f {
 				d.Actions[n].Final = nil // the default
 			}
 		}
-		text, err := frame.Indented(d)
-		if err != nil {
-			return false
-		}
-		texts[i] = text
 	}
-	return texts[0] == texts[1]
+	return reflect.DeepEqual(a, b)
 }
