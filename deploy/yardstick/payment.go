@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -64,15 +65,7 @@ func (c *creation) check() error {
 }
 
 func isCurrency(code string) bool {
-	if len(code) != 3 {
-		return false
-	}
-	for _, letter := range []byte(code) {
-		if letter < 'A' || letter > 'Z' {
-			return false
-		}
-	}
-	return true
+	return len(code) == 3 && !strings.ContainsFunc(code, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
 // payment is the answer (§2.1).

@@ -1,6 +1,7 @@
 package assistant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,13 +53,9 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err != nil {
 		return err
 	}
-	in := c.In
-	if in == nil {
-		in = os.Stdin
-	}
 	fmt.Fprintf(std.Err, "payledger: serving the Model Context Protocol for %s until the input ends\n", terminal.Harmless(c.URL))
 	out := &answers{to: std.Out}
-	err = server.Run(ctx, &mcp.IOTransport{Reader: newLines(in, out), Writer: out})
+	err = server.Run(ctx, &mcp.IOTransport{Reader: newLines(cmp.Or[io.ReadCloser](c.In, os.Stdin), out), Writer: out})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -33,17 +34,13 @@ type tally struct {
 // add adds the tally of another connection or round.
 func (t *tally) add(other tally) {
 	t.took, t.errors, t.read, t.lasted = append(t.took, other.took...), t.errors+other.errors, t.read+other.read, t.lasted+other.lasted
-	if t.first == nil {
-		t.first = other.first
-	}
+	t.first = cmp.Or(t.first, other.first)
 }
 
 // fail counts an error.
 func (t *tally) fail(err error) {
 	t.errors++
-	if t.first == nil {
-		t.first = err
-	}
+	t.first = cmp.Or(t.first, err)
 }
 
 // sorted sorts the latencies for percentile.

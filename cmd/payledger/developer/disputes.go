@@ -15,12 +15,13 @@ import (
 
 // dispute is a dispute about a payment, as the API lists it (D20).
 type dispute struct {
-	ID       string                  `json:"id"`
-	Type     processor.DisputeType   `json:"type"`
-	Status   processor.DisputeStatus `json:"status"`
-	Amount   int64                   `json:"amount"` // minor units
-	Currency string                  `json:"currency"`
-	By       *time.Time              `json:"challengeRequiredBy"` // nil: the processor names no deadline
+	ID          string                  `json:"id"`
+	Type        processor.DisputeType   `json:"type"`
+	Status      processor.DisputeStatus `json:"status"`
+	Amount      int64                   `json:"amount"` // minor units
+	Currency    string                  `json:"currency"`
+	AtProcessor string                  `json:"processorDisputeId"`
+	By          *time.Time              `json:"challengeRequiredBy"` // nil: the processor names no deadline
 }
 
 // disputes are the disputes about one payment.

@@ -2,6 +2,7 @@ package developer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -136,10 +137,7 @@ func (l *listening) report(ctx context.Context, a answered) string {
 
 // show prints the line of a webhook.
 func (l *listening) show(w incoming, verified string, a answered, took time.Duration, problem string) {
-	about := w.Kind
-	if about == "" {
-		about = "test message"
-	}
+	about := cmp.Or(w.Kind, "test message")
 	switch {
 	case w.Manual:
 		about += " (sent again)"
@@ -176,9 +174,6 @@ func (l *listening) printBody(body string) {
 		indented.WriteString(body)
 	}
 	for line := range strings.Lines(indented.String()) {
-		fmt.Fprintln(l.out, "    "+strings.TrimLeft(safeLine(line), "\n"))
+		fmt.Fprintln(l.out, "    "+safe(strings.TrimRight(line, "\n")))
 	}
 }
-
-// safeLine is safe for a line with its end.
-func safeLine(line string) string { return safe(strings.TrimRight(line, "\n")) }

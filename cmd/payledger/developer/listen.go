@@ -2,6 +2,7 @@ package developer
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,11 +55,7 @@ func (c *Listen) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	}
 	l.print("Webhooks go to %s until Ctrl-C. `r` and Enter sends the last one again.", target)
 	l.print("They are signed by the account's signing secret, and by this one of the listener: %s", l.made.SigningSecret)
-	input := c.In
-	if input == nil {
-		input = os.Stdin
-	}
-	go l.obey(ctx, input)
+	go l.obey(ctx, cmp.Or[io.Reader](c.In, os.Stdin))
 	err = l.read(ctx)
 	l.running.Wait()
 	if ctx.Err() != nil { // the usual end

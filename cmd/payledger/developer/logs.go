@@ -1,6 +1,7 @@
 package developer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,11 +44,7 @@ type logged struct {
 
 // String returns a line for people.
 func (r logged) String() string {
-	by := r.KeyName
-	if by == "" {
-		by = r.Caller
-	}
-	line := fmt.Sprintf("%s  %-6s %-52s %d %8.1f ms  %s  %s", r.Time.UTC().Format("15:04:05.000"), r.Method, r.Path, r.Status, r.TookMs, r.RequestID, by)
+	line := fmt.Sprintf("%s  %-6s %-52s %d %8.1f ms  %s  %s", r.Time.UTC().Format("15:04:05.000"), r.Method, r.Path, r.Status, r.TookMs, r.RequestID, cmp.Or(r.KeyName, r.Caller))
 	if r.ErrorID != "" {
 		line += "  " + r.ErrorID
 	}

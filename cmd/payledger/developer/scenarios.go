@@ -3,6 +3,7 @@ package developer
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -70,9 +71,7 @@ func (s *shop) tokenize(ctx context.Context, card string, session map[string]any
 		"orderId": s.Order, "currencyCode": s.Currency, "amount": s.Amount, "customerId": "trigger-" + s.run,
 		"customer": map[string]any{"email": "ada@example.com"},
 	}
-	for name, value := range session {
-		fields[name] = value
-	}
+	maps.Copy(fields, session)
 	if clientToken, err = s.api.OpenSession(ctx, fields); err != nil {
 		return "", "", err
 	}
@@ -104,9 +103,7 @@ func (s *shop) pay(ctx context.Context, card, status string) error {
 
 func (s *shop) payWith(ctx context.Context, token, status string, further map[string]any) (err error) {
 	body := map[string]any{"paymentMethodToken": token}
-	for name, value := range further {
-		body[name] = value
-	}
+	maps.Copy(body, further)
 	if s.payment, err = s.api.CreatePayment(ctx, s.key(), body); err != nil {
 		return err
 	}
@@ -191,16 +188,15 @@ func challengeOpen(ctx context.Context, s *shop) error {
 	return nil
 }
 
-func approvedLater(ctx context.Context, s *shop) error {
-	if err := s.pay(ctx, cardLater, "PENDING"); err != nil {
-		return err
-	}
-	return s.until(ctx, "AUTHORIZED")
-}
+func approvedLater(ctx context.Context, s *shop) error { return s.authorizedLater(ctx, cardLater) }
 
 func timedOut(ctx context.Context, s *shop) error {
 	s.step("the create is answered when --payment-timeout of the server ends (90 s, unless it is set)")
-	if err := s.pay(ctx, cardNeverAnswers, "PENDING"); err != nil {
+	return s.authorizedLater(ctx, cardNeverAnswers)
+}
+
+func (s *shop) authorizedLater(ctx context.Context, card string) error {
+	if err := s.pay(ctx, card, "PENDING"); err != nil {
 		return err
 	}
 	return s.until(ctx, "AUTHORIZED")

@@ -212,15 +212,11 @@ func (s *shop) simulate(ctx context.Context, method, path string, body any) erro
 // disputed waits for the dispute of the payment with a status.
 func (s *shop) disputed(ctx context.Context, status string) (processorsID string, err error) {
 	var list struct {
-		Data []struct {
-			ID                 string `json:"id"`
-			Status             string `json:"status"`
-			ProcessorDisputeID string `json:"processorDisputeId"`
-		} `json:"data"`
+		Data []dispute `json:"data"`
 	}
 	err = await(ctx, func() (bool, error) {
 		err := s.api.Get(ctx, "/management/disputes", url.Values{"paymentId": {s.payment.ID}}, &list)
-		return len(list.Data) > 0 && list.Data[0].Status == status, err
+		return len(list.Data) > 0 && string(list.Data[0].Status) == status, err
 	})
 	if err != nil {
 		return "", fmt.Errorf("waiting for the dispute: %w", err)
@@ -228,6 +224,6 @@ func (s *shop) disputed(ctx context.Context, status string) (processorsID string
 	found := list.Data[0]
 	s.step("the dispute %s is %s", found.ID, status)
 	s.others = nil
-	s.note("dispute", found.ID+", "+found.ProcessorDisputeID+" at the processor, "+found.Status)
-	return found.ProcessorDisputeID, nil
+	s.note("dispute", found.ID+", "+found.AtProcessor+" at the processor, "+string(found.Status))
+	return found.AtProcessor, nil
 }
