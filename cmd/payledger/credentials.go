@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -101,10 +100,8 @@ func (c *initCommand) check(args options.Arguments) error {
 	if !o.Sandbox() {
 		faults = append(faults, args.Faults()...)
 	}
-	if c.MasterKey = o.MasterKey; len(faults) > 0 {
-		return options.Usage(errors.New(strings.Join(faults, "; ")))
-	}
-	return nil
+	c.MasterKey = o.MasterKey
+	return options.UsageOf(faults)
 }
 
 // Run creates the account and prints its credentials once. It refuses a folder that has an account.
@@ -234,8 +231,8 @@ func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err
 			faults = append(faults, "--new-master-key-file: a key is 64 hexadecimal digits")
 		}
 	}
-	if len(faults) > 0 {
-		return r, options.Usage(errors.New(strings.Join(faults, "; ")))
+	if err := options.UsageOf(faults); err != nil {
+		return r, err
 	}
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return r, fmt.Errorf("%s holds no ledger: name its folder with --data", c.Data)
@@ -261,8 +258,8 @@ func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args opt
 	if c.NewMasterKeyFile != "" {
 		faults = append(faults, "--new-master-key-file is for a data folder: every node of a cluster has the new key already, in --master-key-file")
 	}
-	if len(faults) > 0 {
-		return options.Usage(errors.New(strings.Join(faults, "; ")))
+	if err := options.UsageOf(faults); err != nil {
+		return err
 	}
 	done, err := ledger.Rolling{Options: o}.Run(ctx)
 	if errors.Is(err, secrets.ErrSameKey) {

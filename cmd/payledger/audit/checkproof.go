@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
@@ -32,14 +31,11 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 		return fmt.Errorf("%s: %w; if the key is the ledger's, keep this file and make another one with `payledger prove`", c.File, err)
 	}
 	if c.Since != "" {
-		old, err := os.ReadFile(c.Since)
+		old, _, err := readCheckpoint(c.Since)
 		if err != nil {
-			return unreadableCheckpoint(err)
+			return err
 		}
-		if _, _, err := proof.ReadCheckpoint(string(old)); err != nil {
-			return notCheckpoint(c.Since, err)
-		}
-		before, err := proof.CheckSince(file, checked.Tree, c.Key, string(old))
+		before, err := proof.CheckSince(file, checked.Tree, c.Key, old)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.File, err)
 		}

@@ -26,11 +26,9 @@ func (c *Tail) follow(ctx context.Context, notes io.Writer, emit func([]byte) er
 			return err
 		}
 		fmt.Fprintf(notes, "payledger: %v; going on behind position %d\n", err, after)
-		again := time.NewTimer(followRetry)
 		select {
-		case <-again.C:
+		case <-time.After(followRetry):
 		case <-ctx.Done():
-			again.Stop()
 			return ctx.Err()
 		}
 	}

@@ -50,8 +50,10 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 	if folder {
 		write = c.fromFolder
 	}
-	if c.since, err = sizeOf(c.Since); err != nil {
-		return err
+	if c.Since != "" {
+		if _, c.since, err = readCheckpoint(c.Since); err != nil {
+			return err
+		}
 	}
 	var key string
 	err = saveFile(c.Out, func(to io.Writer) (err error) {
@@ -96,28 +98,17 @@ func saveFile(name string, write func(io.Writer) error, check func(name string) 
 	return f.Close()
 }
 
-// sizeOf returns the size of the checkpoint in a file; 0 without a file.
-func sizeOf(name string) (uint64, error) {
-	if name == "" {
-		return 0, nil
-	}
-	text, err := os.ReadFile(name)
+// readCheckpoint returns the text of the old checkpoint in a file, and the size of its log.
+func readCheckpoint(name string) (text string, size uint64, err error) {
+	content, err := os.ReadFile(name)
 	if err != nil {
-		return 0, unreadableCheckpoint(err)
+		return "", 0, fmt.Errorf("cannot read the old checkpoint: %w; name another file with --since", err)
 	}
-	_, tree, err := proof.ReadCheckpoint(string(text))
+	_, tree, err := proof.ReadCheckpoint(string(content))
 	if err != nil {
-		return 0, notCheckpoint(name, err)
+		return "", 0, fmt.Errorf("%s: %w; --since takes lines of `payledger checkpoints` or one signed note", name, err)
 	}
-	return tree.Size, nil
-}
-
-func unreadableCheckpoint(err error) error {
-	return fmt.Errorf("cannot read the old checkpoint: %w; name another file with --since", err)
-}
-
-func notCheckpoint(name string, err error) error {
-	return fmt.Errorf("%s: %w; --since takes lines of `payledger checkpoints` or one signed note", name, err)
+	return string(content), tree.Size, nil
 }
 
 func checkFile(name, key string) (file proof.File, checked proof.Checked, err error) {

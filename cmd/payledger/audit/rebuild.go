@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -109,16 +108,25 @@ func (c *Rebuild) Run(ctx context.Context, std terminal.Streams, args options.Ar
 			return options.Usage(unknownProjection(c.Projection))
 		}
 	}
-	run, end, err := c.connect(ctx)
-	if err != nil {
+	all := func(run rebuildRun) error {
+		for _, projection := range wanted {
+			if err := rebuildOne(ctx, std, projection, run); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	service, err := control.Find(ctx, c.Data)
+	switch {
+	case errors.Is(err, control.ErrNoService):
+		return c.inFolder(ctx, all)
+	case err != nil:
 		return err
 	}
-	for _, projection := range wanted {
-		if err = rebuildOne(ctx, std, projection, run); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, end())
+	return all(func(ctx context.Context, projection string, emit func(rebuildLine) error) (result rebuilt, err error) {
+		err = service.Call(ctx, "rebuild", RebuildRequest{projection}, eachLine(emit), &result)
+		return result, err
+	})
 }
 
 type rebuildRun func(ctx context.Context, projection string, emit func(rebuildLine) error) (rebuilt, error)
@@ -139,60 +147,32 @@ func rebuildOne(ctx context.Context, std terminal.Streams, projection string, ru
 	return err
 }
 
-// connect reaches the service that runs on the folder, or opens the folder itself.
-func (c *Rebuild) connect(ctx context.Context) (rebuildRun, func() error, error) {
-	service, err := control.Find(ctx, c.Data)
-	if errors.Is(err, control.ErrNoService) {
-		return c.openFolder(ctx)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return func(ctx context.Context, projection string, emit func(rebuildLine) error) (result rebuilt, err error) {
-		err = service.Call(ctx, "rebuild", RebuildRequest{projection}, func(text json.RawMessage) error {
-			var l rebuildLine
-			if err := json.Unmarshal(text, &l); err != nil {
-				return err
-			}
-			return emit(l)
-		}, &result)
-		return result, err
-	}, func() error { return nil }, nil
-}
-
-// openFolder opens the folder of a stopped server. Its log does not change.
-func (c *Rebuild) openFolder(ctx context.Context) (run rebuildRun, end func() error, err error) {
+// inFolder calls use with the folder of a stopped server open. Its log does not change.
+func (c *Rebuild) inFolder(ctx context.Context, use func(rebuildRun) error) (err error) {
 	if err := noFile(c.Data); err != nil {
-		return nil, nil, err
+		return err
 	}
 	config := options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}
 	l, err := ledger.Open(ctx, config, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
-	if errors.Is(err, folder.ErrInUse) {
-		return nil, nil, control.Unreachable(c.Data)
+	switch {
+	case errors.Is(err, folder.ErrInUse):
+		return control.Unreachable(c.Data)
+	case err != nil:
+		return err
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	folder := filepath.Join(c.Data, ledger.ViewsFolder)
-	r := rebuilder{stream: l.Store.Deliveries()}
-	end = func() error {
-		var errs []error
-		if r.views != nil {
-			errs = append(errs, r.views.Close())
-		}
-		if r.index != nil {
-			errs = append(errs, r.index.Close())
-		}
-		return errors.Join(append(errs, l.Close())...)
-	}
-	r.views, err = projections.Open(ctx, projections.Config{
-		Dir: folder, Store: l.Store, Fanout: eventstore.NewFanout(l.Store), Secrets: l.Secrets, Logger: zerolog.Nop(), Now: time.Now,
+	defer func() { err = errors.Join(err, l.Close()) }()
+	dir := filepath.Join(c.Data, ledger.ViewsFolder)
+	views, err := projections.Open(ctx, projections.Config{
+		Dir: dir, Store: l.Store, Fanout: eventstore.NewFanout(l.Store), Secrets: l.Secrets, Logger: zerolog.Nop(), Now: time.Now,
 	})
-	if err == nil {
-		r.index, err = deliveries.Open(ctx, folder, zerolog.Nop())
-	}
 	if err != nil {
-		return nil, nil, errors.Join(err, end())
+		return err
 	}
-	return r.run, end, nil
+	defer func() { err = errors.Join(err, views.Close()) }()
+	index, err := deliveries.Open(ctx, dir, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	return use(rebuilder{views, index, l.Store.Deliveries()}.run)
 }

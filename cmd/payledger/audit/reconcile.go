@@ -113,7 +113,11 @@ func (c *Reconcile) between(out io.Writer, i, of int) error {
 func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Question) (int, error) {
 	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
 	bar := terminal.NewBar(std.Err)
-	counts, err := c.compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
+	compare := c.compareThere
+	if c.Data != "" {
+		compare = c.compareFolder
+	}
+	counts, err := compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
 	bar.Clear()
 	if err == nil {
 		err = sheet.end(counts)
@@ -172,13 +176,6 @@ func showComparison(b *terminal.Bar, p reconcile.Progress) {
 	} else {
 		b.Show("payments of the ledger", uint64(p.Payments), p.Total)
 	}
-}
-
-func (c *Reconcile) compare(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
-	if c.Data == "" {
-		return c.compareThere(ctx, q, report, progress)
-	}
-	return c.compareFolder(ctx, q, report, progress)
 }
 
 // compareFolder compares all accounts of a stopped server's folder, or one of them. It does not change the folder.

@@ -96,6 +96,17 @@ func (s Source) read(ctx context.Context, path string, use func(io.Reader) error
 	return use(answer.Body)
 }
 
+// eachLine returns a function that decodes a line of a running service's answer, and calls emit with it.
+func eachLine[T any](emit func(T) error) func(json.RawMessage) error {
+	return func(text json.RawMessage) error {
+		var line T
+		if err := json.Unmarshal(text, &line); err != nil {
+			return err
+		}
+		return emit(line)
+	}
+}
+
 // readList calls emit with each element of the answer {"data": […]} as it arrives. If the list breaks off, the error has advice.
 func readList[T any](answer io.Reader, what, advice string, emit func(T) error) error {
 	decoder := json.NewDecoder(answer)

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -220,13 +219,7 @@ func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result
 	if err != nil {
 		return result, err
 	}
-	err = service.Call(ctx, "verify", request, func(text json.RawMessage) error {
-		var l verifyLine
-		if err := json.Unmarshal(text, &l); err != nil {
-			return err
-		}
-		return emit(l)
-	}, &result)
+	err = service.Call(ctx, "verify", request, eachLine(emit), &result)
 	return result, err
 }
 

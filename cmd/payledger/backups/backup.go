@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"payledger/cmd/payledger/control"
@@ -78,10 +77,7 @@ func (c *Backup) misused(args options.Arguments) error {
 	if c.NatsURL != "" && args.Has("--data") {
 		faults = append(faults, "--data names a folder, and --nats-url names a cluster: leave one out")
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return options.Usage(errors.New(strings.Join(faults, "; ")))
+	return options.UsageOf(faults)
 }
 
 // cluster returns the log of the external cluster.

@@ -2,10 +2,8 @@ package backups
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"payledger/cmd/payledger/audit"
@@ -28,10 +26,7 @@ func (c *Restore) misused(args options.Arguments) error {
 	case c.NatsURL != "" && c.Data != "":
 		faults = append(faults, "--data makes a folder, and --nats-url makes the ledger of a cluster: leave one out")
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return options.Usage(errors.New(strings.Join(faults, "; ")))
+	return options.UsageOf(faults)
 }
 
 // cluster restores the ledger of a cluster, with the checks of init.

@@ -50,12 +50,7 @@ func (args Arguments) Faults() (faults []string) {
 
 // Refused returns the error for arguments that hold a secret, or nil. Commands that do not know the ledger's environment call
 // it.
-func (args Arguments) Refused() error {
-	if faults := args.Faults(); len(faults) > 0 {
-		return UsageError{errors.New(strings.Join(faults, "; "))}
-	}
-	return nil
-}
+func (args Arguments) Refused() error { return UsageOf(args.Faults()) }
 
 // selecting are the flags that select a part of what a command reads. Without a value, a variable that is not set in a script for
 // instance, a command would read everything.
@@ -70,10 +65,7 @@ func (args Arguments) Empty() error {
 			faults = append(faults, flag+" has no value: give it one, or leave the flag out")
 		}
 	}
-	if len(faults) > 0 {
-		return UsageError{errors.New(strings.Join(faults, "; "))}
-	}
-	return nil
+	return UsageOf(faults)
 }
 
 // Has reports whether a flag is among the arguments.

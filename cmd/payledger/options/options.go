@@ -120,11 +120,7 @@ func (o Options) Sandbox() bool { return o.Environment == account.Sandbox }
 
 // Check returns one error with every fault that the parser does not see.
 func (o Options) Check() error {
-	faults := slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults())
-	if len(faults) == 0 {
-		return nil
-	}
-	return UsageError{errors.New(strings.Join(faults, "; "))}
+	return UsageOf(slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults()))
 }
 
 func (o Options) limitFaults() (faults []string) {
@@ -182,3 +178,11 @@ type UsageError struct{ error }
 
 // Usage returns err as a UsageError.
 func Usage(err error) error { return UsageError{err} }
+
+// UsageOf returns one UsageError with all faults, or nil for none.
+func UsageOf(faults []string) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return UsageError{errors.New(strings.Join(faults, "; "))}
+}
