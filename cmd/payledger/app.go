@@ -108,20 +108,11 @@ type Ready struct {
 // Start opens the ledger, initializes an empty sandbox and starts every part. Interrupted operations are recovered in the
 // background after Start returns.
 func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, error) {
-	return startAt(ctx, o, log, time.Now)
+	return startOn(ctx, o, log, time.Now, nil, func(*accounts.Credentials) error { return nil })
 }
 
-func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
-	return startShowing(ctx, o, log, clock, func(*accounts.Credentials) error { return nil })
-}
-
-// startShowing starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
-// failure of the start must not lose them, because nothing shows them again.
-func startShowing(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, show func(*accounts.Credentials) error) (*App, error) {
-	return startOn(ctx, o, log, clock, nil, show)
-}
-
-// startOn is startShowing with a clock of the leases; nil: the machine's.
+// startOn starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
+// failure of the start must not lose them, because nothing shows them again. leaseClock is the clock of leases; nil: the machine's.
 func startOn(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, leaseClock func() time.Duration, show func(*accounts.Credentials) error) (*App, error) {
 	o = o.WithFiles()
 	if err := o.Check(); err != nil {

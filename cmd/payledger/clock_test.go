@@ -21,6 +21,7 @@ import (
 
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
+	"payledger/eventstore/commands/accounts"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 )
@@ -30,6 +31,11 @@ const (
 	// clockDelay is the length of each wait in TestClockSetBack, and of all of them after --payment-timeout.
 	clockDelay = 12 * time.Second
 )
+
+// startAt is Start with a clock.
+func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time) (*App, error) {
+	return startOn(ctx, o, log, clock, nil, func(*accounts.Credentials) error { return nil })
+}
 
 // jumpingClock shows the time of the machine's clock while somebody sets that.
 type jumpingClock struct{ ahead atomic.Int64 }

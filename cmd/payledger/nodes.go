@@ -25,7 +25,8 @@ func (a *App) joinNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	version, commit := buildOf(debug.ReadBuildInfo())
+	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
+	version, commit := buildOf(build)
 	a.nodes, err = a.ledger.Store.OpenNodes(ctx, nodes.Config{
 		Self: nodes.Record{Node: id, Address: a.api.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.

@@ -33,7 +33,7 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 		return err
 	}
 	tell := announcer{out: std.Out, people: terminal.ForPeople(std.Out, c.LogFormat)}
-	app, err := startShowing(ctx, c.Options, log, clock.Now, tell.credentials)
+	app, err := startOn(ctx, c.Options, log, clock.Now, nil, tell.credentials)
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,8 @@ type versionCommand struct{}
 // Run prints version, commit, Go and the versions of NATS (I1).
 func (versionCommand) Run(std terminal.Streams) error {
 	info, _ := debug.ReadBuildInfo() // without build info the version is "unknown"
-	if _, err := fmt.Fprint(std.Out, versionText(info)); err != nil {
-		return printed(err)
-	}
-	return nil
+	_, err := fmt.Fprint(std.Out, versionText(info))
+	return printed(err)
 }
 
 // natsModules are the modules whose versions operators of a cluster need.
@@ -26,10 +24,8 @@ var natsModules = []string{"github.com/nats-io/nats-server/v2", "github.com/nats
 
 // versionText returns a name and a value per line, for people and scripts. An unknown value is "unknown".
 func versionText(info *debug.BuildInfo) string {
-	if info == nil {
-		info = &debug.BuildInfo{}
-	}
-	version, commit := buildOf(info, true)
+	info = cmp.Or(info, &debug.BuildInfo{})
+	version, commit := buildOf(info)
 	text := fmt.Sprintf("payledger  %s\ncommit     %s\nbuilt with %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, path := range natsModules {
 		for _, module := range info.Deps {
@@ -41,11 +37,9 @@ func versionText(info *debug.BuildInfo) string {
 	return text
 }
 
-// buildOf returns the version and the commit of a build, or "unknown". known reports whether the build has the information.
-func buildOf(info *debug.BuildInfo, known bool) (version, commit string) {
-	if !known {
-		info = &debug.BuildInfo{}
-	}
+// buildOf returns the version and the commit of a build, or "unknown". info is nil if the build has no information.
+func buildOf(info *debug.BuildInfo) (version, commit string) {
+	info = cmp.Or(info, &debug.BuildInfo{})
 	setting := func(key string) string {
 		at := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })
 		if at < 0 {

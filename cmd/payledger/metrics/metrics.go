@@ -37,7 +37,7 @@ func Handler(c Config) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&waitingCollector{Config: &c}, requestCollector{&c}, webhookCollector{&c},
+		c.waiting(), c.requests(), c.webhooks(),
 		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
 		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.Events()) }),
 		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
@@ -59,6 +59,20 @@ func Handler(c Config) http.Handler {
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
+
+// collector exports the metrics that collect reads. Each has one of the descriptions.
+type collector struct {
+	descriptions []*prometheus.Desc
+	collect      func(chan<- prometheus.Metric)
+}
+
+func (c collector) Describe(out chan<- *prometheus.Desc) {
+	for _, one := range c.descriptions {
+		out <- one
+	}
+}
+
+func (c collector) Collect(out chan<- prometheus.Metric) { c.collect(out) }
 
 func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)

@@ -15,19 +15,14 @@ var (
 		"Connections and requests that were refused or cut since the start, by limit.", []string{"limit"}, nil)
 )
 
-// requestCollector exports the answers of the API by status, and the refused requests and connections by limit.
-type requestCollector struct{ *Config }
-
-func (requestCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- requestsAnswered
-	out <- requestsRefused
-}
-
-func (c requestCollector) Collect(out chan<- prometheus.Metric) {
-	for status, n := range c.Answers() {
-		out <- prometheus.MustNewConstMetric(requestsAnswered, prometheus.CounterValue, float64(n), strconv.Itoa(status))
-	}
-	c.Intake.All(func(l intake.Limit, n uint64) {
-		out <- prometheus.MustNewConstMetric(requestsRefused, prometheus.CounterValue, float64(n), l.String())
-	})
+// requests exports the answers of the API by status, and the refused requests and connections by limit.
+func (c Config) requests() prometheus.Collector {
+	return collector{[]*prometheus.Desc{requestsAnswered, requestsRefused}, func(out chan<- prometheus.Metric) {
+		for status, n := range c.Answers() {
+			out <- prometheus.MustNewConstMetric(requestsAnswered, prometheus.CounterValue, float64(n), strconv.Itoa(status))
+		}
+		c.Intake.All(func(l intake.Limit, n uint64) {
+			out <- prometheus.MustNewConstMetric(requestsRefused, prometheus.CounterValue, float64(n), l.String())
+		})
+	}}
 }

@@ -15,19 +15,10 @@ var (
 // Starting serves the metrics of a service that starts: its progress.
 func Starting(progress func() (stage string, done, of uint64)) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(startCollector(progress))
+	registry.MustRegister(collector{[]*prometheus.Desc{startEvents, startOf}, func(out chan<- prometheus.Metric) {
+		stage, done, of := progress()
+		out <- prometheus.MustNewConstMetric(startEvents, prometheus.GaugeValue, float64(done), stage)
+		out <- prometheus.MustNewConstMetric(startOf, prometheus.GaugeValue, float64(of), stage)
+	}})
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-}
-
-type startCollector func() (stage string, done, of uint64)
-
-func (startCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- startEvents
-	out <- startOf
-}
-
-func (c startCollector) Collect(out chan<- prometheus.Metric) {
-	stage, done, of := c()
-	out <- prometheus.MustNewConstMetric(startEvents, prometheus.GaugeValue, float64(done), stage)
-	out <- prometheus.MustNewConstMetric(startOf, prometheus.GaugeValue, float64(of), stage)
 }

@@ -10,10 +10,16 @@ import (
 	"payledger/projections"
 )
 
-// waitingCollector exports the operations without an outcome (D8): their number, the oldest request, and the time of the next
+// waiting exports the operations without an outcome (D8): their number, the oldest request, and the time of the next
 // query to the processor. The views list all operations; the queries that this process has planned are in memory.
-type waitingCollector struct {
-	*Config
+// A failed count exports nothing.
+func (c Config) waiting() prometheus.Collector {
+	w := &waitingOperations{Config: c}
+	return collector{[]*prometheus.Desc{waitingCount, waitingSince, waitingNext}, w.collect}
+}
+
+type waitingOperations struct {
+	Config
 
 	mu    sync.Mutex
 	read  []projections.PendingOperations
@@ -35,14 +41,7 @@ var (
 		"Unix time at which a processor is asked next, by operation and state.", []string{"operation", "state"}, nil)
 )
 
-func (*waitingCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- waitingCount
-	out <- waitingSince
-	out <- waitingNext
-}
-
-// Collect counts the operations. A failed count exports nothing.
-func (c *waitingCollector) Collect(out chan<- prometheus.Metric) {
+func (c *waitingOperations) collect(out chan<- prometheus.Metric) {
 	type label struct{ operation, state string }
 	soon := map[label]time.Time{}
 	for _, w := range c.Questions() {
@@ -61,7 +60,7 @@ func (c *waitingCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 // counted returns a count of the views that is recent enough.
-func (c *waitingCollector) counted() []projections.PendingOperations {
+func (c *waitingOperations) counted() []projections.PendingOperations {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	began := c.Now()

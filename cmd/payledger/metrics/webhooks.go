@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,10 +12,6 @@ import (
 
 // backlogTime bounds the read of the index.
 const backlogTime = time.Second
-
-// webhookCollector exports the state of webhooks (D18): open deliveries and the oldest of them, results of attempts, and ended
-// deliveries.
-type webhookCollector struct{ *Config }
 
 var (
 	webhooksOpen = prometheus.NewDesc("payledger_webhook_deliveries_open",
@@ -27,15 +24,13 @@ var (
 		"Webhook deliveries that came to their end since the start, by status.", []string{"status"}, nil)
 )
 
-func (webhookCollector) Describe(out chan<- *prometheus.Desc) {
-	out <- webhooksOpen
-	out <- webhooksOldest
-	out <- webhookAttempts
-	out <- webhooksEnded
+// webhooks exports the state of webhooks (D18): open deliveries and the oldest of them, results of attempts, and ended
+// deliveries. If the index cannot be read, open deliveries are left out.
+func (c Config) webhooks() prometheus.Collector {
+	return collector{[]*prometheus.Desc{webhooksOpen, webhooksOldest, webhookAttempts, webhooksEnded}, c.collectWebhooks}
 }
 
-// Collect reads the counts. If the index cannot be read, open deliveries are left out.
-func (c webhookCollector) Collect(out chan<- prometheus.Metric) {
+func (c Config) collectWebhooks(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), backlogTime)
 	defer cancel()
 	if backlog, err := c.Backlog(ctx); err == nil {
@@ -50,11 +45,7 @@ func (c webhookCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	counts := c.Webhooks()
 	for failure, n := range counts.Attempts {
-		result := string(failure)
-		if result == "" {
-			result = "OK"
-		}
-		out <- prometheus.MustNewConstMetric(webhookAttempts, prometheus.CounterValue, float64(n), result)
+		out <- prometheus.MustNewConstMetric(webhookAttempts, prometheus.CounterValue, float64(n), cmp.Or(string(failure), "OK"))
 	}
 	for _, status := range []delivery.Status{delivery.Succeeded, delivery.Exhausted, delivery.Cancelled} {
 		out <- prometheus.MustNewConstMetric(webhooksEnded, prometheus.CounterValue, float64(counts.Ended[status]), string(status))
