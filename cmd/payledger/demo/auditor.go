@@ -15,13 +15,13 @@ import (
 	"payledger/projections/history"
 )
 
-// audited is an entry of an expanded history.
+// audited is an entry of a history.
 type audited struct {
 	history.Entry
 	Event json.RawMessage `json:"event"`
 }
 
-func (a audited) String() string { return event{Revision: int(a.Revision), Type: a.Type}.String() }
+func (a audited) String() string { return fmt.Sprintf("%d %s", a.Revision, a.Type) }
 
 // audit replays the first payment as an auditor does, and checks its proof without the service.
 func (s *story) audit(ctx context.Context) error {

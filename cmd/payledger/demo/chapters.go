@@ -5,28 +5,97 @@ import (
 	"fmt"
 )
 
+var chapters = []chapter[*story]{
+	{"The merchant registers a webhook endpoint", (*story).register},
+	{"A customer pays 25.00 EUR", steps(
+		buys(order{"order-1001", "Notebook", 2500, "4111111111111111"}, "AUTHORIZED", "payment.created", "payment.authorized"),
+		(*story).keep,
+	)},
+	{"Two parcels leave: two captures", steps(
+		captures("parcel-1", map[string]any{"amount": 1000, "final": false}, "PARTIALLY_SETTLED", "payment.capture_requested", "payment.captured"),
+		captures("parcel-2", map[string]any{"amount": 1500}, "SETTLED", "payment.capture_requested", "payment.captured"),
+	)},
+	{"The second parcel comes back: a refund of that capture", (*story).refund},
+	{"The issuer declines 80.00 EUR", (*story).decline},
+	{"The bank wants to see the customer: 3-D Secure", steps(
+		buys(order{"order-1003", "Desk lamp", 4900, "4916994064252017"}, "PENDING", "payment.created", "payment.action_required"),
+		(*story).resume,
+	)},
+	{"A processor takes its time: it accepts now, and approves later", steps(
+		buys(order{"order-1007", "Rain coat", 7200, "4000000000003220"}, "PENDING", "payment.created", "payment.authorization_pending"),
+		says("the processor approves within 2 s, and sends a signed notification"),
+		becomes("AUTHORIZED", []string{"payment.authorized"}, hook{"PAYMENT.STATUS", "AUTHORIZED"}),
+		captures("parcel-5", nil, "SETTLED", "payment.capture_requested", "payment.captured"),
+	)},
+	{"A capture fails at the processor", steps(
+		buys(order{"order-1004", "Backpack", 6000, "4000000000005142"}, "AUTHORIZED", "payment.created", "payment.authorized"),
+		captures("parcel-3", nil, "SETTLING", "payment.capture_requested", "payment.capture_pending"),
+		says("the processor decides within 2 s"),
+		becomes("AUTHORIZED", []string{"payment.capture_failed"}, hook{"PAYMENT.CAPTURE.FAILED", ""}, hook{"PAYMENT.STATUS", "AUTHORIZED"}),
+	)},
+	{"A cardholder disputes what was paid", steps(
+		buys(order{"order-1006", "Umbrella", 3500, "4000000000000259"}, "AUTHORIZED", "payment.created", "payment.authorized"),
+		captures("parcel-4", nil, "SETTLED", "payment.capture_requested", "payment.captured"),
+		says("two seconds after the settlement the processor reports a dispute"),
+		becomes("SETTLED", nil, hook{"DISPUTE.OPENED", ""}, hook{"DISPUTE.STATUS", "OPEN"}),
+		disputes(3500),
+	)},
+	{"A processor never answers: nothing is guessed", (*story).timeout},
+	{"An auditor reads the first payment, and trusts nobody", (*story).audit},
+	{"An analyst reads every event in one order", (*story).analyst},
+}
+
+// step is a part of a chapter. Its error is the first unexpected result.
+type step = func(s *story, ctx context.Context) error
+
+func steps(all ...step) step {
+	return func(s *story, ctx context.Context) error {
+		for _, one := range all {
+			if err := one(s, ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// buys pays for an order. The later steps of the chapter are about this payment.
+func buys(o order, status string, events ...string) step {
+	return func(s *story, ctx context.Context) (err error) {
+		s.now, err = s.checkout(ctx, o)
+		return s.then(ctx, err, s.now, status, events, hook{"PAYMENT.STATUS", status})
+	}
+}
+
+func captures(key string, body map[string]any, status string, events ...string) step {
+	return func(s *story, ctx context.Context) error {
+		p, err := s.operate(ctx, "/payments/"+s.now.ID+"/capture", key, body)
+		return s.then(ctx, err, p, status, events, hook{"PAYMENT.STATUS", status})
+	}
+}
+
+func says(text string) step {
+	return func(s *story, _ context.Context) error { s.out.line("   %s", text); return nil }
+}
+
+// becomes waits for results that follow without a call.
+func becomes(status string, events []string, webhooks ...hook) step {
+	return func(s *story, ctx context.Context) error { return s.later(ctx, s.now, status, events, webhooks...) }
+}
+
+func disputes(amount int64) step {
+	return func(s *story, ctx context.Context) error { return s.checkDispute(ctx, s.now.ID, amount) }
+}
+
 func (s *story) register(ctx context.Context) (err error) {
 	s.endpoint, err = s.subscribe(ctx, s.receiver.url)
 	return err
 }
 
-func (s *story) authorize(ctx context.Context) (err error) {
-	s.paid, err = s.checkout(ctx, order{"order-1001", "Notebook", 2500, "4111111111111111"})
-	return s.then(ctx, err, s.paid, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
-		hook{"PAYMENT.STATUS", "AUTHORIZED"})
-}
-
-func (s *story) captures(ctx context.Context) error {
-	path := "/payments/" + s.paid.ID + "/capture"
-	p, err := s.operate(ctx, path, "parcel-1", map[string]any{"amount": 1000, "final": false})
-	err = s.then(ctx, err, p, "PARTIALLY_SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		hook{"PAYMENT.STATUS", "PARTIALLY_SETTLED"})
-	if err != nil {
-		return err
-	}
-	p, err = s.operate(ctx, path, "parcel-2", map[string]any{"amount": 1500})
-	return s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		hook{"PAYMENT.STATUS", "SETTLED"})
+// keep keeps the payment of the first chapter for the later ones.
+func (s *story) keep(context.Context) error {
+	s.paid = s.now
+	return nil
 }
 
 func (s *story) refund(ctx context.Context) error {
@@ -53,75 +122,15 @@ func (s *story) decline(ctx context.Context) error {
 		hook{"PAYMENT.STATUS", "DECLINED"})
 }
 
-func (s *story) threeDSecure(ctx context.Context) error {
-	p, err := s.checkout(ctx, order{"order-1003", "Desk lamp", 4900, "4916994064252017"})
-	err = s.then(ctx, err, p, "PENDING", []string{"payment.created", "payment.action_required"},
-		hook{"PAYMENT.STATUS", "PENDING"})
+// resume passes the 3-D Secure check, and repeats the payment with the token of the check.
+func (s *story) resume(ctx context.Context) error {
+	token, err := s.challenge(ctx, s.now.RequiredAction.ClientToken)
 	if err != nil {
 		return err
 	}
-	token, err := s.challenge(ctx, p.RequiredAction.ClientToken)
-	if err != nil {
-		return err
-	}
-	p, err = s.operate(ctx, "/payments/"+p.ID+"/resume", "resume-1003", map[string]any{"resumeToken": token})
+	p, err := s.operate(ctx, "/payments/"+s.now.ID+"/resume", "resume-1003", map[string]any{"resumeToken": token})
 	return s.then(ctx, err, p, "AUTHORIZED", []string{"payment.resumed", "payment.authorized"},
 		hook{"PAYMENT.STATUS", "AUTHORIZED"})
-}
-
-func (s *story) approvedLater(ctx context.Context) error {
-	p, err := s.checkout(ctx, order{"order-1007", "Rain coat", 7200, "4000000000003220"})
-	err = s.then(ctx, err, p, "PENDING", []string{"payment.created", "payment.authorization_pending"},
-		hook{"PAYMENT.STATUS", "PENDING"})
-	if err != nil {
-		return err
-	}
-	s.out.line("   the processor approves within 2 s, and sends a signed notification")
-	err = s.later(ctx, p, "AUTHORIZED", []string{"payment.authorized"}, hook{"PAYMENT.STATUS", "AUTHORIZED"})
-	if err != nil {
-		return err
-	}
-	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-5", nil)
-	return s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		hook{"PAYMENT.STATUS", "SETTLED"})
-}
-
-func (s *story) failedCapture(ctx context.Context) error {
-	p, err := s.checkout(ctx, order{"order-1004", "Backpack", 6000, "4000000000005142"})
-	err = s.then(ctx, err, p, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
-		hook{"PAYMENT.STATUS", "AUTHORIZED"})
-	if err != nil {
-		return err
-	}
-	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-3", nil)
-	err = s.then(ctx, err, p, "SETTLING", []string{"payment.capture_requested", "payment.capture_pending"},
-		hook{"PAYMENT.STATUS", "SETTLING"})
-	if err != nil {
-		return err
-	}
-	s.out.line("   the processor decides within 2 s")
-	return s.later(ctx, p, "AUTHORIZED", []string{"payment.capture_failed"},
-		hook{"PAYMENT.CAPTURE.FAILED", ""}, hook{"PAYMENT.STATUS", "AUTHORIZED"})
-}
-
-func (s *story) dispute(ctx context.Context) error {
-	p, err := s.checkout(ctx, order{"order-1006", "Umbrella", 3500, "4000000000000259"})
-	err = s.then(ctx, err, p, "AUTHORIZED", []string{"payment.created", "payment.authorized"},
-		hook{"PAYMENT.STATUS", "AUTHORIZED"})
-	if err != nil {
-		return err
-	}
-	p, err = s.operate(ctx, "/payments/"+p.ID+"/capture", "parcel-4", nil)
-	err = s.then(ctx, err, p, "SETTLED", []string{"payment.capture_requested", "payment.captured"},
-		hook{"PAYMENT.STATUS", "SETTLED"})
-	if err != nil {
-		return err
-	}
-	s.out.line("   two seconds after the settlement the processor reports a dispute")
-	if err := s.later(ctx, p, "SETTLED", nil, hook{"DISPUTE.OPENED", ""}, hook{"DISPUTE.STATUS", "OPEN"}); err != nil {
-		return err
-	}
-	return s.checkDispute(ctx, p.ID, 3500)
 }
 
 func (s *story) timeout(ctx context.Context) error {
@@ -147,13 +156,18 @@ type order struct {
 
 // checkout opens a session, enters the card and pays.
 func (s *story) checkout(ctx context.Context, o order) (payment, error) {
+	token, err := s.enterCard(ctx, o)
+	if err != nil {
+		return payment{}, err
+	}
+	return s.operate(ctx, "/payments", "key-"+o.id, map[string]any{"paymentMethodToken": token})
+}
+
+// enterCard opens a session, and exchanges the card for a token.
+func (s *story) enterCard(ctx context.Context, o order) (token string, err error) {
 	clientToken, err := s.clientSession(ctx, o.id, o.amount, o.article)
 	if err != nil {
-		return payment{}, err
+		return "", err
 	}
-	token, err := s.tokenize(ctx, clientToken, o.card)
-	if err != nil {
-		return payment{}, err
-	}
-	return s.pay(ctx, token, "key-"+o.id)
+	return s.tokenize(ctx, clientToken, o.card)
 }

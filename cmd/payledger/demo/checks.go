@@ -101,6 +101,7 @@ func (s *story) checkDispute(ctx context.Context, id string, amount int64) error
 func (s *story) checkWebhooks(ctx context.Context, p payment, expected []hook) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookPatience)
 	defer cancel()
+	expected = slices.Clone(expected)
 	came := s.early
 	s.early = nil
 	for len(expected) > 0 {

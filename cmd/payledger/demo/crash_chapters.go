@@ -20,12 +20,7 @@ const (
 
 // authorization pays with the card that never gets an answer (D13).
 func (c *Crashes) authorization(ctx context.Context) error {
-	o := order{"order-2001", "Typewriter", crashAmount, "4000000000006470"}
-	clientToken, err := c.clientSession(ctx, o.id, o.amount, o.article)
-	if err != nil {
-		return err
-	}
-	token, err := c.tokenize(ctx, clientToken, o.card)
+	token, err := c.enterCard(ctx, order{"order-2001", "Typewriter", crashAmount, "4000000000006470"})
 	if err != nil {
 		return err
 	}
@@ -99,7 +94,7 @@ func (c *Crashes) working(ctx context.Context, op *interruption) (string, bool, 
 
 // finished waits until the processor has the result that nobody waits for.
 func (c *Crashes) finished(ctx context.Context, op *interruption) error {
-	err := until(ctx, fmt.Sprintf("the result of the %s at %s", op.kind, c.facts.name), func() (bool, error) {
+	err := until(ctx, crashPatience, fmt.Sprintf("the result of the %s at %s", op.kind, c.facts.name), func() (bool, error) {
 		found, err := c.there.Lookup(ctx, c.facts.name, op.key)
 		return err == nil && found.State == processor.Known, err
 	})

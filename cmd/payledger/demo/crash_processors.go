@@ -137,11 +137,11 @@ func (p *processors) about(key domain.OperationKey) []call {
 const crashPatience = 60 * time.Second
 
 // errLate is the error of until for a result that does not come.
-var errLate = errors.New("did not come within " + crashPatience.String())
+var errLate = errors.New("did not come")
 
-// until calls done at short intervals until it reports true. After crashPatience its error is errLate and names what.
-func until(ctx context.Context, what string, done func() (bool, error)) error {
-	tick, late := time.NewTicker(10*time.Millisecond), time.NewTimer(crashPatience)
+// until calls done at short intervals until it reports true. After patience its error is errLate and names what.
+func until(ctx context.Context, patience time.Duration, what string, done func() (bool, error)) error {
+	tick, late := time.NewTicker(10*time.Millisecond), time.NewTimer(patience)
 	defer tick.Stop()
 	defer late.Stop()
 	for {
@@ -154,7 +154,7 @@ func until(ctx context.Context, what string, done func() (bool, error)) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			return fmt.Errorf("%s %w", what, errLate)
+			return fmt.Errorf("%s %w within %s", what, errLate, patience)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (c *Crashes) send(ctx context.Context, r client.Request) <-chan error {
 // awaitMiddle waits until the processor is where the service is to be killed.
 func (c *Crashes) awaitMiddle(ctx context.Context, op *interruption, lost <-chan error) error {
 	var text string
-	err := until(ctx, "the request at the processor", func() (reached bool, err error) {
+	err := until(ctx, crashPatience, "the request at the processor", func() (reached bool, err error) {
 		select {
 		case err := <-lost:
 			return false, errors.Join(errEarly, err)
@@ -138,7 +138,7 @@ func (c *Crashes) kill(ctx context.Context, op *interruption, lost <-chan error)
 		err = broken.Err
 	}
 	c.out.unanswered(http.MethodPost, op.path, "no answer", fmt.Sprintf("the connection broke (%s): the merchant cannot know what happened", err))
-	return until(ctx, "the end of the calls of the killed service", func() (bool, error) { return c.there.idle(), nil })
+	return until(ctx, crashPatience, "the end of the calls of the killed service", func() (bool, error) { return c.there.idle(), nil })
 }
 
 // repeat sends the request again under its key. The answer names the payment (D9).
@@ -173,7 +173,7 @@ func (c *Crashes) repeat(ctx context.Context, op *interruption, found *finding) 
 // watchQuestions waits until the service, after its start, knows enough at the processor, and prints its calls there.
 func (c *Crashes) watchQuestions(ctx context.Context, op *interruption, asked int) error {
 	var calls []call
-	err := until(ctx, "a question to "+string(c.facts.name), func() (bool, error) {
+	err := until(ctx, crashPatience, "a question to "+string(c.facts.name), func() (bool, error) {
 		calls = c.there.about(op.key)[asked:]
 		return slices.ContainsFunc(calls, func(call call) bool {
 			return call.send || op.known == processor.Known && call.answer.State == processor.Known
@@ -214,7 +214,7 @@ func (c call) state() string {
 
 // readOutcome waits for the webhook about the outcome, and reads the payment.
 func (c *Crashes) readOutcome(ctx context.Context, found *finding) error {
-	err := until(ctx, "the webhook "+found.hook.String(), func() (bool, error) {
+	err := until(ctx, crashPatience, "the webhook "+found.hook.String(), func() (bool, error) {
 		err := c.receive(ctx)
 		return c.facts.received(found.hook) > 0, err
 	})
@@ -270,10 +270,9 @@ func (c *Crashes) showEvents(ctx context.Context) error {
 
 // recorded waits until the service has recorded that the merchant has every webhook: a kill before would deliver it again (D18).
 func (c *Crashes) recorded(ctx context.Context) error {
-	return c.late(until(ctx, "the record of the deliveries", func() (bool, error) {
+	return c.late(until(ctx, crashPatience, "the record of the deliveries", func() (bool, error) {
 		list, err := c.deliveries(ctx)
 		c.facts.deliveries = len(list)
-		open := func(d delivery) bool { return d.Outcome != "SUCCEEDED" }
-		return len(list) >= len(c.facts.webhooks) && !slices.ContainsFunc(list, open), err
+		return allDelivered(list, len(c.facts.webhooks)), err
 	}))
 }

@@ -2,11 +2,11 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 )
 
 // delivery has the checked fields of a webhook delivery (D18).
@@ -43,25 +43,20 @@ func (s *story) nothingMore(ctx context.Context) error {
 
 // delivered waits until every webhook to the receiver is delivered, and returns their number.
 func (s *story) delivered(ctx context.Context) (int, error) {
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(webhookPatience)
-	defer tick.Stop()
-	for {
-		list, err := s.deliveries(ctx)
-		if err != nil {
-			return 0, err
-		}
-		underWay := func(d delivery) bool { return d.Outcome != "SUCCEEDED" }
-		if len(list) >= s.result.Webhooks && !slices.ContainsFunc(list, underWay) {
-			return len(list), nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-late:
-			return 0, fmt.Errorf("of %d webhooks some were not delivered within %s: %v", s.result.Webhooks, webhookPatience, list)
-		}
+	var list []delivery
+	err := until(ctx, webhookPatience, "the deliveries", func() (done bool, err error) {
+		list, err = s.deliveries(ctx)
+		return allDelivered(list, s.result.Webhooks), err
+	})
+	if errors.Is(err, errLate) {
+		err = fmt.Errorf("of %d webhooks some were not delivered within %s: %v", s.result.Webhooks, webhookPatience, list)
 	}
+	return len(list), err
+}
+
+// allDelivered reports whether the list has at least n deliveries, and all have succeeded.
+func allDelivered(list []delivery, n int) bool {
+	return len(list) >= n && !slices.ContainsFunc(list, func(d delivery) bool { return d.Outcome != "SUCCEEDED" })
 }
 
 // deliveries returns the deliveries to an endpoint, or with a Run those of the story's payments. A delivery about a dispute names no

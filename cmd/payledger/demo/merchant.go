@@ -89,19 +89,9 @@ func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (st
 	return instrument.Token, err
 }
 
-// event has the checked fields of an entry of a payment's history.
-type event struct {
-	Revision int    `json:"revision"`
-	Type     string `json:"type"`
-	Actor    string `json:"actor"`
-	Hash     string `json:"hash"`
-}
-
-func (e event) String() string { return fmt.Sprintf("%d %s", e.Revision, e.Type) }
-
-func (m *merchant) history(ctx context.Context, id string) ([]event, error) {
+func (m *merchant) history(ctx context.Context, id string) ([]audited, error) {
 	var list struct {
-		Data []event `json:"data"`
+		Data []audited `json:"data"`
 	}
 	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"/events", nil), &list, func() string {
 		return terminal.Count(len(list.Data), "event") + " in the ledger"

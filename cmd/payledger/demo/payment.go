@@ -74,11 +74,6 @@ func (p payment) newest(eventType string) (found transactionEvent) {
 	return found
 }
 
-// pay creates the payment; its other fields come from the session.
-func (m *merchant) pay(ctx context.Context, token, key string) (payment, error) {
-	return m.operate(ctx, "/payments", key, map[string]any{"paymentMethodToken": token})
-}
-
 func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
 	var p payment
 	r := request(http.MethodPost, path, nil)

@@ -40,7 +40,7 @@ func (p *printer) output(output string) {
 	}
 }
 
-func (p *printer) event(e event) {
+func (p *printer) event(e audited) {
 	p.line("   event %d  %-34s by %s", e.Revision, e.Type, e.Actor)
 	p.line("            hash %s…", e.Hash[:min(len(e.Hash), 24)])
 }

@@ -33,6 +33,7 @@ type story struct {
 	shown    map[string]int // events of each payment that the reader has seen
 	disputes int            // webhooks about disputes
 	early    []webhook      // webhooks that came before they were expected
+	now      payment        // of the chapter
 	paid     payment        // of the first chapter, for the later ones
 	result   Result
 }
@@ -53,21 +54,6 @@ func perform[S any](ctx context.Context, out *printer, s S, chapters []chapter[S
 		out.passed()
 	}
 	return nil
-}
-
-var chapters = []chapter[*story]{
-	{"The merchant registers a webhook endpoint", (*story).register},
-	{"A customer pays 25.00 EUR", (*story).authorize},
-	{"Two parcels leave: two captures", (*story).captures},
-	{"The second parcel comes back: a refund of that capture", (*story).refund},
-	{"The issuer declines 80.00 EUR", (*story).decline},
-	{"The bank wants to see the customer: 3-D Secure", (*story).threeDSecure},
-	{"A processor takes its time: it accepts now, and approves later", (*story).approvedLater},
-	{"A capture fails at the processor", (*story).failedCapture},
-	{"A cardholder disputes what was paid", (*story).dispute},
-	{"A processor never answers: nothing is guessed", (*story).timeout},
-	{"An auditor reads the first payment, and trusts nobody", (*story).audit},
-	{"An analyst reads every event in one order", (*story).analyst},
 }
 
 // Play plays the whole story. Its error is the first unexpected result.
