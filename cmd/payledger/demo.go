@@ -19,7 +19,6 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
-	"payledger/eventstore/commands/accounts"
 	"payledger/notifier"
 )
 
@@ -108,6 +107,19 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 		return unfinished(ctx, err)
 	}
 	c.passed(std, story)
+	r := app.ready()
+	return c.stay(ctx, std, stage, demo.Outlook{Payment: story.Paid, API: r.API, Admin: r.Admin, Simulator: r.Simulator, Credentials: *app.credentials}, func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-app.Failed():
+			return err
+		}
+	})
+}
+
+// stay opens the shop, shows what a newcomer can look at, and waits. With --once it does nothing.
+func (c *demoCommand) stay(ctx context.Context, std terminal.Streams, stage demo.Stage, o demo.Outlook, wait func() error) (err error) {
 	if c.Once {
 		return nil
 	}
@@ -116,14 +128,8 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 		return err
 	}
 	defer func() { err = errors.Join(err, shop.Close()) }()
-	r := app.ready()
-	c.lookOn(std, outlook{story.Paid, r.API, r.Admin, r.Simulator, shop.URL, *app.credentials})
-	select {
-	case <-ctx.Done():
-		return nil
-	case err = <-app.Failed():
-		return err
-	}
+	lookOn(std, o, shop.URL)
+	return wait()
 }
 
 // playCrashes plays the story of crashes, with the service in a process of its own, and runs until it is interrupted.
@@ -144,16 +150,7 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 		return unfinished(ctx, err)
 	}
 	fmt.Fprintf(std.Out, "\nThe service was killed %s. Nothing was guessed, lost or doubled.\n", terminal.Count(story.Kills(), "time"))
-	if c.Once {
-		return nil
-	}
-	shop, err := demo.OpenShop(ctx, story.Stage())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, shop.Close()) }()
-	c.lookOn(std, outlook{story.Result().Paid, story.Stage().API, story.Admin(), story.Processors(), shop.URL, story.Credentials()})
-	return story.Wait(ctx)
+	return c.stay(ctx, std, story.Stage(), story.Outlook(), func() error { return story.Wait(ctx) })
 }
 
 // unfinished returns the error of a story that failed, or that ctx interrupted.
@@ -210,15 +207,8 @@ func (c *demoCommand) options(dir string) options.Options {
 	}
 }
 
-// outlook is what a newcomer can look at after a story.
-type outlook struct {
-	payment                     string // id
-	api, admin, simulator, shop string
-	credentials                 accounts.Credentials
-}
-
 // lookOn prints commands that a newcomer can try next.
-func (c *demoCommand) lookOn(std terminal.Streams, o outlook) {
+func lookOn(std terminal.Streams, o demo.Outlook, shop string) {
 	fmt.Fprintf(std.Out, `
 The service stays up until Ctrl-C. Buy something, in a browser:
 
@@ -260,5 +250,5 @@ Try, in another terminal:
   reference %[1]s/docs
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, o.api, o.credentials.APIKey, o.payment, o.admin, o.simulator, o.shop, o.credentials.DashboardUser, o.credentials.DashboardPassword, o.credentials.SigningSecret)
+`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, o.Simulator, shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret)
 }

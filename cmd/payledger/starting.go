@@ -74,18 +74,18 @@ func (p *startProgress) String() string {
 	return text
 }
 
+func (p *startProgress) now() (stage string, done, of uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stage, p.done, p.of
+}
+
 // adminStarting serves /readyz and /metrics on the admin address while the service starts.
 func (p *startProgress) adminStarting() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", metrics.Starting(func() (stage string, done, of uint64) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.stage, p.done, p.of
-	}))
+	mux.Handle("/metrics", metrics.Starting(p.now))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		p.mu.Lock()
-		stage, done, of := p.stage, p.done, p.of
-		p.mu.Unlock()
+		stage, done, of := p.now()
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Retry-After", "2")
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -90,12 +90,7 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 		}
 		return fmt.Errorf("%w; %s was not made", err, c.Data)
 	}
-	return c.report(std.Out, b, sentence)
-}
-
-// report prints the size of the restored log, and the sentence of verify.
-func (c *Restore) report(out io.Writer, b *restore.Backup, sentence string) error {
-	_, err := io.WriteString(out, c.size(b, c.Data)+fmt.Sprintf("Before you start it: stop the service of the old folder for good, and repeat the erasures since %s. "+
+	_, err = io.WriteString(std.Out, c.size(b, c.Data)+fmt.Sprintf("Before you start it: stop the service of the old folder for good, and repeat the erasures since %s. "+
 		"Start it with the master key of the old folder (PAYLEDGER_MASTER_KEY, or the file %s).\n", b.Time.Format(time.RFC3339), secrets.MasterKeyPath(c.Data))+sentence)
 	return err
 }

@@ -9,10 +9,10 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"payledger/cmd/payledger/demo/child"
@@ -115,20 +115,15 @@ func (c *Crashes) expect(difference error) {
 // Kills returns the number of times that the service was killed.
 func (c *Crashes) Kills() int { return len(c.facts.findings) }
 
-// Result returns the result of the story.
-func (c *Crashes) Result() Result { return c.result }
-
 // Stage returns the running service for other stories.
 func (c *Crashes) Stage() Stage {
 	return Stage{API: c.api, APIKey: c.apiKey, SigningSecret: c.accounts.SigningSecret, Out: c.stage.Out}
 }
 
-// Credentials returns the credentials that init made.
-func (c *Crashes) Credentials() accounts.Credentials { return c.accounts }
-
-// Admin and Processors return addresses for operators.
-func (c *Crashes) Admin() string      { return c.service.Admin }
-func (c *Crashes) Processors() string { return c.there.recorded }
+// Outlook returns what a newcomer can look at after the story.
+func (c *Crashes) Outlook() Outlook {
+	return Outlook{Payment: c.result.Paid, API: c.api, Admin: c.service.Admin, Simulator: c.there.recorded, Credentials: c.accounts}
+}
 
 // Wait returns when ctx ends, or with the error of a service that ended by itself.
 func (c *Crashes) Wait(ctx context.Context) error {
@@ -191,7 +186,7 @@ func (c *Crashes) start(ctx context.Context, listen, admin string) error {
 		return err
 	}
 	c.service, c.api = service, service.API
-	c.out.command("payledger serve --data " + c.data() + " --listen " + hostOf(service.API) + " --processor-url " + c.there.recorded)
+	c.out.command("payledger serve --data " + c.data() + " --listen " + addressOf(service.API) + " --processor-url " + c.there.recorded)
 	c.out.note(fmt.Sprintf("process %d is ready after %d ms", service.PID, time.Since(began).Milliseconds()))
 	return nil
 }
@@ -208,7 +203,7 @@ func (c *Crashes) revive(ctx context.Context) error {
 
 // again starts the service on the folder and addresses that it had.
 func (c *Crashes) again(ctx context.Context) error {
-	return c.start(ctx, hostOf(c.service.API), hostOf(c.service.Admin))
+	return c.start(ctx, addressOf(c.service.API), addressOf(c.service.Admin))
 }
 
 // The ports of keptAddress. Systems give outgoing connections higher ones: none takes the port while the service is down.
@@ -235,11 +230,5 @@ func keptAddress(ctx context.Context, listen string) (string, error) {
 	return "", fmt.Errorf("no free port: %w", err)
 }
 
-// hostOf returns host and port of a URL.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
-}
+// addressOf returns host and port of a service's URL: it has no TLS.
+func addressOf(url string) string { return strings.TrimPrefix(url, "http://") }

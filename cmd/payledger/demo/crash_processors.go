@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain"
@@ -28,7 +29,7 @@ type processors struct {
 
 	mu     sync.Mutex
 	calls  []call
-	inside int // calls without their end
+	inside atomic.Int64 // calls without their end
 }
 
 // call is a call of the service at a processor.
@@ -76,12 +77,14 @@ func (p *processors) record(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
 	mux.HandleFunc("POST /v1/processors/{name}/operations", func(w http.ResponseWriter, r *http.Request) {
-		defer p.enter()()
+		p.inside.Add(1)
+		defer p.inside.Add(-1)
 		p.add(call{key: domain.OperationKey(r.Header.Get(protocol.HeaderIdempotencyKey)), send: true})
 		next.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /v1/processors/{name}/operations/{key}", func(w http.ResponseWriter, r *http.Request) {
-		defer p.enter()()
+		p.inside.Add(1)
+		defer p.inside.Add(-1)
 		copied := &copier{ResponseWriter: w}
 		asked := call{key: domain.OperationKey(r.PathValue("key"))}
 		next.ServeHTTP(copied, r)
@@ -100,24 +103,6 @@ type copier struct {
 func (c *copier) Write(text []byte) (int, error) {
 	c.body.Write(text)
 	return c.ResponseWriter.Write(text)
-}
-
-// enter counts a call in. The returned function counts it out.
-func (p *processors) enter() (leave func()) {
-	add := func(n int) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.inside += n
-	}
-	add(1)
-	return func() { add(-1) }
-}
-
-// idle reports whether no call is under way.
-func (p *processors) idle() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.inside == 0
 }
 
 func (p *processors) add(c call) {

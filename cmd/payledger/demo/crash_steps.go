@@ -138,7 +138,7 @@ func (c *Crashes) kill(ctx context.Context, op *interruption, lost <-chan error)
 		err = broken.Err
 	}
 	c.out.unanswered(http.MethodPost, op.path, "no answer", fmt.Sprintf("the connection broke (%s): the merchant cannot know what happened", err))
-	return until(ctx, crashPatience, "the end of the calls of the killed service", func() (bool, error) { return c.there.idle(), nil })
+	return until(ctx, crashPatience, "the end of the calls of the killed service", func() (bool, error) { return c.there.inside.Load() == 0, nil })
 }
 
 // repeat sends the request again under its key. The answer names the payment (D9).

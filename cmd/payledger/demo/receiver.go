@@ -71,8 +71,8 @@ func serve(ctx context.Context, handler http.Handler) (url string, server *http.
 
 // ServeHTTP answers 200 to a verified webhook, and 400 to any other request.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	var h webhook
-	if err := readWebhook(request, r.secret, &h); err != nil {
+	h, err := readWebhook(request, r.secret)
+	if err != nil {
 		r.refused <- err
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
@@ -82,17 +82,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func readWebhook(r *http.Request, secret string, into ...any) error {
+func readWebhook(r *http.Request, secret string) (h webhook, err error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err == nil {
 		err = signature.Verify(r.Header, body, time.Now(), secret)
 	}
-	for _, value := range into {
-		if err == nil {
-			err = json.Unmarshal(body, value)
-		}
+	if err == nil {
+		err = json.Unmarshal(body, &h)
 	}
-	return err
+	return h, err
 }
 
 func (r *receiver) left() (all []webhook, err error) {

@@ -97,15 +97,10 @@ func (s *Shop) follow(w http.ResponseWriter, r *http.Request) {
 
 // takeWebhook accepts signed webhooks only (§5.2).
 func (s *Shop) takeWebhook(w http.ResponseWriter, r *http.Request) {
-	var order struct {
-		Payment struct {
-			OrderID string `json:"orderId"`
-		} `json:"payment"`
-	}
-	var h webhook
-	if err := readWebhook(r, s.secret, &order, &h); err != nil {
+	h, err := readWebhook(r, s.secret)
+	if err != nil {
 		http.Error(w, "not verified", http.StatusBadRequest)
 		return
 	}
-	s.orders.record(order.Payment.OrderID, h)
+	s.orders.record(h.Payment.OrderID, h)
 }

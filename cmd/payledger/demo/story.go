@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"payledger/eventstore/commands/accounts"
 )
 
 // Stage is the running service for the story.
@@ -24,6 +26,13 @@ type Result struct {
 	Payments int
 	Events   int // events of the story's payments
 	Webhooks int // about them
+}
+
+// Outlook is what a newcomer can look at after a story.
+type Outlook struct {
+	Payment               string // id
+	API, Admin, Simulator string
+	Credentials           accounts.Credentials
 }
 
 type story struct {

@@ -39,7 +39,7 @@ type Made struct {
 //
 // An earlier Make may have sealed values with a master key that nobody knows. They are destroyed, unless that Make is still under way.
 func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
-	key, err := c.key()
+	key, err := keyOrNew(c.MasterKey)
 	if err != nil {
 		return err
 	}
@@ -146,11 +146,4 @@ func (c Cluster) claim(ctx context.Context, store *eventstore.Store, vault *secr
 
 func (c Cluster) errMade() error {
 	return fmt.Errorf("the NATS cluster %s holds a ledger already; its credentials and its master key were shown when it was made", c.Access().Servers())
-}
-
-func (c Cluster) key() (secrets.Key, error) {
-	if c.MasterKey != "" {
-		return secrets.ParseKey(c.MasterKey)
-	}
-	return secrets.NewKey(rand.Reader)
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"payledger/cmd/payledger/options"
-	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
 )
 
@@ -89,8 +88,6 @@ func (m *masterKey) check(name string, value []byte) error {
 	}
 	return otherKeyError(fmt.Sprintf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or that the last rotation gave it; nothing was changed", m.from))
 }
-
-var _ secretlog.Check = new(masterKey).check
 
 // otherKeyError is an ErrOtherKey with a text of its own.
 type otherKeyError string

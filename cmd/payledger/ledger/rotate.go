@@ -35,7 +35,7 @@ type Rotated struct {
 // an error it is the old one, unless the error is secrets.ErrUndecided, or says that the rotation is decided.
 func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	var done Rotated
-	next, err := r.next()
+	next, err := keyOrNew(r.Next)
 	if err != nil {
 		return done, err
 	}
@@ -99,9 +99,10 @@ func (r Rotation) sealed(key secrets.Key) options.Options {
 	return o
 }
 
-func (r Rotation) next() (secrets.Key, error) {
-	if r.Next != "" {
-		return secrets.ParseKey(r.Next)
+// keyOrNew returns the key of a text, and a random key for "".
+func keyOrNew(text string) (secrets.Key, error) {
+	if text != "" {
+		return secrets.ParseKey(text)
 	}
 	return secrets.NewKey(rand.Reader)
 }

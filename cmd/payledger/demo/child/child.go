@@ -29,7 +29,7 @@ type Program struct {
 // Init makes the account of a new data folder.
 func (p Program) Init(ctx context.Context, dir string) (made accounts.Credentials, err error) {
 	out := &strings.Builder{}
-	said := &lines{each: p.logged()}
+	said := &lines{each: p.log}
 	command := exec.CommandContext(ctx, p.Path, "init", "--data", dir, "--json") //nolint:gosec // the program is our own
 	command.Env, command.Stdout, command.Stderr, command.SysProcAttr = p.Env, out, said, tied()
 	runtime.LockOSThread() // on Linux the process ends with the thread that started it
@@ -62,7 +62,7 @@ type Service struct {
 
 // Serve starts the service and returns when it is ready. The end of ctx kills it.
 func (p Program) Serve(ctx context.Context, args ...string) (*Service, error) {
-	s := &Service{said: &lines{each: p.logged()}, ended: make(chan struct{})}
+	s := &Service{said: &lines{each: p.log}, ended: make(chan struct{})}
 	ready := make(chan Addresses, 1)
 	s.command = exec.CommandContext(ctx, p.Path, append([]string{"serve"}, args...)...) //nolint:gosec // the program is our own
 	s.command.Env, s.command.Stderr, s.command.SysProcAttr = p.Env, s.said, tied()
@@ -122,12 +122,10 @@ func (s *Service) Kill() error {
 	return nil
 }
 
-// logged returns the consumer of the lines on stderr.
-func (p Program) logged() func(string) {
-	return func(line string) {
-		if !strings.HasPrefix(line, failed) {
-			fmt.Fprintln(p.Log, line)
-		}
+// log takes a line of stderr.
+func (p Program) log(line string) {
+	if !strings.HasPrefix(line, failed) {
+		fmt.Fprintln(p.Log, line)
 	}
 }
 
