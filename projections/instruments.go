@@ -11,6 +11,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
+	"payledger/eventstore/secrets"
 	"payledger/projections/sqlitefile"
 )
 
@@ -92,19 +93,13 @@ func (p *Projections) instruments(ctx context.Context, account domain.AccountID,
 	return slices.DeleteFunc(list, func(s instrument.State) bool { return !s.Good() || s.CustomerID != customer }), nil
 }
 
-// EndedInstrument is a vaulted token that was deleted or made invalid.
-type EndedInstrument struct {
-	Token     domain.Token
-	Account   domain.AccountID
-	CreatedAt time.Time // when it was tokenized
-}
-
-// EndedInstruments lists at most limit ended tokens after a token, in their order. Their cards must be destroyed.
-func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]EndedInstrument, error) {
-	return rowsOf(ctx, p, "ended instruments", func(scan sqlitefile.Scan) (e EndedInstrument, err error) {
+// EndedInstruments lists at most limit vaulted tokens that were deleted or made invalid, after a token, in their order. Their cards
+// must be destroyed.
+func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
+	return rowsOf(ctx, p, "ended instruments", func(scan sqlitefile.Scan) (c secrets.CardRef, err error) {
 		var created int64
-		err = scan(&e.Token, &e.Account, &created)
-		e.CreatedAt = time.UnixMicro(created).UTC()
-		return e, err
+		err = scan(&c.Token, &c.Account, &created)
+		c.TokenizedAt = time.UnixMicro(created).UTC()
+		return c, err
 	}, selectEnded, string(after), limit)
 }

@@ -30,7 +30,6 @@ import (
 	"payledger/eventstore/nodes"
 	"payledger/eventstore/prover"
 	"payledger/eventstore/recovery"
-	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
 	"payledger/httpapi/intake"
@@ -263,20 +262,11 @@ func (a *App) openCommands(ctx context.Context) error {
 		Everywhere: a.everywhere, Customers: a.views, Random: rand.Reader, Logger: a.log,
 	})
 	a.recoverer = recovery.New(recovery.Config{
-		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.endedCards, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
+		Commands: a.commands, Views: a.views, Secrets: a.ledger.Secrets, EndedCards: a.views.EndedInstruments, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
 		PaymentTimeout: a.options.PaymentTimeout, ActionTimeout: a.options.ActionTimeout, DisputeLookup: a.options.DisputeLookup,
 		Lost: a.nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
 	})
 	return a.openUsers(ctx)
-}
-
-func (a *App) endedCards(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
-	page, err := a.views.EndedInstruments(ctx, after, limit)
-	cards := make([]secrets.CardRef, len(page))
-	for i, ended := range page {
-		cards[i] = secrets.CardRef{Account: ended.Account, Token: ended.Token, TokenizedAt: ended.CreatedAt}
-	}
-	return cards, err
 }
 
 func (a *App) erasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]recovery.Erased, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/http"
 	"runtime"
@@ -27,21 +28,11 @@ const (
 	addressShare = 2
 )
 
-// intakeOf sets the limits of the API's requests.
 func (a *App) intakeOf(bounds limits.Bounds) {
 	o := a.options
-	places := o.MaxRequests
-	if places == 0 {
-		places = placesPerProcessor * max(2, runtime.NumCPU())
-	}
-	most := o.MaxConnections
-	if most == 0 {
-		most = bounds.Connections(limits.OpenFiles())
-	}
-	each := o.AddressConnections
-	if each == 0 {
-		each = most / addressShare
-	}
+	places := cmp.Or(o.MaxRequests, placesPerProcessor*max(2, runtime.NumCPU()))
+	most := cmp.Or(o.MaxConnections, bounds.Connections(limits.OpenFiles()))
+	each := cmp.Or(o.AddressConnections, most/addressShare)
 	tally := &intake.Tally{}
 	a.intake = httpapi.Intake{
 		Gate: intake.NewGate(places, places*roomPerPlace), Repeats: intake.NewRepeats(repeatsPerProcessor * max(2, runtime.NumCPU())),
