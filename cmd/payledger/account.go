@@ -27,7 +27,6 @@ type createAccountCommand struct {
 	JSON bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
-// accountRequest is the body of the command account-create to a running service.
 type accountRequest struct {
 	Name string `json:"name"`
 }
@@ -35,7 +34,6 @@ type accountRequest struct {
 // maxAccountName is the greatest length of a merchant's name, in characters.
 const maxAccountName = 100
 
-// fault returns the fault of a name, or "".
 func (r accountRequest) fault() string {
 	switch {
 	case strings.TrimSpace(r.Name) == "":

@@ -130,7 +130,6 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 	return showCredentials(std.Out, made, c.JSON)
 }
 
-// makeCluster makes a ledger on an external NATS cluster.
 func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) error {
 	cluster := ledger.Cluster{
 		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
@@ -212,7 +211,6 @@ func syncFile(out io.Writer) error {
 	return f.Sync()
 }
 
-// rotation returns the rotation that the flags describe.
 func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err error) {
 	if err := args.Refused(); err != nil {
 		return r, err
@@ -241,7 +239,6 @@ func (c *rotateCommand) rotation(args options.Arguments) (r ledger.Rotation, err
 	return r, nil
 }
 
-// roll rotates the master key of a cluster.
 func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
@@ -271,7 +268,6 @@ func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args opt
 	return c.report(std, done)
 }
 
-// report prints the result, without the key.
 func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error {
 	out := std.Out
 	if c.JSON {
@@ -293,7 +289,6 @@ func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error 
 	return err
 }
 
-// openUsers prepares the sign-in of the dashboard's users.
 func (a *App) openUsers(ctx context.Context) error {
 	root, err := a.ledger.Secrets.SessionRoot(ctx)
 	if err != nil {

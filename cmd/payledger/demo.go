@@ -22,7 +22,6 @@ import (
 	"payledger/notifier"
 )
 
-// demoCommand plays a story of payments for newcomers.
 type demoCommand struct {
 	Once          bool   `help:"Exit after the story: 0 if every step had the expected result, 1 if not."`
 	Crash         bool   `help:"Play the story of crashes instead: the server is killed in the middle of a payment, a capture and a refund, and started again."`
@@ -77,7 +76,6 @@ func (o output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// inFolder calls play with a temporary folder, and removes the folder.
 func inFolder(play func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "payledger-demo-")
 	if err != nil {
@@ -153,7 +151,6 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 	return c.stay(ctx, std, story.Stage(), story.Outlook(), func() error { return story.Wait(ctx) })
 }
 
-// unfinished returns the error of a story that failed, or that ctx interrupted.
 func unfinished(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted before the end of the story")
@@ -207,7 +204,6 @@ func (c *demoCommand) options(dir string) options.Options {
 	}
 }
 
-// lookOn prints commands that a newcomer can try next.
 func lookOn(std terminal.Streams, o demo.Outlook, shop string) {
 	fmt.Fprintf(std.Out, `
 The service stays up until Ctrl-C. Buy something, in a browser:

@@ -20,7 +20,6 @@ type eraseCommand struct {
 	Data     string `help:"Data folder of the running service." default:"./data" type:"path"`
 }
 
-// eraseRequest is the body of the command erase-customer to a running service.
 type eraseRequest struct {
 	Customer string           `json:"customerId"`
 	Account  domain.AccountID `json:"accountId,omitempty"`

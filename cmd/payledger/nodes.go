@@ -65,12 +65,10 @@ func (a *App) settle() {
 
 // everywhere returns when all nodes have applied a position, and send nothing that was composed before.
 func (a *App) everywhere(ctx context.Context, position []uint64) error {
-	if a.nodes == nil { // the log's only writer has its own events at once
-		a.settle()
-		return nil
-	}
-	if err := a.nodes.Await(ctx, position); err != nil {
-		return err
+	if a.nodes != nil { // else the log's only writer has its own events at once
+		if err := a.nodes.Await(ctx, position); err != nil {
+			return err
+		}
 	}
 	a.settle()
 	return nil
@@ -124,7 +122,6 @@ func (a *App) sweeper() *listener.Sweeper {
 	}}
 }
 
-// allListeners returns the listeners of all accounts.
 func (a *App) allListeners() (all []listener.Endpoint) {
 	for _, merchant := range a.views.Accounts() {
 		for _, e := range merchant.Endpoints {

@@ -13,7 +13,6 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// serveCommand runs the service until SIGTERM.
 type serveCommand struct {
 	options.Options `embed:""`
 }
@@ -57,7 +56,6 @@ func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	return failure
 }
 
-// printed wraps a failed write to stdout.
 func printed(err error) error {
 	if err != nil {
 		return fmt.Errorf("stdout: %w", err)

@@ -9,7 +9,6 @@ import (
 	"payledger/projections/history"
 )
 
-// full returns the lines about the event's request and its place, and about open operations and notifications.
 func (e historyEntry) full() []string {
 	position := "not yet in a checkpoint"
 	if e.Position != nil {

@@ -21,7 +21,6 @@ type historyEntry struct {
 	Raw   string          `json:"raw"` // base64
 }
 
-// historyColumns is the width of an event's line.
 const historyColumns = 120
 
 // textPrinter prints a history for people: one line an event, and below it the parts that the flags select.
@@ -193,7 +192,6 @@ func (e historyEntry) diff() (lines []string) {
 	return lines
 }
 
-// prefixed returns the text after the prefix, or "" for an empty text.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""

@@ -11,7 +11,6 @@ import (
 	"payledger/domain"
 )
 
-// eventFields are the fields of events that descriptions need.
 type eventFields struct {
 	Amount    *domain.Amount `json:"amount"`
 	Route     []target       `json:"route"`
@@ -46,7 +45,6 @@ func (e historyEntry) words() (string, error) {
 	return "", nil
 }
 
-// eventWords has the description for each type of a payment's events.
 var eventWords = map[string]func(eventFields) string{
 	"payment.created":                 func(e eventFields) string { return e.amount() + " requested" + e.first() },
 	"payment.authorized":              always("approved"),
@@ -134,7 +132,6 @@ func outside(text string) string {
 	return quoted(text, 200)
 }
 
-// why returns the words with the reason of an unsuccessful answer.
 func (e eventFields) why(words string) string {
 	return strings.Join(slices.DeleteFunc([]string{words, e.Failure, outside(e.Code), outside(e.Message)}, func(part string) bool {
 		return part == ""

@@ -7,7 +7,6 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// nextStep returns what a person should do about a difference.
 func nextStep(d reconcile.Difference) string {
 	if d.Operation == processor.Dispute {
 		return disputeStep(d)
@@ -59,7 +58,6 @@ func disputeStep(d reconcile.Difference) string {
 	return "Read dispute " + d.Dispute + " at the processor now, for its deadline. The service asks for lost notifications every --dispute-lookup; if the difference stays, read the service's log for the payment."
 }
 
-// final reports whether a side has a result.
 func final(s *reconcile.Side) bool {
 	return s != nil && (s.State == string(processor.Succeeded) || s.State == string(processor.Declined) || s.State == string(processor.Failed))
 }

@@ -38,7 +38,6 @@ type reconciliationLine struct {
 	Error      *client.Error         `json:"error"`
 }
 
-// errCutShort is the error for an answer without a summary.
 var errCutShort = errors.New("the server's answer ends before its end")
 
 // readReconciliation reads lines up to the summary. Only the summary means that the comparison is complete.

@@ -45,7 +45,6 @@ func (s *sheet) add(d reconcile.Difference) error {
 	return err
 }
 
-// sheetDifference is a difference with its next step.
 type sheetDifference struct {
 	reconcile.Difference
 	NextStep string `json:"nextStep"`

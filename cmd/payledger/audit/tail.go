@@ -64,7 +64,6 @@ func printEvent(out io.Writer, text []byte, pretty bool) error {
 	return nil
 }
 
-// eventLine has the fields of an event that people read.
 type eventLine struct {
 	Position    uint64 `json:"position"`
 	Time        string `json:"time"`

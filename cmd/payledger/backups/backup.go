@@ -71,7 +71,6 @@ func (c *Backup) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	return err
 }
 
-// misused returns an error for flags that contradict each other.
 func (c *Backup) misused(args options.Arguments) error {
 	faults := c.NATS.Faults()
 	if c.NatsURL != "" && args.Has("--data") {
@@ -80,7 +79,6 @@ func (c *Backup) misused(args options.Arguments) error {
 	return options.UsageOf(faults)
 }
 
-// cluster returns the log of the external cluster.
 func (c *Backup) cluster(ctx context.Context) (*backup.Source, error) {
 	log, err := remote.Open(ctx, c.Access())
 	if errors.Is(err, eventstore.ErrNotFound) {

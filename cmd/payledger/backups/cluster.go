@@ -17,7 +17,6 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// misused returns an error for flags that are missing or contradict each other.
 func (c *Restore) misused(args options.Arguments) error {
 	faults := append(c.NATS.Faults(), c.NewCluster.Faults(c.NatsURL, args)...)
 	switch {

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// folderFlag is a folder, with the flag that names it.
 type folderFlag struct{ flag, dir string }
 
 // apart returns an error if one of the folders is another one, or is inside another one.
@@ -52,7 +51,6 @@ func resolved(path string) string {
 	}
 }
 
-// unused returns an error unless a folder is empty or does not exist.
 func unused(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -55,7 +55,6 @@ func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return c.folder(ctx, std)
 }
 
-// folder restores a data folder.
 func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) {
 	if err := apart(folderFlag{"--from", c.From}, folderFlag{"--keys", c.Keys}, folderFlag{"--data", c.Data}); err != nil {
 		return options.Usage(err)
@@ -95,7 +94,6 @@ func (c *Restore) folder(ctx context.Context, std terminal.Streams) (err error) 
 	return err
 }
 
-// size returns a sentence about the size of the restored log.
 func (c *Restore) size(b *restore.Backup, place string) string {
 	text := fmt.Sprintf("%s has the ledger of run %d, of %s: %s up to checkpoint %d.\n", place, b.Number, b.Time.Format(time.RFC3339), terminal.Count(b.Events, "event"), b.Checkpoint)
 	if b.KeysNumber > b.Number {
@@ -150,7 +148,6 @@ func takeName(room, data string) error {
 	return os.Rename(room, data)
 }
 
-// fill makes the ledger in a folder, and returns the sentence of verify about it.
 func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup, room string) (sentence string, err error) {
 	bar := terminal.NewBar(stderr)
 	err = b.Folder(ctx, filepath.Join(room, ledger.EventsFolder), bar.Events)

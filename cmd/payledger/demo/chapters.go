@@ -146,7 +146,6 @@ func (s *story) timeout(ctx context.Context) error {
 		hook{"PAYMENT.STATUS", "AUTHORIZED"})
 }
 
-// order is a customer's order, and the card that pays.
 type order struct {
 	id      string
 	article string

@@ -152,7 +152,6 @@ func (c *Crashes) Close() error {
 
 func (c *Crashes) data() string { return filepath.Join(c.stage.Dir, "data") }
 
-// begin makes a ledger, starts the service, and registers the merchant's webhook endpoint.
 func (c *Crashes) begin(ctx context.Context) (err error) {
 	if c.accounts, err = c.stage.Program.Init(ctx, c.data()); err != nil {
 		return err
@@ -177,7 +176,6 @@ func (c *Crashes) begin(ctx context.Context) (err error) {
 	return c.register(ctx)
 }
 
-// start starts the service on its folder.
 func (c *Crashes) start(ctx context.Context, listen, admin string) error {
 	began := time.Now()
 	service, err := c.stage.Program.Serve(ctx, "--data", c.data(), "--listen", listen, "--admin-listen", admin,

@@ -25,7 +25,6 @@ func (c *Crashes) server() (audit.Source, options.Arguments) {
 	return audit.Source{URL: c.api, APIKey: c.apiKey}, options.Arguments{"--url"}
 }
 
-// readDisk reads the folder of the killed service as an auditor does.
 func (c *Crashes) readDisk(ctx context.Context, found *finding) error {
 	source, args := c.folder()
 	if err := c.showHistory(ctx, source, args, "--data "+c.data()); err != nil {
@@ -82,7 +81,6 @@ func (c *Crashes) books(ctx context.Context) error {
 	return nil
 }
 
-// readBooks prints the payment's history beside the processor's books.
 func (c *Crashes) readBooks(ctx context.Context) (err error) {
 	source, args := c.server()
 	if err := c.showHistory(ctx, source, args, ""); err != nil {
@@ -98,7 +96,6 @@ func (c *Crashes) readBooks(ctx context.Context) (err error) {
 	return nil
 }
 
-// readDifferences compares the ledger with the processor's books.
 func (c *Crashes) readDifferences(ctx context.Context) (err error) {
 	source, args := c.server()
 	var text strings.Builder
@@ -115,7 +112,6 @@ func (c *Crashes) readDifferences(ctx context.Context) (err error) {
 	return err
 }
 
-// readLog reads the payment's log and the payments of its order.
 func (c *Crashes) readLog(ctx context.Context) error {
 	var log struct {
 		Data []audited `json:"data"`
@@ -140,7 +136,6 @@ func (c *Crashes) readLog(ctx context.Context) error {
 	return nil
 }
 
-// showHistory prints the output of history.
 func (c *Crashes) showHistory(ctx context.Context, source audit.Source, args options.Arguments, flags string) error {
 	var text strings.Builder
 	command := audit.History{Payment: c.paid.ID, Source: source}
@@ -156,7 +151,6 @@ type comparison struct {
 	Compared    reconcile.Counts       `json:"compared"`
 }
 
-// compare compares the ledger with the processor's books.
 func (c *Crashes) compare(ctx context.Context, source audit.Source, args options.Arguments) (found comparison, err error) {
 	var text strings.Builder
 	command := audit.Reconcile{Processor: c.facts.name, JSON: true, Source: source, ProcessorURL: c.there.recorded}

@@ -115,7 +115,6 @@ func (c *Crashes) cutOff(ctx context.Context, op *interruption) (string, bool, e
 	return fmt.Sprintf("the line to %s breaks: the %s is lost on its way, which the service cannot know", c.facts.name, op.kind), sent, err
 }
 
-// mended ends the fault.
 func (c *Crashes) mended(ctx context.Context, _ *interruption) error {
 	err := c.there.ClearFaults(ctx)
 	if err == nil {

@@ -94,7 +94,6 @@ func (p *processors) record(next http.Handler) http.Handler {
 	return mux
 }
 
-// copier keeps a copy of an answer's body.
 type copier struct {
 	http.ResponseWriter
 	body bytes.Buffer
@@ -111,7 +110,6 @@ func (p *processors) add(c call) {
 	p.calls = append(p.calls, c)
 }
 
-// about returns the recorded calls about a key.
 func (p *processors) about(key domain.OperationKey) []call {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 	"payledger/httpapi/client"
 )
 
-// operation is an operation of the story at the processor.
 type operation struct {
 	kind   processor.Kind
 	amount int64 // minor units of EUR
@@ -198,7 +197,6 @@ func (c *Crashes) late(err error) error {
 	return nil
 }
 
-// state returns the answer to a question in words.
 func (c call) state() string {
 	switch {
 	case c.answer.State == processor.Unseen:
@@ -254,7 +252,6 @@ func (c *Crashes) receive(ctx context.Context) error {
 	}
 }
 
-// showEvents prints the payment's events that the reader has not seen.
 func (c *Crashes) showEvents(ctx context.Context) error {
 	events, err := c.history(ctx, c.paid.ID)
 	if err != nil {

@@ -47,7 +47,6 @@ func (f facts) verdict(out *printer) (wrong error) {
 	return wrong
 }
 
-// claims returns the claims about the facts.
 func (f facts) claims() []claim {
 	n, counts := len(f.findings), f.compared.Compared
 	all := []claim{
@@ -75,7 +74,6 @@ func those(n int) string {
 	return "them"
 }
 
-// booked returns the operations of the books in words.
 func (f facts) booked() string {
 	lines := make([]string, len(f.books))
 	for i, line := range f.books {

@@ -21,19 +21,15 @@ func (p *printer) request(method, path string, status int, took time.Duration, n
 	}
 }
 
-// unanswered prints a request without an answer.
 func (p *printer) unanswered(method, path, status, note string) {
 	p.line("   %-4s %-46s %s", method, shorten(path, 46), status)
 	p.note(note)
 }
 
-// note prints a text about the line before.
 func (p *printer) note(text string) { p.line("        %s", text) }
 
-// command prints a command of a shell.
 func (p *printer) command(line string) { p.line("   $ %s", line) }
 
-// output prints the output of a command.
 func (p *printer) output(output string) {
 	for text := range strings.Lines(output) {
 		p.line("     %s", strings.TrimRight(text, "\n"))

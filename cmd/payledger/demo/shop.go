@@ -73,7 +73,6 @@ func (s *Shop) handler() http.Handler {
 	return http.NewCrossOriginProtection().Handler(guarded(mux))
 }
 
-// guarded restricts the pages to the shop's own resources.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -87,7 +87,6 @@ func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	return done, nil
 }
 
-// open opens the ledger for a rotation.
 func (r Rotation) open(ctx context.Context, o options.Options) (*Ledger, error) {
 	return Open(ctx, o, Rotating, eventstore.Config{Logger: zerolog.Nop()})
 }

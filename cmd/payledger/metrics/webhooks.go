@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// backlogTime bounds the read of the index.
 const backlogTime = time.Second
 
 var (

@@ -16,7 +16,6 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// startPatience bounds a start.
 const startPatience = time.Minute
 
 // Program is the program whose commands run as processes.
@@ -132,7 +131,6 @@ func (p Program) log(line string) {
 // failed begins the line on stderr that has the reason of a failure (I1).
 const failed = "payledger: "
 
-// lines is a writer that calls each with every line.
 type lines struct {
 	each func(string)
 

@@ -50,7 +50,6 @@ func run(ctx context.Context, url, credentials string) error {
 	}
 }
 
-// show validates a message and prints it.
 func show(ctx context.Context, message jetstream.Msg) error {
 	event, err := sdk.ToEvent(ctx, binding.NewMessage(&nats.Msg{Header: message.Headers(), Data: message.Data()}))
 	if err != nil {

@@ -46,7 +46,6 @@ func run(views, dir string) error {
 	return lines.Err()
 }
 
-// answer returns the rows of a query.
 func answer(db *sql.DB, query string) ([][]any, error) {
 	rows, err := db.Query(query)
 	if err != nil {

@@ -80,7 +80,6 @@ func history(ctx context.Context, c *api.ClientWithResponses, id string, backend
 	return fmt.Errorf("no event of %s settles it", id)
 }
 
-// header sends a header with a request.
 func header(name, value string) api.RequestEditorFn {
 	return func(_ context.Context, r *http.Request) error {
 		r.Header.Set(name, value)
