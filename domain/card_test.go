@@ -106,7 +106,7 @@ func TestLuhn(t *testing.T) {
 	})
 }
 
-// TestNewCard keeps what may be shown: eight leading digits only where there are 16 or more (§2.2).
+// TestNewCard checks that a card keeps only its public digits: eight leading digits need at least 16 in all (§2.2).
 func TestNewCard(t *testing.T) {
 	rows := []struct{ number, first, last string }{
 		{"4111111111111111", "41111111", "1111"},

@@ -117,7 +117,7 @@ func TestEveryDivision(t *testing.T) {
 	}
 }
 
-// identifiers are ids as merchants make them: none of them holds a divided card number.
+// identifiers returns ids in forms that merchants use. No id contains a divided card number.
 var identifiers = map[string]func(*rand.Rand) string{
 	"order-<random decimal>": func(r *rand.Rand) string { return "order-" + strconv.FormatFloat(r.Float64(), 'g', -1, 64) },
 	"UUID": func(r *rand.Rand) string {

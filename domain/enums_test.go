@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated files")
 
-// golden compares a generated file with what it should hold now, or rewrites it.
+// golden compares a generated file with the expected content, or writes it with -update.
 func golden(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *update {
@@ -132,8 +132,8 @@ func constants(t *testing.T, dir, typeName string) []string {
 	return values
 }
 
-// TestConstantsAreEnumerated: what the rules can say is what the contract lists, and where the rules know
-// a whole enumeration, nothing is missing.
+// TestConstantsAreEnumerated checks that each value of the rules is in the contract. If the rules know a whole enumeration, the contract
+// has no other value.
 func TestConstantsAreEnumerated(t *testing.T) {
 	rows := []struct {
 		enum   string
@@ -168,7 +168,7 @@ func TestConstantsAreEnumerated(t *testing.T) {
 	}
 }
 
-// TestDeclinesAreEnumerated: whatever code an issuer sends, its explanation is in the contract.
+// TestDeclinesAreEnumerated checks that the contract has the explanation of every issuer code.
 func TestDeclinesAreEnumerated(t *testing.T) {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	codes := []string{"", "0", "005", "??"}

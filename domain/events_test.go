@@ -56,10 +56,10 @@ func eventsOf[E domain.Event](events []E) []domain.Event {
 	return all
 }
 
-// declarations are the types of a package as they stand in its source.
+// declarations are the type declarations of a package's source.
 type declarations map[string]*ast.TypeSpec
 
-// vocabulary reads a package: its types, and those of them that say what they are called in the log.
+// vocabulary reads a package. It returns all types, and the names of the types with a name in the log.
 func vocabulary(t *testing.T, dir string) (types declarations, named []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -162,7 +162,7 @@ type writer struct {
 
 func (w *writer) printf(format string, args ...any) { fmt.Fprintf(&w.text, format, args...) }
 
-// reach gives the names of all objects, those that stand in objects included.
+// reach returns the names of all objects, nested objects included.
 func (w *writer) reach() []string {
 	for known := -1; known < len(w.objects); {
 		known = len(w.objects)
@@ -189,7 +189,7 @@ func (w *writer) declaration(typ reflect.Type) *ast.TypeSpec {
 	return spec
 }
 
-// meaning is the comment of a type without its Go name: "Says that the processor holds the amount."
+// meaning returns the comment of a type without its Go name, for example "Says that the processor holds the amount."
 func (w *writer) meaning(typ reflect.Type) string {
 	doc := w.declaration(typ).Doc
 	if doc == nil {
@@ -207,7 +207,7 @@ func (w *writer) table(typ reflect.Type) {
 	w.rows(typ)
 }
 
-// rows writes the fields; what is embedded without a name stands among them.
+// rows writes the fields. The fields of an embedded struct are listed like the others.
 func (w *writer) rows(typ reflect.Type) {
 	fields := w.declaration(typ).Type.(*ast.StructType).Fields.List
 	notes := map[string]string{}

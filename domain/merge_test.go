@@ -9,7 +9,7 @@ import (
 	"payledger/domain"
 )
 
-// fillText gives every string of a struct, and of the structs it points to, the text before its name.
+// fillText sets every string of a struct, and of the structs that it points to, to the text and the field's name.
 func fillText(v reflect.Value, before string) {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {

@@ -85,7 +85,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
-// TestEndpoints: webhook endpoints are added up to the limit, and get what they ask for (D18).
+// TestEndpoints checks that webhook endpoints are added up to the limit, with the requested settings (D18).
 func TestEndpoints(t *testing.T) {
 	s := account.Evolve(account.State{}, created())
 	for i := range account.MaxEndpoints {

@@ -21,7 +21,8 @@ func twoEndpoints() account.State {
 	return s
 }
 
-// TestChangeEndpoint: what is not named stays, the id and the place too; what changes nothing is not recorded (D20).
+// TestChangeEndpoint checks that fields outside the request keep their values, the id and the place, too. A change without effect is not
+// recorded (D20).
 func TestChangeEndpoint(t *testing.T) {
 	s := twoEndpoints()
 	want, _ := s.Endpoint("a")

@@ -79,7 +79,7 @@ func TestRouteConditions(t *testing.T) {
 	}
 }
 
-// TestRoute: which list decides, in which order, and what is left of it (D15).
+// TestRoute checks which list of processors decides, the order of the lists, and which processors remain (D15).
 func TestRoute(t *testing.T) {
 	euro := account.Conditions{Currencies: []domain.Currency{"EUR"}}
 	dollar := account.Conditions{Currencies: []domain.Currency{"USD"}}

@@ -14,7 +14,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// expectFaults holds a refusal to exactly these violations, in order of path.
+// expectFaults checks that a refusal has exactly these violations, in order of path.
 func expectFaults(t *testing.T, model string, want []string, decide func(account.State) (account.Event, error)) {
 	t.Helper()
 	e, err := decide(merchant(account.Routing{}))
@@ -32,7 +32,7 @@ func expectFaults(t *testing.T, model string, want []string, decide func(account
 	}
 }
 
-// TestChangeSettings: what is not named stays, and what changes nothing is not recorded (D5, D6, D20).
+// TestChangeSettings checks that settings outside the request stay, and that a change without effect is not recorded (D5, D6, D20).
 func TestChangeSettings(t *testing.T) {
 	s := merchant(account.Routing{})
 	if s.Settings.Capture() != account.CaptureManual || s.Settings.AutoCapture() || s.Settings.TokenTTL(time.Hour) != time.Hour {
@@ -40,7 +40,7 @@ func TestChangeSettings(t *testing.T) {
 	}
 	for i, step := range []struct {
 		change account.ChangeSettings
-		want   account.Settings // as they stand afterwards
+		want   account.Settings // the settings after the change
 		same   bool             // nothing is recorded
 	}{
 		{account.ChangeSettings{}, account.Settings{}, true},
@@ -83,7 +83,7 @@ func TestSettingsFaults(t *testing.T) {
 	}
 }
 
-// TestDisplayName: what customers read can be read, and is theirs to see as it was written (D20).
+// TestDisplayName checks that customers can read the name, and see it as it was written (D20).
 func TestDisplayName(t *testing.T) {
 	s := merchant(account.Routing{})
 	for _, name := range []string{"Kiosk", strings.Repeat("é", 64), "O'Neill & <b>Söhne</b> 店", ""} {

@@ -22,7 +22,7 @@ func fail(when time.Time) func(account.State) (account.Event, error) {
 	}
 }
 
-// first is the proof of the first user, whose password is that of created.
+// first is the first user's proof of identity. The user's password is the one in created.
 var first = account.Proof{Password: "secret-2"}
 
 // TestLock: ten failures in a row lock; a sign-in, a lock's end and a day without one begin the count anew. While locked, even the right
@@ -68,7 +68,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestSessions: a session lasts 12 hours, a sixth one of a user ends the oldest, and expired ones of anybody leave the state.
+// TestSessions checks that a session lasts 12 hours, that a user's sixth session ends the oldest, and that expired sessions of all users
+// leave the state.
 func TestSessions(t *testing.T) {
 	s := staffed(t, auditor("user-2", "ada@shop.example"))
 	s = do(t, s, signIn("user-2", "other", at, account.Proof{Password: "password.acct.user-2"}))
@@ -196,7 +197,7 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestChangeUserPassword: the new password follows the one that was checked; all sessions end but the one that begins.
+// TestChangeUserPassword checks that the new password replaces the checked one. All earlier sessions end, and a new one begins.
 func TestChangeUserPassword(t *testing.T) {
 	s := do(t, staffed(t), signIn("user-1", "old", at, first))
 	change := func(replaces domain.SecretID) func(account.State) (account.Event, error) {

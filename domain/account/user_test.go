@@ -39,7 +39,7 @@ func auditor(id domain.UserID, email string) account.User {
 	return account.User{ID: id, Name: email, Role: account.RoleAuditor, Password: domain.SecretID("password.acct." + id)}
 }
 
-// TestAddUser: a new user has a normal address, which nobody else of the account has, and a known role. All faults come at once.
+// TestAddUser checks that a new user has a valid address, unique in the account, and a known role. The error names all faults.
 func TestAddUser(t *testing.T) {
 	s := staffed(t, auditor("user-2", " Ada@Shop.Example "))
 	got, known := s.UserNamed("ADA@shop.example")
@@ -160,7 +160,7 @@ func TestOneAdminRemains(t *testing.T) {
 	}
 }
 
-// TestRoles: roles only grow, and none gives what the first key does not have.
+// TestRoleScopes checks that each role has all scopes of the role below it, and no scope beyond those of the first key.
 func TestRoleScopes(t *testing.T) {
 	holds := func(all, some []string) bool {
 		for _, scope := range some {

@@ -23,7 +23,7 @@ func fold(events ...attempt.Event) (s attempt.State) {
 	return s
 }
 
-// TestDecisions: what approve, abort and complete do in every situation (§3.3, D3, D5).
+// TestDecisions checks the result of approve, abort and complete in every situation (§3.3, D3, D5).
 func TestDecisions(t *testing.T) {
 	approved := attempt.WasApproved{At: at.Add(time.Minute), Payment: "01payment", Terms: 3}
 	aborted := attempt.WasAborted{At: at.Add(time.Minute), Reason: "gone"}
@@ -98,7 +98,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestRefuse: an approval that cannot be carried out ends once; one that was carried out, or an abort, is left alone.
+// TestRefuse checks that an approval that cannot be carried out ends once. A completed approval and an abort stay unchanged.
 func TestRefuse(t *testing.T) {
 	approved := fold(created(), attempt.WasApproved{At: at, Payment: "01payment", Terms: 3})
 	e, err := attempt.DecideRefuse(approved, attempt.Refuse{At: at.Add(1), Reason: "deleted"})

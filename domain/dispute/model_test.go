@@ -20,7 +20,7 @@ var contract = map[processor.DisputeType]string{
 	"PREARBITRATION": "OPEN > ACCEPTED EXPIRED CANCELLED CHALLENGED; CHALLENGED > WON LOST",
 }
 
-// becomes is what a type may become, and from which statuses; "" is any.
+// becomes lists the types that a type may change to, and from which statuses; "" means any status.
 var becomes = []struct {
 	from processor.DisputeType
 	in   string
@@ -74,12 +74,12 @@ func modelOf() (places []dispute.Place, steps, leads map[[2]dispute.Place]bool) 
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// factAt tells a place at a processor's time.
+// factAt returns the fact that a dispute is at a place at a processor's time.
 func factAt(id string, p dispute.Place, at time.Time) dispute.Fact {
 	return dispute.Fact{EventID: id, At: at, Type: p.Type, Status: p.Status, ReasonCode: "10.4", Amount: 100, Currency: "EUR"}
 }
 
-// tell records facts in the order given, and gives the state and the types of the events; "" for none.
+// tell records facts in the given order. It returns the state and the types of the events; "" for a fact without an event.
 func tell(t interface{ Fatal(...any) }, facts ...dispute.Fact) (s dispute.State, events []string) {
 	for i, f := range facts {
 		e, err := dispute.DecideRecord(s, dispute.Record{
@@ -140,7 +140,7 @@ func TestAnyOrder(t *testing.T) {
 	})
 }
 
-// checkAnyOrder holds the outcome to what a very simple mind would keep: the last in the list that came so far.
+// checkAnyOrder compares the outcome with a simple model: the last fact of the list among those received.
 func checkAnyOrder(t *rapid.T, whole, sent []dispute.Fact, s dispute.State, events []string) {
 	newest, seen := -1, map[string]bool{}
 	for i, f := range sent {

@@ -44,7 +44,7 @@ changes nothing; an empty cell is rejected.
 
 `
 
-// TestStates keeps STATES.md true: every type and status, told in every situation, newer and older.
+// TestStates checks STATES.md: every type and status is recorded in every situation, with a newer and an older time.
 func TestStates(t *testing.T) {
 	places, steps, leads := modelOf()
 	var b strings.Builder
@@ -100,7 +100,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// everything is every type with every status, also those that it cannot take.
+// everything returns every type with every status, also the combinations that do not exist.
 func everything() (all []dispute.Place) {
 	for _, typ := range processor.DisputeTypes {
 		for _, status := range processor.DisputeStatuses {
@@ -126,7 +126,7 @@ func row(all []dispute.Place, cell func(dispute.Place) string) string {
 	return b.String()
 }
 
-// TestRecord: a fact is kept with what became of it, and its repeat is nothing.
+// TestRecord checks that a fact is recorded with its effect, and that a repeated fact changes nothing.
 func TestRecord(t *testing.T) {
 	open, won := dispute.Place{Type: "DISPUTE", Status: "OPEN"}, dispute.Place{Type: "DISPUTE", Status: "WON"}
 	first := factAt("1", open, noon)
@@ -154,8 +154,8 @@ func TestOtherPayment(t *testing.T) {
 	}
 }
 
-// TestTimeToCome: what has a time that is far from come is rejected, and does not hold against what comes after it; a
-// clock that is a day ahead is believed.
+// TestTimeToCome checks that a fact with a time far in the future is rejected, and does not outrank later facts. A clock one day ahead is
+// accepted.
 func TestTimeToCome(t *testing.T) {
 	open, won := dispute.Place{Type: "DISPUTE", Status: "OPEN"}, dispute.Place{Type: "DISPUTE", Status: "WON"}
 	s, events := tell(t, factAt("1", open, noon.AddDate(100, 0, 0)), factAt("2", open, noon.Add(time.Hour)), factAt("3", won, noon.Add(26*time.Hour)))
@@ -179,7 +179,7 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// TestBound: the list of facts does not grow without end, and what changes the dispute is still taken.
+// TestBound checks that the list of facts is bounded. A fact that changes the dispute is accepted beyond the bound, too.
 func TestBound(t *testing.T) {
 	open := dispute.Place{Type: "DISPUTE", Status: "OPEN"}
 	var facts []dispute.Fact

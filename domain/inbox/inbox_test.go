@@ -30,8 +30,7 @@ func receive(t *testing.T, s inbox.State, n processor.Notification) (inbox.State
 	return inbox.Evolve(s, e), e
 }
 
-// TestOnce: a notification is received once and settled once; the state names it, and what it told is in its event
-// alone (D14).
+// TestOnce checks that a notification is received once and settled once. The state has its id; only its event has its content (D14).
 func TestOnce(t *testing.T) {
 	s, first := receive(t, inbox.State{}, told("nt_1"))
 	s, again := receive(t, s, told("nt_1"))
@@ -93,8 +92,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSwept: how far a processor was looked through is recorded every ten minutes of its time, and never goes back; a
-// time that has not come is not believed, whatever recorded it.
+// TestSwept checks that the end of a completed search is recorded every ten minutes of the processor's time, and never moves back. A time
+// in the future is ignored, even if it is recorded.
 func TestSwept(t *testing.T) {
 	var s inbox.State
 	now := noon.Add(time.Hour)

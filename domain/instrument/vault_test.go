@@ -29,7 +29,7 @@ func verifying() instrument.VerificationRequested {
 	return instrument.VerificationRequested{At: moment, Processor: processor.Adyen, MerchantID: "m", Currency: "EUR"}
 }
 
-// TestVault: who may vault what for whom, and what is no refusal (D5).
+// TestVault checks who may vault which token for whom, and which cases are no refusal (D5).
 func TestVault(t *testing.T) {
 	single := tokenized(instrument.SingleUse)
 	guest := single
@@ -74,7 +74,7 @@ func TestVault(t *testing.T) {
 	}
 }
 
-// TestLifeInTheVault: what each event makes of a token.
+// TestLifeInTheVault checks a token's state after each event.
 func TestLifeInTheVault(t *testing.T) {
 	s := fold(tokenized(instrument.SingleUse), vaultedNow())
 	if !s.Vaulted() || !s.Good() || !s.Fresh() || s.Verified || s.CustomerID != "customer-1" || s.Personal.Key != "secret-2" || !s.Card.CVVAvailable {
@@ -164,7 +164,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestVaultedBy: what was decided before the vaulting does not heed it.
+// TestVaultedBy checks that a decision made before the vaulting does not depend on it.
 func TestVaultedBy(t *testing.T) {
 	later, atOnce := fold(tokenized(instrument.SingleUse), vaultedNow()), fold(tokenized(instrument.MultiUse))
 	if later.VaultedBy(moment.Add(-1)) || !later.VaultedBy(moment) || !atOnce.VaultedBy(at) || fold(tokenized(instrument.SingleUse)).VaultedBy(moment) {

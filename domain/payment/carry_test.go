@@ -88,7 +88,7 @@ func TestCreateLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAnswersAddUp: what an answer tells is kept, and a later one that is silent about it takes nothing away.
+// TestAnswersAddUp checks that a value in an answer stays in the state if a later answer lacks it.
 func TestAnswersAddUp(t *testing.T) {
 	s := payment.Evolve(payment.State{}, mustCreate(t))
 	s.AutoCapture = false

@@ -15,8 +15,8 @@ func claim(id domain.PaymentID) payment.ClaimKey {
 	return payment.ClaimKey{At: at, Account: "acct", Payment: id, Operation: processor.Capture}
 }
 
-// TestClaimIsNoPayment: the claim of a key stands where the payment would stand that the key might have made;
-// it makes none (D9).
+// TestClaimIsNoPayment checks that the claim of a key has the id of the payment that the key could have created, and makes no payment
+// (D9).
 func TestClaimIsNoPayment(t *testing.T) {
 	event, err := payment.DecideClaim(payment.State{}, claim("01payment"))
 	s := payment.Evolve(payment.State{}, mustDecide(t, event, err))
@@ -79,7 +79,7 @@ func TestCreateOnAClaim(t *testing.T) {
 	}
 }
 
-// TestGiveUp: an id that is given up makes no payment any more; what is there stays.
+// TestGiveUp checks that no payment can get a given-up id, and that an existing payment stays.
 func TestGiveUp(t *testing.T) {
 	giveUp := payment.GiveUp{At: at, Account: "acct", Instead: "01other"}
 	e, err := payment.DecideGiveUp(payment.State{}, giveUp)

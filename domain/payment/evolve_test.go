@@ -32,7 +32,7 @@ func rich() payment.State {
 	return s
 }
 
-// about gives an event what it needs to say something: the request that it answers, an amount, a key.
+// about fills the fields that an event needs: its request, an amount, a key.
 func about(e payment.Event, revision uint64) payment.Event {
 	v := reflect.New(reflect.TypeOf(e)).Elem()
 	for name, value := range map[string]any{
@@ -48,7 +48,7 @@ func about(e payment.Event, revision uint64) payment.Event {
 	return v.Interface().(payment.Event)
 }
 
-// answersTo gives the operation of rich that an answer is about, by the way its type is called.
+// answersTo returns the operation of rich that an answer belongs to. It uses the name of the answer's type.
 func answersTo(e payment.Event) uint64 {
 	name := reflect.TypeOf(e).Name()
 	for i, prefix := range []string{"Auth", "Completion", "Capture", "Void", "Refund", "Adjust"} {
@@ -136,7 +136,7 @@ func TestStateSurvivesTheLog(t *testing.T) {
 	}
 }
 
-// TestUnknownEventChangesNothing: Evolve cannot fail, and counts even what it does not know.
+// TestUnknownEventChangesNothing checks that Evolve cannot fail, and counts the revision of an unknown event, too.
 func TestUnknownEventChangesNothing(t *testing.T) {
 	s := rich()
 	got := payment.Evolve(s, nil)

@@ -21,13 +21,13 @@ import (
 type machine struct {
 	book   *book
 	state  payment.State
-	bare   payment.State // state, folded from what the log carries alone: without its past
+	bare   payment.State // state, folded from the newest state in the log, without the earlier events
 	events []payment.Event
 	clock  time.Time
 	given  []handedOut
 }
 
-// handedOut is a state as somebody got it, and what it said then.
+// handedOut is a state that a caller has, and its text at that time.
 type handedOut struct {
 	state payment.State
 	text  string
@@ -41,7 +41,7 @@ func textOf(t *rapid.T, v any) string {
 	return string(text)
 }
 
-// step compares what the rules say with what the model does, and folds the event.
+// step compares the decision with the model's, and folds the event.
 func (m *machine) step(t *rapid.T, event payment.Event, err error, want string) {
 	got := outcome(t, event, err)
 	if got != want {
@@ -101,7 +101,7 @@ func (m *machine) request(t *rapid.T) payment.Request {
 	}
 }
 
-// amount draws one around what matters; nil for none.
+// amount draws an amount near the rest and near zero; nil for no amount.
 func amount(t *rapid.T, left domain.Amount) *domain.Amount {
 	choices := []domain.Amount{1, 1, left / 2, left / 3, left - 1, left, left + 1, 0, -1, domain.MaxAmount}
 	n := rapid.IntRange(-3, len(choices)-1).Draw(t, "amount")
@@ -111,7 +111,7 @@ func amount(t *rapid.T, left domain.Amount) *domain.Amount {
 	return &choices[n]
 }
 
-// create asks for a payment, mostly one that can be.
+// create requests a payment, mostly a valid one.
 func (m *machine) create(t *rapid.T) {
 	c := payment.Create{
 		At: m.tick(t), ID: "01payment", Account: "acct", OrderID: "order-1",
@@ -144,7 +144,7 @@ func (m *machine) capture(t *rapid.T) {
 	m.step(t, event, err, m.book.capture(c))
 }
 
-// captures asks for too much, many times: the way to the limit (D3).
+// captures requests too large captures many times, until the limit of requests is reached (D3).
 func (m *machine) captures(t *rapid.T) {
 	for range rapid.SampledFrom([]int{1, 2, 60}).Draw(t, "times") {
 		c := payment.Capture{Request: payment.Request{At: m.clock, EventID: "too much"}, Amount: new(domain.MaxAmount)}
@@ -235,10 +235,10 @@ func (m *machine) answerTo(t *rapid.T, revision uint64) {
 		Retryable:              rapid.Bool().Draw(t, "retryable"),
 	}
 	if i := m.book.find(revision); i != nil && !m.book.can(i) && (c.Answer.State == processor.Succeeded || c.Answer.State == processor.Pending) {
-		c.Answer.State = processor.Failed // something found came first
+		c.Answer.State = processor.Failed // an out-of-band operation was recorded first
 	}
 	if c.Answer.State == processor.Declined && (c.Answer.Code == processor.CodeFenced || c.Answer.Code == processor.CodeRejected) {
-		c.Answer.Code = "41" // an issuer has codes of its own
+		c.Answer.Code = "41" // a code of the issuer
 	}
 	if rapid.Bool().Draw(t, "with details") {
 		c.Answer.Bin, c.Answer.Risk = &processor.BinData{Network: domain.NetworkVisa}, &processor.Risk{CVVResult: "MATCHED"}
@@ -267,7 +267,7 @@ func (m *machine) look(t *rapid.T) {
 	}
 }
 
-// check holds after every command.
+// check checks the invariants. It runs after every command.
 func (m *machine) check(t *rapid.T) {
 	s, b := m.state, m.book
 	if err := s.Check(); err != nil {
@@ -347,7 +347,8 @@ func (m *machine) kept(all []payment.Operation) (n int) {
 	return n
 }
 
-// checkHistory: dateUpdated moves on, the events add up to the state, what was handed out stands.
+// checkHistory checks that dateUpdated never moves back, that the events fold to the state, and that states in callers' hands are
+// unchanged.
 func (m *machine) checkHistory(t *rapid.T) {
 	if n := len(m.given); n > 0 {
 		_, unneeded := m.events[n-1].(payment.AdjustmentUnneeded)

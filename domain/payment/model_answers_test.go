@@ -7,7 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// find gives what the event at a revision asked for.
+// find returns the operation that the event at a revision requested.
 func (b *book) find(revision uint64) *item {
 	for _, i := range b.items {
 		if i.revision == revision {
@@ -102,7 +102,7 @@ func (b *book) late(i *item) bool {
 	return i.given && i.stage == "no"
 }
 
-// revive asks once more for what was given up.
+// revive requests a given-up operation once more.
 func (b *book) revive(i *item) {
 	i.stage = "lost"
 	switch i.kind {

@@ -152,7 +152,7 @@ func (b *book) refund(c payment.Refund) string {
 	return "payment.refund_requested"
 }
 
-// restOf is what may still go back of one capture.
+// restOf returns the part of a capture that can still be refunded.
 func (b *book) restOf(capture *item) domain.Amount {
 	if capture.stage != "yes" {
 		return 0

@@ -59,7 +59,7 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 	return "payment.void_found"
 }
 
-// The processor's own view, of what it has done or taken on: captures, and refunds of all or of one capture.
+// The following functions are the processor's view of completed and accepted operations: captures, and refunds of all or of one capture.
 
 func (b *book) capturable(but *item) domain.Amount {
 	rest := b.total - b.taken
@@ -103,7 +103,7 @@ func (b *book) can(i *item) bool {
 	return true
 }
 
-// addOutOfBand tells of something that a processor may have done, mostly for the first time.
+// found records an operation that a processor may have done, mostly for the first time.
 func (m *machine) found(t *rapid.T) {
 	r := processor.Record{
 		ID: fmt.Sprintf("op-%d", rapid.IntRange(1, 12).Draw(t, "id")), State: processor.Succeeded, Final: rapid.Bool().Draw(t, "final"),

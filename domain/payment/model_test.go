@@ -17,8 +17,8 @@ type item struct {
 	of       uint64   // capture that a refund is aimed at, 0 for none
 	stage    string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
 	ids      []string // of its answers
-	theirs   string   // the processor's id of what nobody here asked for
-	given    bool     // up: fenced, or an action that was not completed; it may have happened all the same
+	theirs   string   // the processor's id of an operation that we did not request
+	given    bool     // given up: fenced, or an action that was not completed; the processor may have done it
 }
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }
@@ -37,9 +37,9 @@ type book struct {
 	sale                 *item  // the newest authorization
 	end                  string // DECLINED or FAILED
 
-	taken, taking   domain.Amount // captured; asked for, not known yet
+	taken, taking   domain.Amount // captured; requested, outcome unknown
 	accepted        domain.Amount // of taking: accepted by the processor
-	back, backing   domain.Amount // refunded; asked for, not known yet
+	back, backing   domain.Amount // refunded; requested, outcome unknown
 	finals          int           // final captures that are under way
 	ended, released bool          // a final capture is confirmed; the rest is released
 	failures        int
@@ -70,7 +70,7 @@ func (b *book) status() payment.Status {
 
 func (b *book) in(statuses ...payment.Status) bool { return slices.Contains(statuses, b.status()) }
 
-// alive counts what is under way of a kind.
+// alive counts the open operations of a kind.
 func (b *book) alive(kind processor.Kind) (n int) {
 	for _, i := range b.items {
 		if i.kind == kind && i.live() {
@@ -80,7 +80,7 @@ func (b *book) alive(kind processor.Kind) (n int) {
 	return n
 }
 
-// busy finds what the next operation has to wait for.
+// busy returns the operation that the next one must wait for.
 func (b *book) busy() *item {
 	for _, i := range b.items {
 		undecided := i.stage == "waits" && (i.kind == processor.Void || i.kind == processor.Adjust)
@@ -100,7 +100,7 @@ func (b *book) left() domain.Amount {
 
 func (b *book) refundable() domain.Amount { return max(0, b.taken-b.back-b.backing) }
 
-// ask notes a request of the newest event.
+// ask adds the request of the newest event.
 func (b *book) ask(i item) *item {
 	i.revision = b.revision
 	if i.stage == "" {
@@ -125,7 +125,7 @@ func (b *book) ask(i item) *item {
 	return &i
 }
 
-// hear notes an answer; it keeps the sums.
+// hear records an answer, and updates the sums.
 func (b *book) hear(i *item, stage, id string) {
 	was := i.stage
 	i.stage = stage
@@ -168,7 +168,7 @@ func (b *book) hear(i *item, stage, id string) {
 	}
 }
 
-// settleSale ends the authorization, and what completes it.
+// settleSale ends the authorization and its completion.
 func (b *book) settleSale(stage, end string) {
 	b.sale.stage, b.end = stage, end
 	for _, i := range b.items {
@@ -178,7 +178,7 @@ func (b *book) settleSale(stage, end string) {
 	}
 }
 
-// follow is what an answer brings with it: the void that was wished for, or the automatic capture.
+// follow starts the operation that follows an answer: the intended void, or the automatic capture.
 func (b *book) follow() {
 	if b.released || b.alive(processor.Void) > 0 || b.taken+b.taking > 0 {
 		return

@@ -11,8 +11,7 @@ import (
 	"payledger/domain/payment"
 )
 
-// TestSettledIsRefusedAfterTheProcessor: the cancel of a settled payment is an attempt at the processor, and
-// refused all the same (D7).
+// TestSettledIsRefusedAfterTheProcessor checks that the cancel of a settled payment is tried at the processor, and refused then (D7).
 func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
 	s := situation{path: all + "; cancel"}.story(t)
 	if s.state.VoidRefused() || (payment.State{}).VoidRefused() {
@@ -31,8 +30,8 @@ func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
 	}
 }
 
-// TestMetadataOfOperations: what captures and refunds add is merged by key (D10), and stays within what a
-// payment may hold (D4); what does not is refused, and nothing of it recorded.
+// TestMetadataOfOperations checks that the metadata of captures and refunds is merged by key (D10), within a payment's limits (D4).
+// Metadata beyond the limits is refused, and none of it is recorded.
 func TestMetadataOfOperations(t *testing.T) {
 	s := situation{path: strings.Replace(approved, "key=key-1", "metadata=a:first", 1)}.story(t)
 	s.given(t, "capture amount=500 final=false metadata=b:second; answer last SUCCEEDED; refund amount=5 metadata=a:third; answer last SUCCEEDED")
@@ -61,7 +60,7 @@ func TestMetadataOfOperations(t *testing.T) {
 	}
 }
 
-// TestRequestsLoseNothing: what a later operation says stands in its event and in the payment.
+// TestRequestsLoseNothing checks that all fields of a later operation are in its event and in the payment.
 func TestRequestsLoseNothing(t *testing.T) {
 	r := payment.Request{At: at, EventID: "event", IdempotencyKey: "key-2"}
 	hash := domain.KeyHash("acct", "key-2")

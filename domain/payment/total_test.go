@@ -55,8 +55,8 @@ func stateOf(t *rapid.T) payment.State {
 	return s
 }
 
-// TestRulesAreTotal: every decision and every view of any state ends in an event or a refusal, and every event
-// can be folded into any state, even one that its rules would never have led to.
+// TestRulesAreTotal checks that every decision in any state returns an event or a refusal, that every view of any state works, and that
+// every event can be folded into any state, even into an impossible one.
 func TestRulesAreTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := stateOf(t)

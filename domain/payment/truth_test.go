@@ -18,8 +18,7 @@ type facts struct {
 	released bool          // a void has succeeded
 }
 
-// everyFacts lists the possible combinations: a final capture captures something, and no capture waits when all is
-// captured.
+// everyFacts lists the possible combinations: a final capture captures an amount, and no capture is open when all is captured.
 func everyFacts() (list []facts) {
 	for _, captured := range []domain.Amount{0, 500, 1250} {
 		for bits := range 8 {

@@ -7,7 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestVaults: what a payment's facts say about vaulting its method (D5).
+// TestVaults checks when the facts of a payment vault its method (D5).
 func TestVaults(t *testing.T) {
 	authorized := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateSucceeded}}
 	passed := append(authorized, payment.Operation{Revision: 3, Kind: processor.Complete, Parent: 1, Outcome: processor.Authenticated, State: payment.StateSucceeded})

@@ -64,7 +64,7 @@ func TestRequested(t *testing.T) {
 	}
 }
 
-// TestAbandoned: an action that nobody took is over at the very moment its token expires (D7).
+// TestAbandoned checks that an action without a customer's answer ends at the moment when its token expires (D7).
 func TestAbandoned(t *testing.T) {
 	waits := payment.State{
 		Action:     &payment.Action{Name: "3DS_AUTHENTICATION", ExpiresAt: noon},
@@ -174,7 +174,7 @@ func TestMayResend(t *testing.T) {
 	}
 }
 
-// TestMustLookBehind: whatever failed of what acts on an authorization is looked behind, once; nothing else is.
+// TestMustLookBehind checks that each failed operation on an authorization is looked up for out-of-band operations once, and no other one.
 func TestMustLookBehind(t *testing.T) {
 	acts := []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust}
 	for state, owed := range states {

@@ -19,7 +19,7 @@ func opened(mode string) session.State {
 	return session.Evolve(session.State{}, e)
 }
 
-// TestChange: a session takes other fields while its token is good; what it would not have been made with, and another
+// TestChange checks that a session accepts new fields while its token is valid. A field that a new session could not have, and another
 // approvalMode, are refused (§2.5, D4).
 func TestChange(t *testing.T) {
 	s := opened(session.ApprovalAuto)

@@ -26,7 +26,7 @@ func lines(amounts ...domain.Amount) *domain.Order {
 	return o
 }
 
-// TestCreate: what a session may carry (§2.5, D4).
+// TestCreate checks which fields a session may have (§2.5, D4).
 func TestCreate(t *testing.T) {
 	fields := session.Fields{
 		OrderID: "order-1", CustomerID: "customer-1", Currency: "EUR", Amount: ptr(domain.Amount(1250)), Order: lines(1000, 250),

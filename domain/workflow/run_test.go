@@ -90,7 +90,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestCausedBy: what an action does is known by its correlation id, and nothing else is.
+// TestCausedBy checks that exactly the events with the correlation id of an action count as caused by it.
 func TestCausedBy(t *testing.T) {
 	s := begun(t, begins(nil))
 	if id, is := workflow.CausedBy(s.Diagnostics(1)); !is || id != s.ID {

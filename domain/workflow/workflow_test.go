@@ -29,7 +29,7 @@ func changed(change func(*workflow.Definition)) workflow.Definition {
 	return d
 }
 
-// TestShare: a share is rounded down, exactly, whatever the amount (D19).
+// TestShare checks that a share is exact and rounded down, for any amount (D19).
 func TestShare(t *testing.T) {
 	for _, c := range []struct {
 		of    domain.Amount
@@ -49,7 +49,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestFaults: each limit is held, and told by its path.
+// TestFaults checks that each limit is enforced, and that the fault names its path.
 func TestFaults(t *testing.T) {
 	if found := captures().Faults(); found != nil {
 		t.Fatalf("%v", found)
@@ -107,7 +107,7 @@ func (b *book) do(e workflow.Event, err error) workflow.Event {
 	return e
 }
 
-// TestVersions: a version is made by a change of what the workflow does, and by nothing else (D19).
+// TestVersions checks that exactly a change of a workflow's behaviour makes a version (D19).
 func TestVersions(t *testing.T) {
 	b := &book{t: t}
 	b.do(workflow.DecideCreate(b.s, workflow.Create{At: noon, Account: "acct", ID: "w1", Definition: captures(), Enabled: true}))

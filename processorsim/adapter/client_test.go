@@ -48,7 +48,7 @@ var op = processor.Operation{
 	Card: &processor.Card{Number: "4242424242424242", CVV: "739"},
 }
 
-// TestOnlyWholeAnswersAreFacts is D8 as a table: what is a fact, and that all else is unknown.
+// TestOnlyWholeAnswersAreFacts is the table of D8: the answers that are facts. All others are unknown.
 func TestOnlyWholeAnswersAreFacts(t *testing.T) {
 	const succeeded = `{"state":"SUCCEEDED","processorTransactionId":"t",` + at + `}`
 	rows := []struct {

@@ -127,8 +127,8 @@ func TestDeadlinesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestBodyIsKeptClean: card data and what tells of the customer is taken out wherever it stands, before anything is
-// read; a body without any, and without fields that are not named, is kept as it came, byte for byte.
+// TestBodyIsKeptClean checks that card data and customer data are removed anywhere in a body, before it is read. A body without them, and
+// without unknown fields, is kept byte for byte.
 func TestBodyIsKeptClean(t *testing.T) {
 	for name, c := range map[string]struct{ add, hidden string }{
 		"a number in a text":    {`"note":"card 4111 1111 1111 1111 used"`, "4111 1111"},
@@ -215,7 +215,7 @@ func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 	}
 }
 
-// FuzzParseDispute: nothing that a processor signs makes it panic, and what it takes is a whole fact without card data.
+// FuzzParseDispute checks that no signed body makes it panic, and that an accepted body is a whole fact without card data.
 func FuzzParseDispute(f *testing.F) {
 	f.Add("BRAINTREE", []byte(disputeOfBraintree))
 	for _, name := range processor.Names {

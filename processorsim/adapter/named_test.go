@@ -26,7 +26,7 @@ func TestBodyKeepsWhatIsNamed(t *testing.T) {
 		"a dispute of no dispute": {`{"id"`, `{"dispute":{"reason":"Ada"},"id"`, `{"dispute":{"reason":"Ada"}}`},
 	} {
 		told, err := parse(processor.Adyen, strings.Replace(captured, c.old, c.new, 1))
-		if c.additional == "" { // what has another form than the protocol's is no notification
+		if c.additional == "" { // a notification in another form than the protocol's is refused
 			if err == nil {
 				t.Errorf("%s: %+v", name, told)
 			}

@@ -72,7 +72,7 @@ func TestUnsignedNotifications(t *testing.T) {
 	}
 }
 
-// TestMalformedNotifications: signed, and no fact all the same.
+// TestMalformedNotifications checks that a malformed notification is no fact, although it is signed.
 func TestMalformedNotifications(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(captured, old, new, 1) }
 	for name, body := range map[string]string{
@@ -110,7 +110,7 @@ func TestMalformedNotifications(t *testing.T) {
 	}
 }
 
-// FuzzParseNotification: nothing that is signed makes it panic, and what it takes is whole.
+// FuzzParseNotification checks that no signed body makes it panic, and that an accepted notification is complete.
 func FuzzParseNotification(f *testing.F) {
 	f.Add([]byte(captured))
 	f.Add([]byte(`{"answer":{"at":"0001-01-01T00:00:00Z"}}`))

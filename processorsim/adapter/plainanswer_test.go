@@ -19,7 +19,7 @@ func TestPlainNames(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswer: an answer that is read as a plain one has the same value, and the same body is kept, as any other answer.
+// FuzzReadAnswer checks that an answer in plain form gives the same value and the same stored body as with encoding/json.
 func FuzzReadAnswer(f *testing.F) {
 	const at = `"at":"2026-03-01T12:00:00.123Z"`
 	for _, seed := range []string{

@@ -13,8 +13,8 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// TestArchive: the books of a simulator that does not run are read as it would tell them, and no byte of them changes,
-// not even of a torn last line; while it runs they are refused.
+// TestArchive checks that the archive of a stopped simulator has the entries that a running one returns, and changes no byte of the file,
+// not even of a torn last line. The books of a running simulator are refused.
 func TestArchive(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)

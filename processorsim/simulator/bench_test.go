@@ -14,8 +14,7 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// BenchmarkAuthorize sends authorizations over 64 connections: every answer waited for an fsync, which
-// those that came together shared.
+// BenchmarkAuthorize sends authorizations over 64 connections. Every answer waits for an fsync; simultaneous ones share it.
 func BenchmarkAuthorize(b *testing.B) {
 	sim, err := simulator.New(simulator.Config{Dir: b.TempDir(), Secret: secret})
 	must(b, err)

@@ -180,14 +180,14 @@ func TestAsynchronous(t *testing.T) {
 	sale = b.send(b.authorize("4000000000005126", 1000))
 	taken := b.send(b.on(sale, processor.Capture, 1000))
 	expect(t, taken, processor.Succeeded, "")
-	for _, parent := range []processor.Answer{sale, taken, sale} { // a failed refund gives back what it reserved
+	for _, parent := range []processor.Answer{sale, taken, sale} { // a failed refund returns its reserved amount
 		settles(b.on(parent, processor.Refund, 1000), processor.Failed, protocol.CodeRefundFailed)
 	}
 	expect(t, b.send(b.on(taken, processor.Refund, 600)), processor.Pending, "")
 	expect(t, b.send(b.on(sale, processor.Refund, 401)), processor.Failed, protocol.CodeAboveCaptured)
 }
 
-// TestNeverAnswers: committed, no answer, the look-up tells (D13).
+// TestNeverAnswers checks that the operation is committed without an answer, and that the look-up returns it (D13).
 func TestNeverAnswers(t *testing.T) {
 	b := newBench(t)
 	op := b.authorize("4000000000006470", 1000)
@@ -206,7 +206,7 @@ func TestNeverAnswers(t *testing.T) {
 	done = b.sendLater(t.Context(), held)
 	for b.lookup(held).State != processor.Known {
 	}
-	b.reopen() // a shutdown ends what is held
+	b.reopen() // a shutdown ends held calls
 	if r := <-done; !errors.Is(r.err, processor.ErrUnknown) {
 		t.Errorf("%+v", r)
 	}

@@ -38,7 +38,7 @@ func (b *bench) sale(card string, r *receiver) (capture processor.Answer) {
 	return capture
 }
 
-// told asks what a processor told about disputes.
+// told returns a processor's notifications about disputes.
 func (b *bench) told(name processor.Name) []processor.SignedNotification {
 	b.t.Helper()
 	page, err := b.client.NotificationsSince(b.t.Context(), name, time.Time{}, "")
@@ -112,7 +112,7 @@ func TestDisputedCard(t *testing.T) {
 	}
 }
 
-// TestSettleOpensDisputes: settle ends what is pending, disputes that are due included (D14).
+// TestSettleOpensDisputes checks that settle completes all pending operations and due disputes (D14).
 func TestSettleOpensDisputes(t *testing.T) {
 	b := newBench(t)
 	capture := b.sale(disputedCard, nil)
@@ -127,7 +127,7 @@ func TestSettleOpensDisputes(t *testing.T) {
 	}
 }
 
-// TestDisputeControl: what is ordered, and what is not understood (D14).
+// TestDisputeControl checks which orders for disputes are accepted, and which are refused (D14).
 func TestDisputeControl(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)
@@ -227,7 +227,7 @@ func TestNotificationsSince(t *testing.T) {
 	}
 }
 
-// hears takes one notification, and gives what it tells.
+// hears receives one notification and returns it.
 func (r *receiver) hears(b *bench) processor.SignedNotification {
 	b.t.Helper()
 	h := <-r.heard
@@ -296,8 +296,8 @@ func TestDisputeNotifications(t *testing.T) {
 	}
 }
 
-// TestDialects: each processor tells every type and status in words of its own, which are those of the reviewed files,
-// and the client understands all of them (D16).
+// TestDialects checks that each processor names every type and status in its own words, as in the reviewed files, and that the client
+// understands all of them (D16).
 func TestDialects(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 	by := time.Date(2026, 3, 15, 23, 59, 59, 0, time.UTC)

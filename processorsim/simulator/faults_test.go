@@ -90,7 +90,7 @@ func TestFaultLatency(t *testing.T) {
 	b.clock.AwaitTimers(1)
 	giveUp()
 	unknown(t, <-done)
-	for b.lookup(late).State != processor.Known { // it commits all the same
+	for b.lookup(late).State != processor.Known { // the operation is committed without an answer
 	}
 	b.clock.AwaitTimers(0)
 }
@@ -108,7 +108,7 @@ func TestFaultLatencyAtClose(t *testing.T) {
 	expect(t, *b.lookup(op).Answer, processor.Succeeded, "")
 }
 
-// fixed is randomness whose rates hit at the given share at most: it repeats one number.
+// fixed is a source of randomness that repeats one number: a rate hits if it is above this share.
 type fixed byte
 
 func (f fixed) Read(p []byte) (int, error) {

@@ -74,7 +74,7 @@ func (c *clock) AfterFunc(d time.Duration, f func()) func() bool {
 	}
 }
 
-// Advance moves the clock and runs what falls due, to its end.
+// Advance moves the clock and runs all due functions to their end.
 func (c *clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func (b *bench) awaitNotified(n int) {
 // reopen closes the simulator and starts it again on the same books.
 func (b *bench) reopen() { b.close(); b.open() }
 
-// key gives a new idempotency key of the shape the service uses.
+// key returns a new idempotency key in the service's form.
 func (b *bench) key() domain.OperationKey {
 	b.keys++
 	return domain.OperationKey(fmt.Sprintf("01payment.%d", b.keys))
@@ -226,7 +226,7 @@ func (b *bench) approved(amount domain.Amount) processor.Answer {
 	return answer
 }
 
-// post sends a raw body and gives status and answer.
+// post sends a raw body and returns the status and the answer.
 func (b *bench) post(path, body string, header ...string) (int, string) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.server.URL+path, bytes.NewBufferString(body))
@@ -281,7 +281,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// sendLater sends op in a goroutine of its own; the channel gives the result.
+// sendLater sends op in a new goroutine. The channel returns the result.
 func (b *bench) sendLater(ctx context.Context, op processor.Operation) <-chan result {
 	done := make(chan result, 1)
 	go func() {

@@ -86,7 +86,7 @@ func TestConcurrentRepeats(t *testing.T) {
 	}
 }
 
-// TestConcurrentCaptures: captures of one authorization that come together never take more than it holds.
+// TestConcurrentCaptures checks that simultaneous captures of one authorization never take more than its amount.
 func TestConcurrentCaptures(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)
@@ -153,7 +153,7 @@ func TestFenceAgainstSend(t *testing.T) {
 	}
 }
 
-// TestOddKeys: a key travels whole in a path, whatever visible characters it has.
+// TestOddKeys checks that a key with any visible characters is unchanged in a path.
 func TestOddKeys(t *testing.T) {
 	b := newBench(t)
 	for _, key := range []domain.OperationKey{"01abc.12", "a/b", "..", ".", "a%2Fb", "a?b#c", "a//b", "~!$&'()*+,;=:@[]"} {
@@ -186,7 +186,7 @@ func TestByReference(t *testing.T) {
 	}
 }
 
-// TestRefusedRequests: what is no operation is refused with a status, and leaves no line.
+// TestRefusedRequests checks that a request that is no operation is refused with a status, and adds no line to the file.
 func TestRefusedRequests(t *testing.T) {
 	b := newBench(t)
 	const good = `{"operation":"capture","reference":"01p","parentId":"x","amount":1,"currency":"EUR"}`
@@ -229,8 +229,8 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestByTime: all operations of one processor, in order of creation, from one time to another, both included; what
-// stands there is what the look-up by reference tells.
+// TestByTime checks the list of all operations of one processor between two times, both included, in order of creation. Each entry equals
+// the result of the look-up by reference.
 func TestByTime(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)

@@ -119,7 +119,7 @@ func TestNotificationAfterRestart(t *testing.T) {
 	b.clock.AwaitTimers(1)
 	b.clock.Advance(2 * time.Second)
 	first := <-r.heard
-	b.reopen() // the receiver has not answered: the result is there, but nobody is known to have heard it
+	b.reopen() // the receiver has not answered: the result is durable, the delivery of the notification is not confirmed
 	r.status <- http.StatusOK
 	again := <-r.heard
 	if string(again.body) != string(first.body) || again.note.IdempotencyKey != op.Key {

@@ -16,7 +16,7 @@ import (
 
 func (b *bench) file() string { return filepath.Join(b.dir, "books.jsonl") }
 
-// killed gives a bench on a copy of the file as kill -9 leaves it: nothing closed, nothing flushed.
+// killed returns a bench on a copy of the file as after kill -9: nothing closed, nothing flushed.
 func (b *bench) killed(file []byte) *bench {
 	b.t.Helper()
 	copied := &bench{t: b.t, dir: b.t.TempDir(), clock: newClock(b.clock.Now()), log: &syncBuffer{}, keys: b.keys}
@@ -32,7 +32,7 @@ func (b *bench) bytes() []byte {
 	return file
 }
 
-// TestKill: whatever was answered is in the file at that moment.
+// TestKill checks that each answered operation is in the file when the answer arrives.
 func TestKill(t *testing.T) {
 	b := newBench(t)
 	sale := b.approved(1000)
@@ -139,7 +139,7 @@ func TestClosed(t *testing.T) {
 	expect(t, b.send(op), processor.Succeeded, "")
 }
 
-// TestOverdue: what fell due while nothing ran ends right after the start.
+// TestOverdue checks that results that fell due while the simulator was stopped are sent right after the start.
 func TestOverdue(t *testing.T) {
 	b := newBench(t)
 	op := b.authorize("4000000000003220", 1000)

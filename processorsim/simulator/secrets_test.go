@@ -25,7 +25,7 @@ func TestNoCardData(t *testing.T) {
 		_, text := b.post(protocol.OperationsPath(op.Processor), encode(t, op), protocol.HeaderIdempotencyKey, string(op.Key))
 		seen.WriteString(text)
 	}
-	// Wrong requests, whose refusal must not repeat what was wrong.
+	// Invalid requests, whose refusal must not repeat the invalid value.
 	for i, body := range []string{
 		`{"operation":"authorize","card":{"number":4242424242424242}}`,
 		`{"operation":"authorize","card":"4242424242424242"}`,

@@ -34,7 +34,7 @@ func openBooks(t *testing.T, dir string) *Books {
 	return b
 }
 
-// entries gives the whole books.
+// entries returns the whole books.
 func entries(t *testing.T, b *Books) []protocol.Entry {
 	t.Helper()
 	var all []protocol.Entry
@@ -44,7 +44,7 @@ func entries(t *testing.T, b *Books) []protocol.Entry {
 	return all
 }
 
-// balances gives what is left of every sale, without pointers.
+// balances returns the balance of every sale as text, without pointers.
 func balances(b *Books) map[string]string {
 	all := map[string]string{}
 	for id, s := range b.sales {
@@ -77,8 +77,7 @@ func check(t *testing.T, b *Books) {
 	}
 }
 
-// TestRandomHistories: whatever comes in whatever order, the invariants hold, and the file alone gives the
-// same books.
+// TestRandomHistories checks that the invariants hold for any operations in any order, and that the same books can be read from the file.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(30) {
 		dir := t.TempDir()
@@ -146,7 +145,7 @@ func act(t *testing.T, b *Books, random *mathrand.Rand, key string) {
 // TestUnwritable checks that an answer that is not durable is never returned, not even by a look-up.
 func TestUnwritable(t *testing.T) {
 	b := openBooks(t, t.TempDir())
-	if err := b.Close(); err != nil { // stands for a disk that takes no more
+	if err := b.Close(); err != nil { // as with a full disk
 		t.Fatal(err)
 	}
 	op := processor.Operation{

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens path and gives the lines it held.
+// open opens path and returns its lines.
 func open(t *testing.T, path string) (*journal.Journal, []string, int) {
 	t.Helper()
 	var lines []string
@@ -61,7 +61,7 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
-// TestOrder: lines stand in the order of their appends, and Close flushes what nobody waited for.
+// TestOrder checks that lines are in the order of their appends, and that Close flushes lines that no caller waited for.
 func TestOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j, _, _ := open(t, path)
@@ -83,7 +83,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTorn: a last line without its newline is cut off at whatever byte it ends, and appends go on there.
+// TestTorn checks that a last line without its newline is cut off, whatever its length, and that the next append follows.
 func TestTorn(t *testing.T) {
 	for torn := range len("third") + 1 {
 		path := filepath.Join(t.TempDir(), "j")
