@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 )
@@ -29,15 +28,4 @@ func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
 		text == u.Scheme+"://"+u.Host && !strings.ContainsAny(text, "*;, '\"")
-}
-
-func (p *Pages) setHeaders(h http.Header, d Document) {
-	h.Set("Content-Type", d.ContentType)
-	h.Set("Cache-Control", d.Cache)
-	h.Set("Content-Security-Policy", p.policy)
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
 }

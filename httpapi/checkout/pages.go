@@ -75,7 +75,8 @@ func (p *Pages) render(status int, file, title string, view any) (Document, erro
 
 // Write answers a request with a document and its headers.
 func (p *Pages) Write(w http.ResponseWriter, d Document) error {
-	p.setHeaders(w.Header(), d)
+	style.SetHeaders(w.Header(), d.ContentType, d.Cache, p.policy)
+	w.Header().Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	w.WriteHeader(d.Status)
 	_, err := w.Write(d.Body)
 	return err

@@ -7,11 +7,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
-)
 
-// policy is the content security policy: own files, and no connection.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'none'; " +
-	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"payledger/httpapi/style"
+)
 
 // Cache-Control: pages are validated at each use; files that pages load have style.KeepForEver.
 const (
@@ -51,14 +49,8 @@ func (f File) Body() ([]byte, error) {
 // Write answers a request with the file, compressed if the client takes that.
 func (f File) Write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
-	h.Set("Content-Type", f.contentType)
-	h.Set("Cache-Control", f.cache)
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer")
+	style.SetHeaders(h, f.contentType, f.cache, style.Unconnected)
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("X-Content-Type-Options", "nosniff")
 	body := f.packed
 	if takesGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")

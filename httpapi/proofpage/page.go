@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"path"
+
+	"payledger/httpapi/style"
 )
 
 // Path is the address of the page. The files that it loads are below Path/assets.
@@ -16,15 +17,6 @@ const Path = "/proof"
 var files embed.FS
 
 var page = template.Must(template.ParseFS(files, "assets/proof.html"))
-
-// types are the files that the page loads.
-var types = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
-}
-
-// policy is the content security policy: own files, and no connection.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'none'; " +
-	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // File is the page, or a file that it loads.
 type File struct {
@@ -44,20 +36,13 @@ func Page(verifierKey string) (File, error) {
 // Asset returns a file that the page loads; false when there is none.
 func Asset(name string) (File, bool) {
 	body, err := files.ReadFile("assets/" + name)
-	contentType := types[path.Ext(name)]
+	contentType := style.ContentType(name)
 	return File{contentType, body}, err == nil && contentType != ""
 }
 
 // Write answers a request with the file.
 func (f File) Write(w http.ResponseWriter) error {
-	h := w.Header()
-	h.Set("Content-Type", f.contentType)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
+	style.SetHeaders(w.Header(), f.contentType, "no-cache", style.Unconnected)
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(f.body)
 	return err

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"maps"
+	"net/http"
 	"path"
 	"slices"
 )
@@ -20,6 +21,21 @@ var contentTypes = map[string]string{
 
 // ContentType returns the Content-Type of a file by its name.
 func ContentType(name string) string { return contentTypes[path.Ext(name)] }
+
+// Unconnected is the content security policy of pages that take their own files, and open no connection.
+const Unconnected = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'none'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// SetHeaders sets the headers of a public page, or of a file that pages load.
+func SetHeaders(h http.Header, contentType, cache, policy string) {
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", cache)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
 
 // Files are the files that pages load.
 type Files struct {
