@@ -69,14 +69,14 @@ func (d *document) calls(kinds []*errorKind, base string) ([]*call, error) {
 
 func (d *document) describe(c *call) error {
 	c.Intro = strings.TrimSpace(c.Description)
-	if m := scopeSentence.FindStringSubmatch(c.Intro); m != nil && c.keyed() {
+	if m := scopeSentence.FindStringSubmatch(c.Intro); m != nil && c.Keyed() {
 		c.Scope, c.Intro = m[1], strings.TrimSpace(strings.Replace(c.Intro, m[0], "", 1))
 	}
 	c.Example.Vars = map[string]string{}
-	if c.keyed() {
+	if c.Keyed() {
 		c.Example.Headers = append(c.Example.Headers, pair{"X-API-KEY", "$PAYLEDGER_API_KEY"})
 	}
-	if c.secured("clientToken") {
+	if c.Browser() {
 		c.Example.Headers = append(c.Example.Headers, pair{"X-Client-Token", "$CLIENT_TOKEN"})
 	}
 	for _, p := range c.Parameters {
@@ -84,23 +84,20 @@ func (d *document) describe(c *call) error {
 			return err
 		}
 	}
+	body := c.Extra.Body
 	if c.Body != nil {
 		if content, is := c.Body.Content.get("application/json"); is {
 			c.BodyFields, c.BodyNeeded = d.fields(content.Schema, 0), c.Body.Required
-			if content.Example.Kind != 0 {
-				text, err := jsonOf(&content.Example)
-				if err != nil {
-					return err
-				}
-				c.Example.Body = text
+			if body.Kind == 0 {
+				body = content.Example
 			}
 		}
 	}
 	for _, h := range c.Extra.Headers {
 		c.Example.Headers = append(c.Example.Headers, pair{h.Key, h.Value})
 	}
-	if c.Extra.Body.Kind != 0 {
-		text, err := jsonOf(&c.Extra.Body)
+	if body.Kind != 0 {
+		text, err := jsonOf(&body)
 		if err != nil {
 			return err
 		}
@@ -202,12 +199,6 @@ func (c *call) curl(base string) string {
 	}
 	return strings.Join(lines, " \\\n  ")
 }
-
-// Keyed reports whether the call needs an API key.
-func (c *call) Keyed() bool { return c.keyed() }
-
-// Browser reports whether the call needs a client token.
-func (c *call) Browser() bool { return c.secured("clientToken") }
 
 // Has reports whether the example has a variable of the shell.
 func (c *call) Has(variable string) bool { return strings.Contains(c.Request, "$"+variable) }

@@ -62,7 +62,7 @@ func (d *document) errorIDs(o operation, order []*errorKind) (ids []string) {
 			can[id] = true
 		}
 	}
-	if !o.keyed() {
+	if !o.Keyed() {
 		can["MissingScope"] = false
 	}
 	if o.public() && !slices.Contains(o.ErrorIDs, "Unauthorized") {
@@ -76,7 +76,7 @@ func (d *document) errorIDs(o operation, order []*errorKind) (ids []string) {
 			can["MalformedJson"] = true
 		}
 	}
-	if o.secured("clientToken") {
+	if o.Browser() {
 		can["ClientSessionValidationError"] = true
 	}
 	for _, k := range order {
@@ -87,11 +87,14 @@ func (d *document) errorIDs(o operation, order []*errorKind) (ids []string) {
 	return ids
 }
 
-// keyed reports whether the call needs an API key.
-func (o operation) keyed() bool { return o.secured("apiKey") }
+// Keyed reports whether the call needs an API key.
+func (o operation) Keyed() bool { return o.secured("apiKey") }
+
+// Browser reports whether the call needs a client token.
+func (o operation) Browser() bool { return o.secured("clientToken") }
 
 // public reports whether the call needs neither a key nor a client token.
-func (o operation) public() bool { return !o.keyed() && !o.secured("clientToken") }
+func (o operation) public() bool { return !o.Keyed() && !o.Browser() }
 
 func (o operation) secured(scheme string) bool {
 	return slices.ContainsFunc(o.Security, func(s map[string][]string) bool { _, is := s[scheme]; return is })

@@ -110,7 +110,7 @@ func apiKeyAuth() *collectionAuth {
 
 func (c *call) postman() collectionItem {
 	r := &collectionRequest{Method: c.Method, Description: c.Description, Header: []keyValue{}}
-	if !c.keyed() {
+	if !c.Keyed() {
 		r.Auth = &collectionAuth{Type: "noauth"}
 	}
 	path := strings.Trim(c.Path, "/")
