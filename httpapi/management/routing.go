@@ -112,6 +112,5 @@ func previewRules(v *validation.Violations, c *request.Call) {
 	if code, is := c.Body.Tree["currencyCode"].(string); is && !domain.Currency(code).Known() {
 		v.Once("$.currencyCode", "must be an active ISO 4217 currency code")
 	}
-	metadata, _ := c.Body.Tree["metadata"].(map[string]any)
-	v.Metadata(metadata)
+	v.Metadata(c.Body.Tree)
 }

@@ -48,8 +48,7 @@ func priceRules(v *validation.Violations, c *request.Call) {
 
 // metadataRules checks the metadata of a capture or refund (D10).
 func metadataRules(v *validation.Violations, c *request.Call) {
-	metadata, _ := c.Body.Tree["metadata"].(map[string]any)
-	v.Metadata(metadata)
+	v.Metadata(c.Body.Tree)
 }
 
 // cardRules checks a card (D12). It skips malformed fields: the schema reports them.

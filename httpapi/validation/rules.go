@@ -22,15 +22,15 @@ func (v *Violations) Order(tree map[string]any) {
 	if one && two && email != emailAddress { // D4 accepts both names of one address
 		v.Add("$.customer.emailAddress", "must be the same as email, when both are sent")
 	}
-	metadata, _ := tree["metadata"].(map[string]any)
-	v.Metadata(metadata)
+	v.Metadata(tree)
 }
 
 // emptyMetadataKey has an errorId of its own (D3) if it is the only violation.
 const emptyMetadataKey = "must not be empty as a key"
 
-// Metadata checks the limits of metadata (D4).
-func (v *Violations) Metadata(metadata map[string]any) {
+// Metadata checks the limits of the field metadata (D4).
+func (v *Violations) Metadata(tree map[string]any) {
+	metadata, _ := tree["metadata"].(map[string]any)
 	whole := domain.Metadata(maps.Clone(metadata))
 	for key, value := range metadata {
 		if number, is := value.(float64); is {
