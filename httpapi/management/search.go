@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
 	"payledger/domain/payment"
 	"payledger/domain/workflow"
 	"payledger/httpapi/request"
@@ -128,10 +128,12 @@ func (s *search) addPayment(p *payment.State, matched string) {
 }
 
 // payment looks a payment up by its id.
-func (s *search) payment() error {
-	p, err := s.h.Finder.Payment(s.c.Ctx, s.c.Merchant.ID, domain.PaymentID(s.text))
+func (s *search) payment() error { return s.paymentOf(domain.PaymentID(s.text), "id") }
+
+func (s *search) paymentOf(id domain.PaymentID, matched string) error {
+	p, err := s.h.Finder.Payment(s.c.Ctx, s.c.Merchant.ID, id)
 	if err == nil {
-		s.addPayment(&p, "id")
+		s.addPayment(&p, matched)
 	}
 	return absent(err)
 }
@@ -141,9 +143,7 @@ func (s *search) aggregates() error {
 	owner := s.c.Merchant.ID
 	d, err := s.h.Reader.Dispute(s.c.Ctx, owner, domain.DisputeID(s.text))
 	if err == nil {
-		s.add(found{
-			Kind: "dispute", ID: s.text, Label: d.Subject.OrderID, Matched: "id", Status: string(d.Current.Status), PaymentID: d.Subject.Payment, At: created(d.CreatedAt),
-		})
+		s.addDispute(s.text, d, "id")
 	} else if err = absent(err); err != nil {
 		return err
 	}
@@ -166,16 +166,14 @@ func (s *search) aggregates() error {
 
 // account looks an API key, a webhook endpoint and a user up. The whole text of an API key is not compared: it is a secret.
 func (s *search) account() error {
-	for _, k := range s.c.Merchant.APIKeys {
-		if string(k.ID) == s.text {
-			s.add(found{Kind: "api_key", ID: s.text, Label: k.Name, Matched: "id", At: created(k.CreatedAt)})
-		}
+	if k, known := s.c.Merchant.Key(domain.APIKeyID(s.text)); known {
+		s.add(found{Kind: "api_key", ID: s.text, Label: k.Name, Matched: "id", At: created(k.CreatedAt)})
 	}
 	if e, known := s.c.Merchant.Endpoint(domain.EndpointID(s.text)); known {
 		s.add(found{Kind: "webhook_endpoint", ID: s.text, Label: e.Description, Matched: "id", At: created(e.CreatedAt)})
 	}
-	if i := slices.IndexFunc(s.c.Merchant.Users, func(u account.User) bool { return string(u.ID) == s.text }); i >= 0 {
-		s.add(found{Kind: "user", ID: s.text, Label: s.c.Merchant.Users[i].Name, Matched: "id"})
+	if u, known := s.c.Merchant.User(domain.UserID(s.text)); known {
+		s.add(found{Kind: "user", ID: s.text, Label: u.Name, Matched: "id"})
 	}
 	return nil
 }
@@ -240,26 +238,26 @@ func (s *search) transaction() error {
 	return err
 }
 
+func (s *search) addDispute(id string, d dispute.State, matched string) {
+	s.add(found{
+		Kind: "dispute", ID: id, Label: d.Subject.OrderID, Matched: matched, Status: string(d.Current.Status), PaymentID: d.Subject.Payment,
+		At: created(d.CreatedAt),
+	})
+}
+
 // disputes looks disputes up by the processor's id.
 func (s *search) disputes() error {
 	page, err := s.h.Reader.ListDisputes(s.c.Ctx, s.c.Merchant.ID, projections.DisputeFilter{ProcessorDisputeID: s.text}, nil, s.left())
 	for _, d := range page.Data {
 		id := domain.DisputeIDFor(s.c.Merchant.ID, string(d.Subject.Processor), d.Subject.ProcessorDisputeID)
-		s.add(found{
-			Kind: "dispute", ID: string(id), Label: d.Subject.OrderID, Matched: "processorDisputeId", Status: string(d.Current.Status),
-			PaymentID: d.Subject.Payment, At: created(d.CreatedAt),
-		})
+		s.addDispute(string(id), d, "processorDisputeId")
 	}
 	return err
 }
 
 // keyed looks the payment of an idempotency key up: the id of a payment follows from its key (D9).
 func (s *search) keyed() error {
-	p, err := s.h.Finder.Payment(s.c.Ctx, s.c.Merchant.ID, domain.PaymentIDForKey(s.c.Merchant.ID, s.text))
-	if err == nil {
-		s.addPayment(&p, "idempotencyKey")
-	}
-	return absent(err)
+	return s.paymentOf(domain.PaymentIDForKey(s.c.Merchant.ID, s.text), "idempotencyKey")
 }
 
 // payments looks payments up by order, customer, client session and, for a text with @, e-mail address.
