@@ -110,30 +110,6 @@ func (l *limits) serving() int {
 	return l.nodes()
 }
 
-// takeAllowed returns the numbers of requests that this node allowed since the last call.
-func (l *limits) takeAllowed() (all []allowed) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for who, n := range l.allowed {
-		all = append(all, allowed{who, n})
-	}
-	clear(l.allowed)
-	return all
-}
-
-// allowedElsewhere takes the requests that another node allowed from the buckets.
-func (l *limits) allowedElsewhere(all []allowed) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.now()
-	for _, a := range all {
-		bucket := l.bucket(a.caller, now)
-		for left := a.Requests; left > 0; left -= bucket.Burst() {
-			bucket.ReserveN(now, min(left, bucket.Burst()))
-		}
-	}
-}
-
 // allowed is how many requests of a caller a node allowed.
 type allowed struct {
 	caller
@@ -142,20 +118,36 @@ type allowed struct {
 
 // Allowed returns the numbers of requests that this node allowed since the last call, for AllowedElsewhere of the other nodes; nil: none.
 func (a *API) Allowed() ([]byte, error) {
-	all := a.limits.takeAllowed()
-	if len(all) == 0 {
+	l := a.limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.allowed) == 0 {
 		return nil, nil
 	}
+	var all []allowed
+	for who, n := range l.allowed {
+		all = append(all, allowed{who, n})
+	}
+	clear(l.allowed)
 	return json.Marshal(all)
 }
 
-// AllowedElsewhere counts the requests that another node allowed.
+// AllowedElsewhere takes the requests that another node allowed from the buckets.
 func (a *API) AllowedElsewhere(data []byte) error {
 	var all []allowed
 	if err := json.Unmarshal(data, &all); err != nil {
 		return err
 	}
-	a.limits.allowedElsewhere(all)
+	l := a.limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for _, one := range all {
+		bucket := l.bucket(one.caller, now)
+		for left := one.Requests; left > 0; left -= bucket.Burst() {
+			bucket.ReserveN(now, min(left, bucket.Burst()))
+		}
+	}
 	return nil
 }
 
