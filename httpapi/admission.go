@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -172,12 +173,8 @@ func overloaded() error {
 	}
 }
 
-type overload struct{}
-
-func (overload) Error() string { return "overloaded" }
-
 // errOverloaded marks requests that were refused because of the load: they are counted, and their log lines are at debug level.
-var errOverloaded error = overload{}
+var errOverloaded = errors.New("overloaded")
 
 func (c *call) tooManyOfAddress() error {
 	c.w.Header().Set("Retry-After", "1")

@@ -8,6 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 )
 
@@ -40,11 +41,7 @@ type violation struct {
 }
 
 func violationsOf(model string, found []domain.Violation) violationsOfModel {
-	v := violationsOfModel{Model: model, Errors: make([]violation, len(found))}
-	for i, f := range found {
-		v.Errors[i] = violation(f)
-	}
-	return v
+	return violationsOfModel{model, request.Map(found, func(v domain.Violation) violation { return violation(v) })}
 }
 
 // unavailable turns the error of a log that is damaged or full, has no majority of its servers, or does not answer in time, into a 503.

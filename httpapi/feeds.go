@@ -156,9 +156,7 @@ func (w *feedWriter) stillAllowed() error {
 }
 
 func (w *feedWriter) writeHeader() error {
-	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a stream of events may be cut")
-	}
+	w.endless(w.control, "a stream of events may be cut")
 	w.w.Header().Set("X-Accel-Buffering", "no") // proxies must not hold messages back
 	w.head(http.StatusOK, "text/event-stream")
 	return w.text([]byte(feedRetry))

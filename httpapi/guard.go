@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"net/http"
+	"cmp"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -90,17 +90,8 @@ func (c *call) checkScope() error {
 	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The API key lacks the scope %s.", c.route.scope)
 }
 
-// clientTokenHeaders carry the client token, the second being an alias (D12).
-var clientTokenHeaders = []string{"X-Client-Token", "Primer-Client-Token"}
-
-func clientToken(h http.Header) string {
-	for _, name := range clientTokenHeaders {
-		if v := h.Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
+// The headers that carry the client token; the second is an alias (D12).
+const clientTokenHeader, clientTokenAlias = "X-Client-Token", "Primer-Client-Token"
 
 // authenticateBrowser reads the client token of a session, or its access token alone (D12).
 func (c *call) authenticateBrowser() error {
@@ -153,7 +144,7 @@ func (c *call) enterAction(text string) error {
 
 // browsersToken returns the client token of the headers (D12).
 func (c *call) browsersToken() (string, error) {
-	text := clientToken(c.r.Header)
+	text := cmp.Or(c.r.Header.Get(clientTokenHeader), c.r.Header.Get(clientTokenAlias))
 	if text == "" {
 		return "", domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The header X-Client-Token is missing.")
 	}

@@ -80,12 +80,17 @@ func elementJSON(v any) ([]byte, error) {
 // writeHeader writes the headers, and returns the text before the elements.
 func (w *listWriter) writeHeader() []byte {
 	w.begun = true
-	// When the read deadline passes, the request's context ends. A server without deadlines returns ErrNotSupported.
-	if err := w.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		w.api.Logger.Warn().Err(err).Str("requestId", w.ID).Msg("a long list may be cut")
-	}
+	w.endless(w.control, "a long list may be cut")
 	w.head(http.StatusOK, "application/json")
 	return []byte(`{"data":[`)
+}
+
+// endless removes the read deadline: when it passes, the request's context ends. A server without deadlines returns ErrNotSupported.
+// problem is logged after an error.
+func (c *call) endless(control *http.ResponseController, problem string) {
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		c.api.Logger.Warn().Err(err).Str("requestId", c.ID).Msg(problem)
+	}
 }
 
 func (w *listWriter) end(next uint64) error {

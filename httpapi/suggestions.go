@@ -81,7 +81,7 @@ var creates = map[string]bool{
 func (c *call) credentialSuggestion() string {
 	switch c.route.access {
 	case byClientToken, byActionToken:
-		return didYouMean(c.r.Header, clientTokenHeaders[0]) + "Send the session's clientToken in the header " + clientTokenHeaders[0] + "."
+		return didYouMean(c.r.Header, clientTokenHeader) + "Send the session's clientToken in the header " + clientTokenHeader + "."
 	case bySignature:
 		return "Sign the body with the secret of --processor-secret, in the header X-Processor-Signature."
 	}

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"payledger/domain"
@@ -187,9 +188,8 @@ var errDeleted = errors.New("httpapi: the listener was deleted")
 
 // watch cancels when the listener of a stream does not exist any more: it was deleted as an endpoint, or on another node.
 func (h *Handlers) watch(ctx context.Context, owner domain.AccountID, id domain.EndpointID, cancel context.CancelCauseFunc) (stop func()) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		seen := false
@@ -206,8 +206,8 @@ func (h *Handlers) watch(ctx context.Context, owner domain.AccountID, id domain.
 				return
 			}
 		}
-	}()
-	return func() { cancel(nil); <-ended }
+	})
+	return func() { cancel(nil); watching.Wait() }
 }
 
 // AnswerListener serves POST /management/webhook-listeners/{id}/answers.
