@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +65,11 @@ func openSettings(dir string) (*settings, error) {
 }
 
 // newSecret returns a random secret. It begins with a letter, because NATS reads a variable of digits as a number.
-func newSecret() string { return "s" + rand.Text() }
+func newSecret() string {
+	var b [24]byte
+	rand.Read(b[:]) // it never fails
+	return "s" + hex.EncodeToString(b[:])
+}
 
 // save replaces the file as a whole.
 func (s *settings) save() error {
