@@ -1,6 +1,7 @@
 package eventfeed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state ev
 		}
 		return err
 	}
-	err = f.read(ctx, state.First-1, func(e ordered.Event) error { return errors.Join(one(e), errEnough) })
+	err = f.read(ctx, state.First-1, func(e ordered.Event) error { return cmp.Or(one(e), errEnough) })
 	if err != nil || fault != "" {
 		return fault, err
 	}
