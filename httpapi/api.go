@@ -162,7 +162,7 @@ func New(c Config) (*API, error) {
 	a.connect()
 	if c.Users != nil {
 		a.dashboard, err = dashboard.New(dashboard.Config{
-			Config: frame.Config{API: asUser{a}, Environment: c.Environment, PublicURL: c.PublicURL, Now: c.Now}, Users: c.Users,
+			Config: frame.Config{API: asUser{a}, Environment: c.Environment, Now: c.Now}, Users: c.Users,
 		})
 		if err != nil {
 			return nil, err

@@ -166,8 +166,6 @@ var errWait = errors.New("not yet")
 
 // every repeats check until it returns something other than errWait, or ctx ends.
 func every(ctx context.Context, pause time.Duration, check func() error) error {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
 	for {
 		if err := check(); !errors.Is(err, errWait) {
 			return err
@@ -175,7 +173,7 @@ func every(ctx context.Context, pause time.Duration, check func() error) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

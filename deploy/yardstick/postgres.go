@@ -107,8 +107,6 @@ func (p *postgres) start() error {
 func (p *postgres) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
 	for {
 		connection, err := pgx.Connect(ctx, dsn(p.socket))
 		if err == nil {
@@ -119,7 +117,7 @@ func (p *postgres) await(ctx context.Context) error {
 			return fmt.Errorf("PostgreSQL did not start: %w; %s has the reason", p.err, p.log)
 		case <-ctx.Done():
 			return fmt.Errorf("PostgreSQL takes no connections: %w; %s has the reason", err, p.log)
-		case <-again.C:
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

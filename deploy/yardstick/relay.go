@@ -59,8 +59,6 @@ func (r *relay) use(endpoints []endpoint) {
 
 // run polls until ctx ends: at once after a full batch, else after a pause.
 func (r *relay) run(ctx context.Context) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for ctx.Err() == nil {
 		if len(*r.endpoints.Load()) == 0 {
 			select {
@@ -77,9 +75,8 @@ func (r *relay) run(ctx context.Context) {
 		if sent == batchSize && err == nil {
 			continue
 		}
-		pause.Reset(pollInterval)
 		select {
-		case <-pause.C:
+		case <-time.After(pollInterval):
 		case <-ctx.Done():
 		}
 	}

@@ -61,8 +61,7 @@ func addOperations(server *mcp.Server, api *client.Client) error {
 
 // reading are the annotations of a tool that changes nothing and stays within the ledger.
 func reading() *mcp.ToolAnnotations {
-	no := false
-	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
+	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
 }
 
 // toolName writes getPaymentEvents as get_payment_events.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -37,10 +38,8 @@ func contents(page []byte) ([]entry, error) {
 }
 
 func attribute(n *html.Node, name string) (string, bool) {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return a.Val, true
-		}
+	if i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name }); i >= 0 {
+		return n.Attr[i].Val, true
 	}
 	return "", false
 }

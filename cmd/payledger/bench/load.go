@@ -130,10 +130,8 @@ func (l *load) run(ctx context.Context, lasting time.Duration, do request) tally
 // pauseUntil waits for a time, and reports whether ctx goes on.
 func pauseUntil(ctx context.Context, at time.Time) bool {
 	if wait := time.Until(at); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}

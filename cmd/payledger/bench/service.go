@@ -99,20 +99,15 @@ func (s *service) vault(ctx context.Context, run string) error {
 
 // tokenize opens a session of a customer, and exchanges the card for a token that can pay many times.
 func tokenize(ctx context.Context, api *client.Client, order, customer string) (string, error) {
-	var session struct {
-		ClientToken string `json:"clientToken"`
-	}
-	err := api.Post(ctx, "/client-session", map[string]any{"orderId": order, "currencyCode": "EUR", "amount": 2500, "customerId": customer}, &session)
+	client, err := api.OpenSession(ctx, map[string]any{"orderId": order, "currencyCode": "EUR", "amount": 2500, "customerId": customer})
 	if err != nil {
 		return "", fmt.Errorf("POST /client-session: %w", err)
 	}
 	var instrument struct {
 		Token string `json:"token"`
 	}
-	err = api.Call(ctx, client.Request{
-		Method: http.MethodPost, Path: "/payment-instruments", ClientToken: session.ClientToken,
-		Body: json.RawMessage(card(`,"tokenType":"MULTI_USE","paymentFlow":"VAULT"`)),
-	}, &instrument)
+	body := json.RawMessage(card(`,"tokenType":"MULTI_USE","paymentFlow":"VAULT"`))
+	err = api.Browser(ctx, client, "/payment-instruments", body, &instrument)
 	if err == nil && instrument.Token == "" {
 		err = errors.New("the answer has no token")
 	}

@@ -159,11 +159,9 @@ func (l *listening) read(ctx context.Context) error {
 			l.print("%v; connecting again", err)
 		}
 		l.broken = true
-		timer := time.NewTimer(retry)
 		select {
-		case <-timer.C:
+		case <-time.After(retry):
 		case <-ctx.Done():
-			timer.Stop()
 		}
 	}
 }

@@ -75,11 +75,9 @@ func (c *LogsTail) Run(ctx context.Context, std terminal.Streams, args options.A
 			return reached(err)
 		}
 		fmt.Fprintf(std.Err, "payledger: %s; connecting again, requests in between are missing\n", safe(err.Error()))
-		timer := time.NewTimer(retry)
 		select {
-		case <-timer.C:
+		case <-time.After(retry):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
 		}
 	}

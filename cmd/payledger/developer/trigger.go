@@ -161,14 +161,12 @@ const lookEvery = 200 * time.Millisecond
 
 // await looks again and again until there is what the scenario waits for.
 func await(ctx context.Context, there func() (bool, error)) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for {
 		if is, err := there(); err != nil || is {
 			return err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(lookEvery):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

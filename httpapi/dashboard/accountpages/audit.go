@@ -17,7 +17,6 @@ type change struct {
 	Action    string
 	What      struct{ Kind, ID, Name string }
 	From      string
-	RequestID string `json:"requestId"`
 }
 
 type auditView struct {

@@ -49,7 +49,6 @@ type fact struct {
 	ProcessorEventID    string `json:"processorEventId"`
 	At                  time.Time
 	ReceivedAt          time.Time
-	RecordedAt          time.Time
 	Type                processor.DisputeType
 	Status              processor.DisputeStatus
 	Verdict             string

@@ -2,7 +2,6 @@ package frame
 
 import (
 	"embed"
-	"io/fs"
 	"net/http"
 
 	"payledger/httpapi/style"
@@ -16,14 +15,6 @@ var ownPages embed.FS
 
 //go:embed assets
 var assetFiles embed.FS
-
-func pageFiles() fs.FS {
-	sub, err := fs.Sub(ownPages, "pages")
-	if err != nil {
-		panic(err) // not reached: the folder is embedded
-	}
-	return sub
-}
 
 const pathAssets = "/dashboard/assets/"
 

@@ -17,7 +17,6 @@ import (
 type Config struct {
 	API         API
 	Environment string // account.Sandbox or account.Production
-	PublicURL   string
 	Now         func() time.Time
 }
 
@@ -40,16 +39,19 @@ func New(c Config, sets ...fs.FS) (*Frame, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w", err)
 	}
-	for _, set := range append([]fs.FS{pageFiles()}, sets...) {
-		if err := f.parse(base, set); err != nil {
+	if err := f.parse(base, ownPages, "pages/templates/*.html"); err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		if err := f.parse(base, set, "templates/*.html"); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-func (f *Frame) parse(base *template.Template, set fs.FS) error {
-	files, err := fs.Glob(set, "templates/*.html")
+func (f *Frame) parse(base *template.Template, set fs.FS, pattern string) error {
+	files, err := fs.Glob(set, pattern)
 	if err != nil {
 		return fmt.Errorf("frame: %w", err)
 	}

@@ -16,19 +16,18 @@ import (
 type paymentData struct {
 	summary
 	StatusReason *struct {
-		Type, DeclineType, Code, Message, AdvisedAction string
+		Type, DeclineType, Code, Message string
 	}
 	RequiredAction *struct{ Name, Description string }
 	PaymentMethod  struct {
-		PaymentMethodToken, AuthorizationType, Descriptor, PaymentMethodType string
-		IsVaulted                                                            bool
-		PaymentMethodData                                                    struct {
-			Last4Digits, ExpirationMonth, ExpirationYear, CardholderName, Network string
+		PaymentMethodType string
+		PaymentMethodData struct {
+			Last4Digits, ExpirationMonth, ExpirationYear, Network string
 		}
 	}
 	Transactions []transaction
 	Customer     *struct {
-		EmailAddress, FirstName, LastName, MobileNumber string
+		EmailAddress, FirstName, LastName string
 	}
 	Metadata map[string]any
 }
@@ -36,17 +35,9 @@ type paymentData struct {
 type transaction struct {
 	TransactionType, OrderID, Reason, ProcessorStatus, ProcessorName, ProcessorMerchantID string
 	ProcessorTransactionID                                                                string `json:"processorTransactionId"`
-	AuthorizationCode                                                                     string
 	Date                                                                                  time.Time
 	Amount                                                                                domain.Amount
 	CurrencyCode                                                                          domain.Currency
-	Events                                                                                []transactionEvent
-}
-
-type transactionEvent struct {
-	ID, Type, Reason string
-	Date             time.Time
-	Amount           domain.Amount
 }
 
 // entry is one event of the payment's history (I1).
@@ -75,9 +66,8 @@ type entry struct {
 		Over      bool `json:"-"` // the payment does not wait for it any more
 	}
 	Notifications []struct {
-		ID, Processor, Kind, Outcome, Effect, DisputeID, Refusal string
-		ReceivedAt                                               time.Time
-		Body                                                     json.RawMessage
+		ID, Processor, Kind, Outcome, Refusal string
+		ReceivedAt                            time.Time
 	}
 	Webhooks []struct {
 		EndpointID, EventType, ID, Outcome string
@@ -93,8 +83,8 @@ type entry struct {
 	}
 	Processor []processorCall
 	Workflow  *struct {
-		ID, Name, RunID, ActionID string
-		Version                   int64
+		ID, Name string
+		Version  int64
 	}
 }
 
@@ -143,7 +133,6 @@ type disputeRow struct {
 	Amount              domain.Amount
 	Currency            domain.Currency
 	ChallengeRequiredBy *time.Time
-	OpenedAt            time.Time
 }
 
 // historyMost is the greatest number of events on the page. payledger history shows all.
@@ -153,7 +142,7 @@ const historyMost = "200"
 func show(v *frame.Visit) error {
 	id := v.Request.PathValue("id")
 	var out view
-	if err := v.Get(frame.Path("management", "payments", id), url.Values{"expand": {"transactions.events"}}, &out.Payment); err != nil {
+	if err := v.Get(frame.Path("management", "payments", id), nil, &out.Payment); err != nil {
 		return missing(err)
 	}
 	var history struct {

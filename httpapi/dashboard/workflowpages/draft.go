@@ -184,8 +184,7 @@ func (l line) action(f *frame.Form, i int) action {
 		a.Amount = &amount
 	}
 	if l.values["final"] == "no" {
-		final := false
-		a.Final = &final
+		a.Final = new(false)
 	}
 	if l.Type == workflow.HTTPRequest && a.URL == "" {
 		f.Fault(fieldOf(i, "url"), "Write the address that gets the request.")

@@ -67,7 +67,6 @@ type run struct {
 		Date      time.Time
 	}
 	Condition struct {
-		Holds  bool
 		Error  string
 		Values []struct{ Path, Value string }
 	}
@@ -76,7 +75,6 @@ type run struct {
 		action
 		Status     string
 		EndedAt    *time.Time
-		Operation  string
 		StatusCode int
 	}
 	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
