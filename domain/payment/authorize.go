@@ -16,15 +16,21 @@ func (s State) authorizationAnswer(op Operation, c RecordAnswer) Event {
 	if next, more := s.nextTarget(); more && a.Retryable && mayReroute(a) && !stays {
 		return AuthorizationRerouted{c.failed(), next}
 	}
-	switch a.State {
+	if a.State == processor.ActionRequired {
+		return ActionRequired{c.fact(), actionName, c.ActionExpiresAt}
+	}
+	return c.authorization()
+}
+
+// authorization returns the event of an answer that decides an authorization, or leaves it pending; nil for any other.
+func (c RecordAnswer) authorization() Event {
+	switch c.Answer.State {
 	case processor.Succeeded:
 		return Authorized{c.fact()}
 	case processor.Declined:
 		return Declined{c.fact()}
 	case processor.Pending:
 		return AuthorizationPending{c.fact()}
-	case processor.ActionRequired:
-		return ActionRequired{c.fact(), actionName, c.ActionExpiresAt}
 	case processor.Failed:
 		return AuthorizationFailed{c.failed()}
 	default:

@@ -89,18 +89,7 @@ func completionAnswer(c RecordAnswer) Event {
 	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction) {
 		return CompletionFailed{c.failed()}
 	}
-	switch a.State {
-	case processor.Succeeded:
-		return Authorized{c.fact()}
-	case processor.Declined:
-		return Declined{c.fact()}
-	case processor.Pending:
-		return AuthorizationPending{c.fact()}
-	case processor.Failed:
-		return AuthorizationFailed{c.failed()}
-	default:
-		return nil
-	}
+	return c.authorization()
 }
 
 func (s State) resumed(e Resumed) State {
