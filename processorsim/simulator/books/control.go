@@ -2,6 +2,7 @@ package books
 
 import (
 	"fmt"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -81,9 +82,7 @@ func orAll(amount *domain.Amount, all domain.Amount) domain.Amount {
 
 // newestSale finds the last authorization of reference that was approved or was voided since.
 func (b *Books) newestSale(reference domain.PaymentID) *sale {
-	operations := b.byReference[reference]
-	for i := len(operations) - 1; i >= 0; i-- {
-		o := operations[i]
+	for _, o := range slices.Backward(b.byReference[reference]) {
 		if o.Kind != processor.Authorize {
 			continue
 		}

@@ -3,6 +3,7 @@ package books
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,11 +79,7 @@ func (b *Books) NextDisputes() []Due {
 func (b *Books) DueDisputes() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var ids []string
-	for id := range b.disputes.due {
-		ids = append(ids, id)
-	}
-	return slices.Sorted(slices.Values(ids))
+	return slices.Sorted(maps.Keys(b.disputes.due))
 }
 
 // OpenDue opens the disputes of settled sales, except open ones, and returns when they are durable.

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,12 +27,7 @@ func (b *Books) Pending() []Due {
 	for _, o := range b.pending {
 		due = append(due, Due{ID: o.ID, At: o.Due, After: o.Due.Sub(o.CreatedAt)})
 	}
-	slices.SortFunc(due, func(x, y Due) int {
-		if c := x.At.Compare(y.At); c != 0 {
-			return c
-		}
-		return strings.Compare(x.ID, y.ID)
-	})
+	slices.SortFunc(due, func(x, y Due) int { return cmp.Or(x.At.Compare(y.At), strings.Compare(x.ID, y.ID)) })
 	return due
 }
 
