@@ -116,11 +116,7 @@ func (c *Adapter) Fence(ctx context.Context, name processor.Name, key domain.Ope
 
 func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name, path string) (processor.Lookup, error) {
 	var l processor.Lookup
-	r, err := c.request(ctx, method, path, nil)
-	if err != nil {
-		return l, err
-	}
-	text, err := c.do(r, &l, protocol.MaxBody)
+	text, err := c.do(ctx, method, path, nil, &l, protocol.MaxBody)
 	if err != nil {
 		return processor.Lookup{}, err
 	}
@@ -145,17 +141,13 @@ func (c *Adapter) NotificationsSince(ctx context.Context, name processor.Name, s
 	} else if !since.IsZero() {
 		q.Set("since", since.UTC().Format(time.RFC3339Nano))
 	}
-	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?"+q.Encode(), nil)
-	if err != nil {
-		return processor.DisputePage{}, err
-	}
-	return c.disputes(r, name, protocol.MaxBody)
+	return c.disputes(ctx, name, q, protocol.MaxBody)
 }
 
 // disputes reads a list of dispute notifications of up to limit bytes.
-func (c *Adapter) disputes(r *http.Request, name processor.Name, limit int64) (processor.DisputePage, error) {
+func (c *Adapter) disputes(ctx context.Context, name processor.Name, q url.Values, limit int64) (processor.DisputePage, error) {
 	var list protocol.DisputeList
-	if _, err := c.do(r, &list, limit); err != nil {
+	if _, err := c.do(ctx, http.MethodGet, protocol.DisputesPath(name)+"?"+q.Encode(), nil, &list, limit); err != nil {
 		return processor.DisputePage{}, err
 	}
 	page := processor.DisputePage{Next: list.Next, More: list.More}
@@ -206,9 +198,13 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 	return r, nil
 }
 
-// do sends r once, decodes an answer with status 200 and at most limit bytes into the given value, and returns its body. Any other
-// result is ErrUnknown.
-func (c *Adapter) do(r *http.Request, into any, limit int64) (body []byte, err error) {
+// do sends a request once, decodes an answer with status 200 and at most limit bytes into the given value, and returns its body.
+// Any other result is ErrUnknown.
+func (c *Adapter) do(ctx context.Context, method, path string, body io.Reader, into any, limit int64) ([]byte, error) {
+	r, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
 	text, err := c.read(r, limit)
 	if err != nil {
 		return nil, err

@@ -46,63 +46,54 @@ func (c *Adapter) Books(ctx context.Context, f Filter) ([]protocol.Line, error) 
 
 // SetFault makes processors misbehave (D14.13).
 func (c *Adapter) SetFault(ctx context.Context, fault protocol.Fault) error {
-	return c.control(ctx, http.MethodPost, "/sim/faults", fault, &struct{}{})
+	_, err := control[struct{}](ctx, c, http.MethodPost, "/sim/faults", fault)
+	return err
 }
 
 // ClearFaults ends all misbehaviour.
 func (c *Adapter) ClearFaults(ctx context.Context) error {
-	return c.control(ctx, http.MethodDelete, "/sim/faults", nil, &struct{}{})
+	_, err := control[struct{}](ctx, c, http.MethodDelete, "/sim/faults", nil)
+	return err
 }
 
 // Act captures, refunds or voids out of band (D14.14); amount nil means the whole amount left. It returns the new line of
 // the books.
 func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
-	var line protocol.Line
 	body := struct {
 		Reference domain.PaymentID `json:"reference"`
 		Amount    *domain.Amount   `json:"amount,omitempty"`
 	}{reference, amount}
-	err := c.control(ctx, http.MethodPost, "/sim/"+url.PathEscape(string(kind)), body, &line)
-	return line, err
+	return control[protocol.Line](ctx, c, http.MethodPost, "/sim/"+url.PathEscape(string(kind)), body)
 }
 
 // OpenDispute opens a dispute (D14.15).
 func (c *Adapter) OpenDispute(ctx context.Context, order protocol.DisputeOrder) (protocol.Dispute, error) {
-	var opened protocol.Dispute
-	err := c.control(ctx, http.MethodPost, "/sim/disputes", order, &opened)
-	return opened, err
+	return control[protocol.Dispute](ctx, c, http.MethodPost, "/sim/disputes", order)
 }
 
 // ChangeDispute changes a dispute's type or status, even to an impossible one.
 func (c *Adapter) ChangeDispute(ctx context.Context, id string, change protocol.DisputeChange) (protocol.Dispute, error) {
-	var changed protocol.Dispute
-	err := c.control(ctx, http.MethodPatch, "/sim/disputes/"+url.PathEscape(id), change, &changed)
-	return changed, err
+	return control[protocol.Dispute](ctx, c, http.MethodPatch, "/sim/disputes/"+url.PathEscape(id), change)
 }
 
 // Settle finishes all pending operations and returns their number.
 func (c *Adapter) Settle(ctx context.Context) (int, error) {
-	var done struct {
+	done, err := control[struct {
 		Settled int `json:"settled"`
-	}
-	err := c.control(ctx, http.MethodPost, "/sim/settle", nil, &done)
+	}](ctx, c, http.MethodPost, "/sim/settle", nil)
 	return done.Settled, err
 }
 
-// control sends a request of the control API; nil means no body.
-func (c *Adapter) control(ctx context.Context, method, path string, body, into any) error {
+// control sends a request of the control API and returns its answer; body nil means no body.
+func control[T any](ctx context.Context, c *Adapter, method, path string, body any) (answer T, err error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return fmt.Errorf("control API: %w", err)
+			return answer, fmt.Errorf("control API: %w", err)
 		}
 		reader = bytes.NewReader(text)
 	}
-	r, err := c.request(ctx, method, path, reader)
-	if err != nil {
-		return err
-	}
-	_, err = c.do(r, into, protocol.MaxBody)
-	return err
+	_, err = c.do(ctx, method, path, reader, &answer, protocol.MaxBody)
+	return answer, err
 }

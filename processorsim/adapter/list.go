@@ -20,14 +20,11 @@ import (
 // ByReference returns all operations of a payment at a processor, out-of-band ones too, in order of creation. Unreadable
 // ones are left out, with the error ErrUnreadable.
 func (c *Adapter) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
-	r, err := c.request(ctx, http.MethodGet, protocol.OperationsPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
-	if err != nil {
-		return nil, err
-	}
+	path := protocol.OperationsPath(name) + "?reference=" + url.QueryEscape(string(reference))
 	var found struct {
 		Operations []json.RawMessage `json:"operations"` // of protocol.Entries, one by one
 	}
-	if _, err := c.do(r, &found, protocol.MaxEntries); err != nil {
+	if _, err := c.do(ctx, http.MethodGet, path, nil, &found, protocol.MaxEntries); err != nil {
 		return nil, err
 	}
 	records, bad := make([]processor.Record, 0, len(found.Operations)), []error(nil)
@@ -111,11 +108,7 @@ func readList[T any](ctx context.Context, c *Adapter, path, what string, handle 
 
 // DisputesOf returns all notifications of a processor about disputes of a payment, oldest first.
 func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
-	r, err := c.request(ctx, http.MethodGet, protocol.DisputesPath(name)+"?reference="+url.QueryEscape(string(reference)), nil)
-	if err != nil {
-		return nil, err
-	}
-	page, err := c.disputes(r, name, protocol.MaxEntries)
+	page, err := c.disputes(ctx, name, url.Values{"reference": {string(reference)}}, protocol.MaxEntries)
 	if err == nil && page.Unreadable > 0 {
 		err = unknown("disputes of a payment at %s: %d notifications cannot be read", name, page.Unreadable)
 	}
