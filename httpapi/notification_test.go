@@ -91,7 +91,7 @@ func told(t *testing.T, reference, key string) string {
 	t.Helper()
 	body, err := json.Marshal(protocol.Notification{
 		ID: "nt_1", Processor: processor.Adyen, Type: processor.Capture, IdempotencyKey: domain.OperationKey(key),
-		Reference: domain.PaymentID(reference), Answer: processor.Answer{
+		Reference: domain.PaymentID(reference), Answer: &processor.Answer{
 			State: processor.Succeeded, ProcessorTransactionID: "tx_1", At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		},
 	})

@@ -26,14 +26,9 @@ var secretWords = []string{"cid", "pin", "pan"}
 // harmless are names with such a part whose values are results of checks (§2.4).
 var harmless = []string{"cvvsource", "cvvresult"}
 
-// cleanBody removes card numbers, verification values and personal data from a JSON body, which is stored for ever. A body
-// without them is returned unchanged, except that the last of two equal names in an object counts.
-func cleanBody(body []byte) (clean []byte, redacted bool) {
-	clean, _, redacted = cleanTree(body)
-	return clean, redacted
-}
-
-// cleanTree is cleanBody, and returns the clean body decoded as well; nil if the body is no JSON text.
+// cleanTree removes card numbers, verification values and personal data from a JSON body, which is stored for ever. A body
+// without them is returned unchanged, except that the last of two equal names in an object counts. tree is the clean body
+// decoded; nil if the body is no JSON text.
 func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

@@ -24,19 +24,13 @@ type disputeFields struct {
 	exponent *int
 }
 
-// readers map each processor's terms (D16). An unlisted term gives an empty type or status.
-var readers = map[processor.Name]func(json.RawMessage) (disputeFields, error){
-	processor.Adyen: readAdyen, processor.Braintree: readBraintree, processor.Checkout: readCheckout,
-	processor.PayPal: readPayPal, processor.Stripe: readStripe, processor.Worldpay: readWorldpay,
-}
-
 var schemeCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 
 const maxWording = 500
 
 // readDispute maps a dispute to the contract's terms. No error text repeats a value of the body.
 func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeUpdate, error) {
-	n, err := readers[name](body)
+	n, err := dialects[name].read(body)
 	if err != nil {
 		return nil, errors.New("its dispute cannot be parsed")
 	}

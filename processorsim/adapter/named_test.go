@@ -55,7 +55,7 @@ func TestOwnFieldsAreNamed(t *testing.T) {
 				ID: "dp_1", Processor: name, ProcessorMerchantID: "m", Reference: "01abc", ProcessorTransactionID: "tx_1", Type: processor.Chargeback,
 				Status: status, ReasonCode: "10.4", Amount: 100, Currency: "EUR", ChallengeRequiredBy: at.Add(time.Hour), CreatedAt: at, UpdatedAt: at,
 			})
-			body, err := json.Marshal(protocol.DisputeNotification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01abc", Dispute: dispute})
+			body, err := json.Marshal(protocol.Notification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01abc", Dispute: dispute})
 			if err != nil {
 				t.Fatal(err)
 			}

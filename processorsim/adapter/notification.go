@@ -40,28 +40,17 @@ func ParseNotification(secret []byte, name processor.Name, header http.Header, b
 	return told, nil
 }
 
-// notificationBody is the body of a notification about an operation or a dispute.
-type notificationBody struct {
-	ID             string              `json:"id"`
-	Processor      processor.Name      `json:"processor"`
-	Type           processor.Kind      `json:"type"`
-	IdempotencyKey domain.OperationKey `json:"idempotencyKey"`
-	Reference      domain.PaymentID    `json:"reference"`
-	Answer         *processor.Answer   `json:"answer"`
-	Dispute        json.RawMessage     `json:"dispute"`
-}
-
 // readNotification reads a body without its card data.
 func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
-	clean, redacted := cleanBody(body)
-	var w notificationBody
+	clean, tree, redacted := cleanTree(body)
+	var w protocol.Notification
 	if json.Unmarshal(clean, &w) != nil {
 		return processor.SignedNotification{}, errors.New("it cannot be parsed")
 	}
 	if err := checkNotification(w, name); err != nil {
 		return processor.SignedNotification{}, err
 	}
-	named, rest := splitBody(name, clean)
+	named, rest := fieldsFor(name, tree).splitTree(clean, tree)
 	told := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{
 		ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference,
 	}}
@@ -76,7 +65,7 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	return told, nil
 }
 
-func checkNotification(w notificationBody, name processor.Name) error {
+func checkNotification(w protocol.Notification, name processor.Name) error {
 	switch {
 	case !plainText(w.ID, maxNotificationID):
 		return errors.New("it has no id")

@@ -20,15 +20,6 @@ func DisputesPath(name processor.Name) string {
 // MaxDisputePage bounds a page of that list.
 const MaxDisputePage = 30
 
-// DisputeNotification is a notification about a dispute. Dispute is an object in the processor's terms.
-type DisputeNotification struct {
-	ID        string           `json:"id"` // the same on every repeat
-	Processor processor.Name   `json:"processor"`
-	Type      processor.Kind   `json:"type"` // "dispute"
-	Reference domain.PaymentID `json:"reference"`
-	Dispute   json.RawMessage  `json:"dispute"`
-}
-
 // DisputeList is a page of dispute notifications as sent, oldest first.
 type DisputeList struct {
 	Notifications []json.RawMessage `json:"notifications"`

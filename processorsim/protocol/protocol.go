@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/url"
 	"time"
 
@@ -72,14 +73,16 @@ type Entries struct {
 	Operations []Entry `json:"operations"`
 }
 
-// Notification is the result of an operation that was answered PENDING. ID is the same on every repeat.
+// Notification is the result of an operation that was answered PENDING, or a change of a dispute. ID is the same on every
+// repeat.
 type Notification struct {
 	ID             string              `json:"id"`
 	Processor      processor.Name      `json:"processor"`
-	Type           processor.Kind      `json:"type"` // the operation that has a result now
-	IdempotencyKey domain.OperationKey `json:"idempotencyKey"`
+	Type           processor.Kind      `json:"type"` // the operation that has a result now, or "dispute"
+	IdempotencyKey domain.OperationKey `json:"idempotencyKey,omitempty"`
 	Reference      domain.PaymentID    `json:"reference"`
-	Answer         processor.Answer    `json:"answer"`
+	Answer         *processor.Answer   `json:"answer,omitempty"`  // of an operation
+	Dispute        json.RawMessage     `json:"dispute,omitempty"` // in the processor's terms
 }
 
 // Sign returns the value of HeaderSignature: the hex HMAC-SHA256 of the raw body.

@@ -90,13 +90,9 @@ func disputesAsked(r *http.Request) (since time.Time, after string, limit int, e
 
 // disputeBody returns the body of a dispute's notification in the processor's terms.
 func disputeBody(t books.DisputeReport) json.RawMessage {
-	body, err := json.Marshal(protocol.DisputeNotification{
+	return encode(protocol.Notification{
 		ID: t.ID, Processor: t.Dispute.Processor, Type: processor.Dispute, Reference: t.Dispute.Reference, Dispute: dialect.Write(t.Dispute),
 	})
-	if err != nil { // no value of this package fails to encode
-		panic(err)
-	}
-	return body
 }
 
 // awaitDisputes schedules the disputes of settlements since its last call (D13).

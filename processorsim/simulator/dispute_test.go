@@ -314,7 +314,7 @@ func TestDialects(t *testing.T) {
 				fmt.Fprintf(&pages, "%s %s\n", typ, status)
 				must(t, json.Indent(&pages, words, "", "  "))
 				pages.WriteString("\n")
-				body := encode(t, protocol.DisputeNotification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01payment", Dispute: words})
+				body := encode(t, protocol.Notification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01payment", Dispute: words})
 				told, err := adapter.ParseNotification(secret, name, http.Header{protocol.HeaderSignature: {protocol.Sign(secret, []byte(body))}}, []byte(body))
 				must(t, err)
 				want := processor.DisputeUpdate{

@@ -3,7 +3,6 @@ package simulator
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,13 +84,10 @@ func (n *notifier) send(o books.Operation) {
 	if o.NotifyURL == "" {
 		return
 	}
-	body, err := json.Marshal(protocol.Notification{
+	body := encode(protocol.Notification{
 		ID: "nt_" + strings.TrimPrefix(o.ID, "op_"), Processor: o.Processor, Type: o.Kind,
-		IdempotencyKey: o.Key, Reference: o.Reference, Answer: o.Answer,
+		IdempotencyKey: o.Key, Reference: o.Reference, Answer: &o.Answer,
 	})
-	if err != nil { // no value of this package fails to encode
-		panic(err)
-	}
 	n.dispatch(&delivery{operation: o.ID, url: o.NotifyURL, body: body, copies: 1}, o.Processor, o.Kind)
 }
 

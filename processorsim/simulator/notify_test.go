@@ -73,11 +73,11 @@ func TestNotification(t *testing.T) {
 	case first.note.IdempotencyKey != op.Key || first.note.Type != processor.Capture || first.note.Processor != processor.Adyen || first.note.Reference != op.Reference:
 		t.Errorf("%+v", first.note)
 	}
-	expect(t, first.note.Answer, processor.Succeeded, "")
+	expect(t, *first.note.Answer, processor.Succeeded, "")
 	told := *b.lookup(op).Answer
 	told.RawAnswer = nil // a notification's answer has none
-	if told != first.note.Answer {
-		t.Errorf("the look-up tells %+v, the notification %+v", told, first.note.Answer)
+	if told != *first.note.Answer {
+		t.Errorf("the look-up tells %+v, the notification %+v", told, *first.note.Answer)
 	}
 	r.status <- http.StatusOK
 }

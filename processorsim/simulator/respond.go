@@ -65,12 +65,15 @@ func respond(w http.ResponseWriter, body any, err error) error {
 	return err
 }
 
-func write(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body)
+func write(w http.ResponseWriter, status int, body any) { writeText(w, status, encode(body)) }
+
+// encode returns a value of this package as JSON.
+func encode(value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil { // no value of this package fails to encode
 		panic(err)
 	}
-	writeText(w, status, text)
+	return text
 }
 
 // respondAnswer answers 200 with the answer to an operation.
