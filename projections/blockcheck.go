@@ -85,16 +85,16 @@ func (c *blockCheck) checkCounts(ctx context.Context) error {
 // checkRows builds each block from its rows again.
 func (c *blockCheck) checkRows(ctx context.Context) error {
 	b, kinds := newPackedBlock(), make([]kind, 0, c.size)
-	note := func(k kind) (uint32, error) {
-		kinds = append(kinds, k)
-		return 0, nil
-	}
 	return sqlitefile.Rows(c.tx.QueryContext(ctx, selectPacking, int64(len(c.times))*c.size)).Each(func(scan sqlitefile.Scan) error {
 		var row int64
-		if err := b.add(func(to ...any) error { return scan(append(to, &row)...) }, note); err != nil || row%c.size != 0 {
+		err := b.add(func(to ...any) error { return scan(append(to, &row)...) }, func(k kind) (uint32, error) {
+			kinds = append(kinds, k)
+			return 0, nil
+		})
+		if err != nil || row%c.size != 0 {
 			return err
 		}
-		err := c.checkBlock(ctx, row/c.size-1, b.blockTimes, b.columns, kinds)
+		err = c.checkBlock(ctx, row/c.size-1, b.blockTimes, b.columns, kinds)
 		b, kinds = newPackedBlock(), kinds[:0]
 		return err
 	})

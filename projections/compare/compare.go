@@ -98,7 +98,7 @@ func newComparison(rows source, report func(verify.Fault) error) *Comparison {
 func (c *Comparison) places(ctx context.Context) (map[int]place, error) {
 	found := map[int]place{}
 	return found, c.rows(ctx, func(file *sql.DB) error {
-		all, err := file.QueryContext(ctx, `SELECT shard, seq, number, hash FROM positions`)
+		all, err := file.QueryContext(ctx, `SELECT shard, seq, number, hash FROM positions`) //nolint:rowserrcheck // Each checks it
 		if err != nil {
 			return fmt.Errorf("the views cannot be read: %w", err)
 		}

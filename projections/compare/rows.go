@@ -25,7 +25,7 @@ func rowsByID(ctx context.Context, from source, table string, columns, ids []str
 		return nil, err
 	}
 	rows := make(map[string][]any, len(ids))
-	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + table + " WHERE " + columns[0] + " IN (SELECT value FROM json_each(?))" //nolint:gosec // the names are those of our own schema
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + table + " WHERE " + columns[0] + " IN (SELECT value FROM json_each(?))"
 	return rows, from(ctx, func(file *sql.DB) error {
 		return sqlitefile.Rows(file.QueryContext(ctx, query, string(list))).Each(func(scan sqlitefile.Scan) error {
 			values, to := make([]any, len(columns)), make([]any, len(columns))

@@ -167,12 +167,12 @@ func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) erro
 
 // writeChanged writes the rows of a table whose payment or dispute is marked, or all rows; id is the column with its id.
 func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w writer[T]) error {
-	query := fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.names(), ", "), t.name)
+	query := fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.names(), ", "), t.name) //nolint:gosec // the names are those of our own tables
 	if b.marks {
 		query += fmt.Sprintf(" WHERE %s IN (SELECT id FROM changed)", id)
 	}
 	query += " ORDER BY " + strings.Join(t.keys(), ", ")
-	found, err := b.tx.QueryContext(context.WithoutCancel(ctx), query)
+	found, err := b.tx.QueryContext(context.WithoutCancel(ctx), query) //nolint:rowserrcheck // Each checks it
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
