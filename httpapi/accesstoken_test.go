@@ -45,7 +45,7 @@ func (r *rig) watchedTraffic() *traffic {
 	return seen
 }
 
-// secret is a token, and the calls whose answers may show it (D4, D6, D12).
+// secret is a token, and the pattern of the calls whose answers may show it (D4, D6, D12).
 type secret struct {
 	name, text string
 	shownBy    *regexp.Regexp
@@ -93,7 +93,7 @@ func spellings(text string) map[string]string {
 	return forms
 }
 
-// everyToken makes payments in every way that a client token takes part in, and gives all client and access tokens.
+// everyToken makes payments in every way that uses a client token, and returns all client and access tokens.
 func everyToken(t *testing.T, r *rig) (secrets []secret, saved string) {
 	t.Helper()
 	card := r.tokenize(r.session(someSession), goodCard)
@@ -145,8 +145,8 @@ func everyToken(t *testing.T, r *rig) (secrets []secret, saved string) {
 	return secrets, card
 }
 
-// TestTokensAreKeptNowhere: no client token and no access token stands in an event, a view, a log line, a webhook, or an
-// answer that does not give it out, however it is written (D4, D6, D12).
+// TestTokensAreKeptNowhere checks that no client token and no access token, in any encoding, is in an event, a view, a log line, a
+// webhook, or an answer that is not meant to show it (D4, D6, D12).
 func TestTokensAreKeptNowhere(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -181,7 +181,7 @@ func TestTokensAreKeptNowhere(t *testing.T) {
 		}
 	}
 	for _, call := range []string{"POST /client-session", "PATCH /client-session", "POST /payments", "POST /checkout/payments"} {
-		if !gaveOut[call] { // what is there is found
+		if !gaveOut[call] { // the search finds tokens where they are expected
 			t.Errorf("no answer to %s holds a token", call)
 		}
 	}
@@ -190,8 +190,8 @@ func TestTokensAreKeptNowhere(t *testing.T) {
 // likeTokens are the strings that could be a token.
 var likeTokens = regexp.MustCompile(`[0-9A-Za-z_.-]{8,}`)
 
-// TestEventsOpenNoCheckout: all that stands in events and in the answers to a key with transactions:retrieve opens no
-// session: no saved card is charged with it, and no card entered (D2, D12).
+// TestEventsOpenNoCheckout checks that nothing in the events, or in the answers to a key with transactions:retrieve, opens a session: it
+// cannot charge a saved card or enter a card (D2, D12).
 func TestEventsOpenNoCheckout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

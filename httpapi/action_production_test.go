@@ -22,8 +22,8 @@ func (r *rig) atProcessor(id string, outcome processor.Outcome) {
 	}
 }
 
-// challenge makes a payment in the browser that waits for its customer, and gives its id and the resume token that a
-// browser gets which says that the customer passed.
+// challenge makes a payment in the browser that waits for its customer. It returns the client token, the payment's id, and the resume
+// token of a browser that declares that the customer passed the check.
 func (r *rig) challenge() (client, id, resumeToken string) {
 	r.t.Helper()
 	client = r.session(someSession)
@@ -67,7 +67,7 @@ func TestActionInProduction(t *testing.T) {
 	}
 }
 
-// TestAbandonedInProduction: an action that nobody took in time has failed (D7).
+// TestAbandonedInProduction checks that an action fails if nobody completes it in time (D7).
 func TestAbandonedInProduction(t *testing.T) {
 	t.Parallel()
 	r := newRigIn(t, account.Production, usualTimeout, nil)
@@ -78,8 +78,8 @@ func TestAbandonedInProduction(t *testing.T) {
 	}
 }
 
-// TestPassedAndGone: a payment whose customer passed the check and closed the tab is authorized when the action expires, in every
-// environment: the processor decides (D8).
+// TestPassedAndGone checks that a payment is authorized when the action expires, if its customer passed the check and closed the tab. In
+// every environment the processor decides (D8).
 func TestPassedAndGone(t *testing.T) {
 	t.Parallel()
 	for _, environment := range []string{account.Production, account.Sandbox} {
@@ -92,7 +92,8 @@ func TestPassedAndGone(t *testing.T) {
 	}
 }
 
-// TestActionInSandbox: the challenge page stands for the issuer there; what it says is believed (D12, D13).
+// TestActionInSandbox checks that the sandbox accepts the outcome that the challenge page declares: the page replaces the issuer there
+// (D12, D13).
 func TestActionInSandbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

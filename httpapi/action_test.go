@@ -17,7 +17,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// challengedCard asks for 3-D Secure (D13).
+// challengedCard is a card that requires 3-D Secure (D13).
 const challengedCard = "4916994064252017"
 
 // complete ends a required action as the customer's browser does.
@@ -83,7 +83,8 @@ func TestRequiredAction(t *testing.T) {
 	}
 }
 
-// TestActionToken: its claims (D4), and what is refused: checkout tokens here, action tokens there (D12).
+// TestActionToken checks the claims of an action token (D4). Action calls refuse checkout tokens, and checkout calls refuse action tokens
+// (D12).
 func TestActionToken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -151,7 +152,7 @@ func TestActionToken(t *testing.T) {
 	r.want(r.complete(token, "AUTHENTICATED"), 400, "ClientSessionValidationError")
 }
 
-// TestResumeTokens: what is not the token of the payment's action is named as such (D8).
+// TestResumeTokens checks that resume names the fault of a token that is not the token of the payment's action (D8).
 func TestResumeTokens(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -193,7 +194,7 @@ func TestResumeTokens(t *testing.T) {
 	}
 }
 
-// TestResumeInTime: what is not finished in time is 202 with the error body, and goes on (§7, D8).
+// TestResumeInTime checks that a resume without an outcome in time returns 202 with the error body, and continues (§7, D8).
 func TestResumeInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

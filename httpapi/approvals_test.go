@@ -17,8 +17,7 @@ import (
 // approvals is how many merchants' calls approve one attempt at the same time.
 const approvals = 1000
 
-// pipes are a server's connections within the process: as many at the same time as are wanted, whatever number of
-// descriptors a process may have.
+// pipes are in-process connections to a server. They need no file descriptors, so the process's limit does not bound their number.
 type pipes struct {
 	made   chan net.Conn
 	closed chan struct{}

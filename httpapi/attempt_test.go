@@ -13,7 +13,7 @@ import (
 // manualSession is someSession with manual approval.
 var manualSession = `{"approvalMode":"MANUAL",` + someSession[1:]
 
-// attempt asks for approval in the browser and gives the attempt's id.
+// attempt requests a payment with manual approval in the browser, and returns the attempt's id.
 func (r *rig) attempt(clientToken, token string) string {
 	r.t.Helper()
 	return r.want(r.inBrowser(clientToken, "POST", "/payment-attempts", payWith(token)), 202, "").text1("currentAttempt", "id")
@@ -78,7 +78,7 @@ func TestApprove(t *testing.T) {
 	if !strings.Contains(refused.text, "APPROVED") {
 		t.Error(refused.text)
 	}
-	r.late.Store(3601) // an approval that stands is answered for ever
+	r.late.Store(3601) // a completed approval has the same answer at any later time
 	r.want(r.decide(id, "approve", ""), 200, "")
 }
 
@@ -110,7 +110,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAttemptRefusals: what is no attempt, whose it is, and when it is over (D3, D5, D12).
+// TestAttemptRefusals checks the errors for unknown attempts, attempts of others, and attempts that are over (D3, D5, D12).
 func TestAttemptRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -149,7 +149,7 @@ func TestAttemptRefusals(t *testing.T) {
 	}
 }
 
-// TestSupersededAttempt: a session has one active attempt; a new card takes the place of the one that waits (§2.5).
+// TestSupersededAttempt checks that a session has one active attempt: a new card's attempt replaces the waiting one (§2.5).
 func TestSupersededAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -175,7 +175,7 @@ func TestSupersededAttempt(t *testing.T) {
 	}
 }
 
-// TestAttemptsRace: attempts started at the same time leave one that waits; the others are aborted (§2.5).
+// TestAttemptsRace checks that of several attempts started at the same time one waits, and the others are aborted (§2.5).
 func TestAttemptsRace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -23,7 +23,7 @@ func (r *rig) act(at string, kind processor.Kind, amount ...domain.Amount) {
 	must(r.t, err)
 }
 
-// agrees holds a payment to the processors' books.
+// agrees compares a payment with the processors' books.
 func (r *rig) agrees(at string) {
 	r.t.Helper()
 	id := strings.TrimPrefix(at, "/payments/")
@@ -34,8 +34,8 @@ func (r *rig) agrees(at string) {
 	}
 }
 
-// TestBehindTheBack: what somebody did at the processor is found when an operation of ours is refused for it: answered
-// 200, the newest event being the failure, with the amounts and the status that are true there (§6.3, D7).
+// TestBehindTheBack checks that an operation that was made directly at the processor is found when the processor refuses one of our
+// operations because of it. The answer is 200. The newest event is the failure, and amounts and status are the processor's (§6.3, D7).
 func TestBehindTheBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -86,7 +86,7 @@ func TestBehindTheBack(t *testing.T) {
 	}
 }
 
-// TestAfterWhatWasFound: what was found counts like any other operation.
+// TestAfterWhatWasFound checks that an operation found in the processor's books counts like any other operation.
 func TestAfterWhatWasFound(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -113,8 +113,8 @@ func TestAfterWhatWasFound(t *testing.T) {
 	r.agrees(at)
 }
 
-// TestSettledAllTheSame: a cancel of a SETTLED payment is refused by its status, also when the processor's books show
-// a refund of somebody else by then (D7).
+// TestSettledAllTheSame checks that the status of a SETTLED payment refuses a cancel, even if the processor's books contain a refund from
+// outside by then (D7).
 func TestSettledAllTheSame(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,8 +128,8 @@ func TestSettledAllTheSame(t *testing.T) {
 	r.agrees(at)
 }
 
-// TestFoundOnWhatWasLost: a refund by somebody else rests on a capture whose confirmation never came; the look at the
-// processor's books brings both, in their order.
+// TestFoundOnWhatWasLost checks a refund from outside on a capture whose confirmation was lost: reading the processor's books records
+// both, in their order.
 func TestFoundOnWhatWasLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -148,8 +148,8 @@ func TestFoundOnWhatWasLost(t *testing.T) {
 	r.agrees(at)
 }
 
-// TestBooksThatCannotBeRead: as long as the processor does not say what a refusal was for, the outcome is not known
-// (D8); it is recorded when it does.
+// TestBooksThatCannotBeRead checks that the outcome is unknown as long as the processor does not return the reason of a refusal (D8). The
+// outcome is recorded once the processor returns the reason.
 func TestBooksThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -63,7 +63,7 @@ func (c *call) accept() error {
 	return c.validate()
 }
 
-// BenchmarkAccept is what POST /payments costs before its command: read, parse, validate, decode.
+// BenchmarkAccept measures the part of POST /payments before its command: read, parse, validate, decode.
 func BenchmarkAccept(b *testing.B) {
 	a := testAPI(b)
 	for name, body := range map[string]string{"big": bigPayment, "small": smallPayment} {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// wishes are what existing clients send about the payment method (D21).
+// wishes are the preferences about the payment method that existing clients send (D21).
 const wishes = `"paymentMethod":{"orderedAllowedCardNetworks":["MASTERCARD","VISA"],"paymentMethodType":"PAYMENT_CARD","options":{"GOOGLE_PAY":{"list":[1,2.50,true,"x"]}}}`
 
-// TestPreferences: what a session says about networks and options is answered as it was sent, in the order that was sent, by
-// the session, its checkout and its payment; a card of another network is refused at tokenization (D21).
+// TestPreferences checks that the session, its checkout and its payment return a session's networks and options as sent, in the same
+// order. Tokenization refuses a card of another network (D21).
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

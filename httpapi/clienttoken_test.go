@@ -52,7 +52,7 @@ func otherSpelling(t *testing.T, token string) string {
 	return other
 }
 
-// TestClientToken: its claims (D4), and what the checkout takes (D12).
+// TestClientToken checks the claims of a client token (D4), and which tokens the checkout accepts (D12).
 func TestClientToken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,7 +121,7 @@ func TestClientToken(t *testing.T) {
 	}
 }
 
-// TestUnsafeConfig: tokens that anybody could forge are not made.
+// TestUnsafeConfig checks that a configuration with forgeable tokens is refused.
 func TestUnsafeConfig(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]httpapi.Config{

@@ -91,10 +91,10 @@ func walk(at string, ref *openapi3.SchemaRef, visit func(at string, s *openapi3.
 	walk(at+"{}", ref.Value.AdditionalProperties.Schema, visit)
 }
 
-// TestSchemasAreStrict: an object names all of its fields, so that a wrong one fails a test and a request
-// with one is refused. Free are metadata, also as a routing condition, recorded events, and the states after them that have no
-// JSON of their own in the contract, the body of a processor's notification, that of a webhook, which asyncapi.yaml describes, and the
-// collection for Postman, whose format is Postman's.
+// TestSchemasAreStrict checks that an object names all of its fields, so that a wrong field fails a test and a request with one is
+// refused. Exempt are metadata, also as a routing condition; recorded events, and the states after them that have no JSON of their own in
+// the contract; the body of a processor's notification; the body of a webhook, which asyncapi.yaml describes; and the collection for
+// Postman, whose format Postman defines.
 func TestSchemasAreStrict(t *testing.T) {
 	free := []string{"Metadata", "MetadataChange", "RoutingConditions.metadata", "HistoryEntry.event", "ProcessorNotice.body", "ProcessorNotice.additional", "PostmanCollection", "WebhookDelivery.body"}
 	for _, recorded := range []string{"event", "account", "attempt", "dispute", "inbox", "instrument", "person", "session", "workflow", "workflowRun", "webhook"} {
@@ -230,7 +230,7 @@ func TestRoutesAndDocumentFit(t *testing.T) {
 	}
 }
 
-// dateNames are the fields that hold a date, whatever they belong to; those of questions too.
+// dateNames matches the names of fields that contain a date, in any object, and of query parameters.
 var dateNames = regexp.MustCompile(`(^|[a-z_])(date|Date|At|time)$|^(dateUpdated|since|from_date|to_date|challengeRequiredBy)$`)
 
 // TestDatesAreTyped: a client generated from openapi.yaml has dates as dates, and no value without a type.
@@ -275,7 +275,7 @@ func TestDatesAreTyped(t *testing.T) {
 	}
 }
 
-// callRow is a row of CONTRACT.md's table of what is built.
+// callRow is a row of CONTRACT.md's table of implemented calls.
 var callRow = regexp.MustCompile(`(?m)^\| (GET|POST|PUT|PATCH|DELETE) (/\S*) \| (yes|no) \|$`)
 
 // tableCall is a call in the first cell of another table of CONTRACT.md.
@@ -284,11 +284,11 @@ var tableCall = regexp.MustCompile(`(?m)^\| (GET|POST|PUT|PATCH|DELETE) (/\S+) \
 // managedPaths are the paths in the first cell of a row of D20.
 var managedPaths = regexp.MustCompile(`(?m)^\| ((?:/[a-zA-Z{}/-]+(?:, )?)+) \|`)
 
-// parameter is a part of a path that stands for a value; tables call the same one by several names.
+// parameter is a variable part of a path. Tables name the same parameter differently.
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
-// TestContractSaysWhatIsBuilt: every route has a row that says yes, every row that says yes has a route, one that says no has
-// none, and every call that another table of CONTRACT.md describes has a row.
+// TestContractSaysWhatIsBuilt checks that every route has a row with yes, that every row with yes has a route, that no row with no has
+// one, and that every call in another table of CONTRACT.md has a row.
 func TestContractSaysWhatIsBuilt(t *testing.T) {
 	t.Parallel()
 	contract, err := os.ReadFile("CONTRACT.md")

@@ -9,7 +9,7 @@ import (
 	"payledger/domain/account"
 )
 
-// draft is the input of the editor for a workflow that captures half of what is authorized.
+// draft is the editor's input for a workflow that captures half of the authorized amount.
 func draft(more ...string) []string {
 	return append([]string{
 		"name", "Halves " + hostileText, "trigger", "PAYMENT.STATUS AUTHORIZED", "condition", "payment.amount > 100", "delaySeconds", "0", "unit", "minutes",
@@ -17,8 +17,8 @@ func draft(more ...string) []string {
 	}, more...)
 }
 
-// TestWorkflowEditor: a condition is checked without saving, the simulation comes before saving and acts on nothing, and the workflow is
-// made once, whatever is pressed twice.
+// TestWorkflowEditor checks that a condition is checked without saving, that the simulation comes before saving and has no effect, and
+// that a repeated click creates no second workflow.
 func TestWorkflowEditor(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -96,7 +96,7 @@ func changeWorkflow(t *testing.T, s *site, at string) {
 	s.shows(422, "Write the day as in 2026-03-14.")
 }
 
-// TestWorkflowRunsShown: a run shows its outcome, its payment and what the condition read.
+// TestWorkflowRunsShown checks that a run shows its outcome, its payment and the values that the condition read.
 func TestWorkflowRunsShown(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -282,8 +282,8 @@ func (s *site) mark(t *testing.T, of *site) string {
 	return admin.value("mark")
 }
 
-// TestDisputePages: open disputes with the nearest deadline come first, filters stand in the address, and the history has the verdict
-// about each notification.
+// TestDisputePages checks that open disputes with the nearest deadline come first, that filters are in the address, and that the history
+// contains the verdict about each notification.
 func TestDisputePages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// holds fails the test if the source of the page lacks a text.
+// holds fails the test if the source of the page does not contain one of the texts.
 func (s *site) holds(texts ...string) {
 	s.t.Helper()
 	for _, want := range texts {
@@ -15,8 +15,9 @@ func (s *site) holds(texts ...string) {
 	}
 }
 
-// TestHomeNamesFailingEndpoints: the start page names each endpoint whose webhooks fail, with a link, the time since when and the reason;
-// it has the oldest waiting webhook and the lag of its figures. An endpoint that works again, or is disabled, is not named.
+// TestHomeNamesFailingEndpoints checks that the start page names each endpoint whose webhooks fail, with a link, the time of the first
+// failure and the reason. The page shows the oldest waiting webhook and the lag of its figures. It does not name an endpoint that works
+// again or is disabled.
 func TestHomeNamesFailingEndpoints(t *testing.T) {
 	t.Parallel()
 	s, r := newHookSite(t)

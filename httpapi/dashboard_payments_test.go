@@ -188,7 +188,8 @@ func (s *site) disputeIs(payment, status string) {
 	}
 }
 
-// TestForeignTextOnPages: metadata stands apart from the facts of the payment, and no text of others turns the direction of a page.
+// TestForeignTextOnPages checks that metadata is apart from the facts of the payment, and that no foreign text changes the writing
+// direction of a page.
 func TestForeignTextOnPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,7 +11,7 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// wildcard is a part of a route's path that stands for an id.
+// wildcard is the placeholder of an id in a route's path.
 var wildcard = regexp.MustCompile(`\{[a-z]+\}`)
 
 // forAllRoles are the pages that show a list beside the form of the same address. The form is for administrators.

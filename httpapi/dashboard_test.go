@@ -36,7 +36,7 @@ type shownPage struct {
 	text   string
 }
 
-// newSite starts a rig with a dashboard, and a browser that nobody has signed in with.
+// newSite starts a rig with a dashboard, and a browser without a signed-in user.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	return siteOf(t, newRig(t))
@@ -62,7 +62,7 @@ func (r *rig) browserOf() *site {
 	return &site{rig: r, browser: &http.Client{Jar: insecureJar{jar}, Transport: transport}}
 }
 
-// insecureJar keeps cookies for HTTPS although this server speaks HTTP: it stands on this machine, where browsers do so, too.
+// insecureJar keeps cookies for HTTPS although this server speaks HTTP. Browsers do the same for servers on the local machine.
 type insecureJar struct{ http.CookieJar }
 
 func (j insecureJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
@@ -80,7 +80,7 @@ func (s *site) open(path string) shownPage {
 	return s.load(req)
 }
 
-// submit sends a form as a browser sends that of its own page.
+// submit sends a form as a browser sends a form of the site's own page.
 func (s *site) submit(path string, fields ...string) shownPage {
 	s.t.Helper()
 	form := url.Values{}
@@ -241,7 +241,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestOperations: capture, refund and cancel from the dashboard happen once, whatever is pressed twice, and name the user.
+// TestOperations checks that capture, refund and cancel from the dashboard happen once, also after repeated clicks, and record the user.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -287,7 +287,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// hostileText is what a merchant or a customer could have written.
+// hostileText is a text that a merchant or a customer could send.
 const hostileText = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
 // TestTimelineOfWaits: the timeline names an open wait in the present tense and a past wait in the past tense.

@@ -133,7 +133,7 @@ func TestDeliveryFilters(t *testing.T) {
 	}
 }
 
-// TestDeliveryFields: what the list and the delivery tell, and that both tell the same (D18, D20).
+// TestDeliveryFields checks the fields of the list and of the single delivery, and that both are equal (D18, D20).
 func TestDeliveryFields(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
@@ -178,7 +178,8 @@ func TestDeliveryFields(t *testing.T) {
 	}
 }
 
-// TestDeliveryPages: a walk through the pages gives what was there when it began, each once, while deliveries come (D20).
+// TestDeliveryPages checks that reading all pages returns each delivery that existed at the beginning once, while new ones are added
+// (D20).
 func TestDeliveryPages(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -220,8 +221,8 @@ func TestDeliveryPages(t *testing.T) {
 	}
 }
 
-// TestDeliveryCursors: a cursor of another account, of other filters or of another list, and one that was made up, is
-// none (D20).
+// TestDeliveryCursors checks that a cursor of another account, of other filters or of another list, and an invented cursor, are refused
+// (D20).
 func TestDeliveryCursors(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -14,7 +14,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// disputed opens disputes of two payments, of each type in turn, and waits until all are shown.
+// disputed opens disputes of two payments, alternating the types, and waits until the list shows all of them.
 func disputed(r *rig, n int) (payments []string, all []map[string]any) {
 	r.t.Helper()
 	for range 2 {
@@ -111,7 +111,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// TestDisputesRefused: what is no filter, no cursor of this list, or no dispute of this account (D1, D3).
+// TestDisputesRefused checks the errors for invalid filters, for cursors of other lists, and for disputes of other accounts (D1, D3).
 func TestDisputesRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -8,15 +8,15 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// finishErasure does what the recovery does at a start, and again and again for minutes after an erasure.
+// finishErasure does the work that the recovery does at a start, and repeats for minutes after an erasure.
 func (r *rig) finishErasure(customer string) {
 	r.t.Helper()
 	id := domain.PersonIDFor(secrets.PersonalKeyName(r.account.AccountID, customer, ""))
 	must(r.t, r.service.FinishErasure(context.Background(), r.account.AccountID, id))
 }
 
-// TestErasureSparesLaterData: what a customer enters after an erasure stays when the recovery repeats the erasure: a card from before
-// that is vaulted then, and the guest's data of a session from before that names the customer then.
+// TestErasureSparesLaterData checks that data that a customer enters after an erasure stays when the recovery repeats the erasure: an
+// older card that is vaulted afterwards, and the guest's data of an older session that names the customer afterwards.
 func TestErasureSparesLaterData(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -64,8 +64,8 @@ func (r *rig) readAll(id, clientToken string) string {
 	return text + r.want(r.do(request{method: "GET", path: "/checkout/configuration", header: browser}), 200, "").text
 }
 
-// TestEraseCustomer: after the answer no answer, list or webhook has the customer's personal data, whatever is read, resent or
-// replayed; the saved cards are deleted; captures and refunds go on; and a customer who comes back is another one (D11, D20).
+// TestEraseCustomer checks that after the erasure's answer no answer, list or webhook contains the customer's personal data, also if read,
+// resent or replayed. The saved cards are deleted, captures and refunds continue, and a returning customer is a new one (D11, D20).
 func TestEraseCustomer(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -155,7 +155,8 @@ func TestEraseCustomer(t *testing.T) {
 	}
 }
 
-// TestEraseGuest: a guest is erased by any payment of the checkout; a customer's payment is not, and nobody unknown (D20).
+// TestEraseGuest checks that any payment of the checkout erases its guest. A payment of a customer erases nobody, and an unknown payment
+// neither (D20).
 func TestEraseGuest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -168,7 +168,7 @@ func TestEventsInParts(t *testing.T) {
 	r.want(r.get("/payments/01unknown/events?after=5&limit=1"), 400, "PaymentError")
 }
 
-// toldOneByOne hands on an entry for each word that comes; the word "broken" ends it, "panic" does so otherwise.
+// toldOneByOne is a history that returns one entry for each word it receives. The word "broken" ends it with an error, and "panic" panics.
 type toldOneByOne struct{ words chan string }
 
 func (h toldOneByOne) Payment(ctx context.Context, _ domain.AccountID, _ domain.PaymentID, _ history.Part, hand func(history.Entry) error) (uint64, error) {

@@ -191,8 +191,8 @@ func (r *rig) event(next func() (message, bool)) map[string]any {
 	}
 }
 
-// TestEventStream: a stream has the events of GET /events, then each further one; Last-Event-ID continues behind an event; a client
-// that reads nothing holds up no other; streams end in order when the service stops.
+// TestEventStream checks that a stream sends the events of GET /events, then each new one. Last-Event-ID continues after an event. A
+// client that does not read delays no other client. Streams end in order when the service stops.
 func TestEventStream(t *testing.T) {
 	t.Parallel()
 	r, closing := newFeedRig(t)

@@ -20,10 +20,10 @@ import (
 	"payledger/httpapi/openapitest"
 )
 
-// target is what a fuzzed request is about: TARGET in a path and TOKEN in a body stand for it.
+// target is the object of a fuzzed request: its id replaces TARGET in a path, and its token replaces TOKEN in a body.
 type target struct{ id, token string }
 
-// fuzzed is one operation with a body. make gives what it is about; a success uses it up.
+// fuzzed is one operation with a body. make creates the operation's target, which a success uses up.
 type fuzzed struct {
 	operation, method, path string
 	browser                 bool // the customer's: TOKEN authenticates it
@@ -64,7 +64,7 @@ func inCheckout(r *rig) target {
 	return target{id: r.tokenize(client, goodCard), token: client}
 }
 
-// inManualCheckout is inCheckout in a session that asks for approval.
+// inManualCheckout is inCheckout in a session with manual approval.
 func inManualCheckout(r *rig) target {
 	client := r.session(manualSession)
 	return target{id: r.tokenize(client, goodCard), token: client}
@@ -318,11 +318,11 @@ func dashboardUser(r *rig) target {
 	return target{id: r.want(r.post("/management/users", `{"email":"user-`+strconv.FormatUint(r.events(), 10)+`@shop.example","role":"operator"}`), 200, "").text1("id")}
 }
 
-// fuzzRig is a rig whose requests are made by many runs of a fuzz target.
+// fuzzRig is a rig that many runs of a fuzz target share.
 type fuzzRig struct {
 	*rig
 	targets map[string]*target
-	wrong   error // what openapi.yaml does not say of the answers since the last look
+	wrong   error // contradictions between answers and openapi.yaml since the last check
 }
 
 func newFuzzRig(f testing.TB, hooks *webhooks) *fuzzRig {
@@ -339,14 +339,13 @@ func newFuzzRig(f testing.TB, hooks *webhooks) *fuzzRig {
 	return r
 }
 
-// checking holds answers to openapi.yaml.
+// checking is a transport that compares answers with openapi.yaml.
 type checking func(*http.Request) (*http.Response, error)
 
 func (c checking) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// FuzzBody sends bodies to every operation that has one: none makes the API fail or answer what openapi.yaml
-// does not say, each violation names its path, and what is refused leaves nothing in the log but the attempts
-// that D7 records.
+// FuzzBody sends bodies to every operation that has one. No body makes the API fail or return an answer outside openapi.yaml, each
+// violation names its path, and a refused body leaves nothing in the log but the attempts that D7 records.
 func FuzzBody(f *testing.F) {
 	everyBody(f)
 	for i, o := range fuzzedBodies {
@@ -360,15 +359,15 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// fuzzRigs are one whose account stays as it is, and one whose account is changed: it has no payments, so that no
-// endpoint is sent anything.
+// fuzzRigs are a rig whose account stays unchanged, and a rig whose account changes. The second has no payments, so that its endpoints
+// receive no webhooks.
 type fuzzRigs struct{ pays, manages *fuzzRig }
 
 func newFuzzRigs(t testing.TB) fuzzRigs {
 	return fuzzRigs{newFuzzRig(t, nil), newFuzzRig(t, &webhooks{})}
 }
 
-// try sends one body and holds the answer to what must be so for every body.
+// try sends one body and checks the rules that hold for the answer to any body.
 func (rigs fuzzRigs) try(t *testing.T, o fuzzed, body string) {
 	t.Helper()
 	r := rigs.pays
@@ -394,7 +393,7 @@ func (rigs fuzzRigs) try(t *testing.T, o fuzzed, body string) {
 	}
 }
 
-// strange are JSON values that stand where something else is meant.
+// strange are JSON values of wrong types and forms.
 var strange = []string{
 	`null`, `true`, `""`, `" "`, `"\u0000"`, `"4111 1111 1111 1111"`, `"2030-01-01T00:00:00+99:99"`, `0`, `-1`, `1.5`, `1e400`, `9007199254740993`,
 	`[]`, `[null]`, `[[]]`, `{}`, `{"":1}`, `{"a":{"a":{}}}`,
@@ -425,7 +424,7 @@ func TestStrangeBodies(t *testing.T) {
 	}
 }
 
-// mutants gives the texts of a JSON value with each strange value in each of its places.
+// mutants returns the texts of a JSON value with each strange value in each of its places.
 func mutants(v any) (out []string) {
 	out = append(out, strange...)
 	switch v := v.(type) {
@@ -471,7 +470,7 @@ func everyBody(f *testing.F) {
 	}
 }
 
-// about gives what the operation is about, made when there is none that is left.
+// about returns the operation's target. It creates one if none is left.
 func (r *fuzzRig) about(o fuzzed) target {
 	if r.targets[o.operation] == nil {
 		made := o.make(r.rig)
@@ -494,7 +493,7 @@ func (r *fuzzRig) fuzz(o fuzzed, about target, body string) answer {
 	return r.do(q)
 }
 
-// attempt tells a refusal that is recorded: of a capture or refund above what is left (D7).
+// attempt reports whether an answer is a refusal that is recorded: of a capture or refund above the remaining amount (D7).
 func attempt(a answer) bool {
 	recorded := []string{"RequestValidationError", "UnprocessableRefundAmount", "PaymentAlreadyRefunded"}
 	return a.text1("error", "paymentId") != "" && slices.Contains(recorded, a.errorID())

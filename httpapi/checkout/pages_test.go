@@ -21,10 +21,10 @@ func newPages(t *testing.T, frameAncestors ...string) *Pages {
 	return p
 }
 
-// hostile is what a merchant or a customer could have written.
+// hostile is a text that a merchant or a customer could send.
 const hostile = `"><script>alert(1)</script><img src=x>`
 
-// every gives all pages, filled with hostile texts.
+// every returns all pages, filled with hostile texts.
 func every(t *testing.T, p *Pages) map[string]Document {
 	t.Helper()
 	quantity := int64(2)
@@ -65,8 +65,8 @@ var (
 	named    = regexp.MustCompile(`<input id="[a-z]+"[^>]*\sname=`)
 )
 
-// TestPages: no page has code or styles in it, loads anything of others, or has a field of the card that a form could
-// send; what others wrote stays text.
+// TestPages checks that no page contains inline code or styles, loads anything from other sites, or has a card field that a form could
+// send. Foreign text stays text.
 func TestPages(t *testing.T) {
 	for name, d := range every(t, newPages(t)) {
 		text := string(d.Body)
@@ -84,7 +84,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestLabels: every field has a label, and an element of its own for its error.
+// TestLabels checks that every field has a label and a separate element for its error.
 func TestLabels(t *testing.T) {
 	text := string(every(t, newPages(t))["payment"].Body)
 	fields := regexp.MustCompile(`<input id="([a-z]+)"[^>]*aria-describedby="([^"]+)"`).FindAllStringSubmatch(text, -1)
@@ -108,7 +108,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestHeaders: what holds a browser to the page, in every answer.
+// TestHeaders checks that every answer has the headers that restrict a browser to the page.
 func TestHeaders(t *testing.T) {
 	p := newPages(t)
 	asset, _ := p.Asset("", "checkout.js")
@@ -151,7 +151,8 @@ func TestFrameAncestors(t *testing.T) {
 	}
 }
 
-// TestAssets: each has a type, is kept for ever under this release's address and never under another's.
+// TestAssets checks that each asset has a type, that browsers may cache it for ever under this release's address, and never under another
+// address.
 func TestAssets(t *testing.T) {
 	p := newPages(t)
 	err := fs.WalkDir(assetFiles, "assets", func(path string, d fs.DirEntry, err error) error {
@@ -176,7 +177,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestTotals: what the page lists is what the amount is made of (D4).
+// TestTotals checks that the lines of the page add up to the amount (D4).
 func TestTotals(t *testing.T) {
 	three := int64(3)
 	v := Payment{Currency: "EUR", Order: &domain.Order{

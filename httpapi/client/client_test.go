@@ -14,7 +14,7 @@ import (
 	"payledger/httpapi/client"
 )
 
-// script is a server whose answers follow one after the other. An answer of status 0 cuts the connection.
+// script is a server that returns its answers in order. An answer of status 0 closes the connection.
 type script struct {
 	t       *testing.T
 	answers []string // status, a space, the body
