@@ -16,7 +16,7 @@ import (
 	"payledger/httpapi"
 )
 
-// accountReads counts the accounts that are read as they stand in the log.
+// accountReads counts the reads of accounts from the log.
 type accountReads struct {
 	httpapi.Reader
 	n atomic.Int64
@@ -41,8 +41,8 @@ func withSecret(key string) string {
 	return text + string(end)
 }
 
-// TestKeysWithoutReading: a key that nobody has, one that has ended and one that calls too often are refused without a reading
-// of the log, which in a cluster is a question to another node. A key that is let in is read at every request.
+// TestKeysWithoutReading checks that an unknown key, an expired key and a key above its rate limit are refused without reading the log,
+// which in a cluster is a request to another node. An accepted key is read at every request.
 func TestKeysWithoutReading(t *testing.T) {
 	t.Parallel()
 	reads := &accountReads{}

@@ -74,7 +74,7 @@ func TestGuardOrder(t *testing.T) {
 	}
 }
 
-// TestEarlierGuardsWin: of two faults of a request the answer has the one whose guard comes first (D3).
+// TestEarlierGuardsWin checks that the answer to a request with two faults names the fault of the earlier guard (D3).
 func TestEarlierGuardsWin(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -150,7 +150,7 @@ func TestPaths(t *testing.T) {
 		must(t, err)
 		q.Header = http.Header{"X-Api-Key": {r.account.APIKey}, "X-Api-Version": {"2.4"}}
 		client := r.client
-		if c.method == "HEAD" { // whose answers have no body to look at
+		if c.method == "HEAD" { // answers to HEAD have no body to check
 			client = http.DefaultClient
 		}
 		p, err := client.Do(q)
@@ -230,8 +230,8 @@ func TestRateLimit(t *testing.T) {
 	r.want(call(r.account.APIKey), 200, "")
 }
 
-// TestBrowserRateLimit: each client token has a limit of its own, its pages included; the pages say so as pages do, and a
-// small limit of the keys leaves a page what it needs (D1, D12).
+// TestBrowserRateLimit checks that each client token has a separate limit, which includes its pages. Pages show the refusal as a page, and
+// a small limit of the API keys leaves enough requests for a page (D1, D12).
 func TestBrowserRateLimit(t *testing.T) {
 	t.Parallel()
 	frozen := time.Now()
@@ -285,7 +285,7 @@ func (faultyReader) Payment(_ context.Context, _ domain.AccountID, id domain.Pay
 	}
 }
 
-// TestFailures: what goes wrong on our side tells nothing but where to look (D3).
+// TestFailures checks that the answer to an internal failure contains no internal details (D3).
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *httpapi.Config) { c.Reader = faultyReader{c.Reader} })

@@ -59,7 +59,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestWrongCards: each wrong field of a card is named, without its value, and nothing is kept (D12).
+// TestWrongCards checks that each wrong field of a card is named, without its value, and that nothing is stored (D12).
 func TestWrongCards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

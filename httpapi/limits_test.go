@@ -11,13 +11,13 @@ import (
 	"payledger/httpapi/intake"
 )
 
-// limited is a rig whose refusals are counted.
+// limited returns a rig and the tally that counts its refusals.
 func limited(t *testing.T) (*rig, *intake.Tally) {
 	tally := &intake.Tally{}
 	return newRig(t, func(c *httpapi.Config) { c.Intake.Tally = tally }), tally
 }
 
-// TestHeaderLimit: headers have 32 KiB, before anybody asks who sent them; probes and errors are as ever (D1).
+// TestHeaderLimit checks that headers are limited to 32 KiB before the authentication. Probes and error answers do not change (D1).
 func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	r, tally := limited(t)
@@ -71,7 +71,8 @@ func TestNotificationLimit(t *testing.T) {
 	}
 }
 
-// TestBodyMemory: a large body is read only if there is memory for it. A small one needs none, and what was taken comes back.
+// TestBodyMemory checks that a large body is read only if there is memory for it. A small body needs none, and the memory of a large one
+// is returned.
 func TestBodyMemory(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *httpapi.Config) { c.Intake.Bodies = intake.NewBudget(200 << 10) })

@@ -14,7 +14,7 @@ import (
 	"payledger/domain/account"
 )
 
-// listed makes a list and gives its payments' ids.
+// listed requests a list and returns the ids of its payments.
 func (r *rig) listed(query string) ([]string, answer) {
 	r.t.Helper()
 	a := r.want(r.get("/payments?"+query), 200, "")
@@ -34,7 +34,7 @@ func (r *rig) sold(card, session string) string {
 	return r.want(r.pay(payWith(r.tokenize(r.session(session), card))), 200, "").text1("id")
 }
 
-// of is a query of names and values in turn.
+// of returns the query string of alternating names and values.
 func of(pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -199,14 +199,14 @@ func TestListPages(t *testing.T) {
 	back := page("limit=2", third.text1("prevCursor"), old[4:6], true, true)
 	page("limit=3", back.text1("nextCursor"), old[6:], false, true)
 	back = page("limit=4", back.text1("prevCursor"), old[:4], true, true)
-	back = page("limit=4", back.text1("prevCursor"), made[:3], true, false) // what was added meanwhile
+	back = page("limit=4", back.text1("prevCursor"), made[:3], true, false) // the payments that were added meanwhile
 	page("limit=1", back.text1("nextCursor"), old[:1], true, true)
 
 	some := page("limit=2&status=AUTHORIZED,PENDING&customer_email_address=ADA@example.com", "", made[:2], true, false)
 	page("customer_email_address=ADA@example.com&status=PENDING&limit=5&status=AUTHORIZED", some.text1("nextCursor"), made[2:7], true, true) // the same filters
 }
 
-// TestListCursors: a cursor of another account or other filters, and one that was made up or changed, is none.
+// TestListCursors checks that cursors of other accounts or other filters, and invented or changed cursors, are refused.
 func TestListCursors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -43,8 +43,8 @@ func lines(entries []map[string]any) (all []string) {
 	return all
 }
 
-// TestAuditLog: every change through the management is an entry with who, what, when and from where; names stay after a key or an
-// endpoint is gone; merchants' calls are not in it; filters and pages select entries (D20).
+// TestAuditLog checks that every change through the management is an entry with user or key, action, time and address. Names remain after
+// a key or an endpoint is deleted. Merchants' calls are not in the log. Filters and pages select entries (D20).
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -157,7 +157,7 @@ func TestAuditLog(t *testing.T) {
 	r.want(r.with(r.keyWith("account:write"), "GET", "/audit-log", ""), 403, "MissingScope")
 }
 
-// TestAuditOfAUser: what a user of the dashboard does with a payment is in the audit log, also without an address.
+// TestAuditOfAUser checks that the audit log contains the operations of a dashboard user on a payment, also without an address.
 func TestAuditOfAUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -19,13 +19,14 @@ import (
 const allKinds = `["PAYMENT.STATUS","PAYMENT.REFUND","PAYMENT.CAPTURE.FAILED","PAYMENT.REFUND.FAILED","PAYMENT.CANCELLATION.FAILED",` +
 	`"PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED","DISPUTE.OPENED","DISPUTE.STATUS","WORKFLOW_RUN.FAILED"]`
 
-// endpoint makes a webhook endpoint and gives its id.
+// endpoint creates a webhook endpoint and returns the answer.
 func (r *rig) endpoint(body string) answer {
 	r.t.Helper()
 	return r.want(r.manage("POST", "/webhook-endpoints", body), 200, "")
 }
 
-// TestEndpointChanges: a PATCH changes what it names and answers all; a change that is none records nothing (D20).
+// TestEndpointChanges checks that a PATCH changes only the fields it names and returns the whole endpoint. A change without effect records
+// nothing (D20).
 func TestEndpointChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -136,8 +137,8 @@ func TestEndpointDelete(t *testing.T) {
 	}
 }
 
-// TestEndpointTest: how the test message fared is answered, whatever the receiver did; trouble of our own is none of it
-// (§6.1, D20). That the message arrives is tested where the service is whole.
+// TestEndpointTest checks that the call returns the outcome of the test message, whatever the receiver did. An internal failure is not
+// such an outcome (§6.1, D20). The tests of the whole service check that the message arrives.
 func TestEndpointTest(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)

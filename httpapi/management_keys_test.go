@@ -141,10 +141,10 @@ func TestLastUsedAt(t *testing.T) {
 	}
 }
 
-// lateNode is a node that shares a log with others, and whose views stand still since it has started.
+// lateNode is a node that shares a log with others. Its views have not changed since its start.
 type lateNode struct {
 	*rig
-	stop func() // ends what feeds the views
+	stop func() // ends the projector of the views
 }
 
 // newLateNode starts a node on a server; its views show the log as it is now until stop.

@@ -118,7 +118,7 @@ func TestOriginOfChanges(t *testing.T) {
 	}
 }
 
-// TestStatisticsCall: days of the call, what it counts, and whom it answers (D20).
+// TestStatisticsCall checks the days of the call, its counts, and which callers it accepts (D20).
 func TestStatisticsCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

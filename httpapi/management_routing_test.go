@@ -15,7 +15,7 @@ const fullRouting = `{"rules":[` +
 	`{"name":"large","when":{"currencyCode":["EUR","USD"],"network":["VISA"],"countryCode":["DE"],"minAmount":1,"maxAmount":9007199254740991,"metadata":{"tier":9007199254740991,"shop":"north","gift":true}},"processors":["STRIPE","ADYEN"]},` +
 	`{"name":"rest","when":{},"processors":["CHECKOUT"]}],"default":["WORLDPAY","ADYEN"]}`
 
-// sameJSON compares an answer with a text, whatever the order of keys.
+// sameJSON compares an answer with a text, ignoring the order of keys.
 func sameJSON(t *testing.T, what string, got answer, want string) {
 	t.Helper()
 	var w map[string]any
@@ -72,7 +72,7 @@ func TestRoutingTakesEffect(t *testing.T) {
 	}
 }
 
-// TestRoutingFaults: every fault of the body at once, those that its schema finds and those that it cannot (D3).
+// TestRoutingFaults checks that one answer names all faults of the body, those found by the schema and those found by the rules (D3).
 func TestRoutingFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

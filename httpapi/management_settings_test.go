@@ -45,7 +45,7 @@ func TestProcessorAccounts(t *testing.T) {
 	}
 }
 
-// TestProcessorAccountFaults: what is wrong is named, all of it, and an unknown processor is none (D3, D20).
+// TestProcessorAccountFaults checks that the answer names all faults, and that an unknown processor is not found (D3, D20).
 func TestProcessorAccountFaults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -66,7 +66,7 @@ func TestProcessorAccountFaults(t *testing.T) {
 	}
 }
 
-// TestSettings: a PATCH changes what it names and answers all; the next request goes by it (D4, D5, D6, D20).
+// TestSettings checks that a PATCH changes only the settings it names and returns all. The next request uses them (D4, D5, D6, D20).
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -64,7 +64,7 @@ func TestSigningSecret(t *testing.T) {
 	}
 }
 
-// TestSigningSecretsKept: after a rotation the vault holds both secrets; 24 hours later only the new one (§5.2 rule 3).
+// TestSigningSecretsKept checks that the vault has both secrets after a rotation, and only the new one 24 hours later (§5.2 rule 3).
 func TestSigningSecretsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

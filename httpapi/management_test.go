@@ -16,7 +16,7 @@ func (r *rig) manage(method, path, body string) answer {
 	return r.do(request{method: method, path: "/management" + path, body: body, header: map[string]string{"X-Api-Version": ""}})
 }
 
-// pages collects what a list gives page by page, by a field of its elements; cursor by cursor.
+// pages reads all pages of a list, cursor by cursor, and returns one field of each element.
 func (r *rig) pages(path, field string, limit int) (all []string) {
 	r.t.Helper()
 	for cursor := ""; ; {
@@ -34,7 +34,7 @@ func (r *rig) pages(path, field string, limit int) (all []string) {
 	}
 }
 
-// TestAtOnce: a key works, and lists have what was made, as soon as the call that made it has answered (D20).
+// TestAtOnce checks that a new key works, and that lists contain new elements, as soon as the creating call has answered (D20).
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -61,7 +61,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeyRequests: what a key may be made with (D2, D20).
+// TestKeyRequests checks the fields that a request for a new key accepts (D2, D20).
 func TestKeyRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

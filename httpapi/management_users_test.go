@@ -32,7 +32,7 @@ func (r *rig) user(email, role string) answer {
 	return r.want(r.manage("POST", "/users", fmt.Sprintf(`{"email":%q,"role":%q}`, email, role)), 200, "")
 }
 
-// TestUsers: a new user has a password of its own, shown once; lists and changes show everything else (D20).
+// TestUsers checks that a new user gets a generated password, shown once. Lists and changes show all other fields (D20).
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

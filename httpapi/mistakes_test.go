@@ -14,7 +14,7 @@ import (
 	"payledger/httpapi/management"
 )
 
-// TestMistakesAreNamed: what a newcomer writes wrongly, and what the answer tells (D3).
+// TestMistakesAreNamed checks the answers to typical mistakes of new users (D3).
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,7 +110,7 @@ func TestSuggestionsByStatus(t *testing.T) {
 	}
 }
 
-// TestRequestLines: a request's log line carries the client's address and, for a 404, the path without what may be a
+// TestRequestLines checks that a request's log line contains the client's address and, for a 404, the path without parts that may be a
 // secret, an id or a card number.
 func TestRequestLines(t *testing.T) {
 	t.Parallel()
@@ -138,7 +138,7 @@ func TestRequestLines(t *testing.T) {
 	}
 }
 
-// logLine is what the tests read of a request's line.
+// logLine contains the fields of a request's log line that the tests check.
 type logLine struct {
 	Level, Message, Route, Path, Client, ErrorID string
 	Status                                       int

@@ -76,7 +76,7 @@ func (r *rig) untilLogged(text string, times int) {
 	}
 }
 
-// unheard keeps the outcomes that come later at the processors: nobody is notified, and look-ups by key are not answered.
+// unheard withholds later outcomes of the processors: they send no notifications, and look-ups by key get no answer.
 func (r *rig) unheard() {
 	r.t.Helper()
 	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
@@ -86,7 +86,7 @@ func (r *rig) unheard() {
 	r.cut.Store(&cut)
 }
 
-// told makes the notification of a capture's result.
+// told returns the notification of a capture's result.
 func told(t *testing.T, reference, key string) string {
 	t.Helper()
 	body, err := json.Marshal(protocol.Notification{
@@ -99,7 +99,7 @@ func told(t *testing.T, reference, key string) string {
 	return string(body)
 }
 
-// TestNotificationRefusals: what is not signed, not known or not well formed (D14).
+// TestNotificationRefusals checks that unsigned and malformed notifications, and those for unknown processors, are refused (D14).
 func TestNotificationRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, time.Minute) // no time-out is recorded
@@ -164,8 +164,8 @@ func TestNotificationRefusals(t *testing.T) {
 	r.want(r.signedNotify("ADYEN", good), 404, "NotFound")
 }
 
-// TestNotificationsThatCannotBeTrue: what contradicts the outcome of a payment, and a dispute that cannot be read, is
-// taken and shown in the payment's history as rejected, with the reason; the payment is as it was (D14, D16).
+// TestNotificationsThatCannotBeTrue checks that a notification that contradicts the outcome of a payment, and an unreadable dispute, are
+// accepted and shown in the payment's history as rejected, with the reason. The payment does not change (D14, D16).
 func TestNotificationsThatCannotBeTrue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

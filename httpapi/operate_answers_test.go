@@ -21,10 +21,10 @@ func (r *rig) slow(kind processor.Kind, at processor.Name, delay time.Duration) 
 	}))
 }
 
-// callerTimeout is how long callers of the tests below wait: long enough for all else that they ask for.
+// callerTimeout is how long callers of the tests below wait: long enough for all other requests of the tests.
 const callerTimeout = 5 * time.Second
 
-// answersAsItStands holds the answer to a call that timed out to the payment as it is read, and gives its path.
+// answersAsItStands compares the answer to a call that timed out with a read of the payment, and returns the payment's path.
 func (r *rig) answersAsItStands(made answer) string {
 	r.t.Helper()
 	at := "/payments/" + made.text1("id")
@@ -40,8 +40,8 @@ func (r *rig) answersAsItStands(made answer) string {
 	return at
 }
 
-// TestCaptureAtTimeout: at the payment timeout a call answers the payment as it stands, also when its own operation
-// has its outcome and the automatic capture that followed from it has none (D8).
+// TestCaptureAtTimeout checks that a call returns the current payment at the payment timeout, also if its own operation has its outcome
+// and the automatic capture that followed has none (D8).
 func TestCaptureAtTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, callerTimeout)
@@ -140,8 +140,8 @@ func TestAdjustNotSupported(t *testing.T) {
 	r.want(r.post(at+"/adjust-authorization", `{"amount":1}`), 400, "AdjustAuthorizationNotSupported")
 }
 
-// TestHundredsUnderWay: a payment of which more operations are under way than it has room for takes no more captures, and
-// gives back what it took (D3). The long texts of refunds take most of the room.
+// TestHundredsUnderWay checks that a payment with more pending operations than it has room for accepts no more captures, and can still
+// refund the captured amount (D3). The long texts of refunds take most of the room.
 func TestHundredsUnderWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAutomaticCapture: with captureMode AUTOMATIC an authorized payment is captured at once; what holds
-// nothing is not, and what is declined neither (D5).
+// TestAutomaticCapture checks that captureMode AUTOMATIC captures an authorized payment at once. It captures neither an authorization of
+// zero nor a declined payment (D5).
 func TestAutomaticCapture(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -67,7 +67,7 @@ func TestOperationMetadata(t *testing.T) {
 	}
 }
 
-// TestOperationTexts: card numbers in free text, and what is no free text (D1).
+// TestOperationTexts checks that free text refuses card numbers, and which fields are not free text (D1).
 func TestOperationTexts(t *testing.T) {
 	const number = "4111 1111 1111 1111"
 	a := testAPI(t)

@@ -11,7 +11,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// post makes a merchant's call; header are names and values in turn.
+// post makes a merchant's call; header contains alternating names and values.
 func (r *rig) post(path, body string, header ...string) answer {
 	r.t.Helper()
 	q := request{method: "POST", path: path, body: body, header: map[string]string{}}
@@ -21,14 +21,14 @@ func (r *rig) post(path, body string, header ...string) answer {
 	return r.do(q)
 }
 
-// paid makes a payment of 2420 EUR with a card and gives its path; more is put into the request.
+// paid makes a payment of 2420 EUR with a card and returns its path; more is added to the request.
 func (r *rig) paid(card, more string) string {
 	r.t.Helper()
 	body := strings.TrimSuffix(payWith(r.tokenize(r.session(someSession), card)), "}") + more + "}"
 	return "/payments/" + r.want(r.pay(body), 200, "").text1("id")
 }
 
-// events gives the transaction events of an expanded answer, the sale's before the refunds'.
+// events returns the transaction events of an expanded answer, those of the sale before those of the refunds.
 func (a answer) events() (out []map[string]any) {
 	transactions, _ := a.field("transactions").([]any)
 	for _, transaction := range transactions {
@@ -118,8 +118,8 @@ func TestEmptyBodies(t *testing.T) {
 	}
 }
 
-// TestProcessorRefuses: what the processor refuses is answered 200 with the unchanged payment (D7, D13); a
-// settled payment is the exception.
+// TestProcessorRefuses checks that a refusal by the processor is answered 200 with the unchanged payment (D7, D13). A settled payment is
+// the exception.
 func TestProcessorRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -178,8 +178,7 @@ func TestAdjustAuthorization(t *testing.T) {
 	r.want(r.post(waiting+adjust, `{"amount":3000}`), 400, "PaymentIsNotAuthorizedYet")
 }
 
-// operations are the later calls on a payment, with a body that they take, their scope, and what they say of
-// an unknown payment.
+// operations are the later calls on a payment, with a valid body, their scope, and their error for an unknown payment.
 var operations = []struct {
 	call, body, scope string
 	status            int
@@ -235,7 +234,7 @@ func TestOperationGuards(t *testing.T) {
 	}
 }
 
-// TestUnknownPayments: whatever stands in the path, and those of others (D3).
+// TestUnknownPayments checks that any unknown id in the path, and payments of others, are not found (D3).
 func TestUnknownPayments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -268,7 +267,7 @@ func TestOperationKeys(t *testing.T) {
 		}
 	}
 	r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard)), key, "once"), 409, "IdempotencyKeyAlreadyExists")
-	claim := "/payments/" + string(domain.PaymentIDForKey(r.account.AccountID, "once")) // where the key is kept; no payment
+	claim := "/payments/" + string(domain.PaymentIDForKey(r.account.AccountID, "once")) // the stream that records the key; not a payment
 	for _, o := range operations {
 		r.want(r.post(claim+o.call, o.body), o.status, o.errorID)
 		r.want(r.post(claim+o.call, o.body, key, "a b"), o.status, o.errorID)
@@ -287,8 +286,7 @@ func TestOperationKeys(t *testing.T) {
 	}
 }
 
-// TestOperationTimeout: at the payment timeout an operation is answered with the payment as it stands; it goes
-// on by itself (D8).
+// TestOperationTimeout checks that an operation returns the current payment at the payment timeout, and continues without the caller (D8).
 func TestOperationTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, callerTimeout)

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// exactNumbers are numbers that no float64 holds, or that it writes in another way.
+// exactNumbers are numbers that a float64 cannot represent, or formats differently.
 const exactNumbers = `[12345678901234567890,-0.10,1.0,1e3,1E+40,0.1000000000000000055511151231257827,9007199254740993]`
 
 // aVisa is a body that tokenizes a card.
 var aVisa = `{"paymentInstrument":{"number":"4111111111111111","cvv":"737","expirationMonth":"03","expirationYear":"` + expires + `"}}`
 
-// TestOptionsKeepNumbers: the numbers of options are answered digit by digit as they were sent, whether or not a null beside
-// them was dropped and whatever a change adds or leaves (D21).
+// TestOptionsKeepNumbers checks that the numbers of options are returned digit by digit as sent, with or without a dropped null beside
+// them, and after any change (D21).
 func TestOptionsKeepNumbers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -43,7 +43,7 @@ func TestClientsOf(t *testing.T) {
 	}
 }
 
-// TestClientsTake: each address holds what it may, and is forgotten when it holds nothing.
+// TestClientsTake checks that each address gets up to its limit, and is forgotten when it holds nothing.
 func TestClientsTake(t *testing.T) {
 	c := NewClients(nil, 2)
 	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

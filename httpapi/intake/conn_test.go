@@ -52,7 +52,7 @@ func within(s *slowConn) (*Listener, *conn) {
 	return l, c
 }
 
-// TestSlowReader: an answer is written to its end as long as its reader takes something within the time-out.
+// TestSlowReader checks that an answer is written completely as long as its reader reads something within each time-out.
 func TestSlowReader(t *testing.T) {
 	s := &slowConn{now: time.Unix(1e9, 0), takes: []int{3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 99}}
 	l, c := within(s)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// entering enters a gate beside the test; the channel gives what became of it.
+// entering enters a gate in another goroutine and sends the result on the channel.
 func entering(ctx context.Context, g *Gate, waiting int) chan *Place {
 	out := make(chan *Place, 1)
 	go func() {
@@ -54,7 +54,7 @@ func TestGateOrder(t *testing.T) {
 	}
 }
 
-// TestGateReturn: a request that comes back from a wait goes before those that are new, and needs no room to wait.
+// TestGateReturn checks that a request that returns from a wait passes before new requests, and needs no place in the queue.
 func TestGateReturn(t *testing.T) {
 	g := NewGate(1, 1)
 	away := mustEnter(t, g)

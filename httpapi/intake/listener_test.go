@@ -91,10 +91,10 @@ func (h *house) visit(from string) *visitor {
 
 // ask sends a request.
 func (v *visitor) ask(path string) {
-	io.WriteString(v.conn, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n") // the answer tells
+	io.WriteString(v.conn, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n") // an error shows when the answer is read
 }
 
-// hear returns the answer to a request; "" when the connection was closed.
+// hear reads the answer to a request and returns it; "" if the connection was closed.
 func (v *visitor) hear() string {
 	a, err := http.ReadResponse(v.in, nil)
 	if err != nil {
@@ -158,8 +158,8 @@ func TestCapOfAddress(t *testing.T) {
 	}
 }
 
-// TestMakeRoomOfAddress: an address that holds all that it may gets a new connection in place of an idle one of its own, and not
-// in place of another's.
+// TestMakeRoomOfAddress checks that an address at its limit gets a new connection in place of its own idle connection, never in place of
+// another address's connection.
 func TestMakeRoomOfAddress(t *testing.T) {
 	h := newHouse(t, Caps{Connections: 9, Reserve: 2, Clients: NewClients(nil, 1)})
 	other, idle := h.visit("127.0.0.2"), h.visit("127.0.0.1")
@@ -262,8 +262,8 @@ func TestReserveOfAddress(t *testing.T) {
 	}
 }
 
-// TestClosedWhileItBecomesIdle: a connection that was closed to make room takes no room any more, though its server tells
-// afterwards that it is idle.
+// TestClosedWhileItBecomesIdle checks that a connection that was closed to make room no longer counts, even if its server reports it as
+// idle afterwards.
 func TestClosedWhileItBecomesIdle(t *testing.T) {
 	h := newHouse(t, Caps{Connections: 2, Reserve: 2})
 	a := h.visit("127.0.0.1")

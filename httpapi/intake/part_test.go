@@ -28,7 +28,7 @@ func TestNewestFirst(t *testing.T) {
 	}
 }
 
-// TestEndClosesWhatWaits: connections without a server are closed with the listener, and those that come after it.
+// TestEndClosesWhatWaits checks that closing the listener closes waiting connections without a server, and later ones.
 func TestEndClosesWhatWaits(t *testing.T) {
 	l := &Listener{done: make(chan struct{})}
 	p := newPart(l)

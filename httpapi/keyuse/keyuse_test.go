@@ -29,7 +29,7 @@ func wantLast(t *testing.T, u *keyuse.Uses, id domain.APIKeyID, minute time.Time
 	}
 }
 
-// TestSaved: what was saved is there after a start, in minutes; what was noted later is not.
+// TestSaved checks that a restart has the saved uses, rounded to minutes, and not the uses noted after the save.
 func TestSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uses.json")
 	u, err := keyuse.Open(file)
@@ -68,7 +68,7 @@ func TestWrittenOnlyWhenTheMinuteChanges(t *testing.T) {
 	}
 }
 
-// TestDamaged: a file that cannot be read is reported and replaced; one that cannot be written is tried again.
+// TestDamaged checks that an unreadable file is reported and replaced, and that a failed write is tried again.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "uses.json")
@@ -94,8 +94,7 @@ func TestDamaged(t *testing.T) {
 	must(t, u.Save())
 }
 
-// TestRun: a crash loses at most what was noted since the last minute; an orderly stop nothing; and keys that are no more
-// are forgotten.
+// TestRun checks that a crash loses at most the uses noted in the last minute, and an orderly stop none. Deleted keys are forgotten.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uses.json")
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	refusal = `{"error":{"errorId":"NotFound","description":"d","diagnosticsId":"` + id + `"}}`
 )
 
-// TestCheck: what is noticed, and what is fine.
+// TestCheck checks which answers the check reports and which it accepts.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path string
