@@ -12,7 +12,7 @@ import (
 	"payledger/httpapi"
 )
 
-// page asks for one as a browser's address line does.
+// page requests a page as a browser does for an address in its address bar.
 func (r *rig) page(path string) (status int, header http.Header, text string) {
 	r.t.Helper()
 	return r.visit(http.MethodGet, path)
@@ -30,7 +30,7 @@ func (r *rig) visit(method, path string) (status int, header http.Header, text s
 	return a.StatusCode, a.Header, string(body)
 }
 
-// accessToken is what a client token carries for calls without a JWT.
+// accessToken returns the access token in a client token, for calls without a JWT.
 func accessToken(t *testing.T, token string) string {
 	t.Helper()
 	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
@@ -42,8 +42,8 @@ func accessToken(t *testing.T, token string) string {
 	return claims.AccessToken
 }
 
-// TestCheckoutPage: the page of a token, of none, of a bad one and of a session that nothing can be paid in; without
-// a key, whatever else the address says (D12).
+// TestCheckoutPage checks the pages of a valid token, of no token, of a bad token and of a session that cannot be paid. They need no API
+// key, and ignore the rest of the address (D12).
 func TestCheckoutPage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

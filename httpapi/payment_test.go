@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/secrets/apikey"
 )
 
-// pay makes a payment; header are names and values in turn.
+// pay makes a payment; header contains alternating names and values.
 func (r *rig) pay(body string, header ...string) answer {
 	r.t.Helper()
 	q := request{method: "POST", path: "/payments", body: body, header: map[string]string{}}
@@ -24,7 +24,7 @@ func (r *rig) pay(body string, header ...string) answer {
 	return r.do(q)
 }
 
-// payWith pays with a token, whatever else it takes standing in the session.
+// payWith returns a payment request with a token. The session has all other fields.
 func payWith(token string) string { return `{"paymentMethodToken":"` + token + `"}` }
 
 // get reads as the merchant.
@@ -49,7 +49,8 @@ func (r *rig) until(path, field, value string) answer {
 	}
 }
 
-// TestOutcomes: what the processor says is the payment's status, and the call succeeds (D5, D6, D13).
+// TestOutcomes checks that the processor's outcome becomes the payment's status, and that the call succeeds with any outcome (D5, D6,
+// D13).
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -139,7 +140,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMissingFields: what comes from neither request nor session is named (D3).
+// TestMissingFields checks that the answer names the fields that neither the request nor the session has (D3).
 func TestMissingFields(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -171,7 +172,7 @@ func TestMissingFields(t *testing.T) {
 	}
 }
 
-// otherMerchant makes a second account and gives its API key.
+// otherMerchant creates a second account and returns its API key.
 func (r *rig) otherMerchant() string {
 	r.t.Helper()
 	var random [apikey.RandomSize]byte
@@ -225,7 +226,7 @@ func TestTokens(t *testing.T) {
 	refused("expired", payWith(late), "expired")
 }
 
-// TestIdempotencyKeyReuse: a repeat names the first payment; what was refused uses no key (D9).
+// TestIdempotencyKeyReuse checks that the answer to a repeat names the first payment. A refused request uses up no key (D9).
 func TestIdempotencyKeyReuse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -261,7 +262,7 @@ func TestIdempotencyKeyReuse(t *testing.T) {
 	r.want(theirs, 400, "PaymentError") // keys are an account's own
 }
 
-// TestReads: what a payment's reads find, and whose (D3, D6).
+// TestReads checks that reads return a payment to its own account, and to no other (D3, D6).
 func TestReads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

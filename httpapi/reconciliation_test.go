@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/reconcile"
 )
 
-// compared is what an answer of GET /management/reconciliation says, line by line.
+// compared contains the lines of an answer of GET /management/reconciliation.
 type compared struct {
 	differences []reconcile.Difference
 	summary     *reconcile.Counts
@@ -84,7 +84,8 @@ func TestReconciliation(t *testing.T) {
 	}
 }
 
-// TestReconciliationRefused: what cannot be compared is refused, and an answer that breaks off says so in its last line.
+// TestReconciliationRefused checks that requests without a possible comparison are refused, and that the last line of an interrupted
+// answer says so.
 func TestReconciliationRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestRecordedThenUnavailable: a request records an event, and then a read for its answer fails. The answer does not say that nothing was
-// recorded: a merchant who believes that gives the customer's money back twice.
+// TestRecordedThenUnavailable checks the answer when a request records an event and then a read for the answer fails. The answer must not
+// say that nothing was recorded: a merchant who believes it refunds the customer twice.
 func TestRecordedThenUnavailable(t *testing.T) {
 	for _, c := range []struct {
 		recorded bool

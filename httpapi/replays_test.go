@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// always is a range that holds every event.
+// always is a range that contains every event.
 const (
 	alwaysFrom = "2001-01-01T00:00:00Z"
 	alwaysTo   = "2099-01-01T00:00:00Z"
@@ -23,7 +23,7 @@ func replayOf(endpoint, more string) string {
 	return `{"endpointId":"` + endpoint + `","from":"` + alwaysFrom + `","to":"` + alwaysTo + `"` + more + `}`
 }
 
-// counted makes a dry run, which sends nothing and has no id, and gives its count.
+// counted makes a dry run, which sends nothing and has no id, and returns its count.
 func (r *hookRig) counted(body string) int {
 	r.t.Helper()
 	dry := r.want(r.manage("POST", "/webhook-replays", strings.TrimSuffix(body, "}")+`,"dryRun":true}`), 200, "")
@@ -33,7 +33,7 @@ func (r *hookRig) counted(body string) int {
 	return int(dry.field("count").(float64))
 }
 
-// replays counts n by a dry run, starts the replay, which counts the same, and gives its path.
+// replays checks that a dry run and the started replay both count n, and returns the replay's path.
 func (r *hookRig) replays(body string, n int) string {
 	r.t.Helper()
 	dry := r.counted(body)
@@ -67,7 +67,7 @@ func (r *hookRig) payAll(n int) {
 	}
 }
 
-// texts are webhooks without what belongs to endpoint and attempt, sorted.
+// texts returns the sorted webhooks, without the fields of the endpoint and the attempt.
 func texts(t *testing.T, came []hook) (out []string) {
 	t.Helper()
 	for _, h := range came {
@@ -108,7 +108,7 @@ func TestReplayBackfill(t *testing.T) {
 	}
 }
 
-// TestReplayFields: what a replay says of itself; without eventTypes it is of those that the endpoint takes (D20).
+// TestReplayFields checks the fields of a replay. Without eventTypes a replay sends the types of the endpoint (D20).
 func TestReplayFields(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -135,8 +135,8 @@ func TestReplayFields(t *testing.T) {
 	}
 }
 
-// TestReplayRanges: from and to bound the events, both ends included, and eventTypes the webhooks, which need not be
-// among those that the endpoint takes; a dry run counts what a replay sends (D20).
+// TestReplayRanges checks that from and to select the events, both ends included, and that eventTypes select the webhooks, also types
+// outside the endpoint's. A dry run counts the webhooks that a replay sends (D20).
 func TestReplayRanges(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -184,7 +184,7 @@ func TestReplayRanges(t *testing.T) {
 	}
 }
 
-// TestReplayOnlyFailed: of what exists, what did not succeed is sent once more; nothing is made (D20).
+// TestReplayOnlyFailed checks that such a replay sends existing deliveries without success once more, and creates no new ones (D20).
 func TestReplayOnlyFailed(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -317,7 +317,7 @@ func TestReplayFaults(t *testing.T) {
 	if !strings.Contains(a.text, "4 replays are under way") {
 		t.Errorf("the fifth is refused with %s", a.text)
 	}
-	r.counted(replayOf(endpoint, "")) // a dry run is allowed all the same
+	r.counted(replayOf(endpoint, "")) // a dry run is allowed even then
 	close(gate)
 	for _, path := range paths {
 		r.finished(path, 4)

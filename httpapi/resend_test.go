@@ -28,8 +28,8 @@ func (a answer) lastAttempt() map[string]any {
 	return attempts[len(attempts)-1].(map[string]any)
 }
 
-// TestResendDelivery: one attempt, whatever became of the delivery; a success ends it and a failure leaves it as it was; the
-// answer, the delivery and the list then tell the same (D18, D20).
+// TestResendDelivery checks that a resend makes one attempt, whatever the delivery's outcome. A success ends the delivery, and a failure
+// leaves its outcome unchanged. The answer, the delivery and the list are equal afterwards (D18, D20).
 func TestResendDelivery(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})
@@ -92,8 +92,8 @@ func TestResendAfterACrash(t *testing.T) {
 	}
 }
 
-// TestResendCancelled: a delivery whose endpoint was disabled is refused while it is, and is sent once it is enabled; of an
-// endpoint that was deleted it is not found, and stays readable (D18, D20).
+// TestResendCancelled checks that a delivery to a disabled endpoint is refused, and is sent once the endpoint is enabled. A delivery to a
+// deleted endpoint is not found by the resend, and stays readable (D18, D20).
 func TestResendCancelled(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{retries: []time.Duration{time.Hour}})
@@ -160,8 +160,8 @@ func TestResendUnreached(t *testing.T) {
 	}
 }
 
-// TestExcerptSecrets: of what a receiver answers nothing is kept or shown that is secret: the webhook, its customer, the
-// signing secret, wherever in the answer they stand, and a card number (D2, D18).
+// TestExcerptSecrets checks that the excerpt of a receiver's answer stores and shows no secret: not the webhook, its customer or the
+// signing secret, anywhere in the answer, and no card number (D2, D18).
 func TestExcerptSecrets(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

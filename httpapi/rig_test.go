@@ -64,13 +64,13 @@ type rig struct {
 	service   *service.Service
 	views     *projections.Projections
 	sim       *adapter.Adapter
-	dir       string       // everything that is kept stands below it
-	log       *safeBuffer  // what all parts log, at the finest level
+	dir       string       // the folder of all stored data
+	log       *safeBuffer  // the log lines of all parts, at the finest level
 	answers   *safeBuffer  // every answer, one a line
 	late      atomic.Int64 // seconds that the clock of all parts is ahead
 	ready     atomic.Pointer[error]
 	silent    atomic.Bool                              // no processor answers
-	undecided atomic.Bool                              // what a processor has accepted stays as it is
+	undecided atomic.Bool                              // operations that a processor has accepted get no outcome
 	cut       atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
 }
 
@@ -89,7 +89,7 @@ func newRig(t testing.TB, change ...func(*httpapi.Config)) *rig {
 const (
 	// usualTimeout is the payment timeout of tests that do not choose theirs.
 	usualTimeout = time.Minute
-	// patience is for what must come; it is never waited out in a good run.
+	// patience is the time-out for results that must come. A good run never reaches it.
 	patience = 2 * time.Minute
 )
 
@@ -228,7 +228,7 @@ func (r *rig) overdue(cut func(*http.Request) bool) {
 	r.cut.Store(&late)
 }
 
-// books gives the processors' lines about a payment; "" for all.
+// books returns the processors' lines about a payment, of all payments for "".
 func (r *rig) books(id string) []protocol.Line {
 	r.t.Helper()
 	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
@@ -272,7 +272,7 @@ func run(ctx context.Context, t testing.TB, loop func(context.Context) error) {
 	}
 }
 
-// safeBuffer holds log lines.
+// safeBuffer collects log lines.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -294,7 +294,7 @@ const (
 // expires is a year in which a card is good still.
 var expires = strconv.Itoa(time.Now().Year() + 3)
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -359,7 +359,7 @@ func (a answer) text1(names ...string) string { s, _ := a.field(names...).(strin
 
 func (a answer) errorID() string { return a.text1("error", "errorId") }
 
-// faults gives the violations of the answer as "model path description".
+// faults returns the violations of the answer as "model path description".
 func (a answer) faults() (out []string) {
 	groups, _ := a.field("error", "validationErrors").([]any)
 	for _, g := range groups {
@@ -381,13 +381,13 @@ func (r *rig) want(a answer, status int, errorID string) answer {
 	return a
 }
 
-// session opens a client session and gives its client token.
+// session opens a client session and returns its client token.
 func (r *rig) session(body string) string {
 	r.t.Helper()
 	return r.want(r.do(request{method: "POST", path: "/client-session", body: body}), 200, "").text1("clientToken")
 }
 
-// tokenize enters a card in a session and gives its token.
+// tokenize enters a card in a session and returns its token.
 func (r *rig) tokenize(clientToken, number string) string {
 	r.t.Helper()
 	body := `{"paymentInstrument":{"number":"` + number + `","cvv":"737","expirationMonth":"03","expirationYear":"` + expires + `","cardholderName":"Ada Lovelace"}}`

@@ -26,15 +26,15 @@ const (
 // cvvWritings are the ways in which text and msgpack write the CVV.
 var cvvWritings = []string{`"` + secretCVV + `"`, `\"` + secretCVV, " " + secretCVV, "=" + secretCVV, ":" + secretCVV, "\xa4" + secretCVV, "[" + secretCVV, "{" + secretCVV}
 
-// randomHex are ids and hashes: any four digits stand in them, at the beginning too.
+// randomHex matches ids and hashes: any four digits may occur in them, at the beginning, too.
 var randomHex = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|[0-9a-f]{64}`)
 
-// withoutRandomHex is a text in which four digits are somebody's.
+// withoutRandomHex removes ids and hashes from a text, so that four digits in the rest come from a secret.
 func withoutRandomHex[T string | []byte](text T) T {
 	return T(randomHex.ReplaceAll([]byte(text), []byte("#")))
 }
 
-// busyRun does with secrets what is done with them, rightly and wrongly, and gives those that it learnt.
+// busyRun uses secrets in all valid and invalid ways, and returns the secrets that it received.
 func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string, tokens []string) {
 	t.Helper()
 	management := func(method, path, body, key string) answer {
@@ -86,8 +86,8 @@ func busyRun(t *testing.T, r *rig) (apiKey, signing, clientToken string, tokens 
 	return apiKey, signing, clientToken, tokens
 }
 
-// TestSecretsStay: a card's number and CVV, API keys, client tokens and the signing secret reach no log line,
-// no answer but the one that shows them, no event and no file (D2, D12).
+// TestSecretsStay checks that a card's number and CVV, API keys, client tokens and the signing secret reach no log line, no event, no
+// file, and no answer except the answer that is meant to show them (D2, D12).
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -142,7 +142,7 @@ func TestSecretsStay(t *testing.T) {
 			}
 		}
 	}
-	for _, folder := range []string{"event ", filepath.Join(r.dir, "views")} { // what is not secret is found; the log's files are compressed
+	for _, folder := range []string{"event ", filepath.Join(r.dir, "views")} { // the search finds public data; the log's files are compressed
 		seen := 0
 		for where, content := range kept {
 			if strings.HasPrefix(where, folder) && bytes.Contains(content, []byte("order-1")) {
@@ -164,7 +164,7 @@ func TestSecretsStay(t *testing.T) {
 
 func around(text string, at int) string { return text[max(0, at-80):min(len(text), at+80)] }
 
-// kept gives every event's body and names, and every file of the data folder.
+// kept returns every event's body and names, and every file of the data folder.
 func (r *rig) kept() map[string][]byte {
 	r.t.Helper()
 	ctx, found := context.Background(), map[string][]byte{}
@@ -189,7 +189,7 @@ func (r *rig) kept() map[string][]byte {
 		}
 	}
 	must(r.t, filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // one that was written anew under another name
+		if errors.Is(err, fs.ErrNotExist) { // a file that was replaced under another name
 			return nil
 		}
 		if err != nil || d.IsDir() {

@@ -49,8 +49,8 @@ func TestGetSession(t *testing.T) {
 	r.want(r.readSession(client), 400, "ClientSessionValidationError")
 }
 
-// TestPatchSession: what is not sent stays, null clears, objects are merged, arrays and metadata replaced whole; the
-// amount is computed anew where none was sent (D4).
+// TestPatchSession checks that absent fields stay, null clears a field, objects are merged, and arrays and metadata are replaced. A
+// request without an amount computes it again (D4).
 func TestPatchSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -106,7 +106,7 @@ func TestPatchSession(t *testing.T) {
 	}
 }
 
-// TestPatchSessionRefusals: what is refused changes nothing and records nothing (§2.5, D3, D4).
+// TestPatchSessionRefusals checks that a refused request changes nothing and records nothing (§2.5, D3, D4).
 func TestPatchSessionRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -141,7 +141,7 @@ func TestPatchSessionRefusals(t *testing.T) {
 	r.want(r.do(request{method: "PATCH", path: "/client-session", body: `{"orderId":"x"}`}), 422, "RequestValidationError")
 	r.want(r.do(request{method: "PATCH", path: "/client-session"}), 400, "MalformedJson")
 	r.want(r.do(request{method: "PATCH", path: "/client-session", body: `{"clientToken":"` + client + `"}`, header: map[string]string{"X-Api-Key": another}}), 400, "ClientSessionValidationError")
-	r.want(r.patch(client, `"orderId":"order-1"`), 200, "") // what it was
+	r.want(r.patch(client, `"orderId":"order-1"`), 200, "") // the unchanged value
 	if r.events() != before || r.want(r.readSession(client), 200, "").text != whole {
 		t.Errorf("%d events, %s", r.events()-before, whole)
 	}

@@ -48,7 +48,7 @@ func TestSessionAnswers(t *testing.T) {
 	}
 }
 
-// TestSessionEchoes: what was sent is answered, absent fields are left out (D4).
+// TestSessionEchoes checks that the answer contains the fields as sent, and no absent fields (D4).
 func TestSessionEchoes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -92,7 +92,7 @@ func TestSessionEchoes(t *testing.T) {
 // longOrder is a session of less than 1 MiB that is more than is recorded of one thing.
 var longOrder = `{"currencyCode":"EUR","order":{"lineItems":[` + strings.Repeat(`{"amount":1,"description":"`+strings.Repeat("ü", 250)+`"},`, 499) + `{"amount":1}]}}`
 
-// TestSessionRefusals: every amount needs a currency (§7); nothing is recorded of what is refused.
+// TestSessionRefusals checks that every amount needs a currency (§7), and that a refused request records nothing.
 func TestSessionRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,7 +12,7 @@ import (
 // twentyFive is a session of €25.00.
 const twentyFive = `{"orderId":"o-1","customerId":"customer-7","currencyCode":"EUR","amount":2500}`
 
-// payShown is the body of a browser whose customer saw a price.
+// payShown returns the request of a browser that showed its customer a price.
 func payShown(token string, amount int, currency string) string {
 	return fmt.Sprintf(`{"paymentMethodToken":%q,"amount":%d,"currencyCode":%q}`, token, amount, currency)
 }
@@ -47,8 +47,8 @@ func TestAmountBehindThePage(t *testing.T) {
 	}
 }
 
-// TestAmountWhileItChanges: the session goes to and fro between two amounts while the customer pays; nothing but what
-// was shown is charged, whichever moment the payment meets.
+// TestAmountWhileItChanges alternates the session's amount while the customer pays. The payment must charge only the shown amount, at any
+// moment.
 func TestAmountWhileItChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -107,7 +107,7 @@ func TestShownFaults(t *testing.T) {
 	}
 }
 
-// TestAmountBehindTheAttempt: neither an attempt nor its approval charges what the customer did not see (§3.3, D12).
+// TestAmountBehindTheAttempt checks that neither an attempt nor its approval charges an amount that the customer did not see (§3.3, D12).
 func TestAmountBehindTheAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -20,7 +20,7 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// faults gives the violations of err as "path description".
+// faults returns the violations of err as "path description".
 func faults(t *testing.T, err error) []string {
 	t.Helper()
 	var e *domain.Error
@@ -199,8 +199,8 @@ func TestIdentifiersAreAccepted(t *testing.T) {
 	}
 }
 
-// TestEveryTextField: each text field that openapi.yaml gives a request refuses card numbers (D1), but for those
-// that are named as no free text.
+// TestEveryTextField checks that each text field of a request in openapi.yaml refuses card numbers (D1), except for the fields listed as
+// not free text.
 func TestEveryTextField(t *testing.T) {
 	a := testAPI(t)
 	formed := []string{"$.paymentInstrument.number", "$.paymentMethodToken", "$.resumeToken", "$.clientToken", "$.transactionEventId"}
@@ -368,7 +368,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// FuzzAccept: no body makes the guards panic, and one that passes them decodes.
+// FuzzAccept checks that no body makes the guards panic, and that each accepted body decodes.
 func FuzzAccept(f *testing.F) {
 	a := testAPI(f)
 	operations := []string{"createPayment", "createClientSession", "createPaymentInstrument", "createApiKey", "createWebhookEndpoint", "capturePayment", "refundPayment"}

@@ -36,12 +36,12 @@ const (
 	ofCustomer7  = `{"customerId":"customer-7"}`
 )
 
-// repeatedly is a payment with a vaulted token, as a merchant asks for it (§4 rule 3).
+// repeatedly returns a merchant's request to pay with a vaulted token (§4 rule 3).
 func repeatedly(token string) string {
 	return `{"paymentMethodToken":"` + token + `","amount":700,"currencyCode":"EUR","customerId":"customer-7","orderId":"order-9"}`
 }
 
-// TestVault: a token is kept for a customer, listed, made the default, deleted (D5).
+// TestVault checks that a token is vaulted for a customer, listed, made the default, and deleted (D5).
 func TestVault(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -81,7 +81,7 @@ func TestVault(t *testing.T) {
 	if again := r.want(remove(two), 200, ""); again.text != gone.text {
 		t.Error(again.text)
 	}
-	if got := r.keptFor("customer-7"); !slices.Equal(got, []string{one + " default"}) { // the one that was it before
+	if got := r.keptFor("customer-7"); !slices.Equal(got, []string{one + " default"}) { // the earlier default
 		t.Error(got)
 	}
 	for name, a := range map[string]answer{
@@ -97,7 +97,7 @@ func TestVault(t *testing.T) {
 	r.want(r.pay(repeatedly(two)), 400, "PaymentError")
 }
 
-// TestVaultRefusals: what cannot be vaulted (D3, D5).
+// TestVaultRefusals checks which tokens cannot be vaulted (D3, D5).
 func TestVaultRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -125,7 +125,7 @@ func TestVaultRefusals(t *testing.T) {
 	r.want(r.vault(token, ofCustomer7), 400, "InvalidPaymentInstrumentToken")
 }
 
-// TestVaultedPayments: a vaulted token pays again and again, with all that §4 rule 3 asks for.
+// TestVaultedPayments checks that a vaulted token pays repeatedly, with all fields that §4 rule 3 requires.
 func TestVaultedPayments(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -207,7 +207,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyUnknown: a verification whose answer is lost is looked up by its key, not repeated (D8).
+// TestVerifyUnknown checks that a verification whose answer is lost is looked up by its key and not repeated (D8).
 func TestVerifyUnknown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -222,7 +222,7 @@ func TestVerifyUnknown(t *testing.T) {
 	}
 }
 
-// TestVaultOnPayment: what a payment's success vaults, and what it does not (D5).
+// TestVaultOnPayment checks which payments vault their token, and which do not (D5).
 func TestVaultOnPayment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -267,7 +267,7 @@ func TestVaultOnPayment(t *testing.T) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func (r *rig) eventually(so func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

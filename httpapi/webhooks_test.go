@@ -25,8 +25,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// webhooks are the notifier and its attempt log behind a rig's API: the real ones, so that what the management
-// answers is what was sent.
+// webhooks are the notifier and its attempt log behind a rig's API. They are the real ones, so that the management shows the webhooks that
+// were sent.
 type webhooks struct {
 	retries []time.Duration // delays between automatic attempts; none: a failed delivery is exhausted at once
 	rate    float64         // of replays, per second; 0: the default
@@ -35,7 +35,7 @@ type webhooks struct {
 	notifier *notifier.Notifier
 	index    *deliveries.Index
 	log      *notifier.DeliveryLog
-	engine   *workflows.Engine // of workflows: what starts them are webhooks' events
+	engine   *workflows.Engine // the engine of the workflows, which the events of webhooks start
 }
 
 // open makes them for a rig that has a store and views, before its fan-out runs.
@@ -118,7 +118,7 @@ func (b *inbox) answer(path string, say http.HandlerFunc) {
 	b.says[path] = say
 }
 
-// at gives what came to a path so far.
+// at returns the webhooks that a path has received so far.
 func (b *inbox) at(path string) (came []hook) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +148,7 @@ func hanging(gate <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// arrived waits until n webhooks have come to a path, and gives them.
+// arrived waits until a path has received n webhooks, and returns them.
 func (r *hookRig) arrived(path string, n int) []hook {
 	r.t.Helper()
 	var came []hook
@@ -158,7 +158,7 @@ func (r *hookRig) arrived(path string, n int) []hook {
 	return came
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func (r *hookRig) eventually(is func() bool, otherwise func() string) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -170,7 +170,7 @@ func (r *hookRig) eventually(is func() bool, otherwise func() string) {
 	}
 }
 
-// takes makes an endpoint of a path of the inbox, for some kinds or for all, and gives its id.
+// takes creates an endpoint for a path of the inbox, for some event types or for all, and returns its id.
 func (r *hookRig) takes(path string, kinds ...string) string {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{"url": r.inbox.url + path, "eventTypes": append([]string{}, kinds...)})
@@ -178,7 +178,7 @@ func (r *hookRig) takes(path string, kinds ...string) string {
 	return r.rig.endpoint(string(body)).text1("id")
 }
 
-// deliveries lists a page, and gives its elements.
+// deliveries requests a page of the list, and returns its elements.
 func (r *hookRig) deliveries(query string) ([]map[string]any, answer) {
 	r.t.Helper()
 	a := r.want(r.manage("GET", "/webhook-deliveries?"+query, ""), 200, "")
@@ -189,7 +189,7 @@ func (r *hookRig) deliveries(query string) ([]map[string]any, answer) {
 	return found, a
 }
 
-// settled waits until n deliveries fit a query, and gives them.
+// settled waits until n deliveries match a query, and returns them.
 func (r *hookRig) settled(query string, n int) (found []map[string]any) {
 	r.t.Helper()
 	r.eventually(func() bool { found, _ = r.deliveries(query); return len(found) == n }, func() string {
@@ -198,7 +198,7 @@ func (r *hookRig) settled(query string, n int) (found []map[string]any) {
 	return found
 }
 
-// unsigned is a webhook's body without what belongs to the endpoint and the attempt (D17).
+// unsigned returns a webhook's body without the fields of the endpoint and the attempt (D17).
 func unsigned(t *testing.T, h hook) string {
 	t.Helper()
 	var body map[string]any

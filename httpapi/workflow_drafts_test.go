@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestWorkflowByKey: an idempotency key makes one workflow, whatever is sent twice; with another definition it is refused (D20).
+// TestWorkflowByKey checks that repeated requests with one idempotency key create one workflow. With another definition the key is refused
+// (D20).
 func TestWorkflowByKey(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// halves captures half of what it meets.
+// halves is a workflow that captures half of each payment's amount.
 const halves = `{"name":"halves","trigger":{"eventType":"PAYMENT.STATUS","status":"AUTHORIZED"},"condition":"payment.amount > 100","delaySeconds":0,` +
 	`"actions":[{"type":"capture","share":0.5,"final":false}]}`
 
-// TestWorkflows: they are created, changed, enabled and disabled, and answered as they were sent; a version is made by a
-// change of what a workflow does, and by nothing else (D19, D20).
+// TestWorkflows checks that workflows are created, changed, enabled and disabled, and returned as sent. Only a change of a workflow's
+// behaviour creates a version (D19, D20).
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

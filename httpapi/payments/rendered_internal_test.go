@@ -7,7 +7,7 @@ import (
 	"payledger/domain/payment"
 )
 
-// TestRendered: a payment's JSON is kept for one form and revision, and until an erasure.
+// TestRendered checks that a payment's JSON is cached for one form and revision, and until an erasure.
 func TestRendered(t *testing.T) {
 	t.Parallel()
 	var r rendered
@@ -33,7 +33,8 @@ func TestRendered(t *testing.T) {
 	}
 }
 
-// TestCacheable: the JSON of a payment whose request has no outcome is not kept: it may be shown as timed out at the same revision.
+// TestCacheable checks that the JSON of a payment with a pending request is not cached: at the same revision the payment may show a
+// time-out later.
 func TestCacheable(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[payment.OperationState]bool{payment.StateRequested: false, payment.StateUnknown: true} {

@@ -15,7 +15,7 @@ func nested(open, inner, closing string, times int) string {
 	return strings.Repeat(open, times) + inner + strings.Repeat(closing, times)
 }
 
-// TestMalformedJSON: D1's rules on what is one JSON object.
+// TestMalformedJSON checks D1's rules for a body: one JSON object.
 func TestMalformedJSON(t *testing.T) {
 	for _, c := range []struct {
 		name, body, says string // says "" where the body is fine
@@ -124,8 +124,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// FuzzParse: the parser takes what encoding/json takes, but for what it says that it refuses, and reads the
-// same values.
+// FuzzParse checks that the parser accepts the same texts as encoding/json, except for its documented refusals, and reads the same values.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"{}", payment, `{"a":[1,2.5,-0,1e3,true,false,null,"x\u00e9\n\ud83d\ude00"]}`, `{"a":1.0,"b":{"c":[{},[]]}}`,
