@@ -84,8 +84,7 @@ func TestReconciliation(t *testing.T) {
 	}
 }
 
-// TestReconciliationRefused checks that requests without a possible comparison are refused, and that the last line of an interrupted
-// answer says so.
+// TestReconciliationRefused checks that invalid requests are refused, and that the last line of an interrupted answer reports the failure.
 func TestReconciliationRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -123,8 +123,8 @@ func TestCheckBlocks(t *testing.T) {
 	}
 }
 
-// TestBlocksFollowRows: blocks say what the rows say, whatever is changed after they were made, whether batches are long or
-// short, and after the file was opened again; and any page of any list is found with them.
+// TestBlocksFollowRows checks that blocks agree with the rows after any later change, for long and short batches, and after the file was
+// opened again. Every page of every list is found with them.
 func TestBlocksFollowRows(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {

@@ -53,8 +53,8 @@ func tellDispute(t *testing.T, store *eventstore.Store, account domain.AccountID
 	return id
 }
 
-// TestListDisputes: every filter and every length of page gives what a loop over all disputes gives, newest first, while
-// more are being opened; after a restart and a rebuild too (D20).
+// TestListDisputes checks that every filter and every length of page returns the same disputes as a loop over all disputes, newest first,
+// while more are opened, and after a restart and a rebuild (D20).
 func TestListDisputes(t *testing.T) {
 	store, dir := openStore(t), t.TempDir()
 	n := startNode(t, store, dir)
@@ -136,7 +136,8 @@ func pages(t *testing.T, n *node, f DisputeFilter, limit int) (all []dispute.Sta
 	}
 }
 
-// TestDispute: one dispute is read as of the call; what is not there, is another's, or was never opened, is not found.
+// TestDispute checks that one dispute is read as of the call. A dispute that does not exist, belongs to another account, or was never
+// opened is not found.
 func TestDispute(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -160,8 +161,8 @@ func TestDispute(t *testing.T) {
 	}
 }
 
-// TestWaitingInboxes: those of which something can be done, the longest first: of known payments, and of such as have
-// not appeared in time; however many others wait (D14).
+// TestWaitingInboxes checks that the list has the inboxes that can be processed, the longest waiting first: those of known payments, and
+// those whose payments have not appeared in time. The number of other inboxes does not matter (D14).
 func TestWaitingInboxes(t *testing.T) {
 	store, dir := openStore(t), t.TempDir()
 	n := startNode(t, store, dir)

@@ -17,10 +17,10 @@ import (
 
 var manyPayments = flag.Int("payments", 20_000, "how many payments the lists of TestFilters have")
 
-// pageLength is that of a page with the one more that tells of the next.
+// pageLength is the length of a page plus one row, which shows that there is a next page.
 const pageLength = 101
 
-// filterCase is a filter by one field: what it sets, and which payments fit.
+// filterCase is a filter by one field: set sets it, and fits reports whether a payment matches.
 type filterCase struct {
 	field, name string
 	set         func(f *PaymentFilter, hashes *[]string)
@@ -140,7 +140,7 @@ func questions(facts []manyFact) (alone, pairs []question) {
 	return alone, pairs
 }
 
-// answer gives the ids of a page in the plainest way.
+// answer returns the ids of a page by a simple loop over all payments.
 func (q *question) answer(facts []manyFact) (ids []string) {
 	step, i := -1, len(facts)-1
 	if q.from != nil && q.from.Newer {
@@ -171,9 +171,9 @@ type timing struct {
 	rows int
 }
 
-// TestFilters asks for pages of many payments by every filter of D11, alone and in pairs, and bounds what is read for them:
-// some rows along an index, four bytes a payment for each field of the filter, and the rows of little more than the page.
-// It prints the slowest. For figures: -payments 1000000 -timeout 1h.
+// TestFilters reads pages of many payments by every filter of D11, alone and in pairs, and bounds the data that is read for a page: some
+// rows along an index, four bytes a payment for each field of the filter, and few more rows than the page has. It prints the slowest. For
+// figures: -payments 1000000 -timeout 1h.
 func TestFilters(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

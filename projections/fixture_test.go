@@ -41,7 +41,7 @@ func (l *logbook) tick() time.Time { l.now = l.now.Add(time.Millisecond); return
 // addresses is how far the addresses of a logbook's events are apart, about: they grow, but not by one.
 const addresses = 256
 
-// record appends what decide gives, with the state after it.
+// record appends the decided event, with the state after it.
 func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], state S, key eventstore.Key, e E, err error) S {
 	if err != nil {
 		panic(err)
@@ -124,7 +124,7 @@ func (l *logbook) timeOut(s payment.State) payment.State {
 	return record(l, eventstore.Payments, s, eventstore.Payments.Key(testAccount, string(s.ID)), e, err)
 }
 
-// try records what decide gives; a refusal records nothing.
+// try records the event that decide returns; a refusal records nothing.
 func (l *logbook) try(s payment.State, decide func(payment.State, payment.Request) (payment.Event, error)) payment.State {
 	e, err := decide(s, payment.Request{At: l.tick(), EventID: fmt.Sprintf("33333333-0000-4000-8000-%012d", len(l.all))})
 	if err != nil || e == nil {
@@ -224,7 +224,7 @@ func mustClose(tb testing.TB, m *model) {
 	}
 }
 
-// dump gives all rows of the tables, as text, in the order of their keys.
+// dump returns all rows of the tables as text, in the order of their keys.
 func dump(tb testing.TB, m *model) []string {
 	tb.Helper()
 	var out []string

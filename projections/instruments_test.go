@@ -25,7 +25,7 @@ func tool(t *testing.T, store *eventstore.Store, account domain.AccountID, token
 	})
 }
 
-// changeTool records what decide makes of a token.
+// changeTool records the event that decide returns for a token.
 func changeTool(t *testing.T, store *eventstore.Store, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) {
 	t.Helper()
 	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {

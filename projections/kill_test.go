@@ -18,7 +18,7 @@ import (
 // childFolder, when set, makes the test binary the process that is killed.
 const childFolder = "PAYLEDGER_TEST_CHILD"
 
-// ahead is how many batches the child may be ahead of what its killer has read.
+// ahead is how many batches the child may be ahead of the progress that its killer has read.
 const ahead = 8
 
 // longStory is the same log in parent and child.
@@ -62,7 +62,7 @@ func applyUntilKilled(dir string) {
 	}
 }
 
-// TestKill: a process that is killed while it writes, again and again, leaves the rows of one that was not.
+// TestKill checks that a process that is killed repeatedly while it writes leaves the same rows as a process that is not killed.
 func TestKill(t *testing.T) {
 	l := longStory()
 	reference := openTestModel(t, filepath.Join(t.TempDir(), FileName), 4)

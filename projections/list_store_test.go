@@ -32,8 +32,8 @@ func (n *node) list(t *testing.T, account domain.AccountID, f PaymentFilter, lim
 	}
 }
 
-// TestListShowsAcknowledged: whatever many callers record at once, each of them finds in the list as soon as
-// it is acknowledged, and in a status that is not older (D11).
+// TestListShowsAcknowledged checks that each of many concurrent callers finds its record in the list as soon as it is acknowledged, in a
+// status that is not older (D11).
 func TestListShowsAcknowledged(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -88,8 +88,8 @@ func TestListUnavailable(t *testing.T) {
 	}
 }
 
-// TestListByEmail: payments are found by their customer's address in any spelling, by nobody else's, and no
-// more once the customer's key is destroyed; what is left fills the pages.
+// TestListByEmail checks that payments are found by their customer's address in any spelling, by no other address, and no longer after the
+// customer's key is destroyed. The remaining payments fill the pages.
 func TestListByEmail(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -159,7 +159,7 @@ func TestEmailHash(t *testing.T) {
 	}
 }
 
-// TestListMerchantOfTheNewestTry: processor and merchant_id are those that the payment is at now.
+// TestListMerchantOfTheNewestTry checks that the filters processor and merchant_id match the payment's newest try.
 func TestListMerchantOfTheNewestTry(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())

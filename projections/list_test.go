@@ -20,7 +20,7 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// The values that the payments of a test have, and that filters ask for; of some there are none.
+// The values of the payments of a test, and of the filters. Some values have no payment.
 var (
 	someOrders     = []string{"order-1", "order-2", "order, 3"}
 	someSessions   = []string{"", "session-1", "session-2"}
@@ -31,7 +31,7 @@ var (
 	someHashes     = []string{"", "hash-1", "hash-2"}
 )
 
-// recordPayment records a payment created at a time; fill gives it what the test is about.
+// recordPayment records a payment created at a time; fill sets the fields that the test needs.
 func (l *logbook) recordPayment(n int, at time.Time, fill func(*payment.Create)) payment.State {
 	c := createCommand(at, n)
 	fill(&c)
@@ -114,7 +114,7 @@ func fits(s payment.State, f PaymentFilter, hashes []string) bool {
 		(f.MinAmount == nil || s.Amount >= *f.MinAmount) && (f.MaxAmount == nil || s.Amount <= *f.MaxAmount)
 }
 
-// newestFirst gives the ids of the payments that fit, as a list has them.
+// newestFirst returns the ids of the matching payments, in the order of a list.
 func newestFirst(all []payment.State, f PaymentFilter, hashes []string) []domain.PaymentID {
 	found := slices.DeleteFunc(slices.Clone(all), func(s payment.State) bool { return !fits(s, f, hashes) })
 	slices.SortFunc(found, func(a, b payment.State) int {
@@ -171,8 +171,8 @@ func (l *lister) page(t rapid.TB, from *Place, limit int) PaymentPage {
 
 func (l *lister) fitting() []domain.PaymentID { return newestFirst(l.all, l.filter, l.hashes) }
 
-// TestListPages: pages of any length show, in order, once and completely, what fits any filter, while
-// payments are added and change; and the way back shows all that fits by then.
+// TestListPages checks that pages of any length show every payment that matches a filter once, in order, while payments are added and
+// change. The way back shows all payments that match by then.
 func TestListPages(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
@@ -241,8 +241,8 @@ func (l *lister) checkOrder(t rapid.TB, seen []domain.PaymentID) {
 	}
 }
 
-// TestListEmptyPage: a page on which nothing fits any more leads back to what the caller came from, and the
-// way forward from an empty page as well.
+// TestListEmptyPage checks that a page without any matching payment left leads back to the page before it, and that the way forward from
+// an empty page works, too.
 func TestListEmptyPage(t *testing.T) {
 	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)
@@ -323,7 +323,7 @@ func TestListPlans(t *testing.T) {
 	}
 }
 
-// explain gives SQLite's plan for a query.
+// explain returns SQLite's plan for a query.
 func explain(t *testing.T, m *model, q query) (lines []string) {
 	t.Helper()
 	rows, err := m.Readers().Query("EXPLAIN QUERY PLAN "+q.sql, q.args...)

@@ -27,8 +27,8 @@ const (
 // manyBegin is when the oldest payment was made.
 var manyBegin = time.Date(2024, 3, 14, 9, 26, 53, 0, time.UTC)
 
-// many makes the payments of a busy merchant, the same ones every time, and writes their rows with the projector's own
-// code: two rows a payment, its creation and what became of it, some of them much later.
+// many creates the payments of a busy merchant, the same in every run, and writes their rows with the projector's own code. It writes two
+// rows a payment, after its creation and after its last event, some of them much later.
 type many struct {
 	t       testing.TB
 	m       *model
@@ -39,7 +39,7 @@ type many struct {
 	facts   []manyFact
 }
 
-// manyFact is what D11 filters by, of one payment.
+// manyFact has the values of one payment that D11's filters use.
 type manyFact struct {
 	id                                                 string
 	at                                                 int64
@@ -51,7 +51,7 @@ type manyFact struct {
 // manyLag is how many payments later a late row is written at most.
 const manyLag = 5000
 
-// fillMany writes n payments and returns what they are, in the order of their creation.
+// fillMany writes n payments and returns their facts, in the order of their creation.
 func fillMany(t testing.TB, m *model, n int) []manyFact {
 	t.Helper()
 	f := &many{t: t, m: m, n: n, late: make([][]view[payment.State], n+manyLag+1), facts: make([]manyFact, 0, n)}
@@ -100,7 +100,7 @@ func pick(r *rand.Rand, values []string, weights ...int) string {
 	return values[len(values)-1]
 }
 
-// live makes payment i and what becomes of it.
+// live creates payment i and its later events.
 func (f *many) live(i int) {
 	r := rand.New(rand.NewPCG(14, uint64(i)))
 	age := float64(i) / float64(f.n)
@@ -161,7 +161,7 @@ func (f *many) command(r *rand.Rand, i int, age float64) payment.Create {
 	return c
 }
 
-// customer draws who pays: many once, a few very often, a fifth nobody that is known.
+// customer draws the customer: many pay once, few very often, and a fifth of the payments has no known customer.
 func (f *many) customer(r *rand.Rand, c *payment.Create) {
 	n := 0
 	switch at := r.IntN(100); {
@@ -207,7 +207,7 @@ func (f *many) amount(r *rand.Rand, i int) domain.Amount {
 	return domain.Amount(min(50_000_000, math.Exp(r.NormFloat64()*1.4+8.3)))
 }
 
-// fate draws what became of a payment: most are settled, some few wait, settling ones are old.
+// fate draws the outcome of a payment: most are settled, few wait, settling ones are old.
 func (f *many) fate(r *rand.Rand, s payment.State, i int, age float64) payment.State {
 	answer := func(a processor.Answer) {
 		s = evolve(f.t, s, func(s payment.State) (payment.Event, error) {

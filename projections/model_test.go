@@ -54,8 +54,7 @@ func story(shards int) *logbook {
 	return l
 }
 
-// TestAnyPrefix: whatever was applied before, and however often it is handed out again, the rows come out
-// the same.
+// TestAnyPrefix checks that the rows are the same after any applied prefix of the log, and however often events are delivered again.
 func TestAnyPrefix(t *testing.T) {
 	l := story(3)
 	whole := openTestModel(t, filepath.Join(t.TempDir(), FileName), 3)
@@ -348,7 +347,7 @@ func pageOf(t *testing.T, path, table string) int {
 	return page
 }
 
-// TestPathIsNoOption: a folder's name may hold what a connection string gives meaning to.
+// TestPathIsNoOption checks that a folder's name may contain characters that have a meaning in a connection string.
 func TestPathIsNoOption(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?mode=memory&c%20#d")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -366,8 +365,7 @@ func TestPathIsNoOption(t *testing.T) {
 	}
 }
 
-// TestVocabulary: every event type of every aggregate is known to the projection, also those that
-// no view is made of.
+// TestVocabulary checks that the projection knows every event type of every aggregate, also the types without a view.
 func TestVocabulary(t *testing.T) {
 	knows(t, eventstore.Payments.Name, payment.Events())
 	knows(t, eventstore.Sessions.Name, session.Events())

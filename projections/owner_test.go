@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestPaymentAccountWithoutViews: whose a payment is, is known as soon as the payment is acknowledged, while the views stand
-// still; and that nobody has a payment is known at once, too. So a processor that tells about a payment is not kept waiting.
+// TestPaymentAccountWithoutViews checks that a payment's account is known as soon as the payment is acknowledged, even if the views do not
+// advance. That a payment does not exist is known at once, too. So a processor that notifies about a payment does not wait.
 func TestPaymentAccountWithoutViews(t *testing.T) {
 	store, dir := openStore(t), t.TempDir()
 	first := startNode(t, store, dir)

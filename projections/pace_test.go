@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// TestPace: how long events gather into the next batch, by who waits for what is in it.
+// TestPace checks how long events gather into the next batch, depending on the callers that wait for them.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		reader time.Duration // when somebody begins to wait; never, when negative
+		reader time.Duration // when a reader begins to wait; negative: never
 		ends   time.Duration // when the caller ends; never, when 0
 		want   time.Duration
 	}{
@@ -45,7 +45,7 @@ func TestPace(t *testing.T) {
 				if took := time.Since(start); took != c.want || errors.Is(err, context.DeadlineExceeded) != (c.ends > 0) {
 					t.Errorf("%s, %v; want %s", took, err, c.want)
 				}
-				if c.reader >= 0 { // still there: what it waits for was not in that batch
+				if c.reader >= 0 { // the reader still waits: its event was not in that batch
 					start = time.Now()
 					if err := p.pace(ctx); err != nil || time.Since(start) != batchEvery {
 						t.Errorf("then %s, %v", time.Since(start), err)

@@ -59,8 +59,8 @@ func pendingModel(t *testing.T, count int) (*Projections, []payment.State) {
 	return &Projections{model: m}, states
 }
 
-// TestOpenOperations: operations without an outcome are found by their turn, whatever the size of a page; none that was
-// requested later, none of another processor, none that has its outcome or waits for its customer (D8).
+// TestOpenOperations checks that operations without an outcome are found by their turn, with any size of page. Operations that were
+// requested later, belong to another processor, have their outcome, or wait for their customer are not found (D8).
 func TestOpenOperations(t *testing.T) {
 	p, states := pendingModel(t, 100)
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestPendingOperations(t *testing.T) {
 	}
 }
 
-// TestPendingPlans: what is due is found along an index, in its order, however much waits.
+// TestPendingPlans checks that due operations are found along an index, in its order, however many others wait.
 func TestPendingPlans(t *testing.T) {
 	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
 	defer mustClose(t, m)

@@ -60,7 +60,7 @@ func drawPerson(r *rapid.T) (customer string, session domain.SessionID) {
 	return one.customer, one.session
 }
 
-// hashesOf returns the numbers of the payments whose rows have their e-mail hash.
+// hashesOf returns the numbers of the payments whose rows have an e-mail hash.
 func hashesOf(t *testing.T, m *model) (numbers []string) {
 	t.Helper()
 	rows, err := m.Readers().Query("SELECT email_hash FROM payments WHERE email_hash <> '' ORDER BY email_hash")
@@ -135,8 +135,8 @@ func TestErasedRows(t *testing.T) {
 	}
 }
 
-// TestErasureOnAnotherNode: a node that has the key in memory reads the data as erased once its views have the erasure, before the
-// key is destroyed; its clock stands, so the key does not leave its memory by itself.
+// TestErasureOnAnotherNode checks that a node with the key in memory reads the data as erased once its views have the erasure, before the
+// key is destroyed. The node's clock does not advance, so the key does not expire in its memory.
 func TestErasureOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

@@ -26,7 +26,7 @@ type shop struct {
 	attempts []attempt.State
 }
 
-// step records something that may happen to one of them, or a new one.
+// step records a possible event of an existing session, token or attempt, or creates a new one.
 func (s *shop) step(l *logbook, r *rapid.T) {
 	n, at, customer := len(l.all), l.tick(), rapid.SampledFrom([]string{"", "ada", "bob"}).Draw(r, "customer")
 	switch kind := rapid.IntRange(0, 8).Draw(r, "kind in the shop"); {
@@ -40,7 +40,7 @@ func (s *shop) step(l *logbook, r *rapid.T) {
 		one := &s.sessions[rapid.IntRange(0, len(s.sessions)-1).Draw(r, "session")]
 		var e session.Event
 		var err error
-		if kind == 1 { // it names nobody new
+		if kind == 1 { // the event names no new customer
 			e, _, err = session.DecideStartPayment(*one, session.StartPayment{At: at, Payment: paymentID(n), Before: one.Payment})
 		} else {
 			e, err = session.DecideChange(*one, session.Change{
@@ -112,8 +112,8 @@ func (s *shop) stepAttempt(l *logbook, r *rapid.T) {
 	}
 }
 
-// corrupted returns the log with some events that cannot be applied, and these events. Those that only lost their state may pass if a
-// newer event of their aggregate is in the same batch.
+// corrupted returns the log with some events that cannot be applied, and these events. An event that only lost its state may pass if a
+// newer event of its aggregate is in the same batch.
 func (l *logbook) corrupted(r *rapid.T) (bad *logbook, events map[*eventstore.Recorded]bool) {
 	bad, events = newLogbook(l.shards), map[*eventstore.Recorded]bool{}
 	chosen := rapid.SliceOfNDistinct(rapid.IntRange(0, len(l.all)-1), 1, 3, rapid.ID[int]).Draw(r, "corrupted")
@@ -138,7 +138,7 @@ func (l *logbook) corrupted(r *rapid.T) (bad *logbook, events map[*eventstore.Re
 	return bad, events
 }
 
-// rowsAt returns the rows that the log gives up to some positions.
+// rowsAt returns the rows that result from the log up to some positions.
 func (l *logbook) rowsAt(t *testing.T, positions []uint64) []string {
 	t.Helper()
 	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), l.shards)
@@ -153,9 +153,9 @@ func (l *logbook) rowsAt(t *testing.T, positions []uint64) []string {
 	return dump(t, m)
 }
 
-// TestUnreadableEvents: whatever events cannot be read, and however the log is cut into batches, the rows are those of the sound log
-// up to the model's positions, the model stops right before an unreadable event, and a build that can read the event goes on. No
-// unreadable event is passed that is the newest of its aggregate.
+// TestUnreadableEvents checks, for any unreadable events and any cut of the log into batches, that the rows are those of the sound log up
+// to the model's positions, that the model stops right before an unreadable event, and that a build that can read the event continues. The
+// model passes no unreadable event that is the newest of its aggregate.
 func TestUnreadableEvents(t *testing.T) {
 	t.Parallel()
 	stopped := 0

@@ -21,8 +21,8 @@ import (
 
 var testAccounts = []domain.AccountID{"acct1", "acct2", "acct3"}
 
-// randomStory draws a log: payments, sessions, tokens, attempts, accounts, disputes, erasures and what processors told in any order,
-// each payment answered in any way.
+// randomStory draws a log: payments, sessions, tokens, attempts, accounts, disputes, erasures and processors' notifications in any order,
+// with any outcome of each payment.
 func randomStory(r *rapid.T) *logbook {
 	l := newLogbook(3)
 	var payments []payment.State
@@ -64,7 +64,7 @@ func randomStory(r *rapid.T) *logbook {
 	return l
 }
 
-// randomStep records something that may happen to the payment now, if anything may.
+// randomStep records an event that the payment's state allows, if there is one.
 func randomStep(l *logbook, r *rapid.T, s payment.State) payment.State {
 	amount := domain.Amount(rapid.IntRange(1, 900).Draw(r, "amount"))
 	switch rapid.IntRange(0, 9).Draw(r, "step") {

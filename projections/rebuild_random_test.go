@@ -169,7 +169,7 @@ func TestRebuildAmongRandomEvents(t *testing.T) {
 			if first {
 				n.applying.Lock()
 			}
-			if first || due && steps > round/2 && n.applying.TryLock() { // at its end the rebuild itself holds it
+			if first || due && steps > round/2 && n.applying.TryLock() { // at its end the rebuild itself has the lock
 				crashes, due = crashes+1, false
 				if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
 					t.Error(err)

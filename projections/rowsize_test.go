@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestRowSize bounds what a payment takes in the file, in its table and in all of its indexes: rows hold columns,
-// not states.
+// TestRowSize bounds the bytes of a payment in the file, in its table and in all of its indexes: rows contain columns, not states.
 func TestRowSize(t *testing.T) {
 	const payments = 2000
 	l := newLogbook(1)

@@ -53,8 +53,8 @@ func (l *logbook) routed(n int, at time.Time, currency domain.Currency, amount d
 	return record(l, eventstore.Payments, payment.State{}, eventstore.Payments.Key(testAccount, string(c.ID)), e, err)
 }
 
-// TestStatistics: what payments become moves them from group to group, each counts on the day of its creation, sums of different
-// currencies stay apart, and a payment that was tried at two processors counts at both.
+// TestStatistics checks that a change of a payment moves it from group to group. Each payment counts on the day of its creation, sums of
+// different currencies stay apart, and a payment that was tried at two processors counts at both.
 func TestStatistics(t *testing.T) {
 	t.Parallel()
 	l := newLogbook(2)
@@ -75,7 +75,7 @@ func TestStatistics(t *testing.T) {
 	l.answerTo(next, next.Revision, approved())
 	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 2)
 	defer mustClose(t, m)
-	for i := range l.all { // each event is a transaction of its own
+	for i := range l.all { // each event is a separate transaction
 		mustApply(t, m, l.all[i:i+1])
 		if i%3 == 0 {
 			counted(t, m, testAccount, noon, noon)
@@ -150,7 +150,7 @@ func TestLateApproval(t *testing.T) {
 // statisticsWithin is the longest time that the statistics of 30 days may take, of 1,000,000 payments.
 const statisticsWithin = 100 * time.Millisecond
 
-// TestManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints that of a year. For
+// TestManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints the time for a year. For
 // figures: -payments 1000000.
 func TestManyStatistics(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {

@@ -29,10 +29,10 @@ import (
 type node struct {
 	*Projections
 	stop   func()
-	result chan error // what Run returned
+	result chan error // the error that Run returned
 }
 
-// openStore opens a store of few shards on a server of its own.
+// openStore opens a store of few shards on a separate server.
 func openStore(t testing.TB) *eventstore.Store {
 	t.Helper()
 	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
@@ -108,8 +108,8 @@ func answerPayment(t testing.TB, store *eventstore.Store, id domain.PaymentID, a
 	})
 }
 
-// TestReadsWithoutViews: one payment, one dispute and an account's settings are read as they were acknowledged, at once,
-// while the views stand still: nothing of them is applied, and nobody applies anything.
+// TestReadsWithoutViews checks that one payment, one dispute and an account's settings are read at once as they were acknowledged, while
+// no projector runs and the views contain none of them.
 func TestReadsWithoutViews(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
@@ -187,8 +187,8 @@ func TestPaymentIsLinearizable(t *testing.T) {
 	running.Wait()
 }
 
-// TestPaymentRefusals: a payment that does not exist, is of another account, or has an impossible id is not found. A cancelled
-// context gives ServiceUnavailable.
+// TestPaymentRefusals checks that a payment that does not exist, belongs to another account, or has an impossible id is not found. A
+// cancelled context returns ServiceUnavailable.
 func TestPaymentRefusals(t *testing.T) {
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())

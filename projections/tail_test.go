@@ -12,7 +12,7 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// tailed folds the events of the log's payments with a tail, and gives all that is shown of each payment after each event.
+// tailed folds the events of the log's payments with a tail, and returns everything that is shown of each payment after each event.
 func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 	defer func(before int) { payment.Tail = before }(payment.Tail)
 	payment.Tail = tail
@@ -40,14 +40,14 @@ func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 	return shown
 }
 
-// TestTailIsNotShown: whatever left the state of a payment, the Payment JSON, that of webhooks, and the columns of views
-// are byte for byte those of a payment whose state keeps everything.
+// TestTailIsNotShown checks that the Payment JSON, the JSON of webhooks, and the columns of views do not depend on the data that left the
+// state of a payment: they are byte for byte equal to those from a state that keeps everything.
 func TestTailIsNotShown(t *testing.T) {
 	longest := 0
 	rapid.Check(t, func(r *rapid.T) {
 		l := newLogbook(3)
 		s := l.create(0)
-		if longest == 0 { // one life is long whatever is drawn
+		if longest == 0 { // the first life is long, whatever is drawn
 			s = l.answer(s, approved())
 			for range 10 {
 				s = l.capture(s, 1)

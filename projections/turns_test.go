@@ -57,8 +57,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsLeft: a caller who leaves takes the reading from nobody else; one that nobody waits for is ended; another key has
-// readings of its own.
+// TestTurnsLeft checks that a caller who leaves does not end a read that others wait for. A read without callers is ended. Each key has
+// separate reads.
 func TestTurnsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sharedReads[string, string]
@@ -109,7 +109,7 @@ func TestTurnsLeft(t *testing.T) {
 func TestTurnsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sharedReads[string, int]{within: 5 * time.Second}
-		read := func(ctx context.Context) (int, error) { // of a log whose servers are silent
+		read := func(ctx context.Context) (int, error) { // a read of a log whose servers do not answer
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 			<-ctx.Done()

@@ -146,7 +146,7 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// fits is what a filter means, told once more in plain words.
+// fits reports whether a row matches a filter. It is a second, simple definition of the filter.
 func fits(f Filter, r Row) bool {
 	return r.Account == mine && (len(f.Statuses) == 0 || slices.Contains(f.Statuses, r.Status)) &&
 		(len(f.EventTypes) == 0 || slices.Contains(f.EventTypes, r.EventType)) &&
@@ -154,7 +154,7 @@ func fits(f Filter, r Row) bool {
 		(!f.EverFailed || r.Failed > 0) && (f.From == nil || !r.PlannedAt.Before(*f.From)) && (f.To == nil || !r.PlannedAt.After(*f.To))
 }
 
-// TestList: every combination of filters gives what fits, newest first, in pages of any length (D20).
+// TestList checks that every combination of filters returns the matching rows, newest first, in pages of any length (D20).
 func TestList(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer func() { must(t, x.Close()) }()
@@ -235,7 +235,7 @@ func TestFailedIsIndexed(t *testing.T) {
 	}
 }
 
-// TestStablePages: what is added while a list is read changes no page that comes.
+// TestStablePages checks that deliveries added while a list is read change no later page.
 func TestStablePages(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer func() { must(t, x.Close()) }()

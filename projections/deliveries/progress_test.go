@@ -78,7 +78,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestShownNeedsNoHurry: a caller whose record is shown already does not hasten the index.
+// TestShownNeedsNoHurry checks that a caller whose record is already in the index does not shorten the gathering.
 func TestShownNeedsNoHurry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

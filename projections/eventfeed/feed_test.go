@@ -179,8 +179,8 @@ func TestTwoWriters(t *testing.T) {
 	r.equal(t, server, 1)
 }
 
-// TestStoppedAtEachMoment: whenever the process ends, the next one completes the stream. The copy of the folder is what a killed
-// process leaves.
+// TestStoppedAtEachMoment checks that the next process completes the stream, whenever the process before it ends. The copy of the folder
+// is the state that a killed process leaves.
 func TestStoppedAtEachMoment(t *testing.T) {
 	t.Parallel()
 	r, dir := newRig(t), t.TempDir()

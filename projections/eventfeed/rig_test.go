@@ -110,7 +110,7 @@ func (r *rig) feed(t testing.TB, server *eventstream.Server, change func(*eventf
 	return f, end
 }
 
-// await waits until a condition holds.
+// await waits until a condition is true.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -175,7 +175,7 @@ func TestModelGolden(t *testing.T) {
 	}
 }
 
-// TestModelRandom: random values have the same JSON as in the model, whatever their names and kinds are.
+// TestModelRandom checks that random values with any names and kinds have the same JSON as in the model.
 func TestModelRandom(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -378,7 +378,8 @@ func TestCrashBeforeNames(t *testing.T) {
 	checkNoHalfFile(t, out)
 }
 
-// TestNamesFail: if files cannot get their names behind the commit, the next export names them, that of a first export and a further one.
+// TestNamesFail checks that if files cannot be renamed after the commit, the next export renames them, both for a first export and for a
+// further one.
 func TestNamesFail(t *testing.T) {
 	for _, format := range folders {
 		f := newFeed(4)
@@ -552,7 +553,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestInterrupted: an export whose context ends leaves nothing behind.
+// TestInterrupted checks that an export whose context ends leaves no files.
 func TestInterrupted(t *testing.T) {
 	f := newFeed(13)
 	f.grow(3_000)

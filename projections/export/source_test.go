@@ -126,7 +126,7 @@ func (f *feed) change(e *export.Event) {
 	f.show(e, kind, p)
 }
 
-// show gives the event a copy of the payment.
+// show adds a copy of the payment to the event.
 func (f *feed) show(e *export.Event, kind string, p *paymentjson.Payment) {
 	shown := *p
 	e.Type, e.Aggregate, e.AggregateID, e.Payment = kind, "payment", string(p.ID), &shown

@@ -14,7 +14,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestLifecycles holds the Payment JSON of whole lives against reviewed files (D6, D7, D10, D15).
+// TestLifecycles compares the Payment JSON of whole lives with reviewed files (D6, D7, D10, D15).
 func TestLifecycles(t *testing.T) {
 	for name, lead := range lifecycles {
 		t.Run(name, func(t *testing.T) {
@@ -43,9 +43,9 @@ func TestLifecycles(t *testing.T) {
 	}
 }
 
-// TestTransactionsAgree: at every moment of every life the JSON agrees with itself and with the domain: one
-// SALE per try, the newest with the payment's status; one REFUND per refund that was sent to a processor;
-// confirmed amounts are those of the events; events stand in the order of time, each once.
+// TestTransactionsAgree checks that at every moment of every life the JSON agrees with itself and with the domain: one SALE per try, the
+// newest with the payment's status; one REFUND per refund that was sent to a processor; confirmed amounts are those of the events; each
+// event appears once, in the order of time.
 func TestTransactionsAgree(t *testing.T) {
 	for name, lead := range lifecycles {
 		t.Run(name, func(t *testing.T) {

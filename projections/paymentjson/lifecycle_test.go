@@ -25,7 +25,7 @@ var (
 	paypal = payment.Target{Processor: processor.PayPal, MerchantID: "north-paypal"}
 )
 
-// born starts a life; change, if any, alters what is created.
+// born starts a life; change, unless nil, modifies the command that creates the payment.
 func born(t *testing.T, seen func(payment.State), change func(*payment.Create)) *life {
 	t.Helper()
 	l := &life{t: t, now: start, seen: seen}
@@ -53,7 +53,7 @@ func (l *life) fold(e payment.Event, err error) {
 	}
 }
 
-// request is what the next command brings.
+// request returns the request of the next command.
 func (l *life) request() payment.Request {
 	l.now = l.now.Add(time.Second)
 	return payment.Request{At: l.now, EventID: fmt.Sprintf("33333333-0000-4000-8000-%012d", len(l.events)+1)}
@@ -111,7 +111,7 @@ func (l *life) authorize() *life {
 	return l.answer(a)
 }
 
-// act brings the payment where its customer must do something.
+// act moves the payment to the state in which its customer must act.
 func (l *life) act() *life {
 	l.t.Helper()
 	return l.answer(l.told(processor.ActionRequired, "", ""))

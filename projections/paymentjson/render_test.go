@@ -13,7 +13,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// customer is a person with everything there is to tell.
+// customer is a person with all fields set.
 var customer = domain.Personal{
 	CardholderName: "Ada Byron",
 	Customer: &domain.Customer{
@@ -51,8 +51,7 @@ func answered(t *testing.T, s payment.State, a processor.Answer) payment.State {
 	return payment.Evolve(s, e)
 }
 
-// TestPaymentJSON holds every shape of the Payment JSON of this build against a reviewed file (§2.1–§2.4,
-// D6, D17).
+// TestPaymentJSON compares every shape of the Payment JSON of this build with a reviewed file (§2.1–§2.4, D6, D17).
 func TestPaymentJSON(t *testing.T) {
 	created := whole(t)
 	bare := created
@@ -123,7 +122,7 @@ func TestRenderChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTime: dates go out in UTC with six digits, whatever they came in as (D1).
+// TestTime checks that dates are written in UTC with six digits, whatever their original form (D1).
 func TestTime(t *testing.T) {
 	for in, want := range map[string]string{
 		`"2026-03-14T10:26:53+01:00"`:      `"2026-03-14T09:26:53.000000Z"`,
