@@ -199,7 +199,7 @@ func TestResumeInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Complete, Mode: protocol.DropAfter})) // carried out, and not answered
-	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))                // nobody is notified
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))                // no notification arrives
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
 	at := "/payments/" + made.text1("id")
 	token := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "").text1("resumeToken")

@@ -155,8 +155,8 @@ func TestEraseCustomer(t *testing.T) {
 	}
 }
 
-// TestEraseGuest checks that any payment of the checkout erases its guest. A payment of a customer erases nobody, and an unknown payment
-// neither (D20).
+// TestEraseGuest checks that any payment of the checkout erases its guest. The call refuses a payment of a customer, and does not find an
+// unknown payment (D20).
 func TestEraseGuest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -184,7 +184,8 @@ func TestReplayRanges(t *testing.T) {
 	}
 }
 
-// TestReplayOnlyFailed checks that such a replay sends existing deliveries without success once more, and creates no new ones (D20).
+// TestReplayOnlyFailed checks that a replay with onlyFailed sends the existing deliveries without success once more, and creates no new
+// ones (D20).
 func TestReplayOnlyFailed(t *testing.T) {
 	t.Parallel()
 	r := newHookRig(t, webhooks{})

@@ -89,7 +89,7 @@ func (h *house) visit(from string) *visitor {
 	return &visitor{h.t, conn, bufio.NewReader(conn)}
 }
 
-// ask sends a request.
+// ask sends a request. hear reads the answer.
 func (v *visitor) ask(path string) {
 	io.WriteString(v.conn, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n") // an error shows when the answer is read
 }

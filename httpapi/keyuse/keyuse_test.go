@@ -29,7 +29,7 @@ func wantLast(t *testing.T, u *keyuse.Uses, id domain.APIKeyID, minute time.Time
 	}
 }
 
-// TestSaved checks that a restart has the saved uses, rounded to minutes, and not the uses noted after the save.
+// TestSaved checks that a restart has the saved uses, cut to whole minutes, and not the uses noted after the save.
 func TestSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uses.json")
 	u, err := keyuse.Open(file)

@@ -109,7 +109,7 @@ func TestEmitFails(t *testing.T) {
 	}
 }
 
-// TestTrailMemory: for a history of any length the trail holds one piece in memory. The store's caches have their own bounds.
+// TestTrailMemory checks that the trail has one piece in memory, for a history of any length. The store's caches have their own bounds.
 func TestTrailMemory(t *testing.T) {
 	store, _ := ledger(t)
 	longLife(t, store, 150)
