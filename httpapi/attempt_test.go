@@ -82,7 +82,7 @@ func TestApprove(t *testing.T) {
 	r.want(r.decide(id, "approve", ""), 200, "")
 }
 
-// TestAbort: no payment comes of an aborted attempt, and its token is good for nothing any more (§3.3, D5).
+// TestAbort checks that an aborted attempt makes no payment, and that its token cannot be used again (§3.3, D5).
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,8 @@ func limited(t *testing.T) (*rig, *intake.Tally) {
 	return newRig(t, func(c *httpapi.Config) { c.Intake.Tally = tally }), tally
 }
 
-// TestHeaderLimit checks that headers are limited to 32 KiB before the authentication. Probes and error answers do not change (D1).
+// TestHeaderLimit checks that headers are limited to 32 KiB before the authentication. Probes are exempt, and smaller requests get their
+// usual errors (D1).
 func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	r, tally := limited(t)
@@ -32,8 +33,8 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// TestNotificationLimit: a notification has 64 KiB, whether or not it says its length before; it is refused before its
-// signature is looked at (D14).
+// TestNotificationLimit checks that a notification is limited to 64 KiB, with and without a declared length. It is refused before its
+// signature is checked (D14).
 func TestNotificationLimit(t *testing.T) {
 	t.Parallel()
 	r, tally := limited(t)

@@ -63,7 +63,7 @@ func TestClientsTake(t *testing.T) {
 	}
 }
 
-// TestBudget: memory is bound in all and by client, and comes back.
+// TestBudget checks that memory is bounded in total and by client, and that released memory is available again.
 func TestBudget(t *testing.T) {
 	b := NewBudget(100)
 	one, other, third := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.3")

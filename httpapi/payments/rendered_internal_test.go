@@ -33,8 +33,8 @@ func TestRendered(t *testing.T) {
 	}
 }
 
-// TestCacheable checks that the JSON of a payment with a pending request is not cached: at the same revision the payment may show a
-// time-out later.
+// TestCacheable checks that the JSON of a payment is not cached while a request has no outcome: at the same revision the payment may show
+// a time-out later.
 func TestCacheable(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[payment.OperationState]bool{payment.StateRequested: false, payment.StateUnknown: true} {
