@@ -7,7 +7,7 @@ import (
 	"payledger/domain"
 )
 
-// TestEarly: of more payments than are remembered the newest are, and one that waits no longer is forgotten.
+// TestEarly checks that of too many waiting payments only the newest are remembered, and that a payment that waits no longer is forgotten.
 func TestEarly(t *testing.T) {
 	var e pendingInboxes
 	name := func(i int) domain.PaymentID { return domain.PaymentID(fmt.Sprint("p-", i)) }
@@ -29,7 +29,7 @@ func TestEarly(t *testing.T) {
 		t.Error("one that waits no longer is remembered")
 	}
 	kept := name(3*maxPendingInboxes - maxPendingInboxes/2 - 2)
-	for range maxPendingInboxes { // told of again and again
+	for range maxPendingInboxes { // the same payment is added again and again
 		e.set(kept, true)
 	}
 	if !e.has(kept) {

@@ -22,8 +22,8 @@ func errandAt(name processor.Name, n int, next time.Time) *question {
 	return &question{key: domain.OperationKey(fmt.Sprintf("%s.%d", name, n)), processor: name, next: next, state: payment.StatePending}
 }
 
-// TestAgenda: whatever comes and goes, every errand that stands is handed out once, not before its time, and by no more
-// goroutines of its processor than are allowed.
+// TestAgenda checks, for random additions and removals, that every open errand is started once, not before its time, and by no more
+// goroutines of its processor than allowed.
 func TestAgenda(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, now := newAgenda(), noon

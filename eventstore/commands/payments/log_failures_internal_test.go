@@ -10,8 +10,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestWaits: failures of the log change nothing about the intervals of the questions. Their own waits double up to two seconds, at least
-// half of each is kept, and they begin again after a try without one (D8).
+// TestWaits checks that failures of the log do not change the intervals between questions to a processor. The waits after such failures
+// double up to two seconds, are at least half of that value, and start again after a try without a failure (D8).
 func TestWaits(t *testing.T) {
 	var so tries
 	for asked := range 15 {

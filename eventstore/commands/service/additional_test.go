@@ -34,9 +34,8 @@ func (r *rig) received(reference domain.PaymentID) inbox.Received {
 	return newest
 }
 
-// TestAdditionalFieldsAreErased: the fields of a notification that the protocol does not name end with the payment's
-// personal data: they open until its key is destroyed, afterwards none are kept any more, and none are of a payment
-// that is not known; the fact is kept in any case (D14).
+// TestAdditionalFieldsAreErased checks the fields of a notification that the protocol does not name. They can be read until the key of the
+// payment's personal data is destroyed. After that, and for an unknown payment, none are stored. The fact is stored in any case (D14).
 func TestAdditionalFieldsAreErased(t *testing.T) {
 	r := newRig(t)
 	var known atomic.Bool

@@ -25,7 +25,7 @@ type watched struct {
 	under map[processor.Name]int
 	most  map[processor.Name]int
 	keys  map[domain.OperationKey]int
-	twice domain.OperationKey // asked about by two at once
+	twice domain.OperationKey // a key that two callers looked up at the same time
 }
 
 func watch(port processor.Port) *watched {
@@ -54,7 +54,7 @@ func (w *watched) atMost(name processor.Name) (now, most int) {
 	return w.under[name], w.most[name]
 }
 
-// Lookup asks, unless the processor hangs.
+// Lookup forwards the question, unless the processor hangs.
 func (w *watched) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	w.mu.Lock()
 	w.under[name]++
@@ -104,10 +104,10 @@ func (r *rig) left(s *service.Service, name processor.Name) domain.PaymentID {
 	return id
 }
 
-// questionsAtOnce is how many questions the agenda asks one processor at once.
+// questionsAtOnce is the number of questions that the agenda has open at one processor at the same time.
 const questionsAtOnce = 8
 
-// asking is how many operations a process asks about now.
+// asking returns the number of operations that a process has open questions about.
 func asking(s *service.Service) (n int) {
 	for _, w := range s.Waiting() {
 		if w.AskNext.IsZero() {
@@ -152,8 +152,8 @@ func TestPendingCostsNoGoroutine(t *testing.T) {
 	}
 }
 
-// TestHangingProcessor: while one processor answers no question, what was left at another one is recovered, and the
-// recovery of what was left at it returns (D8).
+// TestHangingProcessor checks that operations at one processor are recovered while another processor answers no question, and that the
+// recovery of an operation at the hanging processor returns (D8).
 func TestHangingProcessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -187,8 +187,8 @@ func TestHangingProcessor(t *testing.T) {
 	}
 }
 
-// TestAskedOnceAtATime: however many recover a payment, in the middle of the agenda's own questions and of notifications,
-// a process asks about an operation once at a time.
+// TestAskedOnceAtATime checks that a process has one open question about an operation, however many callers recover the payment beside the
+// agenda's own questions and notifications.
 func TestAskedOnceAtATime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -203,7 +203,7 @@ func TestAskedOnceAtATime(t *testing.T) {
 	for range cap(returned) {
 		go func() { returned <- s.Recover(background, r.by.Account, left) }()
 	}
-	for range cap(returned) - 1 { // one of them asks; the others leave that to it
+	for range cap(returned) - 1 { // one caller asks the processor; the others wait for its answer
 		if err := <-returned; err != nil {
 			t.Error(err)
 		}
@@ -231,7 +231,7 @@ func TestAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestCloseWhileAsking: a service whose questions hang ends at once, and the next one finds the outcomes.
+// TestCloseWhileAsking checks that a service with hanging questions stops at once, and that the next one finds the outcomes.
 func TestCloseWhileAsking(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

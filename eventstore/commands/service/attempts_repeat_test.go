@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/commands/service"
 )
 
-// start asks for an attempt.
+// start requests an attempt.
 func (r *rig) start(s *service.Service, from session.State, token domain.Token) attempt.State {
 	r.t.Helper()
 	made, err := s.StartAttempt(background, r.by, approvals.AttemptInput{Session: from.ID, Token: token})
@@ -25,9 +25,8 @@ func (r *rig) start(s *service.Service, from session.State, token domain.Token) 
 	return made
 }
 
-// TestAttemptRepeatedAfterApproval: a repeat with a token that may pay again gives the attempt that has paid, whatever
-// became known of its payment meanwhile; only after one that came to nothing another attempt is made, and it needs
-// another approval (§3.3, D12).
+// TestAttemptRepeatedAfterApproval checks that a repeat with a token that may pay again returns the attempt that has paid, whatever the
+// state of its payment. Only after an unsuccessful payment another attempt is made, and it needs another approval (§3.3, D12).
 func TestAttemptRepeatedAfterApproval(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -51,8 +50,7 @@ func TestAttemptRepeatedAfterApproval(t *testing.T) {
 	}
 }
 
-// TestApprovedAndNotPaidYetIsRepeated: an approval whose payment is still to be made, and cannot be now, is the answer of
-// a repeat too.
+// TestApprovedAndNotPaidYetIsRepeated checks that a repeat also returns an approval whose payment is not made yet, and cannot be made now.
 func TestApprovedAndNotPaidYetIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -82,7 +80,7 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 	from := r.opened(s, session.Fields{CustomerID: "customer-1", ApprovalMode: session.ApprovalManual})
 	paid, other := r.enteredIn(s, from, approvedCard, true), r.tokenIn(s, from, approvedCard)
 	made, err := s.ApproveAttempt(background, r.by, r.start(s, from, paid).ID)
-	if err == nil { // a session is paid once: another attempt needs the end of what it paid
+	if err == nil { // a session is paid once: another attempt is possible only after the end of the first payment
 		_, err = s.Cancel(background, r.by, made.Payment, payment.Cancel{})
 	}
 	if err != nil {
@@ -182,8 +180,8 @@ func (r *rig) approvesOne(healthy *service.Service, from session.State, tokens [
 	}
 }
 
-// TestApprovalHeedsNoLaterVaulting: a token that the merchant vaults, for whomever, between an approval and its payment
-// pays all the same (D5, §3.3).
+// TestApprovalHeedsNoLaterVaulting checks that a token still pays if the merchant vaults it, for any customer, between an approval and its
+// payment (D5, §3.3).
 func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -212,7 +210,7 @@ func TestApprovalHeedsNoLaterVaulting(t *testing.T) {
 	}
 }
 
-// impossible makes an approval that was recorded, and whose token is another customer's by then.
+// impossible makes a recorded approval whose token belongs to another customer afterwards.
 func (r *rig) impossible(s *service.Service) attempt.State {
 	r.t.Helper()
 	a := r.asked(s)
@@ -233,8 +231,8 @@ func (r *rig) impossible(s *service.Service) attempt.State {
 	return tip.State
 }
 
-// TestApprovalThatCannotBePaid: an approval whose payment is refused for good ends as aborted, for everybody and through
-// every crash, and its payment is never made; the session takes another attempt (§3.3).
+// TestApprovalThatCannotBePaid checks that an approval whose payment is refused for good ends as aborted, for all callers and after every
+// crash. Its payment is never made, and the session accepts another attempt (§3.3).
 func TestApprovalThatCannotBePaid(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

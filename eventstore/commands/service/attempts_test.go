@@ -59,7 +59,7 @@ func (r *rig) enteredIn(s *service.Service, from session.State, number string, v
 	return made.Token
 }
 
-// asked makes an attempt that waits.
+// asked makes a waiting attempt.
 func (r *rig) asked(s *service.Service) attempt.State {
 	r.t.Helper()
 	from := r.manual(s)
@@ -102,8 +102,8 @@ func (r *rig) consistent(id domain.AttemptID) {
 	}
 }
 
-// TestApprovalCrashes: whatever effect of an approval or an abort fails before it happened, or takes effect, with and
-// without the end of the process: recovery completes what was decided, and a repeat gives the one outcome (§3.3, D5).
+// TestApprovalCrashes lets each effect of an approval or an abort fail before it happens, or after it took effect, with and without the
+// end of the process. Recovery completes the decision, and a repeat returns the one outcome (§3.3, D5).
 func TestApprovalCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -126,7 +126,7 @@ func TestApprovalCrashes(t *testing.T) {
 	}
 }
 
-// dies runs a request on a node that ends where the fault says, and gives the fault's node.
+// dies runs a request on a node that ends at the given fault.
 func (r *rig) dies(on string, w failureMode, request func(*node) error) {
 	r.t.Helper()
 	n := r.newNode(r.t, time.Minute, newFault(effect{on: on}, w))
@@ -186,9 +186,8 @@ func (r *rig) decideThrough(healthy *service.Service, what string, f *fault) {
 	r.consistent(a.ID)
 }
 
-// TestApprovedTerms: what was changed in the session after the approval, and before a crash let the payment be made,
-// does not count: the customer pays what the merchant approved. When the session has expired by then, the card is gone
-// with it, and the payment fails.
+// TestApprovedTerms checks that a change of the session after the approval does not count, even if a crash delays the payment: the
+// customer pays the approved terms. If the session has expired by then, its card is gone, and the payment fails.
 func TestApprovedTerms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -223,13 +222,14 @@ func TestApprovedTerms(t *testing.T) {
 // decision is a request about an attempt.
 type decision string
 
-// decided is what it answered.
+// decided is the answer to a decision.
 type decided struct {
 	status attempt.Status
 	reason domain.Reason
 }
 
-// attemptModel: the first decision stands; the same again is answered the same, the other one is refused.
+// attemptModel is the sequential model: the first decision counts, the same decision again has the same answer, and the other one is
+// refused.
 var attemptModel = porcupine.Model{
 	Init: func() any { return attempt.RequiresApproval },
 	Step: func(state, input, output any) (bool, any) {

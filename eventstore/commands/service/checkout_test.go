@@ -20,8 +20,8 @@ func (r *rig) tab(s *service.Service, from session.State, token domain.Token) (p
 	return s.CreatePayment(background, r.by, payments.PaymentInput{Token: token, Session: from.ID})
 }
 
-// paidOnce fails the test unless exactly one payment of the tokens is made, and gives it; every refusal is a PaymentError,
-// and those that name a payment name that one.
+// paidOnce fails the test unless the tokens have exactly one payment, and returns it. Every refusal must be a PaymentError, and a refusal
+// that names a payment must name this one.
 func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 	r.t.Helper()
 	var made []payment.State
@@ -107,8 +107,7 @@ func (r *rig) tabsThrough(healthy *service.Service, f *fault) {
 	r.paidOnce(tokens)
 }
 
-// TestGivenUpForAnother: while a payment is being given up for another on one node, it is made on another: what is first
-// counts.
+// TestGivenUpForAnother makes a payment on one node while another node gives it up. The first of the two counts.
 func TestGivenUpForAnother(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -64,7 +64,7 @@ func resultOf(id string, p domain.PaymentID, revision string, kind processor.Kin
 	}}
 }
 
-// refusals gives why notifications were rejected, by their ids.
+// refusals returns the reasons of rejected notifications, by their ids.
 func (r *rig) refusals(reference domain.PaymentID) map[string]string {
 	r.t.Helper()
 	history, err := r.store.History(context.Background(), eventstore.InboxKey(string(reference)))
@@ -84,8 +84,8 @@ func (r *rig) refusals(reference domain.PaymentID) map[string]string {
 	return why
 }
 
-// TestContradictingNotice: what contradicts the result that stands is kept, rejected with its reason, and warned of; a
-// repeat of that result and older news are applied, as nothing is left to do (D7, D14).
+// TestContradictingNotice checks that a notification that contradicts the recorded result is stored, rejected with its reason, and logged
+// as a warning. A repeat of the result, and older news, count as applied, because there is nothing to do (D7, D14).
 func TestContradictingNotice(t *testing.T) {
 	t.Parallel()
 	r, log := newRig(t), &logbook{}
@@ -123,8 +123,8 @@ func TestContradictingNotice(t *testing.T) {
 	}
 }
 
-// TestNoticeOfAnotherTransaction: the result of an operation that waits is that of the transaction which the processor
-// named when it accepted it; the true one comes all the same.
+// TestNoticeOfAnotherTransaction checks that a pending operation takes only the result of the transaction that the processor named when it
+// accepted the operation. The true result is applied when it comes.
 func TestNoticeOfAnotherTransaction(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -146,7 +146,7 @@ func TestNoticeOfAnotherTransaction(t *testing.T) {
 	}
 }
 
-// givesUp records what a process does that fenced the key of a payment's authorization (D8).
+// givesUp records the events of a process that fenced the key of a payment's authorization (D8).
 func (r *rig) givesUp(id domain.PaymentID) {
 	r.t.Helper()
 	meta, err := r.store.NewMeta("process:test", "request")
@@ -163,14 +163,14 @@ func (r *rig) givesUp(id domain.PaymentID) {
 	}
 }
 
-// TestLateNotice: an authorization that was given up and happened all the same is a fact (D7), recorded once however
-// many nodes receive the notification, also after a crash.
+// TestLateNotice checks that a given-up authorization that took effect is a fact (D7). It is recorded once, however many nodes receive the
+// notification, also after a crash.
 func TestLateNotice(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
 	nodes := []*service.Service{r.logging(&logbook{}), r.logging(&logbook{})}
 	p := r.pay(nodes[0], "4000000000003220")
-	nodes[0].Close() // nobody asks for the result
+	nodes[0].Close() // without it no process asks for the result
 	r.givesUp(p.ID)
 	if now := r.payment(p.ID); now.Status() != payment.StatusFailed {
 		t.Fatal(now.Status())

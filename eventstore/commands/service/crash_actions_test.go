@@ -95,7 +95,7 @@ var actions = []action{
 	},
 }
 
-// behind are the commands that find what somebody did at the processor (§6.3, D14).
+// behind are the commands that find out-of-band operations (§6.3, D14).
 var behind = []action{
 	{
 		name: "cancel after a capture at the processor", prepare: acted(paid(approvedCard), processor.Capture, nil), give: cancel,
@@ -131,7 +131,7 @@ var behind = []action{
 	},
 }
 
-// acted lets somebody act at the processor after what was prepared.
+// acted makes an operation directly at the processor after prepare.
 func acted(prepare func(*scenario), kind processor.Kind, a *domain.Amount) func(*scenario) {
 	return func(h *scenario) {
 		prepare(h)
@@ -141,7 +141,7 @@ func acted(prepare func(*scenario), kind processor.Kind, a *domain.Amount) func(
 	}
 }
 
-// ready prepares a token; the payment will be that of the command's key.
+// ready prepares a token. The payment's id follows from the command's key.
 func ready(card string) func(*scenario) {
 	return func(h *scenario) {
 		h.token = h.tokenOf(h.healthy, card)
@@ -218,7 +218,7 @@ func (r *rig) claim(token domain.Token, id domain.PaymentID) {
 	}
 }
 
-// recoverIt takes such a payment up; nobody waits for it.
+// recoverIt recovers a payment that no caller waits for.
 func recoverIt(h *scenario, n *node) error { return n.Recover(n.ctx, h.by.Account, h.id) }
 
 func resume(h *scenario, n *node) error {
@@ -226,7 +226,7 @@ func resume(h *scenario, n *node) error {
 		Payment: h.id, Action: h.made.RequiredAction().Revision, Outcome: processor.Authenticated, IdempotencyKey: h.key,
 	})
 	if domain.ReasonOf(err) == domain.ReasonNoActionsToHandle && (h.fault.mode == late || h.fault.mode == never) {
-		return nil // D8: what resume says at the payment timeout
+		return nil // D8: the answer of resume at the payment timeout
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"payledger/processorsim/adapter"
 )
 
-// TestMain lets as many rows run at once as wait for something, on however few processors.
+// TestMain runs as many rows at the same time as have to wait, however few processors there are.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	eventstoretest.AtOnce(8, 4)
@@ -28,7 +28,7 @@ type effect struct {
 	on  string // an event that is appended, or "send <operation>"
 	nth int    // of several; 0 is the first
 
-	neverStatus payment.Status // of calls: what the payment ends as when it never arrives
+	neverStatus payment.Status // of calls: the payment's last status if the call never arrives
 	neverBooks  string
 }
 
@@ -181,7 +181,7 @@ func (h *scenario) refusedOnce(n *node, err error) {
 	}
 }
 
-// ends holds the payment to its one outcome.
+// ends checks that the payment has its one outcome.
 func (h *scenario) ends(e effect) {
 	h.t.Helper()
 	p := h.quiet()

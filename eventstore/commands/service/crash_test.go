@@ -74,8 +74,8 @@ func TestNeverSeenInTime(t *testing.T) {
 	}
 }
 
-// TestCardIsDestroyed: a card is unreadable soon after the outcome is known, and one that is still needed
-// is not; also when the clock is set back meanwhile.
+// TestCardIsDestroyed checks that a card is unreadable soon after the outcome is known, and that a card that is still needed stays
+// readable, also if the clock is set back meanwhile.
 func TestCardIsDestroyed(t *testing.T) {
 	t.Parallel()
 	for _, later := range []time.Duration{3 * time.Minute, -25 * time.Hour, -72 * time.Hour} {

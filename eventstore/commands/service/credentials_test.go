@@ -25,12 +25,12 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// lifeline is the way of a process to its log. It counts the effects, messages that change something, and ends the process at
-// one of them.
+// lifeline is a process's connection to its log. It counts the effects, which are the messages that change something, and ends the process
+// at one of them.
 type lifeline struct {
 	inner nats.InProcessConnProvider
 	at    int  // ends at this effect, counted from 1; 0: never
-	after bool // the effect happens; its answer reaches nobody
+	after bool // the effect happens; its answer is lost
 	die   func()
 
 	mu      sync.Mutex
@@ -69,7 +69,7 @@ func (l *lifeline) cut() {
 	l.die()
 }
 
-// cutsAt notes the effects in what a client sends, and reports whether the one is among them at which the process ends.
+// cutsAt counts the effects in the bytes that a client sends, and reports whether the process ends at one of them.
 func (l *lifeline) cutsAt(p []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *strand) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// resetRun is a reset of the credentials in a process of its own.
+// resetRun is a reset of the credentials in a separate process.
 type resetRun struct {
 	made  accounts.Credentials
 	err   error
@@ -189,8 +189,8 @@ func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credent
 	return "", names
 }
 
-// TestResetCutShort: the process of a reset ends before or after each of its effects. The dashboard's user has the old
-// password or the new one, never none; the next reset gives another one, and leaves no verifier behind.
+// TestResetCutShort ends the process of a reset before or after each of its effects. The dashboard's user has the old password or the new
+// one, never none. The next reset makes another one, and leaves no verifier behind.
 func TestResetCutShort(t *testing.T) {
 	t.Parallel()
 	rehearsal := t.TempDir()

@@ -26,8 +26,8 @@ func (e *everywhere) wait(_ context.Context, position []uint64) error {
 	return e.failure
 }
 
-// TestRepeatWaitsElsewhere: a change whose first answer was 503, because a node had not confirmed it, waits for the nodes again when it is
-// repeated, whatever is left to do. It names the event of the first call.
+// TestRepeatWaitsElsewhere checks a change whose first answer was 503 because a node had not confirmed it. A repeat waits for the nodes
+// again, whatever is left to do, and names the event of the first call.
 func TestRepeatWaitsElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -21,7 +21,7 @@ const (
 	lostAfter   failureMode = "takes effect, its answer is lost" // the connection breaks behind it
 	twice       failureMode = "happens twice"                    // the same bytes, or the same operation
 	crashBefore failureMode = "does not happen, the process ends"
-	crashAfter  failureMode = "happens, the process ends"        // its answer reaches nobody
+	crashAfter  failureMode = "happens, the process ends"        // its answer is lost
 	overtaken   failureMode = "is overtaken on another node"     // which recovers the payment and repeats the request
 	left        failureMode = "happens, the caller is gone"      // who sent the request has hung up
 	late        failureMode = "happens, nobody answers for long" // a call: past the payment timeout
@@ -31,7 +31,7 @@ const (
 // readCard is the read of a card: it fails in the mode away.
 const readCard = "read a card"
 
-// errGone is what a broken link says.
+// errGone is the error of a broken link.
 var errGone = errors.New("the link broke here")
 
 // fault is the one fault of a row of the matrix: it happens the nth time that the effect is about to happen.
@@ -43,7 +43,7 @@ type fault struct {
 	mu     sync.Mutex
 	seen   int
 	hit    chan struct{} // closed when it went wrong
-	resume chan struct{} // closed by the test: what is held goes on
+	resume chan struct{} // closed by the test: held messages continue
 }
 
 func newFault(e effect, w failureMode) *fault {
@@ -134,7 +134,7 @@ type link struct {
 	deaf bool // the next acknowledgement is lost
 }
 
-// Write carries what the store says to the server.
+// Write sends the store's bytes to the server.
 func (l *link) Write(p []byte) (int, error) {
 	if p = l.conn.unheard(p); l.conn.fault == nil {
 		return l.Conn.Write(p)
@@ -173,7 +173,7 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// unheard keeps a lagging store from following the log: it knows the log as of its start, and what it loads from the
+// unheard keeps a lagging store from following the log: the store knows the log as of its start, and the events that it loads from the
 // leader.
 func (w *faultyConn) unheard(p []byte) []byte {
 	if !w.behind {
@@ -182,7 +182,7 @@ func (w *faultyConn) unheard(p []byte) []byte {
 	return bytes.ReplaceAll(p, []byte("CONSUMER.CREATE.LEDGER_"), []byte("CONSUMER.CREATE.NOTHING"))
 }
 
-// Read carries what the server says to the store.
+// Read returns the server's bytes to the store.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	l.mu.Lock()

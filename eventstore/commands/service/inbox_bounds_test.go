@@ -38,7 +38,7 @@ func (d *moreDisputes) NotificationsSince(ctx context.Context, name processor.Na
 	return page, err
 }
 
-// asking is a service that knows every payment and asks the processors given for disputes.
+// asking returns a service that knows every payment and asks the given processors for disputes.
 func (r *rig) asking(l *logbook, d processor.Disputes) *service.Service {
 	s := r.logging(l)
 	s.Disputes = d
@@ -71,8 +71,8 @@ func (r *rig) sweeps(s *service.Service) {
 	}
 }
 
-// TestFullInbox: a payment whose inbox is full still receives its disputes, notified or found, once; the processor must
-// keep any other notification.
+// TestFullInbox checks that a payment with a full inbox still receives its disputes once, as notifications or from the list. The processor
+// must keep any other notification.
 func TestFullInbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -115,7 +115,7 @@ func TestFullInbox(t *testing.T) {
 	}
 }
 
-// TestSweepPastAFullInbox: what finds no room does not keep a sweep from what comes after it.
+// TestSweepPastAFullInbox checks that a sweep continues after a notification without room.
 func TestSweepPastAFullInbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -168,8 +168,8 @@ func TestSizeOfAnInbox(t *testing.T) {
 	}
 }
 
-// TestUnreadableDisputeIsKept: a signed dispute that cannot be read is kept with its body and rejected with the reason,
-// whether it came or was found, and whether or not its payment is known; it does not hide what comes after it.
+// TestUnreadableDisputeIsKept checks that a signed dispute that cannot be read is stored with its body and rejected with the reason, as a
+// notification or from the list, for a known or an unknown payment. Later notifications are still found.
 func TestUnreadableDisputeIsKept(t *testing.T) {
 	t.Parallel()
 	r, log := newRig(t), &logbook{}
@@ -222,8 +222,8 @@ func (r *rig) believes(through time.Time) {
 	}
 }
 
-// TestSweepOfTimesToCome: a notification whose time is far from come does not end the search for lost ones, neither
-// now nor after a restart, nor where an earlier process believed it; the dispute that it tells of is not corrupted.
+// TestSweepOfTimesToCome checks that a notification with a time far in the future does not end the search for lost ones, neither now nor
+// after a restart, nor if an earlier process accepted the time. The dispute of the notification is not corrupted.
 func TestSweepOfTimesToCome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

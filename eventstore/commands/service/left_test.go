@@ -31,7 +31,7 @@ func (r *leftRig) act(a domain.Amount) {
 	}
 }
 
-// capture takes an amount, and gives the newest operation.
+// capture captures an amount, and returns the newest operation.
 func (r *leftRig) capture(a domain.Amount, key string) (payment.Operation, error) {
 	r.t.Helper()
 	p, err := r.s.Capture(background, r.by, r.id, payment.Capture{Request: payment.Request{IdempotencyKey: key}, Amount: &a})
@@ -82,8 +82,8 @@ func newLeftRig(t *testing.T) *leftRig {
 	return r
 }
 
-// TestNoticesOfLeft: a notification about an operation that left the payment's state is judged as one about any other: the
-// same is nothing new, another result is a contradiction, and what was never asked for is none of ours (D7, D14).
+// TestNoticesOfLeft checks that a notification about an operation that left the payment's state is judged like any other: the same result
+// changes nothing, another result is a contradiction, and an operation that was never requested is not ours (D7, D14).
 func TestNoticesOfLeft(t *testing.T) {
 	t.Parallel()
 	r := newLeftRig(t)
@@ -129,8 +129,8 @@ func TestNoticesOfLeft(t *testing.T) {
 	r.audit(r.id)
 }
 
-// TestCommandsOnLeft: idempotency keys, refunds of one capture, what was found at the processor and operations that are made
-// once do not depend on whether the operation has left the payment's state.
+// TestCommandsOnLeft checks that idempotency keys, refunds of one capture, out-of-band operations and operations that are made once do not
+// depend on whether the operation has left the payment's state.
 func TestCommandsOnLeft(t *testing.T) {
 	t.Parallel()
 	r := newLeftRig(t)

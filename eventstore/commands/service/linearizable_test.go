@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore/commands/service"
 )
 
-// history collects what concurrent clients asked and were answered, with the times.
+// history collects the requests and answers of concurrent clients, with their times.
 type history struct {
 	began time.Time
 	mu    sync.Mutex
@@ -44,7 +44,7 @@ func (h *history) linearizable(t *testing.T, model porcupine.Model) {
 	}
 }
 
-// clients run one after the other's requests at the same time, on two nodes in turn.
+// clients runs n clients at the same time, alternating between two nodes. Each client sends one request after the other.
 func (r *rig) clients(nodes []*node, n int, run func(client int, s *service.Service)) {
 	var all sync.WaitGroup
 	for client := range n {
@@ -63,7 +63,7 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// keyUse is a request under a key; what it answered names the payment that the key belongs to.
+// keyUse is a request with a key. Its answer names the payment that the key belongs to.
 type keyUse struct{ key, what string }
 
 type keyAnswer struct {
@@ -136,7 +136,7 @@ func TestKeysAreLinearizable(t *testing.T) {
 		kind, token := i%4, r.token(nodes[0].Service)
 		for c := range clients {
 			plans[i][c] = plan{what: kind, token: token, id: paid[i%len(paid)]}
-			if kind == 3 { // of whatever kind, about whatever payment, with whatever token
+			if kind == 3 { // of any kind, about any payment, with any token
 				plans[i][c] = plan{what: random.IntN(3), token: token, id: paid[random.IntN(len(paid))]}
 			}
 		}
@@ -175,14 +175,14 @@ type moneyAsked struct {
 	amount domain.Amount
 }
 
-// moneyTold is what it answered: refused with a reason, or the sums after it.
+// moneyTold is the answer: a refusal with its reason, or the sums after the request.
 type moneyTold struct {
 	reason                         domain.Reason
 	authorized, captured, refunded domain.Amount
 	status                         payment.Status
 }
 
-// money is the sequential model: what is left to capture and to refund.
+// money is the sequential model: the amounts that can still be captured and refunded.
 type money struct {
 	authorized, captured, refunded domain.Amount
 	released                       bool
@@ -201,7 +201,7 @@ func (m money) status() payment.Status {
 	}
 }
 
-// after gives what a request leads to, and why it is refused.
+// after returns the model after a request, and the reason of a refusal.
 func (m money) after(q moneyAsked) (money, domain.Reason) {
 	status := m.status()
 	open := status == payment.StatusAuthorized || status == payment.StatusPartiallySettled
@@ -242,8 +242,8 @@ var moneyModel = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
 
-// TestMoneyIsLinearizable: concurrent captures, refunds, adjustments and cancellations of one payment, on two
-// nodes, are carried out as if one after the other (D7): the answers fit the model of what is left.
+// TestMoneyIsLinearizable checks that concurrent captures, refunds, adjustments and cancellations of one payment, on two nodes, have the
+// answers of some sequential order (D7): the answers fit the model of the remaining amounts.
 func TestMoneyIsLinearizable(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -276,7 +276,7 @@ func TestMoneyIsLinearizable(t *testing.T) {
 	all.Wait()
 }
 
-// ask carries a request out.
+// ask sends a request and returns its answer.
 func (r *rig) ask(s *service.Service, id domain.PaymentID, q moneyAsked) moneyTold {
 	var p payment.State
 	var err error

@@ -21,7 +21,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// node is a process on the rig's log: a store, a vault and a service of its own.
+// node is a process on the rig's log, with its own store, vault and service.
 type node struct {
 	*service.Service
 	t     testing.TB
@@ -32,8 +32,7 @@ type node struct {
 	end   context.CancelFunc
 }
 
-// newNode starts a process; what is wrong with its ways to the log and to the processors is said by the
-// fault, nil for nothing.
+// newNode starts a process. f is the fault of its connections to the log and to the processors; nil for none.
 func (r *rig) newNode(t testing.TB, paymentTimeout time.Duration, f *fault) *node {
 	t.Helper()
 	return r.newNodeOn(t, &faultyConn{fault: f}, paymentTimeout)
@@ -79,7 +78,7 @@ func (n *node) kill() {
 	n.conn.cut()
 	n.port.cut()
 	n.end()
-	if err := n.store.Close(); err != nil { // before the service: what is under way ends at once
+	if err := n.store.Close(); err != nil { // before the service: running calls end at once
 		n.t.Error(err)
 	}
 	n.Service.Close()
@@ -166,7 +165,7 @@ func (p *port) dies(ctx context.Context) (processor.Answer, error) {
 	return processor.Answer{}, errLost
 }
 
-// hold sends, and holds back an authorization's answer while it is set to.
+// hold sends an operation, and holds an authorization's answer back while that is switched on.
 func (p *port) hold(ctx context.Context, op processor.Operation) (processor.Answer, error) {
 	answer, err := p.Port.Send(ctx, op)
 	_, _, held, holds := p.is()
@@ -182,7 +181,7 @@ func (p *port) hold(ctx context.Context, op processor.Operation) (processor.Answ
 	return answer, err
 }
 
-// Lookup asks what became of an operation.
+// Lookup looks up the outcome of an operation.
 func (p *port) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	dead, silent, _, _ := p.is()
 	if silent {
@@ -206,7 +205,7 @@ func (p *port) Fence(ctx context.Context, name processor.Name, key domain.Operat
 	return p.Port.Fence(ctx, name, key)
 }
 
-// ByReference asks for all that was done for a payment.
+// ByReference returns all operations of a payment.
 func (p *port) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
 	if dead, _, _, _ := p.is(); dead {
 		return nil, errLost

@@ -90,7 +90,7 @@ func (r *rig) events() uint64 {
 	return r.store.Events()
 }
 
-// until waits for something that others bring about.
+// eventually waits until is reports true.
 func (r *rig) eventually(what string, is func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -102,8 +102,8 @@ func (r *rig) eventually(what string, is func() bool) {
 	}
 }
 
-// TestNoticeBeforePayment: what comes before its payment is kept, and applied as soon as the payment has a transaction
-// there, without anybody asking; the newest wins whatever the order (D14, D16).
+// TestNoticeBeforePayment checks that a notification that arrives before its payment is stored, and applied as soon as the payment has a
+// transaction there, without another request. The newest notification counts, whatever the order (D14, D16).
 func TestNoticeBeforePayment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -227,8 +227,8 @@ func (r *rig) record(paid payment.State, n inbox.Notification, payload processor
 	}
 }
 
-// TestNoticesThatCannotBeTrue: nothing that a processor tells corrupts a payment: it is kept, rejected with its reason,
-// and the payment is as it was (D14).
+// TestNoticesThatCannotBeTrue checks that no notification corrupts a payment: an impossible one is stored and rejected with its reason,
+// and the payment is unchanged (D14).
 func TestNoticesThatCannotBeTrue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -277,7 +277,7 @@ func TestNoticesThatCannotBeTrue(t *testing.T) {
 	r.audit(paid.ID)
 }
 
-// TestNoPaymentAppears: what waits for a payment that never comes is rejected after a week.
+// TestNoPaymentAppears checks that a notification whose payment never appears is rejected after a week.
 func TestNoPaymentAppears(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -358,7 +358,7 @@ func (d deafDisputes) NotificationsSince(ctx context.Context, name processor.Nam
 	return d.Adapter.NotificationsSince(ctx, name, since, after)
 }
 
-// TestSweepOfDeafProcessors: one that does not answer does not keep the others.
+// TestSweepOfDeafProcessors checks that a processor without an answer does not stop the sweep of the others.
 func TestSweepOfDeafProcessors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,7 +15,7 @@ import (
 	"payledger/processorsim/adapter"
 )
 
-// oddBooks are processors that list of a payment what odd makes of the truth.
+// oddBooks are processors whose list of a payment's operations is changed by odd.
 type oddBooks struct {
 	*adapter.Adapter
 	odd func([]processor.Record) ([]processor.Record, error)
@@ -29,8 +29,7 @@ func (o oddBooks) ByReference(ctx context.Context, name processor.Name, referenc
 	return o.odd(records)
 }
 
-// refusedVoid makes a payment, has all of it captured at the processor, cancels it here, and gives the payment with
-// what the void became.
+// refusedVoid makes a payment, captures all of it at the processor, and cancels it here. It returns the payment and the refused void.
 func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, error)) (payment.State, payment.Operation, *logbook) {
 	r.t.Helper()
 	known, log := &atomic.Bool{}, &logbook{}
@@ -53,8 +52,8 @@ func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, erro
 	return p, payment.Operation{}, log
 }
 
-// TestUnreadableBooks: books that cannot be read in whole or in part do not keep a refused operation from its outcome;
-// what can be read is a fact all the same (§6.3).
+// TestUnreadableBooks checks that a refused operation gets its outcome, although the processor's books cannot be read in whole or in part.
+// Each readable entry is a fact (§6.3).
 func TestUnreadableBooks(t *testing.T) {
 	t.Parallel()
 	unreadable := fmt.Errorf("%w: operation 3: its kind is none", processor.ErrUnreadable)

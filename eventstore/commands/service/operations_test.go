@@ -28,7 +28,7 @@ func is(t *testing.T, p payment.State, err error, want payment.Status) {
 	}
 }
 
-// refused fails the test unless err gives the reason.
+// refused fails the test unless err has the reason.
 func refused(t *testing.T, err error, want domain.Reason) {
 	t.Helper()
 	if domain.ReasonOf(err) != want {
@@ -50,7 +50,7 @@ func (r *rig) until(id domain.PaymentID, what string, reached func(payment.State
 	return payment.State{}
 }
 
-// TestCaptures: partial, final, above what is left, and one that fails at the processor (D7, D10).
+// TestCaptures checks a partial and a final capture, one above the remaining amount, and one that fails at the processor (D7, D10).
 func TestCaptures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -81,7 +81,7 @@ func TestCaptures(t *testing.T) {
 	})
 }
 
-// settle ends what is pending at the processors.
+// settle completes the pending operations at the processors.
 func (r *rig) settle() {
 	r.t.Helper()
 	if _, err := r.sim.Settle(background); err != nil {
@@ -121,7 +121,7 @@ func TestCancels(t *testing.T) {
 	is(t, p, err, payment.StatusCancelled) // waiting for its customer
 }
 
-// TestRefunds: whole, targeted, above what is left, failing later (D10).
+// TestRefunds checks a whole refund, a refund of one capture, one above the remaining amount, and one that fails later (D10).
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -275,7 +275,7 @@ func TestAsynchronousAuthorization(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnotherPayment: a key belongs to the first payment it was sent for, whatever the call (D9).
+// TestKeyOfAnotherPayment checks that a key belongs to the first payment that it was sent for, in every call (D9).
 func TestKeyOfAnotherPayment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// talkative is a way to processors whose answers have a field that the protocol does not name.
+// talkative is a connection to processors whose answers have a field that the protocol does not name.
 type talkative struct{ processor.Port }
 
 func (p talkative) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {

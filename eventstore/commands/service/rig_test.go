@@ -45,7 +45,7 @@ const paymentTimeout = 20 * time.Second
 
 func newRig(t *testing.T) *rig { return newRigFor(t, true) }
 
-// newRigFor makes a rig whose store is the log's only writer, or whose log several nodes share.
+// newRigFor makes a rig. Its store is the log's only writer, or several nodes share the log.
 func newRigFor(t *testing.T, soleWriter bool) *rig {
 	t.Helper()
 	dir := t.TempDir()
@@ -186,7 +186,7 @@ func (r *rig) operations(id domain.PaymentID) int {
 	return len(lines)
 }
 
-// audit holds a payment to the processors' books.
+// audit compares a payment with the processors' books.
 func (r *rig) audit(id domain.PaymentID) {
 	r.t.Helper()
 	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: id})

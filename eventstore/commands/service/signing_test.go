@@ -42,7 +42,7 @@ func (r *rig) rotate(s *service.Service) accounts.RotatedSecret {
 	return rotated
 }
 
-// clean runs the janitor as much later and gives how many secrets it destroyed.
+// clean runs the janitor at a later time, and returns the number of destroyed secrets.
 func (r *rig) clean(later time.Duration) int {
 	r.t.Helper()
 	n, err := r.vault.CleanSigning(context.Background(), r.now().Add(later), r.merchant)
@@ -161,8 +161,8 @@ func TestRotationCutShort(t *testing.T) {
 	r.holds("after a run on the newest", 4, 5)
 }
 
-// TestRotationsAtOnce: whatever order they come in, the current secret is in the vault, the one before it too, and every
-// answer that says so was recorded.
+// TestRotationsAtOnce checks, for rotations in any order, that the vault has the current secret and the one before it, and that every
+// successful answer was recorded.
 func TestRotationsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

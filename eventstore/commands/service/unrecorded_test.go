@@ -57,7 +57,7 @@ func (c *counted) operations() (sent, keys int) {
 	return sent, len(c.given)
 }
 
-// soon holds the next question about an operation to the longest wait after a failure of the log.
+// soon checks that the next question about an operation comes within the longest wait after a failure of the log.
 func (n *node) soon(key domain.OperationKey) {
 	n.t.Helper()
 	next, held := n.AskNext(key)
@@ -136,7 +136,7 @@ func TestAnswerNotRecorded(t *testing.T) {
 	}
 }
 
-// TestLogAway: without a connection to the log a node asks no processor, however old the operation is. The operation goes on
+// TestLogAway checks that a node without a connection to the log asks no processor, however old the operation is. The operation continues
 // when the connection is back (D8).
 func TestLogAway(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// staff is a process that changes users, and the people that use it: they know what was shown to them.
+// staff is a process that changes users, with the users' knowledge: the texts that the process showed them.
 type staff struct {
 	*users.Users
 	t        *testing.T
@@ -83,7 +83,7 @@ func (s staff) process(server *embedded.Server, at int, after bool, run func(*st
 	return slices.Clone(line.seen), err
 }
 
-// state is the account as this process knows it. The zero state stands for a process that was ended.
+// state returns the account as this process knows it; the zero state for a process that has ended.
 func (s *staff) state() account.State {
 	tip, err := s.store.Repositories().Accounts.Load(s.ctx, s.owner, s.owner, eventstore.Latest)
 	if err != nil {

@@ -96,8 +96,8 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	}
 }
 
-// TestCardOfAnEndlessPayment: a card whose payment has no outcome is kept past its token's end, and not for ever; an
-// unused one ends with its token (D12).
+// TestCardOfAnEndlessPayment checks that a card whose payment has no outcome is kept past its token's end, but not for ever. An unused
+// card ends with its token (D12).
 func TestCardOfAnEndlessPayment(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -151,7 +151,7 @@ func TestVaultedThenCrashed(t *testing.T) {
 	}
 }
 
-// TestLostCard: a vaulted token whose card is gone does not look like one that can pay, once anybody finds out (§2.2).
+// TestLostCard checks that a vaulted token whose card is gone is not shown as usable, once the loss is found (§2.2).
 func TestLostCard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -215,7 +215,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// TestNoBearerInTheLog: what is logged about a token or a session that makes trouble names neither (D12).
+// TestNoBearerInTheLog checks that log lines about a faulty token or session contain neither (D12).
 func TestNoBearerInTheLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

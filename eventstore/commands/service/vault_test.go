@@ -99,7 +99,7 @@ func TestVerifiedCardForgetsItsCVV(t *testing.T) {
 	}
 }
 
-// TestDestroyedOnce: asking whether a verified card is still needed, as its destruction does, does not ask for its
+// TestDestroyedOnce checks that the destruction of a verified card, which asks whether the card is still needed, does not request the
 // destruction again.
 func TestDestroyedOnce(t *testing.T) {
 	t.Parallel()
@@ -120,8 +120,8 @@ func TestDestroyedOnce(t *testing.T) {
 	}
 }
 
-// TestVaultingCrashes: a vaulting that a crash cut short is completed: by the janitor for a payment that asks for it,
-// else by the repeat (D5).
+// TestVaultingCrashes checks that an interrupted vaulting is completed: by the janitor if a payment requested it, otherwise by the repeat
+// (D5).
 func TestVaultingCrashes(t *testing.T) {
 	t.Parallel()
 	give := map[string]func(*rig, *service.Service, domain.Token) error{
@@ -163,7 +163,7 @@ func TestVaultingCrashes(t *testing.T) {
 	}
 }
 
-// vaultedInTheEnd recovers, repeats, and holds the token to one card, one customer and one operation.
+// vaultedInTheEnd recovers and repeats, and checks that the token has one card, one customer and one operation.
 func (r *rig) vaultedInTheEnd(healthy *service.Service, token domain.Token, paid bool, again func() error) {
 	r.t.Helper()
 	reference := domain.VerificationReference(r.by.Account, token)

@@ -12,7 +12,8 @@ import (
 	"payledger/eventstore/commands/users"
 )
 
-// TestSessionEndsOnEveryNode: a session of one node holds on another one, and each change that ends it ends it there at once.
+// TestSessionEndsOnEveryNode checks that a session of one node is valid on another one, and that each change that ends it ends it there at
+// once.
 func TestSessionEndsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

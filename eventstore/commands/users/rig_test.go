@@ -117,7 +117,7 @@ func (r *rig) by() commands.Caller {
 	return commands.Caller{Account: r.made.AccountID, Actor: "api_key:test", RequestID: "request"}
 }
 
-// address is a client address that nobody else of the test has used.
+// address returns a client address that only this test uses.
 func address(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
 
 func origin(i int) users.Origin { return users.Origin{From: address(i), RequestID: "request"} }

@@ -54,7 +54,8 @@ func TestChangePassword(t *testing.T) {
 	mustRefuse(t, "the right one while locked", err, users.LockedUser)
 }
 
-// TestWeakPasswords: a short password and one of those that are tried first are refused, with the reason; others are not, whatever characters they have.
+// TestWeakPasswords checks that a short or a common password is refused with the reason, and that other passwords are accepted, with any
+// characters.
 func TestWeakPasswords(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
