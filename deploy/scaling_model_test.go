@@ -62,11 +62,11 @@ const (
 	year         = 365 * 24 * time.Hour
 )
 
-// needs is what payments at a rate need.
+// needs are the resources for payments at a rate.
 type needs struct {
 	rate    float64 // payments/s
 	events  float64 // events/s
-	cells   int     // groups of shards, each with a NATS cluster and API nodes of its own
+	cells   int     // groups of shards, each with its own NATS cluster and API nodes
 	limit   string  // of a cell
 	shards  int     // of all cells
 	servers int     // NATS servers of all cells
@@ -91,7 +91,7 @@ func (g growth) after(d time.Duration) float64 {
 	return g.kept*d.Seconds() + g.passes*min(d, retention).Seconds()
 }
 
-// cellLimit returns the payments/s that one cell takes, and what limits it.
+// cellLimit returns the payments/s that one cell takes, and the resource that limits it.
 func (in inputs) cellLimit() (rate float64, what string) {
 	rate, what = min(in.tipRate.value, in.viewRate.value)*use/in.events.value, "an API node applies every event of its group"
 	if server := cores * use * 1000 / (in.nats.value / replicas); server < rate {
@@ -105,7 +105,7 @@ func (in inputs) shardEvents() float64 {
 	return groupBytes / (in.log.value / in.events.value) * 1000 / in.commit.value
 }
 
-// at returns what a rate of payments needs.
+// at returns the resources for a rate of payments.
 func (in inputs) at(rate float64) needs {
 	limit, what := in.cellLimit()
 	n := needs{rate: rate, events: rate * in.events.value, limit: what}

@@ -13,7 +13,7 @@ import (
 
 var writeScaling = flag.Bool("writescaling", false, "write the tables of SCALING.md anew")
 
-// measured are the figures of SCALING.md, and the only place where they stand: the document's tables are made from them.
+// measured are the figures of SCALING.md. The tables of the document are made from them, and the figures are nowhere else.
 var measured = inputs{
 	events: figure{"events of a payment", 8, "", bytesCommand},
 

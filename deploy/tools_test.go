@@ -68,7 +68,7 @@ func payledger(t *testing.T) string {
 	return filepath.Join(dir, "payledger")
 }
 
-// found is what the program of testdata/manifests prints.
+// found is the output of the program in testdata/manifests.
 type found struct {
 	Alerts  []string `json:"alerts"`
 	Metrics []string `json:"metrics"`

@@ -15,7 +15,7 @@ import (
 	"payledger/projections"
 )
 
-// lagging are views that show an account as it was, until somebody waits for its newest event.
+// lagging are views that show an old state of an account until a caller waits for its newest event.
 type lagging struct {
 	message.Views
 	was   account.State
@@ -42,7 +42,7 @@ func (b *lagging) Account(id domain.AccountID) (account.State, bool) {
 	return b.was, true
 }
 
-// newestAccount gives the account and its place as the log holds them.
+// newestAccount returns the account and the place of its newest event in the log.
 func (r *rig) newestAccount() (account.State, *eventstore.Recorded) {
 	r.t.Helper()
 	tip, err := eventstore.Load(context.Background(), r.store, eventstore.Accounts, eventstore.Accounts.Key(merchantID, string(merchantID)), eventstore.Latest)
@@ -50,7 +50,7 @@ func (r *rig) newestAccount() (account.State, *eventstore.Recorded) {
 	return tip.State, tip.Recorded
 }
 
-// redirect gives an endpoint another URL.
+// redirect changes the URL of an endpoint.
 func (r *rig) redirect(id domain.EndpointID, url string) {
 	r.t.Helper()
 	r.changeAccount(func(m eventstore.Meta, s account.State) (account.Event, error) {
@@ -58,8 +58,8 @@ func (r *rig) redirect(id domain.EndpointID, url string) {
 	})
 }
 
-// TestEndpointBehind: an endpoint that views that lag show as disabled, or not at all, gets its webhook: nothing is
-// cancelled but by what the log says.
+// TestEndpointBehind checks that an endpoint gets its webhook although lagging views show it as disabled, or not at all: only the log
+// decides that a webhook is cancelled.
 func TestEndpointBehind(t *testing.T) {
 	t.Parallel()
 	for name, was := range map[string]func(account.State) account.State{
@@ -88,8 +88,8 @@ func TestEndpointBehind(t *testing.T) {
 	}
 }
 
-// TestAccountAfterStart: what an earlier process changed holds for the first webhook of the next one, however far the
-// views are behind at that moment.
+// TestAccountAfterStart checks that the changes of an earlier process apply to the first webhook of the next one, however far the views
+// are behind.
 func TestAccountAfterStart(t *testing.T) {
 	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)
@@ -132,7 +132,7 @@ func (g gated) Shown(ctx context.Context, aggregate string, shard int, seq uint6
 	}
 }
 
-// TestAccountAfterWait: what changes while a webhook waits for the views holds for it.
+// TestAccountAfterWait checks that a change that is made while a webhook waits for the views applies to the webhook.
 func TestAccountAfterWait(t *testing.T) {
 	t.Parallel()
 	old, inbox := newReceiver(t, nil), newReceiver(t, nil)

@@ -119,8 +119,8 @@ func BenchmarkSustained(b *testing.B) {
 	}
 }
 
-// openLoop appends payments at a rate, whatever becomes of the webhooks, and gives how long after the append of its
-// event each webhook of the receiver came, and how many a second came.
+// openLoop appends payments at a rate that does not depend on the webhooks. It returns the time from each event's append to the arrival of
+// its webhook, and the number of webhooks a second.
 func openLoop(b *testing.B, r *rig, inbox *counter, rate, seconds, endpoints int) (delays []time.Duration, perSecond float64) {
 	var mu sync.Mutex
 	appended := map[string]time.Time{}
@@ -172,7 +172,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkHanging: nine endpoints that answer, without and with a tenth that hangs, in turn; medians of five pairs.
+// BenchmarkHanging compares nine endpoints that answer with the same nine and one that hangs, in pairs; the results are medians of five
+// pairs.
 func BenchmarkHanging(b *testing.B) {
 	const rate, seconds, endpoints, pairs = 60, 5, 9, 5 // some 540 deliveries a second
 	for b.Loop() {
@@ -210,7 +211,7 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// percentile gives the p-th part of some durations, which it sorts.
+// percentile returns the p-th part of some durations. It sorts them.
 func percentile(all []time.Duration, p float64) time.Duration {
 	slices.Sort(all)
 	return all[min(len(all)-1, int(float64(len(all))*p))]

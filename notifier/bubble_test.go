@@ -53,7 +53,7 @@ type call struct {
 	at    time.Time
 	event string   // the delivery's name
 	keys  []string // names of the secrets that its headers verify under, primary first
-	valid []string // those that were valid
+	valid []string // the secrets that were valid
 }
 
 // pipes is the listener's end.
@@ -82,7 +82,7 @@ func newBubble(t testing.TB) *bubble {
 
 func secretOf(name domain.SecretID) string { return "plsec_" + string(name) }
 
-// write is the message of a delivery; what it tells is not what these tests are about.
+// write returns a message for a delivery. Its content does not matter here.
 func (b *bubble) write(_ context.Context, d delivery.Delivery) (sender.Message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +141,7 @@ func (b *bubble) set(ahead time.Duration) {
 	b.ahead = ahead
 }
 
-// start brings everything up on what the stream holds.
+// start starts all parts on the content of the stream.
 func (b *bubble) start() {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -207,7 +207,7 @@ func (b *bubble) plan(event string, endpoint domain.EndpointID) string {
 	return d.Name()
 }
 
-// put makes a delivery durable, and tells nobody.
+// put makes a delivery durable without a message to any part.
 func (b *bubble) put(event string, endpoint domain.EndpointID) plannedDelivery {
 	b.t.Helper()
 	d := goldenDelivery
@@ -226,7 +226,7 @@ func (b *bubble) put(event string, endpoint domain.EndpointID) plannedDelivery {
 	return plannedDelivery{Delivery: d, at: at}
 }
 
-// rotate gives the account another secret; the one before it is valid a while longer.
+// rotate adds a new secret to the account. The previous secret stays valid for overlap.
 func (b *bubble) rotate(overlap time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,7 +243,7 @@ func (b *bubble) connecting() int {
 	return b.begun
 }
 
-// callsTo gives when a delivery was tried.
+// callsTo returns the times of a delivery's attempts.
 func (b *bubble) callsTo(name string) (at []time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

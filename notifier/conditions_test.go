@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/causes"
 )
 
-// caused gives the kinds that an event of the real log causes.
+// caused returns the kinds of webhooks that an event of the real log causes.
 func (r *rig) caused(e *eventstore.Recorded) (kinds []webhook.Kind) {
 	r.t.Helper()
 	row, err := causes.Candidates(e)
@@ -41,7 +41,7 @@ func kindNames(kinds []webhook.Kind) string {
 	return strings.Join(out, " ")
 }
 
-// TestCauses: what each event of some lives causes, with the status after it (§6.2, D7, D17).
+// TestCauses lists the webhooks that each event of some payments' lives causes, with the status after it (§6.2, D7, D17).
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -141,9 +141,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsTold: whatever happens to a payment, PAYMENT.STATUS is caused exactly by the events that
-// change its status, or with which a wait begins (D17). The rule here looks at every event alike, without the
-// table.
+// TestEveryChangeIsTold checks, for random payments, that PAYMENT.STATUS is caused exactly by the events that change the status, or that
+// begin a wait (D17). The rule of this test looks at every event in the same way, without the table.
 func TestEveryChangeIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -214,8 +213,8 @@ func changed(before, after payment.State, event string) bool {
 	return after.Status() == payment.StatusPending && (required || accepted)
 }
 
-// TestForeignPredecessor: an event whose predecessor is another payment's is trouble, and never planned as a
-// guess.
+// TestForeignPredecessor checks that an event whose predecessor belongs to another payment is an error, and that nothing is planned for
+// it.
 func TestForeignPredecessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -20,7 +20,7 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// started is what a start on a folder of so many deliveries takes, and how large they are there.
+// started has the cost of a start on a folder with many deliveries, and the size of the folder.
 type started struct {
 	took               time.Duration
 	heap               uint64 // bytes

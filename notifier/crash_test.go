@@ -16,8 +16,7 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// crashing is the real stream up to a crash: what refuse names is not carried out, nor is anything once
-// the process is dead.
+// crashing is the real stream up to a crash. It does not carry out a call that refuse selects, nor any call of a dead process.
 type crashing struct {
 	stream
 	dead   atomic.Bool
@@ -62,7 +61,7 @@ func (h held) Shown(ctx context.Context, aggregate string, shard int, seq uint64
 	return h.Views.Shown(ctx, aggregate, shard, seq)
 }
 
-// crashRig starts a rig whose notifier can crash. hold keeps it from sending.
+// crashRig starts a rig whose notifier can crash. With hold the notifier sends nothing.
 func crashRig(t *testing.T, hold bool, refuse func(name string, expected uint64, replace bool) bool) (*rig, *crashing) {
 	r := newRig(t)
 	c := &crashing{refuse: refuse, puts: make(chan uint64, 1024), saves: make(chan []uint64, 1024)}
@@ -117,8 +116,8 @@ func outcomesAndPosition(n string, e uint64, r bool) bool {
 	return positions(n, e, r) || outcomes(n, e, r)
 }
 
-// TestCrash stops the notifier between any two of its steps: nothing is lost, and only what was sent
-// without a recorded outcome is sent again (§6.1 rule 4).
+// TestCrash stops the notifier between any two of its steps. Nothing is lost, and only an attempt without a recorded outcome is repeated
+// (§6.1 rule 4).
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	const payments = 30
@@ -184,7 +183,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestLostAnswers: plans and outcomes whose answers are lost are resolved by what stands in the stream.
+// TestLostAnswers checks that plans and outcomes with lost answers are resolved by reading the stream.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -226,8 +225,8 @@ func (f forgetful) Put(ctx context.Context, name string, expected uint64, body [
 	return f.stream.Put(ctx, name, expected, body, open)
 }
 
-// TestTakenUp: an open delivery that stands in the stream is sent at the start, although
-// planning its event again would not make it: endpoints may have changed since.
+// TestTakenUp checks that an open delivery in the stream is sent at the start, even if planning its event again would not make it:
+// endpoints may have changed meanwhile.
 func TestTakenUp(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

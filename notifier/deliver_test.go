@@ -65,8 +65,8 @@ func TestOrderly(t *testing.T) {
 	}
 }
 
-// TestHangingEndpoint: while one endpoint hangs with all its attempts, the other gets everything (D18).
-// What waits for the first is sent when it answers again.
+// TestHangingEndpoint checks that, while one endpoint hangs with all its attempts, another gets all its webhooks (D18). The waiting
+// webhooks of the first are sent when it answers again.
 func TestHangingEndpoint(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

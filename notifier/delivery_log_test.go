@@ -154,8 +154,8 @@ func TestLogResend(t *testing.T) {
 	inbox.none()
 }
 
-// TestLogAnew: an index that was lost, or is of another stream, is made anew and tells the same; one that is right is
-// gone on with.
+// TestLogAnew checks that an index that is lost, or belongs to another stream, is made again with the same content, and that a good index
+// is continued.
 func TestLogAnew(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

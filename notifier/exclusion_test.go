@@ -87,7 +87,7 @@ func TestEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestConflict: an outcome that another process recorded first holds: the delivery goes on from there.
+// TestConflict checks that the outcome of another process counts if it was recorded first: the delivery continues from it.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestConflict(t *testing.T) {
 	})
 }
 
-// manualPlans is the real stream; meanwhile is called when a delivery is stored and nobody knows.
+// manualPlans is the real stream. It calls meanwhile between the storing of a delivery and the answer.
 type manualPlans struct {
 	stream
 	meanwhile func(at uint64) error
@@ -126,8 +126,8 @@ func (m *manualPlans) Put(ctx context.Context, name string, expected uint64, bod
 	return at, err
 }
 
-// TestPlanMeanwhile: a delivery that is being planned by hand is found by a start as soon as it is stored. One of
-// which nobody knows whether it is stored is sent all the same.
+// TestPlanMeanwhile checks that a start finds a delivery that is being planned by hand as soon as it is stored. A delivery is also sent if
+// its storing is uncertain.
 func TestPlanMeanwhile(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -139,7 +139,7 @@ func TestPlanMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
-	for planned := false; !planned; { // for nobody
+	for planned := false; !planned; { // without a waiting caller
 		log := r.notifier.position.At()
 		planned = log[e.Shard] >= e.Seq
 	}

@@ -83,7 +83,7 @@ func TestDeliveryBytes(t *testing.T) {
 	}
 }
 
-// TestOlderRecords: what a build of schema 1 wrote reads as what it means now: it made one attempt and no more.
+// TestOlderRecords checks that a record of schema 1 is read with its meaning then: one attempt and no more.
 func TestOlderRecords(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/delivery.1.hex")
@@ -137,7 +137,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeDelivery: no bytes make it panic, and what it accepts it writes the same way.
+// FuzzDecodeDelivery checks that no bytes make it panic, and that accepted bytes are the same after decoding and encoding.
 func FuzzDecodeDelivery(f *testing.F) {
 	body, err := goldenDelivery.Encode()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hostile is a receiver that does what it likes with a connection once the request came.
+// hostile is a receiver that calls do with the connection after a request came.
 func hostile(t *testing.T, do func(c net.Conn, gone <-chan struct{})) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,7 +79,7 @@ func say(text string, then func(net.Conn, <-chan struct{})) func(net.Conn, <-cha
 	}
 }
 
-// TestHostile: whatever a receiver does, an attempt ends in time, with the outcome that the status line tells (D18).
+// TestHostile checks that an attempt at any receiver ends in time, with the outcome of the status line (D18).
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	flood := strings.Repeat("x", 1<<16)
@@ -142,7 +142,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestHostileBody: what comes after the status line takes a moment at most, however long an attempt may take.
+// TestHostileBody checks that the bytes after the status line take at most a moment, however long an attempt may take.
 func TestHostileBody(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(net.Conn, <-chan struct{}){"hangs": hang, "drips": drip("z")} {

@@ -17,7 +17,7 @@ const (
 	secondText = "plsec_zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPO"
 )
 
-// rotate gives the account its second secret.
+// rotate makes the account's second secret.
 func (r *rig) rotate() {
 	r.t.Helper()
 	r.must(r.vault.Create(context.Background(), secondName, []byte(secondText)))
@@ -26,8 +26,8 @@ func (r *rig) rotate() {
 	})
 }
 
-// TestDestroyedPrevious: a previous secret that was destroyed before its time signs nothing more, and holds nothing
-// up: webhooks go on with the current one alone (§5.2 rule 3, D18).
+// TestDestroyedPrevious checks that a previous secret that was destroyed early signs nothing more, and that webhooks go on with the
+// current secret alone (§5.2 rule 3, D18).
 func TestDestroyedPrevious(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

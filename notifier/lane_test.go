@@ -23,7 +23,7 @@ import (
 	"payledger/notifier/health"
 )
 
-// laneRig is a lane on a real stream whose deliveries end when the test lets them.
+// laneRig is a lane on a real stream. Its deliveries end when the test lets them.
 type laneRig struct {
 	t      *testing.T
 	lane   *lane
@@ -95,7 +95,7 @@ func (r *laneRig) look(e entry) (delivery.Delivery, uint64) {
 	return d, stored.Seq
 }
 
-// offer plans a delivery and hands it to the lane.
+// offer plans a delivery and adds it to the lane.
 func (r *laneRig) offer(eventID string) uint64 {
 	r.t.Helper()
 	d := goldenDelivery
@@ -123,7 +123,7 @@ func newLaneRig(t *testing.T, s records, n int) *laneRig {
 	}
 }
 
-// first is a place such that every open delivery of the lane stands there or after it; false when there is none.
+// first returns the lowest place among the lane's open deliveries; false if there is none.
 func (l *lane) first() (place uint64, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +138,8 @@ func (l *lane) first() (place uint64, open bool) {
 	return place, open
 }
 
-// TestLane: a queue that overflows loses nothing and sends nothing twice, whatever is pointed out again
-// meanwhile; flights are bounded.
+// TestLane checks that an overflowing queue loses nothing and sends nothing twice, even if deliveries are offered again. The number of
+// attempts under way is bounded.
 func TestLane(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -223,8 +223,8 @@ type teleported struct{}
 
 func (teleported) Type() string { return "payment.teleported" }
 
-// TestPoison: an unknown event stops the planner with its place; what was planned before is sent, nothing
-// after it is planned, before and after a restart.
+// TestPoison checks that an unknown event stops the planner at its place. Earlier plans are sent, and nothing after the event is planned,
+// before and after a restart.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -305,8 +305,8 @@ func TestLaneAlternates(t *testing.T) {
 	}
 }
 
-// TestLaneInOrder: first attempts that did not fit into memory are not overtaken by those that are planned later, so
-// that none waits for ever while an endpoint's queue never runs empty.
+// TestLaneInOrder checks that later plans do not overtake first attempts that did not fit into memory, so that no attempt waits for ever
+// while an endpoint's queue is never empty.
 func TestLaneInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)

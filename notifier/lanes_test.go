@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestLanesEnd: a lane that is made when all have ended starts nothing that nobody waits for.
+// TestLanesEnd checks that a lane that is made after the end of all lanes starts no goroutine that would stay.
 func TestLanesEnd(t *testing.T) {
 	t.Parallel()
 	ls := newLanes(newMemory(), &health.Health{}, zerolog.Nop(), time.Now)

@@ -38,7 +38,7 @@ var wholeLifeHooks = []string{
 	"PAYMENT.STATUS 4",
 }
 
-// came names what was received, sorted.
+// came returns the names of the received webhooks, sorted.
 func came(hooks []received) (names []string) {
 	for _, h := range hooks {
 		names = append(names, fmt.Sprintf("%s %d", h.EventType, h.Sequence))
@@ -86,8 +86,8 @@ func TestWholeLife(t *testing.T) {
 	refunds.none()
 }
 
-// TestPlannedAgain: what an event causes is decided the same after a crash before the planner's place was
-// written: every delivery is there once, and nothing comes again.
+// TestPlannedAgain checks a crash before the planner's place was written: an event has the same deliveries again, every delivery exists
+// once, and no webhook is repeated.
 func TestPlannedAgain(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

@@ -291,7 +291,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestEndpointGone: what waits for an endpoint that is disabled or deleted ends as cancelled.
+// TestEndpointGone checks that the open deliveries of a disabled or deleted endpoint end as cancelled.
 func TestEndpointGone(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []func(*rig, domain.EndpointID){

@@ -17,8 +17,7 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// memory is the stream of deliveries without a server, for tests whose time is not the machine's. TestMemory holds it
-// against the real one.
+// memory is the stream of deliveries without a server, for tests with their own time. TestMemory compares it with the real one.
 type memory struct {
 	mu       sync.Mutex
 	records  []deliverylog.Record
@@ -122,7 +121,7 @@ func (m *memory) Save(_ context.Context, _ string, at []uint64) error {
 	return nil
 }
 
-// decoded gives the newest record of every delivery.
+// decoded returns the newest record of every delivery.
 func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {
 	t.Helper()
 	all := map[string]delivery.Delivery{}
@@ -141,7 +140,7 @@ func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {
 	return all
 }
 
-// firstOpen gives the lowest place of an open delivery's newest record; 0 when there is none.
+// firstOpen returns the lowest place of an open delivery's newest record; 0 if there is none.
 func (m *memory) firstOpen(t testing.TB) (first uint64) {
 	t.Helper()
 	for name, d := range m.decoded(t) {
@@ -155,7 +154,7 @@ func (m *memory) firstOpen(t testing.TB) (first uint64) {
 	return first
 }
 
-// TestMemory: whatever is done to it, the stream in memory answers as the real one; places are other numbers.
+// TestMemory checks, for random calls, that the stream in memory answers like the real one, except for the numbers of places.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

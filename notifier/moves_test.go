@@ -11,7 +11,7 @@ import (
 	"payledger/eventstore"
 )
 
-// move decides one event of a payment; r is what every command brings.
+// move decides one event of a payment. r has the fields of every command.
 type move func(s payment.State, r payment.Request) (payment.Event, error)
 
 // creation makes a payment of 25.00, ESTIMATED so that it can be adjusted.

@@ -62,7 +62,7 @@ func (c *citizen) Holder() (string, error) {
 	return c.name, nil
 }
 
-// renamed ends the name of a process, and gives it another one; without one it is cut off.
+// renamed ends the name of a process, and sets another one; with "" the process is cut off.
 func (c *citizen) renamed(name string) {
 	c.end(c.name)
 	c.mu.Lock()
@@ -72,7 +72,7 @@ func (c *citizen) renamed(name string) {
 	}
 }
 
-// node starts one more service on the rig's log, with a store, views and a notifier of its own.
+// node starts another service on the rig's log, with its own store, views and notifier.
 func (r *rig) node(n int, nodes delivery.Nodes, views func(message.Views) message.Views) *rig {
 	r.t.Helper()
 	ctx := context.Background()
@@ -153,8 +153,8 @@ func TestNodes(t *testing.T) {
 	t.Logf("sent by %v", senders)
 }
 
-// TestNodeGone: what a process planned and never sent, and of no event that others had still to plan, is sent by
-// another one when the process is gone, and not before.
+// TestNodeGone checks that the unsent plans of a process are sent by another process when the first one is gone, and not before, if no
+// other process had to plan their events.
 func TestNodeGone(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -165,7 +165,7 @@ func TestNodeGone(t *testing.T) {
 	s := r.pay(processor.Succeeded)
 	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
-	for planned := false; !planned; { // for nobody, and no process plans it again
+	for planned := false; !planned; { // no caller waits for it, and no process plans it again
 		at, err := readPosition(context.Background(), stays.notifier.stream, r.shards)
 		r.must(err)
 		planned = at[e.Shard] >= e.Seq
@@ -195,7 +195,7 @@ func neighbours(t *testing.T) (one, two *bubble, living *town) {
 	return one, two, living
 }
 
-// see tells a bubble's lanes of what stands in the stream after so many records, and gives how many stand there.
+// see lets a bubble's lanes read the records of the stream after a number of records. It returns the number of all records.
 func (b *bubble) see(after int) int {
 	b.t.Helper()
 	b.stream.mu.Lock()
@@ -315,8 +315,8 @@ func TestCutOffWhileConnecting(t *testing.T) {
 	})
 }
 
-// TestWatching: what another process plans and sends takes no memory once it is over, however much it was; what it leaves
-// open stays.
+// TestWatching checks that completed deliveries of another process take no memory, however many they were, and that its open deliveries
+// stay known.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	me := &citizen{town: newTown(), name: "me"}

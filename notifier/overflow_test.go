@@ -73,7 +73,7 @@ func (s scanned) Waiting(ctx context.Context, lane string, from uint64, limit in
 	return page, end, err
 }
 
-// TestReadBackMeanwhile: what is planned, or fails, while the stream is read to its end is not forgotten.
+// TestReadBackMeanwhile checks that no delivery is forgotten that is planned, or fails, while the stream is read to its end.
 func TestReadBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)

@@ -64,7 +64,7 @@ func failedRunEvent(t *testing.T) *eventstore.Recorded {
 	}
 }
 
-// TestRunPayload holds the body of WORKFLOW_RUN.FAILED against a reviewed file (§6.5, D17, D19).
+// TestRunPayload compares the body of WORKFLOW_RUN.FAILED with a reviewed file (§6.5, D17, D19).
 func TestRunPayload(t *testing.T) {
 	t.Parallel()
 	r := failedRunEvent(t)

@@ -22,7 +22,7 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// played plays moves of a payment, and gives its newest event with the payment after it.
+// played plays moves of a payment, and returns its newest event with the payment after it.
 func played(t *testing.T, store *eventstore.Store, account domain.AccountID, moves ...move) (*eventstore.Recorded, payment.State) {
 	t.Helper()
 	var tip eventstore.Tip[payment.State]
@@ -50,7 +50,7 @@ func writer(t *testing.T, s *eventstore.Store, v *secrets.Store) *message.Writer
 	return w
 }
 
-// TestPayloads holds the body of every kind against a reviewed file (§6.2, §6.3, D17).
+// TestPayloads compares the body of every kind with a reviewed file (§6.2, §6.3, D17).
 func TestPayloads(t *testing.T) {
 	t.Parallel()
 	store := eventstoretest.Open(t, t.TempDir())

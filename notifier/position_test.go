@@ -14,7 +14,7 @@ import (
 	"payledger/notifier/health"
 )
 
-// TestPositionAbove: a start plans nothing of what was dropped, whatever became of the position.
+// TestPositionAbove checks that a start plans no dropped event again, whatever the recorded position.
 func TestPositionAbove(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -25,7 +25,7 @@ func TestPositionAbove(t *testing.T) {
 	}
 }
 
-// floored is a stream of which something was dropped.
+// floored is a stream whose oldest records were dropped.
 type floored struct {
 	stream
 	floor deliverylog.Floor
@@ -55,8 +55,8 @@ func TestPlannedBefore(t *testing.T) {
 	}
 }
 
-// TestPlanFails: an event whose deliveries cannot be made durable is planned at the next start, after a crash and after
-// an orderly end.
+// TestPlanFails checks that an event whose deliveries could not be made durable is planned at the next start, after a crash and after an
+// orderly stop.
 func TestPlanFails(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, *crashing){

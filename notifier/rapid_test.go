@@ -15,11 +15,10 @@ import (
 	"payledger/notifier/message"
 )
 
-// story is what happens to some deliveries: to each call of each delivery an answer, and between them stops, crashes
-// and rotations.
+// story has the answer to each call of each delivery, and stops, crashes and rotations between the calls.
 type story struct {
 	events, endpoints int
-	answers           [][]int // per endpoint: of each call in turn, the last one from then on
+	answers           [][]int // per endpoint: of each call in order; the last one repeats
 	acts              []act
 }
 
@@ -50,9 +49,9 @@ func stories(t *rapid.T) story {
 	return s
 }
 
-// TestDeliveriesEnd: whatever receivers answer, and whenever the process is stopped, crashes or the secret is rotated,
-// every delivery ends; with at most six automatic attempts on record, none after a success; only what a stop or a
-// crash cut is sent again; and each request is signed with exactly the secrets that are valid then.
+// TestDeliveriesEnd checks, for random answers, stops, crashes and rotations, that every delivery ends with at most six recorded automatic
+// attempts and none after a success, that only an attempt that a stop or a crash interrupted is repeated, and that each request is signed
+// with exactly the valid secrets.
 func TestDeliveriesEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -65,7 +64,7 @@ func TestDeliveriesEnd(t *testing.T) {
 	})
 }
 
-// play tells the story, and gives what is wrong with it.
+// play plays the story, and returns its faults.
 func (s story) play(t *testing.T) (faults []string) {
 	b := newBubble(t)
 	b.limits = limits{queue: 2, waiting: 3, page: 2}

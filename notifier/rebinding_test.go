@@ -23,7 +23,7 @@ type rebinding struct {
 	asked   map[uint16]int // by type of record
 }
 
-// resolver asks the rebinding server over pipes; no packet leaves the process.
+// resolver returns a resolver that reaches the rebinding server over pipes; no packet leaves the process.
 func (r *rebinding) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -57,7 +57,7 @@ const (
 	typeAAAA = 28
 )
 
-// answer gives the answer to a question of one name (RFC 1035): its header and question again, and the addresses.
+// answer returns the answer to a question about one name (RFC 1035): the header and the question again, and the addresses.
 func (r *rebinding) answer(question []byte) []byte {
 	end := 12
 	for question[end] != 0 {

@@ -30,7 +30,7 @@ func hijack(t *testing.T, w http.ResponseWriter, say string) {
 	conn.Close()
 }
 
-// TestReceivers: what a receiver does with the first attempt, and what is recorded of it (§6.1, D18).
+// TestReceivers lists what receivers do with the first attempt, and the recorded outcome of each (§6.1, D18).
 func TestReceivers(t *testing.T) {
 	t.Parallel()
 	elsewhere := newReceiver(t, nil)
@@ -133,8 +133,8 @@ func TestTimeout(t *testing.T) {
 	inbox.none()
 }
 
-// TestConnectGuard: a name that leads to a loopback address is refused when the connection is made; and
-// the environment's proxy is not asked (D18).
+// TestConnectGuard checks that a connection to a name with a loopback address is refused, and that the proxy of the environment is not
+// used (D18).
 func TestConnectGuard(t *testing.T) {
 	proxy := newReceiver(t, nil)
 	t.Setenv("HTTP_PROXY", proxy.url)
@@ -169,7 +169,7 @@ func TestConnectGuard(t *testing.T) {
 	proxy.none()
 }
 
-// TestControl: what the dialer asks the guard.
+// TestControl checks the addresses that the dialer passes to the guard.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	g := guard.Guard{}

@@ -12,8 +12,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// TestReplayLostIndex: a replay that was under way goes on from an index that was lost meanwhile: what the index does
-// not show yet is none that does not exist (D18, D20).
+// TestReplayLostIndex checks that a running replay continues from an index that was lost meanwhile. A delivery that the index does not
+// show yet counts as existing (D18, D20).
 func TestReplayLostIndex(t *testing.T) {
 	t.Parallel()
 	for name, onlyFailed := range map[string]bool{"all": false, "only failed": true} {
@@ -48,8 +48,8 @@ func TestReplayLostIndex(t *testing.T) {
 	}
 }
 
-// TestReplayFailedAmongLive: a replay of what failed has nothing to do with deliveries that were not tried when it was
-// asked for; it ends with as many done as it counted.
+// TestReplayFailedAmongLive checks that a replay of failed deliveries leaves out deliveries that were not tried at its start, and
+// completes as many as it counted.
 func TestReplayFailedAmongLive(t *testing.T) {
 	t.Parallel()
 	bad, gate := &atomic.Bool{}, make(chan struct{})
@@ -144,7 +144,8 @@ func failing(t *testing.T, n int) (*logRig, *receiver, deliveries.ReplayRequest,
 	return r, inbox, q, bad
 }
 
-// TestReplayOvertaken: what failed when the replay counted and succeeded before its turn is done, and is not sent again.
+// TestReplayOvertaken checks that a delivery that had failed when the replay counted it, and succeeded before its turn, counts as done and
+// is not sent again.
 func TestReplayOvertaken(t *testing.T) {
 	t.Parallel()
 	r, inbox, q, bad := failing(t, 5)

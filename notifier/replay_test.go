@@ -19,7 +19,7 @@ func all(endpoint domain.EndpointID) deliveries.ReplayRequest {
 	return deliveries.ReplayRequest{Account: merchantID, Endpoint: endpoint, To: time.Now().Add(time.Hour)}
 }
 
-// replay counts, then starts the same replay and gives its id; both counts must be n.
+// replay counts, then starts the same replay, and returns its id. Both counts must be n.
 func (r *logRig) replay(q deliveries.ReplayRequest, n int) string {
 	r.t.Helper()
 	dry, err := r.log.StartReplay(context.Background(), q, true)
@@ -71,7 +71,7 @@ func (r *logRig) newer(url string, kinds ...string) domain.EndpointID {
 	return r.endpoint(url, kinds...)
 }
 
-// plain is a webhook without what belongs to the endpoint and the attempt.
+// plain returns a webhook without the parts that depend on the endpoint and the attempt.
 func plain(t *testing.T, h received) string {
 	t.Helper()
 	var body map[string]any
@@ -87,9 +87,9 @@ func plain(t *testing.T, h received) string {
 	return string(text)
 }
 
-// TestBackfill: an endpoint that was made after the events gets the webhooks of all of them, in payload as at their
-// events: those that an endpoint got that was there from the beginning; in the order of the events, but for
-// those that are under way at once. A second replay sends them once more (D17, D18, D20).
+// TestBackfill checks that an endpoint that is made after the events gets the webhooks of all of them, with the payloads that an endpoint
+// from the beginning got, in the order of the events except for the deliveries under way at the same time. A second replay sends them once
+// more (D17, D18, D20).
 func TestBackfill(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -135,8 +135,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// inOrder wants webhooks in the order of their events: none comes before one that is as many events older as a replay has
-// under way.
+// inOrder checks the order of webhooks: none comes before a webhook whose event is older by as many events as a replay has under way.
 func inOrder(t *testing.T, hooks []received) {
 	t.Helper()
 	byDate := func(a, b received) int { return a.Date.Compare(b.Date.Time) }
@@ -194,7 +193,7 @@ func TestReplayRange(t *testing.T) {
 	reasonIs(t, err, domain.ReasonRequestValidation)
 }
 
-// TestReplayFailed: onlyFailed sends what exists and did not succeed, and makes nothing.
+// TestReplayFailed checks that onlyFailed sends the existing deliveries without success, and makes no delivery.
 func TestReplayFailed(t *testing.T) {
 	t.Parallel()
 	bad := &atomic.Bool{}
@@ -239,8 +238,8 @@ func TestReplayFailed(t *testing.T) {
 	}
 }
 
-// TestReplayRestart: a replay goes on where it was, over several restarts, and sends each delivery once; a process that
-// took no note of what it had planned plans nothing twice.
+// TestReplayRestart checks that a replay continues at its place, over several restarts, and sends each delivery once. A process that lost
+// the record of its plans plans nothing twice.
 func TestReplayRestart(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

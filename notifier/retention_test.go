@@ -18,7 +18,7 @@ import (
 // later is behind the retention of deliveries.
 const later = -DefaultRetention - 24*time.Hour
 
-// newOldRig is a rig whose deliveries are all old when it is looked whether any can be dropped.
+// newOldRig returns a rig whose deliveries are old enough to be dropped.
 func newOldRig(t *testing.T) *logRig {
 	r := newLogRig(t)
 	r.config.RetryDelays = []time.Duration{time.Hour}
@@ -28,7 +28,7 @@ func newOldRig(t *testing.T) *logRig {
 	return r
 }
 
-// dropAll drops what is there now.
+// dropAll drops all droppable deliveries.
 func (r *logRig) dropAll() {
 	r.t.Helper()
 	before := r.log.stream.Floor().Segment
@@ -85,7 +85,7 @@ func TestRetention(t *testing.T) {
 	inbox.none()
 }
 
-// TestRetentionReplay: a replay leaves out what was dropped.
+// TestRetentionReplay checks that a replay leaves out dropped deliveries.
 func TestRetentionReplay(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -108,8 +108,8 @@ func TestRetentionReplay(t *testing.T) {
 	}
 }
 
-// TestRetentionWatermark: events before what was dropped plan nothing, although the position is lost and the names are
-// free; at the next start as well.
+// TestRetentionWatermark checks that events before the dropped ones plan nothing, although the position is lost and the names are free, at
+// the next start, too.
 func TestRetentionWatermark(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)
@@ -133,7 +133,7 @@ func TestRetentionWatermark(t *testing.T) {
 	r.settled(settled+2, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 }
 
-// forgotten is a stream whose position was lost.
+// forgotten is a stream without its position.
 type forgotten struct{ stream }
 
 func (f forgotten) Load(ctx context.Context, reader string) ([]uint64, error) {

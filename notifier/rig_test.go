@@ -44,7 +44,7 @@ const (
 	merchantID domain.AccountID = "acct1"
 	secretText                  = "plsec_0123456789abcdefghijABCDEFGHIJ"
 	secretName domain.SecretID  = "signing-secret.acct1.1"
-	patience                    = time.Minute // for what must come; never waited out in a good run
+	patience                    = time.Minute // the longest wait for an expected result; a good run never takes it
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -55,8 +55,8 @@ type rig struct {
 	dir    string
 	config Config
 	shards int
-	sole   bool // the store is its log's only writer, and remembers what it appended
-	// wrap and views, if set, stand between the notifier and the real parts.
+	sole   bool // the store is its log's only writer, and remembers its appended events
+	// wrap and views, if set, wrap the real parts for the notifier.
 	wrap  func(stream) stream
 	views func(message.Views) message.Views
 
@@ -244,7 +244,7 @@ type received struct {
 	payload.Status
 }
 
-// receiver is a merchant's endpoint: it verifies what comes, tells of it, and answers as the path says.
+// receiver is a merchant's endpoint: it verifies and records each webhook, and answers as the path requires.
 type receiver struct {
 	t        *testing.T
 	url      string
@@ -305,7 +305,7 @@ func (v *receiver) none() {
 	}
 }
 
-// count gives how often each event came to each path.
+// count returns the number of arrivals of each event at each path.
 func count(hooks []received) map[string]int {
 	n := map[string]int{}
 	for _, h := range hooks {

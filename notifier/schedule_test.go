@@ -24,8 +24,8 @@ func onTime(t *testing.T, name string, calls []time.Time, before int, late time.
 	}
 }
 
-// TestSchedule: six attempts at the delays of D18, each within 10 %, none after them, none after a success; the
-// delays are not all the same.
+// TestSchedule checks that six attempts are made at the delays of D18, each within 10 %, none after them, and none after a success. The
+// delays differ.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestScheduleRestart: due times stand in the records. An attempt that is due while the process is down is made at
-// the start, one that is due later at its time.
+// TestScheduleRestart checks that due times are in the records: an attempt that was due while the process was down is made at the start, a
+// later one at its time.
 func TestScheduleRestart(t *testing.T) {
 	t.Parallel()
 	for _, down := range []time.Duration{0, 20 * time.Second, 3 * time.Minute, 24 * time.Hour} {
@@ -115,7 +115,7 @@ func TestScheduleSetBack(t *testing.T) {
 					all = append(all, b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint))
 				}
 				pauseFor(5 * time.Second)
-				late := 4 * laneReread // one rereading of those that are left in the stream for each of two retries
+				late := 4 * laneReread // each of two retries waits for one rereading of the deliveries left in the stream
 				if restarts {
 					b.stop()
 					b.set(0)
@@ -201,8 +201,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestOfferLate: a delivery that its lane found in the stream, and sent, before its planner came to offer it is not
-// sent again; one that is in flight then neither.
+// TestOfferLate checks that a delivery is not sent again if its lane found and sent it before its planner offers it, also while the
+// attempt is under way.
 func TestOfferLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

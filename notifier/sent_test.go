@@ -9,8 +9,8 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// TestSent: the delivery of an event is found by the event, until it is dropped; then the event is among those whose deliveries may
-// be dropped. A later event is not.
+// TestSent checks that an event's delivery is found by the event until it is dropped. Then the event is among the events whose deliveries
+// may be dropped; a later event is not.
 func TestSent(t *testing.T) {
 	t.Parallel()
 	inbox := newReceiver(t, nil)

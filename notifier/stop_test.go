@@ -62,7 +62,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// flaky are views that cannot tell at first; at the next question they note what Healthy says.
+// flaky are views that fail at first. At the second call they record the result of Healthy.
 type flaky struct {
 	message.Views
 	failures  chan error

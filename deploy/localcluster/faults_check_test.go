@@ -26,7 +26,7 @@ type findings struct {
 	payments, recorded    int
 	lost, doubled         int
 	disordered, undecided int
-	replicas              string // what verify says about each server's copy
+	replicas              string // the result of verify for each server's copy
 }
 
 // entry is a change in the ledger.

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// faultKind is a way to break a node of a cluster. strike breaks it and returns the function that ends the fault, apart from what heal
-// ends.
+// faultKind is a way to break a node of a cluster. strike breaks it, and returns the function that ends the part of the fault that heal
+// does not end.
 type faultKind struct {
 	name   string
 	strike func(*trial) (mend func() error, leader bool, err error)
@@ -103,7 +103,7 @@ func (r *trial) strike(kind faultKind) {
 	r.say("  leader %v, broken %.1f s, recovered after %.1f s; %s", leader, (healed - f.from).Seconds(), (f.to - healed).Seconds(), r.load.counted())
 }
 
-// holds returns the length of a fault. Half of them outlast an election.
+// holds returns the length of a fault. Half of the faults outlast an election.
 func (r *trial) holds() time.Duration {
 	longest := 4 * time.Second
 	if *faultTime > time.Minute && r.random.IntN(2) == 0 {

@@ -71,7 +71,7 @@ type call struct {
 	claims   bool // an answer said that nothing was recorded
 }
 
-// fate is what the client knows.
+// fate is the client's knowledge about a call.
 type fate int
 
 const (
@@ -282,7 +282,7 @@ func (c *caller) newKey() string {
 	return fmt.Sprintf("client-%d-%d", c.client, c.keys)
 }
 
-// answer is what the clients look at, of a payment or an error.
+// answer has the fields of a payment, or of an error, that the clients read.
 type answer struct {
 	ID           string
 	Status       string
@@ -428,8 +428,8 @@ func (c *caller) get(p *paid) string {
 // lagOf finds the milliseconds of Payledger-Lag.
 var lagOf = regexp.MustCompile(`\bms=(\d+)`)
 
-// list reads a list: each payment is in it as a read showed it at most the lag of the answer before. The list must have the payment that
-// is sought, whose creation was answered, unless it may be older than that answer.
+// list reads a list. It checks that each payment of the list is as old as the lag of the answer allows. The list must have the payment
+// sought, whose creation was answered, unless the list may be older than that answer.
 func (c *caller) list(query string, sought *paid) {
 	k, a := c.persist(&call{client: c.client, kind: "list"}, http.MethodGet, "/payments?"+query, "", nil)
 	if k.fate != done {

@@ -57,7 +57,7 @@ func (m money) shows(c *call) bool {
 	return c.status == m.status() && c.saw.captured == m.captured && c.saw.refunded == m.refunded
 }
 
-// paymentModel is a payment whose requests come one after the other.
+// paymentModel is the sequential model of a payment.
 var paymentModel = porcupine.Model{
 	Init: func() any { return money{} },
 	Step: func(state, _, output any) (bool, any) {

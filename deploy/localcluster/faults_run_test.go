@@ -117,7 +117,7 @@ func newTrial(t *testing.T) *trial {
 	return r
 }
 
-// built builds the programs of a cluster, whose clocks can be set.
+// built builds the programs of a cluster. Their clocks can be set.
 func built(t testing.TB) (folder string) {
 	t.Helper()
 	folder = t.TempDir()

@@ -109,7 +109,7 @@ func hasPostgres(t *testing.T) bool {
 
 const body = `{"paymentMethodToken":"token-1","amount":2500,"currencyCode":"EUR","customerId":"customer-1","orderId":"order-1","metadata":{"shop":"north"}}`
 
-// answered is what the tests read of a payment, or of an error.
+// answered has the fields of a payment, or of an error, that the tests read.
 type answered struct {
 	ID         string
 	Status     string
@@ -128,7 +128,7 @@ func decoded[T any](t *testing.T, text []byte) (v T) {
 	return v
 }
 
-// TestService: a payment is kept over a restart with its idempotency key, and its webhook arrives with the right signature.
+// TestService checks that a payment and its idempotency key survive a restart, and that its webhook arrives with the right signature.
 func TestService(t *testing.T) {
 	if !hasPostgres(t) {
 		return
@@ -251,7 +251,7 @@ func checkWebhook(t *testing.T, v *service) {
 	}
 }
 
-// TestParseStat: a process whose name has spaces and parentheses is counted with its children.
+// TestParseStat checks that a process whose name has spaces and parentheses is counted with its children.
 func TestParseStat(t *testing.T) {
 	text := "42 (a (b) c) S 7 1 1 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 1 0 5 6 7"
 	if pid, parent, ticks := parseStat([]byte(text)); pid != 42 || parent != 7 || ticks != 4330 {

@@ -54,7 +54,7 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// TestCheckURLConfigured: what the operator's flags change.
+// TestCheckURLConfigured checks the effects of the operator's flags.
 func TestCheckURLConfigured(t *testing.T) {
 	t.Parallel()
 	allow := Guard{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8")}}
@@ -76,8 +76,7 @@ func TestCheckURLConfigured(t *testing.T) {
 	}
 }
 
-// FuzzCheckURL: whatever the text, a URL that passes names a host without a user, and an address in it is
-// public.
+// FuzzCheckURL checks, for any text, that an accepted URL names a host without a user, and that an address in it is public.
 func FuzzCheckURL(f *testing.F) {
 	for _, u := range []string{"https://hooks.invalid/x", "http://[::ffff:127.0.0.1]:80", "http://0x7f.1", "https://a@b"} {
 		f.Add(u)

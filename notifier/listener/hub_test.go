@@ -19,7 +19,7 @@ const lane = "acct1.endpoint1"
 
 var key = []byte("a key that is derived from the master key")
 
-// wire connects the hubs of several nodes, and keeps what passes.
+// wire connects the hubs of several nodes, and records their messages.
 type wire struct {
 	mu     sync.Mutex
 	serves map[string]func(context.Context, []byte) []byte
@@ -120,7 +120,7 @@ func TestSend(t *testing.T) {
 	})
 }
 
-// TestOutcomes: every end of a request but its answer is an error of its own, here and over another node.
+// TestOutcomes checks that every end of a request without an answer has its own error, on this node and through another one.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	errStale := errors.New("stale")
@@ -158,7 +158,7 @@ func TestOutcomes(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 					defer cancel()
 					want := c.want
-					if elsewhere && name == hangs { // the other node does not wait with a request whose last check is over
+					if elsewhere && name == hangs { // the other node does not wait for a request whose last check is over
 						want = ErrNoReader
 					}
 					if _, err := sender.Send(ctx, lane, Request{}, c.begin); !errors.Is(err, want) {
@@ -297,7 +297,7 @@ func TestSweeper(t *testing.T) {
 	})
 }
 
-// flaky are peers that nobody can ask about the listener "unknown".
+// flaky are peers that cannot be asked about the listener "unknown".
 type flaky struct{}
 
 func (flaky) Ask(_ context.Context, topic string, _ []byte, sent func()) ([]byte, error) {

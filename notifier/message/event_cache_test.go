@@ -7,7 +7,7 @@ import (
 	"payledger/eventstore"
 )
 
-// TestContentsBounds: what is remembered of events is bounded by their number and by their size; the newest are there.
+// TestContentsBounds checks that the cache of events is bounded by number and size, and has the newest events.
 func TestContentsBounds(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small": 1 << 10, "large": 256 << 10} {

@@ -52,7 +52,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// pipe is a connection whose writes wait for the reader.
+// pipe returns a dialer whose connections are pipes: a write waits for the reader.
 func pipe(theirs chan<- net.Conn) func(context.Context, string, string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		ours, other := net.Pipe()
@@ -61,7 +61,7 @@ func pipe(theirs chan<- net.Conn) func(context.Context, string, string) (net.Con
 	}
 }
 
-// Settle waits for a request whose check is over and whose first byte is not written, and for no later one.
+// TestSettle checks that Settle waits for a request whose check is over and whose first byte is not written, and for no later one.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,8 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// A receiver that does not read its socket holds Settle up for firstWriteTime, and fails.
+// TestSettleIsBounded checks that a receiver that does not read its socket delays Settle by at most firstWriteTime, and that its request
+// fails.
 func TestSettleIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -90,8 +90,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverSettles: a message that is not fresh is not handed over. Settle waits for a message whose check is over until its first
-// byte is written, and no longer than firstWriteTime.
+// TestHandOverSettles checks that a message that is not fresh is not sent. Settle waits for a message whose check is over until its first
+// byte is written, and at most firstWriteTime.
 func TestHandOverSettles(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ for v in json.load(open(sys.argv[1], encoding="utf-8"))["vectors"]:
 print(json.dumps(accepted))`
 )
 
-// TestReadmeSnippets: what the README gives receivers to copy says of every vector what this package says.
+// TestReadmeSnippets checks that the README's code for receivers gives the same result for every vector as this package.
 func TestReadmeSnippets(t *testing.T) {
 	var want []string
 	for _, v := range vectors(t) {

@@ -14,13 +14,13 @@ import (
 // vector is one row of testdata/vectors.json: everything that a receiver in another language needs.
 type vector struct {
 	Name      string              `json:"name"`
-	Secrets   []string            `json:"secrets"` // that the receiver holds
+	Secrets   []string            `json:"secrets"` // of the receiver
 	Headers   map[string][]string `json:"headers"` // as the webhook carries them
 	Body      string              `json:"body"`    // raw, UTF-8
 	Now       int64               `json:"now"`     // the receiver's clock, Unix seconds
 	Tolerance int64               `json:"toleranceSeconds"`
 	Result    string              `json:"result"` // OK, or the check that fails
-	// SignedWith, where it is there, is the secret whose signature of the body stands in X-Signature-Primary.
+	// SignedWith, if set, is the secret whose signature of the body is in X-Signature-Primary.
 	SignedWith string `json:"signedWith,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func TestDefaultTolerance(t *testing.T) {
 	}
 }
 
-// FuzzVerify: whatever comes, a body that was not signed with the secret is not accepted.
+// FuzzVerify checks that no body is accepted that was not signed with the secret.
 func FuzzVerify(f *testing.F) {
 	for _, v := range vectors(f) {
 		h := v.header()
