@@ -77,8 +77,8 @@ func TestAccountCreate(t *testing.T) {
 	}
 }
 
-// TestFolderAccount: history, prove and tail of a stopped folder read a payment of a further account if it is named; without
-// its name, and with a wrong one, each says in one line what to do, and prints nothing (I1).
+// TestFolderAccount checks that history, prove and tail of a stopped folder read a payment of a further account if the account is named.
+// Without a name, and with a wrong one, each command says in one line what to do, and prints nothing (I1).
 func TestFolderAccount(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -117,7 +117,7 @@ func TestFolderAccount(t *testing.T) {
 	}
 }
 
-// belongings are the ids of what a merchant has, by the beginning of the paths that take them.
+// belongings are the ids of a merchant's objects, by the beginning of the paths that take them.
 type belongings map[string]string
 
 // of returns the id for a path's parameter; false if the parameter names nothing of an account.
@@ -127,7 +127,7 @@ func (b belongings) of(path string) (id string, owned bool) {
 	return id, owned
 }
 
-// shared lists the paths whose parameter names nothing of an account.
+// shared lists the paths whose parameter is no id of an account's object.
 var shared = []string{"/processors/{name}/notifications", "/management/processors/{name}", "/checkout/assets/{version}/{file}", "/proof/assets/{file}",
 	"/docs/{page}", "/docs/{folder}/{page}", "/docs/assets/{version}/{file}",
 }
@@ -180,7 +180,7 @@ func (b belongings) mentions(text []byte) (found []string) {
 	return found
 }
 
-// bodies are requests that would do something to one's own.
+// bodies are requests that would change the merchant's own objects.
 var bodies = map[string]string{
 	"resumePayment": `{"resumeToken":"x"}`, "resumeCheckoutPayment": `{"resumeToken":"x"}`, "adjustPaymentAuthorization": `{"amount":2600}`,
 	"vaultPaymentInstrument": `{"customerId":"customer-8","verify":false}`, "changeWebhookEndpoint": `{"enabled":false}`,
@@ -189,8 +189,8 @@ var bodies = map[string]string{
 	"simulateWorkflow": `{"from":"2001-01-01T00:00:00Z","to":"2099-01-01T00:00:00Z"}`,
 }
 
-// TestIsolation: whatever call of the API a merchant makes with the ids of another merchant, the answer is the one for an id that
-// does not exist. No list shows anything of the other merchant, and nothing of the other merchant changes.
+// TestIsolation makes every call of the API with the ids of another merchant. The answer is the same as for an id that does not exist. No
+// list shows an object of the other merchant, and none of them changes.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	r := newDisputeRun(t, nil)
@@ -241,7 +241,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// refused makes a call on another merchant's id, and the same call on an id that nobody has: the answers must be the same.
+// refused makes a call with another merchant's id, and the same call with an unused id. The answers must be the same.
 func (b belongings) refused(t *testing.T, m *merchant, operation, method, path, id string, header map[string]string) {
 	t.Helper()
 	var body any
@@ -262,7 +262,7 @@ func (b belongings) refused(t *testing.T, m *merchant, operation, method, path, 
 	}
 }
 
-// unknown returns an id of the same shape that nobody has.
+// unknown returns an unused id of the same form.
 func unknown(id string) string {
 	last := "0"
 	if strings.HasSuffix(id, "0") {

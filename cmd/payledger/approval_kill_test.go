@@ -29,8 +29,8 @@ type pendingApproval struct {
 	answered   bool
 }
 
-// TestKillApprovals kills serve in the middle of approvals and aborts, starts it again and looks, before anybody repeats
-// a request: what was decided is carried out by the next start, once, and what was answered stands (§3.3, D5).
+// TestKillApprovals kills serve during approvals and aborts, starts it again, and looks before any request is repeated: the next start has
+// carried out each decision once, and answered decisions are unchanged (§3.3, D5).
 func TestKillApprovals(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -79,7 +79,8 @@ func TestBackupKilled(t *testing.T) {
 	}
 }
 
-// TestClusterInitKilled: kill -9 of `init --nats-url` when the first stream stands. The next init makes the ledger, unless the first one did.
+// TestClusterInitKilled kills `init --nats-url` with SIGKILL when the first stream exists. The next init makes the ledger, unless the
+// first one did.
 func TestClusterInitKilled(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -60,7 +60,7 @@ func (f backupFolders) refused(t *testing.T, says string, more ...string) {
 	}
 }
 
-// answers returns what the API shows of payments: the payment and its history.
+// answers returns the API's answers about payments: the payment and its history.
 func (m *merchant) answers(t *testing.T, ids []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -90,7 +90,7 @@ func launch(t *testing.T, path string) (browser, error) {
 	return browser{ctx, os.Getenv("PAYLEDGER_SCREENSHOTS")}, nil
 }
 
-// tab is one tab of a browser that knows nothing of the others, and what it complained of.
+// tab is one tab of a browser, with its own context, and the browser's complaints about it.
 type tab struct {
 	t        *testing.T
 	ctx      context.Context
@@ -101,11 +101,10 @@ type tab struct {
 	requests   []*network.Request
 }
 
-// patience is how long a page may take to show what it should.
+// patience is the longest time that a page may take to show the expected content.
 const patience = 2 * time.Minute
 
-// tab opens one, as wide as a telephone or a desk's screen. When the test ends it must have had nothing to complain
-// of but what allowed names.
+// tab opens a tab with the width of a telephone or of a screen. The test fails if the browser complains of anything but the allowed texts.
 func (b browser) tab(t *testing.T, width int64, allowed ...string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -131,14 +130,14 @@ func (b browser) tab(t *testing.T, width int64, allowed ...string) *tab {
 	return w
 }
 
-// enable has the browser tell of one of its domains.
+// enable lets the browser report the events of one of its domains.
 func enable[P, R any](w *tab, domain cdp.Command[P, R], params P) {
 	w.t.Helper()
 	_, err := chromedp.Call(w.ctx, domain, params)
 	w.ok(err)
 }
 
-// ok ends the test at an error, with what the tab shows.
+// ok ends the test at an error, with the content of the tab.
 func (w *tab) ok(err error) {
 	w.t.Helper()
 	if err == nil {
@@ -149,7 +148,7 @@ func (w *tab) ok(err error) {
 	w.t.Fatalf("%v at %s, which shows:\n%s\n%v", err, at, text, w.complained())
 }
 
-// note keeps what the browser tells: errors, violations of the content security policy, requests.
+// note records the browser's reports: errors, violations of the content security policy, requests.
 func (w *tab) note(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +171,7 @@ func (w *tab) note(event any) {
 
 func (w *tab) complained() []string { w.mu.Lock(); defer w.mu.Unlock(); return w.complaints }
 
-// sent gives the requests of a method, or of any (""), to paths that begin so.
+// sent returns the requests of a method, or of any ("") method, whose paths begin with path.
 func (w *tab) sent(method, path string) (found []*network.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +192,7 @@ func (w *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	w.ok(chromedp.Do(ctx, actions...))
 }
 
-// eval gives what an expression, awaited, comes to.
+// eval returns the value of an expression, after awaiting it.
 func eval[T any](w *tab, expression string) T {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -203,8 +202,8 @@ func eval[T any](w *tab, expression string) T {
 	return value
 }
 
-// awaited is a condition of a page that is loaded with its scripts, as a promise: the page looks at it again whenever something in it
-// changes.
+// awaited is a condition of a loaded page with its scripts, as a promise: the page evaluates the condition again after each change of the
+// document.
 const awaited = `new Promise((done) => {
 	const holds = () => { try { return document.readyState === "complete" && %s } catch { return false } };
 	if (holds()) return done(true);
@@ -214,8 +213,7 @@ const awaited = `new Promise((done) => {
 	document.addEventListener("readystatechange", again);
 })`
 
-// until waits for a condition of the document, through whatever pages come before it holds: a page that goes away takes
-// its promise with it.
+// until waits for a condition of the document, over any number of page loads: the promise of a page ends with the page.
 func (w *tab) until(condition string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -235,7 +233,7 @@ func (w *tab) until(condition string) {
 	}
 }
 
-// wake ends a page's pause before it asks the service again, as a network that is back does.
+// wake ends a page's pause before its next request to the service, as a returning network does.
 func (w *tab) wake() {
 	w.t.Helper()
 	eval[bool](w, `dispatchEvent(new Event("online"))`)
@@ -247,13 +245,13 @@ func (w *tab) shown(state string) {
 	w.until(fmt.Sprintf(`document.querySelector('[data-state=%q]')?.hidden === false`, state))
 }
 
-// text is what an element says.
+// text returns the text of an element.
 func (w *tab) text(selector string) string {
 	w.t.Helper()
 	return eval[string](w, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))
 }
 
-// names are the accessible names of the page's elements of a role, as a screen reader tells them.
+// names returns the accessible names of the page's elements of a role, as a screen reader reads them.
 func (w *tab) names(role string) (names []string) {
 	w.t.Helper()
 	tree, err := chromedp.Call(w.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -271,7 +269,7 @@ func (w *tab) names(role string) (names []string) {
 	return names
 }
 
-// value is what a field holds.
+// value returns the value of a field.
 func (w *tab) value(selector string) string {
 	w.t.Helper()
 	return eval[string](w, fmt.Sprintf(`document.querySelector(%q).value`, selector))
@@ -283,7 +281,7 @@ func (w *tab) click(selector string) {
 	w.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeEnabled))
 }
 
-// keys types into what has the focus.
+// keys types into the focused element.
 func (w *tab) keys(text string) {
 	w.t.Helper()
 	w.do(chromedp.KeyEvent(text))
@@ -301,7 +299,7 @@ func (w *tab) load(address string) {
 	w.do(chromedp.Navigate(address))
 }
 
-// usable is the page of a payment whose script runs and has nothing to wait for.
+// usable is the condition of a payment's page whose script runs and waits for nothing.
 const usable = `document.querySelector("#pay")?.disabled === false`
 
 // open opens the page of a payment and waits until it can be used.

@@ -20,7 +20,7 @@ var empty = cdp.Empty{}
 // reload loads the page again.
 func reload() chromedp.Action[chromedp.Void] { return chromedp.Reload() }
 
-// paused hands every call to an address that fits to the test, before it is sent or when its answer is there.
+// paused calls handle with every call to a matching address, before the call is sent or when its answer has arrived.
 func (w *tab) paused(pattern string, stage fetch.RequestStage, handle func(*fetch.EventRequestPaused)) {
 	w.t.Helper()
 	w.ok(chromedp.Listen(w.ctx, func(event any) {
@@ -68,7 +68,7 @@ func (w *tab) expire(pattern string) {
 	})
 }
 
-// hold keeps calls back until release, so that what a page shows meanwhile stays.
+// hold holds calls back until release, so that the page keeps its content meanwhile.
 func (w *tab) hold(pattern string) (release func()) {
 	w.t.Helper()
 	held := make(chan struct{})

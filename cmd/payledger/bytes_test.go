@@ -22,7 +22,7 @@ var weighed = flag.Int("weighed", 200, "how many payments TestBytes makes")
 // weighedUsers is how many connections TestBytes pays over.
 const weighedUsers = 16
 
-// filledSession is a session with what a shop sends of an order and its customer; %s is the order's id.
+// filledSession is a session with the order and customer fields that a shop sends; %s is the order's id.
 const filledSession = `{"orderId":"%[1]s","customerId":"customer-%[1]s","currencyCode":"EUR","amount":2500,
 "order":{"lineItems":[
  {"itemId":"sku-1","name":"Notebook","description":"Ruled, 96 pages","amount":1000,"quantity":2,"taxAmount":380,"productType":"PHYSICAL",
@@ -70,7 +70,7 @@ func TestBytes(t *testing.T) {
 	each := float64(log.Bytes-held.Bytes) / float64(n)
 	t.Logf("%.0f bytes of the log a payment, %.1f events of %d bytes, %.2f a group", each, float64(log.Events-held.Events)/float64(n),
 		log.EventBytes, float64(log.Events-held.Events)/float64(log.Groups-held.Groups))
-	if each > 12000 { // every event in a group of its own, as when little happens
+	if each > 12000 { // every event is in its own group, as with few requests
 		t.Errorf("a payment takes %.0f bytes of the log", each)
 	}
 	for name, bytes := range onDisk(t, dir) {
@@ -97,7 +97,7 @@ func (m *merchant) weigh(t *testing.T, order string) {
 	m.must(t, "POST", "/payments/"+decoded[paymentAnswer](t, a).ID+"/capture", header, nil)
 }
 
-// logSize is what the log takes now.
+// logSize returns the present size of the log.
 func (a *App) logSize(t *testing.T) eventstore.Size {
 	t.Helper()
 	size, err := a.ledger.Store.Size(context.Background())
@@ -107,7 +107,7 @@ func (a *App) logSize(t *testing.T) eventstore.Size {
 	return size
 }
 
-// onDisk returns what each part of a data folder takes of the disk, in bytes.
+// onDisk returns the size of each part of a data folder on the disk, in bytes.
 func onDisk(t testing.TB, dir string) map[string]int64 {
 	t.Helper()
 	bytes := map[string]int64{}

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 )
 
-// testCancelled: the merchant cancels what the customer is in the middle of; the page says so and offers no second try.
+// testCancelled: the merchant cancels a payment while the customer works on it. The page shows that, and offers no second try.
 func (s till) testCancelled(t *testing.T) {
 	for _, width := range widths() {
 		order, address := s.order(t, nil)
@@ -90,8 +90,8 @@ func (s till) testAmountChanged(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// testAmountChangedUnseen: the click's answer was lost, the session changed, the page was loaded again and asks again. It
-// asks for what the customer clicked on, not for what the page says now.
+// testAmountChangedUnseen: the answer to the click is lost, the session changes, and the reloaded page repeats its request. The request
+// has the amount that the customer clicked on, not the amount of the reloaded page.
 func (s till) testAmountChangedUnseen(t *testing.T) {
 	order, address := s.order(t, nil)
 	w := s.browser.tab(t, 1280, "ERR_CONNECTION_RESET", "ERR_FAILED", "status of 409")
@@ -121,8 +121,8 @@ func (s till) testAmountChangedManual(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// testAmountChangedWaiting: the shop changes the session while the customer waits for the merchant, who then cannot
-// approve. The page asks the customer anew, and what they agree to can be approved (D12).
+// testAmountChangedWaiting: the shop changes the session while the customer waits for the merchant, who cannot approve then. The page asks
+// the customer again, and the merchant can approve the new amount (D12).
 func (s till) testAmountChangedWaiting(t *testing.T) {
 	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
 	w := s.browser.tab(t, 390)

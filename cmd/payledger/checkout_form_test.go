@@ -26,7 +26,7 @@ type till struct {
 	customer string // "" for one of the test's own
 }
 
-// openTill starts a service with options of its own.
+// openTill starts a service with changed options.
 func (b browser) openTill(t *testing.T, change func(*options.Options)) till {
 	t.Helper()
 	options := testOptions(t.TempDir())
@@ -35,7 +35,7 @@ func (b browser) openTill(t *testing.T, change func(*options.Options)) till {
 	return till{merchant: newMerchant(app.ready().API, app.credentials.APIKey), browser: b, app: app}
 }
 
-// session opens a session and gives the address of its page and its client token.
+// session opens a session, and returns the address of its page and its client token.
 func (s till) session(t *testing.T, fields map[string]any) (url, clientToken string) {
 	t.Helper()
 	body := map[string]any{
@@ -72,7 +72,7 @@ func (w *tab) fill(number, expiry, cvv, name string) {
 	}
 }
 
-// insert enters a text into what has the focus, as a paste or an input method does.
+// insert enters a text into the focused element, as a paste or an input method does.
 func (w *tab) insert(text string) {
 	w.t.Helper()
 	enable(w, input.InsertText, input.InsertTextParams{Text: text})
@@ -158,7 +158,7 @@ func (s till) testCards(t *testing.T) {
 	}
 }
 
-// testTyping: digits are grouped as they stand on the card, and corrections keep the cursor where it was.
+// testTyping: digits are grouped as on the card, and corrections keep the place of the cursor.
 func (s till) testTyping(t *testing.T) {
 	w := s.browser.tab(t, 390)
 	url, _ := s.session(t, nil)

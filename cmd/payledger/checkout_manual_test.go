@@ -6,7 +6,7 @@ import "testing"
 
 // Sessions whose merchant decides about every attempt (§3.3, D12).
 
-// waiting opens a MANUAL session, pays in it with a card, and gives the attempt that the merchant is to decide about.
+// waiting opens a MANUAL session, pays in it with a card, and returns the attempt that waits for the merchant's decision.
 func (s till) waiting(t *testing.T, w *tab, card string) (order, attempt string) {
 	t.Helper()
 	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
@@ -15,7 +15,7 @@ func (s till) waiting(t *testing.T, w *tab, card string) (order, attempt string)
 	return order, s.attempt(w)
 }
 
-// attempt waits until the page waits, and gives what for.
+// attempt waits until the page waits, and returns the attempt.
 func (s till) attempt(w *tab) string {
 	w.t.Helper()
 	w.shown("waiting")
@@ -84,7 +84,7 @@ func (s till) testApprovedAndDeclined(t *testing.T) {
 	s.wants(t, order, "AUTHORIZED", "DECLINED")
 }
 
-// testLostAttempt: the answer is lost, the page asks again and waits for the same attempt; so does another tab.
+// testLostAttempt: the answer is lost, and the page repeats its request and waits for the same attempt; so does another tab.
 func (s till) testLostAttempt(t *testing.T) {
 	order, address := s.order(t, map[string]any{"approvalMode": "MANUAL"})
 	w := s.browser.tab(t, 1280, "ERR_CONNECTION_RESET")

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// testSaved: a customer whose card was vaulted pays the next order without entering it (D5), may enter
-// another one, and sees nobody else's.
+// testSaved: a customer with a vaulted card pays the next order without entering the card (D5), can enter another card, and sees no card
+// of other customers.
 func (s till) testSaved(t *testing.T) {
 	s.customer = "customer-7"
 	keep := map[string]any{"paymentMethod": map[string]any{"vaultOnSuccess": true}}

@@ -30,7 +30,7 @@ const (
 	silentCard    = "4000000000006470"
 )
 
-// order gives a session of an order of its own, its page and its payments.
+// order returns a new order with a session, and the address of its page.
 func (s till) order(t *testing.T, fields map[string]any) (order, address string) {
 	t.Helper()
 	order = "order " + t.Name()
@@ -109,11 +109,11 @@ func (s till) testPay(t *testing.T) {
 	if strings.Contains(kept, "4111 1111 1111 1111 1") || strings.Contains(kept, approvedCard) {
 		t.Errorf("the browser keeps the card: %s", kept)
 	}
-	w.reload2("succeeded") // and a reload tells the same
+	w.reload2("succeeded") // a reload shows the same
 	s.wants(t, order, "AUTHORIZED")
 }
 
-// cardDigits are the first eight of approvedCard, grouped or not; four also stand in random ids.
+// cardDigits are the first eight digits of approvedCard, grouped or not; four digits can also be part of random ids.
 var cardDigits = regexp.MustCompile(`4111\D{0,3}1111`)
 
 // postData is the body of a request.

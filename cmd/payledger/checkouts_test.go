@@ -8,7 +8,7 @@ import (
 	"payledger/cmd/payledger/options"
 )
 
-// checkoutCase is something that customers do on the hosted page. The short ones are played in small runs too.
+// checkoutCase is a case of customers on the hosted page. Small runs have only the short cases.
 type checkoutCase struct {
 	name  string
 	short bool
@@ -55,8 +55,8 @@ var checkoutCases = []checkoutCase{
 	{"shop: receipt fills in", false, till.testReceiptFillsIn},
 }
 
-// TestCheckout: customers pay on the hosted page, in a real browser, against the whole service (D12); all at once, each
-// in a browser context of its own.
+// TestCheckout lets customers pay on the hosted page, in a real browser, against the whole service (D12). All cases run at the same time,
+// each in its own browser context.
 func TestCheckout(t *testing.T) {
 	t.Parallel()
 	b, found := startBrowser(t)

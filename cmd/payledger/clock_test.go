@@ -37,14 +37,14 @@ func startAt(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return startOn(ctx, o, log, clock, nil, func(*accounts.Credentials) error { return nil })
 }
 
-// jumpingClock shows the time of the machine's clock while somebody sets that.
+// jumpingClock is the machine's clock plus an offset that a test can set.
 type jumpingClock struct{ ahead atomic.Int64 }
 
 func (c *jumpingClock) now() time.Time {
-	return time.Now().Round(0).Add(time.Duration(c.ahead.Load())) // without the reading of the clock that nobody sets
+	return time.Now().Round(0).Add(time.Duration(c.ahead.Load())) // without the monotonic reading, which cannot be set
 }
 
-// cutter is a simulator whose answers can be cut off, after it has committed.
+// cutter is a simulator whose answers can be cut off after the operation was committed.
 type cutter struct {
 	*httputil.ReverseProxy
 	url string
@@ -131,7 +131,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// clockOptions are those of a service whose waits are short.
+// clockOptions are the options of a service with short waits.
 func clockOptions(dir, processors string) options.Options {
 	o := testOptions(dir)
 	o.ProcessorURL, o.ProcessorSecret = processors, "secret"
@@ -200,7 +200,7 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 	}
 }
 
-// startWith starts a service whose clock can be set.
+// startWith starts a service with a clock that can be set.
 func startWith(t *testing.T, o options.Options, clock *jumpingClock) (*App, func() error) {
 	t.Helper()
 	app, err := startAt(context.Background(), o, zerolog.Nop(), clock.now)
@@ -219,13 +219,13 @@ func startWith(t *testing.T, o options.Options, clock *jumpingClock) (*App, func
 // clockAhead, set in the environment, makes the test binary a service whose clock is ahead.
 const clockAhead = "PAYLEDGER_TEST_CLOCK_AHEAD"
 
-// aheadService is what clockAhead says, as JSON.
+// aheadService is the JSON value of clockAhead.
 type aheadService struct {
 	Ahead            time.Duration
 	Data, Processors string
 }
 
-// runAhead is the main of such a service: it tells where it listens, and runs until it is killed.
+// runAhead is the main function of such a service: it prints its address, and runs until it is killed.
 func runAhead(service string) int {
 	var c aheadService
 	err := json.Unmarshal([]byte(service), &c)
@@ -246,7 +246,7 @@ func runAhead(service string) int {
 	return 1
 }
 
-// startAhead starts a service with a clock that is ahead, in a process of its own. end kills it.
+// startAhead starts a service with a clock that is ahead, in a separate process. end kills it.
 func startAhead(t *testing.T, o options.Options, by time.Duration) (api string, end func() error) {
 	t.Helper()
 	service, err := json.Marshal(aheadService{by, o.Data, o.ProcessorURL})

@@ -63,7 +63,7 @@ func TestCloudEvents(t *testing.T) {
 	}
 }
 
-// sameCloudEvent compares an event that the SDK has read with that of GET /events, and checks its headers.
+// sameCloudEvent compares an event that the SDK has read with the event of GET /events, and checks its headers.
 func sameCloudEvent(line, event []byte) error {
 	var read struct {
 		ID, Type, Source, Subject, ContentType string

@@ -125,7 +125,8 @@ func (g *guillotine) fall() {
 	}
 }
 
-// An init is cut short after each of its changes. Nothing serves what it left, and the next init, with another master key, completes it.
+// TestClusterInitCutShort cuts an init short after each of its changes. No service starts on the rest, and the next init, with another
+// master key, completes it.
 func TestClusterInitCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

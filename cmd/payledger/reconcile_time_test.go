@@ -108,7 +108,7 @@ func startToStop(t *testing.T, o options.Options) (*App, func() error) {
 	return app, stop
 }
 
-// pendingCapture makes a payment whose capture waits for its confirmation, and gives the capture's key.
+// pendingCapture makes a payment whose capture waits for its confirmation, and returns the capture's key.
 func pendingCapture(t *testing.T, m *merchant, order string) domain.OperationKey {
 	t.Helper()
 	var p paymentAnswer
@@ -124,7 +124,7 @@ func pendingCapture(t *testing.T, m *merchant, order string) domain.OperationKey
 	return domain.OperationKey(p.ID + ".3")
 }
 
-// awaitQuiet waits until the processor is not asked about an operation for a while, least or longer, and gives the end of that.
+// awaitQuiet waits until the processor gets no question about an operation for at least a while, and returns the end of that time.
 func awaitQuiet(t *testing.T, app *App, key domain.OperationKey, least time.Duration) time.Time {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -139,8 +139,8 @@ func awaitQuiet(t *testing.T, app *App, key domain.OperationKey, least time.Dura
 	}
 }
 
-// confirm writes into the books of a simulator that does not run what it would have done: the pending operation under
-// a key succeeds. False when it has done so.
+// confirm writes the success of a pending operation into the books of a stopped simulator, as the simulator would. It returns false if the
+// operation has succeeded already.
 func confirm(t *testing.T, file string, key domain.OperationKey) bool {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -150,7 +150,7 @@ func confirm(t *testing.T, file string, key domain.OperationKey) bool {
 	type record struct {
 		Type      string         `json:"type"`
 		At        time.Time      `json:"at"`
-		ID        string         `json:"id"` // of what is finished
+		ID        string         `json:"id"` // of the completed operation
 		Answer    map[string]any `json:"answer"`
 		Operation struct {
 			ID     string              `json:"id"`

@@ -185,8 +185,8 @@ func (r *rotationRig) serves(t *testing.T, data string) {
 	}
 }
 
-// TestRotateMasterKey: a rotation that is cut short after any of its steps leaves exactly one key that opens the ledger, and the next run
-// completes it. Then no byte of the folder holds the old key, or a value that it opens (I1, decision 11).
+// TestRotateMasterKey cuts a rotation short after each of its steps. Then exactly one key opens the ledger, and the next run completes the
+// rotation. After that no byte of the folder holds the old key, or a value that it opens (I1, decision 11).
 func TestRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -40,12 +40,12 @@ type watched struct {
 	mu       sync.Mutex
 	answers  []byte // of all calls
 	webhooks []byte
-	bearers  []string // client tokens, their access tokens, tokens of cards: who holds one can pay with it
+	bearers  []string // client tokens, their access tokens, tokens of cards: each can pay
 	opening  []string // those of them that open a session; answers alone hold them
 	came     chan struct{}
 }
 
-// do makes a call as a merchant, or with a client token as a browser, and gives the fields of its answer.
+// do makes a call as a merchant, or with a client token as a browser, and returns the fields of its answer.
 func (w *watched) do(method, path, clientToken, body string) map[string]any {
 	w.t.Helper()
 	header := w.headers()
@@ -107,7 +107,7 @@ func (w *watched) card(client string, i int, more string) string {
 	return token
 }
 
-// everyWay does with cards what can be done with them, rightly and wrongly.
+// everyWay uses cards in every possible way, with right and wrong input.
 func (w *watched) everyWay() {
 	for i := range sentinelCards {
 		auto, manual := w.session("AUTO"), w.session("MANUAL")
@@ -149,9 +149,9 @@ func (w *watched) everyWay() {
 	}
 }
 
-// TestNoSecretLeaves runs the program with cards that are paid with, vaulted, verified, approved, aborted and deleted,
-// and looks for their numbers and CVVs, for keys and secrets, and for whatever its holder can pay with, in every log line, every answer, every webhook and every
-// byte of the data folder, simulator included (D2, D12); tokens that pay in the log alone.
+// TestNoSecretLeaves runs the program with cards that pay, are vaulted, verified, approved, aborted and deleted. It searches every log
+// line, every answer, every webhook and every byte of the data folder, the simulator's included, for card numbers, CVVs, keys and secrets
+// (D2, D12), and the log for tokens that can pay.
 func TestNoSecretLeaves(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -191,7 +191,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 	absent(t, "the log", places["the log"], "a token that pays", w.bearers...)
 	for where, text := range map[string]string{"the log": `"route":"/payment-attempts/{id}/approve"`, "the answers": sentinelHolder, "the webhooks": `"PAYMENT.STATUS"`} {
-		if !bytes.Contains(places[where], []byte(text)) { // what is there is found
+		if !bytes.Contains(places[where], []byte(text)) { // the search finds texts where they must be
 			t.Errorf("%s holds no %s", where, text)
 		}
 	}
@@ -217,7 +217,7 @@ func (w *watched) await(n int) {
 	}
 }
 
-// secretPart is what of a key or secret is secret.
+// secretPart returns the secret part of a key or secret.
 func secretPart(text string) string { return text[strings.LastIndex(text, "_")+1:] }
 
 // withoutIDs returns content from the first occurrence of text that is not the start of a random id; text begins with the

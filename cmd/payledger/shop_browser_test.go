@@ -45,8 +45,8 @@ func (s till) testShop(t *testing.T) {
 	}
 }
 
-// testReceiptFillsIn: a receipt that is open before the payment changes by itself when the webhook arrives; a decline
-// and a second card change it in turn.
+// testReceiptFillsIn: a receipt that is open before the payment changes without a reload when the webhook arrives. A decline and a second
+// card change it one after the other.
 func (s till) testReceiptFillsIn(t *testing.T) {
 	s = s.browser.openTill(t, func(*options.Options) {})
 	shop := openShop(t, s.app)

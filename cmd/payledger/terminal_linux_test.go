@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// openTerminal makes a pseudo terminal: what is written to inner is read from outer.
+// openTerminal makes a pseudo terminal. The bytes written to inner are read from outer.
 func openTerminal(t *testing.T) (outer, inner *os.File) {
 	t.Helper()
 	outer, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -69,8 +69,8 @@ func onTerminal(t *testing.T, environment []string, args ...string) string {
 // colour begins every change of a terminal's colour.
 const colour = "\x1b["
 
-// TestTerminal: on a terminal the log, the credentials and the ready line are for people; NO_COLOR and --log-format are
-// heard (I1).
+// TestTerminal checks that on a terminal the log, the credentials and the ready line are for people, and that NO_COLOR and --log-format
+// are obeyed (I1).
 func TestTerminal(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -27,7 +27,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 	var p paymentAnswer
 	got.decode(t, &p)
-	if p.Status != "AUTHORIZED" && (p.Status != "PENDING" || p.StatusReason.Type != "GATEWAY_TIMEOUT") { // a late answer may tell more
+	if p.Status != "AUTHORIZED" && (p.Status != "PENDING" || p.StatusReason.Type != "GATEWAY_TIMEOUT") { // a late answer may have another reason
 		t.Fatalf("at the payment timeout the payment is %+v", p)
 	}
 	if now := awaitOutcome(t, m, p.ID); now.Status != "AUTHORIZED" || now.StatusReason.Type != "" {
@@ -43,8 +43,8 @@ func TestUnknownOutcome(t *testing.T) {
 	oneOperation(t, app, p.ID)
 }
 
-// TestFaults: whatever happens on the way to the processor, the payment ends as the books say, with one
-// operation in them (D8, D14).
+// TestFaults checks, for every fault of the connection to the processor, that the payment ends with the status of the processor's books,
+// which have one operation (D8, D14).
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	once := 1

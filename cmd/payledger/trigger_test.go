@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestTrigger: every name of the list makes happen what the list says: the payment has the status, and the output has its ids and page.
+// TestTrigger checks that every name of the list has the listed result: the payment has the status, and the output has its ids and page.
 func TestTrigger(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
@@ -14,7 +14,7 @@ func TestTrigger(t *testing.T) {
 	app := startApp(t, o)
 	m := newMerchant(app.api.URL, app.credentials.APIKey)
 	_, list, _ := invoke(t, "trigger", "--list")
-	ends := map[string]string{ // but for those whose line in the list ends with the status
+	ends := map[string]string{ // except for names whose line in the list ends with the status
 		"decline": "DECLINED", "no-funds": "DECLINED", "refund": "SETTLED", "refund-failed": "SETTLED", "dispute": "SETTLED", "dispute-won": "SETTLED", "dispute-lost": "SETTLED",
 		"timeout": "AUTHORIZED", "manual-abort": "",
 	}

@@ -15,7 +15,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// triggered is what tests look at of a webhook about a failed operation, or of what came with it.
+// triggered has the fields of a webhook about a failed operation that the tests read.
 type triggered struct {
 	EventType     string `json:"eventType"`
 	EventID       string `json:"eventId"`
@@ -114,8 +114,8 @@ var troubled = []trigger{
 	},
 }
 
-// TestTriggers: each way to make an operation fail is answered as the contract says, leaves the status that is true at
-// the processor, and sends its webhook, verified here, whose transaction event is the one that a read shows (§6.3).
+// TestTriggers checks each way to make an operation fail: the answer is the contract's, the payment has the processor's status, and the
+// webhook, verified here, has the transaction event that a read shows (§6.3).
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	playTriggers(t, testOptions(t.TempDir()), triggers)
@@ -161,7 +161,7 @@ func troubledBy(mode protocol.Mode) (list []trigger) {
 	return list
 }
 
-// openTriggers starts a service whose merchant takes webhooks.
+// openTriggers starts a service whose merchant receives webhooks.
 func openTriggers(t *testing.T, o options.Options) (*App, *merchant, <-chan hook) {
 	t.Helper()
 	app := startApp(t, o)
@@ -217,7 +217,7 @@ func (c trigger) ready(t *testing.T, app *App, m *merchant, came <-chan hook) pu
 	return p
 }
 
-// ask makes the call that fails.
+// ask makes the failing call.
 func (p pulled) ask(t *testing.T, m *merchant) {
 	t.Helper()
 	if got, err := m.call("POST", p.path()+"/"+p.call, m.headers(), p.body); err != nil || got.status != p.status {
@@ -225,7 +225,7 @@ func (p pulled) ask(t *testing.T, m *merchant) {
 	}
 }
 
-// trouble does at the processor what the operation will meet.
+// trouble prepares the failure at the processor.
 func (p pulled) trouble(t *testing.T, app *App) {
 	t.Helper()
 	if p.act != "" {
@@ -244,7 +244,7 @@ func (p pulled) trouble(t *testing.T, app *App) {
 	}
 }
 
-// holds compares webhooks and payment with what the trigger leads to.
+// holds compares the webhooks and the payment with the trigger's expected result.
 func (p pulled) holds(t *testing.T, m *merchant, hooks []triggered) {
 	t.Helper()
 	var now lifecycleSeen
@@ -273,7 +273,7 @@ func (p pulled) holds(t *testing.T, m *merchant, hooks []triggered) {
 	}
 }
 
-// name tells a webhook by its kind, and what it is about by the status there.
+// name returns a webhook's kind with the status of its subject.
 func (h triggered) name() string {
 	switch h.EventType {
 	case "PAYMENT.STATUS":
@@ -288,7 +288,7 @@ func (h triggered) name() string {
 	return h.EventType
 }
 
-// awaitHooks takes webhooks, verified, until exactly the named have come, in whatever order.
+// awaitHooks receives and verifies webhooks until exactly the named ones have come, in any order.
 func awaitHooks(t *testing.T, app *App, came <-chan hook, names ...string) (hooks []triggered) {
 	t.Helper()
 	seen, got := map[string]bool{}, []string{}

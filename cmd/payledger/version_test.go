@@ -9,7 +9,7 @@ import (
 	"payledger/cmd/payledger/options"
 )
 
-// TestVersion: version, --version and what they print of a build (I1).
+// TestVersion checks the output of version and --version for a build (I1).
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"--version"}} {
@@ -52,7 +52,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestClientErrors: client commands show what the server found wrong and what to do about it, in one line.
+// TestClientErrors checks that client commands show the server's fault and the advice in one line.
 func TestClientErrors(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -153,7 +153,7 @@ func (v *viewsTemplate) use(t *testing.T, m *merchant, round int) {
 	})
 }
 
-// ask reads all that the views answer, and the payments behind it.
+// ask reads all answers of the views, and the payments in them.
 func (v *viewsTemplate) ask(t *testing.T, m *merchant) map[string]string {
 	t.Helper()
 	answers := map[string]string{}
@@ -222,7 +222,7 @@ func copyViews(t *testing.T, from, to string) {
 	}
 }
 
-// damaged makes one fault and judges it. what is "" if the fault would change nothing.
+// damaged makes one fault and returns it with its verdict; "" if the fault would change nothing.
 func (v *viewsTemplate) damaged(t *testing.T, random *rand.Rand) (what, verdict string) {
 	t.Helper()
 	views := []string{v.stopped, v.stopped, v.stopped, v.killed}[random.IntN(4)]

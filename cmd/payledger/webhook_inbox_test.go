@@ -41,7 +41,7 @@ type webhookArrival struct {
 	status int // of the answer
 }
 
-// webhookInbox verifies webhooks, answers as its endpoints do, and remembers what came.
+// webhookInbox verifies webhooks, answers as its endpoints do, and records the webhooks.
 type webhookInbox struct {
 	t   *testing.T
 	url string
@@ -49,9 +49,9 @@ type webhookInbox struct {
 	mu     sync.Mutex
 	secret string
 	came   map[webhookAt][]webhookArrival
-	// sequences are the revisions of events by their ids: the attempt log tells ids alone.
+	// sequences are the revisions of events by their ids: the attempt log has only ids.
 	sequences map[string]uint64
-	taken     chan struct{} // holds a token when something came
+	taken     chan struct{} // has a token after a webhook came
 }
 
 func newWebhookInbox(t *testing.T) *webhookInbox {
@@ -168,7 +168,7 @@ func (b *webhookInbox) sequence(event string) uint64 {
 	return b.sequences[event]
 }
 
-// webhookDelivery is what this test looks at of the attempt log.
+// webhookDelivery has the fields of the attempt log that this test reads.
 type webhookDelivery struct {
 	ID         string    `json:"id"`
 	EndpointID string    `json:"endpointId"`
@@ -235,7 +235,7 @@ func (r *webhookRun) attemptLog() map[webhookAt]webhookDelivery {
 	}
 }
 
-// endpointNames gives the endpoints' paths by their ids.
+// endpointNames returns the endpoints' paths by their ids.
 func (r *webhookRun) endpointNames() map[string]string {
 	r.t.Helper()
 	var made struct {

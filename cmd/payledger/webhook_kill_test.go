@@ -86,7 +86,7 @@ func TestWebhookKill9(t *testing.T) {
 		rounds, len(events), len(webhookEndpoints), duplicates, cut, retries)
 }
 
-// start starts the service on what is there.
+// start starts the service on the existing folder.
 func (r *webhookRun) start() {
 	r.t.Helper()
 	r.process = serveProcess(r.t, r.args...)
@@ -129,7 +129,7 @@ func (r *webhookRun) load(round int) {
 // webhookStory is one of the ways that a payment goes.
 type webhookStory int
 
-// webhookStoryLines are the requests for each payment in turn: a path, and the share of the amount in percent.
+// webhookStoryLines are the requests for each payment in order: a path, and the share of the amount in percent.
 var webhookStoryLines = [][]string{
 	{"4111111111111111", "capture 100"},
 	{"4111111111111111", "capture 40", "capture 90", "capture 60"}, // the second one is too much
@@ -138,7 +138,7 @@ var webhookStoryLines = [][]string{
 	{"4000000000009995"}, // declined
 }
 
-// live asks in turn, until a connection is cut or an answer says no.
+// live sends the requests in order, until a connection is cut or an answer is a refusal.
 func (s webhookStory) live(m *merchant, order string, amount int64, answered func()) {
 	line := webhookStoryLines[s]
 	token, ok := m.tryToken(order, amount, line[0])
@@ -194,8 +194,8 @@ func (m *merchant) tryToken(order string, amount int64, card string) (string, bo
 	return tool.Token, tool.Token != ""
 }
 
-// caused reads the history of every payment, once nothing is under way there, and gives the webhooks that it must have
-// caused (§6.2), by payment, revision and kind.
+// caused reads the history of every payment when no operation is open there. It returns the webhooks that the history must have caused
+// (§6.2), by payment, revision and kind.
 func (r *webhookRun) caused() map[webhookEvent]bool {
 	r.t.Helper()
 	events := map[webhookEvent]bool{}
@@ -222,7 +222,7 @@ func (r *webhookRun) caused() map[webhookEvent]bool {
 	}
 }
 
-// webhookHistory is what this test looks at of an entry of a payment's history.
+// webhookHistory has the fields of an entry of a payment's history that this test reads.
 type webhookHistory struct {
 	Revision uint64 `json:"revision"`
 	Type     string `json:"type"`
@@ -232,7 +232,7 @@ type webhookHistory struct {
 	Waiting []any `json:"waiting"`
 }
 
-// settled waits until nothing of a payment is under way, and gives its history.
+// settled waits until no operation of a payment is open, and returns its history.
 func (r *webhookRun) settled(payment string) (history []webhookHistory) {
 	r.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -250,7 +250,7 @@ func (r *webhookRun) settled(payment string) (history []webhookHistory) {
 	}
 }
 
-// webhookKinds tells §6.2 once more in plain words: which webhooks an event causes.
+// webhookKinds is an independent copy of the rules of §6.2: it returns the kinds of webhooks that an event causes.
 func webhookKinds(before string, e webhookHistory) (kinds []string) {
 	if e.Revision > 1 && e.Payment.Status != before {
 		kinds = append(kinds, "PAYMENT.STATUS")
@@ -270,7 +270,7 @@ func webhookKinds(before string, e webhookHistory) (kinds []string) {
 	return kinds
 }
 
-// check holds what came to what is caused, and to the attempt log.
+// check compares the received webhooks with the caused ones, and with the attempt log.
 func (r *webhookRun) check(events map[webhookEvent]bool) (duplicates, cut, retries int) {
 	r.t.Helper()
 	came := r.inbox.all()
@@ -329,14 +329,14 @@ func (r *webhookRun) faults(endpoint string, d webhookDelivery, arrivals []webho
 		}
 	}
 	for _, a := range arrivals {
-		if a.at.After(success.Add(2 * time.Millisecond)) { // the log tells whole milliseconds
+		if a.at.After(success.Add(2 * time.Millisecond)) { // the log has whole milliseconds
 			fail("sent again at %s, after its success at %s", a.at, success)
 		}
 	}
 	return faults
 }
 
-// upSince gives the later of two moments: when an attempt was due, and when the service was ready that made it.
+// upSince returns the later of two times: when an attempt was due, and when the service that made it was ready.
 func (r *webhookRun) upSince(due, made time.Time) time.Time {
 	i, _ := slices.BinarySearchFunc(r.ready, made, time.Time.Compare)
 	if i > 0 && r.ready[i-1].After(due) {

@@ -21,7 +21,7 @@ type replayed struct {
 	Done  int    `json:"done"`
 }
 
-// holdingInbox counts webhooks by event; after the first ones it holds all until it is let go.
+// holdingInbox counts webhooks by event. After the first ones it holds all back until it is released.
 type holdingInbox struct {
 	url  string
 	free int // how many are answered at once
@@ -72,8 +72,8 @@ func (b *holdingInbox) counts() (distinct, all, held int) {
 	return len(b.came), all, b.held
 }
 
-// TestReplayRestart: a replay that back-fills a new endpoint goes on after the service was stopped, or killed, in the middle
-// of it: every webhook comes, and only those that were under way come twice (§6.1 rule 4, D18, D20).
+// TestReplayRestart checks that a replay that back-fills a new endpoint continues after the service was stopped or killed in the middle of
+// it. Every webhook comes, and only those that were under way come twice (§6.1 rule 4, D18, D20).
 func TestReplayRestart(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*process){"stopped": (*process).stop, "killed": (*process).kill} {
@@ -122,7 +122,7 @@ func TestReplayRestart(t *testing.T) {
 	}
 }
 
-// replayMerchant holds every answer to openapi.yaml.
+// replayMerchant checks every answer against openapi.yaml.
 func replayMerchant(t *testing.T, p *process, key string) *merchant {
 	t.Helper()
 	m := newMerchant(p.ready.API, key)
@@ -152,7 +152,7 @@ func allSucceeded(t *testing.T, m *merchant, endpoint string, n int) {
 	})
 }
 
-// eventually waits until something is so.
+// eventually waits until is reports true.
 func eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -22,7 +22,7 @@ type hook struct {
 	body   []byte
 }
 
-// inbox takes webhooks, answers them with status, and hands them on.
+// inbox receives webhooks, answers them with status, and returns them on the channel.
 func inbox(t *testing.T, status int) (string, <-chan hook) {
 	t.Helper()
 	came := make(chan hook, 8)
@@ -71,7 +71,7 @@ func TestWebhookTestMessage(t *testing.T) {
 			t.Errorf("verified as %v, want %v", err, want)
 		}
 	}
-	change(map[string]any{"enabled": false}) // a test goes there all the same
+	change(map[string]any{"enabled": false}) // a test is sent to a disabled endpoint, too
 	send(sentTest{StatusCode: 204, Succeeded: true})
 	first := <-came
 	verify(first, app.credentials.SigningSecret, nil)
@@ -92,7 +92,7 @@ func TestWebhookTestMessage(t *testing.T) {
 	moved, _ := inbox(t, 302)
 	change(map[string]any{"url": moved})
 	send(sentTest{StatusCode: 302, Failure: "STATUS"})
-	change(map[string]any{"url": "http://127.0.0.1:1/"}) // where nobody listens
+	change(map[string]any{"url": "http://127.0.0.1:1/"}) // an address without a listener
 	send(sentTest{Failure: "CONNECTION_REFUSED"})
 	m.must(t, "DELETE", path, m.headers(), nil)
 	if a, err := m.call("POST", path+"/test", m.headers(), nil); err != nil || a.status != 404 {

@@ -23,7 +23,7 @@ func readMetrics(t *testing.T, app *App) string {
 	return string(text)
 }
 
-// awaitMetrics waits until every line stands there, and gives them all.
+// awaitMetrics waits until the metrics have every line, and returns them all.
 func awaitMetrics(t *testing.T, app *App, lines ...string) string {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -44,7 +44,8 @@ func awaitMetrics(t *testing.T, app *App, lines ...string) string {
 	}
 }
 
-// TestWebhookMetrics: operators see which webhooks wait and since when, how attempts ended, and what was given up (D18).
+// TestWebhookMetrics checks that operators see which webhooks wait and since when, how attempts ended, and which deliveries were given up
+// (D18).
 func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
@@ -77,7 +78,7 @@ func TestWebhookMetrics(t *testing.T) {
 	awaitMetrics(t, app, `payledger_webhook_attempts_total{result="STATUS"} 2`, `payledger_webhook_deliveries_open{status="FAILED"} 1`)
 }
 
-// TestWebhookMetricsExhausted: a delivery whose attempts all failed is counted, and waits no more.
+// TestWebhookMetricsExhausted checks that a delivery whose attempts all failed is counted, and no longer waits.
 func TestWebhookMetricsExhausted(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())

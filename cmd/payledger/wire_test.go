@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// wire is a merchant's kept connection with next to no cost of its own, as load generators have: requests are
-// written as bytes, of the answer only the status and the length are looked at.
+// wire is a merchant's persistent connection with almost no cost, as load generators have: it writes requests as bytes, and reads only the
+// status and the length of an answer.
 type wire struct {
 	conn   net.Conn
 	reader *bufio.Reader
@@ -32,12 +32,12 @@ func dialWire(url, key string) (*wire, error) {
 		"\r\nX-API-KEY: " + key + "\r\nX-API-VERSION: 2.4\r\nContent-Type: application/json\r\n"}, nil
 }
 
-// pay creates a payment and gives the status of the answer.
+// pay creates a payment and returns the status of the answer.
 func (w *wire) pay(token, key string) (status int, err error) {
 	return w.post("/payments", key, `{"paymentMethodToken":"`+token+`"}`)
 }
 
-// post sends a request, with an idempotency key unless that is empty, and gives the status of the answer.
+// post sends a request, with an idempotency key unless it is empty, and returns the status of the answer.
 func (w *wire) post(path, key, body string) (status int, err error) {
 	w.buffer = fmt.Appendf(w.buffer[:0], "POST %s%s", path, w.head)
 	if key != "" {
@@ -73,7 +73,7 @@ func (w *wire) post(path, key, body string) (status int, err error) {
 	}
 }
 
-// cpuTime is what the process has computed so far.
+// cpuTime returns the CPU time of the process so far.
 func cpuTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

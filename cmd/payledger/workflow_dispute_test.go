@@ -13,8 +13,8 @@ func onDispute(eventType, condition, action string) map[string]any {
 	}
 }
 
-// TestWorkflowDisputes: a dispute's event starts a workflow, whose condition and request see the dispute and its
-// payment; what changes nothing about the dispute starts none (D16, D19).
+// TestWorkflowDisputes checks that a dispute's event starts a workflow whose condition and request have the dispute and its payment, and
+// that a notification that does not change the dispute starts none (D16, D19).
 func TestWorkflowDisputes(t *testing.T) {
 	t.Parallel()
 	r := newDisputeRun(t, nil)
@@ -56,7 +56,7 @@ func TestWorkflowDisputes(t *testing.T) {
 	r.simulates(refunds, mild)
 }
 
-// asked holds the requests that came to the disputes they are about, each with its payment.
+// asked compares the received requests with the disputes that they are about, each with its payment.
 func (r *disputeRun) asked(requests <-chan hook, payments map[string]string) {
 	r.Helper()
 	for range len(payments) {
@@ -80,7 +80,7 @@ func (r *disputeRun) asked(requests <-chan hook, payments map[string]string) {
 	}
 }
 
-// simulates holds a simulation over the past to what the workflow did.
+// simulates compares a simulation over the past with the workflow's actions.
 func (r *disputeRun) simulates(path, payment string) {
 	r.Helper()
 	told := r.m.must(r.T, "POST", path+"/simulate", r.m.headers(), map[string]any{})
@@ -96,8 +96,8 @@ func (r *disputeRun) simulates(path, payment string) {
 	}
 }
 
-// TestDisputeToldAgain: what a processor tells of a dispute later is no doing of the run that its first news started,
-// also when that run was the last that happened to the payment (D19).
+// TestDisputeToldAgain checks that a later notification about a dispute does not count as caused by the run that the first one started,
+// also if that run was the last change of the payment (D19).
 func TestDisputeToldAgain(t *testing.T) {
 	t.Parallel()
 	r := newDisputeRun(t, nil)

@@ -23,7 +23,7 @@ const (
 	flowDeadline = 3 * time.Minute
 )
 
-// flowBooks is what the processor has done for a payment in the end.
+// flowBooks are the processor's operations for a payment at the end.
 const flowBooks = "authorize SUCCEEDED, capture SUCCEEDED, capture SUCCEEDED, refund SUCCEEDED"
 
 // TestWorkflowKill sends payments through three workflows, each of which starts the next, while the service is killed and
@@ -75,7 +75,7 @@ func TestWorkflowKill(t *testing.T) {
 	p.stop()
 }
 
-// flowRound makes payments and kills the process when so many were answered; it gives their tokens.
+// flowRound makes payments, kills the process after a number of answers, and returns the payments' tokens.
 func (m *merchant) flowRound(t *testing.T, p *process, round, answers int) []string {
 	t.Helper()
 	tokens := make([]string, flowPayments)
@@ -99,7 +99,7 @@ func (m *merchant) flowRound(t *testing.T, p *process, round, answers int) []str
 	return tokens
 }
 
-// flowSettle repeats the creates of a round, so that each payment exists, and gives their ids.
+// flowSettle repeats the creates of a round, so that each payment exists, and returns their ids.
 func (m *merchant) flowSettle(t *testing.T, tokens []string) (ids []string) {
 	t.Helper()
 	for _, token := range tokens {
@@ -123,8 +123,7 @@ func (m *merchant) flowSettle(t *testing.T, tokens []string) (ids []string) {
 	return ids
 }
 
-// flowsEnd waits until the books have what they should have and no run is open, so that nothing more will be done, and
-// holds the books to that.
+// flowsEnd waits until the books have the expected operations and no run is open, and compares the books with the expected ones.
 func (m *merchant) flowsEnd(t *testing.T, books *adapter.Adapter, ids, flows []string) {
 	t.Helper()
 	deadline := time.Now().Add(flowDeadline)

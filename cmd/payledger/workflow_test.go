@@ -16,7 +16,7 @@ const (
 	cardSettlesLate = "4000000000005175"
 )
 
-// runSeen is what tests look at of a run.
+// runSeen has the fields of a run that tests read.
 type runSeen struct {
 	ID       string `json:"id"`
 	Status   string `json:"status"`
@@ -44,7 +44,7 @@ type runSeen struct {
 	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
 }
 
-// workflows makes a workflow and gives its path.
+// workflow makes a workflow and returns its path.
 func (m *merchant) workflow(t testing.TB, definition string) string {
 	t.Helper()
 	var made struct {
@@ -157,7 +157,7 @@ func TestWorkflowRisk(t *testing.T) {
 	}
 }
 
-// TestWorkflowFailure: an action that fails ends its run, not the payment, and WORKFLOW_RUN.FAILED tells (§6.5, D19).
+// TestWorkflowFailure checks that a failed action ends its run, not the payment, and sends WORKFLOW_RUN.FAILED (§6.5, D19).
 func TestWorkflowFailure(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
@@ -215,7 +215,7 @@ func TestWorkflowFailure(t *testing.T) {
 	}
 }
 
-// TestWorkflowVersions: a run uses the version that its trigger met, whatever the workflow is by then (D19).
+// TestWorkflowVersions checks that a run uses the version that was current at its trigger, whatever the version is later (D19).
 func TestWorkflowVersions(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -133,7 +133,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestPageSize: a list without a limit asks for a small page; a limit is as the assistant says.
+// TestPageSize checks that a list without a limit requests a small page, and that the assistant's limit is used.
 func TestPageSize(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.RawQuery)) }))
