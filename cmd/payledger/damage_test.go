@@ -14,9 +14,9 @@ import (
 	"payledger/cmd/payledger/ledger"
 )
 
-// A bit that flips in a file of a running service: reads that meet it answer 503, never that something cannot be found;
-// readyz is red without internals, the admin address names stream and sequence, a metric and a log line say it, and the next
-// start is refused without a changed byte.
+// TestFlipInARunningService flips a bit in a file of a running service. Reads of the damaged place answer 503, never "not found". readyz
+// is red without internals, the admin address names stream and sequence, a metric and a log line report the damage, and the next start is
+// refused without a changed byte.
 func TestFlipInARunningService(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -33,7 +33,7 @@ func TestFlipInARunningService(t *testing.T) {
 		got.decode(t, &made)
 		paid = append(paid, made.ID)
 	}
-	p.stop() // what was written lately is not read from files
+	p.stop() // the newest events would not be read from files
 	p = serveProcess(t, "--data", data)
 	m = newMerchant(p.ready.API, key)
 	files, err := filepath.Glob(filepath.Join(data, ledger.EventsFolder, "jetstream", "*", "streams", "LEDGER_*", "msgs", "*.blk"))
@@ -67,7 +67,7 @@ func TestFlipInARunningService(t *testing.T) {
 		if testing.Short() {
 			break
 		}
-		if unavailable == 0 { // the server has its blocks in memory: it forgets them when nobody reads for ten seconds
+		if unavailable == 0 { // the server has its blocks in memory, and drops a block after ten seconds without a read
 			<-time.After(every)
 		}
 	}

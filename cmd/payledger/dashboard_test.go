@@ -106,7 +106,7 @@ func (o *office) signIn(w *tab, path string) {
 	eval[string](w, `sessionStorage.setItem("paused", "yes"); ""`) // from the next page on: no refresh takes a link away under a click
 }
 
-// unsigned is what the browser logs about the page that asks to sign in.
+// unsigned is the browser's message about the page for signing in.
 const unsigned = "401 (Unauthorized)"
 
 // testActions: sign in, find a payment by its id, refund it, see the refund in the timeline, travel back, sign out.
@@ -150,7 +150,7 @@ func (o *office) screens() map[string]string {
 	}
 }
 
-// expected is what the browser logs about pages with an error status.
+// expected are the browser's messages about pages with an error status.
 var expected = []string{unsigned, "404 (Not Found)", "422 (Unprocessable"}
 
 // testAccessible: no screen breaks a rule of axe-core, in light and dark, on a telephone and a desk, none is wider than the screen, and
@@ -180,7 +180,7 @@ func (o *office) testAccessible(t *testing.T) {
 	}
 }
 
-// testConnectionLost: a form whose answer is lost keeps its input and can be sent again; the refund happens once.
+// testConnectionLost: a form whose answer is lost keeps its input and can be sent again, and the refund happens once.
 func (o *office) testConnectionLost(t *testing.T) {
 	id := o.pay(t, approvedCard)
 	o.merchant.must(t, "POST", "/payments/"+id+"/capture", o.merchant.headers(), nil)

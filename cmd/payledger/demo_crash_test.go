@@ -116,7 +116,8 @@ func TestDemoCrash(t *testing.T) {
 	}
 }
 
-// TestDemoWithoutReader: a story whose output nobody reads any more, as in "payledger demo | head", ends and leaves no folder.
+// TestDemoWithoutReader checks that a story ends and leaves no folder when its output has no reader any more, as in "payledger demo |
+// head".
 func TestDemoWithoutReader(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"demo"}, {"demo", "--crash"}} {

@@ -8,8 +8,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// disputeTable is D16: each status of each type from the one before it, each type that a type may become from each
-// status in which it may; and what is impossible at the end of the way.
+// disputeTable is D16: each status of each type from the status before it, each change of type from each status that allows it, and the
+// impossible changes at the end.
 var disputeTable = []struct{ way, impossible string }{
 	{"RETRIEVAL OPEN, RETRIEVAL CHALLENGED", "RETRIEVAL OPEN, RETRIEVAL WON"},
 	{"RETRIEVAL OPEN, RETRIEVAL EXPIRED", "RETRIEVAL CHALLENGED, RETRIEVAL LOST"},
@@ -34,9 +34,9 @@ var disputedCurrencies = []string{"EUR", "JPY", "KRW"}
 // disputedSale is a payment that disputes are opened of.
 type disputedSale struct{ id, at, currency string }
 
-// TestDisputeTable walks every row of D16 at each processor, by turns in currencies with and without decimal digits, over
-// the simulator's control API, the received webhooks and the management API; and what is impossible is recorded as
-// rejected, shown, and told to nobody.
+// TestDisputeTable plays every row of D16 at each processor, alternating between currencies with and without decimal digits, with the
+// simulator's control API, the received webhooks and the management API. An impossible change is recorded as rejected and shown, and sends
+// no webhook.
 func TestDisputeTable(t *testing.T) {
 	t.Parallel()
 	r := newDisputeRun(t, nil)
@@ -62,7 +62,7 @@ func TestDisputeTable(t *testing.T) {
 	}
 }
 
-// walk opens a dispute, takes it a way, and tries what is impossible at its end.
+// walk opens a dispute, makes the changes of way, and tries the impossible ones at the end.
 func (r *disputeRun) walk(sale disputedSale, way, impossible []string) {
 	r.Helper()
 	typ, _, _ := strings.Cut(way[0], " ")
@@ -98,7 +98,7 @@ func (r *disputeRun) walk(sale disputedSale, way, impossible []string) {
 	}
 }
 
-// checkHook holds a webhook to what was ordered.
+// checkHook compares a webhook with the ordered dispute.
 func (r *disputeRun) checkHook(h disputeHook, d protocol.Dispute, sale disputedSale) {
 	r.Helper()
 	if h.PaymentID != sale.id || h.ProcessorDisputeID != d.ID || h.AccountID != string(r.app.credentials.AccountID) ||

@@ -24,7 +24,7 @@ import (
 // cardDisputed: a dispute opens after settlement (D13).
 const cardDisputed = "4000000000000259"
 
-// disputeHook is what these tests look at of a dispute's webhook.
+// disputeHook has the fields of a dispute's webhook that these tests read.
 type disputeHook struct {
 	EventType           string  `json:"eventType"`
 	EventID             string  `json:"eventId"`
@@ -115,7 +115,7 @@ func (r *disputeRun) receive(secret string) http.HandlerFunc {
 	}
 }
 
-// hooks gives the webhooks about a dispute that came so far, each event and kind once.
+// hooks returns the webhooks about a dispute that came so far, each event and kind once.
 func (r *disputeRun) hooks(id string) (once []disputeHook) {
 	r.came.Lock()
 	defer r.came.Unlock()
@@ -128,7 +128,7 @@ func (r *disputeRun) hooks(id string) (once []disputeHook) {
 	return once
 }
 
-// eventually waits until something is so.
+// eventually waits until is reports true.
 func (r *disputeRun) eventually(what string, is func() bool) {
 	r.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -212,7 +212,7 @@ func (r *disputeRun) change(id, place string) {
 	}
 }
 
-// shownDispute is what these tests look at of GET /management/disputes.
+// shownDispute has the fields of GET /management/disputes that these tests read.
 type shownDispute struct {
 	ID                 string  `json:"id"`
 	Type               string  `json:"type"`

@@ -137,7 +137,7 @@ func (r *reader) captured() string {
 	return payment
 }
 
-// shownError is an error answer without what differs each time.
+// shownError returns an error answer without the fields that differ in each answer.
 func shownError(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var e struct{ Error map[string]any }

@@ -24,8 +24,8 @@ const answersFolder = "../../httpapi/docs/answers"
 // shownMessages is the number of messages of a stream that its page shows, the first of which has no event.
 const shownMessages = 3
 
-// TestDocsExamples: the curl command of every call's page works as the page says against the whole service, with ids and tokens of its
-// own, and the answer that the page shows fits openapi.yaml and what the service answers.
+// TestDocsExamples checks that the curl command of every call's page works against the whole service, with ids and tokens of the test, and
+// that the answer on the page fits openapi.yaml and the service's answer.
 func TestDocsExamples(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -74,7 +74,7 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
-// inOrder returns the paths in the order in which their examples run: those that change how payments are made come last.
+// inOrder returns the paths in the order in which their examples run: examples that change how payments are made come last.
 func inOrder(paths *openapi3.Paths) []string {
 	late := func(path string) bool {
 		return slices.Contains([]string{"/management/settings", "/management/routing", "/management/processors/{name}"}, path)
@@ -87,8 +87,8 @@ func inOrder(paths *openapi3.Paths) []string {
 	})
 }
 
-// checkAnswer holds the recorded answer of a call against openapi.yaml and against a fresh answer, and returns the name of its file;
-// "" for an answer without one: pages and documents.
+// checkAnswer compares the recorded answer of a call with openapi.yaml and with a fresh answer, and returns the name of its file; "" for
+// pages and documents, which have no recorded answer.
 func checkAnswer(t *testing.T, operation string, documented *openapi3.Response, fresh string) (name string) {
 	t.Helper()
 	name = operation + ".json"

@@ -27,7 +27,7 @@ func guideBlocks(t *testing.T, name, language string) (text string, blocks []str
 	return string(read), blocks
 }
 
-// TestGuides: the commands of each guide do what the guide says, in its order and in one shell.
+// TestGuides checks that the commands of each guide have the described results, in the guide's order and in one shell.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	p := serveProcess(t, "--data", filepath.Join(t.TempDir(), "data"), "--webhook-allow-cidr", "127.0.0.0/8")

@@ -83,7 +83,7 @@ func openAPI(t *testing.T) *openapi3.T {
 	return document
 }
 
-// own has what takes the place of an example's ids and tokens, with the example as key. CLIENT_TOKEN and SIGNATURE are variables.
+// own has the values that replace an example's ids and tokens, by the example's value. CLIENT_TOKEN and SIGNATURE are variables.
 type own map[string]string
 
 // run runs an example as a shell does, and returns status and body of the answer. A stream is cut after a second.
@@ -253,7 +253,7 @@ func (r *reader) delivered() own {
 	return own{exampleEndpoint: endpoint, examplePayment: payment, exampleDelivery: r.eventually("/management/webhook-deliveries?outcome=SUCCEEDED&endpointId="+endpoint, "id")}
 }
 
-// given has what each example needs, by operationId. An example of a path alone gets what stands for its id.
+// given returns the values for each example, by operationId. An example with a path alone gets the value of its id.
 var given = map[string]func(*reader) own{
 	"getClientSession":             func(r *reader) own { return own{"CLIENT_TOKEN": r.session(nil)} },
 	"changeClientSession":          func(r *reader) own { return own{exampleClientToken: r.session(nil)} },
@@ -361,7 +361,7 @@ func disputed(r *reader) own {
 	return own{examplePayment: payment, exampleDispute: r.eventually("/management/disputes?paymentId="+payment, "id")}
 }
 
-// given returns what the example of a call needs: that of its operation, or a payment, a workflow, or what its collection makes.
+// given returns the values for an example: those of its operation, or a payment, a workflow, or an object of its collection.
 func (r *reader) given(operation, path string) own {
 	r.t.Helper()
 	switch make := given[operation]; {
@@ -410,7 +410,7 @@ func valueAt(value any, name string) string {
 	return text
 }
 
-// anonymous replaces what is of this run, and secrets, by what stands for them in all examples.
+// anonymous replaces the values of this run, and secrets, by the examples' values.
 func (r *reader) anonymous(body string, mine own) string {
 	for example, value := range mine {
 		if len(value) > 8 && !strings.HasPrefix(value, "http") {

@@ -63,8 +63,8 @@ func keysOf(t *testing.T, data string, names ...domain.SecretID) map[string][]by
 	return found
 }
 
-// everyByte returns all that a stopped folder holds, by its place: every file; the events of the log, whose groups are compressed;
-// and the values of the tip store, whose tables are.
+// everyByte returns all content of a stopped folder, by its place: every file, the events of the log, whose groups are compressed, and the
+// values of the tip store, whose tables are compressed.
 func everyByte(t *testing.T, data string) map[string][]byte {
 	t.Helper()
 	places := map[string][]byte{}
@@ -128,9 +128,9 @@ func holding(places map[string][]byte, value []byte) (found []string) {
 	return found
 }
 
-// TestErasedFolder: after an erasure no byte of the stopped folder holds the customer's or the guest's personal data or keys, in
-// no file, event, table or journal; the log is whole, proofs from before and after hold, and views that are made again from the log
-// show the same (decision 11, I1).
+// TestErasedFolder checks that after an erasure no byte of the stopped folder holds the customer's or the guest's personal data or keys,
+// in no file, event, table or journal. The log is whole, proofs from before and after are valid, and views that are made again from the
+// log show the same (decision 11, I1).
 func TestErasedFolder(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -46,8 +46,8 @@ func (m *merchant) keyDestroyed(t *testing.T, n int) {
 	}
 }
 
-// TestErasureAfterCrash: whatever step of an erasure was the last one before a crash, the next start reads the data as erased at
-// once, and then finishes the erasure: the saved card, the guest's key and the key are destroyed (decision 11).
+// TestErasureAfterCrash crashes an erasure after each of its steps. The next start reads the data as erased at once, and then finishes the
+// erasure: the saved card, the guest's key and the customer's key are destroyed (decision 11).
 func TestErasureAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, last := range []string{"the event", "the saved card", "the key"} {
@@ -73,7 +73,7 @@ func TestErasureAfterCrash(t *testing.T) {
 			if _, body := m.read(t, id); len(shown(string(body))) > 0 {
 				t.Errorf("after the start the payment shows %v", shown(string(body)))
 			}
-			m.keyDestroyed(t, 2) // hers, and that of the session in which the card was entered
+			m.keyDestroyed(t, 2) // the customer's key, and the key of the session in which the card was entered
 			if body := m.must(t, "GET", "/payment-instruments?customer_id="+herCustomer, m.headers(), nil).body; !strings.Contains(string(body), `"data":[]`) {
 				t.Errorf("her saved cards: %s", body)
 			}

@@ -64,7 +64,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body) // the client meets the error
 }
 
-// exportOf exports as a process of its own.
+// exportOf returns an export in a separate process.
 func exportOf(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], append([]string{"export"}, args...)...)
 	c.Env = append(os.Environ(), asProgram+"=1")
@@ -175,7 +175,7 @@ func (k killedExport) run(out string, last int, args ...string) string {
 	return string(text)
 }
 
-// killed kills an export when it asks for a page, and wants the place to show only the files that it had before.
+// killed kills an export when it requests a page, and checks that the place shows only the files from before.
 func (k killedExport) killed(out string, hold int, before map[string]string, args ...string) {
 	k.t.Helper()
 	reached := k.door.set(0, hold)

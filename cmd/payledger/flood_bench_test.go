@@ -102,7 +102,7 @@ func BenchmarkOnePayment(b *testing.B) {
 	p.stop()
 }
 
-// BenchmarkNeverReading: connections that ask and never read, without a key, and others that want to pay.
+// BenchmarkNeverReading measures payments beside connections without a key that send requests and never read.
 func BenchmarkNeverReading(b *testing.B) {
 	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
@@ -134,7 +134,8 @@ func onlyFor(b *testing.B, d time.Duration) context.Context {
 	return ctx
 }
 
-// BenchmarkSlowReaders: 1,500 connections that ask for a list of some 500 kB and take none of it, or a few bytes a second.
+// BenchmarkSlowReaders measures payments beside 1,500 connections that request a list of some 500 kB and read nothing, or a few bytes a
+// second.
 func BenchmarkSlowReaders(b *testing.B) {
 	p := serveProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := newMerchant(p.ready.API, p.credentials.APIKey)
@@ -156,7 +157,7 @@ func BenchmarkSlowReaders(b *testing.B) {
 			case <-tick.C:
 				for _, conn := range held {
 					conn.SetReadDeadline(time.Now().Add(time.Microsecond))
-					conn.Read(make([]byte, 512)) // whatever is there
+					conn.Read(make([]byte, 512)) // any bytes
 				}
 			case <-ctx.Done():
 				tick.Stop()

@@ -141,7 +141,7 @@ func probes(ctx context.Context, url string, every time.Duration) (took []time.D
 	return took, failed
 }
 
-// probesBeside is probes from a process of its own, every 50 ms: the crowd's process has no time for them.
+// probesBeside sends probes from a separate process, every 50 ms: the process of the crowd has no time for them.
 func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Duration, failed []error) {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), asProbe+"="+url)
@@ -165,7 +165,7 @@ func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Du
 	return told.Took, failed
 }
 
-// probed is what a process of probes tells.
+// probed is the output of a process of probes.
 type probed struct {
 	Took   []time.Duration
 	Failed []string
@@ -186,7 +186,7 @@ func probe(url string, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(told)
 }
 
-// memory is a figure of the process in MiB, as the system tells it.
+// memory returns a figure of the process in MiB, as the system reports it.
 func (p *process) memory(name string) float64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
@@ -201,7 +201,7 @@ func (p *process) memory(name string) float64 {
 	return kib / 1024
 }
 
-// hold opens connections that send requests and never read, until stop is called. It returns how many stand.
+// hold opens connections that send requests and never read, until stop is called. It returns the number of open ones.
 func hold(address string, n int, request string, buffer int) (conns []net.Conn, err error) {
 	var mu sync.Mutex
 	var running sync.WaitGroup

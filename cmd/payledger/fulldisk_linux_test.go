@@ -17,10 +17,10 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// smallDisk is the size of the disk in the test, in bytes: room for what is set aside, and not much more.
+// smallDisk is the size of the disk in the test, in bytes: little more than the reserved space.
 const smallDisk = 320 << 20
 
-// smallFolder is a file system of its own for the test's life.
+// smallFolder returns a folder with its own file system for the test.
 func smallFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func mount(t *testing.T, dir string, size int64) {
 	})
 }
 
-// fill leaves so many bytes free; it takes what is given up meanwhile, too.
+// fill leaves the given number of bytes free. It also takes space that is freed meanwhile.
 func fill(t *testing.T, dir string, leave int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_WRONLY, 0o600)

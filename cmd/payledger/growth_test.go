@@ -35,8 +35,8 @@ const (
 	grownUsers  = 16
 )
 
-// TestGrowth: a log with many payments starts, after SIGTERM, after kill -9, without its views and without its tip store, pays, and
-// stays below the memory it was given. It prints what each took. For figures: -grown 1000000 -timeout 2h.
+// TestGrowth starts a log with many payments after SIGTERM, after kill -9, without its views and without its tip store. The service pays,
+// and stays below its memory limit. The test prints the time of each start. For figures: -grown 1000000 -timeout 2h.
 func TestGrowth(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -139,7 +139,7 @@ func (g *growth) load() {
 	g.measure(fmt.Sprintf("under load, %.0f payments/s with session and card", float64(g.paid)/time.Since(began).Seconds()))
 }
 
-// measure tells the memory of the process, and fails the test when it is above what it was given.
+// measure prints the memory of the process, and fails the test if it is above the limit.
 func (g *growth) measure(when string) {
 	g.t.Helper()
 	g.get("/debug/pprof/heap?gc=1")
@@ -183,7 +183,7 @@ func (g *growth) sizes() {
 	}
 }
 
-// folderOf names what a file belongs to: a stream, the tip store, the views.
+// folderOf returns the part of the ledger that a file belongs to: a stream, the tip store, the views.
 func folderOf(path string) string {
 	parts := strings.Split(path, string(filepath.Separator))
 	for i, part := range parts {

@@ -120,10 +120,9 @@ func (g *gate) waits(name processor.Name) int {
 // hangingCreates is how many payments have no outcome at each of two processors when the process is killed.
 const hangingCreates = 40
 
-// TestHangingProcessor: a processor that accepts requests and never answers delays neither the start after a kill, nor
-// the recovery of payments at another processor, nor new ones there, nor the destruction of a card whose time has come,
-// nor the search for a dispute whose notification was lost, nor the stop. Its outcomes are found once when it answers again
-// (D8, D14.12, §5.2 rule 3).
+// TestHangingProcessor checks that a processor that accepts requests and never answers delays neither the start after a kill, nor the
+// recovery of payments at another processor, nor new ones there, nor the destruction of a card at its time, nor the search for a dispute
+// whose notification was lost, nor the stop. Its outcomes are found once when it answers again (D8, D14.12, §5.2 rule 3).
 func TestHangingProcessor(t *testing.T) {
 	t.Parallel()
 	g, dir := newGate(t), t.TempDir()
@@ -137,7 +136,7 @@ func TestHangingProcessor(t *testing.T) {
 		for n := range hangingCreates {
 			token := m.token(t, fmt.Sprintf("order-%s-%d", name, n), 2500, "4111111111111111")
 			tokens[name] = append(tokens[name], token)
-			go m.pay(token, "") // nobody answers it
+			go m.pay(token, "") // this call gets no answer
 		}
 		eventually(t, func() bool { return g.waits(name) == hangingCreates })
 	}
@@ -189,7 +188,7 @@ func TestHangingProcessor(t *testing.T) {
 	g.hang(processor.Adyen)
 	routeTo(t, m, processor.Adyen)
 	for n := range hangingCreates {
-		go m.pay(m.token(t, fmt.Sprint("order-last-", n), 2500, "4111111111111111"), "") // nobody waits for it
+		go m.pay(m.token(t, fmt.Sprint("order-last-", n), 2500, "4111111111111111"), "") // no goroutine waits for the answer
 	}
 	eventually(t, func() bool { return g.waits(processor.Adyen) >= hangingCreates })
 	ended := time.Now()
@@ -235,7 +234,7 @@ func cardGone(t *testing.T, app *App, account domain.AccountID, token domain.Tok
 	return errors.Is(err, secrets.ErrGone)
 }
 
-// findLostDispute waits until a dispute is known whose notification is lost.
+// findLostDispute waits until the service has found a dispute whose notification is lost.
 func findLostDispute(t *testing.T, app *App, m *merchant, payment string) {
 	t.Helper()
 	fault := protocol.Fault{Operation: processor.Dispute, Mode: protocol.DropBefore}

@@ -15,7 +15,7 @@ import (
 // cardSecond is a card that the first processor answers with a technical error and a second one approves (D13, D15).
 const cardSecond = "4000000000005266"
 
-// besideSeen is what the test looks at of an expanded entry.
+// besideSeen has the fields of an expanded entry that the test reads.
 type besideSeen struct {
 	Revision int    `json:"revision"`
 	Type     string `json:"type"`

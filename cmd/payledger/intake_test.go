@@ -43,8 +43,8 @@ func occupy(t *testing.T, app *App) (free func()) {
 	}
 }
 
-// TestShed: while as many requests are worked on, and wait, as may, every further one is answered 503 with Retry-After
-// before anybody asks who sent it; probes are answered. When there is room again, all is as before (D1).
+// TestShed checks that a request beyond the limits of running and waiting ones is answered 503 with Retry-After before its sender is
+// identified. Probes are answered. When there is room again, requests are served as before (D1).
 func TestShed(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
@@ -106,7 +106,7 @@ func TestOnePaymentsQueue(t *testing.T) {
 	t.Parallel()
 	const queue = 128
 	g, o := newGate(t), testOptions(t.TempDir())
-	o.ProcessorURL, o.ProcessorSecret, o.MaxRequests = g.url, "secret", 2 // those that wait take no places
+	o.ProcessorURL, o.ProcessorSecret, o.MaxRequests = g.url, "secret", 2 // waiting requests take no places
 	o.MaxConnections, o.AddressConnections = 2*queue, 2*queue
 	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
@@ -164,8 +164,8 @@ func becomesReady(t *testing.T, m *merchant, headers map[string]string) {
 	})
 }
 
-// TestNeverReading: connections that ask and never read take all there are, without a key. Probes are answered, others are
-// told to come later; and once the connections are cut, others are served.
+// TestNeverReading opens all possible connections, without a key, that send requests and never read. Probes are answered, other callers
+// get 503, and are served once the connections are cut.
 func TestNeverReading(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
@@ -199,7 +199,8 @@ func TestNeverReading(t *testing.T) {
 	}
 }
 
-// TestConnectionCap: beyond the cap of an address a connection is answered 429, beyond that of all 503, and then it ends.
+// TestConnectionCap checks that a connection beyond the cap of an address is answered 429, and one beyond the cap of all is answered 503,
+// and that it ends then.
 func TestConnectionCap(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

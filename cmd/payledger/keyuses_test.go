@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore"
 )
 
-// TestKeyUsesSurviveARestart: lastUsedAt is there again after an orderly stop, although no event holds it (D20).
+// TestKeyUsesSurviveARestart checks that lastUsedAt survives an orderly stop, although no event holds it (D20).
 func TestKeyUsesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())

@@ -25,7 +25,7 @@ const (
 	settleDeadline  = 2 * time.Minute
 )
 
-// killCards are paid with in turn; each ends in its own state.
+// killCards are used in turn; each ends in its own state.
 var killCards = []struct{ number, status, state string }{
 	{"4111111111111111", "AUTHORIZED", "SUCCEEDED"},
 	{"5555555555554444", "AUTHORIZED", "SUCCEEDED"},

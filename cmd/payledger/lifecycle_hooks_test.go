@@ -21,7 +21,7 @@ import (
 // hooksSettle is how long after the last event webhooks may come.
 const hooksSettle = 2 * time.Minute
 
-// hookOf names a webhook: the event it tells of, and what about it.
+// hookOf identifies a webhook: its event, and its kind.
 type hookOf struct {
 	payment  domain.PaymentID
 	sequence uint64
@@ -69,8 +69,8 @@ func (s *stories) receive() {
 	s.merchant.must(s.T, "POST", "/management/webhook-endpoints", s.merchant.headers(), map[string]any{"url": server.URL})
 }
 
-// auditHooks holds the webhooks to what the payments' facts call for, which it works out from the states before and
-// after each event, and not from the events' names: none is missed, none tells of anything else (§6.2, D17).
+// auditHooks compares the webhooks with the payments' facts. It derives the expected webhooks from the states before and after each event,
+// not from the events' names. None may be missing, and none may be about another change (§6.2, D17).
 func (s *stories) auditHooks() {
 	s.Helper()
 	want := map[hookOf]bool{}
@@ -173,7 +173,7 @@ func beginsToWait(before, after payment.State, told map[string]bool) bool {
 	return pending(after) > pending(before)
 }
 
-// endOf gives the webhooks about an operation that came to an end (§6.2); those that PAYMENT.STATUS tells of have none.
+// endOf returns the webhooks about a completed operation (§6.2); none for operations that PAYMENT.STATUS reports.
 func endOf(op payment.Operation) (kinds []string) {
 	if op.State != payment.StateFailed && op.State != payment.StateSucceeded {
 		return nil

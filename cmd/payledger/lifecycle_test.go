@@ -42,7 +42,7 @@ type life struct {
 	told []string // for the message of a failure
 }
 
-// lifecycleSeen is what tests look at of a payment's answer.
+// lifecycleSeen has the fields of a payment's answer that tests read.
 type lifecycleSeen struct {
 	ID             string `json:"id"`
 	Status         string `json:"status"`
@@ -108,7 +108,7 @@ func (l *life) newKey() string {
 	return fmt.Sprintf("life-%d-%d", l.n, l.keys)
 }
 
-// choose draws the next request by what the payment can do; now and then by nothing.
+// choose draws the next request among the possible ones, and now and then among all.
 func (l *life) choose() string {
 	p := l.look(false)
 	all := []string{"capture", "capture", "refund", "refund", "cancel", "adjust", "resume"}
@@ -156,7 +156,7 @@ func (l *life) plan(what string) step {
 	return s
 }
 
-// someCapture gives the transaction event of one of the payment's captures (D10).
+// someCapture returns the transaction event of one of the payment's captures (D10).
 func (l *life) someCapture() string {
 	var found []string
 	for _, transaction := range l.look(true).Transactions {
@@ -172,7 +172,7 @@ func (l *life) someCapture() string {
 	return found[l.random.IntN(len(found))]
 }
 
-// challenge is the customer's part of 3-D Secure; without one to take it gives a token of no use.
+// challenge plays the customer's part of 3-D Secure. Without an open challenge it returns a useless token.
 func (l *life) challenge() string {
 	action := l.look(false).RequiredAction
 	if action == nil {
@@ -278,8 +278,7 @@ func withKey(m *merchant, key string) map[string]string {
 	return header
 }
 
-// send sends a request and checks that its answer is one that the contract has for it. One with a key that
-// the restart cut is sent again.
+// send sends a request and checks that the contract allows its answer. It repeats a request with a key that the restart interrupted.
 func (l *life) send(s step) answer {
 	a, err := l.all.call(func(m *merchant) (answer, error) { return m.call("POST", s.path, withKey(m, s.key), s.body) })
 	switch {
@@ -310,7 +309,7 @@ func (l *life) send(s step) answer {
 	return a
 }
 
-// lifecycleRefusals are the errors that a well-formed request may meet, by what it asks for (D3).
+// lifecycleRefusals are the possible errors of a well-formed request, by its kind (D3).
 var lifecycleRefusals = map[string][]string{
 	"create":  {"IdempotencyKeyAlreadyExists"},
 	"capture": {"IdempotencyKeyAlreadyExists", "InvalidPaymentStatus", "RequestValidationError", "ConcurrentModification", "PaymentError"},

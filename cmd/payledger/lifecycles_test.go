@@ -41,10 +41,10 @@ const (
 	lifecycleSettles  = 3 * time.Minute
 )
 
-// TestLifecycles plays random lifecycles over HTTP against processors that misbehave in every way they can,
-// then lets the processors be well, and holds every payment to their books: none is stuck, every operation
-// stands there once under its key, nothing else does, and amounts and statuses agree (D7–D9, D14); and the webhooks
-// that came to what the payments' facts call for. With an odd seed the account captures by itself (D5).
+// TestLifecycles plays random lifecycles over HTTP against processors with every kind of fault. Then the faults end, and every payment is
+// compared with the processors' books: none is stuck, every operation is there once under its key, there is no other operation, and
+// amounts and statuses agree (D7–D9, D14). The received webhooks are those of the payments' facts. With an odd seed the account captures
+// automatically (D5).
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
 	n, seed := *lifecycles, *lifecycleSeed
@@ -115,7 +115,7 @@ func (s *stories) start() {
 	s.misbehave()
 }
 
-// restart stops the service in the middle of what goes on, and starts it on another address.
+// restart stops the service during requests, and starts it on another address.
 func (s *stories) restart() {
 	s.Helper()
 	s.service.Lock()
@@ -128,7 +128,7 @@ func (s *stories) restart() {
 	s.Logf("restarted while %d operations had no outcome", waiting)
 }
 
-// now gives the service as it can be called, and which start of it that is.
+// now returns the running service, and the number of its start.
 func (s *stories) now() (*merchant, int) {
 	s.service.RLock()
 	defer s.service.RUnlock()
@@ -240,8 +240,7 @@ func waiting(p payment.State) bool {
 	})
 }
 
-// audit compares every payment with the books, every line of the books with a payment, and what the API shows
-// with both.
+// audit compares every payment with the books, every line of the books with a payment, and the API's answers with both.
 func (s *stories) audit() {
 	s.Helper()
 	lines, err := s.app.processors.Books(context.Background(), adapter.Filter{})

@@ -15,8 +15,8 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// TestLogsTail: the account's requests come with method, path, status, errorId, request id and the key's name, and without what is personal or
-// secret. Those of another account do not come.
+// TestLogsTail checks that the account's requests come with method, path, status, errorId, request id and the key's name, without personal
+// or secret data, and that requests of another account do not come.
 func TestLogsTail(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -14,7 +14,7 @@ import (
 // need one to kill.
 const asProgram = "TEST_AS_PAYLEDGER"
 
-// asProbe makes it a process that asks the URL again and again.
+// asProbe makes the test binary a process that requests the URL again and again.
 const asProbe = "PAYLEDGER_TEST_AS_PROBE"
 
 func TestMain(m *testing.M) {

@@ -296,7 +296,7 @@ func testRefusedKeys(t *testing.T, app *App, m *merchant) {
 	}
 }
 
-// requests is a server in front of another one, which records what comes.
+// requests is a server in front of another one that records its requests.
 type requests struct {
 	url string
 	mu  sync.Mutex

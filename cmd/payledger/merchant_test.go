@@ -46,7 +46,7 @@ func (a answer) decode(t testing.TB, into any) {
 	}
 }
 
-// paymentAnswer is what tests look at of a payment.
+// paymentAnswer has the fields of a payment that tests read.
 type paymentAnswer struct {
 	ID           string `json:"id"`
 	Status       string `json:"status"`
@@ -91,8 +91,8 @@ func (m *merchant) call(method, path string, header map[string]string, body any)
 	if err != nil {
 		return answer{}, err
 	}
-	// Without it the client sends a request with an idempotency key again by itself when a kept
-	// connection breaks: the test could not tell one request from two.
+	// Without it the client repeats a request with an idempotency key when a kept connection breaks, and the test could not tell one request
+	// from two.
 	request.GetBody = nil
 	if len(payload) > 0 {
 		request.Header.Set("Content-Type", "application/json")

@@ -161,7 +161,7 @@ func TestNodesShareRates(t *testing.T) {
 		if len(used) <= 3 {
 			return false
 		}
-		atB := used[len(used)-4] // node a has had time to tell
+		atB := used[len(used)-4] // node a has had time to report
 		answer, err := atB.call("GET", "/payments", atB.headers(), nil)
 		if err != nil || answer.status != http.StatusOK && answer.status != http.StatusTooManyRequests {
 			t.Fatalf("%d %s %v", answer.status, answer.body, err)
@@ -170,7 +170,8 @@ func TestNodesShareRates(t *testing.T) {
 	})
 }
 
-// Two nodes of one ledger: what one of them acknowledged holds at the other one, and a node that is cut off refuses requests.
+// TestNodes runs two nodes of one ledger: an acknowledged change of one node is valid at the other, and a node that is cut off refuses
+// requests.
 func TestNodes(t *testing.T) {
 	r := newNodeRig(t)
 	t.Run("changes", func(t *testing.T) { testNodesApplyChanges(t, r) })
@@ -221,8 +222,8 @@ func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 	}
 }
 
-// A node that is cut off refuses requests by the time at which the other node stops waiting for it, and serves again when it has
-// applied what it missed.
+// testNodeCutOff: a node that is cut off refuses requests before the other node stops waiting for it. It serves again when it has applied
+// the missed events.
 func testNodeCutOff(t *testing.T, r *nodeRig) {
 	id, other := r.newKey(t)
 	other.must(t, "GET", "/payments", other.headers(), nil)
@@ -267,7 +268,7 @@ func testNodeCutOff(t *testing.T, r *nodeRig) {
 	eventually(t, func() bool { return r.a.nodes.Valid() == nil }) // its clock jumped: its lease may have ended with that
 }
 
-// A node whose views cannot apply a change refuses requests, and says why. The other node answers without it.
+// testNodeViewsStopped: a node whose views cannot apply a change refuses requests, with the reason. The other node answers without it.
 func testNodeViewsStopped(t *testing.T, r *nodeRig) {
 	id, other := r.newKey(t)
 	other.must(t, "GET", "/payments", other.headers(), nil)

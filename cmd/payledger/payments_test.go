@@ -18,7 +18,7 @@ func look(t testing.TB, m *merchant, args ...string) string {
 	return out
 }
 
-// TestPaymentsCommand: payments lists what the filters select, and shows one payment with its next step and its page (I1).
+// TestPaymentsCommand checks that payments lists the payments of the filters, and shows one payment with its next step and its page (I1).
 func TestPaymentsCommand(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))

@@ -31,7 +31,7 @@ func serveProcess(t testing.TB, args ...string) *process {
 	return serveProcessWithin(t, startTimeout, args...)
 }
 
-// serveProcessWithin is serveProcess with a limit of its own.
+// serveProcessWithin is serveProcess with a time limit.
 func serveProcessWithin(t testing.TB, limit time.Duration, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, log: &strings.Builder{}}
@@ -80,7 +80,7 @@ func (p *process) kill() {
 	p.command.Wait() // it was killed
 }
 
-// stopLimit is what a stop may take (I1). TestStopWhileUnknown adds up what a stop waits for.
+// stopLimit is the longest time of a stop (I1). TestStopWhileUnknown has the sum of its parts.
 const stopLimit = 10 * time.Second
 
 // stop ends the process in order and fails the test when it does not exit 0, with time for a busy machine.

@@ -28,7 +28,7 @@ const (
 	goodSecret    = "a processor secret of 40 characters, yes"
 )
 
-// secretFile writes a secret to a file of its own.
+// secretFile writes a secret to a new file.
 func secretFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -68,7 +68,7 @@ func TestProductionNamesEverything(t *testing.T) {
 	}
 }
 
-// TestProductionOptions: what production wants of each option; the sandbox wants none of it.
+// TestProductionOptions checks what production requires of each option, and that the sandbox requires none of it.
 func TestProductionOptions(t *testing.T) {
 	t.Parallel()
 	good := testOptions(t.TempDir())

@@ -37,8 +37,8 @@ func proofOf(t *testing.T, p *process, out string) (id, key string) {
 	return paid.ID, answer.VerifierKey
 }
 
-// TestProof: a proof from a running server and from the stopped one's folder is the same file; it holds for the command, the README's
-// script and the page; changed, it fails for all three, and they name the same event (I1).
+// TestProof checks that a proof from a running server and a proof from the stopped server's folder are the same file. The command, the
+// README's script and the page accept it. All three refuse a changed one, and name the same event (I1).
 func TestProof(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ func script(t *testing.T) string {
 	return ""
 }
 
-// misusedProofs: each mistake gives one line with its remedy, and leaves no file.
+// misusedProofs: each mistake has one line with its remedy, and leaves no file.
 func misusedProofs(t *testing.T, p *process, dir, id, key string) {
 	t.Helper()
 	server := []string{"--url", p.ready.API, "--api-key", p.credentials.APIKey}

@@ -33,9 +33,9 @@ type call struct {
 	*openapi3.Operation
 }
 
-// TestRandomRequests: whatever is sent, the answer is one that openapi.yaml documents for its operation, header and body
-// included, and no failure of the server, but 503 with Retry-After. The requests are made of the schema, of it with one
-// fault, or of what is no JSON at all (D1, D3). A test with more: -random.requests 100000 -random.seed 2.
+// TestRandomRequests checks that every answer, with header and body, is documented in openapi.yaml for its operation, and that no answer
+// is a server error except 503 with Retry-After. The requests follow the schema, have one fault, or are no JSON at all (D1, D3). A longer
+// test: -random.requests 100000 -random.seed 2.
 func TestRandomRequests(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -61,7 +61,7 @@ func TestRandomRequests(t *testing.T) {
 	failures := 0
 	for i := range n {
 		c := calls[random.Intn(len(calls))]
-		if random.percent(30) { // what most others need
+		if random.percent(30) { // the fields that most other requests need
 			often := random.often()
 			c = calls[slices.IndexFunc(calls, func(c call) bool { return c.OperationID == often })]
 		}
@@ -103,7 +103,7 @@ type randomCaller struct {
 	turn     int
 }
 
-// place is the path of an operation up to its first parameter: the ids that stand there are of one kind.
+// place returns the path of an operation up to its first parameter: all ids there have one type.
 func place(of call) string {
 	before, _, _ := strings.Cut(of.path, "/{")
 	return before
@@ -213,7 +213,7 @@ func (c *randomCaller) request(to call) (*http.Request, string, error) {
 	return q, body, nil
 }
 
-// sent is the token of a card that stands in a body, if its client token is known.
+// sent returns the token of a card in a body, if its client token is known.
 func (c *randomCaller) sent(body string) string {
 	for token := range c.owner {
 		if strings.Contains(body, token) {
@@ -223,7 +223,7 @@ func (c *randomCaller) sent(body string) string {
 	return ""
 }
 
-// body is one that fits, or has one or more faults, or is none.
+// body returns a valid body, one with faults, or none.
 func (c *randomCaller) body(content *openapi3.MediaType) string {
 	var tree any = map[string]any{}
 	if content != nil && content.Schema != nil {

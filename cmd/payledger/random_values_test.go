@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// values makes values that fit schemas of openapi.yaml, and remembers ids and tokens of answers to ask for them again.
+// values makes values that fit schemas of openapi.yaml, and remembers ids and tokens of answers for later requests.
 type values struct {
 	*rand.Rand
 	seen map[string][]string // of answers, by the name of the field
@@ -45,7 +45,7 @@ func (v *values) add(name, value string) {
 	}
 }
 
-// rememberID keeps the ids of what an answer is about, under the place that they are named at.
+// rememberID remembers the ids in an answer, by the place that uses them.
 func (v *values) rememberID(place string, answer any, depth int) {
 	switch answer := answer.(type) {
 	case map[string]any:
@@ -75,7 +75,7 @@ func (v *values) again(names ...string) string {
 		return ""
 	}
 	if v.percent(50) {
-		return all[len(all)-1] // what was used before is good for less
+		return all[len(all)-1] // an older value is less useful
 	}
 	return all[v.Intn(len(all))]
 }
@@ -191,7 +191,7 @@ func (v *values) integer(s *openapi3.Schema) any {
 	return []float64{least, most, least - 1, most + 1, -most, most * most}[v.Intn(6)]
 }
 
-// letters are what texts are made of.
+// letters are the characters of random texts.
 var letters = []rune("abcXYZ019 -_./:'\"\\<>&%{}[]\u00e9\u4e16\u202e\U0001f600\x00\n\x7f")
 
 // text has no more characters than it may have, mostly.

@@ -39,16 +39,16 @@ func readme(t *testing.T, language string) (text string, blocks []string) {
 // serveLine is a command of the README that starts a server.
 var serveLine = regexp.MustCompile(`(?m)^go run ./cmd/payledger serve (.*)$`)
 
-// prelude makes the README's commands those of the test: the program is the test's, and every call of curl tells its status.
+// prelude prepares the shell for the README's commands: the program is the test's, and every call of curl prints its status.
 const prelude = `set -euo pipefail
 go() { [ "$1 $2" = "run ./cmd/payledger" ]; shift 2; TEST_AS_PAYLEDGER=1 "$PROGRAM" "$@"; }
 curl() { command curl -w '%{stderr}status %{http_code}\n' "$@"; }
 `
 
-// marker stands between the outputs of two blocks.
+// marker separates the outputs of two blocks.
 const marker = "=== next block"
 
-// ran is what came of a block.
+// ran is the result of a block.
 type ran struct {
 	block, printed string
 	statuses       []string // of the calls, in their order
@@ -84,13 +84,13 @@ func runReadme(t *testing.T, blocks []string, environment ...string) []ran {
 	return results
 }
 
-// promise is what a line of the README says that it prints.
+// promise matches a README line with its expected output.
 var promise = regexp.MustCompile(`(?m)# prints (.+)$`)
 
 // promised are the words that a block says it prints.
 func promised(block string) (words []string) {
 	for _, m := range promise.FindAllStringSubmatch(block, -1) {
-		if !strings.HasPrefix(m[1], "a ") { // what a function prints
+		if !strings.HasPrefix(m[1], "a ") { // the output of a function
 			words = append(words, strings.Fields(m[1])...)
 		}
 	}
@@ -116,8 +116,8 @@ func receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 	return server.URL + "/webhooks", received
 }
 
-// TestReadme: every command of the README does what it says: servers start, and every sh block, in the README's order and in
-// one shell, prints what it promises; calls succeed but for the one that repeats a key.
+// TestReadme runs every command of the README: servers start, and every sh block, in the README's order and in one shell, prints the
+// promised output. All calls succeed, except the one that repeats a key.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, blocks := readme(t, "sh")
@@ -176,7 +176,7 @@ func TestReadme(t *testing.T) {
 // testCardRow is a row of the README's table of cards.
 var testCardRow = regexp.MustCompile(`(?m)^\| ([0-9]{15,16}) \| ([A-Z]+)(?: \(([A-Z_]+)\))?(, a 3-D Secure check|, AUTHORIZED after 2 s)? \|$`)
 
-// TestReadmeCards: the cards to try do what the README's table says.
+// TestReadmeCards checks that the test cards have the results of the README's table.
 func TestReadmeCards(t *testing.T) {
 	t.Parallel()
 	text, _ := readme(t, "sh")

@@ -22,8 +22,7 @@ var disputeWays = []string{
 	"PREARBITRATION OPEN, PREARBITRATION CHALLENGED, PREARBITRATION LOST",
 }
 
-// dispute takes a payment's dispute some of a way; one that the processor refuses to open, of what was never approved,
-// is none.
+// dispute opens a payment's dispute and makes some changes. The processor refuses the dispute of a payment that was never approved.
 func (r *reconciling) dispute(id string, random *rand.Rand) {
 	way := strings.Split(disputeWays[random.IntN(len(disputeWays))], ", ")
 	opens, _, _ := strings.Cut(way[0], " ")
@@ -46,7 +45,7 @@ func (r *reconciling) dispute(id string, random *rand.Rand) {
 	r.disputes = append(r.disputes, now)
 }
 
-// settleDisputes waits until every dispute is what its processor says, however its notifications came.
+// settleDisputes waits until every dispute has its processor's state, whether its notifications came or were lost.
 func (r *reconciling) settleDisputes() {
 	r.Helper()
 	began := time.Now()
@@ -89,7 +88,7 @@ func (r *reconciling) equals(d protocol.Dispute) bool {
 	return got.Type == string(d.Type) && got.Status == string(d.Status)
 }
 
-// ofDispute changes what a processor told of disputes.
+// ofDispute changes a processor's record of a dispute.
 func ofDispute(edit func(dispute map[string]any)) falsification {
 	return func(record map[string]any) (string, string, bool) {
 		telling, is := record["telling"].(map[string]any)

@@ -14,8 +14,8 @@ import (
 	"payledger/domain/processor"
 )
 
-// falsification changes a record of the books if it is of its sort, or empties it to have it gone, and tells at which
-// processor and what its difference is named by.
+// falsification changes a suitable record of the books, or empties it to delete it. It returns the processor and the name of the
+// difference.
 type falsification func(record map[string]any) (processor, named string, done bool)
 
 // ofOperation changes operations.
@@ -29,7 +29,7 @@ func ofOperation(edit func(o, answer map[string]any) bool) falsification {
 	}
 }
 
-// ours tells an operation of ours that is decided as it came: no later record is about it.
+// ours reports whether a record is an operation of ours with its outcome at once: no later record is about it.
 func ours(o, answer map[string]any, kind, state string) bool {
 	return o["operation"] == kind && answer["state"] == state && strings.HasPrefix(o["key"].(string), o["reference"].(string))
 }
@@ -79,7 +79,7 @@ var falsifications = []struct {
 	{"OTHER_TRANSACTION", true, ofOurs("refund", "SUCCEEDED", func(_, answer map[string]any) { answer["processorTransactionId"] = "another" })},
 	{"MISSING_THERE", true, gone("refund", "SUCCEEDED")},
 	{"MISSING_THERE", true, gone("authorize", "DECLINED")},
-	{"MISSING_HERE", false, func(record map[string]any) (string, string, bool) { // as if ours, and nobody asked for it
+	{"MISSING_HERE", false, func(record map[string]any) (string, string, bool) { // as if ours, without a request
 		return ofOurs("refund", "FAILED", func(o, _ map[string]any) { o["key"] = o["reference"].(string) + ".999" })(record)
 	}},
 	{"MISSING_HERE", false, ofOperation(func(o, answer map[string]any) bool {

@@ -44,8 +44,8 @@ type archivedFolder struct {
 	books *bufio.Writer
 }
 
-// TestReconcileArchive: a stopped folder with many operations, compared by a process of its own, of which it tells the
-// memory. For a figure: -archived 200000.
+// TestReconcileArchive compares a stopped folder with many operations in a separate process, and prints the memory of that process. For a
+// figure: -archived 200000.
 func TestReconcileArchive(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -134,7 +134,7 @@ func (a *archivedFolder) fill(t *testing.T, o options.Options, payments int) {
 	}
 }
 
-// payment writes one that was approved, and captured in parts by somebody else.
+// payment writes an approved payment that was captured in parts out of band.
 func (a *archivedFolder) payment(n int) error {
 	id := domain.PaymentID(fmt.Sprintf("01archived%08d", n))
 	key := eventstore.Payments.Key(a.owner, string(id))
@@ -167,7 +167,7 @@ func (a *archivedFolder) payment(n int) error {
 	return err
 }
 
-// book writes what the simulator would have of it.
+// book writes the simulator's line for it.
 func (a *archivedFolder) book(id domain.PaymentID, kind processor.Kind, i int, parent string, at time.Time) error {
 	operation := map[string]any{
 		"id": fmt.Sprint("op-", id, "-", i), "processor": processor.Adyen, "processorMerchantId": a.at.MerchantID, "reference": id, "operation": kind,

@@ -98,7 +98,7 @@ func (p *postman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.lost.Add(1) // the processor gets a success
 		return
 	case 1:
-		p.late.Add(1) // and it believes that of this one already
+		p.late.Add(1) // and the sender believes that this one arrived
 		go func() {
 			select {
 			case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
@@ -115,7 +115,7 @@ func (p *postman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// carry hands a notification over.
+// carry delivers a notification.
 func (p *postman) carry(ctx context.Context, r *http.Request, body []byte) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, *p.target.Load()+r.URL.Path, bytes.NewReader(body))
 	if err != nil {
@@ -142,10 +142,10 @@ type reconciling struct {
 	disputes []protocol.Dispute // as their processors have them
 }
 
-// TestReconcile: payments and disputes in several currencies, at all processors, whose notifications are duplicated,
-// reordered, late and lost, and some payments that somebody else acted on, end as the processors' books say; reconcile
-// finds no difference at the running server and in its folder, and the exported entries add up to the books. Then the books are changed, and it names what was (I1,
-// D14).
+// TestReconcile plays payments and disputes in several currencies, at all processors. Notifications are duplicated, reordered, late and
+// lost, and some payments have out-of-band operations. All end with the state of the processors' books. reconcile finds no difference at
+// the running server and in its folder, and the exported entries add up to the books. Then the books are changed, and reconcile names each
+// change (I1, D14).
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	n, seed := *reconciled, *reconciledSeed
@@ -287,7 +287,7 @@ func (r *reconciling) live(i int, random *rand.Rand) {
 	}
 }
 
-// ask makes a call on the payment; whether it is refused is not the story's matter.
+// ask makes a call on the payment. The story allows a refusal.
 func (l tale) ask(what string, body map[string]any) {
 	got, err := l.merchant.call("POST", "/payments/"+string(l.id)+"/"+what, l.merchant.headers(), body)
 	if err != nil || got.status >= http.StatusInternalServerError {
@@ -301,7 +301,7 @@ func (l tale) behind(kind processor.Kind, part int64) {
 	if part > 0 {
 		amount = new(domain.Amount(1 + l.random.Int64N(part)))
 	}
-	_, _ = l.app.processors.Act(context.Background(), kind, l.id, amount) // refused or not: the books tell
+	_, _ = l.app.processors.Act(context.Background(), kind, l.id, amount) // the books show whether it was refused
 }
 
 // reconciledStories: an out-of-band operation is found when our own next operation is refused (§6.3).
@@ -337,7 +337,7 @@ func (r *reconciling) atLog(id domain.PaymentID) payment.State {
 	return tip.State
 }
 
-// settle waits until no outcome is owed, and lets a payment that somebody acted on without being found look once more.
+// settle waits until every operation has its outcome. A payment with an unknown out-of-band operation is looked up once more.
 func (r *reconciling) settle() {
 	r.Helper()
 	began := time.Now()
@@ -395,7 +395,7 @@ func (r *reconciling) audit() {
 	r.Logf("%d payments agree with %d operations in the books; found there: %v", len(r.ids), len(lines), found)
 }
 
-// sortOf names what was found: of 2500 all or a part.
+// sortOf names an out-of-band operation: all of 2500, or a part.
 func sortOf(op payment.Operation) string {
 	if op.Amount == 2500 {
 		return string(op.Kind)
@@ -403,7 +403,7 @@ func sortOf(op payment.Operation) string {
 	return string(op.Kind) + " of a part"
 }
 
-// reconciliation is what reconcile --json prints.
+// reconciliation is the output of reconcile --json.
 type reconciliation struct {
 	Processor   string `json:"processor"`
 	Differences []struct {
@@ -423,7 +423,7 @@ type reconciliation struct {
 	} `json:"compared"`
 }
 
-// reconcile runs the command and reads what it prints.
+// reconcile runs the command and reads its output.
 func (r *reconciling) reconcile(status int, name processor.Name, args ...string) (got reconciliation) {
 	r.Helper()
 	exit, out, stderr := invoke(r.T, append([]string{"reconcile", "--json", "--processor", string(name)}, args...)...)
@@ -447,7 +447,7 @@ func (r *reconciling) awaitJudged(args ...string) {
 	}
 }
 
-// agree: no difference at any processor, after something was compared.
+// agree checks that no processor has a difference, and that something was compared.
 func (r *reconciling) agree(args ...string) {
 	r.Helper()
 	disputes := 0

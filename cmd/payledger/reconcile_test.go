@@ -151,7 +151,7 @@ func payAndStop(t *testing.T, o options.Options) {
 	}
 }
 
-// filesBelow gives every file below a folder by its path there.
+// filesBelow returns the content of every file below a folder by its path there.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

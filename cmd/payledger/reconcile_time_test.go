@@ -45,8 +45,8 @@ func TestReconcileDays(t *testing.T) {
 	}
 }
 
-// TestReconcileOnItsWay: a confirmation whose notification is on its way is no difference yet at a server, and counted.
-// In the folder of a stopped one it is a difference at once.
+// TestReconcileOnItsWay checks that a confirmation whose notification is under way is no difference yet at a server, but counted. In the
+// folder of a stopped server it is a difference at once.
 func TestReconcileOnItsWay(t *testing.T) {
 	t.Parallel()
 	nobody := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // receives notifications and ignores them
