@@ -17,8 +17,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// Checkpoints stand in streams that follow one another: numbers go on, the edge is found across them, and a start without
-// the tip store finds all of them again.
+// TestCheckpointSegments checks checkpoints in several streams: their numbers continue, the edge is found across streams, and a start
+// without the tip store finds all checkpoints.
 func TestCheckpointSegments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

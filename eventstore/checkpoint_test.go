@@ -72,8 +72,8 @@ func (w *checkpointing) covers(t testing.TB, size uint64) checkpoint.Checkpoint 
 	return last
 }
 
-// coversNow waits for a checkpoint over all that the log of s has now. Its size alone would not tell: what is appended
-// meanwhile counts in it as well.
+// coversNow waits for a checkpoint that covers all present events of the log of s. The checkpoint's size alone is not enough, because
+// later events count in it, too.
 func (w *checkpointing) coversNow(t testing.TB, s *eventstore.Store) checkpoint.Checkpoint {
 	t.Helper()
 	ends := make([]uint64, s.Shards())
@@ -185,8 +185,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// audit reads every checkpoint and event, verifies the signatures and recomputes every root on its own. It
-// gives the position of each event by shard and sequence.
+// audit reads every checkpoint and event, verifies the signatures and recomputes every root independently. It returns the position of each
+// event by shard and sequence.
 func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string) map[[2]uint64]uint64 {
 	t.Helper()
 	verifier, err := note.NewVerifier(verifierKey)
@@ -231,7 +231,7 @@ func audit(t *testing.T, s *eventstore.Store, number uint64, verifierKey string)
 	return order
 }
 
-// eventsOf gives the events of one group, which may be empty.
+// eventsOf returns the events of one group, which may be empty.
 func eventsOf(t *testing.T, s *eventstore.Store, shard int, group uint64) (all []*eventstore.Recorded) {
 	t.Helper()
 	for frame := range eventstore.MaxFrames {
@@ -261,7 +261,7 @@ func auditorsRoot(leaves [][]byte) [32]byte {
 	}
 }
 
-// growTree adds leaves to the tree that an edge stands for.
+// growTree adds leaves to the tree of an edge.
 func growTree(size uint64, edge []checkpoint.Node, leaves [][]byte) (tlog.Hash, []checkpoint.Node, error) {
 	t := (checkpoint.Checkpoint{Size: size, Edge: edge}).Tree()
 	for _, leaf := range leaves {

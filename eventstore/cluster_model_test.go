@@ -46,14 +46,14 @@ type clusterCall struct {
 	saw      sums // after its event; for others the state that the answer rests on
 }
 
-// callKind is what a caller wants.
+// callKind is the kind of a caller's request.
 type callKind int
 
 const (
 	addAlways callKind = iota // record an event
-	addSecond                 // record an event, unless an odd number of events stands there: that is refused
+	addSecond                 // record an event, unless the aggregate has an odd number of events: then it is refused
 	readAll                   // read everything that was acknowledged
-	readHere                  // read what the node knows, which may be old
+	readHere                  // read the node's own knowledge, which may be old
 )
 
 func (k callKind) String() string {
@@ -113,7 +113,7 @@ func startModel(t *testing.T, r *rig) *model {
 
 var errOdd = errors.New("an odd number of events stands there")
 
-// call makes a call on a node, or on the next one that is up, and notes the answer.
+// call makes a call on a node, or on the next running one, and records the answer.
 func (m *model) call(t *testing.T, c *clusterCall, node int) {
 	m.gate.RLock()
 	defer m.gate.RUnlock()
@@ -236,8 +236,8 @@ func (m *model) history(t *testing.T, key eventstore.Key) (states []sums, stored
 	return states, stored
 }
 
-// checkLog: acknowledged events stand in the log as answered; refused and failed ones do not; unknown ones stand at most
-// once. Nothing else stands there, and every state that was returned was a state of the log.
+// checkLog checks that acknowledged events are in the log as answered, refused and failed ones are not, and unknown ones are there at most
+// once. The log has no other event, and every returned state was a state of the log.
 func (m *model) checkLog(t *testing.T, key eventstore.Key, states []sums, stored map[string]int) {
 	left := map[string]bool{}
 	for who := range stored {
@@ -263,8 +263,8 @@ func (m *model) checkLog(t *testing.T, key eventstore.Key, states []sums, stored
 	}
 }
 
-// checkOrder: there is one order of the calls in which each answer is right, and in which a call that began after the
-// answer to another one comes after that. Reads of what a node knows are left out: they may be old.
+// checkOrder checks that one order of the calls explains every answer, in which a call that began after another call's answer comes later.
+// Reads of a node's own knowledge are left out: they may be old.
 func (m *model) checkOrder(t *testing.T, key eventstore.Key, stored map[string]int) {
 	var list []porcupine.Operation
 	for _, c := range m.calls {
@@ -290,7 +290,7 @@ func (m *model) checkOrder(t *testing.T, key eventstore.Key, stored map[string]i
 	}
 }
 
-// sumsModel is an aggregate of sums whose calls come one after the other.
+// sumsModel is the sequential model of an aggregate of sums.
 var sumsModel = porcupine.Model{
 	Init: func() any { return sums{} },
 	Step: func(state, _, output any) (bool, any) {

@@ -112,7 +112,7 @@ func testNoQuorum(t *testing.T, r *rig) {
 	}
 }
 
-// A node that was cut off refuses by what it last saw: that answer must not get out.
+// testCutOffReplica: a node that was cut off would decide by its old knowledge; this answer must not be returned.
 func testCutOffReplica(t *testing.T, r *rig) {
 	leader := r.leader(t, eventstore.StreamName(0))
 	far := (leader + 1) % len(r.nodes)

@@ -16,7 +16,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// conformance is what the event store promises, alone and on three replicas alike.
+// conformance has the promises of the event store, alone and on three replicas alike.
 var conformance = []struct {
 	name string
 	test func(*testing.T, *rig)
@@ -227,7 +227,7 @@ func testWriters(t *testing.T, r *rig) {
 	}
 }
 
-// insist repeats what was refused only because others were faster.
+// insist repeats a call that was refused only because another caller was faster.
 func insist(t testing.TB, s *eventstore.Store, key eventstore.Key, e added) error {
 	for {
 		_, err := add(t, s, key, e)
@@ -413,7 +413,7 @@ func testFanout(t *testing.T, r *rig) {
 	same(t, "the newest event's address", after[0], head.Seq)
 	fanout := eventstore.NewFanout(r.store())
 	all, rest, idle := fanout.Reader("all", nil), fanout.Reader("rest", after), fanout.Reader("idle", nil)
-	idle.Stop() // a reader that has failed holds nobody up
+	idle.Stop() // a failed reader delays no other reader
 	ctx, cancel := context.WithCancel(testContext(t))
 	ended := make(chan error, 1)
 	go func() { ended <- fanout.Run(ctx) }()

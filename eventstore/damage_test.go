@@ -26,9 +26,9 @@ const (
 	byReading // what was hit
 )
 
-// A log that has lost events is not appended to, and what was lost is never taken for something that never was. Each case
-// damages the files of a stopped server. The server keeps its index at a start and does not read old blocks, so some
-// damages are only found by the first read of what they hit.
+// TestDamagedLog damages a log. A log that has lost events accepts no appends, and a lost event is never reported as one that never
+// existed. Each case damages the files of a stopped server. The server keeps its index at a start and does not read old blocks, so some
+// damages are found only by the first read of the damaged place.
 func TestDamagedLog(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -167,8 +167,8 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 	}
 }
 
-// checkDamaged holds a damaged log that was opened to what it may say: every event is read as it was, or the log is
-// called unhealthy; nothing that stood there is called missing, or can be claimed.
+// checkDamaged checks the answers of a damaged log that was opened: every event is read unchanged, or the log is reported as unhealthy. No
+// existing event is reported as missing, and no existing id can be claimed.
 func checkDamaged(t *testing.T, s *eventstore.Store, filled []*eventstore.Recorded) {
 	t.Helper()
 	ctx := testContext(t)
@@ -306,7 +306,7 @@ func edit(t *testing.T, file string, change func([]byte) []byte) {
 	}
 }
 
-// A log that is shorter than what somebody has read from it has lost events, too.
+// A log that is shorter than the events that a reader has seen has lost events, too.
 func TestLogShorterThanReader(t *testing.T) {
 	t.Parallel()
 	s := single(t, 2).store()

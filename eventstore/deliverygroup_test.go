@@ -20,13 +20,13 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// isDeliveryAck tells the answer to a successful publish of a delivery, or of a batch of them.
+// isDeliveryAck reports whether bytes are the answer to a successful publish of a delivery, or of a batch of them.
 func isDeliveryAck(piece []byte) bool {
 	return bytes.Contains(piece, []byte(`"stream":"DELIVERIES_1"`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
 }
 
-// TestDeliveryLostAck: the answer to a record, or to a batch of them, is lost after it was stored. The stored bytes decide:
-// their writer succeeds, at the place where they stand; another writer of the name does not.
+// TestDeliveryLostAck loses the answer to a record, or to a batch of them, after it was stored. The stored bytes decide: their writer
+// succeeds, at the stored place, and another writer of the name does not.
 func TestDeliveryLostAck(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*proxy){
@@ -99,7 +99,7 @@ func TestDeliveryOrder(t *testing.T) {
 	wantNext(4, "first 6", "outcome 4", "first 7", "outcome 5")
 }
 
-// putMany puts n records of new names side by side, and gives their places by name.
+// putMany puts n records of new names concurrently, and returns their places by name.
 func putMany(t testing.TB, d *deliverylog.Stream, prefix string, n int) map[string]uint64 {
 	t.Helper()
 	var mu sync.Mutex
@@ -167,7 +167,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// checkWaiting holds the lists of open deliveries to what they must be.
+// checkWaiting checks the lists of open deliveries.
 func checkWaiting(t *testing.T, d *deliverylog.Stream, places map[string]uint64, waiting map[string]bool) {
 	t.Helper()
 	ctx := context.Background()

@@ -39,7 +39,7 @@ func startServer(t testing.TB, c embedded.Config) *embedded.Server {
 	return s
 }
 
-// listens tells where a server listens.
+// listens returns a server's address.
 func listens(s *embedded.Server) serverListens {
 	ns, password := s.Native()
 	l := serverListens{Clients: ns.Addr().String(), Password: password}
@@ -49,7 +49,7 @@ func listens(s *embedded.Server) serverListens {
 	return l
 }
 
-// serverListens is what a server tells of itself when it runs.
+// serverListens matches a server's report of its address.
 type serverListens struct{ Clients, Cluster, Password string }
 
 // url is the address of a server, perhaps through a proxy.

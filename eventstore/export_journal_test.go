@@ -49,13 +49,13 @@ func StreamName(shard int) string { return streams.Name(shard, 1) }
 // SegmentName is any segment of a shard.
 func SegmentName(shard int, number uint32) string { return streams.Name(shard, number) }
 
-// ParseFrame reads one frame; it gives how many bytes follow it.
+// ParseFrame reads one frame. It returns the number of bytes after it.
 func ParseFrame(b []byte) (*Recorded, int, error) {
 	r, rest, err := format.ParseFrame(b)
 	return r, len(rest), err
 }
 
-// Group is a group in a test's hands.
+// Group is a group for tests.
 type Group struct {
 	Kind         format.Kind
 	Shard        int
@@ -80,7 +80,7 @@ func (g *Group) group() *format.Group {
 	}
 }
 
-// Encode gives the group's message, compressed as the log does, and sets its hash and the places of its events.
+// Encode returns the group's message, compressed as in the log, and sets its hash and the places of its events.
 func (g *Group) Encode() []byte {
 	inner := g.group()
 	inner.Place()
@@ -101,7 +101,7 @@ func (g *Group) EncodePlain() []byte {
 	return g.seal(format.StoredPlain, frames)
 }
 
-// seal gives a message with the group's header over any frames, stored in any way, with the right hash.
+// seal returns a message with the group's header and the right hash over any frames, stored in any form.
 func (g *Group) seal(how byte, stored []byte) []byte {
 	data := g.Encode()
 	head := format.GroupHeader
@@ -133,7 +133,7 @@ func ParseGroup(data []byte) (*Group, error) {
 	}, nil
 }
 
-// End is the last acknowledged group of a shard, and what the shard holds up to it.
+// End returns the last acknowledged group of a shard, and the number of the shard's events up to it.
 func (s *Store) End(shard int) (seq uint64, hash Hash, events, aggregates uint64) {
 	end, _ := s.shard[shard].end()
 	return end.Seq, end.Hash, end.Events, end.Aggregates
@@ -142,7 +142,7 @@ func (s *Store) End(shard int) (seq uint64, hash Hash, events, aggregates uint64
 // Node is the name of the store's process among those of a cluster.
 func (s *Store) Node() string { return s.node }
 
-// Sequencer is the node to which the store hands the drafts of a shard over; "" if it appends by itself.
+// Sequencer returns the node that gets the store's drafts of a shard; "" if the store appends directly.
 func (s *Store) Sequencer(shard int) string {
 	h := s.shard[shard]
 	h.mu.Lock()
@@ -153,7 +153,7 @@ func (s *Store) Sequencer(shard int) string {
 	return h.sequencer.writer
 }
 
-// Segments gives the first sequence of each segment of a shard that the store knows.
+// Segments returns the first sequence of each segment of a shard that the store knows.
 func (s *Store) Segments(shard int) (firsts []uint64) {
 	h := s.shard[shard]
 	h.mu.Lock()
@@ -179,8 +179,8 @@ func (s *Store) ForgetGroups() {
 	}
 }
 
-// PublishGroup sends a group's message to a segment, expecting the sequence before it, and gives the error code of the
-// answer; 0 is an acknowledgement.
+// PublishGroup sends a group's message to a segment, expecting the sequence before it. It returns the error code of the answer; 0 is an
+// acknowledgement.
 func PublishGroup(ctx context.Context, nc *nats.Conn, shard int, segment uint32, seq uint64, data []byte) (code int, err error) {
 	return PublishGroupAs(ctx, nc, "", shard, segment, seq, data)
 }
@@ -215,7 +215,7 @@ type Flight struct {
 	d    *entry
 }
 
-// Depart takes r into a group of its own, as append does, and sends nothing.
+// Depart puts r into a new group, as append does, and sends nothing.
 func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 	h := s.shard[r.Shard]
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
@@ -244,12 +244,12 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 	return nil, ctx.Err()
 }
 
-// Publish sends the group's bytes once past the store, and gives the error code of the answer.
+// Publish sends the group's bytes once without the store, and returns the error code of the answer.
 func (f *Flight) Publish(ctx context.Context) (code int, err error) {
 	return PublishGroup(ctx, f.h.s.nc, f.h.n, f.f.seg.number, f.f.g.Seq, f.Data)
 }
 
-// Send sends the group's bytes and asks for no answer.
+// Send sends the group's bytes without a request for an answer.
 func (f *Flight) Send() error {
 	m := nats.NewMsg(f.f.seg.subject(f.h.n))
 	m.Data, m.Reply = f.Data, nats.NewInbox()
@@ -257,19 +257,19 @@ func (f *Flight) Send() error {
 	return f.h.s.nc.PublishMsg(m)
 }
 
-// Lose tells the store that no answer came, and waits for what becomes of the draft.
+// Lose reports to the store that no answer came, and waits for the end of the draft.
 func (f *Flight) Lose(ctx context.Context) error {
 	f.h.noteOutcome(f.f, unknown, fmt.Errorf("a test: %w", nats.ErrTimeout))
 	return f.Wait(ctx)
 }
 
-// Refuse tells the store that the server took nothing.
+// Refuse reports to the store that the server stored nothing.
 func (f *Flight) Refuse(ctx context.Context) error {
 	f.h.noteOutcome(f.f, refused, errors.New("a test: refused"))
 	return f.Wait(ctx)
 }
 
-// GiveUp ends the flight as one whose time is over: its outcome stays unknown.
+// GiveUp ends the group after its time limit: its outcome stays unknown.
 func (f *Flight) GiveUp(ctx context.Context) error {
 	f.h.mu.Lock()
 	f.f.result, f.h.resolving = unknown, true
@@ -279,7 +279,7 @@ func (f *Flight) GiveUp(ctx context.Context) error {
 	return f.Wait(ctx)
 }
 
-// Wait waits for what becomes of the draft.
+// Wait waits for the end of the draft.
 func (f *Flight) Wait(ctx context.Context) error {
 	select {
 	case <-f.d.done:
@@ -316,7 +316,7 @@ func (s *Store) DepartBehind(ctx context.Context, r *Recorded) (*Flight, error) 
 	return &Flight{data, h, f, d}, ctx.Err()
 }
 
-// Stored tells the store that the group was acknowledged.
+// Stored reports to the store that the group was acknowledged.
 func (f *Flight) Stored() { f.h.noteOutcome(f.f, stored, nil) }
 
 // WaitFlights waits until so many groups of a shard are under way.

@@ -32,7 +32,7 @@ func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], ke
 	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event, a.Schema)
 }
 
-// StateByRows gives the state after an event with what the tip store and the memory have of what left it.
+// StateByRows returns the state after an event, completed with the parts in the tip store and in memory that have left the state.
 func StateByRows[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
 	state, err := a.State(r)
 	if err == nil {

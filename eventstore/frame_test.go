@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// A frame comes back as it was written, with what follows it left over.
+// A frame is the same after encoding and decoding, and the following bytes are returned.
 func TestFrameRoundTrip(t *testing.T) {
 	t.Parallel()
 	first, next := examples(t)
@@ -30,8 +30,8 @@ func TestFrameRoundTrip(t *testing.T) {
 	}
 }
 
-// A frame with any line missing, doubled, elsewhere or otherwise than the log writes it is not an event: its hash would
-// not cover what stands there. Nor is one that ends too soon.
+// A frame with a missing, doubled, moved or changed line is no event: its hash would not cover its text. A frame that ends too soon is no
+// event either.
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
 	r := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, format.At(7, 3), time.Unix(0, 0))
@@ -77,7 +77,7 @@ func frameLines(frame []byte) []string {
 	return slices.Collect(strings.Lines(string(frame[eventstore.FrameHead : eventstore.FrameHead+text])))
 }
 
-// withLines gives the frame with another text.
+// withLines returns the frame with another text.
 func withLines(frame []byte, lines []string) []byte {
 	body := frame[eventstore.FrameHead+binary.BigEndian.Uint32(frame):]
 	text := strings.Join(lines, "")
@@ -86,7 +86,7 @@ func withLines(frame []byte, lines []string) []byte {
 	return append(append(b, text...), body...)
 }
 
-// withLine gives the frame with another value in one line.
+// withLine returns the frame with another value in one line.
 func withLine(frame []byte, name, value string) []byte {
 	lines := frameLines(frame)
 	for i := range lines {
@@ -97,7 +97,7 @@ func withLine(frame []byte, name, value string) []byte {
 	return withLines(frame, lines)
 }
 
-// Text from outside may hold what would end a line: it is recorded as spaces, and hashed as recorded.
+// Text from outside may contain characters that end a line. They are recorded as spaces, and the recorded text is hashed.
 func TestControlCharacters(t *testing.T) {
 	t.Parallel()
 	s := single(t, 1).store()

@@ -21,13 +21,13 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The environment by which the test binary runs as the child whose disk fails.
+// These variables of the environment make the test binary a child process whose disk fails.
 const (
 	fsyncDir  = "PAYLEDGER_TEST_FSYNC_DIR"
 	fsyncCase = "PAYLEDGER_TEST_FSYNC_CASE"
 )
 
-// sickDisk is what the child saw.
+// sickDisk is the child's report.
 type sickDisk struct {
 	Key       eventstore.Key
 	Target    eventstore.Key // of the append after the disk failed
@@ -41,12 +41,12 @@ type sickDisk struct {
 // sickMost is the time within which the log must demand a stop: it takes 10 s on a machine with nothing else to do.
 const sickMost = 2 * time.Minute
 
-// sickCase is what the child appends to when its disk fails, and whether it writes alone, as in production.
+// sickCase has the aggregates that the child appends to when its disk fails, and whether it is the only writer, as in production.
 type sickCase struct{ Target, Writer string }
 
-// An embedded server whose fsync fails (EIO for every fsync and fdatasync of a child process): no append
-// succeeds, no reader gets an unacknowledged event, and the log demands a stop. Afterwards the
-// folder opens, and what it shows is made durable first.
+// TestFsyncFails checks an embedded server whose fsync fails (EIO for every fsync and fdatasync of a child process): no append succeeds,
+// no reader gets an unacknowledged event, and the log demands a stop. Afterwards the folder opens, and its events are made durable before
+// they are shown.
 func TestFsyncFails(t *testing.T) {
 	if os.Getenv(fsyncDir) != "" {
 		runSickDisk(t)
@@ -123,7 +123,7 @@ func checkAfterSickDisk(t *testing.T, dir string, result sickDisk) {
 	if lost > 1 || len(target)-lost != countOf(t, target, "acknowledged") {
 		t.Errorf("%d events, %d lost", len(target), lost)
 	}
-	last := events[len(events)-1] // the store's start made sure of it with a group of its own
+	last := events[len(events)-1] // the store's start confirmed it with another group
 	if end, _, _, _ := s.End(last.Shard); end <= format.GroupOf(last.Seq) {
 		t.Errorf("the log shows group %d, acknowledged is %d", format.GroupOf(last.Seq), end)
 	}
@@ -189,7 +189,7 @@ func runSickDisk(t *testing.T) {
 	os.Exit(0)
 }
 
-// readOn looks at the aggregate again and again; what it is given without an error is a fact.
+// readOn reads the aggregate again and again. Every event that it gets without an error is a fact.
 func readOn(ctx context.Context, s *eventstore.Store, key eventstore.Key, fact func(*eventstore.Recorded) error) {
 	pace := time.NewTicker(2 * time.Millisecond) // the children share the machine for ten seconds
 	defer pace.Stop()

@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Whatever stands where a frame should, reading it ends with an event or an error; a frame that was read would be
-// written the same again, so its hash covers all that was read.
+// FuzzParseFrame checks that reading any bytes as a frame returns an event or an error, and that an accepted frame has the same bytes when
+// it is written again, so that its hash covers all of it.
 func FuzzParseFrame(f *testing.F) {
 	first, next := examples(f)
 	f.Add(first.AppendFrame(nil))
@@ -32,8 +32,8 @@ func FuzzParseFrame(f *testing.F) {
 	})
 }
 
-// Whatever a message holds, reading it ends with a group or an error, and takes no more memory than the format allows; a
-// group that is not compressed would be written the same again. The hash is put right, so that what it covers is read.
+// FuzzParseGroup checks that reading any message returns a group or an error, and takes no more memory than the format allows. A group
+// that is not compressed has the same bytes when it is written again. The test corrects the hash, so that the content is read.
 func FuzzParseGroup(f *testing.F) {
 	for _, g := range layoutGroups(f) {
 		f.Add(g.EncodePlain())
@@ -60,7 +60,7 @@ func FuzzParseGroup(f *testing.F) {
 	})
 }
 
-// Whatever a body holds, decoding it ends with a value or an error.
+// FuzzBody checks that decoding any body returns a value or an error.
 func FuzzBody(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
 	if err != nil {
@@ -82,7 +82,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// A time comes back as it was, to the microsecond, whatever its zone.
+// FuzzTime checks that a time in any zone is the same after encoding and decoding, to the microsecond.
 func FuzzTime(f *testing.F) {
 	f.Add(int64(0), int64(1))
 	f.Add(int64(1<<34), int64(999_999))

@@ -34,7 +34,7 @@ import (
 // update writes golden files that are missing. Existing files never change.
 var update = flag.Bool("update", false, "write the golden files that are missing")
 
-// encoding is one aggregate's encoding, whatever its types.
+// encoding is the encoding of one aggregate of any types.
 type encoding struct {
 	name   string
 	schema int
@@ -92,14 +92,14 @@ func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) e
 	return c
 }
 
-// addedLater are fields that are left out when empty and came after the golden bytes, or never are in them; each has a
-// test of its own.
+// addedLater are fields that are left out when they are empty and are newer than the golden bytes, or are never in them. Each has its own
+// test.
 var addedLater = []string{"EmailHash", "Past", "KeyNumber", "RawAnswer"}
 
 // renamed are the Go names that fields had when their golden bytes were made: examples of texts begin with the field's name.
 var renamed = map[string]string{"OutOfBandID": "FoundID", "Disposition": "Verdict"}
 
-// filler gives every field a value of its own, the same in every run.
+// filler sets every field to a different value, the same in every run.
 type filler struct{ n int64 }
 
 func (f *filler) fill(v reflect.Value, name string) {

@@ -15,8 +15,8 @@ import (
 	"payledger/eventstore/handover"
 )
 
-// TestHandover: a node that is not the sequencer of a shard hands its drafts over. Whatever becomes of its messages, each event is
-// recorded once.
+// TestHandover checks a node that is not the sequencer of a shard, and sends its drafts to the sequencer. Whatever happens to its
+// messages, each event is recorded once.
 func TestHandover(t *testing.T) { // alone: elections have their time
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -103,7 +103,7 @@ func (o *stranger) request(t *testing.T) (handover.Request, string) {
 
 func testHandedOver(t *testing.T, r *rig) {
 	var mu sync.Mutex
-	appender := map[string]string{} // node by the id of what it appended
+	appender := map[string]string{} // node by the id of its appended event
 	eventually(t, time.Minute, "an event of one node in a group of another", func() error {
 		var both sync.WaitGroup
 		for _, n := range r.nodes {

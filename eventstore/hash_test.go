@@ -62,7 +62,7 @@ func TestHashVectors(t *testing.T) {
 	}
 }
 
-// linesOf gives the names of a vector's lines in their order.
+// linesOf returns the names of a vector's lines in their order.
 func linesOf(v vector) (names []string) {
 	for _, header := range v.Headers {
 		names = append(names, header[0])

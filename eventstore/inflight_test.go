@@ -10,15 +10,15 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestTwoGroupsInFlight: the first of two groups in flight is lost, refused or given up; the second was sent after it. A
-// stored group is acknowledged once, the other stands nowhere, and the shard goes on.
+// TestTwoGroupsInFlight checks two groups in flight: the first is lost, refused or given up after the second was sent. A stored group is
+// acknowledged once, the other is not in the log, and the shard continues.
 func TestTwoGroupsInFlight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		first func(context.Context, *testing.T, *eventstore.Flight) error // ends the first group
 		want  error                                                       // of the first append
-		there int                                                         // how often the first event stands there
+		there int                                                         // the number of times that the first event is in the log
 	}{
 		{"the answer to the first is lost", func(ctx context.Context, t *testing.T, f *eventstore.Flight) error {
 			publish(t, f, 0)
@@ -78,8 +78,8 @@ func waitFlights(t testing.TB, s *eventstore.Store, n int) {
 	}
 }
 
-// Two drafts of one aggregate never stand in one group, nor does the second leave before the first is acknowledged: a
-// claim that came second is a conflict, whatever becomes of the first.
+// Two drafts of one aggregate are never in one group, and the second is not sent before the first is acknowledged: the second claim is a
+// conflict, whatever the outcome of the first.
 func TestClaimsInFlight(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -107,7 +107,7 @@ func TestClaimsInFlight(t *testing.T) {
 	checkOnce(t, s, key, "first")
 }
 
-// A draft whose caller is gone before its group leaves is not sent.
+// A draft whose caller has left before the group is sent is not sent.
 func TestWithdrawnDraft(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -134,8 +134,8 @@ func TestWithdrawnDraft(t *testing.T) {
 	checkOnce(t, s, key, "first")
 }
 
-// Somebody else writes between the groups of a sole writer: at the place of its next group, or under one that was sent on
-// the strength of its number alone. Either is found by the hash, and the shard takes nothing any more.
+// Another process writes between the groups of a sole writer: at the place of its next group, or below a group that was sent by its number
+// alone. The hash shows both, and the shard accepts nothing more.
 func TestSecondWriterIsFound(t *testing.T) {
 	t.Parallel()
 	t.Run("at the next place", func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestPredictedOnAnothersGroup(t *testing.T) {
 	l.refuses(t)
 }
 
-// Whatever does not continue the log is found by who opens it: each group is well formed, and its hash is right.
+// A store that opens the log finds any group that does not continue the log, although each group is well formed and has the right hash.
 func TestGroupsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*eventstore.Group){
@@ -259,7 +259,7 @@ func TestGroupsThatDoNotFollow(t *testing.T) {
 	}
 }
 
-// relink changes an event and gives it a hash that fits its bytes, on no event before it.
+// relink changes an event and gives it a hash that fits its bytes, but continues no event before it.
 func relink(r *eventstore.Recorded, change func(*eventstore.Recorded)) {
 	change(r)
 	r.Hash = r.Link(eventstore.Hash{})

@@ -209,7 +209,7 @@ func verified(t testing.TB, dir string) verify.Result {
 	return result
 }
 
-// messages returns the messages that stand in a stopped log, by stream and sequence.
+// messages returns the messages of a stopped log, by stream and sequence.
 func messages(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -95,8 +95,8 @@ func TestFlippedBits(t *testing.T) {
 	t.Logf("%d flips passed for a torn tail", tails)
 }
 
-// A file that was cut off: in an older block damage; in the newest block a torn tail if index.db does not know better. The
-// server cuts off exactly what Verify calls the torn tail.
+// TestTruncated cuts a file off. In an older block this is damage. In the newest block it is a torn tail, unless index.db names a later
+// message. The server cuts off exactly the torn tail that Verify reports.
 func TestTruncated(t *testing.T) {
 	random := seeded(t, 22)
 	s := stoppedStore(t, random)
@@ -128,7 +128,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// sameCut starts the server on a copy of a store with a torn tail and compares what both take for good.
+// sameCut starts the server on a copy of a store with a torn tail, and compares the messages that the server and Verify accept.
 func sameCut(t *testing.T, dir string, report blocks.Report) {
 	t.Helper()
 	dir = copied(t, dir)
@@ -204,7 +204,7 @@ func TestZeroedPage(t *testing.T) {
 	}
 }
 
-// Two records that changed places, a record that stands twice, and one that is missing.
+// TestMovedRecords checks two records in each other's places, a record that is there twice, and a missing record.
 func TestMovedRecords(t *testing.T) {
 	s := stoppedStore(t, seeded(t, 25))
 	f := files(t, s.dir, "PAST")[1]

@@ -48,8 +48,8 @@ func seeds() [][]byte {
 	}
 }
 
-// FuzzBlock: whatever stands in a block, reading ends without a panic, hands over only what is in the good prefix, and holds no
-// more memory than the file has bytes, some times over.
+// FuzzBlock checks, for any content of a block, that reading ends without a panic, returns only messages of the good prefix, and takes
+// memory of at most some times the file's size.
 func FuzzBlock(f *testing.F) {
 	for _, b := range seeds() {
 		f.Add(b, true)

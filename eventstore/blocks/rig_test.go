@@ -116,7 +116,7 @@ func describe(subject string, headers int, at int64, body []byte) string {
 	return fmt.Sprintf("%s %d %d %x", subject, headers, at, sha256.Sum256(body))
 }
 
-// records returns the messages that Verify hands over, in the same form, with the report.
+// records returns the messages that Verify reads, in the same form, with the report.
 func records(t testing.TB, dir, stream string, o blocks.Options) (map[uint64]string, blocks.Report) {
 	t.Helper()
 	all := map[uint64]string{}

@@ -61,7 +61,7 @@ func TestAppendOnly(t *testing.T) {
 	}
 }
 
-// A stream that begins above 1, one that is empty and a sealed one.
+// TestFirstSequence checks a stream that begins above 1, an empty one, and a sealed one.
 func TestFirstSequence(t *testing.T) {
 	r := start(t, t.TempDir())
 	r.stream(jetstream.StreamConfig{Name: "LATER", Subjects: []string{"later"}, FirstSeq: 1000}, false)

@@ -28,7 +28,7 @@ func TestPutBehindDropped(t *testing.T) {
 	}
 }
 
-// dropNodes are nodes on one server, each with a tip store of its own on the disk.
+// dropNodes are nodes on one server, each with its own tip store on the disk.
 type dropNodes struct {
 	t      *testing.T
 	dir    string
@@ -58,7 +58,7 @@ func (n *dropNodes) rig() *dropRig {
 	}
 }
 
-// TestNodeAwayDuringDrop: a node starts that was away while another one dropped what it had read last.
+// TestNodeAwayDuringDrop starts a node that was away while another one dropped the last records that the first one had read.
 func TestNodeAwayDuringDrop(t *testing.T) {
 	t.Parallel()
 	n := newDropNodes(t)
@@ -79,7 +79,7 @@ func TestNodeAwayDuringDrop(t *testing.T) {
 	}
 }
 
-// TestBehindTheFloor: a record whose predecessor was just dropped is no damage to any node.
+// TestBehindTheFloor checks that no node reports damage for a record whose predecessor was just dropped.
 func TestBehindTheFloor(t *testing.T) {
 	t.Parallel()
 	for how, writesFirst := range map[string]bool{"a first record by who drops": true, "a next record by the other": false} {

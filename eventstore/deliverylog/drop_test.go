@@ -125,7 +125,7 @@ func (r *dropRig) streams() (names []string) {
 	return names
 }
 
-// check holds the stream to what must be there: names that begin with gone are not, all others are.
+// check checks the content of the stream: names that begin with gone are not there, all others are.
 func (r *dropRig) check(gone string) {
 	r.t.Helper()
 	ctx := context.Background()
@@ -159,8 +159,8 @@ func (r *dropRig) check(gone string) {
 	}
 }
 
-// TestDrop: the oldest segment goes as a whole, and only when nothing in it is open; what goes on from it stays; the names
-// that went are free again. It stays so over starts, with the tip store and without it.
+// TestDrop checks that the oldest segment is dropped as a whole, and only if no delivery in it is open. Deliveries that continue from it
+// stay, and the dropped names are free again. This holds over starts, with the tip store and without it.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	r := newDropRig(t)
@@ -189,7 +189,7 @@ func TestDrop(t *testing.T) {
 		t.Errorf("streams %q, before %q", after, before)
 	}
 	r.check("old")
-	if err := r.drop(); !errors.Is(err, deliverylog.ErrHeld) { // the next segment holds the records that were copied forward
+	if err := r.drop(); !errors.Is(err, deliverylog.ErrHeld) { // the next segment has the records that were copied forward
 		t.Errorf("the next segment: %v", err)
 	}
 	delete(r.places, "acct1.end1.old7.KIND")

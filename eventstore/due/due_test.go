@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// TestLeft: what is left of a recorded wait is never more than the wait itself.
+// TestLeft checks that the rest of a recorded wait is never more than the wait itself.
 func TestLeft(t *testing.T) {
 	const length = time.Hour
 	for _, c := range []struct {
@@ -75,7 +75,8 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestJumps: a clock that is set forward is noticed once, by how much; one that is set back, or only goes on, is not.
+// TestJumps checks that a clock that is set forward is reported once, with the difference. A clock that is set back, or only goes on, is
+// not reported.
 func TestJumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var jumps due.Jumps

@@ -100,7 +100,7 @@ func (r *rig) credentials(t testing.TB, account string, others ...eventstream.Us
 	return path, user
 }
 
-// patience is for what must come, patient for connections: it is never waited out in a good run.
+// patience is the longest wait for an expected result, patient the wait for connections. A good run never takes them.
 const patience = time.Minute
 
 var patient = nats.Timeout(patience)

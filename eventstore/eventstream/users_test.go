@@ -63,8 +63,8 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// TestLargeBatches: a user that asks for more messages than may wait for a connection gets them all, in one fetch after the other and
-// in a stream.
+// TestLargeBatches checks that a user that requests more messages than may wait for a connection gets them all, by repeated fetches and in
+// a stream.
 func TestLargeBatches(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)

@@ -56,7 +56,7 @@ func (a answers) differ(b answers) string {
 
 const absent = "there is none"
 
-// ask asks for everything. After an error it goes on, and returns the first.
+// ask makes every read. After an error it continues, and returns the first error.
 func (o *open) ask(ctx context.Context, b *books) (answers, error) {
 	a := answers{}
 	errs := []error{

@@ -21,7 +21,7 @@ import (
 	"payledger/eventstore"
 )
 
-// The environment by which the test binary runs as the child whose disk fails under one stream.
+// These variables of the environment make the test binary a child process whose disk fails under one stream.
 const (
 	eioDir    = "PAYLEDGER_TEST_EIO_DIR"
 	eioStream = "PAYLEDGER_TEST_EIO_STREAM"
@@ -30,9 +30,9 @@ const (
 // eioMost is the time within which the log must demand a stop, start and first writes included.
 const eioMost = 2 * time.Minute
 
-// eioResult is what the child saw.
+// eioResult is the child's report.
 type eioResult struct {
-	Acknowledged []string      // what was written before and after the disk failed, and answered with success
+	Acknowledged []string      // written before and after the disk failed, and answered with success
 	Lied         []string      // writes to the failed stream that were answered with success
 	Stop         time.Duration // from the failure to the call to stop; 0: none came
 	Healthy      bool          // at the end
@@ -171,7 +171,7 @@ func runFailingDisk(t *testing.T) {
 			result.Acknowledged = append(result.Acknowledged, what)
 		}
 	}
-	if failing == "CHECKPOINTS_" { // there must be something to cover
+	if failing == "CHECKPOINTS_" { // the checkpoints need an event to cover
 		if _, err := w.write(ctx, "LEDGER_"); err != nil {
 			t.Fatal(err)
 		}
@@ -204,8 +204,8 @@ func runFailingDisk(t *testing.T) {
 	os.Exit(0)
 }
 
-// failFiles makes every fsync and fdatasync of this process fail with EIO whose file's path contains a text. A goroutine is
-// told of each of them by the kernel, and decides.
+// failFiles makes every fsync and fdatasync of this process on a file whose path contains a text fail with EIO. The kernel notifies a
+// goroutine of each call, and the goroutine decides.
 func failFiles(text string) error {
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},

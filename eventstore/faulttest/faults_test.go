@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d faults from seed %d\n%s", n, seed, counts)
 }
 
-// experiment is one fault and what became of it.
+// experiment is one fault and its result.
 type experiment struct {
 	injector
 	t      *testing.T
@@ -205,7 +205,7 @@ func (e *experiment) look(ctx context.Context, o *open) (found string) {
 	}
 	if e.random.IntN(2) == 0 {
 		if scrub() {
-			read() // what it says must still be right
+			read() // its answers must still be right
 			return byScrub
 		}
 		if read() {
@@ -223,7 +223,7 @@ func (e *experiment) look(ctx context.Context, o *open) (found string) {
 	return ""
 }
 
-// unhealthy checks what a log says whose damage was noticed: it is red, and it names a stream and a sequence.
+// unhealthy checks the report of a log whose damage was noticed: it is red, and names a stream and a sequence.
 func (e *experiment) unhealthy(ctx context.Context, o *open) {
 	err := o.store.Healthy()
 	if err == nil {
@@ -234,7 +234,7 @@ func (e *experiment) unhealthy(ctx context.Context, o *open) {
 		e.fail("the reason names no sequence: %s", text)
 	}
 	damaged := o.store.Damaged()
-	for _, key := range e.b.keys { // a claim on each: it must fail, whatever the server says of what stands there
+	for _, key := range e.b.keys { // a claim on each must fail, whatever the server returns for its place
 		if len(damaged) > 0 && !slices.Contains(damaged, o.store.ShardOf(key)) {
 			continue
 		}
@@ -255,7 +255,7 @@ func (e *experiment) again(ctx context.Context) {
 	switch {
 	case err == nil:
 	case strings.Contains(e.what, " tips: ") && errors.Is(err, eventstore.ErrUnhealthy):
-		e.verdict("refused at the next start") // what was replaced under an open tip store; it holds no answer alone
+		e.verdict("refused at the next start") // a file was replaced under an open tip store, which serves no answer alone
 		return
 	default:
 		e.fail("nothing was noticed, and the next start says %v", err)

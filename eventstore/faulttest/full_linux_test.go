@@ -88,7 +88,7 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size := int64(1); ; size += 64 << 10 { // also what is given up meanwhile
+	for size := int64(1); ; size += 64 << 10 { // also the space that is freed meanwhile
 		if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
 			break
 		}
@@ -100,7 +100,7 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 	if err := errors.Join(f.Close(), os.Remove(filler)); err != nil {
 		t.Fatal(err)
 	}
-	n++ // what was refused was not recorded
+	n++ // the refused event was not recorded
 	for end := time.Now().Add(2 * time.Minute); o.store.Full() != nil && time.Now().Before(end); {
 		<-time.After(10 * time.Millisecond)
 	}

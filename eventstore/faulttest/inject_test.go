@@ -49,7 +49,7 @@ var classes = map[string]func(path string) bool{
 
 // files returns the files of a class, by their paths in the folder.
 func (i *injector) files(class string) (paths []string) {
-	_ = filepath.WalkDir(i.dir, func(path string, d fs.DirEntry, err error) error { // what is gone is no choice
+	_ = filepath.WalkDir(i.dir, func(path string, d fs.DirEntry, err error) error { // a missing file cannot be chosen
 		if err == nil && !d.IsDir() {
 			if rel, err := filepath.Rel(i.dir, path); err == nil && classes[class](rel) {
 				paths = append(paths, rel)
@@ -304,7 +304,7 @@ func (i *injector) copyBlock(file string, _ []string) (string, error) {
 // digest is over the names and contents of all files below a folder that a refused start must not change.
 func digest(dir string) string {
 	sum := sha256.New()
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what is gone counts as changed
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // a missing file counts as changed
 		if err != nil {
 			return nil //nolint:nilerror // see above
 		}

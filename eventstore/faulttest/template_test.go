@@ -35,7 +35,7 @@ var notes = format.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) no
 	return note{append(append([]string{}, s.Lines...), e.Text[:min(8, len(e.Text))])}
 })
 
-// open is a log in use, with everything that stands beside it.
+// open is a log in use, with all streams beside it.
 type open struct {
 	server     *embedded.Server
 	store      *eventstore.Store
@@ -80,7 +80,7 @@ var errOpen = errors.New("the server had started")
 
 func (o *open) stop() error { return errors.Join(o.store.Close(), o.server.Close()) }
 
-// template is a stopped log in two states, and what it answers.
+// template is a stopped log in two states, with its answers.
 type template struct {
 	older, newer string
 	answers      answers
@@ -139,7 +139,7 @@ func makeTemplate(t testing.TB) (*template, *books) {
 	return m, b
 }
 
-// use puts something of everything into the log.
+// use adds records of every kind to the log.
 func (o *open) use(ctx context.Context, b *books, phase int) error {
 	random := mathrand.New(mathrand.NewPCG(uint64(phase), 7))
 	text := make([]byte, 900)

@@ -8,7 +8,7 @@ import (
 	"payledger/eventstore/feed"
 )
 
-// Read what there is, with the domain's types.
+// Read the present events, with the domain's types.
 func ExampleFeed_Events() {
 	var captured int64
 	for event, err := range feed.HTTP(url, apiKey).Events(context.Background(), 0) {
