@@ -265,8 +265,7 @@ func relink(r *eventstore.Recorded, change func(*eventstore.Recorded)) {
 	r.Hash = r.Link(eventstore.Hash{})
 }
 
-// 32 appends wait while a group is under way, and all of them are in the next one: what waited is appended together, in
-// the order in which it came.
+// 32 appends wait while a group is under way, and the next group has all of them, in the order of their arrival.
 func TestWhatWaitsGoesTogether(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

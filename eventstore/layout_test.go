@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// layout is one message of testdata/group.json with all that stands in it, in words that any language reads.
+// layout is one message of testdata/group.json with all of its content, in words that any programming language reads.
 type layout struct {
 	Name            string   `json:"name"`
 	Message         string   `json:"message"`
@@ -40,8 +40,8 @@ var (
 	groupFile = filepath.Join("testdata", "group.json")
 )
 
-// layoutGroups are four groups that follow each other: two events of a payment, one of them in a group of its own; an
-// empty group; a closing group.
+// layoutGroups are four groups that follow each other: one with two events, one with one event of the same payment, an empty group, and a
+// closing group.
 func layoutGroups(t testing.TB) []*eventstore.Group {
 	t.Helper()
 	first, next := examples(t)
@@ -78,8 +78,8 @@ func layoutGroups(t testing.TB) []*eventstore.Group {
 // compressedGroup is the group of testdata/group.json that is stored compressed.
 const compressedGroup = 1
 
-// The bytes of a frame and of a group are as doc.go describes them, and will be for ever: what was written is read, and
-// what is not compressed is written the same again.
+// The bytes of a frame and of a group are those of doc.go, for ever: old bytes are read, and bytes that are not compressed are the same
+// after writing them again.
 func TestLayoutVectors(t *testing.T) {
 	t.Parallel()
 	_, next := examples(t)

@@ -29,7 +29,7 @@ var unsettled = format.NewAggregate("payment", 3, payment.Events(), func(s payme
 	return payment.Evolve(s.Whole(), e).Whole()
 })
 
-// longLife is a payment of many captures, and what it was after each revision.
+// longLife is a payment of many captures, with its state after each revision.
 type longLife struct {
 	key  eventstore.Key
 	tip  eventstore.Tip[payment.State]
@@ -92,7 +92,7 @@ func (l *longLife) capture(t *testing.T, s *eventstore.Store, a *eventstore.Aggr
 	}
 }
 
-// check compares the payment at every revision, read anew, with what it was.
+// check reads the payment at every revision again, and compares it with its earlier state.
 func (l *longLife) check(t *testing.T, s *eventstore.Store) {
 	t.Helper()
 	ctx := testContext(t)
@@ -131,7 +131,7 @@ func (l *longLife) check(t *testing.T, s *eventstore.Store) {
 	}
 }
 
-// rows hands every row of what left a state to handle, with its key, of the tip store in a folder.
+// rows calls handle with every row of the parts that left states, and its key, in the tip store of a folder.
 func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []byte) error) (n int) {
 	t.Helper()
 	tips, err := tipstore.Open(tipstore.Options{Dir: tipsOf(dir)})
@@ -148,8 +148,8 @@ func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []b
 
 const rowsMissing = "rows are missing"
 
-// TestLeftIsFound: whatever became of the tip store, every state of a payment, the newest and those before, is read with
-// all that left it: from memory, from rows, from both, or folded from the events.
+// TestLeftIsFound checks, for several conditions of the tip store, that every state of a payment, the newest and the earlier ones, is read
+// with all parts that left it: from memory, from rows, from both, or folded from the events.
 func TestLeftIsFound(t *testing.T) {
 	t.Parallel()
 	whole, before := t.TempDir(), t.TempDir()
@@ -204,7 +204,8 @@ func TestLeftIsFound(t *testing.T) {
 	}
 }
 
-// TestLeftRows: the rows of the tip store are what left the states as the events fold, after a rebuild as before.
+// TestLeftRows checks that the rows of the tip store are the parts that leave the states when the events are folded, after a rebuild as
+// before.
 func TestLeftRows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -258,8 +259,8 @@ func TestLeftOfOlderSchema(t *testing.T) {
 	stopped(t, dir, func(s *eventstore.Store) { life.check(t, s) })
 }
 
-// TestLeftInMemory: of all events of a payment that are in memory only the newest keeps much of what left the state; those
-// before take it from there.
+// TestLeftInMemory checks that of all events of a payment in memory only the newest has most of the parts that left the state. The earlier
+// ones use its parts.
 func TestLeftInMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -297,7 +298,7 @@ func TestLeftInMemory(t *testing.T) {
 	stopped(t, dir, func(s *eventstore.Store) { look(s, false) })
 }
 
-// TestLeftIsNeverMissing: nothing is appended on a state without what left it.
+// TestLeftIsNeverMissing checks that no event is appended to a state without the parts that left it.
 func TestLeftIsNeverMissing(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()
@@ -313,7 +314,7 @@ func TestLeftIsNeverMissing(t *testing.T) {
 	}
 }
 
-// TestLeftBytes: the bytes of a body from which something leaves never change.
+// TestLeftBytes checks that the bytes of a body with parts that leave never change.
 func TestLeftBytes(t *testing.T) {
 	t.Parallel()
 	left := payment.Finished{
@@ -348,7 +349,7 @@ func TestLeftBytes(t *testing.T) {
 	}
 }
 
-// TestWeightOfOrders: what an order takes in memory is never taken for less than its bytes, nor for much more.
+// TestWeightOfOrders checks that the estimate of an order's memory is at least its bytes, and not much more.
 func TestWeightOfOrders(t *testing.T) {
 	text := strings.Repeat("x", 250)
 	item := domain.LineItem{ItemID: text, Name: text, Description: text, TaxCode: text, ProductData: &domain.ProductData{

@@ -6,8 +6,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestOrder: the order that a checkpoint has fixed has the positions of every later order; what no checkpoint covers has
-// none, and is not waited for; neighbours, and what was looked for before, cost no further reading.
+// TestOrder checks that the positions of an order that a checkpoint has fixed are the same in every later order. An event without a
+// covering checkpoint has no position, and the call does not wait. Neighbours, and earlier results, need no further reading.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	for name, alone := range map[string]bool{"sole writer": true, "one of several": false} {

@@ -14,7 +14,7 @@ type proxy struct {
 	target   string
 	cut      bool                    // new connections are refused
 	silent   bool                    // no byte gets through, and no end of a connection
-	answer   func(piece []byte) bool // asked for every piece on its way back: false drops it
+	answer   func(piece []byte) bool // called with every piece on its way back: false drops it
 	links    map[*link]bool
 }
 
@@ -114,7 +114,7 @@ func (l *link) close() {
 	l.server.Close()
 }
 
-// Answers asks f about every piece on its way back to the client; false drops it.
+// Answers calls f with every piece on its way back to the client; false drops it.
 func (p *proxy) Answers(f func(piece []byte) bool) {
 	p.mu.Lock()
 	p.answer = f
@@ -131,7 +131,7 @@ func (p *proxy) Cut() {
 	}
 }
 
-// Silence loses all bytes on the way, in both directions, as a cable does that was pulled: nobody sees an end of a connection.
+// Silence loses all bytes in both directions, like a pulled cable: no side sees the end of a connection.
 func (p *proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

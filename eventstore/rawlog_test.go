@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// rawLog is a log whose groups a test writes past every store, as large as it wants.
+// rawLog is a log whose groups a test writes without a store, in any size.
 type rawLog struct {
 	server *embedded.Server
 	nc     *nats.Conn
@@ -25,7 +25,7 @@ type rawLog struct {
 	count  int64
 }
 
-// rawShard is a shard's end, and all that stands in it.
+// rawShard is a shard's end, and its events.
 type rawShard struct {
 	n       int
 	segment uint32

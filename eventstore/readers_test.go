@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Readers take whole groups, of whatever size, and give their events one by one: a log with groups of 1, of 2 of the same
-// aggregate, of 64 and 256, and of none, read by every way there is, from memory and from the stream.
+// TestReadersOfGroups checks that readers read groups of any size, and return their events one by one: a log with groups of 1 event, of 2
+// of the same aggregate, of 64 and 256, and of none, by every kind of read, from memory and from the stream.
 func TestReadersOfGroups(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -184,8 +184,8 @@ func readFanout(t *testing.T, l *rawLog, s *eventstore.Store) {
 	}
 }
 
-// TestReaderThatStandsStill: a reader that never takes what waits for it (views, notifier, checkpoints or workflows in
-// trouble) holds up no other reader and no append, and the fan-out ends all the same.
+// TestReaderThatStandsStill checks that a blocked reader (views, notifier, checkpoints or workflows with a fault) delays no other reader
+// and no append, and that the fan-out still ends.
 func TestReaderThatStandsStill(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 2)
@@ -223,8 +223,8 @@ func TestReaderThatStandsStill(t *testing.T) {
 	}
 }
 
-// readBefore looks for the address before every event's time: what comes after it holds everything from then on, and no
-// group more than needed.
+// readBefore searches the address before every event's time: the events after it are all events from then on, and no group more than
+// needed.
 func readBefore(t *testing.T, l *rawLog, s *eventstore.Store) {
 	for shard, h := range l.shards {
 		for i, r := range h.all {
@@ -301,8 +301,8 @@ func readChecks(t *testing.T, l *rawLog, s *eventstore.Store) {
 	}
 }
 
-// Positions are the same whatever the groups: checkpoints end with groups, empty groups are no leaves, and two
-// checkpointers that race, or start anew, give one order.
+// Positions do not depend on the groups: checkpoints end with groups, empty groups are no leaves, and two checkpointers that race, or
+// start again, make one order.
 func TestCheckpointsOfGroups(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 2)

@@ -42,7 +42,7 @@ type node struct {
 	store  *eventstore.Store
 }
 
-// store is the one that most tests write by; other is on another node, where there is one.
+// store is the writer of most tests. other is on another node; nil without a cluster.
 func (r *rig) store() *eventstore.Store { return r.nodes[0].store }
 func (r *rig) other() *eventstore.Store { return r.nodes[len(r.nodes)-1].store }
 
@@ -57,7 +57,7 @@ func single(t testing.TB, shards int) *rig {
 	return &rig{shards: shards, nodes: []*node{first, {dir: dir, server: server, store: eventstoretest.OpenOn(t, c)}}}
 }
 
-// sole is one embedded server and its only writer, which remembers what it appended.
+// sole is one embedded server and its only writer, which remembers its appended events.
 func sole(t testing.TB, shards int) *rig {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func cluster(t testing.TB, shards int) *rig {
 	return r
 }
 
-// nowhere is what the servers tell each other of their addresses, so that routes use the proxies only.
+// nowhere is the address that the servers send each other, so that routes use only the proxies.
 const nowhere = "127.0.0.1:1"
 
 // start starts node i's server and leads the routes of the others to it.
@@ -184,7 +184,7 @@ func (r *rig) moveLeader(t testing.TB, stream string, to int) {
 	})
 }
 
-// eventually asks again until check passes, where the server gives no signal to wait for.
+// eventually repeats check until it passes, because the server gives no signal.
 func eventually(t testing.TB, within time.Duration, what string, check func() error) {
 	t.Helper()
 	deadline := time.After(within)
@@ -258,7 +258,7 @@ func newMeta(t testing.TB, s *eventstore.Store) eventstore.Meta {
 	return meta
 }
 
-// add appends one number, whatever the state.
+// add appends one number to any state.
 func add(t testing.TB, s *eventstore.Store, key eventstore.Key, e added) (eventstore.Tip[tally], error) {
 	return eventstore.Execute(testContext(t), s, tallies, key, newMeta(t, s), func(tally) (added, error) { return e, nil })
 }
@@ -272,8 +272,8 @@ func mustAdd(t testing.TB, s *eventstore.Store, key eventstore.Key, e added) eve
 	return tip
 }
 
-// checkChain holds an aggregate's events to the rules of the log: revisions without a gap, each pointing at
-// the one before, and every hash as an auditor computes it from doc.go.
+// checkChain checks an aggregate's events by the rules of the log: the revisions have no gap, each event names the one before it, and
+// every hash is the one that an auditor computes from doc.go.
 func checkChain(t testing.TB, events []*eventstore.Recorded) {
 	t.Helper()
 	var previous eventstore.Recorded
@@ -326,7 +326,7 @@ func same[T any](t testing.TB, what string, got, want T) {
 // wholeBytes compares a slice of bytes at once: byte by byte, a megabyte takes seconds.
 var wholeBytes = cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) })
 
-// second gives the error of a call with two results.
+// second returns the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
 
 // scale picks a size: the first in short mode, the second else.

@@ -216,7 +216,7 @@ func TestCardOfAnEndedMinute(t *testing.T) {
 	}
 }
 
-// TestKeyMadeAnew: what was sealed before a key was destroyed stays erased when the name has another key since.
+// TestKeyMadeAnew checks that data that was sealed before a key was destroyed stays erased, although the name has a new key.
 func TestKeyMadeAnew(t *testing.T) {
 	t.Parallel()
 	here, there, now := twoVaults(t)

@@ -57,8 +57,8 @@ func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 	}
 }
 
-// Nodes learn of each other's values and destructions from the stream: of many that create a name one succeeds, and what
-// one has ended no other opens.
+// testSecretNodes checks that nodes read each other's values and destructions from the stream: of several nodes that create a name one
+// succeeds, and no node opens a value that another one has destroyed.
 func testSecretNodes(t *testing.T, r *rig) {
 	var nodes []*secretlog.Stream
 	for _, s := range []*eventstore.Store{r.store(), r.other()} {

@@ -62,8 +62,8 @@ func TestSegmentsRoll(t *testing.T) {
 	}
 }
 
-// rollSegments has 32 writers append in all stores while each store is followed from its beginning; it gives the newest
-// hash of every aggregate.
+// rollSegments lets 32 writers append in all stores while each store is followed from its beginning. It returns the newest hash of every
+// aggregate.
 func rollSegments(t *testing.T, stores []*eventstore.Store) map[eventstore.Key]eventstore.Hash {
 	t.Helper()
 	each := scale(5, 15)
@@ -187,8 +187,8 @@ func checkSegments(t *testing.T, server *embedded.Server, s *eventstore.Store) {
 	}
 }
 
-// A crash between a closing group, the creation of the segment that follows and the sealing of the closed one: the next
-// start does what is undone, and goes on.
+// A crash happens between a closing group, the creation of the next segment and the sealing of the closed one. The next start completes
+// the steps, and continues.
 func TestCrashWhileRolling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -248,7 +248,7 @@ func TestCrashWhileRolling(t *testing.T) {
 	}
 }
 
-// A log that lacks a segment is not opened, nor one whose closed segment goes on behind its closing group.
+// A log that lacks a segment is not opened, and neither is a log whose closed segment has a group after its closing group.
 func TestSegmentsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	build := func(t *testing.T) (*rawLog, jetstream.JetStream) {

@@ -10,8 +10,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// The state cut out of a body is the state that decodes from it, for every golden body; what is no body is
-// refused.
+// For every golden body, the state that is cut out of the body equals the decoded state. Bytes that are no body are refused.
 func TestStateBytes(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))

@@ -34,8 +34,8 @@ func stopped(t *testing.T, dir string, write func(*eventstore.Store)) {
 	}
 }
 
-// The tip store is derived: deleted, emptied, of an earlier moment, of another log or damaged, the log is opened with
-// what it holds. A tip store that is ahead of the log is its witness: the log is not opened.
+// The tip store is derived. If it is deleted, emptied, old, of another log or damaged, the log is opened with its own events. A tip store
+// that is ahead of the log is evidence of a loss: the log is not opened.
 func TestTipStoreAtStart(t *testing.T) {
 	t.Parallel()
 	whole, before, other := t.TempDir(), t.TempDir(), t.TempDir()
@@ -257,7 +257,7 @@ func eachTable(t *testing.T, dir string, change func([]byte) []byte) {
 	}
 }
 
-// contentsOf gives every file below dir with its content; none when it does not exist.
+// contentsOf returns every file below dir with its content; none if dir does not exist.
 func contentsOf(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -6,8 +6,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestLookedUpIsRemembered: a sole writer asks the server once for an aggregate that an earlier process wrote, goes on
-// from what it remembers, and remembers what is newer from then on.
+// TestLookedUpIsRemembered checks that a sole writer asks the server once for an aggregate that an earlier process wrote, and remembers
+// that aggregate and its newer events from then on.
 func TestLookedUpIsRemembered(t *testing.T) {
 	t.Parallel()
 	r := sole(t, 1)
@@ -36,7 +36,8 @@ func TestLookedUpIsRemembered(t *testing.T) {
 	}
 }
 
-// TestLateLookUpIsNotRemembered: what was looked up before newer events were dropped from memory may be behind them.
+// TestLateLookUpIsNotRemembered checks that the result of a look-up is not remembered if newer events were dropped from memory meanwhile:
+// the result may be older.
 func TestLateLookUpIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	key, body := newKey(), make([]byte, 100)

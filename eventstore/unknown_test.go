@@ -59,12 +59,12 @@ func await(reconnected <-chan struct{}) {
 	}
 }
 
-// isPubAck tells the answer to a successful publish of an event.
+// isPubAck reports whether bytes are the answer to a successful publish of an event.
 func isPubAck(piece []byte) bool {
 	return bytes.Contains(piece, []byte(`"stream":"LEDGER_`)) && bytes.Contains(piece, []byte(`"seq":`)) && !bytes.Contains(piece, []byte(`"error"`))
 }
 
-// checkOnce holds the aggregate to exactly one event of the writer.
+// checkOnce checks that the aggregate has exactly one event of the writer.
 func checkOnce(t *testing.T, s *eventstore.Store, key eventstore.Key, who string) {
 	t.Helper()
 	events, err := s.History(testContext(t), key)
@@ -91,8 +91,8 @@ func countOf(t testing.TB, events []*eventstore.Recorded, who string) (n int) {
 	return n
 }
 
-// The answer is lost after the publish went through: dropped in silence, or with the connection. The
-// writer asks the leader, finds its command and succeeds; the event stands there once.
+// The answer is lost after the publish was stored: it is dropped silently, or the connection ends. The writer asks the leader, finds its
+// command and succeeds; the log has the event once.
 func TestLostAck(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*proxy){
@@ -124,8 +124,8 @@ func TestLostAck(t *testing.T) {
 	}
 }
 
-// The group goes through, its answer is lost, and others append behind it: the writer looks at the group's place, finds
-// it there and succeeds, once. Where another event stands, it is a conflict.
+// The group is stored, its answer is lost, and others append after it. The writer looks at the group's place, finds it there and succeeds,
+// once. If another event is at the place, the result is a conflict.
 func testOwnBelowTip(t *testing.T, r *rig) {
 	ctx := testContext(t)
 	s := r.store()
@@ -136,7 +136,7 @@ func testOwnBelowTip(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, flight, 0) // went through; nobody learns of it
+	publish(t, flight, 0) // it was stored, and its answer is lost
 	var behind sync.WaitGroup
 	next := func() {
 		mustAdd(t, r.other(), key, added{Who: "next"})
@@ -180,7 +180,7 @@ func publish(t testing.TB, f *eventstore.Flight, want int) {
 	}
 }
 
-// Nobody takes the publish: that is a definite refusal.
+// No server receives the publish: that is a definite refusal.
 func TestNoResponders(t *testing.T) {
 	t.Parallel()
 	r := single(t, 2)
@@ -233,8 +233,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// checkWhole holds an aggregate to these events, in this order and no others, as a store finds them that has only the
-// server's files.
+// checkWhole checks that a store that has only the server's files finds exactly these events of an aggregate, in this order.
 func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who ...string) {
 	t.Helper()
 	c := eventstoretest.Config(server)
@@ -323,8 +322,7 @@ func TestCloseWithQueue(t *testing.T) {
 	}
 }
 
-// A subscription goes on after its connection was lost, from where it was. Another store appends: what it appends is
-// only to be had from the server.
+// A subscription continues at its place after its connection was lost. Another store appends, so only the server has the new events.
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	t.Parallel()
 	server, s, p, reconnected := remoteOn(t, writers["one of several"])
@@ -350,8 +348,8 @@ func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	}
 }
 
-// A sole writer does not go on from what it remembers once an append of its own may still arrive: it finds the late
-// group where it wants to append, and decides again on top of it.
+// A sole writer does not append after its remembered state while an earlier append may still arrive: it finds the late group at its own
+// next place, and decides again on top of it.
 func TestDoubtIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	for _, arrives := range []bool{true, false} {
@@ -413,8 +411,8 @@ func TestCallerStopsWaiting(t *testing.T) {
 	}
 }
 
-// TestToldByAnother: a node none of whose publishes is answered knows all the same what is durable, because the node that
-// writes says so in its next group.
+// TestToldByAnother checks that a node whose publishes get no answers still knows which events are durable: the writing node's next group
+// shows it.
 func TestToldByAnother(t *testing.T) {
 	t.Parallel()
 	server, far, p, _ := remoteOn(t, writers["one of several"])

@@ -61,8 +61,8 @@ func newerBuild() *eventstore.Aggregate[labelled, domain.Event] {
 	return a
 }
 
-// TestUpgrade: an older and a newer build write to one log. The newer one writes what the older one reads while it is live, and then
-// in the new schema, which the older one refuses.
+// TestUpgrade runs an older and a newer build on one log. The newer one writes the older schema while the older one is live, and then the
+// new schema, which the older one refuses.
 func TestUpgrade(t *testing.T) {
 	r := single(t, 2)
 	older, newer := r.store(), r.other()

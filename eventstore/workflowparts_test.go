@@ -12,7 +12,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestAsOf: an aggregate's state at a time is that of its newest event then; before the first there is none.
+// TestAsOf checks that an aggregate's state at a time is that of its newest event then; before the first event there is none.
 func TestAsOf(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -49,8 +49,8 @@ func TestAsOf(t *testing.T) {
 	}
 }
 
-// TestPositions: a reader's position is what was saved last, also after the store was opened again; one of another log is
-// refused.
+// TestPositions checks that a reader's position is the last saved one, also after the store was opened again, and that a position of
+// another log is refused.
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -23,7 +23,7 @@ type (
 	// counted is an operation that took place.
 	counted struct {
 		Op  int64  `json:"op"`
-		Saw tally  `json:"saw"` // what it was decided on
+		Saw tally  `json:"saw"` // the sums at the decision
 		Pad string `json:"pad,omitempty"`
 	}
 )
@@ -40,11 +40,11 @@ const owner domain.AccountID = "acct"
 
 func keyOf(id string) eventstore.Key { return tallies.Key(owner, id) }
 
-// kind is what an operation wants.
+// kind is the kind of an operation.
 type kind string
 
 const (
-	claim kind = "claim" // to be the first; refused when somebody was
+	claim kind = "claim" // to be the first; refused if the aggregate exists
 	add   kind = "add"   // to be counted
 	even  kind = "even"  // to be counted after an even number of others; else there is nothing to do
 	load  kind = "load"  // to see the aggregate
@@ -62,7 +62,7 @@ type operation struct {
 	Ends int    `json:"ends"`
 }
 
-// fate is what a caller was answered.
+// fate is the kind of a caller's answer.
 type fate string
 
 const (
@@ -91,7 +91,7 @@ func placeOf(r *eventstore.Recorded) place {
 	return place{r.Shard, r.Seq, r.Number, r.Revision, r.Hash}
 }
 
-// answer is what became of an operation: for done its event, for others but failures the event that the answer rests on.
+// answer is the result of an operation: for done its event; for others, except failures, the event that the answer is based on.
 type answer struct {
 	Op    int64  `json:"op"`
 	Fate  fate   `json:"fate"`
@@ -218,7 +218,7 @@ func burst(ctx context.Context, s *eventstore.Store, operations []operation, rep
 	running.Wait()
 }
 
-// follower reads one shard, and reports what it is given.
+// follower reads one shard, and reports its events.
 type follower struct {
 	shard  int
 	cancel context.CancelFunc

@@ -37,7 +37,7 @@ type followShard struct {
 	After  uint64 `json:"after"`
 }
 
-// line is what the child reports: exactly one field is set.
+// line is a report of the child: exactly one field is set.
 type line struct {
 	Opened *format.LogID `json:"opened,omitempty"`
 	Answer *answer       `json:"answer,omitempty"`
@@ -82,7 +82,7 @@ type child struct {
 func (c *child) tell(l line) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.out.Encode(l) // nobody reads any more: the test has ended
+	_ = c.out.Encode(l) // an error means that the test has ended
 }
 
 func (c *child) do(next command) (err error) {
@@ -111,14 +111,14 @@ func (c *child) do(next command) (err error) {
 	return nil
 }
 
-// watch reports that the store asked for the process to stop.
+// watch reports that the store demanded the end of the process.
 func (c *child) watch(s *eventstore.Store) {
 	if err, asked := <-s.Fatal(); asked {
 		c.tell(line{Failed: "fatal: " + err.Error()})
 	}
 }
 
-// life is one run of the child, on a disk that can lose what was not synced.
+// life is one run of the child, on a disk that can lose unsynced writes.
 type life struct {
 	disk   *disk
 	cmd    *exec.Cmd
@@ -177,7 +177,7 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// read hands on the child's whole lines.
+// read returns the child's complete lines.
 func (l *life) read(reports *os.File) {
 	defer close(l.lines)
 	defer reports.Close()
@@ -195,7 +195,7 @@ func (l *life) read(reports *os.File) {
 	}
 }
 
-// do has a command carried out, and tells the model what is reported. It returns false when the child has crashed.
+// do lets the child carry out a command, and gives its reports to the model. It returns false when the child has crashed.
 func (l *life) do(next command, m *model) (bool, error) {
 	text, err := json.Marshal(next)
 	if err != nil {

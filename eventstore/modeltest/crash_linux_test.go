@@ -13,8 +13,8 @@ import (
 
 const livesOfLog = 4
 
-// TestCrashes: a child writes to a log and is killed at a random sync, while it opens the log too. Its folder is opened
-// as it would be found after the crash, or after a power failure that took what was not synced, again and again.
+// TestCrashes lets a child write to a log and kills it at a random sync, also while it opens the log. Then the folder is opened in the
+// state after the crash, or after a power failure that lost unsynced writes, again and again.
 func TestCrashes(t *testing.T) {
 	logs := t.TempDir()
 	total, crashed := &counts{n: map[string]int{}}, &counts{n: map[string]int{}}
@@ -46,7 +46,7 @@ func (c *crashTest) must(err error) {
 	}
 }
 
-// live is one run of the child, from its start to the look at what it left.
+// live is one run of the child, from its start to the check of its folder.
 func (c *crashTest) live() {
 	l, err := startLife(c.dir)
 	c.must(err)
@@ -117,7 +117,7 @@ func (c *crashTest) follower() *followShard {
 	return f
 }
 
-// ruin makes the folder that is found after the crash, and holds copies of it to the model.
+// ruin makes the folder after the crash, and compares copies of it with the model.
 func (c *crashTest) ruin(l *life, end string) {
 	how := survival(rapid.IntRange(int(allSurvives), int(someSurvives)).Draw(c.T, "survives"))
 	lot := rand.New(rand.NewPCG(rapid.Uint64().Draw(c.T, "lot"), 0))

@@ -230,7 +230,7 @@ func (d *disk) handle(n notification) {
 	}
 }
 
-// sync copies what the process syncs, and answers in the place of the kernel: its own sync is not needed.
+// sync copies the files that the process syncs, and answers in the place of the kernel: the kernel's sync is not needed.
 func (d *disk) sync(n notification) (reply, error) {
 	through := reply{id: n.id, flags: replyContinue}
 	link := fmt.Sprintf("/proc/%d/fd/%d", n.pid, n.args[0])
@@ -422,8 +422,8 @@ func (d *disk) close() {
 	}
 }
 
-// stopAtSyncs has this process stopped at each call that makes something durable, and sends the descriptor by which
-// the calls are answered over the socket.
+// stopAtSyncs makes the kernel stop this process at each call that makes something durable. It sends the descriptor for answering these
+// calls over the socket.
 func stopAtSyncs(socket *os.File) error {
 	const (
 		number = 0        // offset of the system call's number

@@ -44,7 +44,7 @@ func (s *script) burst(t *rapid.T) []operation {
 	return operations
 }
 
-// settingsOf draws how a log is opened. The number of shards is that of its creation.
+// settingsOf draws the settings for opening a log. The number of shards is that of its creation.
 func settingsOf(t *rapid.T, shards int) settings {
 	return settings{
 		Shards:  shards,
@@ -204,7 +204,7 @@ func (p *inProcess) restart() {
 	p.reopen()
 }
 
-// reopen opens a closed log, and holds it to the model.
+// reopen opens a closed log, and compares it with the model.
 func (p *inProcess) reopen() {
 	if rapid.IntRange(0, 3).Draw(p.T, "drop tips") == 0 {
 		p.must(dropTips(p.dir))
@@ -226,7 +226,7 @@ func (p *inProcess) check() *view {
 func (p *inProcess) follow() {
 	shard := rapid.IntRange(0, p.shards-1).Draw(p.T, "shard")
 	v, err := look(context.Background(), p.o.store)
-	for n := 0; err != nil && n < 100; n++ { // an append whose caller has gone may arrive between two of its reads
+	for n := 0; err != nil && n < 100; n++ { // an append of a caller that has left may arrive between two reads
 		v, err = look(context.Background(), p.o.store)
 	}
 	p.must(err)

@@ -18,7 +18,7 @@ type model struct {
 	faults  []error
 }
 
-// call is one operation. It is final once a look after a crash has shown what became of it.
+// call is one operation. Its result is final once a look after a crash has shown it.
 type call struct {
 	operation
 	began, ended int // ended is 0 without an answer
@@ -70,8 +70,7 @@ func (m *model) answered(a answer) {
 	c.ended, c.answer = m.clock, a
 }
 
-// undisturbed checks that a burst which nothing disturbed was answered as callers want it. Those whose context ended
-// early may not be.
+// undisturbed checks that all calls of a burst without a fault succeeded, except calls whose context ended early.
 func (m *model) undisturbed(operations []operation) error {
 	for _, o := range operations {
 		if a := m.calls[o.Op].answer; o.Ends < 0 && (a.Fate == refused || a.Fate == unknown || a.Fate == "") {
@@ -134,7 +133,7 @@ func (m *model) sorted() []*call {
 	return calls
 }
 
-// check holds one call to the log.
+// check compares one call with the log.
 func (c *call) check(v *view) error {
 	there, stands := v.ops[c.Op]
 	if c.final && c.stands != stands {
@@ -168,7 +167,7 @@ func (c *call) check(v *view) error {
 	}
 }
 
-// checkBasis checks that the event stands that an answer rests on, and that the answer follows from it.
+// checkBasis checks that the log has the event that an answer is based on, and that the answer follows from it.
 func (c *call) checkBasis(v *view) error {
 	a, events := c.answer, v.keys[c.ID]
 	if a.Place.Revision == 0 {

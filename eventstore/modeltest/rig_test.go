@@ -126,10 +126,10 @@ func (c settings) config(server *embedded.Server, log zerolog.Logger) eventstore
 	}
 }
 
-// lastLong bounds whatever waits for a store that hangs.
+// lastLong is the time limit for every wait on a store that may hang.
 const lastLong = 2 * time.Minute
 
-// opened is a store on a server of its own.
+// opened is a store with its own server.
 type opened struct {
 	server *embedded.Server
 	store  *eventstore.Store
@@ -181,7 +181,7 @@ func same(a, b *view) error {
 type wire struct {
 	mu    sync.Mutex
 	armed bool
-	sent  bool // the bytes that are sent count; else those that are received
+	sent  bool // true: sent bytes count; false: received ones
 	left  int
 	down  int           // connections that were cut and not made again
 	moved chan struct{} // closed and replaced when down changes

@@ -16,7 +16,7 @@ type survival int
 
 const (
 	allSurvives  survival = iota // the process died, and the machine did not
-	noneSurvives                 // only what was synced
+	noneSurvives                 // only synced writes
 	someSurvives                 // any of the pages and names
 )
 

@@ -10,7 +10,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// standing is one event as it stands in the log.
+// standing is one event of the log.
 type standing struct {
 	Place place
 	ID    string
@@ -76,7 +76,7 @@ func readShard(ctx context.Context, s *eventstore.Store, shard int) (events []*e
 	return events, nil
 }
 
-// apply adds an event to the view, and holds it to the event before it of the same aggregate.
+// apply adds an event to the view, and checks it against the aggregate's event before it.
 func (v *view) apply(r *eventstore.Recorded) error {
 	e, err := tallies.Event(r)
 	if err != nil {
@@ -122,7 +122,7 @@ func auditorsHash(before eventstore.Hash, r *eventstore.Recorded) eventstore.Has
 	return sha256.Sum256(append(append(before[:], text...), r.Body...))
 }
 
-// compareKey holds an aggregate's tip and history to its events in the log.
+// compareKey compares an aggregate's tip and history with its events in the log.
 func compareKey(ctx context.Context, s *eventstore.Store, id string, events []standing) error {
 	newest := events[len(events)-1]
 	tip, err := eventstore.Load(ctx, s, tallies, keyOf(id), eventstore.AllowStale)
@@ -151,7 +151,7 @@ func compareKey(ctx context.Context, s *eventstore.Store, id string, events []st
 	return err
 }
 
-// compareNewest holds the list of aggregates to the log.
+// compareNewest compares the list of aggregates with the log.
 func (v *view) compareNewest(ctx context.Context, s *eventstore.Store) error {
 	total, listed := uint64(0), map[string]bool{}
 	err := s.Newest(ctx, owner, tallies.Name, func(n uint64) { total = n }, func(r *eventstore.Recorded) error {

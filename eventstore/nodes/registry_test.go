@@ -117,7 +117,7 @@ func (g *gate) shut() {
 	g.open = make(chan struct{})
 }
 
-// free lets everything pass, and what waits.
+// free lets all messages pass, the held ones too.
 func (g *gate) free() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,7 +127,7 @@ func (g *gate) free() {
 	}
 }
 
-// next lets what waits pass, and nothing after it.
+// next lets the held messages pass, and no later ones.
 func (g *gate) next() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,7 +141,7 @@ func (g *gate) waits() bool {
 	return g.waiting > 0
 }
 
-// testNode is a registry whose node applies the log when the test says so.
+// testNode is a registry whose node applies the log when the test requires it.
 type testNode struct {
 	*nodes.Registry
 	link    link
@@ -479,7 +479,7 @@ func TestLeavesAfterLostAnswer(t *testing.T) {
 	}
 }
 
-// A node whose views stopped serves no more, and says why. Other nodes do not wait for it.
+// A node whose views stopped stops serving, with the reason. Other nodes do not wait for it.
 func TestViewsStopped(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)

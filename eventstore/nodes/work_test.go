@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// owner is the node whose work the tests are about.
+// owner is the node that does the work in these tests.
 const owner = "0a1b2c3d-owner"
 
-// newObserver returns a registry that knows what the test puts in.
+// newObserver returns a registry with the test's records.
 func newObserver(now *time.Duration) *Registry {
 	return &Registry{
 		Config: Config{Self: Record{Node: "99999999-observer"}, Clock: func() time.Duration { return *now }, Beat: DefaultBeat, Tenure: DefaultTenure, Absence: DefaultAbsence},
@@ -53,7 +53,7 @@ func TestTenure(t *testing.T) {
 	}
 }
 
-// TestGoneExcludes: whatever the delays of beats, their acknowledgements and reads, a name does not act any more when an observer holds it for
+// TestGoneExcludes checks, for any delays of beats, acknowledgements and reads, that a name acts no more when an observer counts it as
 // gone. No clock is compared with another one.
 func TestGoneExcludes(t *testing.T) {
 	t.Parallel()

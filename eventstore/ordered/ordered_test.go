@@ -207,8 +207,8 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// TestFollow: a follower receives every event once, also those of later checkpoints. Another follower that does not go on holds
-// up nobody.
+// TestFollow checks that a follower receives every event once, also the events of later checkpoints, and that a blocked follower delays no
+// other.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)

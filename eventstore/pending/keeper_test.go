@@ -119,7 +119,7 @@ func (w *world) ask(ctx context.Context, name processor.Name, id string) error {
 	return nil
 }
 
-// when returns how long after a time each question about something came.
+// when returns the times of the questions about a subject, counted from a start.
 func (w *world) when(id string, since time.Time) (list []time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,8 +157,8 @@ func (w *world) keep(t *testing.T, d time.Duration) {
 	<-ended
 }
 
-// TestSchedule: a start asks about everything at once; then the questions about an operation come after the patience
-// since its request, and every Round from then on (D8).
+// TestSchedule checks that a start asks about everything at once. After that the first question about an operation comes when the patience
+// since its request is over, and the next ones after every Round (D8).
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
@@ -187,8 +187,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestHangingProcessor: a processor that never answers takes its own goroutines and nothing else: what is due at the
-// others, and what needs no processor, is done at once, and the end of the process waits for nobody.
+// TestHangingProcessor checks that a processor that never answers blocks only its own goroutines: due work at other processors, and work
+// without a processor, is done at once, and the end of the process does not wait.
 func TestHangingProcessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
@@ -219,7 +219,7 @@ func TestHangingProcessor(t *testing.T) {
 	})
 }
 
-// TestSlowProcessor: a wheel that needs longer than a Round for a turn asks about each operation once a turn.
+// TestSlowProcessor checks that a wheel that needs more than a Round for a turn asks about each operation once a turn.
 func TestSlowProcessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
@@ -280,8 +280,8 @@ func TestActionsAgain(t *testing.T) {
 	})
 }
 
-// TestSetBack: what was noted while the clock was a day or more ahead is looked after once the clock is set back, by the
-// process that saw it as by one that starts then: operations every Round, actions and attempts at once.
+// TestSetBack checks entries that were recorded while the clock was a day or more ahead. Once the clock is set back, they are handled by
+// the same process and by a process that starts then: operations every Round, actions and attempts at once.
 func TestSetBack(t *testing.T) {
 	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
 		for _, restarts := range []bool{false, true} {
@@ -305,7 +305,7 @@ func TestSetBack(t *testing.T) {
 					w.keep(t, back+2*Round+time.Minute)
 					end := time.Now()
 					for id, within := range map[string]time.Duration{"operation": Round + lookMost, "action": 2 * lookMost, "attempt": every} {
-						last, first := start.Add(back), true // asked about since, and again and again
+						last, first := start.Add(back), true // it was asked about since then, again and again
 						for _, at := range w.when(id, start) {
 							if at < back {
 								continue

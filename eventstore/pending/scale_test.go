@@ -33,8 +33,7 @@ var captures = flag.Int("pending", 3000, "how many captures are pending in TestP
 
 const (
 	pendingAccount domain.AccountID = "01jq5c6k2rz3h8v9m4x7t1w0ab"
-	// mostBytes is what looking after pending captures may take in memory, however many there are: less than 300 bytes
-	// for each of a million, by far.
+	// mostBytes is the greatest memory for any number of pending captures: much less than 300 bytes for each of a million.
 	mostBytes = 48 << 20
 	// mostGoroutines are those of the questions under way, of their connections, and of the answering server.
 	mostGoroutines = 1000
@@ -104,7 +103,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// capture makes a payment whose capture is pending.
+// capture makes a payment with a pending capture.
 func (n *node) capture(i int, name processor.Name) error {
 	var bytes [16]byte
 	if _, err := rand.Read(bytes[:]); err != nil {

@@ -9,7 +9,7 @@ import (
 	"payledger/domain/process"
 )
 
-// TestTurns: a hand that moves on in any steps passes every operation exactly once a Round, at the time that Next tells.
+// TestTurns checks that a hand that advances by any steps passes every operation exactly once a Round, at the time that Next returns.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.UnixMicro(rapid.Int64Range(-1e15, 2e15).Draw(t, "start"))

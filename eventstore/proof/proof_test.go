@@ -102,7 +102,7 @@ func (m *model) sign(t require, text string) string {
 	return string(signed)
 }
 
-// file proves the payment "p1" of account "a1" whose events have these places among the leaves.
+// file returns a proof of the payment "p1" of account "a1", whose events are at these places among the leaves.
 func (m *model) file(t require, size int, places []int, raws [][]byte) proof.File {
 	t.Helper()
 	var events []proof.Event
@@ -152,7 +152,8 @@ func text(t require, f proof.File) []byte {
 	return b.Bytes()
 }
 
-// TestModel: a proof that a dumb ledger makes by the words of RFC 6962 holds, whatever the sizes; with any change of a value it fails.
+// TestModel checks that a proof by a simple ledger that follows the words of RFC 6962 is valid for all sizes, and that any changed value
+// makes it invalid.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

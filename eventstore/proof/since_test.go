@@ -37,8 +37,8 @@ func (m *model) checkpoint(t require, size int) string {
 	return m.sign(t, fmt.Sprintf("payledger\n%d\n%s\nshards 1\nevents 1\n", size, base64.StdEncoding.EncodeToString(root[:])))
 }
 
-// TestSince: a consistency proof by the words of RFC 6962 holds for every older log, as note and as line; with another old log,
-// another path or none it fails.
+// TestSince checks that a consistency proof by the words of RFC 6962 is valid for every older log, as note and as line, and invalid with
+// another old log, with another path, or without a path.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -135,7 +135,7 @@ func (r *rig) proves(p *prover.Prover, id domain.PaymentID) ([]byte, proof.Check
 	return b.Bytes(), checked
 }
 
-// TestErased: a proof holds after the personal data of its payment was erased, and has the same events as before.
+// TestErased checks that a proof is still valid after the personal data of its payment was erased, and has the same events as before.
 func TestErased(t *testing.T) {
 	r := newRig(t)
 	key, ada := secrets.PersonalKeyName(owner, "customer-1", ""), domain.Personal{CardholderName: "Ada Lovelace"}
@@ -166,7 +166,7 @@ func TestErased(t *testing.T) {
 	}
 }
 
-// TestPayment: each payment of a log has a proof that holds, while checkpoints are written, from the file of stored hashes, without
+// TestPayment checks that each payment of a log has a valid proof: while checkpoints are written, with the file of stored hashes, without
 // it, and after every kind of damage to it.
 func TestPayment(t *testing.T) {
 	r := newRig(t)

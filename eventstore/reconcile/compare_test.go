@@ -59,7 +59,7 @@ func booksOf(p payment.State) (list []processor.Record) {
 	return list
 }
 
-// told lists what is found of both sides, as "KIND key or id", and "KIND key id" of what is the second of its key.
+// told lists the differences as "KIND key or id", and "KIND key id" for the second operation of a key.
 func told(p payment.State, records []processor.Record) (list []string) {
 	say := func(d Difference) {
 		name := string(d.Key)
@@ -156,7 +156,8 @@ func again(change func(*processor.Record)) func(*payment.State, *[]processor.Rec
 	}
 }
 
-// TestOnItsWay: only what has no result here and one there may be on its way, since the processor came by it.
+// TestOnItsWay checks that only an operation without a result here and with one there may be under way, counted from the processor's
+// result.
 func TestOnItsWay(t *testing.T) {
 	decided := noon.Add(time.Minute)
 	for here, may := range map[payment.OperationState]bool{

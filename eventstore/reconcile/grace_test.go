@@ -67,8 +67,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestSecondOutsideTheTime: what was done twice under one key is named when the time holds only the second, and not when
-// it holds only the first.
+// TestSecondOutsideTheTime checks that an operation that was done twice under one key is named if the period contains only the second, and
+// not if it contains only the first.
 func TestSecondOutsideTheTime(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -39,8 +39,8 @@ func changeAccount(t *testing.T, store *eventstore.Store, id domain.AccountID, e
 	}
 }
 
-// TestSharedMerchantAccount: of two accounts under one merchant account, also a former one, neither misses what is the
-// other's; what is nobody's, each does.
+// TestSharedMerchantAccount checks two accounts under one merchant account, also a former one: neither reports an operation of the other
+// as missing. Both report an operation that belongs to neither.
 func TestSharedMerchantAccount(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)
@@ -71,8 +71,8 @@ func TestSharedMerchantAccount(t *testing.T) {
 	}
 }
 
-// TestFormerMerchantAccount: what was done under a merchant account that the account had before is its own, whether or
-// not its payment is known.
+// TestFormerMerchantAccount checks that an operation under the account's former merchant account belongs to the account, whether or not
+// its payment is known.
 func TestFormerMerchantAccount(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -31,8 +31,8 @@ const (
 	mebibyte   = 1 << 20
 )
 
-// mirror is the books of a processor that did exactly what the ledger says: it reads them off the log, but for one
-// operation that it keeps to itself and one that it has alone.
+// mirror is the books of a processor that did exactly what the ledger has, except for one operation that the mirror leaves out and one
+// that only the mirror has.
 type mirror struct {
 	store        *eventstore.Store
 	hidden, more processor.Record
@@ -63,7 +63,7 @@ func (m mirror) records(p payment.State) (list []processor.Record) {
 	return list
 }
 
-// compare compares all of an account, and lists what differs as "KIND id".
+// compare compares all operations of an account, and lists the differences as "KIND id".
 func compare(t *testing.T, r reconcile.Reconciler, q reconcile.Question) (counts reconcile.Counts, list []string) {
 	t.Helper()
 	q.Processor = processor.Adyen
@@ -157,9 +157,8 @@ func make1(store *eventstore.Store, id domain.PaymentID) error {
 	return err
 }
 
-// TestStreams: every operation is compared and every difference reported, while both sides stream. The reported heap
-// includes the embedded server's, whose cache of the log's blocks is most of it. For a million: -operations 1000000,
-// best on a folder in memory.
+// TestStreams checks that every operation is compared and every difference reported while both sides stream. The reported heap includes
+// the embedded server's, whose cache of the log's blocks is most of it. For a million: -operations 1000000, best on a folder in memory.
 func TestStreams(t *testing.T) {
 	store := open(t)
 	payments := *operations / perPayment
@@ -206,7 +205,7 @@ func TestStreams(t *testing.T) {
 		float64(counts.Operations)/took.Seconds(), before/mebibyte, peak/mebibyte)
 }
 
-// heap is what is alive, without what waits to be collected.
+// heap returns the live heap, without garbage.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -253,7 +252,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestWithinTime: what was created outside the time is neither compared nor told.
+// TestWithinTime checks that operations that were created outside the period are neither compared nor reported.
 func TestWithinTime(t *testing.T) {
 	store := open(t)
 	fill(t, store, 1)

@@ -21,7 +21,7 @@ func TestResealedBesideDuplicate(t *testing.T) {
 	if err := errors.Join(k.secrets.ReplaceHalf(testContext(t), name, secretOf(name)), k.close()); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the first start destroys what it takes for surplus
+	for range 2 { // the first start destroys surplus values
 		remove(t, filepath.Join(dir, "tips"))
 		k = mustKeep(t, dir)
 		holds(t, k.secrets, name, true)

@@ -34,7 +34,7 @@ func set(t *testing.T, s *tipstore.Store, pairs ...string) {
 	}
 }
 
-// A batch is seen at once, is there after a restart, and what was not set is not found; a view stays as it was.
+// A batch is visible at once and after a restart, unset keys are not found, and a view stays unchanged.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
@@ -239,7 +239,7 @@ func TestDamagedFilter(t *testing.T) {
 	t.Logf("%d flips were noticed", noticed)
 }
 
-// readAll reads what TestDamagedFilter wrote, up to the first damage.
+// readAll reads the data of TestDamagedFilter, up to the first damage.
 func readAll(t *testing.T, s *tipstore.Store) error {
 	for i := range 1000 {
 		for _, get := range readers(s) {

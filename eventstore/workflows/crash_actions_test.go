@@ -16,7 +16,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// scene is a run, what it does to the world, and how it ends whichever of that was the last before a crash.
+// scene is a run with its effects, and its end after a crash behind any of them.
 type scene struct {
 	name     string
 	trigger  workflow.Trigger
@@ -150,7 +150,7 @@ func (r *rig) runOn(w workflow.Workflow, id domain.PaymentID, eventType string) 
 	return ""
 }
 
-// completing makes a payment whose customer's action is being completed, for seconds.
+// completing makes a payment whose customer's action takes seconds to complete.
 func (r *rig) completing() payment.State {
 	r.t.Helper()
 	p := r.create("4916994064252017", r.by)
@@ -210,8 +210,8 @@ func TestFailureIsTold(t *testing.T) {
 	}
 }
 
-// TestLongWait: a run whose outcome is owed for long has no place in memory, and goes on when the outcome comes; after
-// a crash as well.
+// TestLongWait checks that a run that waits long for an outcome has no place in memory, and continues when the outcome comes, also after a
+// crash.
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

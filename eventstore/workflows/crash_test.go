@@ -17,7 +17,7 @@ type effect struct {
 	nth int
 }
 
-// effects are all, in order, of a run that captures and tells a receiver.
+// effects are all effects, in order, of a run that captures and sends a request to a receiver.
 var effects = []effect{
 	{"workflow_run.started", 1},
 	{"workflow_run.action_requested", 1}, {"payment.capture_requested", 1}, {sendCapture, 1}, {"payment.captured", 1}, {"workflow_run.action_succeeded", 1},
@@ -38,9 +38,9 @@ func waysOf(e effect) []failureMode {
 	return ways
 }
 
-// TestCrashMatrix: whatever effect of a run fails before it happened, or takes effect and loses its answer, with and
-// without the end of the process: the run goes on, its capture stands in the processor's books once, its request came
-// under one key, and its history tells each action once (D19).
+// TestCrashMatrix lets each effect of a run fail before it happened, or take effect and lose its answer, with and without the end of the
+// process. The run continues, its capture is in the processor's books once, its request came under one key, and its history has each
+// action once (D19).
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	for i, e := range effects {

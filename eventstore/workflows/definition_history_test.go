@@ -13,8 +13,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// TestBooks: the workflows in force at any time are those that the log tells, and a history is read once, however many
-// events of long ago are planned.
+// TestBooks checks that the workflows in force at any time are those of the log, and that a history is read once, however many old events
+// are planned.
 func TestBooks(t *testing.T) {
 	t.Parallel()
 	ctx, account := context.Background(), domain.AccountID("acct1")
@@ -85,7 +85,7 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestRecent: what a simulation remembers is bounded by its size as well as by its number.
+// TestRecent checks that a simulation's cache is bounded by size and by number.
 func TestRecent(t *testing.T) {
 	t.Parallel()
 	b := newEventCache()

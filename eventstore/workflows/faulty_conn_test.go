@@ -32,11 +32,11 @@ var errGone = errors.New("the link broke here")
 const (
 	sendCapture = "send capture"
 	sendRequest = "send request"
-	// writePosition is that of the planner, behind what it has begun.
+	// writePosition is the writing of the planner's position after the runs that the planner began.
 	writePosition = "write the position"
 )
 
-// fault is what goes wrong, once: the nth time that the effect is about to happen.
+// fault is one failure: at the nth time that the effect is about to happen.
 type fault struct {
 	effect string // the type of an event, or one of the above
 	nth    int
@@ -147,7 +147,7 @@ type link struct {
 	deaf bool // the next acknowledgement is lost
 }
 
-// Write carries what the store says to the server.
+// Write sends the store's bytes to the server.
 func (l *link) Write(p []byte) (int, error) {
 	f := l.conn.fault
 	if f == nil || !f.isIn(p) || !f.triggers(f.effect) {
@@ -167,7 +167,7 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// Read carries what the server says to the store.
+// Read returns the server's bytes to the store.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	l.mu.Lock()
@@ -209,7 +209,7 @@ func (p port) Send(ctx context.Context, op processor.Operation) (processor.Answe
 	return answer, unknown(err)
 }
 
-// Lookup asks what became of an operation.
+// Lookup looks up the outcome of an operation.
 func (p port) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	found, err := call(p.wire, "look up", func() (processor.Lookup, error) { return p.Port.Lookup(ctx, name, key) })
 	return found, unknown(err)

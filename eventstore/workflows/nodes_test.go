@@ -37,8 +37,8 @@ func TestLosersLand(t *testing.T) {
 	}
 }
 
-// TestTakeover: a run whose node is killed is left to it until the node is lost, or until the run has not changed for long. Then another node
-// takes the run over, and finds the actions that were done.
+// TestTakeover checks that the run of a killed node belongs to this node until the node is lost, or until the run has not changed for
+// long. Then another node takes the run over, and finds the completed actions.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ import (
 
 var background = context.Background()
 
-// patience is for what must come; it is never waited out in a good run.
+// patience is the longest wait for an expected result; a good run never takes it.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -181,7 +181,7 @@ func (n *node) account(id domain.AccountID) (account.State, bool) {
 	return tip.State, err == nil && tip.State.Exists()
 }
 
-// run starts what takes runs: views, the notifier for its ports, the engine.
+// run starts the parts that carry out runs: views, the notifier for its ports, the engine.
 func (n *node) run(ctx context.Context, c nodeConfig) {
 	t := n.rig.t
 	fanout := eventstore.NewFanout(n.store)
@@ -273,7 +273,7 @@ func (r *rig) pay() payment.State {
 	return r.payWith(approved, r.by)
 }
 
-// approved is the card that is, and asyncCapture one whose captures are PENDING at first; so are refunds that fail.
+// approved is a card that is approved. asyncCapture is a card whose captures, and refunds that fail, are PENDING at first.
 const (
 	approved     = "4111111111111111"
 	asyncCapture = "4000000000005175"
@@ -289,7 +289,7 @@ func (r *rig) payWith(card string, by commands.Caller) payment.State {
 	return paid
 }
 
-// create makes a payment, whatever becomes of it.
+// create makes a payment, with any outcome.
 func (r *rig) create(card string, by commands.Caller) payment.State {
 	r.t.Helper()
 	amount := domain.Amount(2500)
@@ -311,7 +311,7 @@ func (r *rig) runOf(w workflow.Workflow, p payment.State) domain.RunID {
 	return domain.NewRunID(r.by.Account, w.ID, p.Authorization().Answer().EventID)
 }
 
-// over waits until a run is over, and gives it with its history.
+// over waits until a run is over, and returns it with its history.
 func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) {
 	r.t.Helper()
 	key := eventstore.WorkflowRuns.Key(r.by.Account, string(id))
@@ -331,7 +331,7 @@ func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) 
 	return workflow.RunState{}, nil
 }
 
-// books gives the payment's operations and their states.
+// books returns the payment's operations and their states.
 func (r *rig) books(id domain.PaymentID) string {
 	r.t.Helper()
 	lines, err := r.sim.Books(background, adapter.Filter{Reference: id})

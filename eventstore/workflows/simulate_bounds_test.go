@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/workflows"
 )
 
-// TestSimulationEndsEarly: what lies behind the range is not read.
+// TestSimulationEndsEarly checks that events after the range are not read.
 func TestSimulationEndsEarly(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -60,7 +60,7 @@ func TestSimulationsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSimulationKnowsCircles: what a workflow's own runs did would not have started it again.
+// TestSimulationKnowsCircles checks that the effects of a workflow's own runs do not start it again.
 func TestSimulationKnowsCircles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -90,7 +90,7 @@ func TestSimulationKnowsCircles(t *testing.T) {
 	}
 }
 
-// TestSimulationRate: a simulation is quick; the bound is a tenth of what the benchmark tells.
+// TestSimulationRate checks that a simulation is quick; the bound is a tenth of the benchmark's rate.
 func TestSimulationRate(t *testing.T) {
 	r, payments, least := newRig(t), 1_500, 2_000.0
 	if testing.Short() { // under the race detector, which takes seven times as much

@@ -175,7 +175,7 @@ func sums(p workflows.Report) string {
 	return strings.Join(got, ", ")
 }
 
-// processorTime is what the process has used so far, the log's server included.
+// processorTime returns the CPU time of the process so far, the log's server included.
 func processorTime(t testing.TB) time.Duration {
 	var used syscall.Rusage
 	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))

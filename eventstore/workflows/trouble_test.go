@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/workflows"
 )
 
-// unreadable is a notifier to which what one payment's events are about cannot be read, or takes for ever.
+// unreadable is a notifier that cannot read the subject of one payment's events, or takes for ever.
 type unreadable struct {
 	workflows.Subjects
 	payment domain.PaymentID
@@ -46,8 +46,8 @@ func (u unreadable) Subject(ctx context.Context, r *eventstore.Recorded, eventTy
 	return u.Subjects.Subject(ctx, r, eventType, personal)
 }
 
-// TestUnreadableEvent: health reports an unreadable event while the planner tries it; then it begins runs that report
-// the fault, and holds up nothing any more.
+// TestUnreadableEvent checks that health reports an unreadable event while the planner tries it. Then the planner begins runs that report
+// the fault, and continues.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -69,8 +69,7 @@ func TestUnreadableEvent(t *testing.T) {
 	r.until("the health is good again", func() bool { return n.engine.Healthy() == nil })
 }
 
-// TestHoldsUpNobodyElse: an event that workflows cannot get past keeps neither the views nor webhooks from what comes
-// after it, however much that is.
+// TestHoldsUpNobodyElse checks that an event that stops the workflows delays neither views nor webhooks of any number of later events.
 func TestHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -94,7 +93,8 @@ func TestHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// TestCauseIsWaitedFor: an event that a run led to starts nothing before that run is found, and then as what it led to.
+// TestCauseIsWaitedFor checks that an event that a run caused starts no workflow before that run is found, and counts as caused by it
+// then.
 func TestCauseIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -58,7 +58,7 @@ func sample() condition.Values {
 	return condition.Values{"payment": &p, "event": event{"PAYMENT.STATUS", 2}}
 }
 
-// TestHolds: what conditions say of a payment is what its JSON says.
+// TestHolds checks that conditions read the values of the payment's JSON.
 func TestHolds(t *testing.T) {
 	for text, want := range map[string]bool{
 		`true`: true,
@@ -153,7 +153,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// FuzzCompile: no text breaks the compiler or an evaluation, whose outcome is always the same.
+// FuzzCompile checks that no text breaks the compiler or an evaluation, and that an evaluation always has the same outcome.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{
 		`payment.amount > 2000`, `payment.transactions.exists(t, t.amount > 1)`, `payment.metadata.tier in [1, 3]`, `payment.amount ==`,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestAsMerchantsWrite: what merchants ask of payments can be said (D19).
+// TestAsMerchantsWrite checks that merchants' usual conditions can be written (D19).
 func TestAsMerchantsWrite(t *testing.T) {
 	for text, want := range map[string]bool{
 		`payment.amount >= 2500 && payment.amount < 10000`:                                                       true,
@@ -51,8 +51,8 @@ func TestAsMerchantsWrite(t *testing.T) {
 	}
 }
 
-// TestNothingGrows: no condition is accepted whose values grow with its length, or that makes one step as long as it
-// likes: such would not end (D19).
+// TestNothingGrows checks that no condition is accepted whose values grow with its length, or that makes one step arbitrarily long: it
+// might not end (D19).
 func TestNothingGrows(t *testing.T) {
 	for text, want := range map[string]string{
 		"[[1]]" + strings.Repeat(".map(a,a+a)", 40) + ".exists(z, 2 in z)":        "map",
@@ -93,7 +93,7 @@ func nested(n int) string {
 	return "[1].exists(a, " + text + ")"
 }
 
-// TestCostlyEndsSoon: what costs most of what is accepted ends in a moment (D19).
+// TestCostlyEndsSoon checks that the most expensive accepted condition ends in a moment (D19).
 func TestCostlyEndsSoon(t *testing.T) {
 	ten := "[0,1,2,3,4,5,6,7,8,9]"
 	long := sample()
