@@ -305,7 +305,7 @@ func TestSetBack(t *testing.T) {
 					w.keep(t, back+2*Round+time.Minute)
 					end := time.Now()
 					for id, within := range map[string]time.Duration{"operation": Round + lookMost, "action": 2 * lookMost, "attempt": every} {
-						last, first := start.Add(back), true // it was asked about since then, again and again
+						last, first := start.Add(back), true // with questions about it since then, again and again
 						for _, at := range w.when(id, start) {
 							if at < back {
 								continue

@@ -297,7 +297,7 @@ func TestSweeper(t *testing.T) {
 	})
 }
 
-// flaky are peers that cannot be asked about the listener "unknown".
+// flaky are peers that do not answer a question about the listener "unknown".
 type flaky struct{}
 
 func (flaky) Ask(_ context.Context, topic string, _ []byte, sent func()) ([]byte, error) {
