@@ -26,9 +26,9 @@ const (
 	byReading // what was hit
 )
 
-// TestDamagedLog damages a log. A log that has lost events accepts no appends, and a lost event is never reported as one that never
-// existed. Each case damages the files of a stopped server. The server keeps its index at a start and does not read old blocks, so some
-// damages are found only by the first read of the damaged place.
+// TestDamagedLog damages the files of a stopped server in many ways. A log that has lost events accepts no appends, and never reports a
+// lost event as "not found". The server keeps its index at a start and does not read old blocks, so some damages are found only by the
+// first read of the damaged place.
 func TestDamagedLog(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()

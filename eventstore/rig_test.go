@@ -272,8 +272,8 @@ func mustAdd(t testing.TB, s *eventstore.Store, key eventstore.Key, e added) eve
 	return tip
 }
 
-// checkChain checks an aggregate's events by the rules of the log: the revisions have no gap, each event names the one before it, and
-// every hash is the one that an auditor computes from doc.go.
+// checkChain checks an aggregate's events by the rules of the log: the revisions have no gap, each event names the event before it, and
+// every hash follows from the rules in doc.go, as an auditor computes it.
 func checkChain(t testing.TB, events []*eventstore.Recorded) {
 	t.Helper()
 	var previous eventstore.Recorded

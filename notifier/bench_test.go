@@ -172,8 +172,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkHanging compares nine endpoints that answer with the same nine and one that hangs, in pairs; the results are medians of five
-// pairs.
+// BenchmarkHanging measures nine endpoints that answer, without and with a tenth endpoint that hangs. It runs five pairs, and reports the
+// medians.
 func BenchmarkHanging(b *testing.B) {
 	const rate, seconds, endpoints, pairs = 60, 5, 9, 5 // some 540 deliveries a second
 	for b.Loop() {

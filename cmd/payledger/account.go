@@ -34,6 +34,7 @@ type accountRequest struct {
 // maxAccountName is the greatest length of a merchant's name, in characters.
 const maxAccountName = 100
 
+// fault returns the text of a fault, or "" for a valid name.
 func (r accountRequest) fault() string {
 	switch {
 	case strings.TrimSpace(r.Name) == "":

@@ -296,7 +296,7 @@ func testRefusedKeys(t *testing.T, app *App, m *merchant) {
 	}
 }
 
-// requests is a server in front of another one that records its requests.
+// requests is a server that forwards requests to another server, and records them.
 type requests struct {
 	url string
 	mu  sync.Mutex

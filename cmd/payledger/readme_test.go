@@ -117,7 +117,7 @@ func receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 }
 
 // TestReadme runs every command of the README: servers start, and every sh block, in the README's order and in one shell, prints the
-// promised output. All calls succeed, except the one that repeats a key.
+// promised output. Every call succeeds, except the call that repeats an idempotency key.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, blocks := readme(t, "sh")

@@ -59,6 +59,7 @@ type Comparison struct {
 	audit   audited
 }
 
+// place is the position of a shard: the address of its newest applied event, and the number and the hash of that event.
 type place struct {
 	seq, number uint64
 	hash        []byte

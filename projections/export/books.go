@@ -24,6 +24,7 @@ type books struct {
 	values   []any // of the row that is written
 }
 
+// stateTable is the table with the export's own state, by name.
 const stateTable = "payledger_export"
 
 // openBooks opens or creates the file and begins the transaction. Another export that writes to the file is an error.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// backlogTime is the time limit for reading the number of open deliveries.
 const backlogTime = time.Second
 
 var (

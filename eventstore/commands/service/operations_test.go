@@ -50,7 +50,8 @@ func (r *rig) until(id domain.PaymentID, what string, reached func(payment.State
 	return payment.State{}
 }
 
-// TestCaptures checks a partial and a final capture, one above the remaining amount, and one that fails at the processor (D7, D10).
+// TestCaptures checks four captures: a partial capture, a final capture, a capture above the remaining amount, and a capture that fails at
+// the processor (D7, D10).
 func TestCaptures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,7 +122,7 @@ func TestCancels(t *testing.T) {
 	is(t, p, err, payment.StatusCancelled) // waiting for its customer
 }
 
-// TestRefunds checks a whole refund, a refund of one capture, one above the remaining amount, and one that fails later (D10).
+// TestRefunds checks four refunds: of the whole payment, of one capture, above the remaining amount, and a refund that fails later (D10).
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
