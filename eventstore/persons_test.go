@@ -13,21 +13,21 @@ import (
 )
 
 // recordErasure appends the erasure of a person's newest key, and returns its number.
-func recordErasure(t *testing.T, s *eventstore.Store, key domain.SecretID) uint64 {
+func recordErasure(t testing.TB, s *eventstore.Store, key domain.SecretID) uint64 {
 	t.Helper()
 	return changePerson(t, s, key, func(p person.State, m eventstore.Meta) (person.Event, error) {
 		return person.DecideErase(p, person.Erase{At: m.At, ID: domain.PersonIDFor(key), Account: "acct", CustomerID: "customer"})
 	}).Erased
 }
 
-func recordDestruction(t *testing.T, s *eventstore.Store, key domain.SecretID, number uint64) {
+func recordDestruction(t testing.TB, s *eventstore.Store, key domain.SecretID, number uint64) {
 	t.Helper()
 	changePerson(t, s, key, func(p person.State, m eventstore.Meta) (person.Event, error) {
 		return person.DecideKeyDestroyed(p, m.At, number)
 	})
 }
 
-func changePerson(t *testing.T, s *eventstore.Store, key domain.SecretID, decide func(person.State, eventstore.Meta) (person.Event, error)) person.State {
+func changePerson(t testing.TB, s *eventstore.Store, key domain.SecretID, decide func(person.State, eventstore.Meta) (person.Event, error)) person.State {
 	t.Helper()
 	meta, err := s.NewMeta("test", "request")
 	if err != nil {
@@ -41,7 +41,7 @@ func changePerson(t *testing.T, s *eventstore.Store, key domain.SecretID, decide
 }
 
 // hasKeys checks which numbers of a person's keys are in SECRETS.
-func hasKeys(t *testing.T, v *secrets.Store, key domain.SecretID, through uint64, want ...uint64) {
+func hasKeys(t testing.TB, v *secrets.Store, key domain.SecretID, through uint64, want ...uint64) {
 	t.Helper()
 	var have []uint64
 	for number := uint64(1); number <= through; number++ {
@@ -58,7 +58,7 @@ func hasKeys(t *testing.T, v *secrets.Store, key domain.SecretID, through uint64
 
 // testErasedKeys: data of an erased key opens nowhere once the node has the event, before the key is destroyed too, and new data
 // is sealed under the next key.
-func testErasedKeys(t *testing.T, r *rig) {
+func testErasedKeys(t testing.TB, r *rig) {
 	here, there := eventstoretest.Secrets(t, r.store()), eventstoretest.Secrets(t, r.other())
 	key := secrets.PersonalKeyName("acct", "customer "+newKey().ID, "")
 	first := sealFor(t, here, key)

@@ -34,7 +34,7 @@ func twoVaults(t *testing.T) (here, there *secrets.Store, now *atomic.Int64) {
 
 var somebody = domain.Personal{CardholderName: "A. Person"}
 
-func sealFor(t *testing.T, v *secrets.Store, key domain.SecretID) *domain.Sealed {
+func sealFor(t testing.TB, v *secrets.Store, key domain.SecretID) *domain.Sealed {
 	t.Helper()
 	sealed, err := v.Seal(testContext(t), key, somebody)
 	if err != nil {
@@ -43,7 +43,7 @@ func sealFor(t *testing.T, v *secrets.Store, key domain.SecretID) *domain.Sealed
 	return sealed
 }
 
-func opens(t *testing.T, v *secrets.Store, sealed *domain.Sealed, want bool) {
+func opens(t testing.TB, v *secrets.Store, sealed *domain.Sealed, want bool) {
 	t.Helper()
 	if got, err := v.Open(testContext(t), sealed); err != nil || got.Empty() == want {
 		t.Errorf("opened %+v, %v; wanted something: %t", got, err, want)

@@ -59,7 +59,7 @@ func holds(t testing.TB, b *secretlog.Stream, name string, there bool) {
 
 // testSecretNodes checks that nodes read each other's values and destructions from the stream: of several nodes that create a name one
 // succeeds, and no node opens a value that another one has destroyed.
-func testSecretNodes(t *testing.T, r *rig) {
+func testSecretNodes(t testing.TB, r *rig) {
 	var nodes []*secretlog.Stream
 	for _, s := range []*eventstore.Store{r.store(), r.other()} {
 		b, err := s.OpenSecrets(testContext(t))
@@ -120,7 +120,7 @@ func testSecretNodes(t *testing.T, r *rig) {
 }
 
 // testUnfinished has one node record a destruction and stop there: the other ends it.
-func testUnfinished(t *testing.T, r *rig, here, there *secretlog.Stream) {
+func testUnfinished(t testing.TB, r *rig, here, there *secretlog.Stream) {
 	t.Helper()
 	name := "left.acct." + newKey().ID
 	create(t, here, name)
@@ -146,7 +146,7 @@ func testUnfinished(t *testing.T, r *rig, here, there *secretlog.Stream) {
 
 // valueAt returns the sequence of a name's value in the first segment, as the stream's leader has it; 0 if there is none. Another
 // replica may lack the newest messages.
-func valueAt(t *testing.T, s *eventstore.Store, name string) uint64 {
+func valueAt(t testing.TB, s *eventstore.Store, name string) uint64 {
 	t.Helper()
 	ask := func(call string, question map[string]any, into any) {
 		t.Helper()

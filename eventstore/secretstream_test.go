@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-func testSecrets(t *testing.T, r *rig) {
+func testSecrets(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	here, there := eventstoretest.Secrets(t, r.store()), eventstoretest.Secrets(t, r.other())
 	card := processor.Card{Number: "4111111111111111", CVV: "123", ExpirationMonth: "12", ExpirationYear: "2030"}
@@ -59,7 +59,7 @@ func testSecrets(t *testing.T, r *rig) {
 	testPersonal(t, r, here, there)
 }
 
-func testPersonal(t *testing.T, r *rig, here, there *secrets.Store) {
+func testPersonal(t testing.TB, r *rig, here, there *secrets.Store) {
 	ctx := testContext(t)
 	key := secrets.PersonalKeyName("acct", "customer "+newKey().ID, "")
 	person := domain.Personal{CardholderName: "A. Person", Customer: &domain.Customer{Email: "a@example.com"}}

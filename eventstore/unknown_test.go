@@ -65,7 +65,7 @@ func isPubAck(piece []byte) bool {
 }
 
 // checkOnce checks that the aggregate has exactly one event of the writer.
-func checkOnce(t *testing.T, s *eventstore.Store, key eventstore.Key, who string) {
+func checkOnce(t testing.TB, s *eventstore.Store, key eventstore.Key, who string) {
 	t.Helper()
 	events, err := s.History(testContext(t), key)
 	if err != nil {
@@ -126,7 +126,7 @@ func TestLostAck(t *testing.T) {
 
 // The group is stored, its answer is lost, and others append after it. The writer looks at the group's place, finds it there and succeeds,
 // once. If another event is at the place, the result is a conflict.
-func testOwnBelowTip(t *testing.T, r *rig) {
+func testOwnBelowTip(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	s := r.store()
 	key := newKey()
