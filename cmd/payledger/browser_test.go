@@ -202,6 +202,12 @@ func eval[T any](w *tab, expression string) T {
 	return value
 }
 
+// leave runs an expression that may leave the page, after its answer: Chromium answers nothing for a page that is left.
+func (w *tab) leave(expression string) {
+	w.t.Helper()
+	eval[string](w, fmt.Sprintf(`setTimeout(() => { %s }); ""`, expression))
+}
+
 // awaited is a condition of a loaded page with its scripts, as a promise: the page evaluates the condition again after each change of the
 // document.
 const awaited = `new Promise((done) => {

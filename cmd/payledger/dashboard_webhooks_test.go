@@ -126,19 +126,19 @@ func (r *refusing) replayAndResend(o office, w *tab) {
 	if n := r.came.Load() - before; n != 0 {
 		w.t.Errorf("%d webhooks came before the confirmation", n)
 	}
-	eval[string](w, `history.back(); ""`)
+	w.leave(`history.back()`)
 	w.until(`document.querySelector("#from")?.value === "2020-01-01T00:00" && document.querySelector("#to").value === "2099-01-01T00:00"`)
-	eval[string](w, `history.forward(); ""`)
+	w.leave(`history.forward()`)
 	w.untilText("main h1", "Send 1 webhook?")
 	w.click("main button.primary")
 	w.untilText("main h1", "Replay of webhooks")
-	eval[string](w, `document.querySelector("[data-live-toggle]")?.click(); ""`) // the page refreshes itself until the replay is done
+	w.leave(`document.querySelector("[data-live-toggle]")?.click()`) // the page refreshes itself until the replay is done
 	w.untilText("main", "1 of 1")
 	w.fits("replay-progress")
 	w.click(`main a[href*="endpointId="]`)
 	w.untilText("main tbody", "Succeeded")
 	w.fits("deliveries-of-one")
-	eval[string](w, `document.querySelector("main tbody a").click(); ""`)
+	w.leave(`document.querySelector("main tbody a").click()`)
 	w.untilText("main", "Attempt 1: HTTP 200")
 	w.click(`a[href$="/resend"]`)
 	w.untilText("main h1", "Resend a webhook")
