@@ -40,7 +40,6 @@ import (
 type Commands interface {
 	payments.Commands
 	management.Commands
-	management.Processes
 	workflows.Commands
 	webhooks.Commands
 	// Notify records an unsolicited notification of a processor; it is durable when nil is returned (D14.5).
@@ -51,7 +50,6 @@ type Commands interface {
 type Reader interface {
 	payments.Reader
 	management.Reader
-	management.Finder
 	workflows.Reader
 	// SessionAccount returns the account of a client session, false when there is no such session.
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
@@ -194,7 +192,7 @@ func (a *API) connect() {
 	}
 	a.management = management.Handlers{
 		Commands: c.Commands, Reader: c.Reader, Reconciler: c.Reconciler, KeyUses: c.KeyUses, Now: c.Now, Logger: c.Logger,
-		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Finder: c.Reader, Processes: c.Commands, Deliveries: c.Deliveries, Events: c.Events,
+		CheckURL: c.CheckURL, SendTest: c.TestEndpoint, Deliveries: c.Deliveries, Events: c.Events,
 		Sandbox: c.Environment == account.Sandbox,
 	}
 	a.webhooks = webhooks.Handlers{Commands: c.Commands, Deliveries: c.Deliveries}

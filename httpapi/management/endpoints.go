@@ -11,21 +11,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// endpointRequest is the body of POST /management/webhook-endpoints (D20).
-type endpointRequest struct {
-	URL         string   `json:"url"`
-	Description string   `json:"description"`
-	EventTypes  []string `json:"eventTypes"`
-}
-
-// endpointChange is the body of PATCH /management/webhook-endpoints/{id} (D20).
-type endpointChange struct {
-	URL         *string   `json:"url"`
-	Description *string   `json:"description"`
-	EventTypes  *[]string `json:"eventTypes"`
-	Enabled     *bool     `json:"enabled"`
-}
-
 type endpointAnswer struct {
 	ID          domain.EndpointID `json:"id"`
 	URL         string            `json:"url"`
@@ -41,22 +26,22 @@ func (h *Handlers) ListEndpoints(c *request.Call) (any, error) {
 }
 
 // CreateEndpoint serves POST /management/webhook-endpoints.
-func (h *Handlers) CreateEndpoint(c *request.Call, body endpointRequest) (any, error) {
+func (h *Handlers) CreateEndpoint(c *request.Call, body accounts.EndpointInput) (any, error) {
 	if err := h.checkURL(c, body.URL); err != nil {
 		return nil, err
 	}
-	made, err := h.Commands.CreateEndpoint(c.Ctx, c.Caller(), accounts.EndpointInput(body))
+	made, err := h.Commands.CreateEndpoint(c.Ctx, c.Caller(), body)
 	return h.shown(c, renderEndpoint(made), err)
 }
 
 // ChangeEndpoint serves PATCH /management/webhook-endpoints/{id}.
-func (h *Handlers) ChangeEndpoint(c *request.Call, body endpointChange) (any, error) {
+func (h *Handlers) ChangeEndpoint(c *request.Call, body accounts.EndpointChange) (any, error) {
 	if body.URL != nil {
 		if err := h.checkURL(c, *body.URL); err != nil {
 			return nil, err
 		}
 	}
-	changed, err := h.Commands.ChangeEndpoint(c.Ctx, c.Caller(), endpointID(c), accounts.EndpointChange(body))
+	changed, err := h.Commands.ChangeEndpoint(c.Ctx, c.Caller(), endpointID(c), body)
 	return h.shown(c, renderEndpoint(changed), err)
 }
 

@@ -8,8 +8,11 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/attempt"
 	"payledger/domain/dispute"
+	"payledger/domain/payment"
 	"payledger/domain/person"
+	"payledger/domain/workflow"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/reconcile"
@@ -44,6 +47,8 @@ type Commands interface {
 	EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error)
 	// EraseGuest erases the guest who made a payment.
 	EraseGuest(ctx context.Context, by commands.Caller, id domain.PaymentID) (person.State, error)
+	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
+	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
 }
 
 // Reader reads what these calls show.
@@ -57,6 +62,14 @@ type Reader interface {
 	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
 	// ListAudit reads a page of an account's audit log, newest first; nil is the newest end.
 	ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *auditlog.Place, limit int) (projections.AuditPage, error)
+	// Payment returns PaymentError when the account has no such payment.
+	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
+	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
+	// PaymentsOfTransaction returns payments with a transaction of this id at a processor, the newest first.
+	PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) ([]payment.State, error)
+	// FindRun returns the zero state when the account has no such run.
+	FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error)
+	HasCustomer(ctx context.Context, account domain.AccountID, id string) (bool, error)
 	// CaughtUp returns when the reads show everything that was recorded before the call.
 	CaughtUp(ctx context.Context) error
 }
@@ -65,8 +78,6 @@ type Reader interface {
 type Handlers struct {
 	Commands   Commands
 	Reader     Reader
-	Finder     Finder
-	Processes  Processes
 	Deliveries Deliveries // nil: none are sent
 	Events     Events     // nil: events have no positions
 	Reconciler reconcile.Reconciler

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/attempt"
 	"payledger/domain/dispute"
 	"payledger/domain/payment"
-	"payledger/domain/workflow"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections"
@@ -22,23 +20,6 @@ import (
 
 // maxFound is the largest number of results of a search.
 const maxFound = 20
-
-// Finder reads what a search looks up by id. A look-up of an unknown id, or of an id of another account, returns the domain's error
-// for it, or false.
-type Finder interface {
-	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
-	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
-	// PaymentsOfTransaction returns payments with a transaction of this id at a processor, the newest first.
-	PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) ([]payment.State, error)
-	FindRun(ctx context.Context, account domain.AccountID, id domain.RunID) (workflow.RunState, error)
-	HasCustomer(ctx context.Context, account domain.AccountID, id string) (bool, error)
-}
-
-// Processes reads what the services of the commands look up.
-type Processes interface {
-	Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error)
-	Workflows(ctx context.Context, account domain.AccountID) (workflow.State, error)
-}
 
 // Deliveries finds deliveries and replays of webhooks.
 type Deliveries interface {
@@ -131,7 +112,7 @@ func (s *search) addPayment(p *payment.State, matched string) {
 func (s *search) payment() error { return s.paymentOf(domain.PaymentID(s.text), "id") }
 
 func (s *search) paymentOf(id domain.PaymentID, matched string) error {
-	p, err := s.h.Finder.Payment(s.c.Ctx, s.c.Merchant.ID, id)
+	p, err := s.h.Reader.Payment(s.c.Ctx, s.c.Merchant.ID, id)
 	if err == nil {
 		s.addPayment(&p, matched)
 	}
@@ -147,7 +128,7 @@ func (s *search) aggregates() error {
 	} else if err = absent(err); err != nil {
 		return err
 	}
-	run, err := s.h.Finder.FindRun(s.c.Ctx, owner, domain.RunID(s.text))
+	run, err := s.h.Reader.FindRun(s.c.Ctx, owner, domain.RunID(s.text))
 	if err != nil {
 		return err
 	}
@@ -157,7 +138,7 @@ func (s *search) aggregates() error {
 			WorkflowID: run.Workflow.ID, At: created(run.StartedAt),
 		})
 	}
-	a, err := s.h.Processes.Attempt(s.c.Ctx, owner, domain.AttemptID(s.text))
+	a, err := s.h.Commands.Attempt(s.c.Ctx, owner, domain.AttemptID(s.text))
 	if err == nil {
 		s.add(found{Kind: "payment_attempt", ID: s.text, Matched: "id", Status: string(a.Status(s.h.Now())), PaymentID: a.Payment, At: created(a.CreatedAt)})
 	}
@@ -179,7 +160,7 @@ func (s *search) account() error {
 }
 
 func (s *search) workflows() error {
-	all, err := s.h.Processes.Workflows(s.c.Ctx, s.c.Merchant.ID)
+	all, err := s.h.Commands.Workflows(s.c.Ctx, s.c.Merchant.ID)
 	if w, known := all.Find(domain.WorkflowID(s.text)); err == nil && known {
 		s.add(found{Kind: "workflow", ID: s.text, Label: w.Definition.Name, Matched: "id", WorkflowID: w.ID, At: created(w.CreatedAt)})
 	}
@@ -231,7 +212,7 @@ func (s *search) event() error {
 
 // transaction looks payments up by the id of a transaction at a processor.
 func (s *search) transaction() error {
-	all, err := s.h.Finder.PaymentsOfTransaction(s.c.Ctx, s.c.Merchant.ID, s.text, s.left())
+	all, err := s.h.Reader.PaymentsOfTransaction(s.c.Ctx, s.c.Merchant.ID, s.text, s.left())
 	for i := range all {
 		s.addPayment(&all[i], "processorTransactionId")
 	}
@@ -275,7 +256,7 @@ func (s *search) payments() error {
 		if by.skip || s.left() <= 0 {
 			continue
 		}
-		page, err := s.h.Finder.ListPayments(s.c.Ctx, s.c.Merchant.ID, by.filter, nil, s.left())
+		page, err := s.h.Reader.ListPayments(s.c.Ctx, s.c.Merchant.ID, by.filter, nil, s.left())
 		if err != nil {
 			return err
 		}
@@ -291,7 +272,7 @@ func (s *search) payments() error {
 
 // customer looks a customer up, who may have no payment yet.
 func (s *search) customer() error {
-	known, err := s.h.Finder.HasCustomer(s.c.Ctx, s.c.Merchant.ID, s.text)
+	known, err := s.h.Reader.HasCustomer(s.c.Ctx, s.c.Merchant.ID, s.text)
 	if err == nil && known {
 		s.add(found{Kind: "customer", ID: s.text, Matched: "customerId"})
 	}

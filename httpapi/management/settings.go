@@ -26,14 +26,6 @@ func (h *Handlers) ChangeProcessor(c *request.Call, body processorRequest) (any,
 	return h.shown(c, changed, err)
 }
 
-// settingsRequest is the body of PATCH /management/settings (D20). ClientTokenTTL is a number of seconds.
-type settingsRequest struct {
-	CaptureMode    *string `json:"captureMode"`
-	ClientTokenTTL *int64  `json:"clientTokenTtl"`
-	First6Digits   *bool   `json:"first6Digits"`
-	DisplayName    *string `json:"displayName"`
-}
-
 // settingsAnswer has the account's settings. Without clientTokenTtl the service's default applies; without displayName customers
 // read "the shop".
 type settingsAnswer struct {
@@ -50,8 +42,7 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 
 // ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl, and removes
 // displayName.
-func (h *Handlers) ChangeSettings(c *request.Call, body settingsRequest) (any, error) {
-	in := accounts.SettingsInput(body)
+func (h *Handlers) ChangeSettings(c *request.Call, in accounts.SettingsInput) (any, error) {
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
 	}

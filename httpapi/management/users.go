@@ -14,19 +14,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// userRequest is the body of POST /management/users (D20).
-type userRequest struct {
-	Email string       `json:"email"`
-	Role  account.Role `json:"role"`
-}
-
-// userChange is the body of PATCH /management/users/{id} (D20).
-type userChange struct {
-	Role          *account.Role `json:"role"`
-	ResetPassword bool          `json:"resetPassword"`
-	DisableTOTP   bool          `json:"disableTotp"`
-}
-
 // userAnswer is a dashboard user; only the answers that set a password have it.
 type userAnswer struct {
 	ID           domain.UserID     `json:"id"`
@@ -46,16 +33,16 @@ func (h *Handlers) ListUsers(c *request.Call) (any, error) {
 }
 
 // CreateUser serves POST /management/users.
-func (h *Handlers) CreateUser(c *request.Call, body userRequest) (any, error) {
+func (h *Handlers) CreateUser(c *request.Call, body accounts.UserInput) (any, error) {
 	if err := checkRole(c, body.Role); err != nil {
 		return nil, err
 	}
-	made, password, err := h.Commands.AddUser(c.Ctx, c.Caller(), accounts.UserInput(body))
+	made, password, err := h.Commands.AddUser(c.Ctx, c.Caller(), body)
 	return h.shown(c, h.renderUser(c, made, password), err)
 }
 
 // ChangeUser serves PATCH /management/users/{id}.
-func (h *Handlers) ChangeUser(c *request.Call, body userChange) (any, error) {
+func (h *Handlers) ChangeUser(c *request.Call, body accounts.UserChange) (any, error) {
 	before, known := c.Merchant.User(userID(c))
 	if !known {
 		return nil, account.NoUser()
@@ -73,7 +60,7 @@ func (h *Handlers) ChangeUser(c *request.Call, body userChange) (any, error) {
 			return nil, err
 		}
 	}
-	changed, password, err := h.Commands.ChangeUser(c.Ctx, c.Caller(), before.ID, accounts.UserChange(body))
+	changed, password, err := h.Commands.ChangeUser(c.Ctx, c.Caller(), before.ID, body)
 	return h.shown(c, h.renderUser(c, changed, password), err)
 }
 

@@ -12,17 +12,17 @@ import (
 
 // EndpointInput describes a new webhook endpoint (D20).
 type EndpointInput struct {
-	URL         string
-	Description string
-	EventTypes  []string // empty: all
+	URL         string   `json:"url"`
+	Description string   `json:"description"`
+	EventTypes  []string `json:"eventTypes"` // empty: all
 }
 
 // EndpointChange changes a webhook endpoint; nil leaves a field unchanged (D20).
 type EndpointChange struct {
-	URL         *string
-	Description *string
-	EventTypes  *[]string // empty: all
-	Enabled     *bool
+	URL         *string   `json:"url"`
+	Description *string   `json:"description"`
+	EventTypes  *[]string `json:"eventTypes"` // empty: all
+	Enabled     *bool     `json:"enabled"`
 }
 
 // CreateEndpoint adds a webhook endpoint (D20). The caller has checked its URL.

@@ -22,10 +22,10 @@ type ProcessorInput struct {
 
 // SettingsInput changes the account's settings; nil leaves a setting unchanged (D20).
 type SettingsInput struct {
-	CaptureMode    *string
-	ClientTokenTTL *int64 // seconds; 0: the service's own
-	First6Digits   *bool
-	DisplayName    *string // "": none
+	CaptureMode    *string `json:"captureMode"`
+	ClientTokenTTL *int64  `json:"clientTokenTtl"` // seconds; 0: the service's own
+	First6Digits   *bool   `json:"first6Digits"`
+	DisplayName    *string `json:"displayName"` // "": none
 }
 
 // ChangeRouting replaces the account's routing rules and returns them (D15).

@@ -14,15 +14,15 @@ import (
 
 // UserInput describes a new dashboard user (D20).
 type UserInput struct {
-	Email string
-	Role  account.Role
+	Email string       `json:"email"`
+	Role  account.Role `json:"role"`
 }
 
 // UserChange changes a dashboard user (D20).
 type UserChange struct {
-	Role          *account.Role // nil: unchanged
-	ResetPassword bool          // sets another password, which is shown once
-	DisableTOTP   bool          // turns the second factor off
+	Role          *account.Role `json:"role"`          // nil: unchanged
+	ResetPassword bool          `json:"resetPassword"` // sets another password, which is shown once
+	DisableTOTP   bool          `json:"disableTotp"`   // turns the second factor off
 }
 
 // AddUser adds a dashboard user and returns the password, which is shown once (D20). Its effects, in order:
