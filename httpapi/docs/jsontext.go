@@ -72,18 +72,18 @@ const short = 72
 // pretty indents JSON: an object or array that is short stands in one line.
 func pretty(text string) string {
 	var b strings.Builder
-	if err := prettyValue(&b, json.RawMessage(text), ""); err != nil {
+	if err := prettyValue(&b, json.RawMessage(unescaped.Replace(text)), ""); err != nil {
 		return text
 	}
 	return b.String()
 }
 
 func prettyValue(b *strings.Builder, raw json.RawMessage, indent string) error {
-	line, err := oneLine(raw)
+	trimmed := strings.TrimSpace(string(raw))
+	line, err := oneLine(trimmed)
 	if err != nil {
 		return err
 	}
-	trimmed := strings.TrimSpace(string(raw))
 	if len(indent)+len(line) <= short || trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' {
 		b.WriteString(line)
 		return nil
@@ -119,58 +119,16 @@ func prettyValue(b *strings.Builder, raw json.RawMessage, indent string) error {
 	return nil
 }
 
-// oneLine returns JSON in one line, with a space behind colons and commas, and <, > and & as they are.
-func oneLine(raw json.RawMessage) (string, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var b strings.Builder
-	var open []container
-	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return "", err
-		}
-		delim, is := token.(json.Delim)
-		if is && (delim == '}' || delim == ']') {
-			open = open[:len(open)-1]
-			b.WriteRune(rune(delim))
-		} else {
-			if len(open) > 0 {
-				b.WriteString(open[len(open)-1].separator())
-			}
-			switch v := token.(type) {
-			case json.Delim:
-				open = append(open, container{object: v == '{'})
-				b.WriteRune(rune(v))
-			case string:
-				b.WriteString(quoted(v))
-			case nil:
-				b.WriteString("null")
-			default:
-				fmt.Fprint(&b, v)
-			}
-		}
-		if len(open) == 0 {
-			return b.String(), nil
-		}
+// oneLine returns JSON in one line, with a space behind colons and commas.
+func oneLine(text string) (string, error) {
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(text), "", ""); err != nil {
+		return "", err
 	}
+	return joinLines.Replace(b.String()), nil // no string has a line break in it
 }
 
-// container is an object or an array whose end was not read yet.
-type container struct {
-	object bool
-	tokens int
-}
+var joinLines = strings.NewReplacer(",\n", ", ", "\n", "")
 
-// separator returns the text before the next name or value, and counts that.
-func (c *container) separator() string {
-	c.tokens++
-	switch {
-	case c.tokens == 1:
-		return ""
-	case c.object && c.tokens%2 == 0:
-		return ": "
-	default:
-		return ", "
-	}
-}
+// unescaped writes <, > and & as they are: the page escapes them. An escaped backslash before them stays.
+var unescaped = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
