@@ -100,7 +100,6 @@ func (h *held) Write(b []byte) (int, error) {
 // Flush implements http.Flusher.
 func (h *held) Flush() {}
 
-// isDashboard reports whether a request is for a page of the dashboard.
 func isDashboard(r *http.Request) bool {
 	return r.URL.Path == dashboard.Path || strings.HasPrefix(r.URL.Path, dashboard.Path+"/")
 }
@@ -150,7 +149,6 @@ func (c *call) dashboardPage() outcome {
 	return done
 }
 
-// madePage makes the answer in a place of the gate.
 func (c *call) madePage(to http.ResponseWriter) (done outcome, shed error) {
 	if c.api.Intake.Gate != nil {
 		place, ok := c.api.Intake.Gate.Enter(c.Ctx)

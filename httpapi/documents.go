@@ -23,7 +23,6 @@ func Documentation(publicURL string) *docs.Docs {
 	return newDocs(Config{PublicURL: publicURL})
 }
 
-// newDocs prepares the documentation pages.
 func newDocs(c Config) *docs.Docs {
 	suggestions := map[string]string{}
 	for reason, row := range errorTable {
@@ -34,10 +33,8 @@ func newDocs(c Config) *docs.Docs {
 	})
 }
 
-// redirect is an answer that sends a browser elsewhere.
 type redirect struct{ to string }
 
-// write sends the browser there with GET.
 func (c *call) redirect(to redirect) outcome {
 	h := c.w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -52,7 +49,6 @@ func (c *call) fromBrowser() bool {
 	return c.r.URL.Path == "/" && c.r.Method == http.MethodGet && strings.Contains(c.r.Header.Get("Accept"), "text/html")
 }
 
-// getDocs serves GET /docs and everything below it.
 func getDocs(c *call) (any, error) { return c.api.docs.Get(strings.TrimSuffix(c.r.URL.Path, "/")) }
 
 func getOpenAPI(*call) (any, error) {

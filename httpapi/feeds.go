@@ -97,7 +97,6 @@ func produce(ctx context.Context, events request.Feed, messages chan<- request.S
 	})
 }
 
-// tooManyFeeds refuses a stream beyond the caps.
 func tooManyFeeds() error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,

@@ -128,7 +128,6 @@ func (c *call) authenticateAction() error {
 	return c.enterAction(text)
 }
 
-// enterAction makes the required action of a client token the call's.
 func (c *call) enterAction(text string) error {
 	owner, action, err := c.api.tokens.ReadAction(text)
 	if err != nil {

@@ -45,7 +45,6 @@ func nearPath(routes []route, path, method string) string {
 	return best
 }
 
-// worst is greater than the distance of any two near paths.
 const worst = 1 << 20
 
 func count(is bool) int {

@@ -52,7 +52,6 @@ func getCheckoutPage(c *call) (any, error) {
 	return c.api.pages.Payment(view)
 }
 
-// paymentView returns the content of the page: the session's payment if it has one, else the session's price.
 func (c *call) paymentView(s session.State, open payment.State) checkout.Payment {
 	view := checkout.Payment{
 		Merchant: merchantName(c.Merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
@@ -121,7 +120,6 @@ func getCheckoutAsset(c *call) (any, error) {
 // getProofPage serves GET /proof, the page that checks a proof in the browser (I1).
 func getProofPage(c *call) (any, error) { return proofpage.Page(c.api.Proofs.VerifierKey()) }
 
-// getProofAsset serves GET /proof/assets/{file}.
 func getProofAsset(c *call) (any, error) {
 	if file, known := proofpage.Asset(c.Vars["file"]); known {
 		return file, nil
@@ -129,7 +127,6 @@ func getProofAsset(c *call) (any, error) {
 	return nil, nothingHere()
 }
 
-// pageOf returns the page for a refused token; other errors stay errors.
 func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
 	if status := errorTable[reasonOf(err)].status; status == http.StatusBadRequest {
 		return c.api.pages.Notice(status, n)

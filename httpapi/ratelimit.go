@@ -102,7 +102,6 @@ func (l *limits) bucket(who caller, now time.Time) *rate.Limiter {
 	return bucket
 }
 
-// serving returns the number of nodes.
 func (l *limits) serving() int {
 	if l.nodes == nil {
 		return 1

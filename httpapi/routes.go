@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/request"
 )
 
-// access is the credential of a call.
 type access int
 
 const (

@@ -46,7 +46,6 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonRateLimitExceeded:          {http.StatusTooManyRequests, "Repeat the request after the time that Retry-After gives."},
 }
 
-// suggestion returns the recovery that the caller can try.
 func (c *call) suggestion(e *domain.Error) string {
 	if e.Recovery != "" {
 		return e.Recovery

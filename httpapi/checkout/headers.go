@@ -11,7 +11,6 @@ import (
 const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'; frame-ancestors "
 
-// policy returns the content security policy with the origins that may show the pages in a frame.
 func policy(frameAncestors []string) (string, error) {
 	if len(frameAncestors) == 0 {
 		return ownPolicy + "'none'", nil

@@ -72,13 +72,11 @@ type Transaction struct {
 	} `json:"events"`
 }
 
-// page is a page of a list.
 type page[T any] struct {
 	Data       []T    `json:"data"`
 	NextCursor string `json:"nextCursor"`
 }
 
-// pageLimit is the largest page of a list.
 const pageLimit = "100"
 
 // List calls handle with each element of a list that has cursors, page by page, until handle returns false or the list ends.

@@ -39,7 +39,6 @@ func (c *Client) Stream(ctx context.Context, r Request, opened func(), handle fu
 	return readEvents(answer.Body, handle)
 }
 
-// readEvents reads messages until the stream ends.
 func readEvents(from io.Reader, handle func(ServerEvent) error) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	var e ServerEvent

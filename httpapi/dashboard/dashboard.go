@@ -43,7 +43,6 @@ type Dashboard struct {
 	origin *http.CrossOriginProtection
 }
 
-// screens are the packages of pages.
 var screens = []struct {
 	files  fs.FS
 	routes map[string]frame.Screen
@@ -65,7 +64,6 @@ func Pages() []string {
 // Forms returns the forms as method and path, such as "POST /dashboard/users": those that change something of the account.
 func Forms() []string { return patterns(http.MethodPost) }
 
-// patterns returns the routes of all screens with a method, in alphabetical order.
 func patterns(method string) (all []string) {
 	for _, s := range screens {
 		for pattern := range s.routes {
@@ -175,7 +173,6 @@ func (d *Dashboard) outside(pattern string, handle func(http.ResponseWriter, *ht
 	})
 }
 
-// inside serves a page for signed-in users.
 func (d *Dashboard) inside(pattern string, screen frame.Screen) {
 	d.personal(pattern, func(v *frame.Visit, _ users.Current) error { return screen(v) })
 }
@@ -197,7 +194,6 @@ func (d *Dashboard) personal(pattern string, screen func(*frame.Visit, users.Cur
 	})
 }
 
-// shown shows the page of an error, if there is one.
 func (d *Dashboard) shown(v *frame.Visit, err error) error {
 	if _, gone := errors.AsType[frame.Gone](err); err == nil || gone {
 		return err

@@ -12,7 +12,6 @@ import (
 
 const pathMe = Path + "/me"
 
-// meView is the content of the page about the user's own account.
 type meView struct {
 	Password frame.Form
 	Factor   frame.Form
@@ -31,7 +30,6 @@ func (d *Dashboard) personalRoutes() {
 	d.personal("POST "+pathMe+"/factor/disable", d.disableFactor)
 }
 
-// me serves GET /dashboard/me.
 func (d *Dashboard) me(v *frame.Visit, current users.Current) error {
 	return showMe(v, current, http.StatusOK, meView{})
 }
@@ -61,7 +59,6 @@ func (d *Dashboard) refusedForm(f *frame.Form, err error) (int, error) {
 	return 0, err
 }
 
-// changePassword serves POST /dashboard/me/password.
 func (d *Dashboard) changePassword(v *frame.Visit, current users.Current) error {
 	form, review, err := v.Input()
 	if err != nil {
@@ -114,12 +111,10 @@ func (d *Dashboard) beginFactor(v *frame.Visit, current users.Current) error {
 	return showMe(v, current, status, out)
 }
 
-// confirmFactor serves POST /dashboard/me/factor/confirm.
 func (d *Dashboard) confirmFactor(v *frame.Visit, current users.Current) error {
 	return d.withCode(v, current, d.Users.ConfirmTOTP, "totp-on")
 }
 
-// disableFactor serves POST /dashboard/me/factor/disable.
 func (d *Dashboard) disableFactor(v *frame.Visit, current users.Current) error {
 	return d.withCode(v, current, d.Users.DisableTOTP, "totp-off")
 }

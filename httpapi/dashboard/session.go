@@ -30,13 +30,11 @@ func (d *Dashboard) identify(w http.ResponseWriter, r *http.Request) (users.Curr
 	return current, nil
 }
 
-// identity is the user as the API knows the caller.
 func identity(r *http.Request, current users.Current) frame.Identity {
 	from := originOf(r)
 	return frame.Identity{Merchant: current.Account, User: current.User, Client: from.From, RequestID: from.RequestID}
 }
 
-// originOf returns where a request comes from.
 func originOf(r *http.Request) users.Origin {
 	client, id := frame.Client(r.Context())
 	return users.Origin{From: client, RequestID: id}

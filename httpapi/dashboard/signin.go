@@ -20,7 +20,6 @@ const (
 	pathLogout = Path + "/logout"
 )
 
-// signInForm is the content of the sign-in page.
 type signInForm struct {
 	frame.Form
 	Next     string // the page to go to
@@ -30,7 +29,6 @@ type signInForm struct {
 	Accounts []users.AccountChoice
 }
 
-// showSignIn serves GET /dashboard/login.
 func (d *Dashboard) showSignIn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := d.identify(w, r); err == nil {
 		http.Redirect(w, r, safeNext(r.URL.Query().Get("next")), http.StatusSeeOther) //nolint:gosec // safeNext returns a page of the dashboard
@@ -69,7 +67,6 @@ func (d *Dashboard) askToSignIn(w http.ResponseWriter, r *http.Request, why user
 	return d.signInPage(w, r, http.StatusUnauthorized, f)
 }
 
-// signIn serves POST /dashboard/login.
 func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, signInMost)
 	if err := r.ParseForm(); err != nil {
@@ -98,7 +95,6 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// signInRefused shows the form again with the reason.
 func (d *Dashboard) signInRefused(w http.ResponseWriter, r *http.Request, f signInForm, err error) error {
 	status, text, is := refused(err, d.Now())
 	if !is {
@@ -117,7 +113,6 @@ func (d *Dashboard) signInRefused(w http.ResponseWriter, r *http.Request, f sign
 	return d.signInPage(w, r, status, f)
 }
 
-// signOut serves POST /dashboard/logout.
 func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) error {
 	if cookie, err := r.Cookie(cookieName); err == nil {
 		if err := d.Users.SignOut(r.Context(), cookie.Value, originOf(r)); err != nil {

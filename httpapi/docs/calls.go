@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// call is a call as its page shows it.
 type call struct {
 	operation
 	Method, Path string
@@ -31,7 +30,6 @@ type call struct {
 	Example example
 }
 
-// example is the example request of a call.
 type example struct {
 	Vars    map[string]string // of the path
 	Query   []pair
@@ -157,7 +155,6 @@ func (d *document) describeParam(c *call, p param) error {
 	return nil
 }
 
-// target returns the path and query of the example request.
 func (c *call) target() string {
 	path := c.Path
 	for name, value := range c.Example.Vars {
@@ -177,7 +174,6 @@ func (c *call) target() string {
 	return path
 }
 
-// curl returns the example request as a command for a shell.
 func (c *call) curl(base string) string {
 	words := "curl "
 	switch {

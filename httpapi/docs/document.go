@@ -75,13 +75,11 @@ type media struct {
 	Example yaml.Node `yaml:"example"`
 }
 
-// message is an event of asyncapi.yaml.
 type message struct {
 	Name    string `yaml:"name"`
 	Summary string `yaml:"summary"`
 }
 
-// schema is what the pages show of a schema.
 type schema struct {
 	Ref         string           `yaml:"$ref"`
 	Type        typeNames        `yaml:"type"`
@@ -163,7 +161,6 @@ func plain(node *yaml.Node) string {
 	return strings.Join(all, ",")
 }
 
-// parse reads a document.
 func parse(text []byte) (*document, error) {
 	d := &document{}
 	if err := yaml.Unmarshal(text, d); err != nil {

@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// event is an event type of asyncapi.yaml.
 type event struct {
 	Type, Summary string
 	Fields        []field // of the event itself
 }
 
-// eventGroup has the event types of an aggregate.
 type eventGroup struct {
 	Name   string
 	Events []event

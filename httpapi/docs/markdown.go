@@ -19,7 +19,6 @@ import (
 //go:embed guides
 var guideFiles embed.FS
 
-// guideNames are the guides in their order.
 var guideNames = []string{"first-payment", "webhooks", "3-d-secure", "going-to-production"}
 
 // guide is a page of prose. Its source is Markdown; the first line is the title, the first paragraph the summary.
@@ -72,7 +71,6 @@ func (m *markdown) html(text string) (template.HTML, error) {
 	return template.HTML(b.String()), nil //nolint:gosec // goldmark leaves raw HTML out, and escapes text
 }
 
-// blocks renders blocks of code and tables.
 type blocks struct{ templates *template.Template }
 
 // RegisterFuncs implements renderer.NodeRenderer.

@@ -37,7 +37,6 @@ const (
 	maxDepth = 8
 )
 
-// fields returns the fields of an object.
 func (d *document) fields(s *schema, depth int) []field {
 	s = d.schema(s)
 	if s == nil || depth > maxDepth {
@@ -84,7 +83,6 @@ func values(s *schema) []string {
 	return slices.DeleteFunc(slices.Clone(s.Enum), func(v string) bool { return v == "" || v == "null" }) // nullable lists name null, too
 }
 
-// typeOf returns the type in words.
 func (d *document) typeOf(s *schema) string {
 	name := s.Type.name
 	switch {
@@ -112,7 +110,6 @@ func (d *document) typeOf(s *schema) string {
 	return name
 }
 
-// limits returns the limits of a value in words.
 func limits(s *schema) (all []string) {
 	if text := between(number(s.MinLength), number(s.MaxLength)); text != "" {
 		all = append(all, count(text, "character"))

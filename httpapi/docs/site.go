@@ -32,7 +32,6 @@ var errorFiles embed.FS
 // notFound is the key of the page for unknown addresses.
 const notFound = "404"
 
-// site has everything that pages show.
 type site struct {
 	Config
 	Title, Version string
@@ -60,7 +59,6 @@ func breaks(name string) template.HTML {
 	return template.HTML(wordEnd.ReplaceAllString(template.HTMLEscapeString(name), "$1$3<wbr>$2")) //nolint:gosec // escaped before
 }
 
-// group has the calls of a tag.
 type group struct {
 	tag
 	Calls []*call
@@ -69,7 +67,6 @@ type group struct {
 // ID is the anchor of the group.
 func (g group) ID() string { return strings.ToLower(g.Name) }
 
-// page is one page for the layout.
 type page struct {
 	*site
 	Path, Heading, Kind string

@@ -37,7 +37,6 @@ var webhookKinds = []webhook{
 	{Type: "WORKFLOW_RUN.FAILED", Version: "1.0", When: "A run of a workflow has failed. lastError names the action."},
 }
 
-// webhooks returns the kinds with their example bodies.
 func webhooks() ([]webhook, error) {
 	all := make([]webhook, len(webhookKinds))
 	for i, w := range webhookKinds {
@@ -51,10 +50,8 @@ func webhooks() ([]webhook, error) {
 	return all, nil
 }
 
-// receiver is code that verifies a webhook.
 type receiver struct{ Language, Word, File, Code string }
 
-// receivers returns the code for each language.
 func receivers() ([]receiver, error) {
 	all := []receiver{{"Go", "go", "verify.go.txt", ""}, {"Node", "js", "verify.js", ""}, {"Python", "python", "verify.py", ""}, {"Shell", "sh", "verify.sh", ""}}
 	for i := range all {

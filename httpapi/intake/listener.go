@@ -98,7 +98,6 @@ func (l *Listener) accept() {
 	}
 }
 
-// place passes a connection to one of the servers.
 func (l *Listener) place(inner net.Conn) {
 	if buffered, ok := inner.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = buffered.SetWriteBuffer(sendBuffer) // without it the buffer is only larger
@@ -235,7 +234,6 @@ func (l *Listener) unproductive(c *conn, since time.Time) {
 	c.idle = l.idle.InsertAfter(c, at)
 }
 
-// busy notes that a connection may not make room for another.
 func (l *Listener) busy(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

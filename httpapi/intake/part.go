@@ -102,7 +102,6 @@ func (p *part) newest() net.Conn {
 	return c
 }
 
-// end closes the connections that no server took.
 func (p *part) end() {
 	p.mu.Lock()
 	waiting := p.waiting

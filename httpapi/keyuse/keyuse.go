@@ -127,7 +127,6 @@ func replace(file string, text []byte) error {
 	return os.Rename(next, file)
 }
 
-// saveEvery is how often Run saves.
 const saveEvery = time.Minute
 
 // Run saves every minute until ctx ends, and then once more. A key for which there reports false is forgotten. failed receives the

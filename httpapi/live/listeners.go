@@ -67,7 +67,6 @@ func (h *Handlers) Rules() map[string]request.Rule {
 	return map[string]request.Rule{"answerWebhookListener": answerRules}
 }
 
-// answerRules adds a violation unless an answer has either a status or a failure.
 func answerRules(v *validation.Violations, c *request.Call) {
 	_, status := c.Body.Tree["status"]
 	failure, failed := c.Body.Tree["failure"]
@@ -139,7 +138,6 @@ func (h *Handlers) wait(c *request.Call) {
 	_ = h.CaughtUp(ctx)
 }
 
-// listener returns the listener of the path.
 func listener(c *request.Call) (account.Endpoint, error) {
 	e, known := c.Merchant.Endpoint(domain.EndpointID(c.Vars["id"]))
 	if !known || !e.Listener() {

@@ -74,7 +74,6 @@ func (l *RequestLog) Add(account domain.AccountID, make func() Request) {
 	}
 }
 
-// enter adds a reader of an account's requests.
 func (l *RequestLog) enter(account domain.AccountID, wants func(*Request) bool) (r *requestReader, leave func()) {
 	r = &requestReader{wants: wants, queue: make(chan *Request, requestQueue)}
 	l.mu.Lock()

@@ -107,7 +107,6 @@ func (h *Handlers) PreviewRouting(c *request.Call, body previewRequest) (any, er
 	return answer, nil
 }
 
-// previewRules checks the currency and the metadata.
 func previewRules(v *validation.Violations, c *request.Call) {
 	if code, is := c.Body.Tree["currencyCode"].(string); is && !domain.Currency(code).Known() {
 		v.Once("$.currencyCode", "must be an active ISO 4217 currency code")

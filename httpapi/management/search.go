@@ -32,7 +32,6 @@ type Events interface {
 	At(ctx context.Context, account domain.AccountID, position uint64) (eventjson.Event, bool, error)
 }
 
-// found is a result of a search.
 type found struct {
 	Kind       string            `json:"kind"`
 	ID         string            `json:"id"`
@@ -73,17 +72,14 @@ func (h *Handlers) Search(c *request.Call) (any, error) {
 	return request.List[found]{Data: s.all[:min(len(s.all), maxFound)]}, nil
 }
 
-// searchRules checks the searched text.
 func searchRules(v *validation.Violations, c *request.Call) {
 	if text := c.Query.Get("q"); text != "" && strings.TrimSpace(text) == "" {
 		v.Once("$.q", "must not be blank")
 	}
 }
 
-// left is the number of results that may still be added.
 func (s *search) left() int { return maxFound - len(s.all) }
 
-// add adds a result once.
 func (s *search) add(f found) {
 	if !slices.ContainsFunc(s.all, func(o found) bool { return o.Kind == f.Kind && o.ID == f.ID }) {
 		s.all = append(s.all, f)

@@ -33,7 +33,6 @@ func (h *Handlers) days(c *request.Call) (from, to statistics.Day) {
 	return from, to
 }
 
-// statisticsRules checks the days.
 func (h *Handlers) statisticsRules(v *validation.Violations, c *request.Call) {
 	for _, name := range []string{"from", "to"} {
 		if text := c.Query.Get(name); text != "" && !v.Has("$."+name) && request.Read(c.Query, name, statistics.ParseDay) == nil {

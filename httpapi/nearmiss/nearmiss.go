@@ -39,7 +39,6 @@ func Of(word string, known []string) string {
 	return best
 }
 
-// fold returns the letters and digits of a name in lower case.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -65,7 +64,6 @@ func allowed(n int) int {
 	}
 }
 
-// shortestPart is the length of the shortest part that counts.
 const shortestPart = 4
 
 // partOf reports whether a longer name begins or ends with part.

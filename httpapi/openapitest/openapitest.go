@@ -24,7 +24,6 @@ import (
 // uuid validates `format: uuid`: any variant and version of RFC 9562.
 var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForUUIDOfRFC9562))
 
-// document is openapi.yaml, loaded once.
 type document struct {
 	doc      *openapi3.T
 	router   routers.Router

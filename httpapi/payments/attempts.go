@@ -69,7 +69,6 @@ func (h *Handlers) ApproveAttempt(c *request.Call) (any, error) {
 	return attemptApproved{done.ID, done.Payment}, err
 }
 
-// abortRequest is the body of POST /payment-attempts/{id}/abort.
 type abortRequest struct {
 	Reason string `json:"reason"`
 }

@@ -24,7 +24,6 @@ type checkoutConfiguration struct {
 	PciURL                string         `json:"pciUrl"`
 }
 
-// methodOffer is a payment method that the customer may choose.
 type methodOffer struct {
 	Type string `json:"type"` // paymentMethodType
 }
@@ -60,7 +59,6 @@ type checkoutPayment struct {
 	RequiredAction *paymentjson.RequiredAction `json:"requiredAction,omitempty"`
 }
 
-// checkoutPaymentRequest is the body of POST /checkout/payments.
 type checkoutPaymentRequest struct {
 	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
 	shownPrice

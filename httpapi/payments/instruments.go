@@ -90,7 +90,6 @@ func (h *Handlers) vaultedOf(c *request.Call, customer string) ([]vaulted, error
 	return data, nil
 }
 
-// vaultRequest is the body of POST /payment-instruments/{token}/vault.
 type vaultRequest struct {
 	CustomerID string `json:"customerId"`
 	Verify     bool   `json:"verify"`

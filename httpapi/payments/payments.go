@@ -76,7 +76,6 @@ func (h *Handlers) GetPayment(c *request.Call) (any, error) {
 	return h.answer(c, found, err, c.Query.Get("expand") == expandEvents)
 }
 
-// answer returns a payment as merchants see it, or err.
 func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bool) (any, error) {
 	if err != nil {
 		return nil, err

@@ -18,14 +18,12 @@ type rendered struct {
 	size         int // of newer, in bytes
 }
 
-// renderedKey is a payment in one of its forms.
 type renderedKey struct {
 	account        domain.AccountID
 	payment        domain.PaymentID
 	events, first6 bool
 }
 
-// rendering is a payment's JSON.
 type rendering struct {
 	revision uint64
 	body     json.RawMessage

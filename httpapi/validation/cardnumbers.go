@@ -58,7 +58,6 @@ var scans = map[string]scan{
 	"$.order.lineItems.productData.manufacturerPartNumber": scanIdentifier,
 }
 
-// place is the position of a value in a tree.
 type place struct {
 	parent *place
 	name   string // of a field; "" for an element

@@ -119,7 +119,6 @@ func integer(text string, most int) (digits string, kind numberKind) {
 	return sign + significant + strings.Repeat("0", zeros), whole
 }
 
-// approximate returns the nearest finite float64.
 func approximate(text string) float64 {
 	f, _ := strconv.ParseFloat(text, 64) // out of range: ±Inf with an error
 	return max(-math.MaxFloat64, min(math.MaxFloat64, f))

@@ -55,7 +55,6 @@ func Compact(m session.Method) session.Method {
 	return m
 }
 
-// compacted returns a JSON text without white space.
 func compacted(text domain.JSON) domain.JSON {
 	var b bytes.Buffer
 	if text == "" || json.Compact(&b, []byte(text)) != nil {

@@ -51,7 +51,6 @@ func Parse(body []byte) (Document, error) {
 	return Document{Tree: tree, Text: p.rewritten()}, nil
 }
 
-// parser reads JSON in one pass.
 type parser struct {
 	text     []byte
 	at       int

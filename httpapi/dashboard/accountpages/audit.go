@@ -9,7 +9,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// change is an entry of the audit log.
 type change struct {
 	At        time.Time
 	Actor     string
@@ -42,7 +41,6 @@ func (a auditView) query() url.Values {
 	return frame.Query(who, a.Text("actor"), "type", a.Text("type"))
 }
 
-// addPeople adds the names of the filter.
 func (a *auditView) addPeople(v *frame.Visit) error {
 	members, err := frame.All[member](v, "/management/users")
 	if err != nil {
@@ -61,7 +59,6 @@ func (a *auditView) addPeople(v *frame.Visit) error {
 	return nil
 }
 
-// audit serves the audit log.
 func audit(v *frame.Visit) error {
 	out := auditView{Form: frame.Form{Values: v.Request.URL.Query()}, Actions: actions}
 	if kind := out.Text("type"); kind != "" && !listed(kind) {

@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// key is an API key as the API lists it.
 type key struct {
 	ID         string
 	Name       string
@@ -21,7 +20,6 @@ type key struct {
 	APIKey     string // only in the answer to its creation
 }
 
-// scope is a scope with what it allows.
 type scope struct{ Name, Text string }
 
 // scopeTexts say what the scopes allow (D2).
@@ -48,7 +46,6 @@ type keysView struct {
 	Change bool
 }
 
-// keys serves the list of API keys and the form for a new one.
 func keys(v *frame.Visit) error {
 	return showKeys(v, keysView{Form: newKey()}, http.StatusOK)
 }
@@ -109,13 +106,11 @@ func createKey(v *frame.Visit) error {
 	return showKeys(v, keysView{Made: &made, Form: newKey()}, http.StatusOK)
 }
 
-// keyOf returns the key of the address.
 func keyOf(v *frame.Visit) (key, error) {
 	return frame.One(v, "/management/api-keys", func(k key) bool { return k.ID == v.Request.PathValue("id") },
 		frame.Missing("The account has no such API key. It may be revoked already.", "Look at the list of API keys."))
 }
 
-// askRevoke serves the page that asks for the confirmation.
 func askRevoke(v *frame.Visit) error {
 	k, err := keyOf(v)
 	if err != nil {

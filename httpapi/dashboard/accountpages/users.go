@@ -9,7 +9,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// member is a user as the API lists it.
 type member struct {
 	ID          string
 	Email       string
@@ -21,7 +20,6 @@ type member struct {
 	Password    string // only in the answer that made it
 }
 
-// roleTexts say what the roles allow.
 var roleTexts = map[account.Role]string{
 	account.RoleAdmin:    "Everything, also keys, users and settings",
 	account.RoleOperator: "Reads everything; captures, refunds and cancels payments; sends webhooks again",
@@ -43,7 +41,6 @@ type usersView struct {
 	Me     string
 }
 
-// users serves the list of users and the form for a new one.
 func users(v *frame.Visit) error {
 	return showUsers(v, usersView{Form: newUser()}, http.StatusOK)
 }
@@ -100,7 +97,6 @@ type userView struct {
 	Asked string // the change that was refused
 }
 
-// user serves the page of one user.
 func user(v *frame.Visit) error { return showUser(v, userView{}, http.StatusOK) }
 
 func showUser(v *frame.Visit, out userView, status int) error {

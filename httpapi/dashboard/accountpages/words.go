@@ -7,13 +7,11 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// actionGroup is a group of actions in the filter of the audit log.
 type actionGroup struct {
 	Name    string
 	Actions []actionName
 }
 
-// actionName is a type of events with its words.
 type actionName struct{ Type, Text string }
 
 // actions are the types of events that the audit log has, in the words of the filter.
@@ -49,7 +47,6 @@ var actions = []actionGroup{
 	}},
 }
 
-// listed reports whether the filter has a type of events.
 func listed(kind string) bool {
 	return slices.ContainsFunc(actions, func(g actionGroup) bool {
 		return slices.ContainsFunc(g.Actions, func(a actionName) bool { return a.Type == kind })
@@ -68,7 +65,6 @@ func actionText(kind string) string {
 	return frame.Plain(kind)
 }
 
-// kindText returns the words of a kind of things.
 func kindText(kind string) string { return strings.Replace(frame.Plain(kind), "Api", "API", 1) }
 
 // Text returns the words of the action.

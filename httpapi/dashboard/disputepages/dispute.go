@@ -44,7 +44,6 @@ func deadlineOf(d dispute, now time.Time) deadline {
 	}
 }
 
-// fact is one notification about a dispute.
 type fact struct {
 	ProcessorEventID    string `json:"processorEventId"`
 	At                  time.Time
@@ -75,7 +74,6 @@ func (f fact) Judged() string {
 	}
 }
 
-// detail is the content of a dispute's page.
 type detail struct {
 	Dispute  dispute
 	History  []fact // newest first
@@ -84,14 +82,12 @@ type detail struct {
 	State    string // what the status means
 }
 
-// stages say what the stages mean.
 var stages = map[processor.DisputeType]string{
 	processor.Retrieval:      "The bank of the customer asks for information about the payment. No money has moved.",
 	processor.Chargeback:     "The customer disputes the payment: a chargeback. The bank takes the money back, unless you win.",
 	processor.Prearbitration: "One side does not accept the result. The card scheme decides if neither gives in.",
 }
 
-// states say what the statuses mean.
 var states = map[processor.DisputeStatus]string{
 	processor.DisputeOpen:       "It waits for your answer. Challenge or accept it in the processor's own dashboard; payledger shows the result.",
 	processor.DisputeAccepted:   "You accepted it. The customer keeps the money.",
@@ -102,7 +98,6 @@ var states = map[processor.DisputeStatus]string{
 	processor.DisputeLost:       "You lost. The customer keeps the money.",
 }
 
-// show serves the page of a dispute.
 func show(v *frame.Visit) error {
 	var found struct {
 		dispute

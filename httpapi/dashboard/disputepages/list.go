@@ -11,7 +11,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// dispute is a dispute as the API shows it.
 type dispute struct {
 	ID            string
 	Type          processor.DisputeType
@@ -36,7 +35,6 @@ type dispute struct {
 	UpdatedAt           time.Time
 }
 
-// listView is the content of the list.
 type listView struct {
 	Filters    frame.Form
 	Filtered   bool
@@ -49,7 +47,6 @@ type listView struct {
 	Processors []processor.Name
 }
 
-// row is a dispute in a list, with its deadline in words.
 type row struct {
 	dispute
 	Deadline deadline
@@ -101,7 +98,6 @@ const (
 	mostUrgent = 20
 )
 
-// urgent finds the open disputes with the nearest deadlines.
 func (l *listView) urgent(v *frame.Visit) error {
 	open, more, err := frame.Some[dispute](v, apiDisputes, frame.Query("status", string(processor.DisputeOpen), "limit", "100"), mostOpen)
 	if err != nil {

@@ -82,7 +82,6 @@ type Page struct {
 	Data   any
 }
 
-// view is what the layout renders.
 type view struct {
 	Page
 	User        string
@@ -104,7 +103,6 @@ type navItem struct {
 	Active     bool
 }
 
-// navigation are the entries of the navigation, in order.
 var navigation = []navItem{
 	{Path: "/dashboard", Text: "Home"},
 	{Path: "/dashboard/payments", Text: "Payments"},

@@ -15,7 +15,6 @@ import (
 	"payledger/httpapi/checkout"
 )
 
-// words are the functions of templates.
 func (f *Frame) words() template.FuncMap {
 	return template.FuncMap{
 		"money":   Money,
@@ -42,7 +41,6 @@ func (f *Frame) words() template.FuncMap {
 	}
 }
 
-// reversed returns a slice in the opposite order.
 func reversed(list any) []any {
 	v := reflect.ValueOf(list)
 	out := make([]any, v.Len())

@@ -44,7 +44,6 @@ type ofCurrency struct {
 	TotalRefunded *big.Int
 }
 
-// view is the content of the start page.
 type view struct {
 	Today    statistics
 	Days     statistics // the newest ones
@@ -81,7 +80,6 @@ type dispute struct {
 	ChallengeRequiredBy *time.Time
 }
 
-// bar is a day in the chart.
 type bar struct {
 	Day                 string
 	Payments            int64
@@ -94,7 +92,6 @@ const (
 	days                    = 14
 )
 
-// home serves the start page.
 func home(v *frame.Visit) error {
 	out := view{Count: days}
 	if err := v.Get("/management/statistics", nil, &out.Today); err != nil {
@@ -119,7 +116,6 @@ func home(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "home", Title: "Home", Nav: pathHome, Live: true, Data: out})
 }
 
-// draw computes the bars of the chart.
 func (w *view) draw() {
 	for _, d := range w.Days.ByDay {
 		w.Highest = max(w.Highest, d.Payments)

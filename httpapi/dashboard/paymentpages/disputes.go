@@ -8,7 +8,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// disputesOf reads the disputes about a payment.
 func disputesOf(v *frame.Visit, payment string) ([]disputeRow, error) {
 	var found struct{ Data []disputeRow }
 	err := v.Get("/management/disputes", url.Values{"paymentId": {payment}}, &found)

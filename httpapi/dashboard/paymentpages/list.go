@@ -12,7 +12,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// summary is a payment in the API's list.
 type summary struct {
 	ID                string    `json:"id"`
 	Date              time.Time `json:"date"`
@@ -26,7 +25,6 @@ type summary struct {
 	Processor         *processed `json:"processor"`
 }
 
-// processed is the processor of a payment, with the amounts.
 type processed struct {
 	Name                processor.Name
 	ProcessorMerchantID string `json:"processorMerchantId"`
@@ -57,7 +55,6 @@ var statuses = []payment.Status{
 	payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled,
 }
 
-// listView is the content of the list.
 type listView struct {
 	Filters    frame.Form
 	Payments   []summary
@@ -70,7 +67,6 @@ type listView struct {
 	Views      []savedView
 }
 
-// savedView is a view that every account has.
 type savedView struct{ Name, Query string }
 
 // views are the ready-made views. today is filled in.

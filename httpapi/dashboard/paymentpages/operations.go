@@ -12,7 +12,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// action is an operation that a user can start on a payment.
 type action struct {
 	Path  string // the last segment of the form's address
 	Text  string
@@ -52,7 +51,6 @@ var kinds = map[string]kind{
 	},
 }
 
-// order is the order of the operations on the page.
 var order = []string{"capture", "refund", "cancel"}
 
 // actions returns the operations that the payment's status allows. The API decides; this saves a useless form.
@@ -94,7 +92,6 @@ func (p paymentData) Refunding() (sum domain.Amount) {
 	return sum
 }
 
-// form is the content of an operation's page.
 type form struct {
 	frame.Form
 	kind
@@ -106,7 +103,6 @@ type form struct {
 	Returned domain.Amount // of Left, by disputes
 }
 
-// ask serves the page that asks for an operation's amount and confirmation.
 func ask(v *frame.Visit) error {
 	out, err := open(v)
 	if err != nil {
@@ -119,7 +115,6 @@ func ask(v *frame.Visit) error {
 	return v.Show(out.page(http.StatusOK))
 }
 
-// open reads the payment of an operation's page.
 func open(v *frame.Visit) (form, error) {
 	name := v.Request.PathValue("operation")
 	k, known := kinds[name]

@@ -99,7 +99,6 @@ type processorCall struct {
 	}
 }
 
-// view is the content of a payment's page.
 type view struct {
 	Payment  paymentData
 	Entries  []entry // oldest first
@@ -112,7 +111,6 @@ type view struct {
 	hooks    []endpoint
 }
 
-// endpoint is a webhook endpoint of the account.
 type endpoint struct{ ID, URL, Description string }
 
 // Endpoint returns the endpoint that a webhook went to. Without a URL it is deleted.

@@ -20,7 +20,6 @@ type moment struct {
 	Processor []processorCall // what each operation's processor had been sent and had answered, oldest first
 }
 
-// told is a webhook that the merchant's endpoint had accepted.
 type told struct {
 	At                    time.Time
 	EventType, EndpointID string
@@ -95,7 +94,6 @@ func (v *view) calls() (all []processorCall) {
 	return all
 }
 
-// nouns are the operations as nouns.
 var nouns = map[processor.Kind]string{
 	processor.Authorize: "authorization", processor.Capture: "capture", processor.Void: "cancel", processor.Refund: "refund",
 	processor.Adjust: "adjustment", processor.Complete: "completion of the authorization",

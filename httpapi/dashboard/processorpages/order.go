@@ -7,7 +7,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// moveRule moves a rule up or down by one place.
 func moveRule(v *frame.Visit) error {
 	return changeRules(v, func(form frame.Form, after *routing) {
 		from, there := after.place(form.Text("place"))
@@ -21,7 +20,6 @@ func moveRule(v *frame.Visit) error {
 	})
 }
 
-// removeRule removes a rule.
 func removeRule(v *frame.Visit) error {
 	return changeRules(v, func(form frame.Form, after *routing) {
 		if i, there := after.place(form.Text("place")); there {
@@ -66,7 +64,6 @@ func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	return overviewView{Form: frame.Form{Values: map[string][]string{}, Refusal: form.Refusal}}.show(v, http.StatusConflict)
 }
 
-// removal is the content of the page that asks for the confirmation.
 type removal struct {
 	Rule       account.Rule
 	Conditions []condition
@@ -74,7 +71,6 @@ type removal struct {
 	Mark       string
 }
 
-// askRemove serves the page that asks before a rule is removed.
 func askRemove(v *frame.Visit) error {
 	all, err := readRouting(v)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// ruleRow is a routing rule in the list.
 type ruleRow struct {
 	account.Rule
 	Place      int // from 1
@@ -19,7 +18,6 @@ type ruleRow struct {
 	Last       bool
 }
 
-// overviewView is the content of the page.
 type overviewView struct {
 	frame.Form  // of the question
 	Change      bool
@@ -35,7 +33,6 @@ type overviewView struct {
 	NoneEnabled bool
 }
 
-// preview is the API's answer to the question.
 type preview struct {
 	DecidedBy  string
 	Rule       string
@@ -57,7 +54,6 @@ var failed = map[string]string{
 // Why says why a rule does not match.
 func (preview) Why(fails string) string { return failed[fails] }
 
-// overview serves the page with processors, rules and the question.
 func overview(v *frame.Visit) error {
 	out := overviewView{Form: frame.Form{Values: v.Request.URL.Query()}}
 	return out.show(v, http.StatusOK)
@@ -92,7 +88,6 @@ func (o overviewView) show(v *frame.Visit, status int) error {
 	return v.Show(frame.Page{Name: "processors", Title: "Processors and routing", Nav: pathProcessors, Status: status, Data: o})
 }
 
-// ask asks the API which processor would take a payment.
 func (o *overviewView) ask(v *frame.Visit) error {
 	o.Currency = domain.Currency(strings.ToUpper(o.Text("currency")))
 	body := map[string]any{"currencyCode": o.Currency}

@@ -8,13 +8,11 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// processorForm is the content of a processor's form.
 type processorForm struct {
 	frame.Form
 	Processor account.Processor
 }
 
-// openProcessor reads the processor of the address.
 func openProcessor(v *frame.Visit) (account.Processor, error) {
 	var list struct{ Data []account.Processor }
 	if err := v.Get(apiProcessors, nil, &list); err != nil {
@@ -27,7 +25,6 @@ func openProcessor(v *frame.Visit) (account.Processor, error) {
 	return list.Data[i], nil
 }
 
-// askProcessor serves the form of a processor.
 func askProcessor(v *frame.Visit) error {
 	p, err := openProcessor(v)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// routing is the account's routing as the API shows it.
 type routing struct {
 	Rules   []account.Rule   `json:"rules"`
 	Default []processor.Name `json:"default"`
@@ -46,7 +45,6 @@ func (r routing) mark() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// clone returns a copy whose lists can be changed.
 func (r routing) clone() routing {
 	return routing{slices.Clone(r.Rules), slices.Clone(r.Default)}
 }
@@ -73,10 +71,8 @@ func change(v *frame.Visit, form *frame.Form, before, after routing) (saved, sam
 	return err == nil, false, err
 }
 
-// condition is a condition of a rule in words.
 type condition struct{ Name, Text string }
 
-// conditionsOf writes the conditions of a rule for people.
 func conditionsOf(c account.Conditions) (all []condition) {
 	add := func(name, text string) { all = append(all, condition{name, text}) }
 	if len(c.Currencies) > 0 {

@@ -28,7 +28,6 @@ type ruleForm struct {
 	Choices  []choice // of processors, in order
 }
 
-// choice is a place of the list of processors.
 type choice struct {
 	Name   string // of the field
 	Label  string
@@ -37,7 +36,6 @@ type choice struct {
 
 var ordinals = []string{"First", "Second", "Third", "Fourth", "Fifth", "Sixth"}
 
-// choices returns a field for each place of the list.
 func (f *ruleForm) choices() {
 	f.Names, f.Networks = processor.Names, domain.Enum("disputeNetwork")
 	for i := range processor.Names {
@@ -73,7 +71,6 @@ func setList(values url.Values, names []processor.Name) {
 	}
 }
 
-// values returns the input that makes a rule.
 func values(r account.Rule) url.Values {
 	out := url.Values{"name": {r.Name}, "metadata": {metadataText(r.When.Metadata)}}
 	out.Set("currencyCode", joined(r.When.Currencies, ", "))
@@ -90,7 +87,6 @@ func values(r account.Rule) url.Values {
 	return out
 }
 
-// rule reads the rule of the form. It notes invalid input.
 func (f *ruleForm) rule() account.Rule {
 	r := account.Rule{Name: f.Text("name"), Processors: f.list()}
 	if r.Name == "" {
@@ -148,7 +144,6 @@ func noRule() error {
 	return frame.Missing("There is no routing rule at this place.", "Processors and routing lists all rules.")
 }
 
-// askRule serves the form of a rule.
 func askRule(v *frame.Visit) error {
 	all, place, out, err := openRule(v)
 	if err != nil {
@@ -161,7 +156,6 @@ func askRule(v *frame.Visit) error {
 	return out.show(v, http.StatusOK)
 }
 
-// saveRule saves the form of a rule.
 func saveRule(v *frame.Visit) error {
 	all, place, out, err := openRule(v)
 	if err != nil {
@@ -231,7 +225,6 @@ func (f *ruleForm) refused(err error, path string) error {
 	return f.Refused(&own, ruleFields...)
 }
 
-// askDefault serves the form of the default list.
 func askDefault(v *frame.Visit) error {
 	all, out, err := openDefault(v)
 	if err != nil {
@@ -242,13 +235,11 @@ func askDefault(v *frame.Visit) error {
 	return out.show(v, http.StatusOK)
 }
 
-// openDefault returns the form of the default list, with all rules.
 func openDefault(v *frame.Visit) (all routing, out ruleForm, err error) {
 	all, err = readRouting(v)
 	return all, ruleForm{Title: "Change the default list", Action: pathDefault, Default: true, Mark: all.mark()}, err
 }
 
-// saveDefault saves the default list.
 func saveDefault(v *frame.Visit) error {
 	all, out, err := openDefault(v)
 	if err != nil {

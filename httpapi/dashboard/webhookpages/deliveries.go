@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// deliveryRow is a delivery as the API lists it.
 type deliveryRow struct {
 	ID             string
 	EndpointID     string
@@ -33,7 +32,6 @@ func (d deliveryRow) Reason() *reason { return reasonOf(d.LastFailure) }
 // Meaning returns the meaning of the outcome, for people.
 func (d deliveryRow) Meaning() string { return outcomeTexts[d.Outcome] }
 
-// listView is the content of the list.
 type listView struct {
 	Filters    frame.Form
 	Deliveries []deliveryRow
@@ -47,7 +45,6 @@ type listView struct {
 	Replay     string // the address of the form that replays the filtered period; "" for none
 }
 
-// savedView is a view that every account has.
 type savedView struct{ Name, Query string }
 
 var views = []savedView{

@@ -11,7 +11,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// attempt is one attempt of a delivery or of a test.
 type attempt struct {
 	Number     int
 	StartedAt  time.Time
@@ -70,7 +69,6 @@ type delivery struct {
 	Body     json.RawMessage
 }
 
-// deliveryView is the content of a delivery's page.
 type deliveryView struct {
 	delivery
 	Endpoint *endpoint // nil: deleted
@@ -81,7 +79,6 @@ type deliveryView struct {
 // Raw is the body as it is sent, in one line.
 func (d deliveryView) Raw() string { return string(d.Body) }
 
-// deliveryOf reads the delivery of the page's address.
 func deliveryOf(v *frame.Visit) (out deliveryView, err error) {
 	id := v.Request.PathValue("id")
 	err = v.Get(frame.Path("management", "webhook-deliveries", id), nil, &out.delivery)
@@ -117,7 +114,6 @@ func (d delivery) since() time.Time {
 	return before
 }
 
-// show serves a delivery's page.
 func show(v *frame.Visit) error {
 	out, err := deliveryOf(v)
 	if err != nil {
@@ -127,7 +123,6 @@ func show(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "delivery", Title: "Webhook delivery", Nav: pathDeliveries, Live: true, Data: out})
 }
 
-// resendForm is the content of the page that resends a delivery.
 type resendForm struct {
 	frame.Form
 	Delivery deliveryView
@@ -137,7 +132,6 @@ func (f resendForm) page(status int) frame.Page {
 	return frame.Page{Name: "resend", Title: "Resend a webhook", Nav: pathDeliveries, Status: status, Data: f}
 }
 
-// askResend serves the page that asks for the confirmation.
 func askResend(v *frame.Visit) error {
 	d, err := deliveryOf(v)
 	if err != nil {

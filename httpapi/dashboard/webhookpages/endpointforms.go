@@ -9,7 +9,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// endpointForm is the content of the pages that create and change an endpoint.
 type endpointForm struct {
 	frame.Form
 	Endpoint   *endpoint // nil: a new one
@@ -17,7 +16,6 @@ type endpointForm struct {
 	Twin       *endpoint // another endpoint with the same URL
 }
 
-// endpointFields are the fields of the form.
 var endpointFields = []string{"url", "description", "eventTypes"}
 
 func (f endpointForm) page(status int) frame.Page {
@@ -30,7 +28,6 @@ func (f endpointForm) page(status int) frame.Page {
 	return p
 }
 
-// askCreate serves the form for a new endpoint.
 func askCreate(v *frame.Visit) error {
 	return v.Show(endpointForm{Form: frame.Form{Values: url.Values{}}}.page(http.StatusOK))
 }
@@ -84,7 +81,6 @@ func (f *endpointForm) body() map[string]any {
 	return map[string]any{"url": address, "description": f.Text("description"), "eventTypes": kinds}
 }
 
-// askEdit serves the form that changes an endpoint.
 func askEdit(v *frame.Visit) error {
 	e, err := endpointOf(v)
 	if err != nil {
@@ -128,7 +124,6 @@ func edit(v *frame.Visit) error {
 	return v.Show(f.page(http.StatusUnprocessableEntity))
 }
 
-// askDelete serves the page that asks for the confirmation.
 func askDelete(v *frame.Visit) error {
 	e, err := endpointOf(v)
 	if err != nil {
@@ -157,20 +152,17 @@ func remove(v *frame.Visit) error {
 	return v.Redirect(pathEndpoints, "deleted")
 }
 
-// trial is the content of the page of an endpoint's test.
 type trial struct {
 	frame.Form
 	Endpoint endpoint
 	Result   *trialResult
 }
 
-// trialResult is how a test ended.
 type trialResult struct {
 	attempt
 	Succeeded bool
 }
 
-// askTest serves the page that sends a test message.
 func askTest(v *frame.Visit) error {
 	e, err := endpointOf(v)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// endpoint is a webhook endpoint as the API lists it.
 type endpoint struct {
 	ID          string
 	URL         string
@@ -21,7 +20,6 @@ type endpoint struct {
 // Name returns the endpoint's name for people.
 func (e endpoint) Name() string { return cmp.Or(e.Description, e.URL) }
 
-// endpointRow is a line of the list.
 type endpointRow struct {
 	endpoint
 	Health health
@@ -36,7 +34,6 @@ type endpointsView struct {
 // endpointsAtOnce is the length of a page of the list: each endpoint's health takes three calls.
 const endpointsAtOnce = "20"
 
-// endpoints serves the list of endpoints with their health.
 func endpoints(v *frame.Visit) error {
 	var page frame.List[endpoint]
 	if err := v.Get(apiEndpoints, frame.Query("limit", endpointsAtOnce, "cursor", v.Value("cursor")), &page); err != nil {
@@ -67,7 +64,6 @@ func Names(v *frame.Visit) (map[string]string, error) {
 	return names, err
 }
 
-// endpointOf returns the endpoint of the page's address.
 func endpointOf(v *frame.Visit) (endpoint, error) {
 	return frame.One(v, apiEndpoints, func(e endpoint) bool { return e.ID == v.Request.PathValue("id") },
 		frame.Missing("Your account has no webhook endpoint with this id. It may be deleted.", "Look at the list of webhook endpoints."))
@@ -80,7 +76,6 @@ func named(all []endpoint, id string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
-// endpointView is the content of an endpoint's page.
 type endpointView struct {
 	endpointRow
 	Deliveries []deliveryRow
@@ -88,7 +83,6 @@ type endpointView struct {
 	Act        bool // the user may test it and replay
 }
 
-// showEndpoint serves an endpoint's page.
 func showEndpoint(v *frame.Visit) error {
 	e, err := endpointOf(v)
 	if err != nil {

@@ -28,7 +28,6 @@ const (
 	newest       = "20"        // successes among which the latest is taken: a late resend may have ended an older delivery
 )
 
-// healthOf reads an endpoint's health.
 func healthOf(v *frame.Visit, e endpoint) (h health, err error) {
 	var done, lost frame.List[deliveryRow]
 	of := func(q url.Values) url.Values { q.Set("endpointId", e.ID); return q }
@@ -120,7 +119,6 @@ func FailingEndpoints(v *frame.Visit) (all []Failing, err error) {
 	return all, nil
 }
 
-// judge sets the word for the endpoint's state.
 func (h *health) judge(e endpoint, now time.Time) {
 	switch {
 	case !e.Enabled:

@@ -115,7 +115,6 @@ func (f *replayForm) body() map[string]any {
 	return body
 }
 
-// input returns the input of the form for an address.
 func (f replayForm) input() url.Values {
 	input := url.Values{}
 	for _, field := range replayFields {
@@ -149,7 +148,6 @@ func (f replayForm) confirm(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "replayconfirm", Title: "Replay webhooks", Nav: pathDeliveries, Data: f})
 }
 
-// replay is a replay as the API shows it.
 type replay struct {
 	ID         string
 	EndpointID string
@@ -164,7 +162,6 @@ type replay struct {
 	Name       string // of the endpoint
 }
 
-// showReplay serves the progress of a replay.
 func showReplay(v *frame.Visit) error {
 	var out replay
 	err := v.Get(frame.Path("management", "webhook-replays", v.Request.PathValue("id")), nil, &out)

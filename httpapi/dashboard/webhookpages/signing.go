@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// secret is the signing secret as the API shows it.
 type secret struct {
 	SigningSecret      string // only in the answer to a rotation
 	Hint               string
@@ -19,7 +18,6 @@ type secret struct {
 	Warnings           []string
 }
 
-// signingView is the content of the page.
 type signingView struct {
 	secret
 	Left    string // how long the previous secret still signs; "": it does not
@@ -38,7 +36,6 @@ func viewOf(v *frame.Visit, s secret) signingView {
 	return out
 }
 
-// signing serves the page of the signing secret.
 func signing(v *frame.Visit) error {
 	var s secret
 	if err := v.Get(apiSigning, nil, &s); err != nil {
@@ -47,7 +44,6 @@ func signing(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "signing", Title: "Signing secret", Nav: pathSigning, Live: true, Data: viewOf(v, s)})
 }
 
-// rotateForm is the content of the page that rotates the secret.
 type rotateForm struct {
 	frame.Form
 	Now signingView
@@ -60,7 +56,6 @@ func (f rotateForm) page(status int) frame.Page {
 	return frame.Page{Name: "rotate", Title: "Rotate the signing secret", Nav: pathSigning, Status: status, Data: f}
 }
 
-// askRotate serves the page that describes a rotation before it is made.
 func askRotate(v *frame.Visit) error {
 	var s secret
 	if err := v.Get(apiSigning, nil, &s); err != nil {

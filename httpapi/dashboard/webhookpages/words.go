@@ -22,7 +22,6 @@ var kindTexts = map[webhook.Kind]string{
 	webhook.WorkflowRunFailed:  "A run of a workflow failed",
 }
 
-// eventTypes returns all kinds, in alphabetical order.
 func eventTypes() (all []eventType) {
 	for _, k := range webhook.Kinds() {
 		all = append(all, eventType{string(k), kindTexts[k]})
@@ -33,7 +32,6 @@ func eventTypes() (all []eventType) {
 // outcomes are the outcomes of deliveries, in the order of a delivery's life.
 var outcomes = []string{"PLANNED", "FAILED", "SUCCEEDED", "EXHAUSTED", "CANCELLED"}
 
-// outcomeTexts say what an outcome means.
 var outcomeTexts = map[string]string{
 	"PLANNED":   "The first attempt is about to be made.",
 	"FAILED":    "The last attempt failed. Another one follows by itself.",
@@ -42,7 +40,6 @@ var outcomeTexts = map[string]string{
 	"CANCELLED": "The endpoint was deleted or disabled when an attempt was due. No further one follows. You can resend it when the endpoint is enabled.",
 }
 
-// reason is why an attempt failed, and what to do.
 type reason struct{ Text, Advice string }
 
 var reasons = map[string]reason{

@@ -20,7 +20,6 @@ var actionFields = map[string][]string{
 	workflow.HTTPRequest: {"url"},
 }
 
-// actionTypes are the types of actions, as the editor offers them.
 var actionTypes = []struct{ Type, Text string }{
 	{workflow.Capture, "Capture"}, {workflow.Cancel, "Cancel the payment"}, {workflow.Refund, "Refund"}, {workflow.HTTPRequest, "Send an HTTP request"},
 }
@@ -34,7 +33,6 @@ func actionName(kind string) string {
 	return kind
 }
 
-// line is an action in the editor.
 type line struct {
 	Place  int // from 1
 	Type   string
@@ -51,7 +49,6 @@ func (l line) At(name string) string    { return l.values[name] }
 
 func fieldOf(i int, name string) string { return fmt.Sprintf("actions[%d].%s", i, name) }
 
-// linesOf reads the actions of a form.
 func linesOf(values url.Values) (all []line) {
 	for i := range workflow.MaxActions + 1 {
 		kind := values.Get(fieldOf(i, "type"))
@@ -67,7 +64,6 @@ func linesOf(values url.Values) (all []line) {
 	return numbered(all)
 }
 
-// numbered sets the places of actions.
 func numbered(all []line) []line {
 	for i := range all {
 		all[i].Place, all[i].First, all[i].Last, all[i].Name = i+1, i == 0, i == len(all)-1, actionName(all[i].Type)
@@ -75,7 +71,6 @@ func numbered(all []line) []line {
 	return all
 }
 
-// put writes the actions into a form.
 func put(values url.Values, lines []line) {
 	for name := range values {
 		if strings.HasPrefix(name, "actions[") {
@@ -108,7 +103,6 @@ func arranged(lines []line, do, kind string) []line {
 	return numbered(lines)
 }
 
-// valuesOf returns the input that makes a definition.
 func valuesOf(d definition) url.Values {
 	out := url.Values{"name": {d.Name}, "condition": {d.Condition}, "trigger": {trigger{Trigger: d.Trigger}.Value()}}
 	if d.Always() {
@@ -202,7 +196,6 @@ func shareOf(text string) (share float64, good bool) {
 	return math.Round(n*10_000) / workflow.WholeShare, true
 }
 
-// faultFields are the fields to which the API's reasons belong.
 func faultFields(lines []line) []string {
 	fields := []string{"name", "trigger", "condition", "delaySeconds", "actions", "from", "to"}
 	for i, l := range lines {

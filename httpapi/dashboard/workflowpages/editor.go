@@ -12,7 +12,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// editorView is the content of the editor.
 type editorView struct {
 	frame.Form
 	Before     *flow // that is changed; nil: a new one
@@ -28,7 +27,6 @@ type editorView struct {
 	Definition definition // of the form
 }
 
-// check is the API's answer about a condition.
 type check struct {
 	Valid  bool
 	Faults []struct {
@@ -42,7 +40,6 @@ func (o editorView) ConditionFault() bool {
 	return o.Faults["condition"] != "" && (o.Check == nil || o.Check.Valid)
 }
 
-// example is a condition that shows what can be written.
 type example struct{ Text, Condition string }
 
 var (
@@ -59,7 +56,6 @@ var (
 	}
 )
 
-// opened prepares the editor for the address.
 func opened(v *frame.Visit) (editorView, error) {
 	out := editorView{Title: "New workflow", Action: pathWorkflows + "/new", Triggers: triggers(), Types: actionTypes}
 	for _, u := range units {
@@ -77,7 +73,6 @@ func opened(v *frame.Visit) (editorView, error) {
 	return out, nil
 }
 
-// edit serves the editor.
 func edit(v *frame.Visit) error {
 	out, err := opened(v)
 	if err != nil {
@@ -97,7 +92,6 @@ func edit(v *frame.Visit) error {
 	return out.editor(v, http.StatusOK)
 }
 
-// editor shows the editor with its input.
 func (o editorView) editor(v *frame.Visit, status int) error {
 	if o.Lines == nil {
 		o.Lines = linesOf(o.Values)
@@ -179,7 +173,6 @@ func (o editorView) simulate(v *frame.Visit) error {
 	return result.show(v, http.StatusOK)
 }
 
-// refused shows the editor with the API's reasons.
 func (o editorView) refused(v *frame.Visit, err error) error {
 	if err := o.Refused(err, faultFields(linesOf(o.Values))...); err != nil {
 		return err

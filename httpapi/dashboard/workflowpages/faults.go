@@ -12,7 +12,6 @@ var (
 	operator   = regexp.MustCompile(`^@?_?([^_\w]+|in|@in)_?$`)
 )
 
-// typeWords are the types of expressions in words.
 var typeWords = map[string]string{
 	"int": "a whole number", "uint": "a whole number", "double": "a number", "string": "a text", "bool": "true or false", "null_type": "null",
 	"timestamp": "a time", "google.protobuf.Timestamp": "a time", "duration": "a duration", "dyn": "any value",

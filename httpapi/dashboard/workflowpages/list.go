@@ -37,7 +37,6 @@ type flow struct {
 	UpdatedAt time.Time
 }
 
-// version is one version of a workflow.
 type version struct {
 	Version int64
 	definition
@@ -49,7 +48,6 @@ type version struct {
 // By names who made the version.
 func (v version) By() string { return cmp.Or(v.ActorName, v.Actor) }
 
-// run is a run of a workflow.
 type run struct {
 	ID       string
 	Workflow struct {
@@ -93,7 +91,6 @@ type listView struct {
 	Change    bool
 }
 
-// list serves the list of workflows.
 func list(v *frame.Visit) error {
 	var found frame.List[flow]
 	cursor := v.Value("cursor")
@@ -111,7 +108,6 @@ func list(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "workflows", Title: "Workflows", Nav: pathWorkflows, Live: true, Data: out})
 }
 
-// showView is the content of a workflow's page.
 type showView struct {
 	Workflow flow
 	Runs     []run
@@ -123,7 +119,6 @@ type showView struct {
 	JSON     definition
 }
 
-// show serves the page of one workflow.
 func show(v *frame.Visit) error {
 	id := v.Request.PathValue("id")
 	out := showView{Change: v.Admin(), Newest: v.Value("cursor") == ""}

@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// simulation is the API's answer to a simulation.
 type simulation struct {
 	Events    int64
 	Triggered int64
@@ -59,7 +58,6 @@ func usual(now time.Time) period {
 	return period{now.UTC().AddDate(0, 0, -30).Format(time.DateOnly), now.UTC().Format(time.DateOnly)}
 }
 
-// resultView is the content of a simulation's page.
 type resultView struct {
 	frame.Form
 	Stored     *flow      // nil: a new workflow

@@ -7,7 +7,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// switchView is the content of the page that asks before a workflow is enabled or disabled.
 type switchView struct {
 	frame.Form
 	Workflow flow
@@ -28,7 +27,6 @@ func (o switchView) show(v *frame.Visit, status int) error {
 	return v.Show(frame.Page{Name: "switch", Title: title, Nav: pathWorkflows, Status: status, Data: o})
 }
 
-// askSwitch serves the page that asks.
 func askSwitch(v *frame.Visit) error {
 	out, err := openSwitch(v)
 	if err != nil {

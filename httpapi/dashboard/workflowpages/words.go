@@ -12,7 +12,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// trigger is a trigger with its words, as the editor offers it.
 type trigger struct {
 	workflow.Trigger
 	Text string // "A payment becomes authorized"
@@ -37,7 +36,6 @@ var statusTexts = map[payment.Status]string{
 	payment.StatusCancelled: "A payment is cancelled",
 }
 
-// triggers returns all triggers.
 func triggers() (all []trigger) {
 	for _, s := range statuses {
 		t := workflow.Trigger{EventType: workflow.OnPaymentStatus, Status: string(s)}
@@ -50,7 +48,6 @@ func triggers() (all []trigger) {
 	return all
 }
 
-// triggerText says when a workflow starts.
 func triggerText(t workflow.Trigger) string {
 	switch t.EventType {
 	case workflow.OnPaymentStatus:
@@ -148,13 +145,11 @@ func because(reason string) string {
 	return fmt.Sprintf(", with the reason “%s”", reason)
 }
 
-// percent writes a share in percent, with four decimals at most.
 func percent(share float64) string {
 	text := strings.TrimRight(strconv.FormatFloat(share*100, 'f', 4, 64), "0")
 	return strings.TrimSuffix(text, ".")
 }
 
-// runTexts say what the statuses of a run mean.
 var runTexts = map[string]string{
 	"SKIPPED": "The condition did not hold", "WAITING": "Waits for its time", "RUNNING": "Actions are under way", "SUCCEEDED": "All actions are done",
 	"FAILED": "An action failed",
@@ -168,7 +163,6 @@ func (r run) Means() string {
 	return runTexts[r.Status]
 }
 
-// same reports whether two definitions say the same.
 func same(a, b definition) bool {
 	for _, d := range []*definition{&a, &b} {
 		d.Actions = slices.Clone(d.Actions)
