@@ -60,12 +60,12 @@ func (d *Dashboard) refusedForm(f *frame.Form, err error) (int, error) {
 }
 
 func (d *Dashboard) changePassword(v *frame.Visit, current users.Current) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	var out meView
-	if review {
+	if form.Review {
 		return showMe(v, current, http.StatusOK, out)
 	}
 	if form.Values.Get("new") != form.Values.Get("again") {
@@ -88,13 +88,13 @@ func (d *Dashboard) changePassword(v *frame.Visit, current users.Current) error 
 
 // beginFactor serves POST /dashboard/me/factor: it shows a new secret for one-time codes, once.
 func (d *Dashboard) beginFactor(v *frame.Visit, current users.Current) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	var out meView
 	status := http.StatusOK
-	if !review {
+	if !form.Review {
 		var begun users.NewFactor
 		begun, err = d.Users.BeginTOTP(v.Ctx, current, form.Values.Get("password"), originOf(v.Request))
 		if err == nil {
@@ -123,12 +123,12 @@ func (d *Dashboard) disableFactor(v *frame.Visit, current users.Current) error {
 type codeChange func(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)
 
 func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeChange, done string) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
-	if !review {
+	if !form.Review {
 		made, err := change(v.Ctx, current, form.Text("code"), originOf(v.Request))
 		if err == nil {
 			setCookie(v.Writer, made.Token)

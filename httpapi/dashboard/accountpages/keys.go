@@ -47,7 +47,7 @@ type keysView struct {
 }
 
 func keys(v *frame.Visit) error {
-	return showKeys(v, keysView{Form: newKey()}, http.StatusOK)
+	return showKeys(v, keysView{Form: newKey()})
 }
 
 // newKey returns the form for a new key, with the scope that changes nothing.
@@ -55,7 +55,7 @@ func newKey() frame.Form {
 	return frame.Form{Values: url.Values{"scopes": {account.ScopeTransactionsRetrieve}}}
 }
 
-func showKeys(v *frame.Visit, out keysView, status int) error {
+func showKeys(v *frame.Visit, out keysView) error {
 	var list frame.List[key]
 	if err := v.Get("/management/api-keys", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
 		return err
@@ -66,19 +66,16 @@ func showKeys(v *frame.Visit, out keysView, status int) error {
 	for _, name := range account.Scopes {
 		out.Scopes = append(out.Scopes, scope{name, scopeTexts[name]})
 	}
-	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: status, Data: out})
+	return v.Show(frame.Page{Name: "keys", Title: "API keys", Nav: pathKeys, Status: out.Status(), Data: out})
 }
 
 // createKey creates an API key and shows it once. A repeat of the form makes another key, which can be revoked.
 func createKey(v *frame.Visit) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	out := keysView{Form: form}
-	if review {
-		return showKeys(v, out, http.StatusOK)
-	}
 	body := map[string]any{"name": form.Text("name"), "scopes": append([]string{}, form.Values["scopes"]...)}
 	if day := form.Text("expiresAt"); day != "" {
 		expires, err := time.Parse(time.DateOnly, day)
@@ -93,17 +90,15 @@ func createKey(v *frame.Visit) error {
 	if len(form.Values["scopes"]) == 0 {
 		out.Fault("scopes", "Choose one scope or more.")
 	}
-	if !out.Sound() {
-		return showKeys(v, out, http.StatusUnprocessableEntity)
-	}
 	var made key
-	if err := v.Send(http.MethodPost, "/management/api-keys", body, "", &made); err != nil {
-		if err := out.Refused(err, "name", "scopes", "expiresAt"); err != nil {
-			return err
-		}
-		return showKeys(v, out, http.StatusUnprocessableEntity)
+	sent, err := out.Send(v, http.MethodPost, "/management/api-keys", body, "", &made, "name", "scopes", "expiresAt")
+	if err != nil {
+		return err
 	}
-	return showKeys(v, keysView{Made: &made, Form: newKey()}, http.StatusOK)
+	if sent {
+		out = keysView{Made: &made, Form: newKey()}
+	}
+	return showKeys(v, out)
 }
 
 func keyOf(v *frame.Visit) (key, error) {
@@ -121,11 +116,11 @@ func askRevoke(v *frame.Visit) error {
 
 // revoke revokes an API key. To revoke it again does no harm.
 func revoke(v *frame.Visit) error {
-	_, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
-	if review {
+	if form.Review {
 		return askRevoke(v)
 	}
 	err = v.Send(http.MethodDelete, frame.Path("management", "api-keys", v.Request.PathValue("id")), nil, "", nil)

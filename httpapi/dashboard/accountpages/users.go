@@ -42,7 +42,7 @@ type usersView struct {
 }
 
 func users(v *frame.Visit) error {
-	return showUsers(v, usersView{Form: newUser()}, http.StatusOK)
+	return showUsers(v, usersView{Form: newUser()})
 }
 
 // newUser returns the form for a new user, with the role that changes nothing.
@@ -57,35 +57,33 @@ func roleChoices() (all []roleChoice) {
 	return all
 }
 
-func showUsers(v *frame.Visit, out usersView, status int) error {
+func showUsers(v *frame.Visit, out usersView) error {
 	var list frame.List[member]
 	if err := v.Get("/management/users", frame.Query("limit", "100", "cursor", v.Value("cursor")), &list); err != nil {
 		return err
 	}
 	out.Users, out.Change, out.Me, out.Roles = list.Data, v.Admin(), string(v.User.ID), roleChoices()
 	out.More = frame.At(pathUsers, nil, list.NextCursor)
-	return v.Show(frame.Page{Name: "users", Title: "Users", Nav: pathUsers, Status: status, Data: out})
+	return v.Show(frame.Page{Name: "users", Title: "Users", Nav: pathUsers, Status: out.Status(), Data: out})
 }
 
 // addUser adds a user and shows the password once. A repeat of the form is refused: the name is taken.
 func addUser(v *frame.Visit) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	out := usersView{Form: form}
-	if review {
-		return showUsers(v, out, http.StatusOK)
-	}
+	body := map[string]any{"email": form.Text("email"), "role": form.Text("role")}
 	var made member
-	err = v.Send(http.MethodPost, "/management/users", map[string]any{"email": form.Text("email"), "role": form.Text("role")}, "", &made)
+	sent, err := out.Send(v, http.MethodPost, "/management/users", body, "", &made, "email", "role")
 	if err != nil {
-		if err := out.Refused(err, "email", "role"); err != nil {
-			return err
-		}
-		return showUsers(v, out, http.StatusUnprocessableEntity)
+		return err
 	}
-	return showUsers(v, usersView{Made: &made, Form: newUser()}, http.StatusOK)
+	if sent {
+		out = usersView{Made: &made, Form: newUser()}
+	}
+	return showUsers(v, out)
 }
 
 type userView struct {
@@ -112,12 +110,12 @@ func showUser(v *frame.Visit, out userView, status int) error {
 
 // changeUser carries out one change of a user: the role, a new password, codes off, or the removal.
 func changeUser(v *frame.Visit) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	out := userView{Form: form, Asked: form.Text("change")}
-	if review {
+	if form.Review {
 		return showUser(v, out, http.StatusOK)
 	}
 	path := frame.Path("management", "users", v.Request.PathValue("id"))

@@ -18,6 +18,7 @@ type Form struct {
 	Values url.Values
 	Key    string            // the idempotency key of the request that the form makes; "" for none
 	Faults map[string]string // by field
+	Review bool              // the form is only to be shown again with its input: it takes no faults and sends nothing
 	Refusal
 }
 
@@ -28,15 +29,14 @@ type Refusal struct {
 	Stated               bool // Text states the outcome
 }
 
-// Input reads the form of a POST. review reports that the form is only to be shown again with its input: the session had expired when
-// it was sent.
-func (v *Visit) Input() (f Form, review bool, err error) {
+// Input reads the form of a POST. If the session had expired when it was sent, it is to be reviewed.
+func (v *Visit) Input() (Form, error) {
 	v.Request.Body = http.MaxBytesReader(v.Writer, v.Request.Body, formMost)
 	if err := v.Request.ParseForm(); err != nil {
-		return Form{}, false, &Failure{Status: http.StatusBadRequest, ID: "MalformedForm", Text: "The form could not be read whole.", Advice: "Go back and send it again."}
+		return Form{}, &Failure{Status: http.StatusBadRequest, ID: "MalformedForm", Text: "The form could not be read whole.", Advice: "Go back and send it again."}
 	}
-	f = Form{Values: v.Request.PostForm, Key: v.Request.PostForm.Get("key"), Faults: map[string]string{}}
-	return f, f.Values.Has(ReviewField), nil
+	sent := v.Request.PostForm
+	return Form{Values: sent, Key: sent.Get("key"), Faults: map[string]string{}, Review: sent.Has(ReviewField)}, nil
 }
 
 // ReviewField is the field that makes a POST show its form again instead of carrying it out.
@@ -53,7 +53,7 @@ func (f *Form) Fault(field, text string) {
 	if f.Faults == nil {
 		f.Faults = map[string]string{}
 	}
-	if f.Faults[field] == "" {
+	if f.Faults[field] == "" && !f.Review {
 		f.Faults[field] = text
 	}
 }
@@ -67,6 +67,18 @@ func (f Form) Status() int {
 		return http.StatusOK
 	}
 	return http.StatusUnprocessableEntity
+}
+
+// Send sends the request of a sound form. sent is false if the form is not sound or to be reviewed, or if the API refuses: the form is to be
+// shown with its reasons. The arguments are those of Visit.Send and Refused.
+func (f *Form) Send(v *Visit, method, path string, body any, key string, to any, fields ...string) (sent bool, err error) {
+	if f.Review || !f.Sound() {
+		return false, nil
+	}
+	if err := v.Send(method, path, body, key, to); err != nil {
+		return false, f.Refused(err, fields...)
+	}
+	return true, nil
 }
 
 // Refused takes the reasons of an API's error answer into the form: those of a field to the field, if the form has the field. It

@@ -148,15 +148,14 @@ func operate(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	var review bool
-	if out.Form, review, err = v.Input(); err != nil {
+	if out.Form, err = v.Input(); err != nil {
 		return err
 	}
 	if out.Key == "" {
 		out.Key = v.NewKey()
 	}
 	seen := out.seen()
-	if review {
+	if out.Review {
 		out.compare(seen)
 		return v.Show(out.page(http.StatusOK))
 	}

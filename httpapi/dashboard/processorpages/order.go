@@ -34,11 +34,11 @@ func changeRules(v *frame.Visit, edit func(form frame.Form, after *routing)) err
 	if err != nil {
 		return err
 	}
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
-	if review {
+	if form.Review {
 		return v.Redirect(pathProcessors, "")
 	}
 	after := all.clone()

@@ -34,11 +34,11 @@ func askProcessor(v *frame.Visit) error {
 	if p.Enabled {
 		out.Values.Set("enabled", "yes")
 	}
-	return out.show(v, http.StatusOK)
+	return out.show(v)
 }
 
-func (f processorForm) show(v *frame.Visit, status int) error {
-	return v.Show(frame.Page{Name: "processor", Title: "Change " + string(f.Processor.Name), Nav: pathProcessors, Status: status, Data: f})
+func (f processorForm) show(v *frame.Visit) error {
+	return v.Show(frame.Page{Name: "processor", Title: "Change " + string(f.Processor.Name), Nav: pathProcessors, Status: f.Status(), Data: f})
 }
 
 // changeProcessor saves the form. A repeat changes nothing.
@@ -47,21 +47,17 @@ func changeProcessor(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	out := processorForm{Form: form, Processor: p}
-	if review {
-		return out.show(v, http.StatusOK)
-	}
 	body := map[string]any{"enabled": form.Has("enabled", "yes"), "processorMerchantId": form.Text("processorMerchantId")}
-	err = v.Send(http.MethodPatch, frame.Path("management", "processors", string(p.Name)), body, "", nil)
-	if err == nil {
+	switch sent, err := out.Send(v, http.MethodPatch, frame.Path("management", "processors", string(p.Name)), body, "", nil, "processorMerchantId"); {
+	case err != nil:
+		return err
+	case sent:
 		return v.Redirect(pathProcessors, "saved")
 	}
-	if err := out.Refused(err, "processorMerchantId"); err != nil {
-		return err
-	}
-	return out.show(v, http.StatusUnprocessableEntity)
+	return out.show(v)
 }

@@ -161,15 +161,10 @@ func saveRule(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	var review bool
-	if out.Form, review, err = v.Input(); err != nil {
+	if out.Form, err = v.Input(); err != nil {
 		return err
 	}
 	rule := out.rule()
-	if review {
-		out.Faults = nil
-		return out.show(v, http.StatusOK)
-	}
 	after := all.clone()
 	if place < len(after.Rules) {
 		after.Rules[place] = rule
@@ -181,8 +176,8 @@ func saveRule(v *frame.Visit) error {
 
 // save saves changed rules, or shows the form with the reasons. Faults of the API below path belong to the form's fields.
 func (f ruleForm) save(v *frame.Visit, before, after routing, path string) error {
-	status := http.StatusUnprocessableEntity
-	if f.Sound() {
+	status := f.Status()
+	if f.Sound() && !f.Review {
 		saved, same, err := change(v, &f.Form, before, after)
 		switch {
 		case saved:
@@ -195,6 +190,7 @@ func (f ruleForm) save(v *frame.Visit, before, after routing, path string) error
 			if err := f.refused(err, path); err != nil {
 				return err
 			}
+			status = f.Status()
 		}
 	}
 	return f.show(v, status)
@@ -245,15 +241,10 @@ func saveDefault(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	var review bool
-	if out.Form, review, err = v.Input(); err != nil {
+	if out.Form, err = v.Input(); err != nil {
 		return err
 	}
 	after := all.clone()
 	after.Default = out.list()
-	if review {
-		out.Faults = nil
-		return out.show(v, http.StatusOK)
-	}
 	return out.save(v, all, after, "default")
 }

@@ -128,8 +128,8 @@ type resendForm struct {
 	Delivery deliveryView
 }
 
-func (f resendForm) page(status int) frame.Page {
-	return frame.Page{Name: "resend", Title: "Resend a webhook", Nav: pathDeliveries, Status: status, Data: f}
+func (f resendForm) page() frame.Page {
+	return frame.Page{Name: "resend", Title: "Resend a webhook", Nav: pathDeliveries, Status: f.Status(), Data: f}
 }
 
 func askResend(v *frame.Visit) error {
@@ -137,7 +137,7 @@ func askResend(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show(resendForm{Form: frame.Form{Key: v.NewKey()}, Delivery: d}.page(http.StatusOK))
+	return v.Show(resendForm{Form: frame.Form{Key: v.NewKey()}, Delivery: d}.page())
 }
 
 // resend makes one attempt. The form's idempotency key makes a repeat harmless.
@@ -147,22 +147,19 @@ func resend(v *frame.Visit) error {
 		return err
 	}
 	f := resendForm{Delivery: d}
-	var review bool
-	if f.Form, review, err = v.Input(); err != nil {
+	if f.Form, err = v.Input(); err != nil {
 		return err
 	}
 	if f.Key == "" {
 		f.Key = v.NewKey()
 	}
-	if review {
-		return v.Show(f.page(http.StatusOK))
-	}
 	var after delivery
-	if err := v.Send(http.MethodPost, frame.Path("management", "webhook-deliveries", d.ID, "resend"), nil, f.Key, &after); err != nil {
-		if err := f.Refused(err); err != nil {
-			return err
-		}
-		return v.Show(f.page(http.StatusUnprocessableEntity))
+	sent, err := f.Send(v, http.MethodPost, frame.Path("management", "webhook-deliveries", d.ID, "resend"), nil, f.Key, &after)
+	if err != nil {
+		return err
+	}
+	if !sent {
+		return v.Show(f.page())
 	}
 	done := "resent"
 	if n := len(after.Attempts); n > 0 && after.Attempts[n-1].Failure != "" {

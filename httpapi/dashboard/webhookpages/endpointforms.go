@@ -18,8 +18,8 @@ type endpointForm struct {
 
 var endpointFields = []string{"url", "description", "eventTypes"}
 
-func (f endpointForm) page(status int) frame.Page {
-	p := frame.Page{Name: "endpointform", Title: "New webhook endpoint", Nav: pathEndpoints, Status: status}
+func (f endpointForm) page() frame.Page {
+	p := frame.Page{Name: "endpointform", Title: "New webhook endpoint", Nav: pathEndpoints, Status: f.Status()}
 	if f.Endpoint != nil {
 		p.Title = "Change a webhook endpoint"
 	}
@@ -29,18 +29,18 @@ func (f endpointForm) page(status int) frame.Page {
 }
 
 func askCreate(v *frame.Visit) error {
-	return v.Show(endpointForm{Form: frame.Form{Values: url.Values{}}}.page(http.StatusOK))
+	return v.Show(endpointForm{Form: frame.Form{Values: url.Values{}}}.page())
 }
 
 // create creates an endpoint. A second one with the same URL needs a tick, so that a repeat of the form makes no second one.
 func create(v *frame.Visit) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	f := endpointForm{Form: form}
-	if review {
-		return v.Show(f.page(http.StatusOK))
+	if f.Review {
+		return v.Show(f.page())
 	}
 	body := f.body()
 	all, err := allEndpoints(v)
@@ -53,17 +53,14 @@ func create(v *frame.Visit) error {
 			f.Fault("url", "An endpoint with this URL exists. Tick the box below if you want a second one.")
 		}
 	}
-	if f.Sound() {
-		var made endpoint
-		err := v.Send(http.MethodPost, apiEndpoints, body, "", &made)
-		if err == nil {
-			return v.Redirect(pathEndpoints+"/"+made.ID, "endpoint-new")
-		}
-		if err := f.Refused(err, endpointFields...); err != nil {
-			return err
-		}
+	var made endpoint
+	switch sent, err := f.Send(v, http.MethodPost, apiEndpoints, body, "", &made, endpointFields...); {
+	case err != nil:
+		return err
+	case sent:
+		return v.Redirect(pathEndpoints+"/"+made.ID, "endpoint-new")
 	}
-	return v.Show(f.page(http.StatusUnprocessableEntity))
+	return v.Show(f.page())
 }
 
 // body returns the body of the API's call. It notes missing input in the form.
@@ -93,7 +90,7 @@ func askEdit(v *frame.Visit) error {
 	if e.Enabled {
 		values.Set("enabled", "yes")
 	}
-	return v.Show(endpointForm{Form: frame.Form{Values: values}, Endpoint: &e}.page(http.StatusOK))
+	return v.Show(endpointForm{Form: frame.Form{Values: values}, Endpoint: &e}.page())
 }
 
 // edit changes an endpoint. A repeat changes nothing more.
@@ -102,26 +99,20 @@ func edit(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
 	f := endpointForm{Form: form, Endpoint: &e}
-	if review {
-		return v.Show(f.page(http.StatusOK))
-	}
 	body := f.body()
 	body["enabled"] = f.Has("enabled", "yes")
-	if f.Sound() {
-		err := v.Send(http.MethodPatch, frame.Path("management", "webhook-endpoints", e.ID), body, "", nil)
-		if err == nil {
-			return v.Redirect(pathEndpoints+"/"+e.ID, "saved")
-		}
-		if err := f.Refused(err, endpointFields...); err != nil {
-			return err
-		}
+	switch sent, err := f.Send(v, http.MethodPatch, frame.Path("management", "webhook-endpoints", e.ID), body, "", nil, endpointFields...); {
+	case err != nil:
+		return err
+	case sent:
+		return v.Redirect(pathEndpoints+"/"+e.ID, "saved")
 	}
-	return v.Show(f.page(http.StatusUnprocessableEntity))
+	return v.Show(f.page())
 }
 
 func askDelete(v *frame.Visit) error {
@@ -138,11 +129,11 @@ func askDelete(v *frame.Visit) error {
 
 // remove deletes an endpoint. To delete it again does no harm.
 func remove(v *frame.Visit) error {
-	_, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
-	if review {
+	if form.Review {
 		return askDelete(v)
 	}
 	err = v.Send(http.MethodDelete, frame.Path("management", "webhook-endpoints", v.Request.PathValue("id")), nil, "", nil)
@@ -168,11 +159,11 @@ func askTest(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show(trial{Endpoint: e}.page(http.StatusOK))
+	return v.Show(trial{Endpoint: e}.page())
 }
 
-func (t trial) page(status int) frame.Page {
-	return frame.Page{Name: "endpointtest", Title: "Test a webhook endpoint", Nav: pathEndpoints, Status: status, Data: t}
+func (t trial) page() frame.Page {
+	return frame.Page{Name: "endpointtest", Title: "Test a webhook endpoint", Nav: pathEndpoints, Status: t.Status(), Data: t}
 }
 
 // sendTest sends the test message and shows how that ended. The message is no event, so a second one does no harm.
@@ -182,20 +173,16 @@ func sendTest(v *frame.Visit) error {
 		return err
 	}
 	t := trial{Endpoint: e}
-	var review bool
-	if t.Form, review, err = v.Input(); err != nil || review {
-		if err == nil {
-			err = v.Show(t.page(http.StatusOK))
-		}
+	if t.Form, err = v.Input(); err != nil {
 		return err
 	}
 	var done trialResult
-	if err := v.Send(http.MethodPost, frame.Path("management", "webhook-endpoints", e.ID, "test"), nil, "", &done); err != nil {
-		if err := t.Refused(err); err != nil {
-			return err
-		}
-		return v.Show(t.page(http.StatusUnprocessableEntity))
+	sent, err := t.Send(v, http.MethodPost, frame.Path("management", "webhook-endpoints", e.ID, "test"), nil, "", &done)
+	if err != nil {
+		return err
 	}
-	t.Result = &done
-	return v.Show(t.page(http.StatusOK))
+	if sent {
+		t.Result = &done
+	}
+	return v.Show(t.page())
 }

@@ -23,9 +23,9 @@ type replayForm struct {
 
 var replayFields = []string{"endpointId", "from", "to", "eventTypes", "onlyFailed"}
 
-func (f replayForm) page(status int) frame.Page {
+func (f replayForm) page() frame.Page {
 	f.EventTypes = eventTypes()
-	return frame.Page{Name: "replayform", Title: "Replay webhooks", Nav: pathDeliveries, Status: status, Data: f}
+	return frame.Page{Name: "replayform", Title: "Replay webhooks", Nav: pathDeliveries, Status: f.Status(), Data: f}
 }
 
 // askReplay serves the form. The address may fill it in. With step=count it serves the confirmation: the browser's way back keeps the input
@@ -52,13 +52,13 @@ func askReplay(v *frame.Visit) error {
 		f.Key = cmp.Or(f.Text("key"), f.Key)
 		return f.count(v)
 	}
-	return v.Show(f.page(http.StatusOK))
+	return v.Show(f.page())
 }
 
 // startReplay leads to the number of the webhooks. Once the user has confirmed it, the replay starts. The idempotency key of the form makes
 // a repeat harmless.
 func startReplay(v *frame.Visit) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
@@ -69,12 +69,9 @@ func startReplay(v *frame.Visit) error {
 	if f.Endpoints, err = allEndpoints(v); err != nil {
 		return err
 	}
-	if review {
-		return v.Show(f.page(http.StatusOK))
-	}
 	body := f.body()
-	if !f.Sound() {
-		return v.Show(f.page(http.StatusUnprocessableEntity))
+	if f.Review || !f.Sound() {
+		return v.Show(f.page())
 	}
 	if f.Text("step") != "send" {
 		q := f.input()
@@ -90,7 +87,7 @@ func startReplay(v *frame.Visit) error {
 		if err := f.Refused(err, replayFields...); err != nil {
 			return err
 		}
-		return v.Show(f.page(http.StatusUnprocessableEntity))
+		return v.Show(f.page())
 	}
 	return v.Redirect(pathReplays+"/"+made.ID, "") // its page shows the progress
 }
@@ -129,22 +126,15 @@ func (f replayForm) input() url.Values {
 func (f replayForm) count(v *frame.Visit) error {
 	body := f.body()
 	body["dryRun"] = true
-	if f.Sound() {
-		var dry replay
-		err := v.Send(http.MethodPost, apiReplays, body, "", &dry)
-		if err == nil {
-			f.Count = dry.Count
-			return f.confirm(v)
-		}
-		if err := f.Refused(err, replayFields...); err != nil {
-			return err
-		}
+	var dry replay
+	sent, err := f.Send(v, http.MethodPost, apiReplays, body, "", &dry, replayFields...)
+	if err != nil {
+		return err
 	}
-	return v.Show(f.page(http.StatusUnprocessableEntity))
-}
-
-func (f replayForm) confirm(v *frame.Visit) error {
-	f.Change = frame.Address(pathReplays+"/new", f.input())
+	if !sent {
+		return v.Show(f.page())
+	}
+	f.Count, f.Change = dry.Count, frame.Address(pathReplays+"/new", f.input())
 	return v.Show(frame.Page{Name: "replayconfirm", Title: "Replay webhooks", Nav: pathDeliveries, Data: f})
 }
 

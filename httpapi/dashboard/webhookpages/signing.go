@@ -52,8 +52,8 @@ type rotateForm struct {
 // Replaces identifies the secret that the form replaces.
 func (f rotateForm) Replaces() string { return f.Now.CreatedAt.Format(time.RFC3339Nano) }
 
-func (f rotateForm) page(status int) frame.Page {
-	return frame.Page{Name: "rotate", Title: "Rotate the signing secret", Nav: pathSigning, Status: status, Data: f}
+func (f rotateForm) page() frame.Page {
+	return frame.Page{Name: "rotate", Title: "Rotate the signing secret", Nav: pathSigning, Status: f.Status(), Data: f}
 }
 
 func askRotate(v *frame.Visit) error {
@@ -61,17 +61,17 @@ func askRotate(v *frame.Visit) error {
 	if err := v.Get(apiSigning, nil, &s); err != nil {
 		return err
 	}
-	return v.Show(rotateForm{Now: viewOf(v, s)}.page(http.StatusOK))
+	return v.Show(rotateForm{Now: viewOf(v, s)}.page())
 }
 
 // rotate rotates the secret and shows the new one once. The form names the secret that it replaces: a repeat does nothing, because a
 // second rotation would end the overlap.
 func rotate(v *frame.Visit) error {
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
-	if review {
+	if form.Review {
 		return askRotate(v)
 	}
 	var s secret
@@ -80,7 +80,7 @@ func rotate(v *frame.Visit) error {
 	}
 	f := rotateForm{Form: form, Now: viewOf(v, s)}
 	if f.Text("replaces") != f.Replaces() {
-		return v.Show(f.changed().page(http.StatusUnprocessableEntity))
+		return v.Show(f.changed().page())
 	}
 	var made secret
 	err = v.Send(http.MethodPost, apiSigning+"/rotate", nil, "", &made)
@@ -90,12 +90,12 @@ func rotate(v *frame.Visit) error {
 			return err
 		}
 		f.Now = viewOf(v, s)
-		return v.Show(f.changed().page(http.StatusUnprocessableEntity))
+		return v.Show(f.changed().page())
 	case err != nil:
 		if err := f.Refused(err); err != nil {
 			return err
 		}
-		return v.Show(f.page(http.StatusUnprocessableEntity))
+		return v.Show(f.page())
 	}
 	return v.Show(frame.Page{Name: "signing", Title: "Signing secret", Nav: pathSigning, Data: viewOf(v, made)})
 }

@@ -125,8 +125,7 @@ func write(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	var review bool
-	if out.Form, review, err = v.Input(); err != nil {
+	if out.Form, err = v.Input(); err != nil {
 		return err
 	}
 	if out.Key == "" {
@@ -134,7 +133,7 @@ func write(v *frame.Visit) error {
 	}
 	do := out.Text("do")
 	switch {
-	case review || do == "check" || do == "edit" || do == "":
+	case out.Review || do == "check" || do == "edit" || do == "":
 		return out.editor(v, http.StatusOK)
 	case do == "simulate":
 		return out.simulate(v)

@@ -41,21 +41,22 @@ func turn(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	form, review, err := v.Input()
+	form, err := v.Input()
 	if err != nil {
 		return err
 	}
-	if out.Form = form; review {
+	if out.Form = form; form.Review {
 		return out.show(v, http.StatusOK)
 	}
 	verb, done := "disable", "disabled"
 	if out.Enable {
 		verb, done = "enable", "enabled"
 	}
-	if err := v.Send(http.MethodPost, frame.Path("management", "workflows", out.Workflow.ID, verb), nil, "", nil); err != nil {
-		if err := out.Refused(err); err != nil {
-			return err
-		}
+	sent, err := out.Send(v, http.MethodPost, frame.Path("management", "workflows", out.Workflow.ID, verb), nil, "", nil)
+	if err != nil {
+		return err
+	}
+	if !sent {
 		return out.show(v, http.StatusConflict)
 	}
 	return v.Redirect(pathWorkflows+"/"+out.Workflow.ID, done)
