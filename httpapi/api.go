@@ -26,6 +26,7 @@ import (
 	"payledger/httpapi/dashboard/frame"
 	"payledger/httpapi/docs"
 	"payledger/httpapi/events"
+	"payledger/httpapi/intake"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/live"
 	"payledger/httpapi/management"
@@ -123,7 +124,7 @@ type API struct {
 	routes     map[*mux.Route]route
 	limits     *limits
 	answered   answers
-	feeds      feeds
+	feeds      *intake.Shares[domain.AccountID] // open streams of events
 	tokens     *clienttoken.Tokens
 	payments   payments.Handlers
 	management management.Handlers
@@ -155,7 +156,7 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		Config: c, operations: operations, pages: pages, docs: newDocs(c), routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
-		limits: newLimits(c.RateLimit, c.Nodes, c.Now),
+		limits: newLimits(c.RateLimit, c.Nodes, c.Now), feeds: intake.NewShares[domain.AccountID](maxFeeds, feedsPerAccount),
 	}
 	a.connect()
 	if c.Users != nil {

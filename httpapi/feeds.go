@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"payledger/domain"
@@ -23,41 +22,12 @@ const (
 	feedRetry = "retry: 1000\n\n"
 )
 
-type feeds struct {
-	mu     sync.Mutex
-	all    int
-	counts map[domain.AccountID]int
-}
-
-// enter takes a place; leave gives it back.
-func (f *feeds) enter(account domain.AccountID) (leave func(), ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.all >= maxFeeds || f.counts[account] >= feedsPerAccount {
-		return nil, false
-	}
-	if f.counts == nil {
-		f.counts = map[domain.AccountID]int{}
-	}
-	f.all++
-	f.counts[account]++
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.all--
-		if f.counts[account]--; f.counts[account] == 0 {
-			delete(f.counts, account)
-		}
-	}, true
-}
-
 // feed answers a stream of server-sent events until the client goes away, its key is no longer valid, or the service stops.
 func (c *call) feed(events request.Feed) outcome {
-	leave, ok := c.api.feeds.enter(c.Merchant.ID)
-	if !ok {
+	if !c.api.feeds.Take(c.Merchant.ID, 1) {
 		return c.failed(tooManyFeeds())
 	}
-	defer leave()
+	defer c.api.feeds.Give(c.Merchant.ID, 1)
 	if err := c.reserve(c.api.Intake.Answers, streamSize); err != nil {
 		return c.failed(err)
 	}

@@ -8,43 +8,49 @@ import (
 // addressShare is the part of a budget that one client address may use.
 const addressShare = 2
 
-// Budget bounds the memory of bodies and answers, in bytes, in all and by client address. A nil Budget has no bound.
-type Budget struct {
-	mu    sync.Mutex
-	whole int64
-	left  int64
-	by    map[netip.Addr]int64
+// Shares bounds a resource, in all and by owner.
+type Shares[K comparable] struct {
+	mu   sync.Mutex
+	left int64
+	most int64 // of one owner
+	by   map[K]int64
 }
+
+// NewShares makes a bound of whole, of which one owner may take most.
+func NewShares[K comparable](whole, most int64) *Shares[K] {
+	return &Shares[K]{left: whole, most: most, by: map[K]int64{}}
+}
+
+// Budget bounds the memory of bodies and answers, in bytes, in all and by client address. A nil Budget has no bound.
+type Budget = Shares[netip.Addr]
 
 // NewBudget makes a budget; bytes is its size.
-func NewBudget(bytes int64) *Budget {
-	return &Budget{whole: bytes, left: bytes, by: map[netip.Addr]int64{}}
-}
+func NewBudget(bytes int64) *Budget { return NewShares[netip.Addr](bytes, bytes/addressShare) }
 
-// Take reserves bytes for a client, false when too few are left or the client has its share.
-func (b *Budget) Take(who netip.Addr, bytes int64) bool {
+// Take reserves n for an owner, false when too few are left or the owner has its share.
+func (b *Shares[K]) Take(who K, n int64) bool {
 	if b == nil {
 		return true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if bytes > b.left || b.by[who]+bytes > b.whole/addressShare {
+	if n > b.left || b.by[who]+n > b.most {
 		return false
 	}
-	b.left -= bytes
-	b.by[who] += bytes
+	b.left -= n
+	b.by[who] += n
 	return true
 }
 
-// Give releases bytes that Take reserved.
-func (b *Budget) Give(who netip.Addr, bytes int64) {
-	if b == nil || bytes == 0 {
+// Give releases n that Take reserved.
+func (b *Shares[K]) Give(who K, n int64) {
+	if b == nil || n == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.left += bytes
-	if b.by[who] -= bytes; b.by[who] == 0 {
+	b.left += n
+	if b.by[who] -= n; b.by[who] == 0 {
 		delete(b.by, who)
 	}
 }

@@ -25,13 +25,12 @@ func (g *Gate) Full() bool {
 	return g.full()
 }
 
-// full is Full; the caller holds the lock.
 func (g *Gate) full() bool { return g.free <= 0 && g.waiting.Len() >= g.room }
 
 // Enter waits for a place, false when there is no room to wait or ctx ended. The caller must leave the place.
 func (g *Gate) Enter(ctx context.Context) (*Place, bool) {
 	g.mu.Lock()
-	if g.free <= 0 && g.waiting.Len() >= g.room {
+	if g.full() {
 		g.mu.Unlock()
 		return nil, false
 	}
