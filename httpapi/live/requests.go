@@ -91,11 +91,6 @@ func (l *RequestLog) enter(account domain.AccountID, wants func(*Request) bool) 
 	}
 }
 
-// droppedRequests is a message with the number of requests that the reader missed before the next one.
-type droppedRequests struct {
-	Dropped uint64 `json:"dropped"`
-}
-
 // StreamRequests serves GET /management/request-log/stream.
 func (h *Handlers) StreamRequests(c *request.Call) (any, error) {
 	wants := requestFilter(request.Several(c.Query, "status"), c.Query.Get("path"))
@@ -114,7 +109,7 @@ func (h *Handlers) StreamRequests(c *request.Call) (any, error) {
 			select {
 			case r := <-reader.queue:
 				if missed := reader.dropped.Swap(0); missed > 0 {
-					if err := message("dropped", droppedRequests{missed}); err != nil {
+					if err := message("dropped", map[string]uint64{"dropped": missed}); err != nil {
 						return err
 					}
 				}

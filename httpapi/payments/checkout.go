@@ -130,13 +130,8 @@ type actionRequest struct {
 	Outcome processor.Outcome `json:"outcome"`
 }
 
-// actionAnswer has the token that the browser gives to the merchant.
-type actionAnswer struct {
-	ResumeToken string `json:"resumeToken"`
-}
-
-// CompleteAction serves POST /required-actions/complete, from the customer's browser. It records nothing: the resume token reports
-// that the action ended. A browser may declare the outcome in the sandbox only (D12).
+// CompleteAction serves POST /required-actions/complete, from the customer's browser, which gives the resume token to the merchant. It
+// records nothing: the token reports that the action ended. A browser may declare the outcome in the sandbox only (D12).
 func (h *Handlers) CompleteAction(c *request.Call, body actionRequest) (any, error) {
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, c.Action.Payment)
 	if err != nil {
@@ -149,5 +144,5 @@ func (h *Handlers) CompleteAction(c *request.Call, body actionRequest) (any, err
 		return nil, refusal
 	}
 	token, err := h.Tokens.SignResume(found, required, body.Outcome)
-	return actionAnswer{ResumeToken: token}, err
+	return map[string]string{"resumeToken": token}, err
 }

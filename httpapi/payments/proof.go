@@ -37,12 +37,7 @@ func (h *Handlers) ListCheckpoints(c *request.Call) (any, error) {
 	}), nil
 }
 
-// verifierKey is the answer of GET /verifier-key (I1).
-type verifierKey struct {
-	VerifierKey string `json:"verifierKey"`
-}
-
-// GetVerifierKey serves GET /verifier-key.
+// GetVerifierKey serves GET /verifier-key (I1).
 func (h *Handlers) GetVerifierKey(*request.Call) (any, error) {
-	return verifierKey{h.Proofs.VerifierKey()}, nil
+	return map[string]string{"verifierKey": h.Proofs.VerifierKey()}, nil
 }

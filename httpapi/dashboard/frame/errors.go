@@ -66,17 +66,14 @@ func Missing(text, advice string) error {
 }
 
 // StatusOf returns the HTTP status of an error of the API; 0 for any other error.
-func StatusOf(err error) int {
-	if failure, is := errors.AsType[*Failure](err); is {
-		return failure.Status
-	}
-	return 0
-}
+func StatusOf(err error) int { return failureOf(err).Status }
 
 // IDOf returns the errorId of an error of the API; "" for any other error.
-func IDOf(err error) string {
+func IDOf(err error) string { return failureOf(err).ID }
+
+func failureOf(err error) Failure {
 	if failure, is := errors.AsType[*Failure](err); is {
-		return failure.ID
+		return *failure
 	}
-	return ""
+	return Failure{}
 }

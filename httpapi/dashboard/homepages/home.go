@@ -157,18 +157,11 @@ func (w *view) webhooks(v *frame.Visit) error {
 	return nil
 }
 
-// mostUrgent returns the five disputes whose deadlines end first.
+// mostUrgent returns the five disputes whose deadlines end first. Those without a deadline come last.
 func mostUrgent(open []dispute) []dispute {
+	never := time.Unix(1<<40, 0)
 	slices.SortStableFunc(open, func(a, b dispute) int {
-		switch {
-		case a.ChallengeRequiredBy == nil && b.ChallengeRequiredBy == nil:
-			return 0
-		case a.ChallengeRequiredBy == nil:
-			return 1
-		case b.ChallengeRequiredBy == nil:
-			return -1
-		}
-		return a.ChallengeRequiredBy.Compare(*b.ChallengeRequiredBy)
+		return cmp.Or(a.ChallengeRequiredBy, &never).Compare(*cmp.Or(b.ChallengeRequiredBy, &never))
 	})
 	return open[:min(5, len(open))]
 }
