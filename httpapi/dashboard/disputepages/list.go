@@ -1,9 +1,7 @@
 package disputepages
 
 import (
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
@@ -58,24 +56,11 @@ var fields = map[string]string{
 	"number": "processorDisputeId",
 }
 
-// query returns the parameters of the API for the filters of the page. It notes invalid days in the form.
-func query(f *frame.Form) url.Values {
-	q := url.Values{}
-	for field, parameter := range fields {
-		for _, value := range f.Values[field] {
-			if value = strings.TrimSpace(value); value != "" {
-				q.Add(parameter, value)
-			}
-		}
-	}
-	f.Days(q.Set)
-	return q
-}
-
 // list serves the list of disputes. All filters are in its address.
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
-	q := query(&form)
+	q := form.Filters(fields)
+	form.Days(q.Set)
 	out := listView{Filtered: len(q) > 0, Types: processor.DisputeTypes, Statuses: processor.DisputeStatuses, Processors: processor.Names}
 	var found frame.List[dispute]
 	if err := v.Filtered(&form, apiDisputes, q, &found, "from", "to"); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,19 @@ func One[T any](v *Visit, path string, fits func(T) bool, missing error) (one T,
 		return all[i], nil
 	}
 	return one, missing
+}
+
+// Filters returns the parameters of the API for the filters in a form. fields has the parameter of each field.
+func (f *Form) Filters(fields map[string]string) url.Values {
+	q := url.Values{}
+	for field, parameter := range fields {
+		for _, value := range f.Values[field] {
+			if value = strings.TrimSpace(value); value != "" {
+				q.Add(parameter, value)
+			}
+		}
+	}
+	return q
 }
 
 // Filtered reads the page of a list that belongs to the address of this page: with filters, and from its cursor. If the API refuses a

@@ -86,14 +86,7 @@ var filterFields = map[string]string{
 
 // query returns the parameters of the API for the filters in the page's address. It notes invalid filters in the form.
 func query(f *frame.Form) url.Values {
-	q := url.Values{}
-	for field, parameter := range filterFields {
-		for _, value := range f.Values[field] {
-			if value = strings.TrimSpace(value); value != "" {
-				q.Add(parameter, value)
-			}
-		}
-	}
+	q := f.Filters(filterFields)
 	f.Days(func(field, at string) { q.Set(field+"_date", at) })
 	known(f, "status", statuses)
 	known(f, "processor", processor.Names)
