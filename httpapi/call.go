@@ -84,7 +84,6 @@ func (c *call) answer() outcome {
 	return outcome{status: status, cut: c.write(status, body)}
 }
 
-// streamed reserves the memory of a streamed answer and writes the answer.
 func (c *call) streamed(write func() outcome) outcome {
 	if err := c.reserve(c.api.Intake.Answers, streamSize); err != nil {
 		return c.failed(err)

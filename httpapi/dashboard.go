@@ -80,7 +80,6 @@ func (c *call) checkRole() error {
 // heldMost is the greatest size of an answer to the dashboard, in bytes.
 const heldMost = 32 << 20
 
-// held keeps an answer in memory.
 type held struct {
 	header http.Header
 	status int

@@ -204,7 +204,6 @@ func (d *Dashboard) shown(v *frame.Visit, err error) error {
 	return v.ShowError(err)
 }
 
-// ended notes the error of an answer that could not be written.
 func (d *Dashboard) ended(w http.ResponseWriter, err error) {
 	note := noteOf(w)
 	if gone, is := errors.AsType[frame.Gone](err); is {

@@ -119,7 +119,6 @@ func (d *Dashboard) disableFactor(v *frame.Visit, current users.Current) error {
 	return d.withCode(v, current, d.Users.DisableTOTP, "totp-off")
 }
 
-// codeChange is a change of the second factor that needs a code.
 type codeChange func(ctx context.Context, who users.Current, code string, from users.Origin) (users.SignedIn, error)
 
 func (d *Dashboard) withCode(v *frame.Visit, current users.Current, change codeChange, done string) error {

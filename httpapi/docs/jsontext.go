@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// jsonOf returns an example as JSON, its fields in the order of the document.
 func jsonOf(node *yaml.Node) (string, error) {
 	var b strings.Builder
 	err := writeJSON(&b, node)

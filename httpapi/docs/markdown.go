@@ -51,7 +51,6 @@ func guides(m *markdown, base string) ([]guide, error) {
 	return all, nil
 }
 
-// markdown renders Markdown without HTML in it.
 type markdown struct{ goldmark.Markdown }
 
 // newMarkdown returns a renderer whose blocks of code are those of the pages, with the template "code".

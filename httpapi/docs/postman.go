@@ -153,5 +153,4 @@ func (c *call) postman() collectionItem {
 	return item
 }
 
-// postmanVariables turns variables of a shell into the collection's.
 var postmanVariables = strings.NewReplacer("$PAYLEDGER_API_KEY", "{{apiKey}}", "$CLIENT_TOKEN", "{{clientToken}}")

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// field is a parameter, or a field of a body, as a page shows it.
 type field struct {
 	Name        string
 	Type        string

@@ -54,7 +54,6 @@ type site struct {
 // wordEnd is a place where a long name may break: after a point, and before a capital.
 var wordEnd = regexp.MustCompile(`([a-z])([A-Z])|([._])`)
 
-// breaks returns a name with places where a line may break.
 func breaks(name string) template.HTML {
 	return template.HTML(wordEnd.ReplaceAllString(template.HTMLEscapeString(name), "$1$3<wbr>$2")) //nolint:gosec // escaped before
 }

@@ -18,7 +18,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// maxFound is the largest number of results of a search.
 const maxFound = 20
 
 // Deliveries finds deliveries and replays of webhooks.
@@ -104,7 +103,6 @@ func (s *search) addPayment(p *payment.State, matched string) {
 	})
 }
 
-// payment looks a payment up by its id.
 func (s *search) payment() error { return s.paymentOf(domain.PaymentID(s.text), "id") }
 
 func (s *search) paymentOf(id domain.PaymentID, matched string) error {
@@ -115,7 +113,6 @@ func (s *search) paymentOf(id domain.PaymentID, matched string) error {
 	return absent(err)
 }
 
-// aggregates looks a dispute, a workflow run and a payment attempt up by their ids.
 func (s *search) aggregates() error {
 	owner := s.c.Merchant.ID
 	d, err := s.h.Reader.Dispute(s.c.Ctx, owner, domain.DisputeID(s.text))
@@ -166,7 +163,6 @@ func (s *search) workflows() error {
 // The lengths of ids of deliveries, and of replays, which are UUIDs. A look-up of an unknown delivery waits for the index.
 const deliveryIDLength, replayIDLength = 26, 36
 
-// webhooks looks a delivery and a replay up.
 func (s *search) webhooks() error {
 	if s.h.Deliveries == nil || len(s.text) != deliveryIDLength && len(s.text) != replayIDLength {
 		return nil
@@ -188,7 +184,6 @@ func (s *search) webhooks() error {
 	return absent(err)
 }
 
-// event looks an event up by its position in the log.
 func (s *search) event() error {
 	position, err := strconv.ParseUint(s.text, 10, 53)
 	if err != nil || position == 0 || s.h.Events == nil {
@@ -206,7 +201,6 @@ func (s *search) event() error {
 	return nil
 }
 
-// transaction looks payments up by the id of a transaction at a processor.
 func (s *search) transaction() error {
 	all, err := s.h.Reader.PaymentsOfTransaction(s.c.Ctx, s.c.Merchant.ID, s.text, s.left())
 	for i := range all {
@@ -222,7 +216,6 @@ func (s *search) addDispute(id string, d dispute.State, matched string) {
 	})
 }
 
-// disputes looks disputes up by the processor's id.
 func (s *search) disputes() error {
 	page, err := s.h.Reader.ListDisputes(s.c.Ctx, s.c.Merchant.ID, projections.DisputeFilter{ProcessorDisputeID: s.text}, nil, s.left())
 	for _, d := range page.Data {

@@ -8,7 +8,6 @@ import (
 	"payledger/projections/statistics"
 )
 
-// maxStatisticsDays bounds the days of one answer.
 const maxStatisticsDays = 366
 
 // GetStatistics serves GET /management/statistics: the numbers and sums of payments, for the dashboard's home (D20).

@@ -13,7 +13,6 @@ type attemptRequest struct {
 	shownPrice
 }
 
-// attemptStarted is the answer: the session's active attempt.
 type attemptStarted struct {
 	CurrentAttempt currentAttempt `json:"currentAttempt"`
 }

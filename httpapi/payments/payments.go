@@ -38,12 +38,10 @@ type paymentRequest struct {
 // expandEvents is the only value of expand (§4).
 const expandEvents = "transactions.events"
 
-// expansion is the field expand of a body.
 type expansion struct {
 	Expand []string `json:"expand"`
 }
 
-// events reports whether expand requests the transactions' events.
 func (e expansion) events() bool { return slices.Contains(e.Expand, expandEvents) }
 
 // CreatePayment serves POST /payments.
@@ -100,7 +98,6 @@ func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bo
 	return json.RawMessage(body), nil
 }
 
-// render renders a payment as merchants see it.
 func (h *Handlers) render(c *request.Call, p payment.State, events bool) (any, error) {
 	personal, err := h.Reader.Personal(c.Ctx, p.Details().Personal)
 	if err != nil {

@@ -157,7 +157,6 @@ func (r sessionRequest) input() sessions.SessionInput {
 	}
 }
 
-// treeOf returns the JSON tree of a value, without its null fields.
 func treeOf(v any) (map[string]any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -14,7 +14,6 @@ type actionGroup struct {
 
 type actionName struct{ Type, Text string }
 
-// actions are the types of events that the audit log has, in the words of the filter.
 var actions = []actionGroup{
 	{"Users", []actionName{
 		{"account.user_added", "User added"}, {"account.user_role_changed", "Role of a user changed"}, {"account.user_removed", "User removed"},

@@ -18,7 +18,6 @@ type action struct {
 	Grave bool
 }
 
-// kind is what a form needs to know about its operation.
 type kind struct {
 	Title   string
 	Button  string

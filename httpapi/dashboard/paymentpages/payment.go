@@ -88,7 +88,6 @@ type entry struct {
 	}
 }
 
-// processorCall is a call of a processor that the event requested or answered.
 type processorCall struct {
 	Step, Operation, IdempotencyKey, Processor, ProcessorMerchantID string
 	Amount                                                          domain.Amount

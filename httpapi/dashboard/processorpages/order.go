@@ -46,7 +46,6 @@ func changeRules(v *frame.Visit, edit func(form frame.Form, after *routing)) err
 	return finish(v, form, all, after)
 }
 
-// finish saves a change that has no form of its own, and shows the overview.
 func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	saved, _, err := change(v, &form, before, after)
 	if err != nil {

@@ -45,7 +45,6 @@ type preview struct {
 	}
 }
 
-// failed says in words which condition does not hold.
 var failed = map[string]string{
 	"currencyCode": "the currency is another one", "network": "the card network is another one", "countryCode": "the order's country is another one",
 	"minAmount": "the amount is too small", "maxAmount": "the amount is too large", "metadata": "the metadata differs",

@@ -16,7 +16,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// ruleForm is the content of a rule's form, or of the default list's.
 type ruleForm struct {
 	frame.Form
 	Title    string
@@ -196,7 +195,6 @@ func (f ruleForm) save(v *frame.Visit, before, after routing, path string) error
 	return f.show(v, status)
 }
 
-// ruleFields are the fields of the form that have a place for a reason.
 var ruleFields = []string{"name", "currencyCode", "countryCode", "network", "minAmount", "maxAmount", "metadata", "processors"}
 
 // refused takes the API's reasons: those below path, which is that of the form's rule, to its fields.

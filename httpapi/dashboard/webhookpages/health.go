@@ -7,7 +7,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// health is what an endpoint's deliveries tell about it.
 type health struct {
 	Word, Tone  string
 	LastSuccess *time.Time

@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// replayForm is the content of the page that starts a replay, and of the page that asks for the confirmation.
 type replayForm struct {
 	frame.Form
 	Endpoints  []endpoint

@@ -8,7 +8,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// definition is the content of a workflow's version, as the API has it.
 type definition struct {
 	Name         string           `json:"name"`
 	Trigger      workflow.Trigger `json:"trigger"`
@@ -27,7 +26,6 @@ type action struct {
 	URL     string   `json:"url,omitempty"`
 }
 
-// flow is a workflow in its newest version.
 type flow struct {
 	ID      string
 	Version int64

@@ -50,7 +50,6 @@ func (s *simulation) cut() {
 	s.Payments = s.Payments[:min(len(s.Payments), shown)]
 }
 
-// period is the time of a simulation, in whole days.
 type period struct{ From, To string }
 
 // usual is the time that a simulation covers if nothing else is chosen.
