@@ -1,11 +1,11 @@
 package intake
 
 import (
+	"math"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // ipv6Bits is the length of the IPv6 prefix that counts as one client: networks assign a subscriber at least a /64.
@@ -14,35 +14,22 @@ const ipv6Bits = 64
 // Clients counts the connections or requests of each client address. Behind a trusted proxy the forwarded address counts.
 type Clients struct {
 	trusted []netip.Prefix
-	most    int
-	mu      sync.Mutex
-	by      map[netip.Addr]int
+	counts  *Shares[netip.Addr]
 }
 
 // NewClients makes the counts. most is the limit of one address; 0 is no limit.
 func NewClients(trusted []netip.Prefix, most int) *Clients {
-	return &Clients{trusted: trusted, most: most, by: map[netip.Addr]int{}}
+	if most <= 0 {
+		most = math.MaxInt
+	}
+	return &Clients{trusted, NewShares[netip.Addr](math.MaxInt64, int64(most))}
 }
 
 // Take counts one more for an address, false when the address is at its limit.
-func (c *Clients) Take(who netip.Addr) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.most > 0 && c.by[who] >= c.most {
-		return false
-	}
-	c.by[who]++
-	return true
-}
+func (c *Clients) Take(who netip.Addr) bool { return c.counts.Take(who, 1) }
 
 // Give counts one less for an address.
-func (c *Clients) Give(who netip.Addr) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by[who]--; c.by[who] == 0 {
-		delete(c.by, who)
-	}
-}
+func (c *Clients) Give(who netip.Addr) { c.counts.Give(who, 1) }
 
 // Trusts reports whether an address is a trusted proxy's.
 func (c *Clients) Trusts(peer netip.Addr) bool {

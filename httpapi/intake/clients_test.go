@@ -58,8 +58,8 @@ func TestClientsTake(t *testing.T) {
 	c.Give(one)
 	c.Give(one)
 	c.Give(other)
-	if len(c.by) != 0 {
-		t.Errorf("%v are remembered", c.by)
+	if len(c.counts.by) != 0 {
+		t.Errorf("%v are remembered", c.counts.by)
 	}
 }
 
