@@ -1,6 +1,7 @@
 package paymentpages
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/http"
@@ -150,9 +151,7 @@ func operate(v *frame.Visit) error {
 	if out.Form, err = v.Input(); err != nil {
 		return err
 	}
-	if out.Key == "" {
-		out.Key = v.NewKey()
-	}
+	out.Key = cmp.Or(out.Key, v.NewKey())
 	seen := out.seen()
 	if out.Review {
 		out.compare(seen)

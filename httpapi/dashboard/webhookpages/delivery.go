@@ -1,6 +1,7 @@
 package webhookpages
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -150,9 +151,7 @@ func resend(v *frame.Visit) error {
 	if f.Form, err = v.Input(); err != nil {
 		return err
 	}
-	if f.Key == "" {
-		f.Key = v.NewKey()
-	}
+	f.Key = cmp.Or(f.Key, v.NewKey())
 	var after delivery
 	sent, err := f.Send(v, http.MethodPost, frame.Path("management", "webhook-deliveries", d.ID, "resend"), nil, f.Key, &after)
 	if err != nil {

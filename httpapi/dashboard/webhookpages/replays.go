@@ -62,9 +62,7 @@ func startReplay(v *frame.Visit) error {
 		return err
 	}
 	f := replayForm{Form: form}
-	if f.Key == "" {
-		f.Key = v.NewKey()
-	}
+	f.Key = cmp.Or(f.Key, v.NewKey())
 	if f.Endpoints, err = allEndpoints(v); err != nil {
 		return err
 	}

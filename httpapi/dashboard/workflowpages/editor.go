@@ -128,9 +128,7 @@ func write(v *frame.Visit) error {
 	if out.Form, err = v.Input(); err != nil {
 		return err
 	}
-	if out.Key == "" {
-		out.Key = v.NewKey()
-	}
+	out.Key = cmp.Or(out.Key, v.NewKey())
 	do := out.Text("do")
 	switch {
 	case out.Review || do == "check" || do == "edit" || do == "":
