@@ -160,7 +160,6 @@ func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return a.Fold(events)
 }
 
-// record appends the event to tip.
 func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S], error) {
 	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), tip.Recorded, tip.State, c.meta, event, c.store.readable(c.aggregate.Name))
 	if err != nil {
@@ -238,7 +237,6 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 	return r, a.CompleteFrom(format.CleanLine(meta.Origin), r, previous, event, a.Evolve(state, event))
 }
 
-// storeError returns the domain error for the error of an append.
 func storeError(err error) error {
 	switch {
 	case err == nil:

@@ -81,7 +81,6 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error)
 // reader returns the connection for look-ups in the shard. Deliveries and secrets have the two after those of the log's shards.
 func (h *shard) reader() int { return min(h.n, h.s.shards) }
 
-// groupDirect reads one group by Direct Get.
 func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {
@@ -94,7 +93,6 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, err
 	return h.parse(seq, data)
 }
 
-// parse reads the message at seq.
 func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
 	g, err := format.ParseGroup(data)
 	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
@@ -103,7 +101,6 @@ func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
 	return g, err
 }
 
-// groupAtLeader reads one group at the leader of its stream.
 func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, error) {
 	seg, ok := h.segmentOf(seq)
 	if !ok {

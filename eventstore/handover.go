@@ -176,7 +176,6 @@ func (h *shard) refuseHanded(cause error) {
 	h.sequencer.readers, h.sequencer.refused = nil, nil
 }
 
-// takeAnswer reads an answer of a sequencer.
 func (h *shard) takeAnswer(a handover.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

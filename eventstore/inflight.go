@@ -326,7 +326,6 @@ func (h *shard) send(f *groupInFlight) {
 	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
 }
 
-// readAnswer reads the answer to a publish.
 func (h *shard) readAnswer(f *groupInFlight, m *nats.Msg) (outcome, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return refused, nats.ErrNoResponders

@@ -115,7 +115,6 @@ func (u *unwritten) add(r *Recorded) int {
 // leftRowSize is roughly the memory of a row beside its data, in bytes.
 const leftRowSize = 120
 
-// flush moves the rows from dirty to flushing.
 func (u *unwritten) flush() { u.flushing, u.dirty = u.dirty, nil }
 
 // leftInMemory returns the rows of an aggregate that are not yet in the tip store, oldest first.

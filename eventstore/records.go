@@ -137,7 +137,6 @@ func (h *shard) First() uint64 {
 	return max(h.floor.Seq+1, h.segments[0].first)
 }
 
-// dropped reports whether the group at a sequence was dropped.
 func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.First() }
 
 // droppedByNow is dropped after a look at the log: another process may have dropped the group a moment ago.

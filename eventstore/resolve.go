@@ -48,7 +48,6 @@ func (h *shard) resolveFirst(f *groupInFlight) {
 	}
 }
 
-// lookUp reads the message at the group's place.
 func (h *shard) lookUp(f *groupInFlight) {
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()

@@ -104,7 +104,6 @@ func Of(r Running) (*Archive, error) {
 	return a, nil
 }
 
-// readEnds sets Ends and Shards.
 func (a *Archive) readEnds() error {
 	a.Ends = map[int]format.Head{}
 	for _, name := range a.streams {

@@ -15,7 +15,6 @@ import (
 
 // The inspection of a stopped folder must distinguish dropped segments of deliveries from missing ones.
 
-// readFloor reads the floor from the tip store.
 func (in *inspection) readFloor() {
 	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
 		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor

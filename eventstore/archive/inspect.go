@@ -60,7 +60,6 @@ func Inspect(dir string) error {
 	return in.keepTorn()
 }
 
-// run inspects the folder. An error names the damage.
 func (in *inspection) run() error {
 	names, err := blocks.Streams(in.dir, streams.Account)
 	if errors.Is(err, os.ErrNotExist) {
@@ -152,7 +151,6 @@ func (in *inspection) openTips() error {
 	return nil
 }
 
-// readTips reads the witnesses of the tip store.
 func (in *inspection) readTips() error {
 	view := in.tips.Snapshot()
 	defer view.Close()
@@ -171,7 +169,6 @@ func (in *inspection) readTips() error {
 	return nil
 }
 
-// close closes the tip store.
 func (in *inspection) close() {
 	if in.tips != nil && !in.given {
 		_ = in.tips.Close() // it was opened for reading

@@ -104,7 +104,6 @@ func compress(b, frames []byte) (how byte, all []byte) {
 	return StoredPlain, append(b, frames...)
 }
 
-// decompress returns frames of the given size.
 func decompress(how byte, stored []byte, size int) ([]byte, error) {
 	switch how {
 	case StoredPlain:

@@ -97,7 +97,6 @@ func (r *Recorded) AppendFrame(b []byte) []byte {
 	return append(b, r.Body...)
 }
 
-// appendText appends the text of the event's frame.
 func (r *Recorded) appendText(b []byte) []byte {
 	b = r.appendHashed(b)
 	b = append(append(b, linePrevSeq...), ':')

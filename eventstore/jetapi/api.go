@@ -135,7 +135,6 @@ func (c *Client) Change(ctx context.Context, verb, stream string, request any) e
 	return nil
 }
 
-// call sends a request and reads the answer.
 func (c *Client) call(ctx context.Context, subject string, request, answer any) error {
 	question, err := json.Marshal(request)
 	if err != nil {

@@ -79,7 +79,6 @@ func (s *Store) enter() bool {
 	return true
 }
 
-// leave ends a call.
 func (s *Store) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +141,6 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// open opens the database, or returns why it cannot.
 func (s *Store) open(dir string, options *pebble.Options) error {
 	opened := make(chan error, 1)
 	go func() {
