@@ -7,7 +7,6 @@ package embedded
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -130,17 +129,12 @@ func refuseOldFormat(dir string) error {
 	return nil
 }
 
-// streamsFolder returns the server's folder of streams.
 func streamsFolder(dir string) string {
 	return filepath.Join(dir, "jetstream", streams.Account, "streams")
 }
 
 func (s *Server) options(c Config) (*server.Options, error) {
-	var password [24]byte
-	if _, err := rand.Read(password[:]); err != nil {
-		return nil, fmt.Errorf("eventstore: %w", err)
-	}
-	s.password = hex.EncodeToString(password[:])
+	s.password = rand.Text()
 	// Only the configuration language can enable JetStream for an account before the server starts.
 	opts := &server.Options{}
 	if err := opts.ProcessConfigString(fmt.Sprintf(

@@ -57,15 +57,15 @@ func remove(path string) error {
 // the stream, and cuts the torn end off.
 func dropStaleIndex(stream string) error {
 	files, err := blocks.Files(stream)
-	if err == nil && len(files) > 0 {
-		torn, err := endsTorn(files[len(files)-1].Path)
-		if torn {
-			err = errors.Join(err, remove(filepath.Join(stream, "msgs", "index.db")))
-		}
-		return err
-	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	torn, err := endsTorn(files[len(files)-1].Path)
+	if torn {
+		return remove(filepath.Join(stream, "msgs", "index.db"))
 	}
 	return err
 }
