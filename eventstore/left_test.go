@@ -337,13 +337,13 @@ func TestLeftBytes(t *testing.T) {
 	}
 	r := &eventstore.Recorded{Type: payment.AdjustmentUnneeded{}.Type(), Schema: eventstore.Payments.Schema, Body: body}
 	back, err := eventstore.Payments.State(r)
-	cut, cutErr := r.StateBytes()
+	cut, _, cutErr := r.Parts()
 	alone, aloneErr := codec.Marshal(back)
 	if err := errors.Join(err, cutErr, aloneErr); err != nil || string(cut) != string(alone) || back.HasPast() {
 		t.Errorf("%x, %x, %v", cut, alone, err)
 	}
 	for n := range body {
-		if _, err := (&eventstore.Recorded{Body: body[:n]}).StateBytes(); err == nil {
+		if _, _, err := (&eventstore.Recorded{Body: body[:n]}).Parts(); err == nil {
 			t.Errorf("%d bytes of %d are a body", n, len(body))
 		}
 	}

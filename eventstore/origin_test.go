@@ -56,7 +56,7 @@ func TestOriginBytes(t *testing.T) {
 		t.Errorf("the part that left the state differs: %x and %x, %v, %v", left, plainLeft, err, plainErr)
 	}
 	for n := range r.Body {
-		if _, err := (&eventstore.Recorded{Body: r.Body[:n]}).StateBytes(); err == nil {
+		if _, _, err := (&eventstore.Recorded{Body: r.Body[:n]}).Parts(); err == nil {
 			t.Errorf("%d bytes of %d are a body", n, len(r.Body))
 		}
 	}
@@ -74,7 +74,7 @@ func TestOriginIsAText(t *testing.T) {
 		"uncounted":   "\x82\xa5event\x80\xa5state\x80\xa6origin\xa1a",
 	} {
 		r := &eventstore.Recorded{Body: []byte(body)}
-		if _, err := r.StateBytes(); err == nil || r.Origin() != "" {
+		if _, _, err := r.Parts(); err == nil || r.Origin() != "" {
 			t.Errorf("%s: origin %q, %v", name, r.Origin(), err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // For every golden body, the state that is cut out of the body equals the decoded state. Bytes that are no body are refused.
-func TestStateBytes(t *testing.T) {
+func TestParts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
 	if err != nil || len(files) == 0 {
@@ -19,7 +19,7 @@ func TestStateBytes(t *testing.T) {
 	}
 	for _, file := range files {
 		body := unhexLines(t, file)
-		cut, err := (&eventstore.Recorded{Body: body}).StateBytes()
+		cut, _, err := (&eventstore.Recorded{Body: body}).Parts()
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -36,7 +36,7 @@ func TestStateBytes(t *testing.T) {
 			t.Errorf("%s: the state is not the body's end", file)
 		}
 		for _, bad := range [][]byte{nil, body[:len(body)-1], append(bytes.Clone(body), 0), body[1:], cut} {
-			if _, err := (&eventstore.Recorded{Body: bad}).StateBytes(); err == nil {
+			if _, _, err := (&eventstore.Recorded{Body: bad}).Parts(); err == nil {
 				t.Errorf("%s: %d bytes that are no body were taken", file, len(bad))
 			}
 		}

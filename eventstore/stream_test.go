@@ -32,7 +32,7 @@ func TestKeysInTexts(t *testing.T) {
 	_, eventErr := eventstore.Sessions.Event(r)
 	_, stateErr := eventstore.Sessions.State(r)
 	_, _, genericErr := format.Generic(r)
-	_, bytesErr := r.StateBytes()
+	_, _, bytesErr := r.Parts()
 	r.Schema++
 	_, newerErr := eventstore.Sessions.Event(r)
 	_, notKey := single(t, 1).store().Load(context.Background(), eventstore.Sessions.Key("acct", secret+" "), eventstore.AllowStale)

@@ -150,21 +150,13 @@ func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
 	if made, ok := r.state.(S); ok && r.Schema == a.Schema {
 		return made, nil
 	}
-	return a.decodeState(r)
-}
-
-func (a *Aggregate[S, E]) decodeState(r *Recorded) (S, error) {
 	var state S
 	if r.Schema != a.Schema {
 		return state, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, a.Schema)
 	}
-	raw, err := r.StateBytes()
-	if err != nil { // the body is not as this log writes it
-		var whole body
-		if err := codec.Unmarshal(r.Body, &whole); err != nil {
-			return state, fmt.Errorf("eventstore: body of %s revision %d: %w", r.Key, r.Revision, err)
-		}
-		raw = whole.State
+	_, raw, err := Bodies(r)
+	if err != nil {
+		return state, err
 	}
 	if err := codec.Unmarshal(raw, &state); err != nil {
 		return state, fmt.Errorf("eventstore: state of %s revision %d: %w", r.Key, r.Revision, err)

@@ -104,13 +104,7 @@ const (
 	bodyMost   = 4
 )
 
-// StateBytes returns the encoded state: a part of the body, not a copy.
-func (r *Recorded) StateBytes() ([]byte, error) {
-	state, _, err := r.Parts()
-	return state, err
-}
-
-// Parts returns the encoded state and the encoded parts that left it; left is nil if none left.
+// Parts returns the encoded state and the encoded parts that left it, without a copy; left is nil if none left.
 func (r *Recorded) Parts() (state, left []byte, err error) {
 	p, err := r.parts()
 	return p.state, p.left, err
