@@ -153,7 +153,7 @@ func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	if r.Schema > a.Schema {
 		return none, fmt.Errorf("%w: %s has schema %d, known is %d", format.ErrNewerSchema, r.Key, r.Schema, a.Schema)
 	}
-	events, err := s.walk(ctx, r, 0)
+	events, err := s.Since(ctx, r, 0)
 	if err != nil {
 		return none, err
 	}

@@ -210,24 +210,18 @@ func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint6
 // acknowledged.
 func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
 	h := s.shard[shard]
-	if err := h.appliedTo(ctx, through); err != nil {
+	end, err := h.reach(ctx, through)
+	if err != nil {
 		return err
 	}
+	if end < through {
+		return fmt.Errorf("%w: a checkpoint covers group %d of shard %d, which ends at %d", ErrUnhealthy, through, h.n, end)
+	}
 	for from <= through {
-		for _, g := range h.from(from) {
-			if g.Seq > through {
+		from, err = h.Groups(ctx, from, through, func(g *format.Group) error {
+			if g.Seq > through { // it was in memory behind the others
 				return nil
 			}
-			if err := each(g); err != nil {
-				return err
-			}
-			from++
-		}
-		if from > through {
-			return nil
-		}
-		err := h.readGroups(ctx, from, min(through, from+catchUpGroups-1), func(g *format.Group) error {
-			from++
 			return each(g)
 		})
 		if err != nil {
@@ -237,17 +231,14 @@ func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, eac
 	return nil
 }
 
-// appliedTo returns after this process has applied the shard up to a group that another node may have appended.
-func (h *shard) appliedTo(ctx context.Context, seq uint64) error {
+// reach returns the end of the shard. If it is before seq, reach looks for groups that another node appended.
+func (h *shard) reach(ctx context.Context, seq uint64) (uint64, error) {
 	end, _ := h.end()
-	if end.Seq >= seq {
-		return nil
+	if end.Seq < seq {
+		if err := h.CatchUp(ctx); err != nil {
+			return 0, err
+		}
+		end, _ = h.end()
 	}
-	if err := h.CatchUp(ctx); err != nil {
-		return err
-	}
-	if end, _ = h.end(); end.Seq < seq {
-		return fmt.Errorf("%w: a checkpoint covers group %d of shard %d, which ends at %d", ErrUnhealthy, seq, h.n, end.Seq)
-	}
-	return nil
+	return end.Seq, nil
 }

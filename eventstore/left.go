@@ -26,7 +26,7 @@ func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate
 	state, err := withRows(s, a, r, state)
 	if err == nil && !a.Whole(state) {
 		var events []*Recorded
-		if events, err = s.walk(ctx, r, 0); err == nil {
+		if events, err = s.Since(ctx, r, 0); err == nil {
 			state, err = a.Fold(events)
 		}
 	}

@@ -74,13 +74,12 @@ func (h *shard) Record(ctx context.Context, address uint64) (*Recorded, error) {
 	case h.dropped(group):
 		return nil, deliverylog.ErrDropped
 	}
-	if end, _ := h.end(); group > end.Seq {
-		if err := h.CatchUp(ctx); err != nil {
-			return nil, err
-		}
-		if end, _ = h.end(); group > end.Seq {
-			return nil, ErrNotFound
-		}
+	end, err := h.reach(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if group > end {
+		return nil, ErrNotFound
 	}
 	g, err := h.Group(ctx, group)
 	if err != nil {
@@ -98,23 +97,13 @@ func (s *Store) History(ctx context.Context, key Key) ([]*Recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.walk(ctx, tip, 0)
+	return s.Since(ctx, tip, 0)
 }
 
 // Since returns the events of an aggregate from a revision to tip, both included, oldest first.
 func (s *Store) Since(ctx context.Context, tip *Recorded, revision uint64) ([]*Recorded, error) {
-	return s.walkTo(ctx, tip, func(r *Recorded) bool { return r.Revision <= revision })
-}
-
-// walk reads back from tip to the event after the address `down`, and returns the events oldest first.
-func (s *Store) walk(ctx context.Context, tip *Recorded, down uint64) ([]*Recorded, error) {
-	return s.walkTo(ctx, tip, func(r *Recorded) bool { return r.PrevSeq <= down })
-}
-
-// walkTo reads back from tip to the first event or the event for which last returns true.
-func (s *Store) walkTo(ctx context.Context, tip *Recorded, last func(*Recorded) bool) ([]*Recorded, error) {
 	events := []*Recorded{tip}
-	for r := tip; r.PrevSeq > 0 && !last(r); {
+	for r := tip; r.PrevSeq > 0 && r.Revision > revision; {
 		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
 		switch {
 		case errors.Is(err, ErrNotFound):

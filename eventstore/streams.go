@@ -345,16 +345,13 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 		return err
 	}
 	for n, h := range s.shard {
-		end, _ := h.end()
-		if end.Seq < c.LastSeq[n] { // another node may have appended meanwhile
-			if err := h.CatchUp(ctx); err != nil {
-				return err
-			}
-			end, _ = h.end()
+		end, err := h.reach(ctx, c.LastSeq[n])
+		if err != nil {
+			return err
 		}
-		if end.Seq < c.LastSeq[n] {
+		if end < c.LastSeq[n] {
 			return fmt.Errorf("%w: %s ends at %d, but checkpoint %d covers it up to %d; copy the folder before anything else",
-				ErrUnhealthy, h.name(), end.Seq, c.Number, c.LastSeq[n])
+				ErrUnhealthy, h.name(), end, c.Number, c.LastSeq[n])
 		}
 	}
 	return nil
