@@ -13,8 +13,9 @@ import (
 	"payledger/domain"
 )
 
-// clusterRun is a run of a test on replicas. It proves nothing if a store answered there that it is unavailable: a machine that stands
-// still for seconds has an election, and during an election this is the right answer.
+// clusterRun is a run of a test on replicas. The run proves nothing if its first failure is the answer of a store that it is unavailable:
+// servers on a machine that stops for seconds hold an election, and during an election this is the right answer. Later failures may
+// follow from the first. A wrong result before such an answer counts.
 type clusterRun struct {
 	testing.TB
 
@@ -43,6 +44,9 @@ func (a *clusterRun) fail(message string, args []any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.TB.Log(message)
+	if a.failed {
+		return
+	}
 	a.failed = true
 	for _, arg := range args {
 		if err, is := arg.(error); is && saysUnavailable(err) {
@@ -56,7 +60,7 @@ func saysUnavailable(err error) bool {
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout)
 }
 
-// clusterRuns is how often a test on replicas runs at the most until one of its runs proves something.
+// clusterRuns is the largest number of runs of a test on replicas.
 const clusterRuns = 4
 
 // runOn runs a test on a rig, and reports whether the run proved something. The last run always does.
@@ -82,7 +86,7 @@ func runOn(t *testing.T, r *rig, last bool, test func(testing.TB, *rig)) bool {
 	return true
 }
 
-// A run tells a store that is unavailable from a wrong result.
+// A run distinguishes an unavailable store from a wrong result.
 func TestClusterRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		test                func(testing.TB)
@@ -93,6 +97,8 @@ func TestClusterRun(t *testing.T) {
 		"another error":      {func(t testing.TB) { t.Fatal(errors.New("damage")) }, true, false},
 		"an unknown outcome": {func(t testing.TB) { t.Error(domain.OutcomeUnknown(nil), 1) }, true, true},
 		"unavailable":        {func(t testing.TB) { t.Fatalf("%v", domain.Unavailable(nil)) }, true, true},
+		"wrong before it":    {func(t testing.TB) { t.Error("wrong"); t.Error(domain.Unavailable(nil)) }, true, false},
+		"wrong after it":     {func(t testing.TB) { t.Error(domain.Unavailable(nil)); t.Error("wrong") }, true, true},
 		"no answer":          {func(t testing.TB) { t.Error(fmt.Errorf("read: %w", context.DeadlineExceeded)) }, true, true},
 	} {
 		a := &clusterRun{TB: t}
