@@ -16,8 +16,7 @@ type Card struct {
 	CVVAvailable    bool    `json:"cvvAvailable,omitempty"` // the card's CVV is stored for the first payment
 }
 
-// NewCard returns the displayable part of a valid number. PCI DSS allows eight first digits only for numbers with 16 or
-// more digits.
+// NewCard returns the displayable part of a valid number. PCI DSS allows eight first digits only for 16 or more digits.
 func NewCard(number, month, year string, cvv bool) Card {
 	network, _ := CardNetwork(number)
 	first := number[:6]
@@ -33,7 +32,6 @@ func NewCard(number, month, year string, cvv bool) Card {
 // Network is a card scheme, spelled as the dispute webhooks spell it (§6.4, D6).
 type Network string
 
-// The networks.
 const (
 	NetworkAmex       Network = "AMEX"
 	NetworkDiners     Network = "DINERS_CLUB"
@@ -101,8 +99,7 @@ func Luhn(number string) bool {
 	return sum%10 == 0
 }
 
-// ValidCardNumber reports whether digits is a card number: a known prefix of the right length and a right
-// check digit.
+// ValidCardNumber reports whether digits is a card number: a known prefix of the right length, and a right check digit.
 func ValidCardNumber(digits string) bool {
 	if len(digits) < 14 || len(digits) > 19 || strings.Trim(digits, "0123456789") != "" {
 		return false

@@ -38,7 +38,6 @@ func FindCardNumber(text string, onlyDivided bool) (number string, divided bool)
 	return "", false
 }
 
-// digitRun is a run of digits in a text, with its neighbours.
 type digitRun struct {
 	digits                       string // full-width digits are written as ASCII
 	divider                      rune   // the one character between this run and the next one, if it is a divider; else 0

@@ -14,8 +14,7 @@ var iso4217 string
 // Currency is an ISO 4217 alphabetic code, fund and precious-metal codes included (§2.1).
 type Currency string
 
-// minorUnits maps every active code to its number of decimal digits; noMinorUnits means that ISO 4217
-// gives none (XAU, XDR): amounts pass through as integers.
+// minorUnits maps every active code to its number of decimal digits; noMinorUnits: ISO 4217 gives none (XAU, XDR).
 var minorUnits = loadCurrencies(iso4217)
 
 const noMinorUnits = -1
@@ -48,8 +47,7 @@ func (c Currency) Digits() int { return max(0, minorUnits[c]) }
 // Amount is a number of minor units (cents, yen, fils) of some currency. Requests carry 0 or more (§8).
 type Amount int64
 
-// MaxAmount is the largest amount a request may carry: the largest integer that every JSON reader
-// keeps exactly.
+// MaxAmount is the largest amount of a request: the largest integer that every JSON reader keeps exactly.
 const MaxAmount Amount = 1<<53 - 1
 
 // Add returns a+b, and false when the sum does not fit.

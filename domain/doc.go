@@ -8,7 +8,7 @@
 // test checks that. Only the interfaces in domain/processor name a context.Context.
 //
 // Struct tags are the names of fields in the log (eventstore encodes msgpack and JSON by them). Changing one is a schema
-// change: see eventstore, Codec.
+// change: see eventstore/schema.go.
 //
 // Design notes:
 //   - Amounts are int64 minor units of the payment's currency (§8), never floats.

@@ -29,10 +29,8 @@ func (p Preferences) Takes(n Network) bool {
 // JSON is a value as its JSON text; in JSON it stands as that value.
 type JSON string
 
-// MarshalJSON returns the text.
 func (j JSON) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 
-// UnmarshalJSON keeps the text.
 func (j *JSON) UnmarshalJSON(text []byte) error { *j = JSON(text); return nil }
 
 // LineItem is one position of an order; amounts in minor units of the order's currency, per piece

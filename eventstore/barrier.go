@@ -10,11 +10,9 @@ import (
 
 // barrier returns when this process has applied every group that any process had appended before the call. It waits for the
 // acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all groups before that place.
-// The group is the next one of this process or of the sequencer (handover.go), or an empty one. All callers that wait when the group is made share it. Only the
-// acknowledgement counts: a group with the same bytes may stand at the place since before the call.
-//
-// A read at the leader of the stream would be faster, and wrong: a leader that lost its connections answers with an old end for up to
-// jetapi.StaleLeader.
+// The group is the next one of this process or of the sequencer (handover.go), or an empty one; all callers that wait when it is made share
+// it. Only the acknowledgement counts: a group with the same bytes may stand at the place since before the call. A read at the leader would
+// be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
 func (h *shard) barrier(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
 	defer cancel()
@@ -42,7 +40,6 @@ func noMajority(h *shard, cause error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNoMajority, h.name(), cause)
 }
 
-// leaveBarrier takes back the wait of a caller that left.
 func (h *shard) leaveBarrier(b *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +73,6 @@ func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
 	})
 }
 
-// staleKey is the key of a context's value that allows old reads.
 type staleKey struct{}
 
 // WithStale returns a context for reads that return the state that this process has applied. They wait for no majority, and can

@@ -11,8 +11,7 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// check verifies a group that was read from the log: it must follow h.front, and every event must continue its aggregate. The
-// caller holds the lock.
+// check verifies that a group from the log follows h.front, and that every event continues its aggregate. The caller holds the lock.
 func (h *shard) check(g *format.Group) error {
 	if g.Shard != h.n || g.Log != h.s.id {
 		return fmt.Errorf("group %d belongs to another log or shard", g.Seq)

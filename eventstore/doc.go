@@ -1,22 +1,22 @@
-// Package eventstore is the log: it appends events, loads aggregates, and hands events to readers in order.
-// NATS JetStream stores the log, embedded or as a cluster. Only this package and the packages in its folder know JetStream.
+// Package eventstore is the log: it appends events, loads aggregates, and hands events to readers in order. NATS JetStream stores the
+// log, embedded or as a cluster. Only this package and the packages in its folder know JetStream.
 //
 // # Rules
 //
 //   - One decision is one event, and one event is one frame. Events that wait at the same moment share a message, a group (I2).
-//   - A shard is one sequence of groups. Every append names the sequence that must precede it, so a writer has applied the whole
-//     shard. Only an acknowledgement is success (D3, D8).
+//   - A shard is one sequence of groups. Every append names the sequence that must precede it, so a writer has applied the whole shard.
+//     Only an acknowledgement is success (D3, D8).
 //   - A frame carries the aggregate's state after the event. The tip store has the newest frame of every aggregate: a load is one
 //     look-up. The history of an aggregate is a walk back along Ledger-Prev-Seq.
-//   - States stay small. A finished operation leaves the state of its payment. The payment's order and sealed customer leave the
-//     state with the first event. An event carries the parts that leave with it once, and the tip store has them as rows. A loaded
-//     state has all parts that left it up to its revision. An append on a state without them is refused.
+//   - States stay small. Finished operations move out of the state of a payment, its order and sealed customer with the first event. An
+//     event carries the parts that it moved out, and the tip store has them as rows. A loaded state has all parts moved out of it; an
+//     append on a state without them is refused.
 //   - A unique name is a claim: an aggregate whose first event names the owner (D9).
 //   - Readers see no group past the last acknowledged one.
-//   - Every reader checks that a group follows the group before it, and that every event continues its aggregate. A wrong group
-//     stops the shard: the shard takes no appends, and returns ErrUnhealthy, never ErrNotFound, for an unknown aggregate.
-//   - A build appends nothing to an aggregate with an event of a newer schema. It folds a state of an older schema again from the
-//     events. A store with WriteFor writes an event in a schema that every live node reads (format.Writing), or refuses it.
+//   - Every reader checks that a group follows the group before it, and that every event continues its aggregate. A wrong group stops the
+//     shard: it takes no appends, and returns ErrUnhealthy, never ErrNotFound, for an unknown aggregate.
+//   - A build appends nothing to an aggregate with an event of a newer schema. It folds a state of an older schema again from the events.
+//     A store with WriteFor writes an event in a schema that every live node reads (format.Writing), or refuses it.
 //   - An unreadable event stops its reader; no reader skips it.
 //
 // What it must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
@@ -24,44 +24,37 @@
 // # Where things are
 //
 //   - Package format: the bytes of frames and groups, and the addresses of events.
-//   - shard.go: the state of a shard. inflight.go: groups that wait for their acknowledgement. resolve.go: the outcome of a group
-//     without a clear answer. segment.go and package streams: the streams of a shard, and their names.
-//   - recover.go and packages tipstore and tiprow: the tip store and its rows. left.go: the parts that left a state. load.go,
-//     groupread.go, subscribe.go: reading. barrier.go: reads of what all processes have appended.
-//     handover.go and package handover: the nodes of a cluster append to one shard.
-//   - Package deliverylog: the records of deliveries. records.go: their shard, and the segments that were dropped.
-//   - Package checkpointlog: the stream of checkpoints, and the order that it fixes. Package ordered: all events in this order.
+//   - shard.go: the state of a shard. inflight.go: groups without an acknowledgement. resolve.go: groups without a clear answer.
+//     segment.go, package streams: the streams of a shard. barrier.go: reads of what all processes have appended. handover.go, package
+//     handover: the nodes of a cluster append to one shard.
+//   - recover.go, packages tipstore and tiprow: the tip store. left.go: the parts moved out of a state. load.go, groupread.go,
+//     subscribe.go: reading.
+//   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the checkpoints, and the order that they fix.
+//     Package ordered: all events in this order. Package secretlog: the stream SECRETS. Package sidelog: the streams beside the log, and
+//     the index that is their witness.
 //   - Package embedded: the server in this process. Packages archive and folder: checks and repairs of its folder before it starts.
-//     scrub.go: checks while it runs. Package disk: a full disk. Package sidelog: the streams beside the log, and the index that is
-//     their witness.
-//   - Package secretlog: the stream SECRETS. Package nodes: the nodes that serve a log. Package blocks reads the server's files.
+//     scrub.go: checks while it runs. Package blocks: the server's files. Package disk: a full disk. Package nodes: the nodes that serve
+//     a log.
 //
 // # Deliveries
 //
-// The plans of package notifier and their outcomes are a shard of their own, number 65,534, beside the log: streams
-// DELIVERIES_<segment> with the subjects deliveries.<segment>. A record is a frame, and the records of a name are a chain. All
-// rules above hold for records. Records are no events: no checkpoint covers them, and no reader of the log reads them.
-// ce-subject is <accountId>.delivery.<endpointId>.<eventId>.<kind>, or system.beside.<name> for a record of no delivery; ce-type
-// is "open" or "settled"; ids, correlation and actor are empty; the body is the notifier's.
+// The plans of package notifier and their outcomes are a shard of their own, number 65,534, beside the log: streams DELIVERIES_<segment>
+// with the subjects deliveries.<segment>. A record is a frame, and the records of a name are a chain. All rules above hold for records,
+// but they are no events: no checkpoint covers them, and no reader of the log reads them. ce-subject is
+// <accountId>.delivery.<endpointId>.<eventId>.<kind>, or system.beside.<name> for a record of no delivery; ce-type is "open" or
+// "settled"; ids, correlation and actor are empty; the body is the notifier's.
 //
-// The tip store has the newest record of every name, and the place of every open delivery by endpoint (package deliverylog): a
-// start reads only open deliveries, and memory does not grow with the number of finished ones.
-//
-// The oldest segment can be dropped as a whole (package deliverylog), after its open records were copied forward and every reader
-// has passed it. A record, the floor, is written first: it names the last dropped group, and for each shard of the log the
-// address up to which events plan no delivery. After a power failure before the floor's acknowledgement nothing is dropped.
-// After a later one no reader sees the records, and the next start deletes the rest of the segment. Segments that are missing
-// without a floor are damage. The predecessor of a record may have been dropped: the first remaining record of a name may have
-// any revision. The hash of its group still covers it.
+// The oldest segment can be dropped as a whole (package deliverylog, floor.go). Segments that are missing without a floor are damage. The
+// first remaining record of a name may have any revision: its predecessors may have been dropped. The hash of its group still covers it.
 //
 // # Byte layout
 //
-// Shards 0 … n−1, n fixed when the log is made. The shard of an aggregate is FNV-1a (64 bits) of its id, modulo n. A
-// shard's segments are streams LEDGER_<shard>_<segment>, from 1, with the subject ledger.<shard>.<segment>; sequences go
-// on from one to the next. A message is a group; numbers are big-endian:
+// Shards 0 … n−1, n fixed when the log is made. The shard of an aggregate is FNV-1a (64 bits) of its id, modulo n. A shard's segments are
+// streams LEDGER_<shard>_<segment>, from 1, with the subject ledger.<shard>.<segment>; sequences go on from one to the next. A message is
+// a group; numbers are big-endian:
 //
 //	 4 bytes  "PLJ1"
-//	 1        kind: 0 events, 1 fence (no event), 2 closing (the last of its segment); + 0x80 if a witness follows
+//	 1        kind: 0 events, 1 empty (no event), 2 closing (the last of its segment); + 0x80 if a witness follows
 //	 1        compression of the frames: 0 none, 1 zstd with dictionary1.zstd
 //	 2        number of frames: 1 to 256 for kind 0, else 0
 //	 4        bytes of the frames before compression
@@ -73,15 +66,15 @@
 //	32        hash of the group before; zeroes for the first
 //	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
 //	          next shard (the shard of deliveries follows the last one). Where several processes write to one server, it names
-//	          the newest acknowledged group of its own shard: readers then need no fence
+//	          the newest acknowledged group of its own shard: readers then need no empty group
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)
 //	 8        check: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
 //
-// On a cluster the message has the header Payledger-Node, which names the process that wrote the group (package handover). No hash
-// covers the header, and the log is complete without it.
+// On a cluster the header Payledger-Node names the process that wrote the group (package handover). No hash covers the header, and the
+// log is complete without it.
 //
-// A frame is the length of its text (4 bytes), the length of its body (4 bytes), the text, the body. The text is these
-// lines, each "name:value\n", in this order:
+// A frame is the length of its text (4 bytes), the length of its body (4 bytes), the text, the body. The text is these lines, each
+// "name:value\n", in this order:
 //
 //	ce-specversion         1.0
 //	ce-id                  UUID of the event
@@ -92,18 +85,17 @@
 //	content-type           application/msgpack
 //	Ledger-Schema          decimal, no leading zero, as all numbers here
 //	Ledger-Revision        place among the aggregate's events, from 1, without a gap
-//	Ledger-Command-Id      UUID of the request that led to the event
+//	Ledger-Command-Id      UUID of the command that made the event
 //	Ledger-Correlation-Id  joins what belongs to one request from outside
 //	Ledger-Actor           the caller
 //	Ledger-Prev-Seq        address of the aggregate's previous event: <sequence>.<frame>, frames from 0; 0 for the first
 //	Ledger-Hash            64 hexadecimal digits, see below
 //
-// Body: a msgpack map of "event", "state" (the aggregate after the event), "left" if parts left the state with the event, and
-// "origin" if a change came through the management API, in this order (testdata/left.hex and testdata/origin.hex are two). origin
-// is a text, the client's address; the audit log shows it (D20). Maps with keys sorted by bytes, structs in the order of their
-// fields, the shortest form of every integer, times as msgpack's own timestamp (extension −1), absent values left out.
-// testdata/golden holds an example of every event; a file there never changes. testdata/layout.py reads a group of each kind in
-// testdata/group.json.
+// Body: a msgpack map of "event", "state" (the aggregate after the event), "left" if parts moved out of the state with the event, and
+// "origin" if a change came through the management API, in this order (testdata/left.hex, testdata/origin.hex). origin is the client's
+// address, for the audit log (D20). Maps with keys sorted by bytes, structs in the order of their fields, the shortest form of every
+// integer, times as msgpack's own timestamp (extension −1), absent values left out. testdata/golden holds an example of every event; a
+// file there never changes. testdata/layout.py reads a group of each kind in testdata/group.json.
 //
 // # Hash chain
 //
@@ -143,14 +135,13 @@
 //
 // # Checkpoints
 //
-// Streams CHECKPOINTS_<segment>, from 1, with the subject checkpoints.<segment>.c; sequences go on from one to the next.
-// Package checkpoint has the message, the text and the tree. Checkpoint k covers the events of the groups after
-// checkpoint k−1 up to its last group of shard 0, then of shard 1, and so on; within a group, frames count in their
-// order. An event's position is its number in that order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is
-// SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right); root is the tree's. The edge holds the roots of
-// the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog: all that the next checkpoint
-// needs. At least one checkpoint in 256, and one in 262,144 events, has it. The signature is the last line of a signed note
-// (Ed25519) over
+// Streams CHECKPOINTS_<segment>, from 1, with the subject checkpoints.<segment>.c; sequences go on from one to the next. Package
+// checkpoint has the message, the text and the tree. Checkpoint k covers the events of the groups after checkpoint k−1 up to its last
+// group of shard 0, then of shard 1, and so on; within a group, frames count in their order. An event's position is its number in that
+// order, from 1. Leaf position−1 of the Merkle tree (RFC 6962) is SHA-256(0x00 ‖ event hash), an inner node SHA-256(0x01 ‖ left ‖ right);
+// root is the tree's. The edge holds the roots of the complete subtrees from left to right, under the numbers of golang.org/x/mod's tlog:
+// all that the next checkpoint needs. At least one checkpoint in 256, and one in 262,144 events, has it. The signature is the last line
+// of a signed note (Ed25519) over
 //
 //	payledger\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
 //
@@ -158,92 +149,78 @@
 //
 // # Secrets
 //
-// Streams SECRETS_<segment>, from 1; sequences go on from one to the next. package secretlog describes the message: a value with
-// its name, or a destruction that names sequences. The first value of a name counts until a destruction names it. A later value
-// of the same name is surplus, and is destroyed. So the stream alone decides, with the same result on every node. Two nodes
-// need no lock to create a name: each reads the earlier messages after its acknowledgement. The index in the tip store has the
-// place and the digest of each name's value. It reveals a swapped message, and a sequence without a message that no
-// destruction names.
-//
-// A rotation of the master key writes all values into the next segment, behind a message that destroys all messages before it. The segment
-// counts when its last message is durable. A start ignores and removes a segment that is not complete, and deletes the segments before
-// a complete one (package secretlog, rotate.go).
+// Streams SECRETS_<segment>, from 1; sequences go on from one to the next. A message (package secretlog) is a value with its name, or a
+// destruction that names sequences. The first value of a name counts until a destruction names it; a later one is surplus, and is
+// destroyed. So the stream alone decides, with the same result on every node. Two nodes need no lock to create a name: each reads the
+// earlier messages after its acknowledgement. The index in the tip store has the place and the digest of each name's value. It reveals a
+// swapped message, and a missing message that no destruction names.
 //
 // One destruction, and a power failure after each step:
 //
-//  1. A message that names the sequences and the name is durable. Failure: the value is unreadable; the next start continues
-//     here. On several nodes the next cleaning of any node does.
+//  1. A message that names the sequences and the name is durable. Failure: the value is unreadable; the next start continues here. On
+//     several nodes the next cleaning of any node does.
 //  2. The index has the message, and is synced. Failure: the same; a start does not report the value as lost.
-//  3. The server deleted the value, or purged the cards of a minute, whose key was destroyed before. Failure: the next start
-//     deletes again, finds nothing, and continues.
+//  3. The server deleted the value, or purged the cards of a minute, whose key was destroyed before. Failure: the next start deletes
+//     again, finds nothing, and continues.
 //  4. The index forgets the value. Failure: the same.
 //
 // # One append, and a power failure after each step
 //
 //  1. A draft was made on the newest acknowledged event of its aggregate, and waits. Failure: nothing was recorded.
-//  2. The next group contains the draft and was published with its expected sequence. Failure: the log has the whole group or
-//     nothing of it. If the log has it, the next start appends a fence (a group without events), whose acknowledgement makes
-//     the group durable, and applies the group.
-//  3. The server acknowledged the group and all groups before it: they are on the disk. The store applies the group to the tips
-//     in memory, answers the callers, and shows it to readers. Failure: the next start reads the group again.
-//  4. Within a second one batch writes the tips, the parts that left states, and the applied place to the tip store, and syncs
-//     it. Failure before the sync: the next start makes them again from the log. After the sync a start refuses a log that
-//     lacks the group.
+//  2. The next group contains the draft and was published with its expected sequence. Failure: the log has the whole group or nothing of
+//     it. If the log has it, the next start applies it, and appends an empty group, whose acknowledgement makes it durable.
+//  3. The server acknowledged the group and all groups before it: they are on the disk. The store applies the group to the tips in
+//     memory, answers the callers, and shows it to readers. Failure: the next start reads the group again.
+//  4. Within a second one synced batch writes the tips, the parts moved out of states, and the applied place to the tip store. Failure
+//     before the sync: the next start makes them again from the log. After the sync a start refuses a log that lacks the group.
 //
 // # One payment, and a power failure after each step
 //
-// The steps have the order of package commands. "Durable" means a PubAck after the disk's sync.
+// The steps have the order of package payments. "Durable" means a PubAck after the disk's sync.
 //
-//  1. Session and instrument were loaded and checked. Failure: nothing was recorded, the caller has no answer, a repeat starts
-//     anew. SECRETS may have a key for personal data that nothing uses.
-//  2. instrument.used is durable: the token belongs to this payment id, which was derived from the
-//     idempotency key or the token (D9). Failure: no payment exists, nothing was sent. A repeat derives the
-//     same id, finds its own claim and continues; any other payment with this token is refused. Without a
-//     repeat the card becomes unreadable when the session's client token expires.
-//     For a payment from the customer's browser, session.payment_started comes first: a session names at most one live payment.
-//     Failure between the two: a repeat continues. A payment with another card replaces the missing payment, after
-//     payment.key_claimed took the place of the missing payment's first event, so that no process can make it (D12).
-//  3. payment.created is durable: the payment exists, with its request for authorization under the key
-//     "<id>.1". Failure, even with its PubAck lost: the next start finds a request without an outcome, and asks
-//     the processor for the key. If the processor never received the key, the service sends the request under the same key
-//     while callers could still wait. Later it fences the key at the processor, and records the failure (D8). A repeat with the
-//     same idempotency key gets IdempotencyKeyAlreadyExists with this payment.
-//  4. The processor was called. Failure before, during or after: as after step 3. If the processor has the
-//     operation, it repeats its first answer for the key, so the money is held once.
-//  5. payment.authorized (or declined, failed, pending) is durable: the outcome is a fact, webhooks may go
-//     out. Failure: the recovery finds the outcome and does nothing. If two nodes recover at once, the
-//     compare-and-swap accepts one outcome, and the other node reads it. A time-out that was recorded before an
-//     answer stays in the history; the answer follows it.
-//  6. The payment no longer needs the card: the card's value is overwritten, or the key of its minute is destroyed
-//     within minutes. Failure: the encrypted card is still on the disk; the next cleaning destroys it.
+//  1. Session and instrument were loaded and checked. Failure: nothing was recorded; a repeat starts anew. SECRETS may have an unused key
+//     for personal data.
+//  2. instrument.used is durable: the token belongs to this payment id, which was derived from the idempotency key or the token (D9).
+//     Failure: no payment exists, nothing was sent. A repeat derives the same id, finds its own claim and continues; any other payment
+//     with this token is refused. Without a repeat the card becomes unreadable when the session's client token expires. For a payment
+//     from the customer's browser, session.payment_started comes first: a session names at most one live payment. Failure between the
+//     two: a repeat continues. A payment with another card replaces the missing one, after payment.key_claimed took the place of its
+//     first event, so that no process can make it (D12).
+//  3. payment.created is durable: the payment exists, with its request for authorization under the key "<id>.1". Failure, even with its
+//     PubAck lost: package pending finds a request without an outcome, and looks the key up at the processor. If the processor never
+//     received the key, the service sends the request again under it while callers could still wait; later it fences the key at the
+//     processor, and records the failure (D8). A repeat with the same idempotency key gets IdempotencyKeyAlreadyExists with this payment.
+//  4. The processor was called. Failure before, during or after: as after step 3. If the processor has the operation, it repeats its
+//     first answer for the key, so the money is held once.
+//  5. payment.authorized (or declined, failed, pending) is durable: the outcome is a fact, webhooks may go out. Failure: the recovery
+//     finds the outcome and does nothing. If two nodes recover at once, the compare-and-swap accepts one outcome, and the other node
+//     reads it. A time-out that was recorded before stays in the history.
+//  6. The payment no longer needs the card: the card's value is overwritten, or the key of its minute is destroyed within minutes.
+//     Failure: the encrypted card is still on the disk; the next cleaning destroys it.
 //
 // # One approval, and a power failure after each step
 //
-//  1. The attempt and its session were loaded, and the resulting payment was checked. Failure:
-//     nothing was recorded; the attempt waits.
-//  2. attempt.approved is durable, with the revision of the approved session. It decides: a later abort
-//     is refused, and a later approval gets the same answer. Failure: the next start finds a
-//     decision that is not completed, and makes the payment from that revision, without later changes of the
-//     session; so does a repeat. The payment's id is derived from the attempt's, so there is one payment.
+//  1. The attempt and its session were loaded, and the resulting payment was checked. Failure: the attempt waits.
+//  2. attempt.approved is durable, with the revision of the approved session. It decides: a later abort is refused, and a later approval
+//     gets the same answer. Failure: the next start, or a repeat, makes the payment from that revision, without later changes of the
+//     session. The payment's id is derived from the attempt's, so there is one payment.
 //  3. instrument.used, payment.created and the next steps: as above.
-//  4. attempt.completed is durable: the answer to the customer has the payment's id. Failure: the next start finds the
-//     payment, and records only this event.
+//  4. attempt.completed is durable: the answer to the customer has the payment's id. Failure: the next start finds the payment, and
+//     records only this event.
 //
-// A payment that is refused for good is ruled out first: payment.key_claimed takes the place of its first event, unless the
-// payment was made after all. Then attempt.refused ends the attempt. Failure between the two: the next start finds the place
-// taken, and records only attempt.refused.
+// A payment that is refused for good is ruled out first: payment.key_claimed takes the place of its first event, unless the payment was
+// made after all. Then attempt.refused ends the attempt. Failure between the two: the next start records only attempt.refused.
 //
-// An attempt is durable before its session names it. After a crash between the two the attempt cannot be approved.
-// An abort has the same steps: attempt.aborted, then instrument.invalidated, then attempt.completed.
+// An attempt is durable before its session names it; after a crash between the two it cannot be approved. An abort has the same steps:
+// attempt.aborted, instrument.invalidated, attempt.completed.
 //
 // # One vaulting, and a power failure after each step
 //
-//  1. With verify: instrument.verification_requested is durable, and the processor is called under the key
-//     "<reference>.<revision>". The reference is derived from the token. Failure: nothing is vaulted; a
-//     repeat asks the processor for the key. The verification moves no money.
-//  2. instrument.vaulted is durable. If a payment vaults the card, payment.authorized is durable before. Failure: the
-//     entered card with its CVV is still there. The janitor destroys no entered card, expired or not, before it has
-//     completed the vaulting.
+//  1. With verify: instrument.verification_requested is durable, and the processor is called under the key "<reference>.<revision>". The
+//     reference is derived from the token. Failure: nothing is vaulted; a repeat looks the key up at the processor. The verification
+//     moves no money.
+//  2. instrument.vaulted is durable. If a payment vaults the card, payment.authorized is durable before. Failure: the entered card with
+//     its CVV is still there. The janitor (package recovery) completes the vaulting before it destroys the entered card, expired or not.
 //  3. The card's copy without its CVV is durable in SECRETS. Failure: the janitor destroys the entered card.
 //
 // # One capture, and a power failure after each step
@@ -251,81 +228,74 @@
 // Voids, refunds, adjustments and completions have the same steps.
 //
 //  1. The payment was loaded, and the capture was decided on its state. Failure: nothing was recorded.
-//  2. With an idempotency key: payment.key_claimed is durable at an id that is derived from the key, and names the payment (D9).
-//     Failure: a repeat of the request finds the claim and continues. No other payment can use the key. The key counts as used
-//     on this payment when the payment's own state has it.
-//  3. payment.capture_requested is durable. If another event came first, the capture is decided again on the newest state.
-//     The amount is reserved, and no other operation starts before this one has an answer. Failure, even with its PubAck
-//     lost: the next start finds the operation without an outcome, and completes it under the key "<id>.<revision>", as in
-//     step 3 of a payment. A repeat of the request gets IdempotencyKeyAlreadyExists. A capture that the ledger's own rules
-//     refuse ends here, as payment.capture_refused: no processor is called.
+//  2. With an idempotency key: payment.key_claimed is durable at an id that is derived from the key, and names the payment (D9). Failure:
+//     a repeat finds the claim and continues; no other payment can use the key. The key counts as used when the payment's own state has
+//     it.
+//  3. payment.capture_requested is durable. If another event came first, the capture is decided again on the newest state. The amount is
+//     reserved, and no other operation starts before this one has an answer. Failure, even with its PubAck lost: package pending finds the
+//     operation without an outcome, and completes it under the key "<id>.<revision>", as in step 3 of a payment. A repeat gets
+//     IdempotencyKeyAlreadyExists. A capture that the ledger's own rules refuse ends here, as payment.capture_refused: no processor is
+//     called.
 //  4. The processor was called. Failure: as after step 3; the processor takes the money once, however often the call is repeated.
-//  5. payment.captured (or _failed, _pending) is durable. Failure: nothing is left to do. A pending capture
-//     gets its outcome from a look-up and from a notification: the first is recorded, the second changes
-//     nothing. If an answer requires a further operation (at the next processor, a void that was intended,
-//     an automatic capture), the same event requests it: no failure can come between the two.
+//  5. payment.captured (or _failed, _pending) is durable. Failure: nothing is left to do. A pending capture gets its outcome from a
+//     look-up or from a notification: the first one counts, the second changes nothing. If an answer requires a further operation (at the
+//     next processor, an intended void, an automatic capture), the same event requests it: no failure can come between the two.
 //
 // # Design notes
 //
-// The compare-and-swap is on a shard's sequence, and not on a subject for each aggregate. With such subjects the server keeps an
-// index of all of them in memory for ever (some 100 bytes each), reads all of it at a start, and syncs one event at a time. A
-// writer that appends after group N has applied all groups up to N, so this process decides claims, revisions and conflicts by
-// its tips. The server does not check them: every reader does, by revisions, hashes and counts.
+// The compare-and-swap is on a shard's sequence, and not on a subject for each aggregate. For subjects the server keeps an index in
+// memory for ever (some 100 bytes each), reads all of it at a start, and syncs one event at a time. A writer that appends after group N
+// has applied all groups up to N, so it decides claims, revisions and conflicts by its tips. The server does not check them: every reader
+// does, by revisions, hashes and counts.
 //
-// A wrong-last-sequence answer is not a conflict: a writer gets it, too, when its first publish was stored and the answer was
-// lost. So every answer but an acknowledgement or a definite refusal leaves the outcome unknown, and the store reads the
-// group's place at the leader. The place has the same bytes: on several replicas the group is stored; on one, the next
-// acknowledgement covers it. The place has another group: the first one can never be stored, and its events return to the
-// queue. The place is empty: the store publishes the same bytes again, and the server can store at most one copy. At the
-// deadline the caller gets ErrUnknown, and the next group for the place settles the outcome. Definite refusals are: no server
-// takes the publish, 10002, 10023, 10054, a message above max_payload, and 10077 on one replica.
+// A wrong-last-sequence answer is not a conflict: a writer gets it, too, when its first publish was stored and the answer was lost. So
+// every answer but an acknowledgement or a definite refusal leaves the outcome unknown, and the store reads the group's place at the
+// leader. Same bytes there: on several replicas the group is stored; on one, the next acknowledgement covers it. Another group there: the
+// first one can never be stored, and its events return to the queue. Nothing there: the store publishes the same bytes again, and the
+// server can store at most one copy. At the deadline the caller gets ErrUnknown, and the next group for the place settles the outcome.
+// Definite refusals are: no server takes the publish, 10002, 10023, 10054 (a message above max_payload), and 10077 on one replica.
 //
-// An append expects a sequence number, not a group: a second group in flight can be acknowledged on top of another writer's
-// group. So each group carries the hash of the group before it, and only the sole writer of a locked folder has two groups in
-// flight, the second when many events wait. A group that was acknowledged on top of another writer's group stops the shard.
+// An append expects a sequence number, not a group: a second group in flight can be acknowledged on top of another writer's group. So
+// each group carries the hash of the group before it, and only the sole writer of a locked folder has two groups in flight, when many
+// events wait. A group that was acknowledged on top of another writer's group stops the shard.
 //
-// On several replicas a read of the newest state, and a refusal that rests on one, waits for the acknowledgement of a group that was
-// sent after the call. All readers of a moment share the group, which is the node's next one, or an empty one of 187 bytes. The
-// leader's own answer proves nothing: a leader that lost its connections without noticing answers with an old state for up to 20 s.
-// Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
-// servers' system account at every node, and rests on a page made for monitoring. Three servers on two busy cores
-// (BenchmarkLatest): 3.8 ms for one reader, 19,000 reads/s for 64 readers at one node, with one group for 30 reads.
+// On several replicas a read of the newest state, and a refusal that rests on one, waits for the acknowledgement of a group that was sent
+// after the call. All readers of a moment share the group, which is the node's next one, or an empty one of 187 bytes. The leader's own
+// answer proves nothing: a leader that lost its connections without noticing answers with an old state for up to 20 s. Considered: the
+// terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the servers' system account at
+// every node, and rests on a page made for monitoring. Three servers on two busy cores (BenchmarkLatest): 3.8 ms for one reader, 19,000
+// reads/s for 64 readers at one node, with one group for 30 reads.
 //
-// Durability on one replica. The embedded server shows a message before its sync. It goes on showing a message whose sync
-// failed, and does not answer. So a group that was read counts only after a later acknowledgement: of the next group, or of a
-// fence. An embedded server that has not answered for 8 s has lost its disk: Fatal delivers the error, and the process stops.
+// Durability on one replica. The embedded server shows a message before its sync, and also if the sync failed; then it does not answer.
+// So a group that was read counts only after a later acknowledgement: of the next group, or of an empty one. An embedded server that has
+// not answered for 8 s has lost its disk: Fatal delivers the error, and the process stops.
 //
-// When it starts, the server cuts a file at its first bad record, trusts its index where it has one, and leaves out a
-// stream whose description is damaged. So a folder is inspected first, and a damaged folder is refused unchanged. A torn
-// tail is copied before the server cuts it. Three faults of the server are repaired or avoided: a description without its
-// checksum, an index that was written when its block was empty, and sealing, which rewrites a description in two steps:
-// a closed segment of one replica is not sealed.
+// When it starts, the server cuts a file at its first bad record, trusts its index where it has one, and leaves out a stream whose
+// description is damaged. So a folder is inspected first, and a damaged folder is refused unchanged. A torn tail is copied before the
+// server cuts it. Three faults of the server are repaired or avoided: a description without its checksum, an index that was written when
+// its block was empty, and sealing, which rewrites a description in two steps (segment.go).
 //
-// All secrets share a subject: a subject for each cost the server some 100 bytes of memory for ever. The cards of a minute have
-// a subject of their own until they are purged together. A compare-and-swap is not needed, because the stream's order
-// decides. Destructions are messages and not entries of the index, because the index can be lost.
+// All secrets share a subject: a subject for each would cost the server some 100 bytes of memory for ever. The cards of a minute have a
+// subject of their own until they are purged together. The stream's order decides, without a compare-and-swap. Destructions are messages,
+// because the index can be lost.
 //
-// After a kill the server reads the whole of each stream that changed since the server last wrote the stream's index. So the
-// endless streams beside the log have segments, too, of 64 MiB. Only the sole writer begins a segment, when no message is
-// under way. Of a segment whose index the server will trust, a start reads only the newest block.
+// After a kill the server reads the whole of each stream that changed since it last wrote the stream's index. So the endless streams
+// beside the log have segments, too, of 64 MiB. Only the sole writer begins a segment, when no message is under way. Of a segment whose
+// index the server will trust, a start reads only the newest block.
 //
-// The tip store is written once a second, without a write-ahead log of its own: the log of events is one.
+// The tip store needs no write-ahead log: the log of events is one. A part moved out of a state is a row under the aggregate and the
+// revision, written in the same batch as the tip; until then it is in memory. A look-up reads both, up to the revision of the state, and
+// compares the number with the state's totals. Where rows are missing, because an older schema wrote the events, all events are folded.
+// Only the cache of newest events keeps more than 4 KiB of such parts in memory; older events take them from there. The sealed customer
+// is random bytes, which no compression shrinks: in the state of each event, with the order, it made the 8 events of a payment with all
+// fields 9.1 kB of the log instead of 6.4 kB (TestBytes). With all captures in each state, 731 captures of one payment took 93 MB; now a
+// capture with its key takes 2.7 kB on the disk, the 500th as the 10th (TestManyCaptures: 6.8 kB before compression). Considered: rows
+// that name places in the log (reading one event reads its group, so 500 operations would read 500 groups); sums alone (a notification
+// about an operation that moved out, a refund of one capture, an idempotency key and the Payment JSON need the operations themselves).
 //
-// A part that left a state is a row of the tip store under the aggregate and the revision, written in the same batch as the tip.
-// Until then it is in memory. A look-up reads both, up to the revision of the state, and compares the number with the
-// state's totals. Where rows are missing, because an older schema wrote the events, all events are folded. Only the cache of
-// newest events keeps more than 4 KiB of such parts in memory; older events of the aggregate take them from
-// there. The sealed customer is random bytes, which no compression shrinks: repeated in the state of each event, with the
-// order, it made the 8 events of a payment with all fields filled 9.1 kB of the log; now they are 6.4 kB (TestBytes). Before,
-// 731 captures of one payment took 93 MB of the log; now a capture with its key takes 2.7 kB on the disk, the 500th as the 10th
-// (TestManyCaptures: 6.8 kB before compression). Considered: rows that name places in the log (reading one event reads its
-// group, so 500 operations would read 500 groups); sums alone (a notification about an operation that left, a refund of one
-// capture, an idempotency key and the Payment JSON need the operations themselves).
+// The decoder trusts no length: a damaged length of four gigabytes made the msgpack library allocate them, so package codec walks over
+// every value first. Whole numbers in metadata come back as int64: the library gave uint64 for those above 127.
 //
-// The decoder trusts no length. A damaged body with a length of four gigabytes made the msgpack library allocate
-// them; package codec walks over every value first. Whole numbers in metadata come back as int64: the
-// library gave uint64 for those above 127.
-//
-// Not used: message ids (a window of two minutes, not idempotency) and the expected last message id (one
-// mismatch stops a replicated stream for good). A test looks for both headers.
+// Not used: message ids (a window of two minutes, not idempotency) and the expected last message id (one mismatch stops a replicated
+// stream for good). A test looks for both headers.
 package eventstore

@@ -32,7 +32,7 @@ func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], ke
 	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event, a.Schema)
 }
 
-// StateByRows returns the state after an event, completed with the parts in the tip store and in memory that have left the state.
+// StateByRows returns the state after an event, completed with the parts moved out of it that are in the tip store and in memory.
 func StateByRows[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
 	state, err := a.State(r)
 	if err == nil {
@@ -70,5 +70,5 @@ func (q DeliveryQueue) Take(n int) (names []string) {
 // NewTips is a cache of newest events.
 func NewTips(capacity int) *cache.Cache[Key, *Recorded] { return newRecent(capacity) }
 
-// Weight estimates the memory that the data which left a state takes, in bytes.
+// Weight estimates the memory that the parts moved out of a state take, in bytes.
 func Weight(state any) int { return (&Recorded{}).WithState(state).Weight() }

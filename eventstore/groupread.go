@@ -14,10 +14,8 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// pageGroups is how many groups one request reads.
-const pageGroups = 64
+const pageGroups = 64 // how many groups one request reads
 
-// groupPlace is the key of a group in the cache of groups.
 type groupPlace struct {
 	shard int
 	seq   uint64
@@ -205,9 +203,8 @@ func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint6
 	return each(g)
 }
 
-// Groups calls each with the acknowledged groups of a shard from one sequence through another, both included, in order. The
-// newest groups come from memory, older ones from the log. Package ordered uses it: the last sequence of a checkpoint is
-// acknowledged.
+// Groups calls each with the groups of a shard from one sequence through another, both included, in order. A checkpoint must cover
+// the last group.
 func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
 	h := s.shard[shard]
 	end, err := h.reach(ctx, through)

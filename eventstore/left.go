@@ -13,7 +13,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// withLeft returns the state after r with the parts that left it. If the tip store lacks some of them, because an older
+// withLeft returns the state after r with the parts moved out of it. If the tip store lacks some of them, because an older
 // schema wrote the events, withLeft folds the events again.
 func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
 	if newest, ok := s.recent.Get(r.Key); ok && newest.Revision >= r.Revision {
@@ -36,7 +36,7 @@ func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate
 	return state, err
 }
 
-// remember caches the state of an aggregate's newest event, with the parts that left it.
+// remember caches the state of an aggregate's newest event, with the parts moved out of it.
 func (h *shard) remember(r *Recorded, state any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +61,7 @@ func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, 
 	return state, nil
 }
 
-// leftRows returns the parts that left an aggregate's state up to a revision, oldest first.
+// leftRows returns the parts moved out of an aggregate's state up to a revision, oldest first.
 func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.LeftRow, err error) {
 	recent := s.shard[shard].leftInMemory(key) // before the tip store is read: rows that are flushed meanwhile are in both
 	view := s.tips.Snapshot()
@@ -96,7 +96,7 @@ func (s *Store) unreadable(key Key, err error) error {
 // unwritten are the rows that are applied and not yet in the tip store.
 type unwritten struct{ dirty, flushing map[Key][]format.LeftRow }
 
-// add adds the part that left with r, and returns its size in memory.
+// add adds the part that r moved out of the state, and returns its size in memory.
 func (u *unwritten) add(r *Recorded) int {
 	if !r.HasMore() {
 		return 0
@@ -112,8 +112,7 @@ func (u *unwritten) add(r *Recorded) int {
 	return len(left) + leftRowSize
 }
 
-// leftRowSize is roughly the memory of a row beside its data, in bytes.
-const leftRowSize = 120
+const leftRowSize = 120 // roughly the memory of a row beside its data, in bytes
 
 func (u *unwritten) flush() { u.flushing, u.dirty = u.dirty, nil }
 

@@ -143,7 +143,7 @@ func fillMany(t testing.TB, n int) *manyTips {
 	return m
 }
 
-// sampleTips returns the rows of the aggregates of real payments, each with the parts that left its state.
+// sampleTips returns the rows of the aggregates of real payments, each with the parts moved out of its state.
 func sampleTips(t testing.TB) (samples [][]tipRow) {
 	t.Helper()
 	dir := t.TempDir()

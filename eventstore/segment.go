@@ -32,7 +32,6 @@ func (g segment) name(shard int) string { return streams.Name(shard, g.number) }
 
 func (g segment) subject(shard int) string { return streams.Subject(shard, g.number) }
 
-// name returns the shard's name for texts.
 func (h *shard) name() string { return streams.Shard(h.n) }
 
 // nameOf returns the name of the segment that holds a sequence. The caller holds the lock.

@@ -13,13 +13,9 @@ import (
 )
 
 const (
-	// checkEvery is the interval of the search for missing messages in the streams.
-	checkEvery = time.Hour
-	// recheckPause is the wait before a check is repeated: it could not be made, or a leader without connection to the cluster may
-	// have answered.
-	recheckPause = time.Second
-	// fullPercent is the use of an external account's limit, in percent, from which only outcomes are recorded.
-	fullPercent = 90
+	checkEvery   = time.Hour   // between two searches for missing messages in the streams
+	recheckPause = time.Second // before a check that could not be made, or that a cut-off leader may have answered, is repeated
+	fullPercent  = 90          // of an external account's limit: from here only outcomes are recorded
 	// leaderElected is the subject of the server's advisories about new leaders of streams.
 	leaderElected = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
 )

@@ -8,8 +8,8 @@
 //
 // This package admits, guards and answers requests; the packages below it serve them:
 //
-//	httpapi ──► payments, management, webhooks, workflows ──► request ──► validation, clienttoken
-//	        ──► checkout (pages), proofpage, docs (documentation), intake (bounds), keyuse, nearmiss
+//	httpapi ──► payments, management, webhooks, workflows, events, live ──► request ──► validation, clienttoken
+//	        ──► checkout (pages), dashboard, proofpage, docs (documentation), intake (bounds), keyuse, nearmiss
 //
 // Errors: handlers return them. errors.go maps a domain.Error to its status by its reason (D3); any other error is an
 // InternalError, and only the log has its cause. suggestions.go has the recovery of each. Each request writes one log line,

@@ -36,7 +36,6 @@ func with(handle func(*request.Call) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) { return handle(&c.Call) }
 }
 
-// withBody is with for a handler that takes the decoded body.
 func withBody[T any](handle func(*request.Call, T) (any, error)) func(*call) (any, error) {
 	return with(request.WithBody(handle))
 }
@@ -44,7 +43,6 @@ func withBody[T any](handle func(*request.Call, T) (any, error)) func(*call) (an
 // The paths of probes (I1).
 const pathHealth, pathReady = "/healthz", "/readyz"
 
-// routeTable returns all calls, with their scopes (D2).
 func (a *API) routeTable() []route { //house:exempt a table: one line for each call
 	return []route{
 		{http.MethodPost, "/client-session", byAPIKey, true, account.ScopeClientTokensWrite, "createClientSession", withBody(a.payments.CreateSession)},

@@ -89,7 +89,7 @@ func TestSessionEchoes(t *testing.T) {
 	}
 }
 
-// longOrder is a session of less than 1 MiB that is more than is recorded of one thing.
+// longOrder is a session of less than 1 MiB that makes the stored object too large.
 var longOrder = `{"currencyCode":"EUR","order":{"lineItems":[` + strings.Repeat(`{"amount":1,"description":"`+strings.Repeat("ü", 250)+`"},`, 499) + `{"amount":1}]}}`
 
 // TestSessionRefusals checks that every amount needs a currency (§7), and that a refused request records nothing.

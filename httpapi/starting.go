@@ -9,8 +9,7 @@ import (
 	"payledger/eventstore"
 )
 
-// Starting answers requests while the service starts: /healthz as always, and other requests with 503 and the progress (I1). random
-// makes request ids.
+// Starting answers requests while the service starts: /healthz as always, other requests with 503 and the progress (I1).
 func Starting(random io.Reader, progress func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == pathHealth && r.Method == http.MethodGet {
@@ -27,7 +26,6 @@ func Starting(random io.Reader, progress func() string) http.Handler {
 	})
 }
 
-// head sets the headers of an answer without an API, and returns the request's id.
 func head(w http.ResponseWriter, random io.Reader) (id string) {
 	w.Header().Set("Content-Type", "application/json")
 	id, _ = eventstore.NewUUID(random) // the answer is correct without an id

@@ -1,67 +1,64 @@
 // Package notifier turns events into deliveries and sends them as signed webhooks (§5.2, §6, D17, D18).
 //
-//	log ──► planner ──► DELIVERIES ──► lane per endpoint ──► attempt ──► outcome in DELIVERIES
-//	           │ (1) delivery durable      ▲          (2) sent              (3) outcome durable
-//	           └─ (4) position written     └──────── a failed delivery waits until it is due ◄─┘
+//	event log ──► planner ──► DELIVERIES ──► lane per endpoint ──► attempt ──► outcome in DELIVERIES
+//	                 │ (1) delivery durable      ▲          (2) sent              (3) outcome durable
+//	                 └─ (4) position written     └──────── a failed delivery waits until it is due ◄─┘
+//
+// # Words
+//
+// A lane is the queue of one endpoint. A place is a record's address in the stream of deliveries. The position is the planner's progress
+// in the event log: the address of the last planned event of each shard. The floor records the last dropped place and the position at that
+// drop: the planner never plans events up to that position again. A node is one process on the event log. It owns deliveries under its
+// owner id (package nodes).
 //
 // # A webhook and its retry, step by step
 //
-//  1. The planner reads an event, the webhooks that the event causes (package webhook of domain) and the account's endpoints.
-//     For each kind and endpoint the planner writes one delivery, PLANNED. The event, kind and endpoint determine the
-//     delivery's name, so planning again changes nothing. Then the planner passes the delivery to the endpoint's lane
-//     (planner.go, lane.go).
-//  2. The lane passes the delivery to the dispatcher as soon as one of the lane's 16 slots is free. The dispatcher takes the
-//     delivery's lock, composes the message (package message) and makes one HTTP attempt (package sender) with a timeout of
-//     10 s.
+//  1. The planner reads an event, derives its webhook kinds (package webhook of domain) and reads the account's endpoints. For each kind
+//     and endpoint the planner writes one delivery, PLANNED. The event, kind and endpoint determine the delivery name, so planning again
+//     makes no delivery twice. Then the planner passes the delivery to the endpoint's lane (planner.go, lane.go).
+//  2. The lane passes the delivery to the dispatcher as soon as one of the lane's 16 slots is free. The dispatcher takes the delivery's
+//     lock, composes the message (package message) and makes one HTTP attempt (package sender) with a timeout of 10 s.
 //  3. Suppose the answer is 503. Delivery.WithAttempt (package delivery) adds the attempt: the delivery is FAILED, and nextAt
 //     is about 10 s later. The dispatcher writes the record with compare-and-swap, and lane.moved makes the delivery wait.
 //  4. At nextAt, lane.pick returns the record's place. The dispatcher reads the newest record: if a person, a replay or
-//     another process has ended the delivery, there is nothing to do. Otherwise step 2 repeats with a new signature.
+//     another node has ended the delivery, there is nothing to do. Otherwise step 2 repeats with a new signature.
 //  5. Further retries follow after 60 s, 5, 10 and 15 minutes, each ±10 %. The sixth automatic attempt is the last. If it
-//     fails, the delivery is EXHAUSTED, and its record stays.
+//     fails, the delivery is EXHAUSTED, and stays until retention drops it.
 //
 // # Rules
 //
 //   - At least once (§6.1 rule 4): after a restart the notifier repeats only attempts without a recorded outcome.
-//   - The record holds the time of the next attempt, so a restart does not change that time. A process that is alone
-//     makes overdue attempts at its start. A clock that is set back prolongs no wait (package due).
-//   - --webhook-retry-delays changes the delays. No automatic attempt follows a success (D18).
-//   - A delivery that is due for a deleted or disabled endpoint is CANCELLED. The log decides this, because views may lag.
-//   - A person or a replay can send any delivery again (Resend). This attempt is recorded, but does not count among the six.
+//   - The record holds the time of the next attempt, so a restart does not change that time. Without a cluster, overdue attempts are made
+//     at the start; in a cluster, as soon as the former owner id is gone. Setting the clock back never lengthens a wait (package due).
+//   - --webhook-retry-delays changes the delays.
+//   - No automatic attempt follows a success (D18).
+//   - A delivery that is due for a deleted or disabled endpoint is CANCELLED. The event log decides this, because views may lag.
+//   - A person or a replay can send any delivery again (manual.go). This attempt is recorded, but does not count among the six.
 //     If it succeeds, the delivery ends.
-//   - A webhook is sent only after GET shows at least the state at its event (D17). The body shows the state at the event;
-//     only signedAt and the signatures depend on the attempt. Disputes have webhooks of their own (D16).
-//   - The current secret signs each attempt. For 24 hours after a rotation the previous secret signs too (§5.2 rule 3, D18).
-//     The record names the secrets.
-//   - Success is any 2xx status; redirects are failures (§6.1, D18).
+//   - A webhook is sent only after GET (for a payment: GET /payments/{id}) returns at least the state at its event (D17). The body shows
+//     the state at the event; signedAt, the signatures, the endpoint, settings and erasures are as of the attempt. Disputes have
+//     webhooks of their own (D16).
 //   - A slow or dead endpoint delays no other (D18): each has its lane, with bounded attempts and memory.
-//   - Webhooks go to public addresses only (package guard, D18).
-//   - An unknown event stops the planner with an error that names it.
-//   - No signing secret and no endpoint's URL is logged. Records hold no bodies, personal data or secrets.
+//   - An unknown event stops the notifier, retries included, with an error that names the event.
 //
 // The package must not know: HTTP handlers, processors, SQL, NATS (package eventstore stores the bytes).
 //
-// # Words
-//
-// A lane is the queue of one endpoint. A place is a record's sequence in the stream of deliveries. The position is the
-// planner's progress in the log: the address of the last planned event of each shard. The floor is the newest dropped
-// place, with the position at the time of the drop. A peer is another process on the same log.
-//
 // # Retention
 //
-// The streams DELIVERIES_<segment> keep finished deliveries for DeliveryLogConfig.Retention (--delivery-retention). A
-// segment is dropped as a whole when its newest record is older. A segment that does not fill up is closed after an eighth
-// of the retention. A drop has these steps (retention.go):
+// The streams DELIVERIES_<segment> keep finished deliveries for DeliveryLogConfig.Retention (--delivery-retention). A segment is dropped as
+// a whole when its newest record is older. A segment that does not fill up is closed after an eighth of the retention. A drop has these
+// steps (retention.go):
 //
 //  1. The position is written. It must have passed every event of the segment's deliveries.
-//  2. The segment's open deliveries are copied to the end of the stream, each while no attempt of it is under way.
+//  2. The segment's open deliveries are copied to the end of the stream, each while this node makes no attempt of it.
 //  3. The index shows all of the segment.
 //  4. The floor is recorded, with the position of step 1.
 //
-// After step 4, events up to the floor's position plan nothing: neither a lost position nor a free name sends a webhook
-// twice. The index keeps its rows of dropped deliveries. Only a drop deletes records, so the attempts are a history.
+// After step 4, the planner plans no event up to the floor's position: no webhook is sent twice, even if the position is lost, or the
+// delivery's record no longer exists. The index keeps its rows of dropped deliveries. Only a drop deletes records, so the attempts are a
+// history.
 //
-// # What is true if the power fails
+// # After a crash
 //
 //   - before (1): the position was not written, so the event is planned again.
 //   - after (1), before (2): the stream lists the delivery as open, and the lane finds it. The event is planned again, which
@@ -73,64 +70,60 @@
 //   - during a drop, before the floor: all records exist, and the copies of open deliveries count.
 //   - during a drop, after the floor: the next start completes the drop.
 //
-// # Several processes (Config.Nodes)
+// # Several nodes (Config.Nodes)
 //
-// Each process plans every event. The names are the same, so one process creates each delivery. This process owns the
-// delivery, until another process sends it by hand or takes it over (delivery.Ownership). All processes follow the stream, and note
-// who owns open deliveries of others. When an owner is gone (package nodes), a process reads the open deliveries of each lane again, as at
-// its start. The first process that writes its name into a record owns the delivery. No clock of another process decides, but for the time
-// of a retry that the owner has recorded. A process that was cut off gets another name: its own deliveries belong to its old name, and it
-// takes them over like any other process. So two processes send the same attempt only if the first one ended during the attempt, as above,
-// or was stopped between the last check and the first byte. TestNodes: 60 events, each sent once by one of two processes.
+// Each node plans every event. The delivery names are the same, so exactly one node creates each delivery and owns it, until another node
+// resends it or takes it over (delivery.Ownership). All nodes follow the stream and remember which other owner ids have open
+// deliveries. When an owner id is gone, a node reads the open deliveries of each lane again, as at its start. The first node that writes
+// its owner id into a record owns the delivery. No other node's clock is used, except for the time of a retry that the owner recorded. A
+// node that was cut off gets a new owner id, and takes its deliveries over from its old one, like any other node. So two nodes make the
+// same attempt only if the first one ended during it, as above, or was paused between the last check and the first byte. A person or a
+// replay on another node can resend a delivery during an attempt.
+//
+// The position is one record for all nodes: events up to it are planned, and the stream lists their open deliveries. Any node may drop old
+// segments. A node whose last indexed record was dropped meanwhile empties its index at its next start.
 //
 // # Changes while a webhook is under way
 //
-// An endpoint can be deleted, a secret rotated or a person erased while a webhook waits for a name, a connection or a handshake. The last
-// check stands immediately before the first byte (package sender, Message.Fresh): the process still has the name under which it owns
-// the delivery, and the endpoint, the secret and the personal data are as they were when the message was composed. If not, nothing is
-// sent, and the delivery begins again at step 2. The check reads memory only. A change is answered after Settle, which waits
-// for the checks that have passed and whose first byte is not written; a node reports a change as applied after its own Settle.
-// An attempt whose first byte was written before runs on: its receiver may see the rest after the answer.
-//
-// The position is one record for all processes: events up to it are planned, and the stream lists their open deliveries.
-// Any process may drop old segments. A process that stood still during a drop rebuilds its index.
+// An endpoint can be deleted, a secret rotated or a person erased while a webhook waits for a connection. The last check runs
+// immediately before the first byte (package sender, Message.Fresh): the node still has the owner id under which it owns the delivery, and
+// the endpoint, the secret and the personal data are as they were when the message was composed. If not, the delivery begins again at
+// step 2. The check reads memory only. The call that makes the change is answered after Settle; a node reports a change as applied after
+// its own Settle. An attempt whose first byte was written before runs on: its receiver may see the rest after that answer.
 //
 // # Design notes
 //
 // Figures are from one machine with two shared cores and a virtual disk under other load. They vary by a factor of two.
 // go test -bench repeats them.
 //
-// A waiting retry takes 16 bytes (time and place) and an entry in a set. A lane holds up to 32,768 retries (2 MB). Further
-// retries stay in the stream. The lane notes the range of their places and the earliest due time, and reads them back from
-// the list of the endpoint's open deliveries at most every 15 s: such a retry may be 15 s late. The alternative was a message
-// schedule of JetStream per endpoint. A schedule costs a synced write for each change of the earliest due time and saves
-// nothing, because a start must find the due deliveries in the records anyway. Delayed NAKs would occupy the consumer's
-// slots: one dead endpoint would stop all.
+// A waiting retry takes 16 bytes (time and place) and an entry in a set. A lane holds up to 32,768 retries (2 MB). Due retries and first
+// attempts in memory alternate. Further retries stay in the stream. The lane notes the range of their places and the earliest due time.
+// When that time has come and nothing in memory is due, the lane reads them back from the list of the endpoint's open deliveries. If
+// retries remain, the next pass begins at the earliest 15 s later. The alternative was a message schedule of JetStream per endpoint. A
+// schedule costs a synced write for each change of the earliest due time and saves nothing, because a start must find the due deliveries in
+// the records anyway. Delayed NAKs would occupy the consumer's slots: one dead endpoint would stop all.
 //
-// A slot becomes free when the answer arrives, before the outcome is durable. Otherwise the disk's latency would limit an
-// endpoint's rate, and outcomes would not share a group. Due retries and first attempts alternate.
+// Records that wait at the same time are written as one group with one sync. First records precede outcomes: many attempts of a hanging
+// endpoint time out together, and their outcomes would delay the webhooks of the next event. A slot becomes free when the answer arrives,
+// before the outcome is durable. Otherwise the disk's latency would limit an endpoint's rate, and outcomes would not share a group.
 //
-// Records that wait at the same time are written as one group with one sync. First records precede outcomes: many attempts
-// of a hanging endpoint time out together, and their outcomes would delay the webhooks of the next event.
+// A delivery with its outcome takes 233 bytes in the stream under load, 1,192 if each record is alone in its group, and 386 in the tip
+// store (BenchmarkBytes). With one subject per delivery the server's memory would grow with their number. With one subject per segment, the
+// heap after a start is 8 MiB with 1,000 finished deliveries and 13 MiB with 100,000; only caches differ (BenchmarkStart).
 //
-// A delivery with its outcome takes 233 bytes in the stream under load, 1,192 if each record is alone in its group, and 386
-// in the tip store (BenchmarkBytes). With one subject per delivery the server's memory would grow with their number. With one
-// subject per segment, a start needs the same heap for 1,000 and for 100,000 finished deliveries, except for caches (8 and
-// 13 MiB, BenchmarkStart).
+// BenchmarkSustained runs all parts in one process (deciding, appending, projecting, planning, sending, receiving with verification,
+// recording): 4,200 to 5,400 deliveries a second to one endpoint, where every delivery costs four synced writes, two of them events; 5,700
+// to 7,200 to ten endpoints. With 8 attempts at once instead of 16, one endpoint could not keep up with 1,900 payments a second.
+// BenchmarkLatency, 200 events a second: 0.6 ms from the append to the receipt at the median, p99 1.7 ms. BenchmarkHanging, nine endpoints
+// with 540 deliveries a second in total, compares a run in which a tenth endpoint hangs (timeouts of 1 s, ten times as many as in
+// production) with a run without it: the rates differ by less than 0.1 %, and p99 is 3.7 ms instead of 3.6 ms.
 //
-// BenchmarkSustained runs all parts in one process (deciding, appending, projecting, planning, sending, receiving with
-// verification, recording): 4,200 to 5,400 deliveries a second to one endpoint, where every delivery costs four synced writes,
-// two of them events; 5,700 to 7,200 to ten endpoints. With 8 attempts at once instead of 16, one endpoint fell behind 1,900 payments a
-// second. BenchmarkLatency, 200 events a second: 0.6 ms from the append to the receipt at the median, p99 1.7 ms. BenchmarkHanging, nine endpoints with 540 deliveries a second in total, compares a
-// run in which a tenth endpoint hangs (timeouts of 1 s, ten times as many as in production) with a run without it: the rates
-// differ by less than 0.1 %, and p99 is 3.7 ms instead of 3.6 ms.
+// The planner reads the account from the event log, once per account and batch. A view may lag: an endpoint that was created before the
+// payment could be missing there, and its webhook would be lost. Without a cluster the account is usually in memory.
 //
-// The planner reads the account from the log, once per account and batch. A view may lag: an endpoint that was created before
-// the payment could be missing there, and its webhook would be lost. The log's only writer has the account in memory.
+// The status before an event is read from the previous event, and only when an endpoint wants PAYMENT.STATUS and the kind has a condition
+// (webhook.Candidates). Statuses in memory would be missing after every start and wrong after a missed event.
 //
-// The status before an event is read from the previous event, and only when an endpoint wants PAYMENT.STATUS and the table
-// has a condition. Statuses in memory would be missing after every start and wrong after a missed event.
-//
-// A problem of payledger's own (store, secrets, views) is not an outcome: the attempt waits and repeats, and Healthy returns
-// the problem. An attempt that is cut off by the end of the process has no outcome either.
+// A problem of payledger's own (store, secrets, views) is not an outcome: the operation is repeated, and Healthy reports the problem. An
+// attempt that is cut off by the end of the process has no outcome either.
 package notifier

@@ -1,8 +1,7 @@
 package notifier
 
-// waiter is a delivery that waits: the time when it may be sent, and its place in the stream.
 type waiter struct {
-	due int64 // microseconds since lane.made, by the process's own clock
+	due int64 // microseconds since lane.made, by the monotonic clock
 	at  uint64
 }
 
@@ -19,7 +18,7 @@ func (w waiters) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
 
 func (w *waiters) Push(one any) { *w = append(*w, one.(waiter)) }
 
-// Pop removes the last element. It frees the memory of an empty heap.
+// Pop frees the memory of an empty heap.
 func (w *waiters) Pop() any {
 	last := len(*w) - 1
 	one := (*w)[last]

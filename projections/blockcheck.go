@@ -82,7 +82,6 @@ func (c *blockCheck) checkCounts(ctx context.Context) error {
 	return nil
 }
 
-// checkRows builds each block from its rows again.
 func (c *blockCheck) checkRows(ctx context.Context) error {
 	b, kinds := newPackedBlock(), make([]kind, 0, c.size)
 	return sqlitefile.Rows(c.tx.QueryContext(ctx, selectPacking, int64(len(c.times))*c.size)).Each(func(scan sqlitefile.Scan) error {

@@ -33,8 +33,7 @@ func newDirectory() *directory {
 
 func (d *directory) now() *accountTable { return d.table.Load() }
 
-// update takes in changed accounts. A state older than the directory's changes nothing: the directory is loaded from the
-// store, which may be ahead of the log's readers.
+// update takes in changed accounts, but no older state than its own: it is loaded from the store, which may be ahead of the readers.
 func (d *directory) update(changed []view[account.State]) {
 	if len(changed) == 0 {
 		return
@@ -93,10 +92,9 @@ func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 	return t.byID[t.byKey[id]].Key(id)
 }
 
-// AccountByKey returns the account of an API key with every change that any node acknowledged before the call. A revoked
-// key is therefore not among the account's keys, even if the views lag (D2). A key that another node made is found once the
-// views have applied it. With a context of eventstore.WithStale the account can be old. The caller checks against the state whether the key may be used. Calls that come while an account
-// is read share the next read.
+// AccountByKey returns the account of an API key with every change that any node acknowledged before the call: a revoked key is not among
+// its keys, even if the views lag (D2). The views must have applied a new key of another node. With a context of eventstore.WithStale the
+// account can be old. The caller checks whether the key may be used. Calls that come while an account is read share the next read.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	owner, found := p.directory.now().byKey[id]
 	if !found {
@@ -109,8 +107,7 @@ func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (acc
 	return s, true, nil
 }
 
-// AccountNow returns an account with every change that any node acknowledged before the call; false if there is none. Calls that come
-// while the account is read share the next read.
+// AccountNow returns an account as AccountByKey does; false if there is none.
 func (p *Projections) AccountNow(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
 	s, err := p.sharedAccount(ctx, id)
 	if errors.Is(err, eventstore.ErrNotFound) {
@@ -122,7 +119,6 @@ func (p *Projections) AccountNow(ctx context.Context, id domain.AccountID) (acco
 	return s, true, nil
 }
 
-// sharedAccount reads the newest state of an account, in one read for concurrent calls.
 func (p *Projections) sharedAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
 	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, id) }
 	if p.Store.Sole() || eventstore.Stale(ctx) { // the state is in memory
@@ -229,7 +225,6 @@ func (s *sharedReads[K, V]) run(key K, t *sharedRead[V], read func(context.Conte
 	}
 }
 
-// guarded calls read and returns a panic as an error.
 func guarded[V any](ctx context.Context, read func(context.Context) (V, error)) (value V, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -30,9 +30,11 @@
 //
 // WaitFor returns when the read model shows an event. The notifier calls Shown before it sends a webhook (D17): a webhook of a payment or a
 // dispute may leave before the read model has the event, because GET reads the store, and lists wait for the events that the node knows.
-// With a wait for the read model each webhook held one of the endpoint's slots for it. CaughtUp waits for the log's end as of the call, for readyz (I1). SessionAccount waits for the
+// With a wait for the read model each webhook held one of the endpoint's slots for it.
+// CaughtUp waits for the log's end as of the call, for readyz (I1). SessionAccount waits for the
 // end of the session's shard if the session has no row: every node finds a session as soon as its creation was
-// acknowledged. PaymentAccount looks an unknown payment up in the store, under each account, and waits for nothing.
+// acknowledged. PaymentAccount looks an unknown payment up in the store, under each account; above maxOwners accounts it waits like
+// SessionAccount.
 // OpenOperations, ExpiredActions, WaitingInboxes, DueAttempts, Account and Accounts show the applied events and do not wait.
 //
 // ListPayments waits for every event that this node knows to be in the log (Store.Appended): a list has everything that

@@ -15,7 +15,6 @@ type filter struct {
 	equal   []equal // the columns that must have one of some values, the most selective first
 }
 
-// equal requires that a column has one of the values.
 type equal struct {
 	column string
 	values []string
@@ -42,7 +41,6 @@ func newFilter(account domain.AccountID, f PaymentFilter, hashes []string) filte
 	return out
 }
 
-// given returns a list of the value; "" gives an empty list.
 func given(value string) []string {
 	if value == "" {
 		return nil
@@ -103,7 +101,6 @@ func (f *filter) textTests() (tests []*codeTest) {
 	return tests
 }
 
-// amountTest returns the test of the amount, if the filter has bounds.
 func (f *filter) amountTest() []*codeTest {
 	if f.f.MinAmount == nil && f.f.MaxAmount == nil {
 		return nil
@@ -118,8 +115,7 @@ func (f *filter) amountTest() []*codeTest {
 	return []*codeTest{test}
 }
 
-// sieveBits is the number of bits of a sieve: far more than a filter has values.
-const sieveBits = 1 << 13
+const sieveBits = 1 << 13 // the number of bits of a sieve: far more than a filter has values
 
 // codeTest is a test of the codes of one column. Every payment that fits the filter passes; others may pass, too.
 type codeTest struct {
@@ -133,7 +129,6 @@ type codeTest struct {
 	tested, passed int // codes so far
 }
 
-// pass appends to rows the rows of a block whose codes pass.
 func (t *codeTest) pass(rows []uint16, codes []byte) []uint16 {
 	n := len(codes) / codeSize
 	t.tested += n

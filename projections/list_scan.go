@@ -22,8 +22,7 @@ type blockList struct {
 	times []blockTimes
 }
 
-// scan finds the rest of the page: first among the newest payments, which are in no block, then block by block in the
-// search's direction, until no other block can have a payment before those of the page.
+// scan finds the rest of the page: among the newest payments, then block by block until no other block can have one before the page's.
 func (s *search) scan(ctx context.Context) error {
 	blocks, err := s.blocks(ctx)
 	if err != nil {
@@ -127,11 +126,9 @@ func (s *search) tests(ctx context.Context) ([]*codeTest, error) {
 	return append(tests, s.amountTest()...), nil
 }
 
-// step is a block of the search. bound is the earliest place, in the search's order, of the payments in it and in the blocks
-// after it.
+// step is a block of the search. bound is the earliest place, in the search's order, of the payments in it and in later blocks.
 type step struct{ block, bound int64 }
 
-// ahead returns the blocks that may have payments of the page, in the order of the search.
 func (s *search) ahead(blocks []blockTimes) (steps []step) {
 	least, most := s.span()
 	for id, b := range blocks {
@@ -195,7 +192,6 @@ func (s *search) scanChunk(ctx context.Context, chunk []step, tests []*codeTest)
 	return nil
 }
 
-// scanColumn tests a column of some blocks, and keeps the rows that pass.
 func (s *search) scanColumn(ctx context.Context, chunk []step, left [][]uint16, test *codeTest, first bool) error {
 	at := map[int64]int{} // indexes of the needed blocks, by the column's key
 	keys := make([]int64, 0, len(chunk))
@@ -254,7 +250,6 @@ func both(a, b []uint16) []uint16 {
 	return kept
 }
 
-// check reads the rows whose codes fit, and adds the rows that fit.
 func (s *search) check(ctx context.Context, rows []int64) error {
 	if len(rows) == 0 {
 		return nil

@@ -12,11 +12,9 @@ import (
 	"payledger/eventstore"
 )
 
-// ErrStopped means that the projection applies nothing any more: it was stopped, or it failed (Healthy returns the
-// failure).
+// ErrStopped means that the projection applies nothing any more: it was stopped, or it failed as Healthy says.
 var ErrStopped = errors.New("projections: stopped")
 
-// progress has the positions of the read model, and lets callers wait for them.
 type progress struct {
 	mu      sync.Mutex
 	seqs    []uint64
@@ -36,7 +34,6 @@ func newProgress(seqs []uint64) *progress {
 	return p
 }
 
-// publish sets the committed positions, and wakes the callers that wait for them.
 func (p *progress) publish(seqs []uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +68,6 @@ func (p *progress) at(shard int) (uint64, <-chan struct{}) {
 	return p.seqs[shard], p.changed[shard]
 }
 
-// wait returns when shard has been applied up to seq.
 func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 	if shard < 0 || shard >= len(p.changed) {
 		return fmt.Errorf("projections: there is no shard %d", shard)
@@ -106,8 +102,7 @@ func (p *progress) wait(ctx context.Context, shard int, seq uint64) error {
 	}
 }
 
-// WaitFor returns when this node's read model shows the event at seq of shard and every event before it. It fails with
-// ctx's error, or with ErrStopped if the event will not be applied.
+// WaitFor returns when this node's read model shows the events of shard up to seq; with ErrStopped if it never will.
 func (p *Projections) WaitFor(ctx context.Context, shard int, seq uint64) error {
 	return p.progress.wait(ctx, shard, seq)
 }
@@ -143,15 +138,12 @@ func (p *Projections) CaughtUp(ctx context.Context) error {
 
 // Lag is how far the read model may be behind the log (D11).
 type Lag struct {
-	// Events is the number of events that this node knows to be durable and the read model does not show.
-	Events uint64
-	// Age is a time span: the read model shows every event that any node acknowledged earlier than Age before the call.
-	Age time.Duration
+	Events uint64        // number that this node knows to be durable and the read model does not show
+	Age    time.Duration // the read model shows every event that any node acknowledged earlier than Age before the call
 }
 
-// Lag waits until the read model shows the events that this node knows, and returns how far it may then be behind. A list
-// that is read after the call lags no more than that. Age is 0 on a log with one writer. On a replicated log it is the time
-// since the newest CaughtUp that succeeded began.
+// Lag waits until the read model shows the events that this node knows, and returns how far a list after the call may be behind. Age is 0
+// on a log with one writer; on a replicated log it is the time since the newest CaughtUp that succeeded began.
 func (p *Projections) Lag(ctx context.Context) (Lag, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -170,8 +162,7 @@ func (p *Projections) Lag(ctx context.Context) (Lag, error) {
 	return lag, nil
 }
 
-// Fresh returns a time: this node knows every event that any node acknowledged before it, and the read model shows it. On a log
-// with one writer that is the time of the call.
+// Fresh returns a time up to which the read model shows every event that any node acknowledged: with one writer, that of the call.
 func (p *Projections) Fresh(ctx context.Context) (time.Time, error) {
 	if p.Store.Sole() {
 		return p.Now(), nil

@@ -15,14 +15,11 @@ import (
 // ErrRebuilding means that a rebuild runs already.
 var ErrRebuilding = errors.New("a rebuild of the views runs already: wait until it has ended")
 
-// maxFill is the largest number of events in a transaction of a rebuild.
 const maxFill = 4096
 
-// maxFillBytes is the size in memory at which no more events gather.
-const maxFillBytes = 16 << 20
+const maxFillBytes = 16 << 20 // the size in memory at which no more events gather
 
-// healthEvery is the time after which a rebuild without events asks whether the log is healthy.
-const healthEvery = time.Second
+const healthEvery = time.Second // the time after which a rebuild without events asks whether the log is healthy
 
 // reading returns the model in use. It stays open until done is called.
 func (p *Projections) reading() (m *model, done func()) {
@@ -41,16 +38,15 @@ func (p *Projections) reading() (m *model, done func()) {
 	}
 }
 
-// discard closes a model that is not in use any more, and removes its file.
 func (p *Projections) discard(m *model) {
 	if err := errors.Join(m.Close(), sqlitefile.Remove(m.Path())); err != nil {
 		p.Logger.Warn().Err(err).Msg("the replaced views were not removed; the next start removes them")
 	}
 }
 
-// Rebuild makes the read model again from the log, in a file beside the one in use. When the new model shows everything that the
-// old one shows, it takes its place: reads under way end on the old one. A crash before leaves the old file in use. progress gets
-// the number of applied events and that of all.
+// Rebuild makes the read model again from the log, in a file beside the file in use. When the new file has everything that the old
+// file has, it takes the place of the old file. Reads under way end on the old file. A crash before leaves the old file in use. progress
+// gets the number of applied events and the number of all events.
 func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64)) error {
 	if !p.rebuilding.TryLock() {
 		return ErrRebuilding
@@ -75,7 +71,6 @@ func (p *Projections) Rebuild(ctx context.Context, progress func(done, of uint64
 	return nil
 }
 
-// replaceBy fills a new model and puts it into use.
 func (p *Projections) replaceBy(parent context.Context, next *model, progress func(done, of uint64)) error {
 	ctx, stop := context.WithCancel(parent)
 	fanout := eventstore.NewFanout(p.Store)
@@ -95,7 +90,6 @@ func (p *Projections) replaceBy(parent context.Context, next *model, progress fu
 	return err
 }
 
-// filler applies the log to a new model.
 type filler struct {
 	p        *Projections
 	next     *model

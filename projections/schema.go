@@ -9,12 +9,10 @@ import (
 	"payledger/projections/transactions"
 )
 
-// fileVersion is the version of the file: raise it with every change of the tables below or of the values written into them.
-// A file of another version is rebuilt from the log.
+// fileVersion has to grow with every change of the tables below or of the values in them: an older file is rebuilt from the log.
 const fileVersion = 16
 
-// Identity returns the identity of the read model's file in a log of some shards. It names everything that a row depends on: the
-// version of the file, the schemas of the states behind the columns, and the number of shards.
+// Identity returns the identity of the read model's file: its version, the schemas of the states behind the columns, and the shards.
 func Identity(shards int) string {
 	return fmt.Sprintf("payledger views %d; payment %d; session %d; instrument %d; attempt %d; account %d; dispute %d; inbox %d; run %d; person %d; shards %d", fileVersion,
 		eventstore.Payments.Schema, eventstore.Sessions.Schema, eventstore.Instruments.Schema, eventstore.Attempts.Schema,

@@ -25,7 +25,6 @@ type eraseRequest struct {
 	Account  domain.AccountID `json:"accountId,omitempty"`
 }
 
-// Run erases the customer, and returns when the key is destroyed.
 func (c *eraseCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
@@ -66,7 +65,6 @@ func (a *App) eraseCustomer(ctx context.Context, in eraseRequest, _ func(any) er
 	return erased, a.views.CaughtUp(ctx)
 }
 
-// oneAccount returns the account of an id, or the only one for no id.
 func (a *App) oneAccount(id domain.AccountID) (domain.AccountID, error) {
 	all := a.views.Accounts()
 	if id == "" && len(all) == 1 {

@@ -130,7 +130,7 @@ func holding(places map[string][]byte, value []byte) (found []string) {
 
 // TestErasedFolder checks that after an erasure no byte of the stopped folder holds the customer's or the guest's personal data or keys,
 // in no file, event, table or journal. The log is whole, proofs from before and after are valid, and views that are made again from the
-// log show the same (decision 11, I1).
+// log show the same (I1).
 func TestErasedFolder(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -47,7 +47,7 @@ func (m *merchant) keyDestroyed(t *testing.T, n int) {
 }
 
 // TestErasureAfterCrash crashes an erasure after each of its steps. The next start reads the data as erased at once, and then finishes the
-// erasure: the saved card, the guest's key and the customer's key are destroyed (decision 11).
+// erasure: the saved card, the guest's key and the customer's key are destroyed.
 func TestErasureAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, last := range []string{"the event", "the saved card", "the key"} {

@@ -8,8 +8,7 @@ import (
 	"payledger/httpapi/keyuse"
 )
 
-// keyUsesFile has the last uses of API keys; it is in the folder of the views.
-const keyUsesFile = "key-uses.json"
+const keyUsesFile = "key-uses.json" // in the folder of the views
 
 // openKeyUses reads the last uses of API keys. An unreadable file is only logged: the times are informative.
 func (a *App) openKeyUses() {

@@ -186,7 +186,7 @@ func (r *rotationRig) serves(t *testing.T, data string) {
 }
 
 // TestRotateMasterKey cuts a rotation short after each of its steps. Then exactly one key opens the ledger, and the next run completes the
-// rotation. After that no byte of the folder holds the old key, or a value that it opens (I1, decision 11).
+// rotation. After that no byte of the folder holds the old key, or a value that it opens (I1).
 func TestRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -17,8 +17,7 @@ type serveCommand struct {
 	options.Options `embed:""`
 }
 
-// Run starts the service, prints the credentials of a new account and the ready line, and stops in order on SIGTERM. It fails
-// if an essential part fails.
+// Run starts the service, prints new credentials and the ready line, and stops in order on SIGTERM. It fails if an essential part fails.
 func (c *serveCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	c.Arguments = args
 	out := std.Err
@@ -63,8 +62,7 @@ func printed(err error) error {
 	return nil
 }
 
-// announcer prints the credentials of a new account and the ready line on stdout: one JSON object a line for scripts, a text
-// for people on a terminal (I1).
+// announcer prints new credentials and the ready line on stdout: JSON lines for scripts, a text for people on a terminal (I1).
 type announcer struct {
 	out    io.Writer
 	people bool

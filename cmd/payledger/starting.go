@@ -12,10 +12,8 @@ import (
 	"payledger/cmd/payledger/metrics"
 )
 
-// startLogEvery is the time between two log lines of a long start.
 const startLogEvery = 2 * time.Second
 
-// The long stages of a start.
 const (
 	stageOpening = "opening the log"
 	stageTips    = "bringing the tip store up to the log"
@@ -80,7 +78,6 @@ func (p *startProgress) now() (stage string, done, of uint64) {
 	return p.stage, p.done, p.of
 }
 
-// adminStarting serves /readyz and /metrics on the admin address while the service starts.
 func (p *startProgress) adminStarting() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Starting(p.now))

@@ -10,13 +10,10 @@ import (
 	"time"
 )
 
-// usage lists the commands of --watch.
 const usage = "kill N, pause N, cut N [M], slow N, heal [N], start N, quit; N is a node's name or number"
 
-// errQuit is the result of the command that ends the cluster.
 var errQuit = errors.New("quit")
 
-// obey carries out a command, and returns what to show.
 func (c *cluster) obey(ctx context.Context, line string) (string, error) {
 	words := strings.Fields(line)
 	if len(words) == 0 {
@@ -87,7 +84,6 @@ func (n *node) pause(pause bool) error {
 	return n.child.signal(signal)
 }
 
-// cutOff cuts, or heals, every link from and to the node.
 func (n *node) cutOff(cut bool) error {
 	n.cut = cut && len(n.links) > 0
 	return n.eachLink(func(l *link) { l.cut(cut) })
@@ -103,8 +99,7 @@ func (n *node) eachLink(do func(*link)) error {
 	return nil
 }
 
-// slowLink is the delay of each piece of bytes on a slow link.
-const slowLink = 100 * time.Millisecond
+const slowLink = 100 * time.Millisecond // of each piece of bytes
 
 // slowDown delays the bytes of every link from and to the node; 0 ends it.
 func (n *node) slowDown(delay time.Duration) error {
@@ -166,7 +161,6 @@ func (c *cluster) healAll(ctx context.Context) (string, error) {
 	return "every node is healed", errors.Join(errs...)
 }
 
-// restart starts a node whose child is gone.
 func (c *cluster) restart(ctx context.Context, n *node) error {
 	if n.child.running() {
 		return fmt.Errorf("%s runs", n.name)

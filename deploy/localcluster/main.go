@@ -65,7 +65,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// run starts the cluster, prints the ready line, and stops the cluster when ctx ends.
 func (f *flags) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	dir := f.Data
 	if dir == "" {

@@ -11,7 +11,6 @@ import (
 	"sync"
 )
 
-// sight is the state of the whole cluster at one moment.
 type sight struct {
 	nodes   []nodeSight
 	groups  uint64 // messages of the log, over all shards
@@ -19,7 +18,6 @@ type sight struct {
 	streams int
 }
 
-// nodeSight is the state of one node.
 type nodeSight struct {
 	name, address, state string
 	streams, leads       int     // streams that this NATS server has, and that it leads
@@ -47,7 +45,6 @@ type jsz struct {
 	} `json:"account_details"`
 }
 
-// observe reads the state of every node, all at once.
 func (c *cluster) observe(ctx context.Context) sight {
 	s := sight{nodes: make([]nodeSight, len(c.nodes))}
 	answers := make([]jsz, len(c.nats))
@@ -69,7 +66,6 @@ func (c *cluster) observe(ctx context.Context) sight {
 	return s
 }
 
-// condition returns the state that this process knows of a node.
 func (n *node) condition() string {
 	switch {
 	case !n.child.running():
@@ -92,7 +88,6 @@ func (n *nodeSight) ask(err error) {
 	}
 }
 
-// readAPI reads an API node's readiness and metrics.
 func (n *nodeSight) readAPI(ctx context.Context, admin string) {
 	var health struct{ Reason string }
 	status, err := readJSON(ctx, admin+"/readyz", &health)
@@ -142,7 +137,6 @@ func (s *sight) add(answers []jsz) {
 	}
 }
 
-// sum adds up the samples of a metric.
 func sum(ctx context.Context, url, metric string) (total float64, err error) {
 	_, err = read(ctx, url, func(body io.Reader) error {
 		lines := bufio.NewScanner(body)

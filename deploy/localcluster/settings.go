@@ -26,7 +26,6 @@ type settings struct {
 	lock *flock.Flock
 }
 
-// credentials are the parts of init's answer that a cluster needs.
 type credentials struct {
 	AccountID     string `json:"accountId"`
 	APIKey        string `json:"apiKey"`
@@ -39,7 +38,6 @@ const (
 	envFile      = "cluster.env"
 )
 
-// openSettings locks the data folder, and reads its settings or makes new ones.
 func openSettings(dir string) (*settings, error) {
 	lock := flock.New(filepath.Join(dir, "lock"))
 	if locked, err := lock.TryLock(); err != nil || !locked {
@@ -71,7 +69,6 @@ func newSecret() string {
 	return "s" + hex.EncodeToString(b[:])
 }
 
-// save replaces the file as a whole.
 func (s *settings) save() error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
@@ -105,7 +102,6 @@ func (s *settings) writeEnv(dir string, r ready) error {
 	return writePrivate(filepath.Join(dir, envFile), []byte(text.String()))
 }
 
-// natsURL adds the service's user to addresses of NATS servers.
 func (s *settings) natsURL(urls []string) string {
 	list := make([]string, len(urls))
 	for i, url := range urls {

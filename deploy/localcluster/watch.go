@@ -26,7 +26,6 @@ type watch struct {
 	at       time.Time // of last
 }
 
-// watchEvery is the time between two pictures on a terminal.
 const watchEvery = time.Second
 
 func newWatch(c *cluster, in io.Reader, out io.Writer) *watch {
@@ -34,7 +33,6 @@ func newWatch(c *cluster, in io.Reader, out io.Writer) *watch {
 	return &watch{cluster: c, in: in, out: out, terminal: ok && term.IsTerminal(int(file.Fd())), note: usage, fresh: true}
 }
 
-// run shows and obeys until ctx ends or a command ends it.
 func (w *watch) run(ctx context.Context) error {
 	commands := make(chan string)
 	go func() {
@@ -71,7 +69,6 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// show prints a picture.
 func (w *watch) show(ctx context.Context) {
 	now, at := w.cluster.observe(ctx), time.Now()
 	seconds := at.Sub(w.at).Seconds()

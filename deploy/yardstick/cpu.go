@@ -34,8 +34,7 @@ func (p *postgres) cpuSeconds() (float64, error) {
 	return seconds, nil
 }
 
-// parseStat returns the ids of a process and its parent, and the processor time in ticks of the process and of the children that it
-// waited for.
+// parseStat returns the ids of a process and its parent, and the ticks of the process and of the children that it waited for.
 func parseStat(text []byte) (pid, parent, ticks int) {
 	before, _, _ := bytes.Cut(text, []byte(" "))
 	pid, _ = strconv.Atoi(string(before))

@@ -18,13 +18,11 @@ import (
 	"time"
 )
 
-// settings are the command line.
 type settings struct {
 	data, listen, apiKey, signingSecret, postgresBin string
 	pool                                             int
 }
 
-// ready is the line that says that requests are taken.
 type ready struct {
 	Ready         bool   `json:"ready"`
 	API           string `json:"api"`
@@ -65,7 +63,6 @@ func parse(args []string) (s settings, err error) {
 	return s, err
 }
 
-// run serves until ctx ends or PostgreSQL does.
 func run(ctx context.Context, s settings, stdout io.Writer) (err error) {
 	database, err := startPostgres(ctx, s.data, s.postgresBin, s.pool)
 	if err != nil {

@@ -23,7 +23,6 @@ func newID(now time.Time) uuid {
 	return id
 }
 
-// parseID returns false for a text that is no id.
 func parseID(text string) (id uuid, ok bool) {
 	err := id.Scan(text)
 	return id, err == nil
@@ -47,7 +46,6 @@ type creation struct {
 // maxAmount is the largest integer that every JSON reader keeps exactly (§8).
 const maxAmount = 9007199254740991
 
-// check returns the first fault.
 func (c *creation) check() error {
 	switch {
 	case c.PaymentMethodToken == "" || len(c.PaymentMethodToken) > 255:
@@ -132,7 +130,6 @@ type transaction struct {
 	CardTokenType          string `json:"cardTokenType"`
 }
 
-// authorized is the data of the event.
 type authorized struct {
 	PaymentMethodToken     string `json:"paymentMethodToken"`
 	Amount                 int64  `json:"amount"`
@@ -143,7 +140,6 @@ type authorized struct {
 	ProcessorTransactionID uuid   `json:"processorTransactionId"`
 }
 
-// authorize returns the payment of a request, and the data of its event.
 func authorize(c creation, now time.Time) (payment, authorized) {
 	const processorName, merchant, status, tokenType = "ADYEN", "yardstick-adyen", "AUTHORIZED", "CARD_PAN"
 	date, operation := now.Format(timeFormat), newID(now)

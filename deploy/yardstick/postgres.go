@@ -23,7 +23,6 @@ const (
 	stopLimit  = 2 * time.Minute // with the last checkpoint
 )
 
-// postgres is a running server.
 type postgres struct {
 	socket string // the folder of its Unix socket
 	log    string // its messages
@@ -103,7 +102,6 @@ func (p *postgres) start() error {
 	return <-started
 }
 
-// await waits until the server takes connections.
 func (p *postgres) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -139,7 +137,6 @@ func dsn(socket string) string {
 	return "host=" + socket + " user=yardstick dbname=postgres sslmode=disable"
 }
 
-// findPostgres returns the folder of initdb and postgres.
 func findPostgres(given string) (string, error) {
 	folders := []string{given}
 	if given == "" {
@@ -163,11 +160,9 @@ func findPostgres(given string) (string, error) {
 	return "", fmt.Errorf("initdb and postgres are not in %q, in PATH, or below /usr/lib/postgresql: install postgresql, or set --postgres-bin", given)
 }
 
-// capDACOverride lets the server enter folders that only root may enter.
-const capDACOverride = 1
+const capDACOverride = 1 // lets the server enter folders that only root may enter
 
-// unprivileged returns the attributes of the server's processes. PostgreSQL refuses to run as root: for root it runs as the user
-// postgres, or nobody.
+// unprivileged returns the attributes of the server's processes: PostgreSQL refuses to run as root, and runs as postgres or nobody then.
 func unprivileged() (*syscall.SysProcAttr, error) {
 	attributes := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT} // a terminal's Ctrl-C goes to yardstick only
 	if os.Geteuid() != 0 {
@@ -187,7 +182,6 @@ func unprivileged() (*syscall.SysProcAttr, error) {
 	return attributes, errors.Join(err1, err2)
 }
 
-// own makes the server's user the owner of a folder.
 func own(folder string, attributes *syscall.SysProcAttr) error {
 	if attributes.Credential == nil {
 		return nil

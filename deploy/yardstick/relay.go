@@ -28,7 +28,6 @@ const (
 // retryDelays follow each failed attempt; after the last one the event has failed (§6.1).
 var retryDelays = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 
-// relay sends the rows of the outbox to the endpoints.
 type relay struct {
 	store     *store
 	secret    []byte
@@ -48,7 +47,6 @@ func newRelay(s *store, secret string, endpoints []endpoint) *relay {
 	return r
 }
 
-// use replaces the endpoints.
 func (r *relay) use(endpoints []endpoint) {
 	r.endpoints.Store(&endpoints)
 	select {
@@ -96,7 +94,6 @@ func (r *relay) batch(ctx context.Context) (int, error) {
 	return len(rows), settle(ctx, tx, r.send(ctx, rows))
 }
 
-// send sends the rows to their endpoints, several at a time.
 func (r *relay) send(ctx context.Context, rows []pending) *outcomes {
 	endpoints := *r.endpoints.Load()
 	codes := make([][]int32, len(rows)) // by row and endpoint
@@ -124,8 +121,7 @@ func (r *relay) send(ctx context.Context, rows []pending) *outcomes {
 	return collect(rows, endpoints, codes, time.Now())
 }
 
-// notWanted stands for the status code of an endpoint that does not want the event.
-const notWanted = -1
+const notWanted = -1 // in the place of a status code: the endpoint does not want the event
 
 // collect makes the outcomes. An event whose attempt failed at any endpoint is sent to all of them again.
 func collect(rows []pending, endpoints []endpoint, codes [][]int32, now time.Time) *outcomes {

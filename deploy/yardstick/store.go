@@ -15,8 +15,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// statusEvent is the one kind of event here.
-const statusEvent = "PAYMENT.STATUS"
+const statusEvent = "PAYMENT.STATUS" // the one kind of event here
 
 // store has the statements. pgx prepares each once for a connection.
 type store struct {
@@ -91,7 +90,6 @@ func (s *store) payment(ctx context.Context, id uuid) (document []byte, err erro
 	return document, err
 }
 
-// endpoint is a receiver of webhooks.
 type endpoint struct {
 	ID          uuid     `json:"id"`
 	URL         string   `json:"url"`
@@ -125,7 +123,6 @@ func (s *store) remove(ctx context.Context, id uuid) (bool, error) {
 	return done.RowsAffected() > 0, err
 }
 
-// endpoints returns all endpoints.
 func (s *store) endpoints(ctx context.Context) ([]endpoint, error) {
 	rows, err := s.pool.Query(ctx, `select id, url, description, event_types, created_at from endpoints order by created_at`)
 	if err != nil {

@@ -41,8 +41,7 @@ type RouteFacts struct {
 	Metadata    domain.Metadata
 }
 
-// Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that matches, else of the
-// default, else all. It may be empty.
+// Route returns the enabled merchant accounts for a payment in order (D15): of the first rule that matches, else the default, else all.
 func (s State) Route(f RouteFacts) []Processor {
 	if i := s.Routing.Match(f); i >= 0 {
 		return s.enabled(s.Routing.Rules[i].Processors)
@@ -58,7 +57,6 @@ func (r Routing) Match(f RouteFacts) int {
 	return slices.IndexFunc(r.Rules, func(rule Rule) bool { return rule.When.Fails(f) == "" })
 }
 
-// enabled returns the enabled ones of the named processors, in the order of the names.
 func (s State) enabled(names []processor.Name) []Processor {
 	var route []Processor
 	for _, name := range names {

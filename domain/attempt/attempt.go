@@ -9,7 +9,6 @@ import (
 // Status is the approvalStatus of D12.
 type Status string
 
-// The statuses of an attempt.
 const (
 	RequiresApproval Status = "REQUIRES_APPROVAL"
 	Approved         Status = "APPROVED"

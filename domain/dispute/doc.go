@@ -14,7 +14,7 @@
 //     arrival. Of two facts with the same time, the fact that can follow the other is the newer one.
 //   - A fact is possible if the fact before it in time leads to it and it leads to the fact after it, in any number of
 //     steps of D16: notifications may be lost or late. STATES.md shows all steps. So the accepted facts always follow
-//     D16; Check verifies that.
+//     D16; the tests check that after every fact (State.Check).
 //   - A fact with a time more than maxAhead in the future is rejected: it would be the newest until then.
 //   - A processor's event id is recorded once. Beyond maxFacts only changes of the dispute are recorded; there are few.
 //

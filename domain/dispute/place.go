@@ -24,7 +24,6 @@ var steps = map[processor.DisputeType]map[processor.DisputeStatus][]processor.Di
 	processor.Prearbitration: decided,
 }
 
-// decided holds the steps that chargebacks and pre-arbitrations share.
 var decided = map[processor.DisputeStatus][]processor.DisputeStatus{
 	processor.DisputeOpen: {
 		processor.DisputeAccepted, processor.DisputeExpired, processor.DisputeCancelled, processor.DisputeChallenged,

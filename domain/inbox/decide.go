@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	// maxNotifications bounds an inbox.
-	maxNotifications = 500
-	// maxWait is how long a notification waits for its payment.
-	maxWait = 7 * 24 * time.Hour
+	maxNotifications = 500                // of an inbox
+	maxWait          = 7 * 24 * time.Hour // of a notification for its payment
 )
 
 // ErrFull means that an inbox has maxNotifications.
@@ -62,7 +60,6 @@ func (n Notification) Stale(now time.Time) bool { return n.ReceivedAt.Before(Sta
 // StaleBefore returns the arrival time before which a notification is stale.
 func StaleBefore(now time.Time) time.Time { return now.Add(-maxWait) }
 
-// sweepStep is the least progress of a sweep that is recorded.
 const sweepStep = 10 * time.Minute
 
 // DecideSwept records the progress of a sweep, in steps of sweepStep: a repeated part costs little. A recorded time in

@@ -16,7 +16,7 @@
 //
 // It must not know: the effect of a notification on a payment or a dispute, signatures, the transport.
 //
-// Design note. One stream per payment, not per notification: one read returns all notifications of a payment, and a repeat
+// Design note. One inbox per payment, not per notification: one read returns all notifications of a payment, and a repeat
 // meets the first in one place, guarded by the same compare-and-swap. The content is not in the state, which every event
-// of the stream repeats: with it, 327 notifications of 0.9 KB for an unknown payment took 43 MB.
+// of the inbox repeats: with it, 327 notifications of 0.9 KB for an unknown payment took 43 MB.
 package inbox

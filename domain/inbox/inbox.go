@@ -11,7 +11,6 @@ import (
 // Outcome is the state of a notification.
 type Outcome string
 
-// The outcomes of notifications.
 const (
 	Waiting  Outcome = "WAITING"  // for its payment, or for another operation's answer
 	Applied  Outcome = "APPLIED"  // the payment or dispute has recorded it
@@ -64,7 +63,7 @@ func Events() []Event { return []Event{Received{}, WasApplied{}, WasRejected{}, 
 // Received stores a signed notification of a processor.
 type Received struct {
 	At         time.Time              `json:"at"`                   // when it was decided, UTC
-	Reference  domain.PaymentID       `json:"reference"`            // the payment's id, or a processor's name for notifications that name no payment
+	Reference  domain.PaymentID       `json:"reference"`            // the payment's id
 	Payload    processor.Notification `json:"told"`                 // the notification as it was understood
 	Body       string                 `json:"body"`                 // the fields of the protocol, without card data
 	Additional *domain.Sealed         `json:"additional,omitempty"` // the body's other fields, under the payment's key

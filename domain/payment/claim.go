@@ -6,13 +6,11 @@ import (
 	"payledger/domain"
 )
 
-// ClaimKey is the command to claim an idempotency key for an operation on a payment (D9). It goes to the stream whose
-// id derives from the key.
+// ClaimKey is the command to claim an idempotency key for a payment (D9). Its event is the first at the id derived from the key.
 type ClaimKey KeyClaimed
 
-// DecideClaim claims the key. A claim for the same payment changes nothing: a crash may have left it, and the payment's
-// state shows whether the key was used. For a key that created a payment or belongs to another payment, DecideClaim
-// returns an error that names the owner.
+// DecideClaim claims the key. A claim for the same payment, which a crash may have left, changes nothing. For a key that created a payment
+// or belongs to another payment, the error names the owner.
 func DecideClaim(s State, c ClaimKey) (Event, error) {
 	switch {
 	case s.Revision == 0:
@@ -26,8 +24,7 @@ func DecideClaim(s State, c ClaimKey) (Event, error) {
 	}
 }
 
-// Owner returns the payment that owns an idempotency key, from the state at the id that derives from the key; "" if the
-// key was never claimed.
+// Owner returns the payment that owns an idempotency key, from the state at the id that derives from the key; "": never claimed.
 func (s State) Owner() domain.PaymentID {
 	if s.Claim != nil {
 		return s.Claim.Payment
@@ -50,8 +47,7 @@ func DecideGiveUp(s State, c GiveUp) (Event, error) {
 	return KeyClaimed{At: c.At, Account: c.Account, Payment: c.Instead}, nil
 }
 
-// KeyHashOf returns the hash of the idempotency key of a capture, cancellation or refund request (D9); "" for any other
-// event.
+// KeyHashOf returns the hash of the idempotency key of a capture, cancellation or refund request (D9); "" for other events.
 func KeyHashOf(e Event) string {
 	switch e := e.(type) {
 	case CaptureRequested:

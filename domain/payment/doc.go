@@ -26,17 +26,17 @@
 //     records nothing.
 //   - An out-of-band operation was made at the processor without a request from this ledger. When a processor refuses
 //     an operation, its records are read first, and out-of-band operations are recorded before the refusal (§6.3, D7).
-//     An out-of-band operation is never refused, and is recorded once by its id at the processor. It overtakes an
-//     operation without an answer: the processor may have too little money left for the overtaken operation, so Check
-//     counts it only after its answer.
+//     An out-of-band operation is never refused, and is recorded once by its id at the processor. An out-of-band
+//     operation overtakes an operation without an answer: the processor may have too little money left for the overtaken
+//     operation, so Check counts the overtaken operation only after its answer.
 //   - No later event can change a finished operation. The state holds the newest three of them; older ones
 //     move to Past, and Totals holds their sums. So the state of a payment with hundreds of captures stays small. The
 //     move changes no decision. The log stores a state without its Past; package eventstore adds the Past when it loads
 //     the state. Evolve needs no Past. Authorizations, operations with a fenced key and completions that may still
 //     succeed stay: the processor may report their success later.
 //   - An idempotency key is used when an event of the payment carries it (D9). Before that, the key is claimed for the
-//     payment in a stream of its own, at the id that the key derives. A claim is not a payment, and does not mean that
-//     the key was used. A payment that was created with the key is itself the claim.
+//     payment in an aggregate of its own, at the id derived from the key. A claim is not a payment, and does not mean that
+//     the key was used. A key that created a payment needs no claim: the payment's first event occupies the id.
 //
 // Amounts are minor units of one currency. Check states the invariants.
 //
@@ -45,6 +45,6 @@
 //
 // Design notes. The creation and the first request for authorization are one event, because they are one decision; this
 // saves a durable write per payment. The key of that authorization is "<paymentId>.1". A void that succeeds while a
-// capture is pending releases the rest; the capture keeps its own outcome. Until the capture's outcome the payment is
-// SETTLING, because money may still move.
+// capture is pending releases the capturable amount; the capture keeps its own outcome. Until the capture's outcome the
+// payment is SETTLING, because money may still move.
 package payment

@@ -101,7 +101,7 @@ func (m *machine) request(t *rapid.T) payment.Request {
 	}
 }
 
-// amount draws an amount near the rest and near zero; nil for no amount.
+// amount draws an amount near the amount left and near zero; nil for no amount.
 func amount(t *rapid.T, left domain.Amount) *domain.Amount {
 	choices := []domain.Amount{1, 1, left / 2, left / 3, left - 1, left, left + 1, 0, -1, domain.MaxAmount}
 	n := rapid.IntRange(-3, len(choices)-1).Draw(t, "amount")

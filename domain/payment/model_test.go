@@ -41,7 +41,7 @@ type book struct {
 	accepted        domain.Amount // of taking: accepted by the processor
 	back, backing   domain.Amount // refunded; requested, outcome unknown
 	finals          int           // final captures that are under way
-	ended, released bool          // a final capture is confirmed; the rest is released
+	ended, released bool          // a final capture is confirmed; the amount left is released
 	failures        int
 }
 

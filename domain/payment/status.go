@@ -98,8 +98,7 @@ type Reason struct {
 	ResultMessage string            // the processor's own wording
 }
 
-// StatusReason returns GATEWAY_TIMEOUT while the outcome of any operation is unknown (D8), else the reason of DECLINED
-// and FAILED, else nil.
+// StatusReason returns GATEWAY_TIMEOUT while any outcome is unknown (D8), else the reason of DECLINED and FAILED, else nil.
 func (s State) StatusReason() *Reason {
 	for _, op := range s.Operations {
 		if op.State == StateUnknown {

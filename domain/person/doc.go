@@ -1,4 +1,4 @@
-// Package person is the aggregate of a person's erasures (decision 11).
+// Package person is the aggregate of a person's erasures.
 //
 // A person is a customer of an account, or the guest of one client session. The log has the person's data sealed under a key
 // of the person. The keys of a person have numbers from 1. An erasure is the destruction of the key, and new data is sealed

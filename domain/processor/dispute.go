@@ -12,7 +12,6 @@ const Dispute Kind = "dispute"
 // DisputeType is the stage of a dispute (§3.2).
 type DisputeType string
 
-// The stages of a dispute.
 const (
 	Retrieval      DisputeType = "RETRIEVAL"
 	Chargeback     DisputeType = "DISPUTE"
@@ -25,7 +24,6 @@ var DisputeTypes = []DisputeType{Retrieval, Chargeback, Prearbitration}
 // DisputeStatus is the status of a stage (§3.2).
 type DisputeStatus string
 
-// The statuses of a dispute.
 const (
 	DisputeOpen       DisputeStatus = "OPEN"
 	DisputeAccepted   DisputeStatus = "ACCEPTED"
@@ -41,8 +39,7 @@ var DisputeStatuses = []DisputeStatus{
 	DisputeOpen, DisputeAccepted, DisputeChallenged, DisputeExpired, DisputeCancelled, DisputeWon, DisputeLost,
 }
 
-// ReturnsMoney reports whether a dispute of a type with this status has given its amount back to the customer. A retrieval moves no money
-// (D16).
+// ReturnsMoney reports whether a dispute has given its amount back to the customer. A retrieval moves no money (D16).
 func (s DisputeStatus) ReturnsMoney(of DisputeType) bool {
 	return of != Retrieval && (s == DisputeLost || s == DisputeAccepted || s == DisputeExpired)
 }

@@ -9,12 +9,11 @@ import (
 	"payledger/domain"
 )
 
-// ErrUnknown means that the operation may or may not have happened: timeout, cut connection, 5xx, 408, 409 in progress,
-// 429, an unreadable answer (D8). Look it up by its key.
+// ErrUnknown means that the operation may or may not have happened: timeout, cut connection, a status other than 200,
+// an unreadable answer (D8). Look it up by its key.
 var ErrUnknown = errors.New("outcome at the processor unknown")
 
-// ErrUnreadable means that some elements of a processor's list cannot be read. The result has the others. It wraps
-// ErrUnknown.
+// ErrUnreadable wraps ErrUnknown: some elements of a processor's list cannot be read. The result has the others.
 var ErrUnreadable = fmt.Errorf("%w: it cannot be read", ErrUnknown)
 
 // Port sends operations to processors. Every error wraps ErrUnknown; a stated refusal is an Answer, not an error.
@@ -41,6 +40,5 @@ type DisputePage struct {
 	Notifications []SignedNotification
 	Next          string // the cursor of the next page; after the last page the given one
 	More          bool   // there is a next page
-	// Unreadable is the number of notifications left out because they name neither themselves nor a payment.
-	Unreadable int
+	Unreadable    int    // number of notifications left out because they name neither themselves nor a payment
 }

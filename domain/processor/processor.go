@@ -72,10 +72,9 @@ type SignedNotification struct {
 	Notification
 	Body     string // the fields of the protocol, without card data
 	Redacted bool   // card data was removed from the body
-	// Additional are the other fields of the body, as JSON without card data; they may be personal data. "": none.
-	Additional string
-	// Unreadable is the reason why the dispute cannot be read; Dispute is then nil.
-	Unreadable string
+
+	Additional string // the other fields of the body, as JSON without card data; they may be personal data. "": none.
+	Unreadable string // the reason why the dispute cannot be read; Dispute is then nil
 }
 
 // Record is an operation in a processor's records, perhaps an out-of-band one (D14.1).
@@ -88,7 +87,7 @@ type Record struct {
 	Key        domain.OperationKey
 	Amount     domain.Amount
 	Currency   domain.Currency
-	Final      bool   // captures: the rest was released
+	Final      bool   // captures: the amount left was released
 	ParentID   string // processorTransactionId acted upon
 	State      State  // PENDING, SUCCEEDED, FAILED or DECLINED
 	CreatedAt  time.Time

@@ -48,11 +48,9 @@ func (k Kind) Version() string { return versions[k] }
 // Token returns the kind with "-" for ".", so that the kind is one token of a subject.
 func (k Kind) Token() string { return strings.ReplaceAll(string(k), ".", "-") }
 
-// Condition is a condition besides the event's type. It depends on the log alone, so that planning an event again gives
-// the same webhooks.
+// Condition is a condition besides the event's type. It depends on the log alone: planning an event again gives the same webhooks.
 type Condition int
 
-// The conditions.
 const (
 	Always        Condition = iota
 	StatusChanges           // the status after the event differs from the status before it
@@ -60,8 +58,7 @@ const (
 	ActionAppears           // a failed void reveals the customer's action that the intended void had hidden (D7)
 )
 
-// Holds reports whether the condition is true for an event of a payment: before is the payment's status before the
-// event, after is its state after the event.
+// Holds reports whether the condition is true for an event of a payment, with the status before and the state after the event.
 func (c Condition) Holds(before payment.Status, after payment.State) bool {
 	switch c {
 	case StatusChanges:
@@ -96,9 +93,8 @@ func Candidates(eventType string) (row []Candidate, known bool) {
 	return row, known
 }
 
-// candidates has a row for each event type of payments, disputes and workflow runs, also for types that cause no webhook
-// (§6.2, D17). PAYMENT.STATUS has conditions: a second partial capture changes no status, and neither does a late answer
-// to an authorization that already has its result.
+// candidates has a row for each event type of payments, disputes and workflow runs (§6.2, D17). PAYMENT.STATUS has conditions: a second
+// partial capture changes no status, and neither does a late answer to an authorization that already has its result.
 var candidates = map[string][]Candidate{
 	"payment.created":                 nil, // the request's answer shows PENDING
 	"payment.authorized":              {{PaymentStatus, StatusChanges}},

@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 )
 
-// Requests is the state of an account's requests to send webhooks again, or of the one request with an idempotency key.
+// Requests counts an account's requests to send webhooks again. A request with an idempotency key has Requests of its own.
 type Requests struct {
 	Account   domain.AccountID `json:"accountId"`
 	Revision  uint64           `json:"revision"`

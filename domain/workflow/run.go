@@ -56,7 +56,6 @@ type Evaluation struct {
 // StepState is the state of an action.
 type StepState string
 
-// The states of actions.
 const (
 	StepOpen      StepState = "OPEN"
 	StepRequested StepState = "REQUESTED"

@@ -75,7 +75,6 @@ func (c *Cluster) read(ctx context.Context, names []string, from, end uint64, da
 	return nil
 }
 
-// groups calls handle with the groups of a shard from a sequence on.
 func (c *Cluster) groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	return c.read(ctx, c.Log.Segments(shard), from, c.Ends[shard], damaged, func(stream string, r blocks.Record) error {
 		g, err := format.ParseGroup(bytes.Clone(r.Body))
@@ -89,7 +88,6 @@ func (c *Cluster) groups(ctx context.Context, shard int, from uint64, damaged Da
 	})
 }
 
-// each calls handle with the checkpoints in their order.
 func (c *Cluster) each(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	var names []string
 	for number := uint32(1); slices.Contains(c.Log.Names(), sidelog.Name(checkpoint.Stream, number)); number++ {

@@ -13,7 +13,6 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// tornFolder is the folder for copies of torn tails.
 const tornFolder = "torn"
 
 // keepTorn copies the block files whose torn tail the server will cut. It copies no secrets, and removes copies of secrets that earlier

@@ -17,7 +17,6 @@ import (
 // lockFile is the file that one run at a time locks, in each folder of a back-up.
 const lockFile = "LOCK"
 
-// lock creates a folder of a back-up and locks it.
 func lock(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, writeError(err)
@@ -33,7 +32,6 @@ func lock(dir string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// writeError adds advice to an error of a write.
 func writeError(err error) error {
 	switch {
 	case err == nil:
@@ -78,7 +76,6 @@ func writeWhole(path string, text []byte) error {
 	return named(path)
 }
 
-// shred overwrites a file with random bytes, syncs it, and removes it.
 func shred(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -100,7 +97,6 @@ func shred(path string) error {
 	return writeError(err)
 }
 
-// filesIn returns the names of the files of a folder that end with one of the endings.
 func filesIn(dir string, endings ...string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

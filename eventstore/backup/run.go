@@ -134,7 +134,6 @@ func (r *run) run(ctx context.Context) error {
 // checkpoints stands for the stream CHECKPOINTS among the shards.
 const checkpoints = -1
 
-// begin prepares the manifest of the run.
 func (r *run) begin() error {
 	before := r.chain.Newest()
 	newest, err := newestKeys(r.Keys)
@@ -177,7 +176,6 @@ func (r *run) checkKeys(newest uint64) error {
 	return nil
 }
 
-// readHeader reads the header of a file.
 func readHeader(path string) (h Header, err error) {
 	_, err = Read(path, func(found Header) error { h = found; return errHeader }, nil)
 	if errors.Is(err, errHeader) {

@@ -24,11 +24,9 @@ import (
 
 var folder = flag.String("benchlog", "", "folder of the log that a benchmark reads; made if it is missing or empty, and kept")
 
-// account is the account of the payments of Dir.
 var account = domain.NewAccountID([16]byte{7})
 
-// writers is how many payments Dir makes at the same moment: enough that the groups of the log are large.
-const writers = 512
+const writers = 512 // how many payments Dir makes at the same moment: enough that the groups of the log are large
 
 // Dir returns the folder of a stopped log for benchmarks: a fresh one of n payments under checkpoints, or, with -benchlog,
 // the one in that folder, whatever its size. Its secrets have eventstoretest.MasterKey. A benchmark must append nothing to it.

@@ -6,7 +6,7 @@
 //
 //   - It opens files for reading only. It takes no lock.
 //   - Memory is bounded: files are read in pieces of 256 KiB, a record may have 32 MiB, and a length in a file allocates no memory
-//     before its bytes are read. With Options.Deletes the package holds two bits for each sequence of the stream, and always a
+//     before its bytes are read. With Options.Deletes the package holds a bit for each sequence of the stream, and always a
 //     Result for each block.
 //   - A wrong record is never skipped without a report: it is a Fault, or the torn tail.
 //   - It reports the state of files; the caller decides whether to start, to cut or to stop.
@@ -32,7 +32,7 @@
 // The checksum is HighwayHash-64 over sequence, time, subject, header and body, one after the other. Its key is the SHA-256 of
 // "<stream>-<number of the block>". It covers none of the three lengths. A wrong length of the record, or a wrong mark of the
 // header, changes the hashed bytes, and so does a wrong length of the subject before a header. The contents reveal the other
-// wrong lengths: a header must end at its first empty line, and the subject must be well-formed and match Options.Subjects.
+// wrong lengths: a header must end at its first empty line, and the subject must be well-formed and match Options.Subject.
 //
 // Deleted messages leave one of these:
 //
@@ -41,7 +41,7 @@
 //   - An erased message (secure delete) keeps its place, length and sequence. Its subject is empty, its time 0, its body random.
 //     The server writes the whole block anew as N.blk.tmp and renames it over the old one.
 //   - A compacted block has no record of the deleted message at all. The server writes it as N.new and renames it. A block
-//     without messages is removed. For this reason a gap is no fault with Options.Deletes; Report.Missing counts such gaps.
+//     without messages is removed. For this reason a gap is no fault with Options.Deletes.
 //   - A stream that begins above 1 (first_seq) has a tombstone for the sequence before, in block 2.
 //   - If the server lost the newest messages and still has an older index.db, it writes a tombstone for the last sequence in
 //     index.db. In a stream that only grows this tombstone is a fault.

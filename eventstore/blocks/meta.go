@@ -12,8 +12,7 @@ import (
 	"path/filepath"
 )
 
-// ErrMeta means that a meta.inf is missing, damaged, or another stream's. The server leaves out a stream whose meta.inf is
-// bad, without an error.
+// ErrMeta means that a meta.inf is missing, damaged, or another stream's. The server leaves such a stream out without an error.
 var ErrMeta = errors.New("blocks: meta.inf is bad")
 
 // Meta is the part of a description that this package needs.
@@ -63,8 +62,7 @@ type Index struct {
 	First, Last uint64
 }
 
-// Trusted reports whether a server that starts will trust index.db and read no block: index.db is good, and names the end of the
-// newest block.
+// Trusted reports whether a server that starts will read no block: index.db is good, and names the end of the newest block.
 func Trusted(folder, stream string) (files []File, index Index, ok bool) {
 	files, err := Files(folder)
 	if err != nil || len(files) == 0 {
@@ -90,8 +88,7 @@ func Trusted(folder, stream string) (files []File, index Index, ok bool) {
 	return files, index, err == nil && bytes.HasSuffix(b[:len(b)-sumLen], named) && end != [sumLen]byte{}
 }
 
-// ReadIndex reads index.db. It returns false if the file is missing, bad, or of an unknown version: the server then reads the
-// blocks, so that a bad index.db is no damage.
+// ReadIndex reads index.db; false if it is missing, bad, or of an unknown version: the server then reads the blocks, so this is no damage.
 func ReadIndex(folder, stream string) (Index, bool) {
 	b, err := os.ReadFile(filepath.Join(folder, "msgs", "index.db"))
 	if err != nil || len(b) < 32 {

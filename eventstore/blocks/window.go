@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// chunk is how many bytes are read at a time.
-const chunk = 256 << 10
+const chunk = 256 << 10 // how many bytes are read at a time
 
 // window reads a file once, from front to back, and holds the bytes that the reader needs.
 type window struct {

@@ -24,7 +24,6 @@ type Rate struct {
 	Median    time.Duration // of one
 }
 
-// rate returns the rate of what took so long each, and all together.
 func rate(took []time.Duration, all time.Duration) Rate {
 	slices.Sort(took)
 	return Rate{PerSecond: float64(len(took)) / all.Seconds(), Median: took[len(took)/2]}

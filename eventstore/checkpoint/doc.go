@@ -2,8 +2,7 @@
 //
 // # Rules
 //
-//   - Checkpoints fix one order over all shards (I2): checkpoint k covers the events after checkpoint k−1 up to its last group of
-//     shard 0, then of shard 1, and so on.
+//   - Checkpoints fix one order over all shards (I2).
 //   - The signed text names the size, the root, the last groups and the counts: a changed log cannot keep a signed checkpoint.
 //   - The edge of the tree is checked against the root before the next leaf is added to it.
 //   - Parse accepts only bytes that Encode writes.

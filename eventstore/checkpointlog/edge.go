@@ -32,8 +32,7 @@ func (l *Log) keptEdge() (number uint64, edge []checkpoint.Node) {
 	return checkpoint.ParseEdge(value)
 }
 
-// withEdge returns c with the edge of its tree. If c does not contain the edge, withEdge computes it from the last known edge
-// and the events after that checkpoint.
+// withEdge returns c with the edge of its tree. If c lacks it, the last known edge and the events after that checkpoint give it.
 func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint.Checkpoint, error) {
 	if c.Size == 0 || len(c.Edge) > 0 {
 		return c, nil
@@ -57,8 +56,7 @@ func (l *Log) withEdge(ctx context.Context, c checkpoint.Checkpoint) (checkpoint
 	return c, nil
 }
 
-// knownEdge returns the last checkpoint up to c whose edge is known, and the checkpoints after it in path, from c down. If
-// no edge is known, it returns the empty tree.
+// knownEdge returns the last checkpoint up to c whose edge is known, else the empty tree, and in path the checkpoints after it, from c down.
 func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before checkpoint.Checkpoint, path []checkpoint.Checkpoint, err error) {
 	kept, edge := l.keptEdge()
 	for before = c; before.Number > 0; {
@@ -79,7 +77,6 @@ func (l *Log) knownEdge(ctx context.Context, c checkpoint.Checkpoint) (before ch
 	return checkpoint.Checkpoint{}, path, nil
 }
 
-// grow adds the events between two checkpoints to a tree.
 func (l *Log) grow(ctx context.Context, t *checkpoint.Tree, before, to checkpoint.Checkpoint) error {
 	for shard := range l.Shards {
 		if err := l.hashes(ctx, shard, before, to, t.Add); err != nil {

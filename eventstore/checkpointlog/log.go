@@ -40,7 +40,6 @@ type Config struct {
 	Index  *sidelog.Index
 	Tips   *tipstore.Store // stores the newest edge; Open and Stored need no tip store
 	Shards int
-	// Stream returns the configuration of a stream of the log.
 	Stream func(name, subject string) jetstream.StreamConfig
 	// Groups calls each with the groups of a shard from one sequence through another.
 	Groups func(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error
@@ -135,7 +134,6 @@ func (l *Log) must() (stream string, must sidelog.Entry) {
 	return stream, must
 }
 
-// streamOf returns the name of the stream that holds the checkpoint of a number.
 func (l *Log) streamOf(number uint64) string {
 	return l.stream.Of(number).Stream
 }
@@ -212,8 +210,7 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	return ack.Seq, nil
 }
 
-// fix returns once the checkpoint is durable: a power failure must not change a position that was returned. On a log of one replica only
-// a PubAck proves durability. If this process has seen none, it publishes an exact copy of the newest checkpoint, which covers no event.
+// fix returns once the checkpoint is durable. Without a PubAck on one replica it publishes an exact copy of the newest, which covers no event.
 func (l *Log) fix(ctx context.Context, number uint64) error {
 	if l.API.Replicas > 1 || l.ReadOnly {
 		return nil

@@ -29,8 +29,7 @@ type Reader interface {
 	Stop()
 }
 
-// Writer writes checkpoints. Every node runs a Writer. The compare-and-swap on the stream decides whose checkpoint is stored,
-// and the other nodes continue from that checkpoint.
+// Writer writes checkpoints. If another node was faster, it continues from that checkpoint.
 type Writer struct {
 	log     *Log
 	signer  note.Signer
@@ -43,7 +42,6 @@ type Writer struct {
 	Covered func(before uint64, hashes []format.Hash)
 }
 
-// leaf is the part of an event that a checkpoint needs.
 type leaf struct {
 	seq    uint64 // of its group
 	number uint64

@@ -17,8 +17,7 @@ import (
 // fieldTag is the struct tag that names a field in the log.
 const fieldTag = "json"
 
-// timestampExt is msgpack's own timestamp type. The library reads it in the machine's zone; the ledger's
-// times are UTC.
+// timestampExt is msgpack's own timestamp type. The library reads it in the machine's zone; the ledger's times are UTC.
 const timestampExt = -1
 
 func init() {
@@ -64,12 +63,10 @@ func Signed(v any) any {
 	return v
 }
 
-// scratch are buffers that values are encoded in before they are copied at their own size: events are kept in
-// memory for long.
+// scratch are buffers that values are encoded in before they are copied at their own size: events are kept in memory for long.
 var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// scratchKept is the largest buffer that is kept for the next value, in bytes: a full group fits.
-const scratchKept = 256 << 10
+const scratchKept = 256 << 10 // the largest buffer that is kept for the next value, in bytes: a full group fits
 
 // TakeBuffer returns an empty buffer. Pass it to ReturnBuffer after use.
 func TakeBuffer() *bytes.Buffer {
@@ -85,8 +82,7 @@ func ReturnBuffer(b *bytes.Buffer) {
 	}
 }
 
-// Marshal returns v as the log stores it: msgpack maps with sorted keys and the smallest integers, fields named by the
-// json tag.
+// Marshal returns v as the log stores it (doc.go).
 func Marshal(v any) ([]byte, error) {
 	b := TakeBuffer()
 	defer ReturnBuffer(b)
@@ -155,7 +151,6 @@ func widened(v any) any {
 	return v
 }
 
-// parseTimestamp reads the three lengths of msgpack's timestamp.
 func parseTimestamp(b []byte) (time.Time, error) {
 	switch len(b) {
 	case 4:

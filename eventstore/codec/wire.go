@@ -8,8 +8,7 @@ const maxDepth = 32
 // ErrMalformed means that bytes are not one whole msgpack value.
 var ErrMalformed = errors.New("eventstore: not one whole msgpack value")
 
-// CheckWire walks over data, one whole value, without decoding it. The library believes every length it
-// reads: a damaged one would make it ask for gigabytes, or nest without end.
+// CheckWire walks over data, one whole value, without decoding it: a damaged length would make the library ask for gigabytes.
 func CheckWire(data []byte) error {
 	if n, err := Length(data); err != nil || n != len(data) {
 		return ErrMalformed
@@ -43,8 +42,7 @@ func Length(data []byte) (int, error) {
 	}
 }
 
-// wireValue returns the number of bytes of the value at the start of data without its children, and the number of its
-// children.
+// wireValue returns the number of bytes of the value at the start of data without its children, and the number of these.
 func wireValue(data []byte) (skip, children uint64, ok bool) {
 	if len(data) == 0 {
 		return 0, 0, false
@@ -80,8 +78,7 @@ func wireLong(c byte, data []byte) (skip, children uint64, ok bool) {
 	return 1 + uint64(kind.size+kind.extra) + n, 0, true
 }
 
-// longKinds tells, by its first byte, the size of a value's length, what else stands beside it, and how many
-// children one unit of length is.
+// longKinds has, by a value's first byte, the size of its length, what else stands beside it, and the children per unit of length.
 var longKinds = [256]struct{ size, extra, children int }{
 	0xc4: {1, 0, 0}, 0xc5: {2, 0, 0}, 0xc6: {4, 0, 0}, // bin
 	0xc7: {1, 1, 0}, 0xc8: {2, 1, 0}, 0xc9: {4, 1, 0}, // ext

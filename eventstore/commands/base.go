@@ -50,7 +50,7 @@ type Customers interface {
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
 }
 
-// Base is the part that all services share: their dependencies and the end of their work.
+// Base is the part that all services share: their dependencies and their shutdown.
 type Base struct {
 	Config
 	Log      eventstore.Repositories
@@ -74,7 +74,7 @@ func NewBase(c Config) *Base {
 	}
 }
 
-// Go starts a job in the background. A job ends soon after Life. After Close, Go runs the job itself.
+// Go starts a job in the background. A job must return soon after Life is cancelled. After Close, Go runs the job itself.
 func (b *Base) Go(job func()) {
 	b.mu.RLock()
 	if b.closed {
@@ -89,7 +89,7 @@ func (b *Base) Go(job func()) {
 // Drain answers all waiting callers as at the payment timeout (I1: SIGTERM). Their operations continue until Close.
 func (b *Base) Drain() { b.drain() }
 
-// Close ends the background work. Recover finds the operations without an outcome at the next start.
+// Close ends the background work. Package pending finds the operations without an outcome at the next start.
 func (b *Base) Close() {
 	b.drain()
 	b.stop()

@@ -9,7 +9,7 @@
 //   - approvals: payment attempts, which a merchant approves.
 //   - notifications: messages that processors send by themselves, and disputes.
 //   - erasures: erasures of customers and guests.
-//   - service: all of them, started and stopped together.
+//   - service: all of them but users, started and stopped together.
 //
 // A caller's request gets metadata that a full store refuses (Request). The consequences of a recorded request have no
 // such limit (Follow). A caller that waits leaves its place in the limit of concurrent requests (Place, D1).

@@ -47,7 +47,6 @@ func (b *Base) everywhere(ctx context.Context, position []uint64) error {
 	return nil
 }
 
-// unconfirmed is the error for a change that is recorded, and that another node may not have applied.
 func unconfirmed(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,

@@ -30,12 +30,10 @@ func Aside(ctx context.Context) (back func()) {
 	return func() { p.Return(ctx) }
 }
 
-// promptly is how long a caller keeps its slot while it waits for a processor. So the limit also counts calls that a
-// processor answers within that time.
+// promptly is how long a caller keeps its slot while it waits for a processor.
 const promptly = 100 * time.Millisecond
 
-// AsideLater leaves the caller's slot, if there is one, after the time promptly, unless stop is called before. The
-// caller takes no slot again: it only writes its response.
+// AsideLater leaves the caller's slot after promptly, unless stop is called earlier. The caller does not take the slot again.
 func AsideLater(ctx context.Context) (stop func() bool) {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {

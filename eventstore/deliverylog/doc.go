@@ -5,10 +5,10 @@
 //   - A record is a frame in a shard of its own beside the log, number 65,534 (package comment of eventstore, Deliveries). The
 //     records of a name are a chain. Put is a compare-and-swap on the newest record of its name.
 //   - Only an acknowledgement is success (D3). Put may be repeated with the same bytes.
-//   - The places of the open deliveries are in the tip store, by endpoint. So a start reads only open deliveries.
-//   - The oldest segment is dropped as a whole, and only if none of its records is the newest record of an open delivery. The
-//     floor is durable before anything is removed.
-//   - The body of a record belongs to the notifier. This package does not read it.
+//   - The places of the open deliveries are in the tip store, by endpoint. So a start reads only open deliveries,
+//     and finished ones take no memory.
+//   - The oldest segment is dropped as a whole, and only if it holds no open record. The floor is durable before anything is removed.
+//   - The body of a record belongs to the notifier. This package reads only the floor's.
 //
 // Package eventstore imports this package and implements Shard: the restore at a start, the scrub and the inspection of a
 // stopped folder need the floor, and the tip store's writer needs the index of open deliveries.

@@ -7,10 +7,8 @@ import (
 	"payledger/eventstore/format"
 )
 
-// deliveryParts is the number of tokens in the name of a delivery: <accountId>.<endpointId>.<eventId>.<kind>.
-const deliveryParts = 4
+const deliveryParts = 4 // the number of tokens in the name of a delivery: <accountId>.<endpointId>.<eventId>.<kind>
 
-// The types of records.
 const (
 	typeOpen    = "open"
 	typeSettled = "settled"
@@ -19,7 +17,6 @@ const (
 // recordSchema is the schema of a record's frame. The body has a schema of its own.
 const recordSchema = 1
 
-// keyOf returns the key of a name's records.
 func keyOf(name string) (format.Key, error) {
 	key := format.Key{Account: format.SystemAccount, Aggregate: format.BesideAggregate, ID: name}
 	if isDelivery(name) {
@@ -31,7 +28,6 @@ func keyOf(name string) (format.Key, error) {
 
 func isDelivery(name string) bool { return strings.Count(name, ".") == deliveryParts-1 }
 
-// nameOf is the inverse of keyOf.
 func nameOf(key format.Key) string {
 	if key.Aggregate == format.DeliveryAggregate {
 		return string(key.Account) + "." + key.ID
@@ -45,7 +41,6 @@ func laneOf(key format.Key) (lane, rest string) {
 	return string(key.Account) + "." + endpoint, rest
 }
 
-// isOpen reports whether a record is the record of an open delivery.
 func isOpen(r *format.Recorded) bool {
 	return r.Aggregate == format.DeliveryAggregate && r.Type == typeOpen
 }

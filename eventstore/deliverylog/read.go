@@ -12,7 +12,7 @@ import (
 // ErrShort means that the stream ends before a place that was read earlier. The caller must read it again from the beginning.
 var ErrShort = errors.New("eventstore: the stream of deliveries is shorter than it was")
 
-// FullPage is the number of records from which Follow calls its handler. A page with fewer records has the newest ones.
+// FullPage is the batch size at which Follow calls its handler early. A smaller page has the newest records.
 const FullPage = 512
 
 // End returns the place of the stream's newest record; 0 if there is none.
@@ -53,8 +53,7 @@ func (d *Stream) AsOf(ctx context.Context, name string, place uint64) (Record, e
 	return found(name, r, err)
 }
 
-// Scan returns up to limit records at or after a place, and all records of the last of their groups. end reports whether they are
-// the last records.
+// Scan returns up to limit records at or after a place, and the rest of the last one's group. end reports whether they are the last.
 func (d *Stream) Scan(ctx context.Context, from uint64, limit int) (page []Record, end bool, err error) {
 	last, err := d.End(ctx)
 	if err != nil {
@@ -73,7 +72,6 @@ func (d *Stream) Scan(ctx context.Context, from uint64, limit int) (page []Recor
 	return page, next > format.GroupOf(last), nil
 }
 
-// appendFrom appends the records of a group at or after a place.
 func appendFrom(page []Record, g *format.Group, from uint64) []Record {
 	for _, r := range g.Frames {
 		if r.Seq >= from {

@@ -60,7 +60,7 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	return oldest, open, nil
 }
 
-// isKept reports whether a record counts as content of its segment. A floor does not: else there would always be a segment to drop.
+// isKept reports whether a record counts as content of its segment. If a floor did, there would always be a segment to drop.
 func isKept(r *format.Recorded) bool { return r.Key != FloorKey }
 
 // describe reads the first and the last record of a segment; end is the last group of the stream.
@@ -93,8 +93,7 @@ func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, e
 	return r, nil
 }
 
-// Each calls handle with the records of a closed segment, in their order. open reports whether the record is the newest of its
-// name, and open.
+// Each calls handle with the records of a closed segment in their order. open reports whether a record is open, and its name's newest.
 func (d *Stream) Each(ctx context.Context, number uint32, handle func(record Record, open bool) error) error {
 	segments := d.h.Bounds()
 	i := slices.IndexFunc(segments, func(g Bounds) bool { return g.Number == number && g.Last > 0 })

@@ -38,9 +38,7 @@ type Shard interface {
 	Follow(ctx context.Context, next uint64, each func(*format.Group) error) error
 	// Append appends a record, and sets its place. ErrConflict: look up the tip again.
 	Append(ctx context.Context, r *format.Recorded) error
-	// CloseSegment closes the segment with this number as soon as it is the open segment, however small it is.
 	CloseSegment(number uint32)
-	// Sweep removes dropped segments from the disk. Any process may call it, also repeatedly.
 	Sweep(ctx context.Context) error
 }
 
@@ -118,7 +116,6 @@ func (d *Stream) tipFor(ctx context.Context, key format.Key, expected uint64) (*
 	return d.h.Tip(key)
 }
 
-// draft returns the record after tip.
 func (d *Stream) draft(key format.Key, tip *format.Recorded, body []byte, open bool) *format.Recorded {
 	r := &format.Recorded{
 		Key: key, Shard: ShardNumber, Revision: 1, Type: typeSettled, Schema: recordSchema, Time: d.now(), Body: body,
@@ -134,8 +131,7 @@ func (d *Stream) draft(key format.Key, tip *format.Recorded, body []byte, open b
 	return r
 }
 
-// Last returns the newest record of a name, with all records that any process appended before the call. ErrNotFound: there is
-// none, or it was dropped.
+// Last returns the newest record of a name that any process appended before the call. ErrNotFound: there is none, or it was dropped.
 func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	key, err := keyOf(name)
 	if err != nil {
@@ -148,7 +144,6 @@ func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	return found(name, tip, err)
 }
 
-// found returns the record of a name after a look-up, or ErrNotFound if there is none.
 func found(name string, r *format.Recorded, err error) (Record, error) {
 	switch {
 	case err != nil:

@@ -13,5 +13,4 @@ func freeSpace(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), err
 }
 
-// reserve takes n bytes of the disk for f.
 func reserve(f *os.File, n int64) error { return unix.Fallocate(int(f.Fd()), 0, 0, n) }

@@ -8,8 +8,8 @@
 //   - A wait ends when the clock shows its time, and at the latest when its own length has passed. The process measures
 //     the length with the monotonic clock of package time, which nobody can set: the process's own clock.
 //   - A record holds the time at which it was made and the time at which it is due: the difference is the length. The rest
-//     of the wait is never longer (Left). A process that finds such a record, after a restart for example, waits for the
-//     rest from then on: a restart adds its own time, the jump adds nothing.
+//     of the wait is never longer (Left). After a restart, for example, a process that finds such a record waits for the
+//     rest from then on: the restart adds its own time, the jump adds nothing.
 //   - A clock that jumps forward and stays there ends waits early. It looks like a machine that was switched off.
 //     So no rule may depend on the length of a wait. The outcome of an operation comes from the processor and is never guessed,
 //     however late it is (D8).
@@ -17,19 +17,19 @@
 // # The waits of the service
 //
 //	wait                                          bounded by
-//	a caller's payment timeout (D8)               Time, in package commands: inFlight.deadline and its callers
-//	the next question about an operation (D8)     the process's own clock: the agenda of package commands; the same for
+//	a caller's payment timeout (D8)               Time, in package payments: operationInFlight.deadline and its callers
+//	the next question about an operation (D8)     the process's own clock: the agenda of package payments; the same for
 //	                                              the next try after a failure of the log
 //	the questions of package pending (D8)         its loops run by the process's own clock; requests ahead of the
 //	                                              clock count as old
-//	whether an unseen operation is sent again     MayResend: requested further ahead than the payment timeout, it is fenced
-//	an action of the customer that expires (D7)   Time, in the agenda: package pending finds what expires too far ahead
+//	whether an unseen operation is sent again     MayResend: a request further ahead than the payment timeout is fenced
+//	an action of the customer that expires (D7)   Left, then the agenda's own clock: package pending finds actions that expire too far ahead
 //	decisions about attempts after a crash (§3.3) package pending: those ahead of the clock are taken up at once
-//	retries of webhooks (D18)                     Left when a record is read, and the lane's own clock since then; Jumps
-//	the delay of a workflow's run (D19)           Time, in the run's flight or in its note while it is parked
-//	runs that another process forgot              those touched ahead of the clock count as left behind
-//	the destruction of entered cards (§5.2)       an epoch ahead of the clock counts as over; a card whose token is valid
-//	                                              stays
+//	retries of webhooks (D18)                     Left when a record is read, then the process's own clock; Jumps
+//	the delay of a workflow's run (D19)           Time, in the active run or in the parked run of package workflows
+//	runs that another process forgot              runs last changed ahead of the clock count as left behind
+//	the destruction of entered cards (§5.2)       a card key's minute ahead of the clock counts as over; a card whose token
+//	                                              is valid stays
 //	the start of a sweep for disputes (D16)       a cursor ahead of the clock is ignored
 //	pauses, tickers and time-outs in memory       the process's own clock
 //

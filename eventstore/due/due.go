@@ -17,13 +17,12 @@ func In(now time.Time, d time.Duration) Time {
 // At returns the end of a wait in a record, which was noted at one time and is due at another.
 func At(now, noted, due time.Time) Time { return In(now, Left(now, noted, due)) }
 
-// Left returns the rest of a wait in a record. It is never longer than the record's own length. It is not positive when the
-// wait is over.
+// Left returns the rest of a wait in a record, at most the record's own length. Zero or negative: the wait is over.
 func Left(now, noted, due time.Time) time.Duration {
 	return min(due.Sub(now), max(0, due.Sub(noted)))
 }
 
-// Left returns the rest of the wait. It is not positive when the wait is over.
+// Left returns the rest of the wait. Zero or negative: the wait is over.
 func (t Time) Left(now time.Time) time.Duration {
 	return min(t.clock.Sub(now), time.Until(t.own))
 }

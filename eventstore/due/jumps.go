@@ -2,8 +2,7 @@ package due
 
 import "time"
 
-// leastJump is the smallest jump that Jumps reports: a time service makes smaller ones.
-const leastJump = time.Second
+const leastJump = time.Second // the smallest jump that Jumps reports: a time service makes smaller ones
 
 // Jumps detects that the clock was set forward. It serves waits that a process measures itself and that must also end when the
 // clock shows their time. The zero value is ready for its first call. It is not safe for concurrent use.

@@ -29,8 +29,7 @@ import (
 // eventstore.Open checks the limit of other servers.
 const serverPayload = 8 << 20
 
-// maxStore is larger than any disk.
-const maxStore = 1 << 60
+const maxStore = 1 << 60 // larger than any disk
 
 // Config describes an embedded JetStream server.
 type Config struct {

@@ -100,8 +100,7 @@ func (s *Server) reload(public string) error {
 	return nil
 }
 
-// Credentials returns the credentials file of a new user of a merchant's account, and the user's public key. The credentials
-// are valid while SetUsers lists the user.
+// Credentials returns the credentials file and the public key of a new user of a merchant's account, valid while SetUsers lists the user.
 func (s *Server) Credentials(account, name string) (file []byte, public string, err error) {
 	if !validName.MatchString(name) {
 		return nil, "", errors.New("the name of an analytics user has 1 to 64 letters, digits, - and _")
@@ -157,8 +156,7 @@ func (m merchant) claims(k keys, account string, l limits) (*jwt.AccountClaims, 
 	return claims, nil
 }
 
-// connectAccounts connects a merchant's account with the account of the stream. Each import goes one way: a reply subject that
-// a user chooses has no meaning in the account of the stream.
+// connectAccounts connects a merchant's account with the account of the stream. Each import goes one way (doc.go).
 func connectAccounts(events, of *jwt.AccountClaims, account string) {
 	// In an account without JetStream the server would answer all requests to $JS.API, unless the account imports
 	// $JS.API.INFO. No user may publish to this import, and it has no subscription.

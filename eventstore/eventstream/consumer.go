@@ -53,8 +53,7 @@ type consumerConfig struct {
 // tolerated are fields that client libraries always set, and that have no effect here.
 var tolerated = []string{"num_replicas", "mem_storage"}
 
-// unknownField returns an error for the first non-empty field of a configuration that does not reach the server. Without the
-// error the user would expect the field to have an effect.
+// unknownField returns an error for the first non-empty field that does not reach the server: the user would expect it to have an effect.
 func unknownField(body []byte) error {
 	var asked struct{ Config map[string]json.RawMessage }
 	if err := json.Unmarshal(body, &asked); err != nil {

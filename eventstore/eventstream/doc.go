@@ -7,18 +7,13 @@
 //
 //   - Each publish names the expected sequence (Nats-Expected-Last-Sequence), and the server accepts only the next message. So
 //     several writers cannot write a message twice, out of order, or past a gap.
-//
 //   - The keys of the server's operator and accounts are derived from the master key. No key is stored.
-//
 //   - The subject of a message is events.<accountId>.<type>. Its headers are the CloudEvents 1.0 attributes, Ledger-Position,
 //     Ledger-Revision and Ledger-Hash.
-//
 //   - No analyst, and no client without credentials, can use up the connections of the service, or receive the answers of
 //     another merchant. One account has at most a quarter of the connections and consumers. A part of a subject that a user
 //     chooses has at most 256 bytes.
-//
 //   - At each start the server reads all messages. Damage makes State report that the stream is not whole, or missing.
-//
 //   - A user can only read the events of one merchant. It can publish requests for consumers and acknowledgements, and
 //     subscribe to its inboxes. Its credentials are valid while the ledger lists its public key.
 //

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// front accepts the connections of analysts and forwards them to the NATS server inside the process. Unknown clients cannot
-// use up the connections that the service needs. The address stays bound while the server restarts.
+// front forwards the connections of analysts to the NATS server inside the process. Its address stays bound while the server restarts.
 type front struct {
 	listener net.Listener
 	backend  func() (net.Conn, error) // opens a connection to the NATS server
@@ -29,7 +28,6 @@ type front struct {
 	running sync.WaitGroup
 }
 
-// run accepts connections until close.
 func (f *front) run() {
 	f.open, f.of = map[net.Conn]netip.Addr{}, map[netip.Addr]int{}
 	f.running.Go(func() {
@@ -57,14 +55,12 @@ func refuse(conn net.Conn) {
 }
 
 const (
-	acceptPause = 100 * time.Millisecond
-	// writeTimeout is the time limit of one write to a client.
+	acceptPause  = 100 * time.Millisecond
 	writeTimeout = 10 * time.Second
 	// Sizes of the buffers of a connection, in bytes.
 	upBuffer, downBuffer = 4 << 10, 16 << 10
 )
 
-// admit counts a connection, unless there are too many.
 func (f *front) admit(conn net.Conn) bool {
 	from := addressOf(conn)
 	f.mu.Lock()
@@ -92,7 +88,6 @@ func addressOf(conn net.Conn) netip.Addr {
 	return address
 }
 
-// release closes a connection.
 func (f *front) release(conn net.Conn) {
 	_ = conn.Close()
 	f.mu.Lock()
@@ -133,10 +128,8 @@ func (f *front) carry(conn net.Conn) {
 	up.Wait()
 }
 
-// errPlain ends a connection without TLS.
 var errPlain = errors.New("eventstream: the client does not begin with TLS")
 
-// up copies to the server, and returns the number of bytes.
 func (f *front) up(inner, conn net.Conn) (int64, error) {
 	if f.secure { // on a connection inside the process the server accepts both
 		first := make([]byte, 1)
@@ -173,7 +166,6 @@ func (f *front) down(conn, inner net.Conn) error {
 	return err
 }
 
-// timed limits the time of each write.
 type timed struct{ conn net.Conn }
 
 func (t timed) Write(b []byte) (int, error) {
@@ -183,7 +175,6 @@ func (t timed) Write(b []byte) (int, error) {
 	return t.conn.Write(b)
 }
 
-// close ends all connections.
 func (f *front) close() {
 	_ = f.listener.Close()
 	f.mu.Lock()

@@ -10,7 +10,6 @@ import (
 // keys derives the keys of the server's operator and accounts.
 type keys struct{ derive func(purpose string) []byte }
 
-// pair returns the key pair of a purpose.
 func (k keys) pair(kind nkeys.PrefixByte, purpose string) (nkeys.KeyPair, error) {
 	seed, err := nkeys.EncodeSeed(kind, k.derive("analytics "+purpose))
 	if err != nil {
@@ -29,13 +28,11 @@ const (
 	analyticsAccount = "ANALYTICS" // has the stream
 )
 
-// identity is a NATS account with its key pair.
 type identity struct {
 	pair   nkeys.KeyPair
 	public string
 }
 
-// account returns the NATS account of a name.
 func (k keys) account(name string) (identity, error) {
 	pair, err := k.pair(nkeys.PrefixByteAccount, "account "+name)
 	if err != nil {

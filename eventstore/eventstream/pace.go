@@ -11,8 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// pace slows down addresses whose connections the server soon ends, for example because it refuses them: a refusal takes the
-// server half a millisecond. Other addresses are not slowed down.
+// pace slows down addresses whose connections the server soon ends, for example because it refuses them.
 type pace struct {
 	every rate.Limit    // connections per second of such an address
 	hasty time.Duration // see hasty
@@ -21,7 +20,6 @@ type pace struct {
 	swept time.Time
 }
 
-// slowed is an address that is slowed down.
 type slowed struct {
 	*rate.Limiter
 	waiting int // connections

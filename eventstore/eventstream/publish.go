@@ -84,7 +84,6 @@ func (e *Stream) Flush(ctx context.Context) error {
 	return nil
 }
 
-// await waits for the answer to the oldest message.
 func (w *window) await(ctx context.Context) error {
 	oldest := w.sent[0]
 	select {

@@ -56,7 +56,6 @@ func (s *Server) Connect() (*Stream, error) {
 // Close closes the connection. The server may lose messages without a successful Flush.
 func (e *Stream) Close() { e.conn.Close() }
 
-// requestTimeout is the time limit of a request to the server.
 const requestTimeout = 30 * time.Second
 
 // State is the range of the stream's messages.
@@ -93,8 +92,7 @@ func (e *Stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return stream.CachedInfo(), nil
 }
 
-// config returns the stream's configuration. The first message has the position first. The server drops messages that are
-// older than retention; 0 keeps all messages.
+// config returns the stream's configuration. The first message has the position first. Messages older than retention are dropped; 0 keeps all.
 func config(first uint64, retention time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: Name, Description: "payledger's events; the sequence is the position", Subjects: []string{"events.>"},
@@ -158,7 +156,6 @@ func (e *Stream) Has(ctx context.Context, m Message) (bool, error) {
 	return stored.Subject == want.Subject && bytes.Equal(stored.Data, want.Data) && reflect.DeepEqual(stored.Header, want.Header), nil
 }
 
-// failure returns the error for a request that failed.
 func failure(err error) error {
 	var refused *jetstream.APIError
 	switch {

@@ -69,7 +69,6 @@ func (s Server) faults() (faults []string) {
 	return faults
 }
 
-// syncs returns an error if the server may lose an acknowledged write.
 func (s Server) syncs() error {
 	if c := s.JetStream.Config; c != nil && !c.SyncAlways {
 		return fmt.Errorf("NATS server %s does not sync every write, and a power failure would lose payments: set `sync_interval: always` in its block jetstream, and restart it", s.Name)

@@ -70,7 +70,6 @@ func Messages(ctx context.Context, a Access) (n uint64, err error) {
 	return n, listed(err)
 }
 
-// listed returns the error of a list of streams.
 func listed(err error) error {
 	switch {
 	case err == nil:

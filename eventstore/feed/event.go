@@ -88,7 +88,6 @@ func know[E domain.Event](events []E) {
 	}
 }
 
-// decode reads the JSON of an event.
 func decode(text []byte) (Event, error) {
 	e := Event{JSON: text}
 	var bodies struct {

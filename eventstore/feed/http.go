@@ -12,10 +12,8 @@ import (
 	"strings"
 )
 
-// overHTTP reads GET /events and GET /events/stream.
 type overHTTP struct{ url, apiKey string }
 
-// pageSize is the number of events of one page.
 const pageSize = "1000"
 
 func (s overHTTP) page(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error {

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// overNATS reads the stream EVENTS.
 type overNATS struct{ url, credentials string }
 
 // streamName is the name of the stream (I2).

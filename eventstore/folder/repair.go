@@ -39,7 +39,6 @@ func dropUnfinished(stream string) error {
 	return remove(filepath.Join(stream, server.JetStreamMetaFile))
 }
 
-// remove removes a file that may not exist.
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -13,15 +13,13 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// ErrNewerSchema means that a newer build wrote the event. This build must not append to the aggregate, because its state would
-// lose fields.
+// ErrNewerSchema means that a newer build wrote the event. This build must not append to the aggregate: its state would lose fields.
 var ErrNewerSchema = errors.New("eventstore: event written by a newer schema")
 
 // ErrUnknownEvent means that the log holds an event type that this build does not know.
 var ErrUnknownEvent = errors.New("eventstore: unknown event type")
 
-// Upgrade returns the decoded body of an event in the next schema, given the body in one schema. It must be pure. The golden bytes
-// keep the older form.
+// Upgrade returns the decoded body of an event in the next schema. It must be pure. The golden bytes keep the older form.
 type Upgrade func(event map[string]any) map[string]any
 
 // Aggregate ties an aggregate's rules to its bytes in the log.
@@ -67,7 +65,7 @@ type body struct {
 	State msgpack.RawMessage `msgpack:"state"`
 }
 
-// EncodeFrom writes {"event", "state"}, "left" if something left the state, and "origin", the address from which a change came; "" leaves
+// EncodeFrom writes {"event", "state"}, "left" if parts moved out of the state, and "origin", the address from which a change came; "" leaves
 // it out. The same values always give the same bytes.
 func (a *Aggregate[S, E]) EncodeFrom(origin string, event E, state S) ([]byte, error) {
 	var r Recorded
@@ -144,7 +142,7 @@ func (a *Aggregate[S, E]) upgraded(r *Recorded, event []byte) ([]byte, error) {
 	return event, nil
 }
 
-// State decodes the state after r, perhaps without the parts that left it. It returns an error for an older schema, whose states
+// State decodes the state after r, perhaps without the parts moved out of it. It returns an error for an older schema, whose states
 // are folded again from the events (Fold). StateAt handles both.
 func (a *Aggregate[S, E]) State(r *Recorded) (S, error) {
 	if made, ok := r.state.(S); ok && r.Schema == a.Schema {
@@ -177,8 +175,7 @@ func (a *Aggregate[S, E]) Fold(events []*Recorded) (S, error) {
 	return state, nil
 }
 
-// Generic returns event and state of any event as plain maps, for readers without the Go types. Bytes are []byte in them,
-// which JSON writes as base64.
+// Generic returns event and state of any event as plain maps, for readers without the Go types. JSON writes their []byte as base64.
 func Generic(r *Recorded) (event, state map[string]any, err error) {
 	var raw body
 	err = codec.Unmarshal(r.Body, &raw)
@@ -192,25 +189,25 @@ func Generic(r *Recorded) (event, state map[string]any, err error) {
 }
 
 // Leaving describes an aggregate whose events move parts out of its state, so that states stay small. An event carries the
-// parts that left with it, once, beside the state. The tip store keeps them as rows. A loaded state has all of them.
+// parts that it moved out, once, beside the state. The tip store keeps them as rows. A loaded state has all of them.
 type Leaving[S any] struct {
-	Newest  func(S) (left any, some bool) // what left with the state's newest event
-	Whole   func(S) bool                  // all that left is in memory with the state
-	Join    func(S, []LeftRow) (S, error) // the state with what left, oldest first
-	Earlier func(s, newer S) S            // the state with what left it, which is a part of what left a newer one
+	Newest  func(S) (left any, some bool) // the part that the state's newest event moved out
+	Whole   func(S) bool                  // the state has all parts moved out of it
+	Join    func(S, []LeftRow) (S, error) // the state with the parts moved out of it; rows oldest first
+	Earlier func(s, newer S) S            // the state with the parts moved out of it, taken from a newer state
 }
 
-// LeftRow is the part that left an aggregate's state with one event.
+// LeftRow is the part that one event moved out of an aggregate's state.
 type LeftRow struct {
 	Revision uint64
 	Data     []byte // as Unmarshal reads it
 }
 
-// Letting returns the aggregate with rules for the parts that leave its state.
+// Letting returns the aggregate with rules for the parts moved out of its state.
 func (a *Aggregate[S, E]) Letting(l Leaving[S]) *Aggregate[S, E] {
 	a.Leaving = &l
 	return a
 }
 
-// Whole reports whether state has all parts that left it.
+// Whole reports whether state has all parts moved out of it.
 func (a *Aggregate[S, E]) Whole(state S) bool { return a.Leaving == nil || a.Leaving.Whole(state) }

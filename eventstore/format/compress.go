@@ -31,7 +31,6 @@ type stack struct {
 	ready, used []*zstd.Encoder
 }
 
-// get returns an encoder that is ready, or a new encoder if none is ready.
 func (s *stack) get() *zstd.Encoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,10 +85,8 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// compressFrom is the size from which frames are compressed, in bytes.
 const compressFrom = 64
 
-// compress appends the frames to b and reports how they are stored.
 func compress(b, frames []byte) (how byte, all []byte) {
 	start := len(b)
 	if len(frames) >= compressFrom {

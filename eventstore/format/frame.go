@@ -46,7 +46,6 @@ const (
 // FrameHead is the size of the two lengths before a frame's text and body.
 const FrameHead = 8
 
-// appendHashed appends the twelve hashed lines of the event.
 func (r *Recorded) appendHashed(b []byte) []byte {
 	line := func(name, value string) {
 		b = append(append(append(append(b, name...), ':'), value...), '\n')
@@ -114,8 +113,7 @@ func appendAddress(b []byte, address uint64) []byte {
 	return strconv.AppendUint(append(b, '.'), uint64(FrameOf(address)), 10)
 }
 
-// ParseFrame reads the frame at the start of b and returns what follows it. The event shares b's memory for
-// its body. Shard, Seq and Number are the caller's to set.
+// ParseFrame reads the frame at the start of b, whose memory the body shares. Shard, Seq and Number are the caller's to set.
 func ParseFrame(b []byte) (r *Recorded, rest []byte, err error) {
 	if len(b) < FrameHead {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrFrame, len(b))

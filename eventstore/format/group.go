@@ -11,8 +11,7 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A group is one message of the log: the frames of the events that were appended together.
-// doc.go describes the bytes.
+// A group is one message of the log: the frames of the events that were appended together (package comment of eventstore, Byte layout).
 
 // ErrGroup means that a message is not a group of this log, or is damaged.
 var ErrGroup = errors.New("eventstore: malformed group")
@@ -237,8 +236,8 @@ func (g *Group) parseFrames(rest []byte, count int) error {
 	return nil
 }
 
-// Light returns the group with light events and with its memory in Held. Only the cache of newest events keeps large parts that
-// left states, within its bound.
+// Light returns the group with light events and with its memory in Held. Only the cache of newest events keeps large parts
+// moved out of states, within its bound.
 func (g *Group) Light() *Group {
 	c := *g
 	c.Held = g.Size

@@ -10,7 +10,7 @@ import (
 	"payledger/domain"
 )
 
-// Key names one aggregate: its events are one stream of the log.
+// Key names one aggregate, whose events are a chain in the log.
 type Key struct {
 	Account   domain.AccountID
 	Aggregate string // "payment", "session", …
@@ -31,8 +31,7 @@ func (k Key) name() string { return string(k.Account) + "." + k.Aggregate + "." 
 // bearers are the aggregates whose id is not shown: an instrument id pays (D12), and a session id leads to a person.
 var bearers = []string{"session", "instrument"}
 
-// String returns the name of the aggregate for logs. It replaces an id that is not shown by a fingerprint, the
-// first eight digits of its SHA-256.
+// String returns the name of the aggregate for logs. Eight digits of its SHA-256 replace an id that is not shown.
 func (k Key) String() string {
 	if slices.Contains(bearers, k.Aggregate) {
 		sum := sha256.Sum256([]byte(k.ID))

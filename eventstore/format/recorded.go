@@ -31,7 +31,7 @@ type Recorded struct {
 	Actor         string
 	Time          time.Time
 	Hash          Hash
-	Body          []byte // msgpack map {"event", "state"}, "left" if parts left the state, and "origin" if it was recorded
+	Body          []byte // msgpack map {"event", "state"}, "left" if parts moved out of the state, and "origin" if it was recorded
 
 	event, state any  // the values that Body was made from, if this process made it; never changed
 	ends         bool // the event is the last of its group
@@ -59,10 +59,10 @@ func (r *Recorded) Size() int {
 	return n + r.Weight()
 }
 
-// heavyFrom is the memory, in bytes, from which parts that left a state are kept only in the cache of newest events.
+// heavyFrom is the memory, in bytes, from which parts moved out of a state are kept only in the cache of newest events.
 const heavyFrom = 4 << 10
 
-// Light returns the event, without its decoded state if the parts that left the state take heavyFrom or more.
+// Light returns the event, without its decoded state if the parts moved out of the state take heavyFrom or more.
 func (r *Recorded) Light() *Recorded {
 	if r.Weight() < heavyFrom {
 		return r
@@ -104,7 +104,7 @@ const (
 	bodyMost   = 4
 )
 
-// Parts returns the encoded state and the encoded parts that left it, without a copy; left is nil if none left.
+// Parts returns the encoded state and the encoded parts moved out of it, without a copy; left is nil if there are none.
 func (r *Recorded) Parts() (state, left []byte, err error) {
 	p, err := r.parts()
 	return p.state, p.left, err
@@ -126,9 +126,8 @@ func (r *Recorded) Origin() string {
 	return p.origin
 }
 
-// parts are the encoded values of a body.
 type parts struct {
-	event, state, left []byte // left is nil if no part left the state
+	event, state, left []byte // left is nil if no part moved out of the state
 	origin             string
 }
 

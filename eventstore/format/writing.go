@@ -18,8 +18,7 @@ type Writing[E domain.Event] struct {
 	Oldest int
 	// Since has the first schema of each event type that came after Oldest.
 	Since map[string]int
-	// Needs returns the schema of fields in an event that an older build would lose in its own events; nil: none. A lower schema
-	// than Oldest has no effect.
+	// Needs returns the schema of fields in an event that an older build would lose; nil: none. Below Oldest it has no effect.
 	Needs func(E) int
 }
 

@@ -26,9 +26,8 @@ const (
 	// pingEvery is the time between two pings of a connection. A server that answers none of unanswered pings counts as gone: a silent
 	// server is noticed after 4 to 6 s, and the client moves to another one. That is within a node's lease of 9 s (package nodes), and
 	// a server that only waits for a slow disk is not left. Reads and publishes fail after ReadTimeout and PublishTimeout all the same.
-	pingEvery  = 2 * time.Second
-	unanswered = 2
-	// leaderPause is the wait before a request to a leader is repeated.
+	pingEvery   = 2 * time.Second
+	unanswered  = 2
 	leaderPause = 50 * time.Millisecond
 )
 

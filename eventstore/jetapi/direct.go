@@ -13,7 +13,6 @@ import (
 	"payledger/eventstore/fault"
 )
 
-// pageBytes bounds the bytes of the answer to one Page.
 const pageBytes = 4 << 20
 
 // OpenReaders opens n connections for Direct Gets: their users do not wait for each other.
@@ -44,7 +43,6 @@ func (c *Client) reader(n int) *nats.Conn {
 	return c.Conn
 }
 
-// directTimeout bounds one Direct Get.
 func (c *Client) directTimeout() time.Duration {
 	if c.Replicas > 1 {
 		return replicaTimeout

@@ -54,7 +54,6 @@ func passing(err error) bool {
 		errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected)
 }
 
-// listOnce requests every page of a list once.
 func listOnce(ctx context.Context, nc *nats.Conn, pattern string, timeout time.Duration) (infos []*jetstream.StreamInfo, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

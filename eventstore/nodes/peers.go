@@ -45,8 +45,7 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 	return all, nil
 }
 
-// complete returns nil if this node knows all nodes that have a record at the time of the call. A read alone can miss a node that beats
-// during the read.
+// complete returns nil if this node knows all nodes with a record at this time. A read alone can miss a node that beats during the read.
 func (r *Registry) complete(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTime) // the answer can be lost in an election: the caller asks again
 	defer cancel()

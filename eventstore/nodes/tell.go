@@ -2,7 +2,6 @@ package nodes
 
 import "github.com/nats-io/nats.go"
 
-// senderHeader names the node that sent a message.
 const senderHeader = "Payledger-Node"
 
 // Tell sends a message to the other nodes that hear. It is lost for a node that has no connection at this moment.
@@ -25,7 +24,6 @@ func (r *Registry) Hear(take func(data []byte)) error {
 	})
 }
 
-// hear subscribes to a subject until Close.
 func (r *Registry) hear(subject string, take nats.MsgHandler) error {
 	sub, err := r.server.API.Conn.Subscribe(subject, take)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"payledger/eventstore"
 )
 
-// place is the address of an event with its position.
 type place struct{ address, position uint64 }
 
 // Aggregate calls handle with the events of one aggregate after a position that have a position. It reads no other events: it
@@ -54,7 +53,6 @@ func (l *Log) Aggregate(ctx context.Context, key eventstore.Key, after uint64, h
 	return after, nil
 }
 
-// of reads the event of an aggregate at an address.
 func (l *Log) of(ctx context.Context, key eventstore.Key, shard int, address uint64) (*eventstore.Recorded, error) {
 	r, err := l.store.Read(ctx, shard, address)
 	if err == nil && r.Key != key {

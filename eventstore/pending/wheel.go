@@ -16,8 +16,7 @@ func Turn(requested time.Time) int64 { return turnOf(requested.UnixMicro()) }
 
 func turnOf(micros int64) int64 { return (micros%round + round) % round }
 
-// turnsOf returns the turns that the hand passes between two times, the first one excluded: at most a Round. They are two ranges
-// if the hand passes the beginning of the wheel.
+// turnsOf returns the turns in (from, to], at most one Round long: two ranges if the beginning of the wheel lies between.
 func turnsOf(from, to time.Time) (runs []Turns) {
 	for at, end := from.UnixMicro()+1, to.UnixMicro(); at <= end; {
 		last := min(end, at+round-1-turnOf(at))
@@ -27,7 +26,7 @@ func turnsOf(from, to time.Time) (runs []Turns) {
 	return runs
 }
 
-// Next returns the first time after now at which the wheel asks about an operation, with a patience as in Config. A request
+// Next returns the first time after now at which the wheel asks about an operation, with a patience as in Keeper. A request
 // further ahead than Round and patience shows that the clock was set back: Next then takes the operation's turn in a Round near now.
 func Next(requested time.Time, patience time.Duration, now time.Time) time.Time {
 	at := requested.Add(patience)

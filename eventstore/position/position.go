@@ -29,7 +29,7 @@ type Position struct {
 	durable []uint64
 }
 
-// New returns the position of a reader that was loaded from the stream.
+// New returns a reader's position, loaded from the stream.
 func New(reader string, s Stream, loaded []uint64) *Position {
 	return &Position{reader: reader, stream: s, at: slices.Clone(loaded), durable: loaded}
 }
@@ -64,7 +64,7 @@ func (p *Position) Save(ctx context.Context) ([]uint64, error) {
 	return p.durable, nil
 }
 
-// Run calls save, which calls Save, periodically until ctx ends.
+// Run calls save periodically until ctx ends. save calls Position.Save.
 func Run(ctx context.Context, save func(context.Context)) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()

@@ -21,7 +21,6 @@ const (
 // ErrKey means that a text is no verifier key.
 var ErrKey = errors.New("is no verifier key")
 
-// maxSize bounds the size of a log.
 const maxSize = 1 << 62
 
 // Tree is a checkpoint's log: its size and root.

@@ -1,27 +1,27 @@
 // Package reconcile compares the ledger of one account with a processor's books, both ways (I1, D14.16): it finds operations
-// that are missing here, missing there, or different.
+// that are missing in the ledger, missing in the books, or different.
 //
-// Passes over streams, so that memory stays the same however much there is. The ledger's pass takes every payment at its
-// newest event and looks its operations up by reference: it finds what is missing there. The books' pass takes every
-// operation that the processor created in the time and looks up its payment: it finds what is missing here, and other
-// amounts, states, transactions and merchant accounts. Then the same, both ways, for disputes: notification by notification, also those
-// that never came.
+// The package reads both sides as streams, so memory does not grow with their size. The ledger's pass looks up the operations of every
+// payment in the books, by the payment's reference, and finds operations that the books lack. The books' pass looks up the payment of every
+// operation that the processor created in the period. It finds operations that the ledger lacks, and other amounts, states, transactions
+// and merchant accounts. Disputes are compared both ways, too, notification by notification.
 //
 // Rules:
-//   - An operation of ours stands in the books under its key; one that was found there (§6.3) is known here by the
-//     processor's id. An out-of-band operation that did not happen is no difference.
-//   - The time concerns the processor's creation of an operation; of one that is missing there, our request.
-//   - A request without a result on either side is not compared, and counted as open: the service asks about it (D8). A result that the processor has and that is not known here is another state as soon as it is older than the
-//     grace time (Reconciler.Grace; of a server the payment timeout, within which the answer itself may come); before it
-//     is counted as too fresh to judge, since its notification may be on its way. So is a dispute notification that did
-//     not arrive. In a stopped server's folder nothing is on its way: there every one of them is a difference.
-//   - A key is done once: of several operations under it the one of our transaction is ours, else the first, and the
-//     others are missing here, by the processor's ids.
-//   - A difference is reported after both sides were read once more and still differ: what happened between the two
-//     reads of a running service is none.
-//   - An operation in the books belongs to the account when its reference is a payment of the account; or when it was
-//     made under a merchant account that the account has or ever had there, and its reference is no payment of another
-//     account that shares it. An operation of no known payment is reported to all that share it.
+//   - The books have an operation of ours under its key. The ledger knows an out-of-band operation (§6.3) by the processor's id. An
+//     out-of-band operation that did not happen is no difference.
+//   - The period applies to the processor's creation of an operation, or to our request if the books lack the operation.
+//   - A request without a result on either side is not compared, and counted as open: the service asks about it (D8).
+//   - A result that only the processor has is a different state once it is older than the grace time (Reconciler.Grace; at a server
+//     the payment timeout, within which the answer may come). A younger result is counted as too fresh to judge: its notification
+//     may be on its way. The same holds for a dispute notification that did not arrive. In a stopped server's folder nothing is on
+//     its way, so each of them is a difference.
+//   - A key takes effect once. Of several operations under a key, the operation with our transaction is ours, or else the first. The
+//     ledger lacks the others, which are named by the processor's ids.
+//   - A difference is reported after both sides were read once more and still differ, because a running service changes between two
+//     reads.
+//   - An operation in the books belongs to the account if its reference is a payment of the account. It also belongs to the account if
+//     the account has or had its merchant account there, and its reference is no payment of another account that shares the merchant
+//     account. An operation of an unknown payment is reported to all accounts that share it.
 //
-// What it must not know: how a processor is reached, who asks, how differences are shown.
+// What it must not know: how a processor is reached, which command compares, how differences are shown.
 package reconcile

@@ -26,7 +26,6 @@ func (q Question) Check() error {
 	return nil
 }
 
-// covers reports whether a time is within the question's.
 func (q Question) covers(at time.Time) bool {
 	return (q.From.IsZero() || !at.Before(q.From)) && (q.To.IsZero() || !at.After(q.To))
 }

@@ -12,15 +12,7 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// A destruction has three steps, and a crash may follow each:
-//
-//  1. A message that names the sequences is durable, and so is its entry in the index.
-//  2. The server deletes the values.
-//  3. The index removes its entries.
-//
-// The next start, or the next cleaning of another node, continues from the index.
-
-// Steps of a destruction, for tests that crash after each.
+// Steps of a destruction (package eventstore, Secrets), for tests that crash after each.
 const (
 	stepRecorded  = "destruction recorded"
 	stepSynced    = "destruction synced"
@@ -85,8 +77,7 @@ func (b *Stream) finishOf(ctx context.Context, names []string) error {
 	return b.finishSome(ctx, func(of string) bool { return slices.Contains(names, of) })
 }
 
-// destroyReplacing destroys the values of names that were sealed anew after Destroy had read the earlier ones, and before the message with
-// a sequence destroyed these.
+// destroyReplacing destroys the values of names that were sealed anew after Destroy had read the earlier ones, and before a sequence.
 func (b *Stream) destroyReplacing(ctx context.Context, names []string, through uint64) error {
 	for _, name := range names {
 		e, there, err := b.index.entry(name)

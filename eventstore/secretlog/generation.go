@@ -34,7 +34,6 @@ var ErrGeneration = errors.New("the master key was rotated meanwhile")
 // resealedAtOnce is the number of values after which the replaced ones are destroyed.
 const resealedAtOnce = 1000
 
-// loadGenerations reads the generations in the index.
 func (x *index) loadGenerations() error {
 	stored, err := x.value(sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
 	if err != nil || len(stored) < 8 {
@@ -59,8 +58,7 @@ func (x *index) generationAt(seq uint64) uint64 {
 	return x.generations[i-1]
 }
 
-// begin adds the beginning of a generation to the changes of its message, unless another one came first, and writes them. The caller holds
-// the lock.
+// begin writes the changes of a message, and the beginning of its generation if that is the newest. The caller holds the lock.
 func (x *index) begin(r record, change map[string][]byte) error {
 	newest := x.generationAt(1<<64 - 1)
 	if r.seq <= newest || r.generation != newest {
@@ -236,7 +234,6 @@ func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use f
 	return err
 }
 
-// earlier returns the names whose values are of an earlier generation.
 func (b *Stream) earlier(r Resealing) (names []string, err error) {
 	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
 	for name, value := range all {

@@ -17,15 +17,8 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// index is the index of SECRETS in the tip store. It holds the sequence of each name's value. It is built from the messages
-// of the stream in their order, so it is the same on every node. The first value of a name is valid until it is destroyed. A
-// later value of a name that has a valid one is surplus, and is destroyed. The keys of a segment are
-//
-//	"s" segment 0 sequence   digest, name      a message that exists
-//	"x" segment 0 sequence   sequence, state   a value to destroy: state 0, a destruction names it; state 1, none names it yet;
-//	                                           state 2 and the group, it is purged with its group
-//
-// and, for all segments, "n" SECRETS 0 name → sequence, digest. The witness of package sidelog is the index's end.
+// index is the index of SECRETS in the tip store. Package sidelog has its keys (keys.go); a record has its name behind the digest. It is
+// built from the messages of the stream in their order. The witness of package sidelog is the index's end.
 type index struct {
 	Config
 	log *sidelog.Log
@@ -47,9 +40,9 @@ type index struct {
 
 // States of an "x" entry.
 const (
-	endNamed   = 0
-	endSurplus = 1
-	endGroup   = 2
+	endNamed   = 0 // a destruction names the value
+	endSurplus = 1 // none names it yet
+	endGroup   = 2 // and the group: the value is purged with it
 )
 
 func newIndex(c Config, log *sidelog.Log) *index {

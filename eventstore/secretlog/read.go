@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	// pageSecrets is the number of messages in one read.
 	pageSecrets = 1024
 	// rebuildReport is the time between two progress reports of a long reading.
 	rebuildReport = 2 * time.Second
@@ -23,7 +22,6 @@ const (
 	recheckPause = time.Second
 )
 
-// catchUp reads the stream up to a sequence into the index.
 func (x *index) catchUp(ctx context.Context, through uint64) error {
 	x.reading.Lock()
 	defer x.reading.Unlock()

@@ -54,10 +54,8 @@ const (
 	kindGeneration  = 5
 )
 
-// errRecord means that the bytes are not a message of SECRETS, or not the expected message.
 var errRecord = errors.New("eventstore: it is not the message that was stored")
 
-// record is a message of SECRETS.
 type record struct {
 	seq   uint64
 	kind  byte
@@ -71,7 +69,6 @@ type record struct {
 	replaced   uint64 // by a value sealed anew
 }
 
-// isValue reports whether the message has a value.
 func (r record) isValue() bool {
 	return r.kind == kindValue || r.kind == kindLater || r.kind == kindResealed
 }
@@ -83,7 +80,6 @@ func newValue(name string, value []byte) record {
 	return record{kind: kindValue, name: name, value: value, body: append(b, value...)}
 }
 
-// newValueOf returns a value of a generation.
 func newValueOf(generation uint64, name string, value []byte) record {
 	if generation == 0 {
 		return newValue(name, value)
@@ -92,7 +88,6 @@ func newValueOf(generation uint64, name string, value []byte) record {
 	return record{kind: kindLater, name: name, generation: generation, value: value, body: append(b, value...)}
 }
 
-// newResealed returns a value that was sealed anew for a generation.
 func newResealed(generation uint64, name string, replaced uint64, value []byte) record {
 	b := binary.AppendUvarint(appendText([]byte(magic+"\x04"), name), generation)
 	b = append(binary.AppendUvarint(b, replaced), value...)
@@ -150,7 +145,6 @@ func parse(seq uint64, body []byte) (record, error) {
 	return r, nil
 }
 
-// parseRest decodes the bytes after the name. It reports whether they are well-formed.
 func (r *record) parseRest(b []byte) (ok bool) {
 	switch r.kind {
 	case kindValue:

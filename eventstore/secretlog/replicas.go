@@ -18,8 +18,7 @@ var ErrReplicas = errors.New("a NATS server that holds the secrets is down, or l
 
 const (
 	// replicasWait is how long Replicated waits until each server has all messages.
-	replicasWait = 15 * time.Second
-	// replicasPause is the wait between two looks.
+	replicasWait  = 15 * time.Second
 	replicasPause = 250 * time.Millisecond
 )
 

@@ -53,7 +53,6 @@ func (v *Store) emailKey(account domain.AccountID) ([]byte, error) {
 // emailRootName names the root of the keys of EmailHash. Only a rotated ledger stores it. Nobody can compute a master key from it.
 const emailRootName domain.SecretID = "hash-root.system.emails"
 
-// openEmailRoot returns the root of the keys of EmailHash: the stored one, or the one of the master key.
 func (v *Store) openEmailRoot(ctx context.Context) ([]byte, error) {
 	root, err := v.Get(ctx, emailRootName)
 	if errors.Is(err, ErrGone) { // with a root of another master key no address would be found

@@ -6,7 +6,6 @@ import (
 	"payledger/domain"
 )
 
-// maxForgotten is the number of erasures whose keys are remembered.
 const maxForgotten = 4096
 
 // forgotten counts the erasures that this process has applied, and knows the newest ones.
@@ -43,7 +42,6 @@ func (v *Store) ErasedSince(moment uint64, s *domain.Sealed) bool {
 	return s != nil && v.erasedSince(moment, s.Key)
 }
 
-// erasedSince reports whether a person may have been erased after a moment.
 func (v *Store) erasedSince(moment uint64, key domain.SecretID) bool {
 	f := &v.forgotten
 	f.mu.Lock()

@@ -11,18 +11,15 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// JanitorInterval is the interval at which Clean should run. With epochs of a minute, a card is unreadable at most two and
-// a half minutes after its outcome.
+// JanitorInterval is the interval of Clean: with epochs of a minute, a card is unreadable 2.5 minutes after its outcome at most.
 const JanitorInterval = 30 * time.Second
 
 // Needed returns the time until which a token's card may have to be sent to a processor, given the token's expiry. A card that is not
 // needed after now is destroyed. Before Needed returns such a time, it completes the remaining work with the card.
 type Needed func(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error)
 
-// Clean destroys the cards that are no longer needed: the outcome is known, or the client token of an unused card has
-// expired. For every epoch that is over, Clean copies the few cards that are still needed to values of their own, destroys
-// the epoch's key, and purges the epoch's cards. One overwrite makes all cards of a minute unreadable; overwriting each would
-// rewrite its whole block. Clean may be interrupted and repeated. It returns the number of destroyed cards.
+// Clean destroys the cards that are no longer needed: the outcome is known, or the client token of an unused card has expired. One
+// overwrite makes all cards of a minute unreadable (card.go), without a copy of each block. It may be repeated, and returns their number.
 func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
 	early, err := v.cleanEpochs(ctx, now, needed)
 	if err != nil {

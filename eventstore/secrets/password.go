@@ -11,8 +11,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The cost of one password guess (argon2id, second recommendation of RFC 9106): three passes over 64 MiB. OWASP asks for 19 MiB and two
-// passes at least.
+// The cost of a password guess (argon2id, second recommendation of RFC 9106). OWASP asks for 19 MiB and two passes at least.
 const (
 	argonTime    = 3
 	argonThreads = 4

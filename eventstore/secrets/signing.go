@@ -41,7 +41,6 @@ func (v *Store) CleanSigning(ctx context.Context, now time.Time, merchant func(d
 	return v.destroySpent(ctx, kindSigning, func(name domain.SecretID) (bool, error) { return spentSigning(name, now, merchant) })
 }
 
-// spentSigning reports whether a signing secret will sign no more webhooks.
 func spentSigning(name domain.SecretID, now time.Time, merchant func(domain.AccountID) (account.State, bool)) (bool, error) {
 	owner, number, err := SigningSecretNumber(name)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package tiprow is the keys and the values of the log in the tip store.
 //
 //	"t" aggregate 0 account 0 id              a tip: address, number and frame of the aggregate's newest event
-//	"h" aggregate 0 account 0 id 0 revision   a part that left the aggregate's state with a revision
+//	"h" aggregate 0 account 0 id 0 revision   a part moved out of the aggregate's state by a revision
 //	"a" shard                                 the applied end of a shard
 //	"w" stream                                the newest acknowledged sequence of a stream beside the log (package sidelog)
 //	"c"                                       the place of the scrub
@@ -100,7 +100,7 @@ func Get(get func(key []byte) ([]byte, error), shard int, key format.Key) (*form
 	return Parse(shard, value)
 }
 
-// LeftKey returns the key of the part that left a state with a revision.
+// LeftKey returns the key of the part moved out of a state by a revision.
 func LeftKey(key format.Key, revision uint64) []byte {
 	b := append(Key(key), 0)
 	b[0] = left

@@ -15,8 +15,7 @@ type Batch struct {
 // NewBatch returns an empty batch.
 func (s *Store) NewBatch() Batch { return s.NewBatchOf(0) }
 
-// NewBatchOf returns an empty batch with room for a number of bytes. Without the room a batch doubles its memory again and
-// again, and copies its content.
+// NewBatchOf returns an empty batch with room for a number of bytes, so that it does not double its memory again and again.
 func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.NewBatchWithSize(size)} }
 
 // Set adds a write.

@@ -11,8 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// markIfCorrupt marks the folder as damaged if err means that a file is not as it was written. The next start then rebuilds
-// the store.
+// markIfCorrupt marks the folder as damaged if a file is not as it was written. The next start then rebuilds the store.
 func (s *Store) markIfCorrupt(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +34,6 @@ func (s *Store) Condemn() {
 // retryPause is the wait before a failed background write is repeated: Pebble itself does not wait.
 const retryPause = 50 * time.Millisecond
 
-// retried reports a failed background write, and delays the next try.
 func (s *Store) retried(err error) {
 	select {
 	case s.broken <- err:
@@ -52,8 +50,7 @@ func (s *Store) report(err error) {
 	}
 }
 
-// corrupt marks the folder. By default Pebble would end the process at a damaged file; here the read of the file
-// returns ErrDamaged.
+// corrupt marks the folder. Pebble would end the process at a damaged file; here the read of the file returns ErrDamaged.
 func (s *Store) corrupt(info pebble.DataCorruptionInfo) {
 	s.Condemn()
 	if s.failed != nil {
@@ -61,7 +58,6 @@ func (s *Store) corrupt(info pebble.DataCorruptionInfo) {
 	}
 }
 
-// logger drops Pebble's messages, except fatal ones.
 type logger struct{ s *Store }
 
 func (logger) Infof(string, ...any)  {}
@@ -84,7 +80,6 @@ func (l logger) Fatalf(format string, args ...any) {
 	select {}
 }
 
-// over reports whether Pebble has failed for good.
 func (s *Store) over() bool {
 	select {
 	case <-s.ended:

@@ -7,10 +7,10 @@
 //     store: that a destruction names each missing record of SECRETS.
 //   - Groups: sequences without a gap, the hash of the group before, the counts of events and aggregates, one log id.
 //   - Events: revisions without a gap, Ledger-Prev-Seq, the hash over the hash before.
-//   - States: the recorded state, and the parts that left it, are byte for byte those that the fold of the events gives.
+//   - States: the recorded state, and the parts moved out of it, are byte for byte those that the fold of the events gives.
 //   - Claims: the payment that a single-use token names is the payment that was made with it; a claim of a key names a payment.
 //   - Checkpoints: size, counts, root and edge are those of the events, and the signature is the ledger's.
-//   - The tip store: the newest event of each aggregate, the parts that left its state, the ends of the shards, and nothing else.
+//   - The tip store: the newest event of each aggregate, the parts moved out of its state, the ends of the shards, and nothing else.
 //
 // Config.Newest gets the newest state of each aggregate, so that the caller can compare its views. Config.Shown gets the events at the
 // views' positions, and Config.Delivery the records of deliveries.

@@ -8,12 +8,11 @@ import (
 
 // Fault is a difference between the log as it stands and the log as it must be.
 type Fault struct {
-	Stream    string `json:"stream,omitempty"`
-	Sequence  uint64 `json:"sequence,omitempty"`
-	Aggregate string `json:"aggregate,omitempty"` // payment, session …
-	ID        string `json:"id,omitempty"`        // of the aggregate
-	Revision  uint64 `json:"revision,omitempty"`
-	// Difference describes the fault in words.
+	Stream     string `json:"stream,omitempty"`
+	Sequence   uint64 `json:"sequence,omitempty"`
+	Aggregate  string `json:"aggregate,omitempty"` // payment, session …
+	ID         string `json:"id,omitempty"`        // of the aggregate
+	Revision   uint64 `json:"revision,omitempty"`
 	Difference string `json:"difference"`
 }
 
@@ -37,7 +36,6 @@ func (f Fault) String() string {
 	return text + f.Difference
 }
 
-// at returns a fault of an event.
 func at(stream string, key format.Key, seq, revision uint64, difference string, args ...any) Fault {
 	return Fault{
 		Stream: stream, Sequence: seq, Aggregate: key.Aggregate, ID: key.ID, Revision: revision,

@@ -17,14 +17,12 @@ const (
 	leastBuffer  = 512
 )
 
-// sortedRun is a run of tips in the list's file.
 type sortedRun struct {
 	level  int // 0: it was sorted in memory; n: it was merged from runs of level n-1
 	whole  part
 	shards []part // its parts, by shard
 }
 
-// part is a part of the list's file.
 type part struct{ from, size int64 }
 
 func sortRun(run []tipRecord) {

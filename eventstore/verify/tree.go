@@ -10,7 +10,6 @@ import (
 	"payledger/eventstore/checkpoint"
 )
 
-// numbered is a checkpoint, with its stream.
 type numbered struct {
 	stream string
 	checkpoint.Checkpoint

@@ -1,5 +1,5 @@
 // Package workers runs jobs on goroutines that it reuses. A goroutine that has done a job has the stack that such jobs need; the stack of a
-// new one grows by doubling, which took 5 % of the CPU time of a load.
+// new one grows by doubling, which took 5 % of the CPU time of a load. It also runs many jobs at once (atonce.go).
 //
 // It must not know what the jobs do.
 package workers
@@ -9,8 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// maxIdle is the number of goroutines that wait for a job.
-const maxIdle = 128
+const maxIdle = 128 // the number of goroutines that wait for a job
 
 // Workers are the goroutines. All methods may be called from many goroutines.
 type Workers struct {
@@ -27,7 +26,7 @@ func New() *Workers {
 	return &Workers{jobs: make(chan func()), closed: closed, close: sync.OnceFunc(func() { close(closed) })}
 }
 
-// Start runs a job on another goroutine. It does not wait for one.
+// Start runs a job on another goroutine. Start never blocks.
 func (w *Workers) Start(job func()) {
 	select {
 	case w.jobs <- job:

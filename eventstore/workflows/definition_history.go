@@ -32,7 +32,7 @@ type accountHistory struct {
 	at      uint64 // sequence of the change after which state was; 0: no state
 }
 
-// change is the time and the address of an event that changed an account's workflows.
+// change is an event that changed an account's workflows.
 type change struct {
 	time     time.Time
 	seq      uint64
@@ -110,7 +110,6 @@ func (b *definitionHistory) update(ctx context.Context, known *accountHistory, k
 	return nil
 }
 
-// stateAt returns the state after a change.
 func (b *definitionHistory) stateAt(ctx context.Context, known *accountHistory, key eventstore.Key, c change) (workflow.State, error) {
 	if known.at == c.seq {
 		return known.state, nil

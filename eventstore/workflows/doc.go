@@ -6,8 +6,8 @@
 //	                                     sweep of the open runs
 //
 // Rules:
-//   - Each workflow has one run per trigger event. The run's id is derived from both, and its first event expects an empty
-//     stream of the run: if any node plans the event again, the run exists.
+//   - Each workflow has one run per trigger event. The run's id is derived from both, and its first event is an aggregate's
+//     first: if any node plans the event again, the run exists.
 //   - The version is the one in force at the event's time, by the log, however late the event is planned. The first planner
 //     decides: a change at the same moment, by a clock that is behind, may come too late, but makes no second run. The run
 //     contains that version's actions.
@@ -44,8 +44,8 @@
 // A run's delay is a due time in the run, which the sweep finds in the views. The alternative was a message schedule of
 // JetStream. A schedule costs another synced write for each run and saves nothing: a start must find the open runs anyway,
 // because runs that were under way have no schedule, and a schedule that fires repeats the content of the run. Runs that are
-// due within the next half minute are in memory, with a goroutine each: at most 4,096, 1,024 of an account and 256 of a
-// workflow. Further runs stay in the views, where an index on workflow and due time finds them; the sweep looks for them as
+// due within the next half minute are in memory, with a goroutine each: at most 4,096 (16,384 with four for each workflow),
+// 1,024 of an account and 256 of a workflow. Further runs stay in the views, where an index on workflow and due time finds them; the sweep looks for them as
 // soon as half of a workflow's places are free. So a run starts at its time, or, when thousands are due at once, as soon as
 // earlier runs have ended. Of 5,000 runs whose receiver answers at once, 220 to 500 a second end, on two shared cores
 // (TestBacklog).

@@ -17,8 +17,7 @@ type Effect struct {
 	Refusal string        // the reason of its refusal; "": none
 }
 
-// DryRun returns the effects that actions would have on a payment, in order, if the processor accepted each action. It stops
-// at the first refusal.
+// DryRun returns the effects that actions would have on a payment if the processor accepted each, up to the first refusal.
 func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 	var effects []Effect
 	total := s.Amount
@@ -36,8 +35,7 @@ func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 	return effects
 }
 
-// simulated is the id of simulated events.
-const simulated = "simulated"
+const simulated = "simulated" // the id of simulated events
 
 func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State, Effect) {
 	requested, err := decideOn(s, a, payment.Request{At: at, EventID: simulated})

@@ -64,13 +64,11 @@ func (p *parked) add(run *parkedRun) {
 	p.byPayment[run.Payment][run.ID] = true
 }
 
-// waitsLonger reports whether a run is parked and not due yet.
 func (p *parked) waitsLonger(id domain.RunID, now time.Time) bool {
 	run := p.byID[id]
 	return run != nil && !run.until.Over(now)
 }
 
-// remove removes a run, and reports whether it was parked.
 func (p *parked) remove(id domain.RunID) bool {
 	run := p.byID[id]
 	if run == nil {
@@ -83,7 +81,6 @@ func (p *parked) remove(id domain.RunID) bool {
 	return true
 }
 
-// removeOf removes and returns the runs that wait for a payment.
 func (p *parked) removeOf(payment domain.PaymentID) (runs []OpenRun) {
 	for id := range p.byPayment[payment] {
 		runs = append(runs, p.byID[id].OpenRun)

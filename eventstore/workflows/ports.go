@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/workflows/condition"
 )
 
-// Subjects returns the subjects of events.
+// Subjects reads events.
 type Subjects interface {
 	// Subject returns the subject of the event. Personal data is opened only if personal is set.
 	Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (Subject, error)
@@ -33,8 +33,7 @@ type Payments interface {
 
 // Requests sends the HTTP requests of actions.
 type Requests interface {
-	// Send posts the request once. Response.Failure is the receiver's failure. After an error, which is payledger's own,
-	// the call is repeated.
+	// Send posts the request once. After an error, which is payledger's own and not the receiver's, the call is repeated.
 	Send(ctx context.Context, r Request) (Response, error)
 }
 

@@ -29,7 +29,6 @@ var (
 	}
 )
 
-// done and lost are for tabs without a payment.
 var (
 	done = Notice{"This check is over", "Go back to the page of your payment: it shows how the payment went."}
 	lost = Notice{

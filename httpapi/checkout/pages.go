@@ -35,7 +35,6 @@ type Pages struct {
 	policy    string
 }
 
-// templates by file, with the script that each needs ("" for none).
 var scripts = map[string]string{
 	"pay.html": "checkout.js", "challenge.html": "challenge.js", "restore.html": "restore.js", "notice.html": "",
 }

@@ -29,8 +29,7 @@ func (t *Tokens) SessionID(access AccessToken) domain.SessionID {
 	return domain.SessionID(t.keyedUUID("session " + string(access)))
 }
 
-// keyedUUID returns a uuid that is a keyed hash of a text. The text begins with its purpose and a blank, so that texts of different
-// purposes, JWTs and cursors never coincide.
+// keyedUUID returns a uuid that is a keyed hash of a text. The text begins with its purpose and a blank, unlike JWTs and cursors.
 func (t *Tokens) keyedUUID(text string) string {
 	mac := hmac.New(sha256.New, t.Key)
 	mac.Write([]byte(text))

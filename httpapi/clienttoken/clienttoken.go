@@ -27,7 +27,6 @@ type Tokens struct {
 // MinKey is the length of the shortest signing key, in bytes: HS256's own size.
 const MinKey = 32
 
-// claims are the content of a client token (D4).
 type claims struct {
 	AccessToken      AccessToken      `json:"accessToken"`
 	Env              string           `json:"env"`
@@ -42,7 +41,6 @@ type claims struct {
 	jwt.RegisteredClaims
 }
 
-// intentCheckout is the intent of a session's client token (D4).
 const intentCheckout = "CHECKOUT"
 
 // Environments are the environments as client tokens name them.
@@ -53,7 +51,6 @@ func (t *Tokens) SignSession(s session.State, access AccessToken) (string, error
 	return t.sign(t.claims(access, intentCheckout, s.Account, s.ExpiresAt))
 }
 
-// claims returns the claims that all client tokens have.
 func (t *Tokens) claims(access AccessToken, intent string, account domain.AccountID, expires time.Time) claims {
 	base := t.Base()
 	return claims{

@@ -15,7 +15,6 @@ var statuses = map[users.Reason]int{
 	users.FactorOn: http.StatusConflict, users.FactorOff: http.StatusConflict,
 }
 
-// refused returns the status and the text of a refusal; false for another error.
 func refused(err error, now time.Time) (status int, text string, is bool) {
 	r, is := errors.AsType[*users.Refusal](err)
 	if !is {

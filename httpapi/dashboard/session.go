@@ -64,7 +64,6 @@ func safeNext(next string) string {
 	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
 }
 
-// unavailable answers a request whose session could not be checked.
 func (d *Dashboard) unavailable(w http.ResponseWriter, r *http.Request, err error) error {
 	noteOf(w).Failure = err
 	w.Header().Set("Retry-After", "2")

@@ -104,7 +104,6 @@ func (d *document) describe(c *call) error {
 	return d.describeAnswer(c)
 }
 
-// describeAnswer takes the first answer of a success.
 func (d *document) describeAnswer(c *call) error {
 	for _, r := range c.Responses {
 		if r.Key != "200" && r.Key != "202" && r.Key != "303" || c.Status != 0 {

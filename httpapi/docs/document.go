@@ -169,7 +169,6 @@ func parse(text []byte) (*document, error) {
 	return d, nil
 }
 
-// last returns the last part of a reference: the name of the component.
 func last(ref string) string { return ref[strings.LastIndex(ref, "/")+1:] }
 
 // schema returns the schema that s refers to, or s.

@@ -47,8 +47,7 @@ var general = map[string][]string{
 	"401": {"Unauthorized"}, "403": {"MissingScope"}, "404": {"NotFound"}, "409": {"ConcurrentModification"},
 }
 
-// errorIDs returns the errorIds that an operation can answer, in the order of D3's table: those that openapi.yaml names for it in
-// x-errorIds, and those that every call of its kind has.
+// errorIDs returns the errorIds that an operation can answer, in the order of D3's table: its x-errorIds and those of its kind of calls.
 func (d *document) errorIDs(o operation, order []*errorKind) (ids []string) {
 	can := map[string]bool{}
 	for _, id := range o.ErrorIDs {
@@ -93,7 +92,6 @@ func (o operation) Keyed() bool { return o.secured("apiKey") }
 // Browser reports whether the call needs a client token.
 func (o operation) Browser() bool { return o.secured("clientToken") }
 
-// public reports whether the call needs neither a key nor a client token.
 func (o operation) public() bool { return !o.Keyed() && !o.Browser() }
 
 func (o operation) secured(scheme string) bool {

@@ -65,7 +65,6 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// short is the length up to which a value stands in one line.
 const short = 72
 
 // pretty indents JSON: an object or array that is short stands in one line.
@@ -118,7 +117,6 @@ func prettyValue(b *strings.Builder, raw json.RawMessage, indent string) error {
 	return nil
 }
 
-// oneLine returns JSON in one line, with a space behind colons and commas.
 func oneLine(text string) (string, error) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(text), "", ""); err != nil {

@@ -32,8 +32,7 @@ func answered(fields []field) []field {
 const (
 	// maxValues is the length of the longest enumeration that is not folded.
 	maxValues = 20
-	// maxDepth is how deep fields are shown.
-	maxDepth = 8
+	maxDepth  = 8
 )
 
 func (d *document) fields(s *schema, depth int) []field {
@@ -131,7 +130,6 @@ func limits(s *schema) (all []string) {
 	return all
 }
 
-// count returns a limit with the thing that it counts.
 func count(limit, thing string) string {
 	if limit == "1" || strings.HasSuffix(limit, " 1") {
 		return limit + " " + thing

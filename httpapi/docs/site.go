@@ -19,17 +19,12 @@ var assetFiles embed.FS
 //go:embed templates
 var templateFiles embed.FS
 
-// answerFiles has the recorded answers, by operationId.
-//
 //go:embed answers
 var answerFiles embed.FS
 
-// errorFiles has the recorded error answers, by errorId.
-//
 //go:embed errors
 var errorFiles embed.FS
 
-// notFound is the key of the page for unknown addresses.
 const notFound = "404"
 
 type site struct {
@@ -150,7 +145,6 @@ func (s *site) loadOpenAPI() error {
 	return nil
 }
 
-// exampleURL is the address of the service in recorded answers.
 const exampleURL = "http://127.0.0.1:8080"
 
 // recorded returns a recorded answer with this service's address, indented; "" if there is none.

@@ -6,13 +6,9 @@ import (
 	"strings"
 )
 
-// webhookFiles has an example body for each kind of webhook, by eventType. Tests of the notifier make the same bodies.
-//
 //go:embed webhooks
 var webhookFiles embed.FS
 
-// receiverFiles has code that verifies a webhook's signature.
-//
 //go:embed receivers
 var receiverFiles embed.FS
 

@@ -15,11 +15,9 @@ import (
 
 // Source has the events. eventjson.Feed implements it.
 type Source interface {
-	// Page calls emit with at most limit selected events after a position. next is the position up to which it looked, if more
-	// events may follow.
+	// Page calls emit with at most limit selected events after a position. If more may follow, next is the position that it reached.
 	Page(ctx context.Context, filter eventjson.Filter, after uint64, limit int, emit func(eventjson.Event) error) (next uint64, err error)
-	// Follow calls emit with the selected events after a position and waits for further ones; passed is called with the position
-	// up to which it looked.
+	// Follow calls emit with the selected events after a position and waits for further ones, and passed with each position it reached.
 	Follow(ctx context.Context, filter eventjson.Filter, after uint64, emit func(eventjson.Event) error, passed func(uint64) error) error
 	// At returns an account's event by its position; false: the account has none there.
 	At(ctx context.Context, account domain.AccountID, position uint64) (eventjson.Event, bool, error)

@@ -5,7 +5,6 @@ import (
 	"sync"
 )
 
-// addressShare is the part of a budget that one client address may use.
 const addressShare = 2
 
 // Shares bounds a resource, in all and by owner.

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// sendBuffer is the size of the kernel's send buffer, in bytes; the kernel doubles it. By default it grows to some megabytes for
-// each slow reader.
+// sendBuffer is the size of the kernel's send buffer, in bytes. By default it grows to some megabytes for each slow reader.
 const sendBuffer = 32 << 10
 
 // A write is checked for progress at each of patience parts of the write time-out, and at least every lookEvery.
@@ -40,8 +39,7 @@ type conn struct {
 	gone  bool          // it was closed; guarded by of.mu
 }
 
-// Write writes as long as the peer takes bytes, however slowly. When the peer takes no byte for the write time-out, the error is
-// os.ErrDeadlineExceeded.
+// Write writes as long as the peer takes bytes, however slowly; os.ErrDeadlineExceeded if it takes none for the write time-out.
 func (c *conn) Write(p []byte) (n int, err error) {
 	stalled, patient := false, c.of.caps.WriteTimeout
 	if c.surplus {

@@ -128,7 +128,6 @@ func (h *Handlers) DeleteListener(c *request.Call) (any, error) {
 	return h.render(e), nil
 }
 
-// shownWithin is the longest time that an answer waits for the views.
 const shownWithin = 5 * time.Second
 
 // wait waits until this node's views show a change. Views that do not advance must not withhold the answer: only it shows the secret.

@@ -27,7 +27,6 @@ type Request struct {
 	KeyName   string           `json:"keyName,omitempty"` // of an API key
 }
 
-// requestQueue bounds the requests that wait for one reader of the stream.
 const requestQueue = 256
 
 // RequestLog hands the requests that this node answered to the readers of streams. A request without a reader costs one look.

@@ -6,7 +6,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// erasureAnswer says that a person's data is erased: of a customer, or of the guest who made a payment.
 type erasureAnswer struct {
 	CustomerID string           `json:"customerId,omitempty"`
 	PaymentID  domain.PaymentID `json:"paymentId,omitempty"`

@@ -11,16 +11,14 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// reconcileLine is one line of GET /management/reconciliation: a difference, the progress, or at the end the counts. An answer
-// without counts is not whole.
+// reconcileLine has a difference, the progress, or at the end the counts. An answer without counts is not whole.
 type reconcileLine struct {
 	Difference *reconcile.Difference `json:"difference,omitempty"`
 	Progress   *reconcile.Progress   `json:"progress,omitempty"`
 	Summary    *reconcile.Counts     `json:"summary,omitempty"`
 }
 
-// progressEvery is the least time between two lines with the progress.
-const progressEvery = 500 * time.Millisecond
+const progressEvery = 500 * time.Millisecond // the least time between two lines with the progress
 
 func reconciliationRules(v *validation.Violations, c *request.Call) {
 	v.Range(request.Read(c.Query, "from", validation.ParseTime), request.Read(c.Query, "to", validation.ParseTime))

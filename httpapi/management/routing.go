@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// routingBody is the body and the answer of /management/routing (D20).
 type routingBody struct {
 	Rules   []account.Rule   `json:"rules"`
 	Default []processor.Name `json:"default"`
@@ -50,7 +49,6 @@ func routingRules(v *validation.Violations, c *request.Call) {
 	}
 }
 
-// previewRequest is a payment as routing rules see it (D15, D20).
 type previewRequest struct {
 	Currency domain.Currency `json:"currencyCode"`
 	Amount   domain.Amount   `json:"amount"`
@@ -59,7 +57,6 @@ type previewRequest struct {
 	Metadata domain.Metadata `json:"metadata"`
 }
 
-// The lists that may decide.
 const (
 	byRule    = "RULE"
 	byDefault = "DEFAULT"

@@ -85,7 +85,6 @@ func (s *search) add(f found) {
 	}
 }
 
-// absent returns err, unless it says that there is no such thing.
 func absent(err error) error {
 	switch domain.ReasonOf(err) {
 	case domain.ReasonEntityNotFound, domain.ReasonPayment:
@@ -230,7 +229,6 @@ func (s *search) keyed() error {
 	return s.paymentOf(domain.PaymentIDForKey(s.c.Merchant.ID, s.text), "idempotencyKey")
 }
 
-// payments looks payments up by order, customer, client session and, for a text with @, e-mail address.
 func (s *search) payments() error {
 	for _, by := range []struct {
 		matched string

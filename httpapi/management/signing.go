@@ -9,14 +9,12 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// signingAnswer identifies the secret that signs webhooks, without its text.
 type signingAnswer struct {
 	Hint               string            `json:"hint"`
 	CreatedAt          paymentjson.Time  `json:"createdAt"`
 	PreviousValidUntil *paymentjson.Time `json:"previousValidUntil,omitempty"` // while the previous one also signs
 }
 
-// rotateAnswer also has the text of the new secret, which is shown once.
 type rotateAnswer struct {
 	SigningSecret string `json:"signingSecret"`
 	signingAnswer
@@ -28,8 +26,7 @@ func (h *Handlers) GetSigningSecret(c *request.Call) (any, error) {
 	return h.renderSigning(c.Merchant.Signing), nil
 }
 
-// RotateSigningSecret serves POST /management/signing-secret/rotate. A second rotation within the overlap of the first
-// ends the overlap; the answer has a warning (D18).
+// RotateSigningSecret serves POST /management/signing-secret/rotate. A second rotation ends the overlap of the first, with a warning (D18).
 func (h *Handlers) RotateSigningSecret(c *request.Call) (any, error) {
 	rotated, err := h.Commands.RotateSigningSecret(c.Ctx, c.Caller())
 	a := rotateAnswer{SigningSecret: rotated.Text, signingAnswer: h.renderSigning(rotated.Signing)}

@@ -70,8 +70,7 @@ func (h *Handlers) RemoveUser(c *request.Call) (any, error) {
 	return h.shown(c, h.renderUser(c, removed, ""), err)
 }
 
-// checkRole refuses to give a role with scopes that the caller's own key does not have: the caller could sign in with it (D2). A key that
-// expires must not make a user who does not.
+// checkRole refuses a role with scopes that the caller's key lacks, and a key that expires: the caller could sign in as the user (D2).
 func checkRole(c *request.Call, role account.Role) error {
 	if lacks := slices.DeleteFunc(role.Scopes(), c.Key.Allows); len(lacks) > 0 {
 		return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
@@ -104,7 +103,6 @@ func timeOrNil(t time.Time) *paymentjson.Time {
 	return &paymentjson.Time{Time: t}
 }
 
-// userRules checks the address (D20).
 func userRules(v *validation.Violations, c *request.Call) {
 	email, sent := c.Body.Tree["email"].(string)
 	if fault := account.EmailFault(email); sent && fault != "" && !v.Has("$.email") {

@@ -15,8 +15,7 @@ import (
 
 const longest = 64
 
-// Of returns the known name that word resembles most, "" if it resembles none. Of equally near names it returns the first in
-// alphabetical order.
+// Of returns the known name that word resembles most, of equally near names the first in the alphabet; "" if it resembles none.
 func Of(word string, known []string) string {
 	w := fold(word)
 	if w == "" || len(word) > longest {
@@ -66,12 +65,10 @@ func allowed(n int) int {
 
 const shortestPart = 4
 
-// partOf reports whether a longer name begins or ends with part.
 func partOf(part, name string) bool {
 	return len(part) >= shortestPart && len(part) < len(name) && (strings.HasPrefix(name, part) || strings.HasSuffix(name, part))
 }
 
-// distance returns the number of edits from a to b: insertions, deletions, substitutions, exchanges of neighbours.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

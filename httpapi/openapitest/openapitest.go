@@ -43,8 +43,7 @@ var load = sync.OnceValues(func() (*document, error) {
 	return &document{doc, router, errorIDs}, err
 })
 
-// Client returns an HTTP client over base (nil: http.DefaultTransport) that fails the test at an answer that openapi.yaml does not
-// describe. It follows no redirect: the API makes none (D1).
+// Client returns a client over base (nil: the default) that fails the test at an answer unlike openapi.yaml. It follows no redirect (D1).
 func Client(t testing.TB, base http.RoundTripper) *http.Client {
 	t.Helper()
 	if base == nil {
@@ -122,7 +121,6 @@ func (d *document) checkOperation(r *http.Request, answer *http.Response, body [
 	return d.checkErrorID(route.Operation.OperationID, body)
 }
 
-// checkErrorID checks that the documentation names an answer's errorId for its operation.
 func (d *document) checkErrorID(operation string, body []byte) error {
 	var e struct {
 		Error struct{ ErrorID string }
@@ -133,7 +131,6 @@ func (d *document) checkErrorID(operation string, body []byte) error {
 	return fmt.Errorf("openapi.yaml does not name %s for %s: add it to x-errorIds", e.Error.ErrorID, operation)
 }
 
-// isPage reports whether an answer is a page for people (D12).
 func isPage(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
 }

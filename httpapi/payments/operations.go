@@ -9,7 +9,6 @@ import (
 	"payledger/httpapi/request"
 )
 
-// captureRequest is the body of POST /payments/{id}/capture (D10).
 type captureRequest struct {
 	Amount   *domain.Amount  `json:"amount"` // absent: the capturable amount
 	Final    *bool           `json:"final"`  // absent: true
@@ -28,7 +27,6 @@ func (h *Handlers) CapturePayment(c *request.Call, body captureRequest) (any, er
 	})
 }
 
-// refundRequest is the body of POST /payments/{id}/refund (D10).
 type refundRequest struct {
 	Amount             *domain.Amount  `json:"amount"` // absent: the refundable amount
 	OrderID            string          `json:"orderId"`
@@ -48,7 +46,6 @@ func (h *Handlers) RefundPayment(c *request.Call, body refundRequest) (any, erro
 	})
 }
 
-// cancelRequest is the body of POST /payments/{id}/cancel (D10).
 type cancelRequest struct {
 	Reason string `json:"reason"`
 	expansion
@@ -61,7 +58,6 @@ func (h *Handlers) CancelPayment(c *request.Call, body cancelRequest) (any, erro
 	})
 }
 
-// adjustRequest is the body of POST /payments/{id}/adjust-authorization (D10).
 type adjustRequest struct {
 	Amount domain.Amount `json:"amount"` // the new total
 	expansion
@@ -75,8 +71,7 @@ func (h *Handlers) AdjustPayment(c *request.Call, body adjustRequest) (any, erro
 	return answer, unknownEntity(err)
 }
 
-// unknownEntity replaces the error of an unknown payment with EntityNotFound: only adjustments answer 404 (D3). It returns any
-// other error unchanged.
+// unknownEntity replaces the error of an unknown payment with EntityNotFound: only adjustments answer 404 (D3).
 func unknownEntity(err error) error {
 	if err == nil || domain.ReasonOf(err) != domain.ReasonPayment {
 		return err
@@ -84,14 +79,12 @@ func unknownEntity(err error) error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment cannot be found.")
 }
 
-// resumeRequest is the body of POST /payments/{id}/resume (§4).
 type resumeRequest struct {
 	ResumeToken string `json:"resumeToken"`
 	expansion
 }
 
-// ResumePayment serves POST /payments/{id}/resume. If the payment is not finished within the payment timeout, the answer is 202
-// with the error NoActionsToHandle (D8).
+// ResumePayment serves POST /payments/{id}/resume; 202 with NoActionsToHandle if the payment is not finished in time (D8).
 func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, error) {
 	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
 		action, outcome := h.Tokens.ReadResume(body.ResumeToken, c.Merchant.ID, paymentID(c))
@@ -101,8 +94,7 @@ func (h *Handlers) ResumePayment(c *request.Call, body resumeRequest) (any, erro
 	})
 }
 
-// operate executes an operation on the payment of the path under its idempotency key, and returns the payment. The error of an
-// unknown payment comes before the error of a malformed key (D3).
+// operate executes an operation on the payment of the path. The error of an unknown payment comes before that of a malformed key (D3).
 func (h *Handlers) operate(c *request.Call, e expansion, execute func(payment.Request) (payment.State, error)) (any, error) {
 	key, fault := request.IdempotencyKey(c.Header)
 	if fault != nil {

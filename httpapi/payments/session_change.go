@@ -25,7 +25,6 @@ func (h *Handlers) GetSession(c *request.Call) (any, error) {
 	return h.sessionContent(c, s)
 }
 
-// changeRequest is the part of the body of PATCH /client-session that names the session.
 type changeRequest struct {
 	ClientToken string `json:"clientToken"`
 }
@@ -65,8 +64,7 @@ func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.Access
 	return access, err
 }
 
-// merged applies a validated patch to a session (D4). A null removes a field, an array or metadata replaces the old value, and
-// objects are merged. Numbers keep their digits.
+// merged applies a patch to a session (D4): null removes a field, arrays and metadata replace, objects merge. Numbers keep their digits.
 func merged(in sessions.SessionInput, text []byte) (sessions.SessionInput, error) {
 	patch, err := validation.ExactTree(text)
 	if err != nil {
@@ -133,7 +131,6 @@ func oneSpelling(value any) any {
 	return customer
 }
 
-// requestOf returns the request that would create the session in its present state.
 func requestOf(in sessions.SessionInput) sessionRequest {
 	f := in.Fields
 	r := sessionRequest{

@@ -12,7 +12,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// sessionRequest is the body of POST /client-session (D4).
 type sessionRequest struct {
 	OrderID       string          `json:"orderId"`
 	CustomerID    string          `json:"customerId"`
@@ -121,7 +120,6 @@ func renderSession(s session.State, customer *domain.Customer) sessionContent {
 	return a
 }
 
-// missing names the fields that a checkout drop-in needs and the session lacks (§2.5, D4).
 func missing(f session.Fields) (fields []string) {
 	if f.OrderID == "" {
 		fields = append(fields, "orderId")

@@ -2,14 +2,12 @@ package request
 
 import "context"
 
-// ServerEvent is one message of a stream of server-sent events. One without data only moves the position from which the client
-// continues after a break.
+// ServerEvent is one message of a stream. One without data only moves the position from which the client continues after a break.
 type ServerEvent struct {
 	ID   uint64 // the value of Last-Event-ID after it
 	Type string
 	Data any // JSON; nil: none
-	// Begin, if set, is called immediately before the first byte is written, and end after the write. After an error the message is not
-	// written, and the stream goes on.
+	// Begin, if set, is called just before the first byte is written, end after the write. After an error the message is left out.
 	Begin func() (end func(), err error)
 }
 

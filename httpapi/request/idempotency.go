@@ -11,12 +11,10 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// maxIdempotencyKey is the greatest length of an idempotency key (D9).
 const maxIdempotencyKey = 255
 
-// IdempotencyKey returns the key of the header X-Idempotency-Key; "" if the header is missing. It returns an error for a
-// malformed or repeated header and for a misspelled name: the sender relies on the key (D9). Errors of the body and of the
-// payment in the path come first (D3).
+// IdempotencyKey returns the key of the header X-Idempotency-Key; "" if it is missing. A malformed, repeated or misspelled header is an
+// error: the sender relies on the key (D9). Errors of the body and of the payment in the path come first (D3).
 func IdempotencyKey(h http.Header) (string, error) {
 	values := h.Values("X-Idempotency-Key")
 	if len(values) == 0 {
@@ -32,7 +30,6 @@ func IdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// headerFault returns an error if a header resembles the missing header wanted.
 func headerFault(h http.Header, wanted string) error {
 	near := NearHeader(h, wanted)
 	if near == "" {

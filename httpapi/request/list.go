@@ -20,8 +20,7 @@ type List[T any] struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Page returns the page of a list that limit and cursor select (D20). all is in the order of creation, and grows at its end only.
-// The cursor is the id of the previous page's last element.
+// Page returns the page that limit and cursor select (D20). all grows at its end only; the cursor is the id of the last element before.
 func Page[T any](c *Call, all []T, id func(T) string) (List[T], error) {
 	start := 0
 	if cursor := c.Query.Get("cursor"); cursor != "" {

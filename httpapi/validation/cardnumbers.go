@@ -20,10 +20,8 @@ const (
 	longestCard  = 19
 )
 
-// noCardNumber begins the description of a violation by a card number.
 const noCardNumber = "must not hold a card number"
 
-// scan is the method of searching a field for card numbers (D21).
 type scan int
 
 const (
@@ -163,8 +161,7 @@ func cardFault(text string, how scan) string {
 	return ""
 }
 
-// urlDecodings is the number of times that a URL is percent-decoded to search it.
-const urlDecodings = 3
+const urlDecodings = 3 // the number of times that a URL is percent-decoded to search it
 
 // urlTexts returns the free-text parts of a URL, as sent and after each decoding. Full-width digits become digits.
 func urlTexts(text string) (texts []string) {

@@ -27,8 +27,7 @@ func ExactText(tree map[string]any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DropNulls removes null fields, which count as absent (D21). In a change a null clears a field (D4), so DropNulls removes null
-// fields only from the elements of arrays, which are new.
+// DropNulls removes null fields, which count as absent (D21); in a change, where null clears a field (D4), only those in arrays.
 func (d *Document) DropNulls(change bool) error {
 	if !withoutNulls(d.Tree, change) {
 		return nil
@@ -42,8 +41,7 @@ func (d *Document) DropNulls(change bool) error {
 	return err
 }
 
-// withoutNulls removes the null fields of a tree and reports whether there were any. With clears it removes them from the
-// elements of arrays only.
+// withoutNulls removes the null fields of a tree, with clears those in arrays only, and reports whether there were any.
 func withoutNulls(tree any, clears bool) (some bool) {
 	switch tree := tree.(type) {
 	case map[string]any:

@@ -9,7 +9,6 @@ import (
 	"payledger/domain/session"
 )
 
-// options returns the text of the options of the body's payment method (D21), "" for none.
 func (d *Document) options() domain.JSON {
 	method, _ := d.Tree["paymentMethod"].(map[string]any)
 	if method["options"] == nil {
@@ -22,7 +21,6 @@ func (d *Document) options() domain.JSON {
 	return body.PaymentMethod.Options
 }
 
-// maxOptionsBytes is the greatest size of the stored options of a payment method (D21).
 const maxOptionsBytes = 8 << 10
 
 // ofOptions adds violations for card numbers in options and for options that are too large (D21). It does not measure the options

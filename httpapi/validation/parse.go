@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxNesting is the greatest depth of nested objects and arrays (D1).
 const maxNesting = 32
 
 // Document is a parsed body: the tree for schema and rules, and the text for decoding.
@@ -27,8 +26,7 @@ var (
 	errDeep     = fmt.Errorf("it is nested deeper than %d", maxNesting)
 )
 
-// Parse parses exactly one JSON object (RFC 8259). Unlike encoding/json it also refuses a repeated key, deep nesting, text that is
-// not UTF-8, and half a surrogate pair.
+// Parse parses exactly one JSON object (RFC 8259), without repeated keys, deep nesting, text that is not UTF-8, half surrogate pairs.
 func Parse(body []byte) (Document, error) {
 	if !utf8.Valid(body) {
 		return Document{}, errNotUTF8
@@ -75,7 +73,6 @@ func (p *parser) rewritten() []byte {
 	return append(out, p.text[done:]...)
 }
 
-// next skips white space and returns the next byte; 0 at the end.
 func (p *parser) next() byte {
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; c {
@@ -95,7 +92,6 @@ func (p *parser) wrong() error {
 	return fmt.Errorf("it is no JSON at byte %d", p.at)
 }
 
-// expect skips white space and then the byte c. Another byte is an error.
 func (p *parser) expect(c byte) error {
 	if p.next() != c {
 		return p.wrong()
@@ -243,7 +239,6 @@ func (p *parser) escaped(s []byte) (string, error) {
 	return "", p.wrong()
 }
 
-// escapes are the characters of short escapes: \n.
 var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escape reads one escaped character, false for an invalid escape and half a surrogate pair.
@@ -269,7 +264,6 @@ func (p *parser) escape() (rune, bool) {
 	return r, ok && r != utf8.RuneError
 }
 
-// unit reads a UTF-16 unit, "u" and four hexadecimal digits.
 func (p *parser) unit() (rune, bool) {
 	if p.at+5 > len(p.text) || p.text[p.at] != 'u' {
 		return 0, false

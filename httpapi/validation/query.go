@@ -15,7 +15,6 @@ import (
 	"payledger/projections/history"
 )
 
-// queryViolations returns all violations of the query parameters (D1).
 func (o *Operation) queryViolations(r Request) Violations {
 	var found Violations
 	values, err := url.ParseQuery(r.Query)
@@ -80,10 +79,8 @@ func Separate(sent []string) (values []string) {
 	return values
 }
 
-// formatDay is the format of a parameter that is a day without a time.
 const formatDay = "date"
 
-// queryRules are the rules of single parameters that their schemas cannot express.
 var queryRules = map[string]func(*Violations, string){
 	"at": func(v *Violations, text string) {
 		if _, err := history.ParseAt(text); err != nil {
@@ -101,7 +98,6 @@ var queryRules = map[string]func(*Violations, string){
 	},
 }
 
-// dateRule checks a date (D1).
 func dateRule(v *Violations, text string) {
 	if _, err := ParseTime(text); err != nil {
 		v.Add("$", "must be an RFC 3339 date, a + in it written as %2B")
@@ -123,7 +119,6 @@ func queryValue(text string, schema *openapi3.Schema) any {
 	return text
 }
 
-// unknownName returns the violation of an unknown name, with the known name that it resembles.
 func unknownName(what, name string, known []string) string {
 	text := "is not a known " + what
 	if near := nearmiss.Of(name, known); near != "" {

@@ -25,7 +25,6 @@ func (v *Violations) Order(tree map[string]any) {
 	v.Metadata(tree)
 }
 
-// emptyMetadataKey has an errorId of its own (D3) if it is the only violation.
 const emptyMetadataKey = "must not be empty as a key"
 
 // Metadata checks the limits of the field metadata (D4).

@@ -10,7 +10,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// replayRequest is the body of POST /management/webhook-replays (D20).
 type replayRequest struct {
 	EndpointID domain.EndpointID `json:"endpointId"`
 	From       request.Date      `json:"from"`
@@ -20,7 +19,6 @@ type replayRequest struct {
 	DryRun     bool              `json:"dryRun"`
 }
 
-// replayStarted is the answer to a request for a replay. A dry run has no id.
 type replayStarted struct {
 	ID    string `json:"id,omitempty"`
 	Count int    `json:"count"`

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// network is a range of addresses that are not public, with a description for the merchant.
 type network struct {
 	prefix netip.Prefix
 	what   string
@@ -44,8 +43,7 @@ var (
 	sixTo4 = netip.MustParsePrefix("2002::/16")
 )
 
-// notPublic returns a description of an address that is not public, "" for a public one. An IPv6 address that contains an
-// IPv4 address is public only if the IPv4 address is.
+// notPublic describes an address that is not public, "" for a public one. An IPv4 address in an IPv6 address must be public, too.
 func notPublic(address netip.Addr) string {
 	address = address.WithZone("").Unmap()
 	if !address.IsValid() {

@@ -13,16 +13,13 @@ import (
 	"time"
 )
 
-// ErrRefused means that webhooks may not go to a URL or an address (D18). The text after its colon is the reason, for the
-// merchant.
+// ErrRefused means that webhooks may not go to a URL or an address (D18). The text after its colon is the reason, for the merchant.
 var ErrRefused = errors.New("notifier: refused")
 
 // resolveTime bounds the look-up of a host's name when an endpoint is created.
 const resolveTime = 3 * time.Second
 
-// Guard decides where webhooks may go (D18). CheckURL, for a new endpoint, and Control, for a connection, apply the same
-// rules, because a host name may then have another address. The zero Guard is the sandbox's: it allows http, but no private
-// networks.
+// Guard decides where webhooks may go (D18). The zero Guard is the sandbox's: it allows http, but no private networks.
 type Guard struct {
 	AllowCIDRs []netip.Prefix // networks that are allowed although they are not public
 	Production bool           // https only
@@ -105,8 +102,7 @@ func (g Guard) Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// local reports whether a host name always means this machine (RFC 6761). CheckURL accepts such a name if one loopback
-// address is allowed.
+// local reports whether a host name always means this machine (RFC 6761). CheckURL accepts it if one loopback address is allowed.
 func local(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
@@ -123,8 +119,7 @@ func validPort(u *url.URL) bool {
 	return err == nil && strings.Trim(u.Port(), "0") != ""
 }
 
-// numeric reports whether the last label of a host is a number. Some resolvers read such a host as an IPv4 address
-// ("2130706433", "0x7f.1", "127.1").
+// numeric reports whether the last label of a host is a number: some resolvers read it as an IPv4 address ("0x7f.1", "127.1").
 func numeric(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
@@ -139,12 +134,10 @@ func (g Guard) allows(address netip.Addr) bool {
 	return slices.ContainsFunc(g.AllowCIDRs, func(p netip.Prefix) bool { return p.Contains(address.WithZone("").Unmap()) })
 }
 
-// allowsAll reports whether addresses is not empty and AllowCIDRs contains each of them.
 func (g Guard) allowsAll(addresses []netip.Addr) bool {
 	return len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !g.allows(a) })
 }
 
-// checkAddress refuses an address that is neither public nor in AllowCIDRs.
 func (g Guard) checkAddress(address netip.Addr) error {
 	address = address.WithZone("").Unmap()
 	if g.allows(address) {
@@ -162,7 +155,6 @@ func (g Guard) checkAddress(address netip.Addr) error {
 
 func refuse(why string) error { return fmt.Errorf("%w: %s", ErrRefused, why) }
 
-// errLoopback is the reason for an address of the service's own machine.
 var errLoopback = errors.New("a loopback address")
 
 // refusal is an ErrRefused whose text is only the reason.

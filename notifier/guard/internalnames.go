@@ -7,9 +7,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// asciiHost returns the name that is looked up for a host, and reports whether the name is valid. IDNA maps
-// full-width letters, digits and dots to the plain ones and removes invisible characters. net/http does the same before
-// it connects, so "１２７。０。０。１" leads to 127.0.0.1.
+// asciiHost returns the name that is looked up for a host, and whether it is valid. IDNA maps full-width letters, digits and dots to plain
+// ones and removes invisible characters, as net/http does before it connects: "１２７。０。０。１" leads to 127.0.0.1.
 func asciiHost(host string) (string, bool) {
 	if !strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
 		return strings.ToLower(host), true
@@ -18,17 +17,14 @@ func asciiHost(host string) (string, bool) {
 	return ascii, err == nil && ascii != ""
 }
 
-// internalDomains are domains without a public owner: their names belong to the service's own network (RFC 6761, RFC
-// 6762, RFC 8375, and ICANN's reservation of "internal").
+// internalDomains are domains without a public owner (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of "internal").
 var internalDomains = []string{"localhost", "localdomain", "internal", "local", "home.arpa"}
 
-// metadataNames are the names of metadata services outside of internalDomains.
 var metadataNames = []string{
 	"metadata", "instance-data", "metadata.packet.net", "metadata.platformequinix.com", "metadata.tencentyun.com", "rancher-metadata",
 }
 
-// internalName returns a description of an internal name, for the merchant, and "" for any other name. The host is an
-// asciiHost.
+// internalName returns a description of an internal name, for the merchant, and "" for any other name. The host is an asciiHost.
 func internalName(host string) string {
 	host = strings.TrimSuffix(host, ".")
 	if slices.Contains(metadataNames, host) || strings.HasPrefix(host, "metadata.") && within(host, internalDomains) {
@@ -40,7 +36,6 @@ func internalName(host string) string {
 	return ""
 }
 
-// within reports whether a host is one of the domains, or in one.
 func within(host string, domains []string) bool {
 	return slices.ContainsFunc(domains, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
 }

@@ -21,9 +21,9 @@
 //   - A listener that has no reader for a minute is deleted (Sweeper). Deliveries that wait for it are then CANCELLED.
 //   - A request is signed by the account's signing secrets, as for any endpoint, and in X-Signature-Listener by the listener's own secret.
 //     X-Signature-Secondary has the signature of the previous signing secret for 24 hours after a rotation (§5.2 rule 3), else that of the
-//     own secret, too. So a program that knows one secret verifies it, with the headers of §5.2 alone outside of a rotation, and the
-//     account's secret is not shown again. The own secret is derived from the master key and the endpoint's id: nothing is stored, and
-//     nothing remains after the listener. A new master key changes it: listen again then.
+//     own secret, too. So a program needs one secret: the account's, or the own one, for which it reads X-Signature-Listener during a
+//     rotation. The account's secret is not shown again. The own secret is derived from the master key and the endpoint's id: nothing is
+//     stored, and nothing remains after the listener. A new master key changes it: listen again then.
 //   - The last check of a message (sender.Message.Fresh) stands immediately before the first byte of its event in the stream, or before the
 //     message to the node with the stream, which writes it within half a second or not at all.
 //
@@ -33,7 +33,7 @@
 // the stream subscribes to the listener's topic (package nodes). The others send it requests, answers, and the question whether anybody
 // reads. These messages are sealed (AES-256-GCM) with a key that is derived from the master key, because requests hold personal data,
 // which is nowhere else in NATS in plain. The messages are not stored. If one is lost, the attempt fails and is retried.
-// A node with an older build does not know listeners: it refuses their URL, and the delivery is retried, as its own.
+// A node with an older build does not know listeners: it refuses their URL, so its attempts fail and are retried.
 //
 // # Design notes
 //

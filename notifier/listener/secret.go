@@ -24,7 +24,6 @@ func (h *Hub) Secret(lane string) string {
 	return secretPrefix + string(text)
 }
 
-// derive returns 64 bytes for a purpose.
 func derive(key []byte, purpose string) []byte {
 	h := hmac.New(sha512.New, key)
 	h.Write([]byte(purpose))

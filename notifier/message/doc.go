@@ -8,8 +8,8 @@
 //     (§5.2 rule 3, D18).
 //   - Personal data is decrypted for each message, so that erased data is not sent.
 //
-// The cache holds the newest 2,048 planned events, at most 16 MB of them, and their renderings. So an event that was just
-// planned is not read again, and all endpoints share its rendering. Signing secrets stay in memory for a minute.
+// The cache holds planned events and their renderings. So an event that was just planned is not read again, and all endpoints share its
+// rendering. Signing secrets stay in memory for a minute.
 //
 // The package must not know: attempts, schedules, HTTP.
 package message

@@ -12,8 +12,7 @@ import (
 	"payledger/notifier/sender"
 )
 
-// keyTime is the time for which a signing secret stays in memory, even if it is destroyed meanwhile.
-const keyTime = time.Minute
+const keyTime = time.Minute // the time for which a signing secret stays in memory, even if it is destroyed meanwhile
 
 // keyring reads signing secrets and keeps each for keyTime. The secret of a name never changes.
 type keyring struct {
@@ -33,7 +32,7 @@ func newKeyring(v *secrets.Store) *keyring {
 }
 
 // current returns the secrets that sign at now: the current one, and the previous one while it is valid (§5.2 rule 3). A
-// destroyed previous secret does not sign: another rotation destroyed it, or its time is over by another node's clock.
+// destroyed previous secret does not sign: another rotation destroyed it, or it expired by another node's clock.
 func (k *keyring) current(ctx context.Context, s account.SigningSecret, now time.Time) ([]sender.Key, error) {
 	primary, err := k.get(ctx, s.Secret, now)
 	if err != nil {

@@ -70,7 +70,6 @@ func failureOf(e payment.Event) string {
 	}
 }
 
-// operationOf returns the operation of a transaction event, and reports whether there is one.
 func operationOf(s payment.State, eventID string) (payment.Operation, bool) {
 	for _, op := range s.Whole().Operations {
 		for _, a := range op.Answers {

@@ -6,17 +6,17 @@
 //
 // # Records
 //
-// A replay has a record of its own in the stream of deliveries. One more record lists the open replays (open.go). A start has
-// three writes (start.go): the replay's record, closed; the list; and the replay's record again, open, when the replay starts
-// to run. An end has two: the replay's record, closed, and the list. So an open record is always in the list. If the process
-// ends
+// A replay has a record of its own in the stream of deliveries. One more record lists the open replays (open.go). A replay makes these
+// writes, in this order, so an open record is always in the list. Each line also has the effect if the process stops before the next write:
 //
-//   - after a start's first write: the caller has no answer, and the replay never runs. A drop deletes its record, or a repeat with the
-//     same idempotency key replaces it (repeat.go).
-//   - after a start's second write: the next start of a process runs the replay.
-//   - after an end's first write: the next start of a process removes the replay from the list.
+//  1. the replay's record, closed (start.go): the caller has no answer, and the replay never runs. A drop deletes its record, or a repeat
+//     with the same idempotency key replaces it (repeat.go).
+//  2. the list with the replay: the next start of a process runs the replay.
+//  3. the replay's record, open, when the replay starts to run, and again with its progress: the same.
+//  4. at the replay's end, its record, closed: the next start of a process removes the replay from the list.
+//  5. the list without the replay: nothing is left to do.
 //
-// Any process may continue a replay: the writes are compare-and-swap, and a process that loses stops its run.
+// Any node may continue a replay: the writes are compare-and-swap, and a node that loses stops its run.
 //
 // The package must not know: HTTP, lanes, the sending of one delivery (Notifier does it).
 package replay

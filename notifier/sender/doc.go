@@ -10,9 +10,8 @@
 // be lost. The sender reads an answer's body for a second at most, and not at all after 101 Switching Protocols, because no
 // deadline ends that read.
 //
-// A name look-up, a connection and a handshake can take as long as an attempt. So the sender asks the message whether it is still fresh after
-// all of these, immediately before the first byte (firstbyte.go). If not, nothing is sent, and the message is composed again. Settle
-// waits for the writes whose question was answered before: after it, a change that Fresh sees holds for every request.
+// A DNS look-up, a connection and a handshake can take as long as an attempt. So the sender asks the message whether it is still fresh after
+// all of these, immediately before the first byte (firstbyte.go). If not, nothing is sent.
 //
 // The package must not know: deliveries' schedules, the log.
 package sender

@@ -17,7 +17,6 @@ import (
 // ExcerptLimit bounds the excerpt of an answer, in bytes.
 const ExcerptLimit = 512
 
-// withheld is the excerpt of an answer that must not be kept.
 const withheld = "(withheld: the answer repeats the webhook or holds a secret)"
 
 // excerpt returns the first bytes of an answer as valid UTF-8 without control characters. Records are kept for months, so
@@ -47,8 +46,7 @@ func excerpt(answer []byte, m Message) string {
 // secretPrefixes are the prefixes of all API keys and signing secrets, also of other accounts' and of old ones (D2).
 var secretPrefixes = []string{"plk_sandbox_", "plk_live_", "plsec_"}
 
-// holdsSecret reports whether a form of the text may contain a card number or contains a key. The answer may have these
-// from another source than the webhook.
+// holdsSecret reports whether a form of the text may contain a card number or contains a key, also from another source than the webhook.
 func holdsSecret(forms []string) bool {
 	for _, text := range forms {
 		if domain.MayHoldCardNumber(text) || slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.Contains(text, p) }) {
@@ -58,7 +56,6 @@ func holdsSecret(forms []string) bool {
 	return false
 }
 
-// unicodeEscape matches a character that is escaped for JSON.
 var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
 // formsOf returns the text unchanged and with the escapes of JSON, HTML and URLs undone, each folded.
@@ -76,10 +73,8 @@ func formsOf(text string) []string {
 	return forms
 }
 
-// folded returns the text in lower case with single spaces, for comparing.
 func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// repeats reports whether a form of the text contains a secret or personal data of the message.
 func repeats(forms []string, m Message) bool {
 	for _, k := range m.Keys {
 		if repeatsText(forms, k.Text) {

@@ -70,8 +70,7 @@ func VerifyWithin(tolerance time.Duration, header http.Header, body []byte, now 
 	return checkFresh(body, now, tolerance)
 }
 
-// checkSignature compares every header with every secret, even after a match, so that its duration does not depend
-// on the secrets.
+// checkSignature compares every header with every secret, also after a match: its duration must not depend on the secrets.
 func checkSignature(header http.Header, body []byte, secrets []string) error {
 	given := append(header.Values(HeaderPrimary), header.Values(HeaderSecondary)...)
 	switch {
@@ -99,7 +98,6 @@ func checkSignature(header http.Header, body []byte, secrets []string) error {
 	return nil
 }
 
-// checkFresh checks signedAt of a body whose signature is valid.
 func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {

@@ -11,7 +11,6 @@ import (
 	"payledger/domain"
 )
 
-// removed replaces data that must not be stored.
 const removed = "(removed)"
 
 // secretParts are parts of names of fields with card data or personal data, without case, dashes and underscores.
@@ -45,7 +44,6 @@ func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	return encoded(tree), tree, true
 }
 
-// countNames counts the names in all objects of a value.
 func countNames(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -134,11 +132,9 @@ func telling(text string) bool {
 // oldVisa is the length of the oldest numbers of Visa, in digits. They begin with 4, times in milliseconds with 1.
 const oldVisa = 13
 
-// ours are the fields with ids of this ledger, which may resemble card numbers. They are checked like merchants' requests
-// (D21).
+// ours are the fields with ids of this ledger, which may resemble card numbers: merchants' requests are checked (D21).
 var ours = []string{"reference", "idempotencyKey"}
 
-// nameWord is one word of a field's name, however its words are put together.
 var nameWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 
 // plainNames are the names of the protocol's own fields that are not secret.
@@ -152,7 +148,6 @@ func (f fields) plainNames(into map[string]bool) map[string]bool {
 	return into
 }
 
-// secretName reports whether the name of a field announces card data or personal data.
 func secretName(name string) bool {
 	words := nameWord.FindAllString(name, -1)
 	plain := strings.ToLower(strings.Join(words, ""))

@@ -56,8 +56,7 @@ func (c *Adapter) ClearFaults(ctx context.Context) error {
 	return err
 }
 
-// Act captures, refunds or voids out of band (D14.14); amount nil means the whole amount left. It returns the new line of
-// the books.
+// Act captures, refunds or voids out of band (D14.14), and returns the new line; amount nil means the whole amount left.
 func (c *Adapter) Act(ctx context.Context, kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
 	body := struct {
 		Reference domain.PaymentID `json:"reference"`
@@ -84,7 +83,6 @@ func (c *Adapter) Settle(ctx context.Context) (int, error) {
 	return done.Settled, err
 }
 
-// control sends a request of the control API and returns its answer; body nil means no body.
 func control[T any](ctx context.Context, c *Adapter, method, path string, body any) (answer T, err error) {
 	var reader io.Reader
 	if body != nil {

@@ -14,5 +14,5 @@
 //   - It follows no redirect and uses no proxy: card data goes only to the processor's address. No error text has a
 //     request's body.
 //
-// It must not know: the simulator, the effect of an answer on a payment.
+// It must not know: the simulator's code, the effect of an answer on a payment.
 package adapter

@@ -9,11 +9,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// fields are the fields of an object in the protocol, by name; nil: a string, a number or a boolean. A list has the fields
-// of its elements.
+// fields are the fields of an object, or of a list's elements, by name; nil: a string, a number or a boolean.
 type fields map[string]fields
 
-// operationFields are the fields of a notification about an operation.
 var operationFields = fields{"id": nil, "processor": nil, "type": nil, "idempotencyKey": nil, "reference": nil, "answer": answerFields}
 
 func fieldsOf(t reflect.Type) fields {
@@ -32,7 +30,6 @@ func fieldsOf(t reflect.Type) fields {
 	return named
 }
 
-// fieldsFor returns the fields of a notification, which is a decoded JSON object.
 func fieldsFor(name processor.Name, tree any) fields {
 	if object, _ := tree.(map[string]any); object["type"] != string(processor.Dispute) {
 		return operationFields
@@ -40,9 +37,8 @@ func fieldsFor(name processor.Name, tree any) fields {
 	return fields{"id": nil, "processor": nil, "type": nil, "reference": nil, "dispute": dialects[name].fields}
 }
 
-// splitTree splits a decoded JSON text into the fields of the protocol, which are stored in clear, and all others, "" if there
-// are none: they may be personal data. A text without others is returned unchanged. All of a text that could not be decoded is
-// rest.
+// splitTree splits a decoded JSON text into the fields of the protocol, which are stored in clear, and all others: they may be personal
+// data. A text without others is returned unchanged. A text that could not be decoded is rest.
 func (f fields) splitTree(text []byte, tree any) (named []byte, rest string) {
 	if tree == nil {
 		return nil, string(text)
@@ -54,8 +50,7 @@ func (f fields) splitTree(text []byte, tree any) (named []byte, rest string) {
 	return encoded(in), string(encoded(out))
 }
 
-// split splits a value into the fields of the protocol and all others; nil: none. The names of other fields are removed,
-// too.
+// split splits a value into the fields of the protocol and all others with their names; nil: none.
 func (f fields) split(value any) (named, rest any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -109,7 +104,6 @@ func (f fields) splitList(list []any) (named, rest any) {
 	return in, out
 }
 
-// encoded is the JSON of a value that was decoded from JSON.
 func encoded(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {

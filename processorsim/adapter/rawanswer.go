@@ -34,7 +34,6 @@ func rawAnswer(body []byte, named fields, token string) *processor.RawAnswer {
 	return raw
 }
 
-// replaced returns a value without the values that contain a text.
 func replaced(v any, text string) any {
 	switch v := v.(type) {
 	case map[string]any:

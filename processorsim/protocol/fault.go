@@ -39,8 +39,7 @@ type Fault struct {
 	DelayMs   int            `json:"delayMs,omitempty"` // latency: the delay; reorder: its maximum
 }
 
-// maxDelayMs is one hour, longer than every timeout of the service.
-const maxDelayMs = 3_600_000
+const maxDelayMs = 3_600_000 // one hour, longer than every timeout of the service
 
 // Check returns an error for the first invalid field.
 func (f Fault) Check() error {

@@ -18,8 +18,7 @@ const (
 	HeaderSignature      = "X-Processor-Signature"
 )
 
-// MaxBody bounds every JSON body of the protocol but the lists of operations, in bytes; MaxEntries that of all
-// operations of one payment.
+// MaxBody bounds every JSON body but the lists of operations, in bytes; MaxEntries that of all operations of one payment.
 const (
 	MaxBody    = 64 << 10
 	MaxEntries = 8 << 20
@@ -73,8 +72,7 @@ type Entries struct {
 	Operations []Entry `json:"operations"`
 }
 
-// Notification is the result of an operation that was answered PENDING, or a change of a dispute. ID is the same on every
-// repeat.
+// Notification is the result of an operation that was PENDING, or a change of a dispute. Repeats have the same ID.
 type Notification struct {
 	ID             string              `json:"id"`
 	Processor      processor.Name      `json:"processor"`

@@ -33,8 +33,7 @@ type delivery struct {
 	attempt   int
 }
 
-// notifier sends signed notifications (D14.3) until one is answered with 2xx or the retries end, and twice or late with
-// faults.
+// notifier sends signed notifications (D14.3) until a 2xx or the end of the retries; faults send them twice or late.
 type notifier struct {
 	secret   []byte
 	schedule *schedule
@@ -79,7 +78,6 @@ func (n *notifier) close() {
 	n.client.CloseIdleConnections()
 }
 
-// send sends the result of o to its notification URL, if any.
 func (n *notifier) send(o books.Operation) {
 	if o.NotifyURL == "" {
 		return
@@ -109,7 +107,6 @@ func (n *notifier) sendDispute(t books.DisputeReport) {
 	n.dispatch(d, name, processor.Dispute)
 }
 
-// dispatch sends d, twice or reordered if a fault says so.
 func (n *notifier) dispatch(d *delivery, name processor.Name, kind processor.Kind) {
 	if _, hit := n.faults.draw(name, kind, protocol.DuplicateNotification); hit {
 		d.copies = 2
@@ -121,7 +118,6 @@ func (n *notifier) dispatch(d *delivery, name processor.Name, kind processor.Kin
 	n.enqueue(d)
 }
 
-// hold keeps d until another notification was sent, or until the maximum delay.
 func (n *notifier) hold(d *delivery, fault protocol.Fault) {
 	n.mu.Lock()
 	n.held = append(n.held, d)
@@ -191,7 +187,6 @@ func (n *notifier) deliver(d *delivery) {
 	n.schedule.after(wait, func() { n.enqueue(d) })
 }
 
-// post sends d once; only a 2xx is success.
 func (n *notifier) post(d *delivery) error {
 	r, err := http.NewRequestWithContext(n.ctx, http.MethodPost, d.url, bytes.NewReader(d.body))
 	if err != nil {

@@ -57,7 +57,6 @@ func readOperation(r *http.Request) (processor.Operation, error) {
 	return decodeOperation(body, name, key)
 }
 
-// perform performs an admitted operation, late if a fault says so.
 func (s *Simulator) perform(r *http.Request, op processor.Operation) (books.Performed, error) {
 	if fault, hit := s.faults.draw(op.Processor, op.Kind, protocol.Latency); hit {
 		s.delay(r, time.Duration(fault.DelayMs)*time.Millisecond)
@@ -107,7 +106,6 @@ func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, lookup, err)
 }
 
-// postFence refuses a key from now on, unless the key was seen.
 func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 	name, key, err := target(r)
 	if err != nil {
@@ -120,8 +118,7 @@ func (s *Simulator) postFence(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, lookup, err)
 }
 
-// getOperations returns all operations of a payment at one processor or, without a reference, all that the processor
-// created between two times, as JSON lines.
+// getOperations returns all operations of a payment at one processor or, without a reference, all between two times as JSON lines.
 func (s *Simulator) getOperations(w http.ResponseWriter, r *http.Request) error {
 	name, _, err := target(r)
 	if err != nil {

@@ -22,7 +22,6 @@ func problem(status int, code protocol.Code, message string) error {
 	return &httpError{status, protocol.Error{Code: code, Message: message}}
 }
 
-// endpoint runs a handler inside Close's count and answers its error.
 func (s *Simulator) endpoint(handle func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
@@ -36,7 +35,6 @@ func (s *Simulator) endpoint(handle func(http.ResponseWriter, *http.Request) err
 	})
 }
 
-// fail maps an error to its status. An unknown error is logged and answered as unavailable.
 func (s *Simulator) fail(w http.ResponseWriter, err error) {
 	var known *httpError
 	var refused *books.Refused
@@ -57,7 +55,6 @@ func (s *Simulator) fail(w http.ResponseWriter, err error) {
 	write(w, known.status, protocol.ErrorBody{Error: known.body})
 }
 
-// respond answers 200 with body as JSON, unless there is an error.
 func respond(w http.ResponseWriter, body any, err error) error {
 	if err == nil {
 		write(w, http.StatusOK, body)
@@ -67,7 +64,6 @@ func respond(w http.ResponseWriter, body any, err error) error {
 
 func write(w http.ResponseWriter, status int, body any) { writeText(w, status, encode(body)) }
 
-// encode returns a value of this package as JSON.
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil { // no value of this package fails to encode
@@ -76,13 +72,11 @@ func encode(value any) []byte {
 	return text
 }
 
-// respondAnswer answers 200 with the answer to an operation.
 func respondAnswer(w http.ResponseWriter, answer processor.Answer) error {
 	writeText(w, http.StatusOK, plainjson.AppendAnswer(make([]byte, 0, answerSize), answer))
 	return nil
 }
 
-// answerSize is more than most answers have, in bytes.
 const answerSize = 1 << 10
 
 func writeText(w http.ResponseWriter, status int, text []byte) {

@@ -41,7 +41,6 @@ func (s *Simulator) routes() http.Handler {
 	return r
 }
 
-// target reads processor and key from the path; a route without key gives an empty one.
 func target(r *http.Request) (processor.Name, domain.OperationKey, error) {
 	vars := mux.Vars(r)
 	name, err := processorName(vars["processor"])

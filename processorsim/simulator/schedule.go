@@ -39,7 +39,6 @@ func (s *schedule) after(d time.Duration, f func()) (cancel func()) {
 	return func() { s.cancel(id) }
 }
 
-// claim marks timer id as running. It returns false if the timer was cancelled or the schedule is closed.
 func (s *schedule) claim(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,6 @@ func (s *schedule) cancel(id uint64) {
 	}
 }
 
-// close stops every timer and waits for running functions.
 func (s *schedule) close() {
 	s.mu.Lock()
 	s.closed = true

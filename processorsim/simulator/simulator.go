@@ -16,19 +16,14 @@ import (
 
 // Config configures a simulator. Dir and Secret are required.
 type Config struct {
-	// Dir is the existing folder of the durable books; one simulator at a time uses it.
-	Dir string
-	// Secret signs notifications.
-	Secret []byte
-	// Now returns the processors' time; nil means time.Now.
-	Now func() time.Time
+	Dir    string           // the existing folder of the durable books; one simulator at a time uses it
+	Secret []byte           // signs notifications
+	Now    func() time.Time // the processors' time; nil means time.Now
 	// AfterFunc calls f in its own goroutine after d on the clock of Now; stop prevents the call and reports whether it
 	// did. nil means time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	// Random feeds ids and the rates of faults; nil means crypto/rand. Reads are serialized.
-	Random io.Reader
-	// Log is the operator's log; the zero value is silent.
-	Log zerolog.Logger
+	Random    io.Reader      // for ids and the rates of faults; nil means crypto/rand. Reads are serialized.
+	Log       zerolog.Logger // the operator's; the zero value is silent
 }
 
 // Simulator is the running server of all six processors. Serve its Handler, and Close it.
@@ -47,8 +42,7 @@ type Simulator struct {
 	inside sync.WaitGroup // requests that use the books
 }
 
-// New opens the books and continues pending operations. It fails if the books are in use, or damaged elsewhere than in a
-// torn last line.
+// New opens the books and continues pending operations. It fails if they are in use, or damaged elsewhere than in a torn last line.
 func New(c Config) (*Simulator, error) {
 	if c.Dir == "" || len(c.Secret) == 0 {
 		return nil, errors.New("simulator: Dir and Secret are required")
@@ -111,7 +105,6 @@ func (s *Simulator) enter() bool {
 	return true
 }
 
-// resume schedules the pending operations of the books, and sends undelivered notifications.
 func (s *Simulator) resume(now time.Time) {
 	for _, due := range s.books.Pending() {
 		s.schedule.after(due.Wait(now), func() { _, _ = s.finish(due.ID) }) // finish logs its error
@@ -138,14 +131,12 @@ func (s *Simulator) finish(ids ...string) (int, error) {
 	return len(ended), nil
 }
 
-// notified is called by the notifier when a notification needs no further attempt.
 func (s *Simulator) notified(id string) {
 	if err := s.books.Notified(id); err != nil {
 		s.log.Error().Err(err).Str("operation", id).Msg("the end of a notification could not be recorded")
 	}
 }
 
-// sharedReader lets the books and the faults read one source of randomness.
 type sharedReader struct {
 	mu   sync.Mutex
 	from io.Reader

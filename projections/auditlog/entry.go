@@ -135,7 +135,6 @@ func (e *Reader) actor(ctx context.Context, actor string) (string, error) {
 	return name, err
 }
 
-// loadState reads the newest state of the account once.
 func (e *Reader) loadState(ctx context.Context) error {
 	if e.state != nil {
 		return nil
@@ -147,7 +146,6 @@ func (e *Reader) loadState(ctx context.Context) error {
 	return err
 }
 
-// userLists are the lists of users in the state of an account.
 var userLists = []string{"users", "removedUsers"}
 
 // actorName looks a name up: in the newest state of the account, or else in the event that made the key or the user.
@@ -177,7 +175,6 @@ func (e *Reader) actorName(ctx context.Context, kind, id string) (string, error)
 	return "", nil
 }
 
-// namedIn returns the name of a key or a user in the event that made it.
 func (e *Reader) namedIn(ctx context.Context, row Row, id string) (string, error) {
 	r, err := e.Store.Read(ctx, row.Shard, row.Seq)
 	if err != nil {

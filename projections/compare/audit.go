@@ -119,7 +119,6 @@ func (c *Comparison) auditDifference(ctx context.Context, want auditRow) (string
 	}
 }
 
-// finishAudit compares the remaining rows and their number.
 func (c *Comparison) finishAudit(ctx context.Context) error {
 	if err := c.flushAudit(ctx); err != nil {
 		return err

@@ -14,13 +14,11 @@ import (
 	"payledger/projections/statistics"
 )
 
-// batchRows is the number of rows in one read of a table.
 const batchRows = 256
 
 // Remedy is the advice for views that differ from the log.
 const Remedy = "the views hold no facts of their own: stop the service, remove views/views.sqlite* from its data folder, and start it to rebuild them from the log"
 
-// tries is the number of times that a row of a running service is compared.
 const tries = 5
 
 type table struct {
@@ -210,7 +208,6 @@ func (c *Comparison) checkPlaces(ctx context.Context) error {
 	return nil
 }
 
-// checkFile compares the blocks and the statistics with the rows, and the file with its schema.
 func (c *Comparison) checkFile(ctx context.Context) error {
 	return c.rows(ctx, func(file *sql.DB) error {
 		check := func(wrong string, of func(context.Context, *sql.DB, func(difference string) error) error) error {

@@ -38,7 +38,6 @@ type Deliveries struct {
 	read   []read
 }
 
-// read is a record of a delivery with its row.
 type read struct {
 	stream string
 	row    deliveries.Row

@@ -17,8 +17,7 @@ import (
 
 var emailColumn = slices.Index(tables["payments"].columns, "email_hash")
 
-// differ returns the first difference between the row of an aggregate and the row projected from the log; "" if there is none. If the
-// person was erased, differ removes the e-mail hash from want.
+// differ returns the first difference between two rows; "" if there is none. It takes an erased person's e-mail hash out of want.
 func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, want projections.Row) (string, error) {
 	if s, is := n.State.(payment.State); is && want.Values != nil && have != nil && s.EmailHash != "" && have[emailColumn] == "" {
 		erased, err := c.erased(ctx, n.Key.Account, &s)
@@ -33,8 +32,7 @@ func (c *Comparison) differ(ctx context.Context, n verify.Newest, have []any, wa
 	return differ(want.Table, tables[want.Table].columns, have, want.Values), nil
 }
 
-// erased reports whether the views have the erasure of a payment's personal data. The views show the erasure together with the payment's
-// empty column.
+// erased reports whether the views have the erasure of a payment's personal data. They show it together with the empty column.
 func (c *Comparison) erased(ctx context.Context, account domain.AccountID, s *payment.State) (bool, error) {
 	id := string(projections.PersonOf(account, s.CustomerID, s.Session))
 	rows, err := rowsByID(ctx, c.rows, "persons", []string{"id", "erased"}, []string{id})

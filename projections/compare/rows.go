@@ -39,8 +39,7 @@ func rowsByID(ctx context.Context, from source, table string, columns, ids []str
 	})
 }
 
-// differ returns the first difference between a row and the row projected from the log; "" if there is none. nil means that
-// there is no row.
+// differ returns the first difference between a row and the row projected from the log, nil for no row; "" if there is none.
 func differ(table string, columns []string, have, want []any) string {
 	switch {
 	case want == nil && have == nil:

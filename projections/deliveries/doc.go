@@ -7,7 +7,7 @@
 // # Rules
 //
 //   - The file is disposable: the stream has the same data, except for rows of dropped deliveries. A new file replaces a
-//     damaged file, a file of another version and a file of another stream, without those rows.
+//     damaged file and a file of another version; a file of another stream is emptied. Both lose those rows.
 //   - One transaction writes the rows and the mark, which is the last applied record. An applied record, read again, changes
 //     nothing.
 //   - Records gather for up to 100 ms and share a transaction, unless a caller waits for the index or hastens it (Gather).

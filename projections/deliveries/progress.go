@@ -12,7 +12,6 @@ import (
 // ErrStopped means that the index does not follow the stream any more.
 var ErrStopped = errors.New("deliveries: the index has stopped")
 
-// gatherTime is the longest time for which records gather before they are applied.
 const gatherTime = 100 * time.Millisecond
 
 // progress is the index's mark, for callers that wait for a record.
@@ -87,7 +86,7 @@ func (x *Index) Gather(ctx context.Context) error {
 	defer most.Stop()
 	for p.waiting.Load() == 0 {
 		select {
-		case <-p.hurry: // unless the caller has left
+		case <-p.hurry: // the loop checks waiting again
 		case <-most.C:
 			return nil
 		case <-ctx.Done():

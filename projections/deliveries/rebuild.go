@@ -12,17 +12,14 @@ import (
 // ErrRebuilding means that a rebuild runs already.
 var ErrRebuilding = errors.New("a rebuild of the index of deliveries runs already: wait until it has ended")
 
-// copiedRows is the number of rows of dropped deliveries that are copied in one transaction.
 const copiedRows = 512
 
 const selectDropped = `SELECT rowid, ` + columns + ` FROM deliveries WHERE seq >= ? AND seq < ? AND rowid > ? ORDER BY rowid LIMIT ?`
 
 // Source reads the stream for a rebuild.
 type Source struct {
-	// First returns the place of the first record that was not dropped.
-	First func() uint64
-	// End returns the place of the newest record.
-	End func(ctx context.Context) (uint64, error)
+	First func() uint64                             // the place of the first record that was not dropped
+	End   func(ctx context.Context) (uint64, error) // the place of the newest record
 	// Read calls apply with the rows of the records from a place on, until apply returns an error. Read returns that error.
 	Read func(ctx context.Context, from uint64, apply func(rows []Row, to Mark) error) error
 }
@@ -74,7 +71,6 @@ func (x *Index) Rebuild(ctx context.Context, from Source, progress func(at, end 
 	return nil
 }
 
-// replaceBy fills a new file and puts it into use.
 func (x *Index) replaceBy(ctx context.Context, f *filler) error {
 	end, err := f.End(ctx)
 	if err != nil {
@@ -110,7 +106,6 @@ func (x *Index) replaceBy(ctx context.Context, f *filler) error {
 	return nil
 }
 
-// filler applies the stream to a new file.
 type filler struct {
 	Source
 	x        *Index
@@ -119,7 +114,6 @@ type filler struct {
 	progress func(at, end uint64)
 }
 
-// errFilled ends the reading of the stream.
 var errFilled = errors.New("deliveries: the new file has all records")
 
 func (f *filler) fill(ctx context.Context, end uint64) error {
@@ -149,7 +143,7 @@ type droppedRow struct {
 	rowid int64
 }
 
-// copyDropped copies the rows from a place on and before another from the file in use.
+// copyDropped copies the rows with from <= seq < before from the file in use.
 func (f *filler) copyDropped(ctx context.Context, from, before uint64) error {
 	old, done := f.x.reading()
 	defer done()

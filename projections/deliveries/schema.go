@@ -50,7 +50,6 @@ func Columns() []string {
 	return names
 }
 
-// columns are the columns of a Row, in the order of its fields.
 const columns = `id, name, seq, account, endpoint, event_type, event_id, aggregate, aggregate_id, status, planned_at,
 	updated_at, next_at, attempts, status_code, failure, failed`
 

@@ -12,11 +12,9 @@ import (
 	"payledger/eventstore/ordered"
 )
 
-// compared is the number of the newest messages that check compares with the log.
 const compared = 100
 
-// check compares the stream with the log, writes it again from the beginning if they differ, and returns the position of its
-// newest message.
+// check compares the stream with the log, writes it again if they differ, and returns the position of its newest message.
 func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, error) {
 	size, err := f.log.Size(ctx)
 	if err != nil {
@@ -63,7 +61,6 @@ func (f *Feed) begins(ctx context.Context, state eventstream.State) (fault strin
 	return fault, err
 }
 
-// before reports whether the event of a position is older than a time.
 func (f *Feed) before(ctx context.Context, position uint64, at time.Time) (old bool, err error) {
 	err = f.read(ctx, position-1, func(e ordered.Event) error {
 		old = e.Time.Before(at)
@@ -127,8 +124,7 @@ func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uin
 	return first - 1, stream.Create(ctx, first, f.Retention)
 }
 
-// spread is longer than the time by which an event can be younger than one of a higher position: times grow with positions, but
-// within a checkpoint only with those of the same shard.
+// spread is more than an event can be younger than one of a higher position: within a checkpoint only a shard's times grow.
 const spread = time.Minute
 
 // firstRetained returns the position of the first event that is not older than the retention, or the position after the newest.

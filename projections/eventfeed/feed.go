@@ -23,8 +23,7 @@ type Config struct {
 	Retention time.Duration // age at which events leave the stream; 0: never
 	Now       func() time.Time
 	Logger    zerolog.Logger
-	// Pause waits before another attempt; nil: for a time that grows with each failure.
-	Pause func(ctx context.Context, failures int) error
+	Pause     func(ctx context.Context, failures int) error // before another attempt; nil: a time that grows with each failure
 }
 
 // Feed writes the events of a log into a stream.
@@ -90,14 +89,12 @@ func (f *Feed) Run(ctx context.Context) error {
 	return nil
 }
 
-// maxPause is the longest time between two attempts.
 const maxPause = 30 * time.Second
 
 func pause(ctx context.Context, failures int) error {
 	return due.Rest(ctx, min(time.Second<<min(failures-1, 10), maxPause), nil)
 }
 
-// session connects, checks the stream, and writes until an error.
 func (f *Feed) session(ctx context.Context) error {
 	stream, err := f.Server.Connect()
 	if err != nil {

@@ -31,7 +31,6 @@ func (e Event) Append(b []byte, html bool) ([]byte, error) {
 	})
 }
 
-// MarshalJSON returns the JSON of the event.
 func (e Event) MarshalJSON() ([]byte, error) { return e.Append(nil, false) }
 
 // AppendFact appends the JSON of the recorded fact alone.
@@ -62,7 +61,6 @@ func (e Event) write(b []byte, html bool, use func(*writer) error) ([]byte, erro
 	return b, nil
 }
 
-// head writes the fields that every event has, up to the hash.
 func (w *writer) head(e *Event) {
 	w.b = append(w.b, `{"position":`...)
 	w.b = strconv.AppendUint(w.b, e.Position, 10)

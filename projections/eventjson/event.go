@@ -99,7 +99,6 @@ func bodies[S any, E domain.Event](ctx context.Context, s *eventstore.Store, a *
 	return stored, state, err
 }
 
-// upgraded returns an event of an older schema, converted to the newest schema.
 func upgraded[S any, E domain.Event](a *eventstore.Aggregate[S, E], r *eventstore.Recorded) ([]byte, error) {
 	event, err := a.Event(r)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// hidden are the fields that are left out of events and states.
 var hidden = map[string]bool{
 	"personal": true, "additional": true, // sealed personal data
 	"emailHash": true, "keyHash": true, "keyHashes": true, // a reader could confirm a guessed text
@@ -48,15 +47,13 @@ func sealed(stored []byte) bool {
 	return err == nil && box != nil
 }
 
-// credentials are the fields with a payment method token, which can pay (D12), or with a session id. A session id opens nothing
-// (D4), but every surface shows its fingerprint instead.
+// credentials are the fields with a payment method token, which can pay (D12), or with a session id (D4). All show its fingerprint.
 var credentials = map[string]bool{"sessionId": true, "token": true, "paymentMethodToken": true}
 
 // bearers are the aggregates whose id is replaced by its fingerprint.
 var bearers = map[string]bool{eventstore.Sessions.Name: true, eventstore.Instruments.Name: true}
 
-// Fingerprint returns the text that replaces a credential. The same credential has the same fingerprint, so events can be joined by
-// it.
+// Fingerprint returns the text that replaces a credential: always the same, so events can be joined by it.
 func Fingerprint(credential string) string {
 	if credential == "" {
 		return ""

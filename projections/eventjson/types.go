@@ -14,7 +14,6 @@ type kind struct {
 	bodies func(context.Context, *eventstore.Store, *eventstore.Recorded) (stored, state []byte, err error)
 }
 
-// kinds are all aggregates of the log, by name.
 var kinds = map[string]kind{
 	eventstore.Payments.Name:     kindOf(eventstore.Payments, ""),
 	eventstore.Sessions.Name:     kindOf(eventstore.Sessions, "session"),

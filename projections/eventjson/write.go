@@ -17,8 +17,7 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// writer writes stored values as JSON, without the hidden fields, as encoding/json writes the decoded values. It decodes nothing into
-// maps: it walks over the bytes of the log.
+// writer writes stored values as JSON, without the hidden fields, as encoding/json writes the decoded values.
 type writer struct {
 	b      []byte
 	html   bool    // <, > and & are escaped, as json.Marshal does
@@ -41,8 +40,7 @@ func write(b []byte, html bool, use func(*writer) error) ([]byte, error) {
 	return b, err
 }
 
-// body writes an event or a state. id is the text of its own field "id" if that is a credential, else "". It reports whether it has a
-// field.
+// body writes an event or a state, and reports whether it has a field. id replaces its own field "id" if that is a credential, else "".
 func (w *writer) body(stored []byte, id string) (some bool, err error) {
 	t, rest, err := codec.Next(stored)
 	switch {
@@ -173,7 +171,6 @@ func (w *writer) mapOf(t codec.Token, data []byte, one func(name, value []byte) 
 	return data, nil
 }
 
-// name writes a field's name, and the comma before it.
 func (w *writer) name(name []byte) {
 	if w.b[len(w.b)-1] != '{' {
 		w.b = append(w.b, ',')

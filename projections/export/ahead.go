@@ -45,7 +45,6 @@ func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(
 	return failed
 }
 
-// ahead sends the events after a position in batches.
 func (c Config) ahead(ctx context.Context, after uint64, batches chan<- []read) error {
 	var batch []read
 	send := func() error {

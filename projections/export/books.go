@@ -24,7 +24,6 @@ type books struct {
 	values   []any // of the row that is written
 }
 
-// stateTable is the table with the export's own state, by name.
 const stateTable = "payledger_export"
 
 // openBooks opens or creates the file and begins the transaction. Another export that writes to the file is an error.
@@ -104,7 +103,6 @@ func (b *books) prepare(ctx context.Context, statement string) (s *sql.Stmt, err
 	return s, err
 }
 
-// state returns a value of the export's own state, "" if there is none.
 func (b *books) state(ctx context.Context, name string) (value string, err error) {
 	err = b.tx.QueryRowContext(ctx, "SELECT value FROM "+stateTable+" WHERE name = ?", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -120,7 +118,6 @@ func (b *books) setState(ctx context.Context, name, value string) error {
 	return b.exec(ctx, "INSERT OR REPLACE INTO "+stateTable+" (name, value) VALUES (?, ?)", name, value)
 }
 
-// position returns the position up to which events were folded; 0: none.
 func (b *books) position(ctx context.Context) (uint64, error) {
 	text, err := b.state(ctx, "position")
 	if err != nil || text == "" {
@@ -129,7 +126,6 @@ func (b *books) position(ctx context.Context) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// readRow returns the row with an id, and whether there is one.
 func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T, found bool, err error) {
 	s, err := b.prepare(ctx, t.selectByID) //nolint:sqlclosecheck // the end of the transaction closes it
 	if err != nil {
@@ -147,7 +143,6 @@ func readRow[T any](ctx context.Context, b *books, t table[T], id string) (row T
 	return row, true, err
 }
 
-// places returns room for the values of n columns, and the pointers to them.
 func places(n int) (values, places []any) {
 	values, places = make([]any, n), make([]any, n)
 	for i := range values {

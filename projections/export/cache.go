@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// known is a payment in the books.
 type known struct {
 	row PaymentRow
 	// The numbers of the payment's rows in the other tables. unknown: another export wrote them, or they are no longer in memory.
@@ -13,7 +12,6 @@ type known struct {
 	transactions, refunds []int64
 }
 
-// cache has the payments that were used last.
 type cache struct{ young, old map[string]known }
 
 // cachedPayments is the largest number of payments in each half of the cache.
@@ -38,7 +36,6 @@ func (c *cache) put(k known) {
 	c.young[k.row.ID] = k
 }
 
-// payment returns a payment, an empty one for a new payment.
 func (b *books) payment(ctx context.Context, id string) (known, error) {
 	if k, found := b.cached.get(id); found {
 		return k, nil
@@ -47,7 +44,6 @@ func (b *books) payment(ctx context.Context, id string) (known, error) {
 	return known{row: row, unknown: found}, err
 }
 
-// write replaces the rows of a payment by those after an event.
 func (b *books) write(ctx context.Context, before known, row PaymentRow, all []TransactionRow, some []RefundRow) error {
 	after := known{row: row}
 	for i := range all {

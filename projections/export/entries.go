@@ -23,8 +23,7 @@ const (
 	ledgerDisputes       = "disputes"
 )
 
-// move is a change of a balance: debit and credit are the accounts when the balance grows. A shrinking balance is posted the
-// other way round.
+// move is a change of a balance. debit and credit are the accounts when it grows; when it shrinks, the other way round.
 type move struct {
 	debit, credit string
 	by            int64 // minor units

@@ -54,7 +54,6 @@ func (e Event) row() EventRow {
 	}
 }
 
-// paymentRow returns the payment's row after an event; before is its row before the event.
 func (e Event) paymentRow(before PaymentRow) PaymentRow {
 	p := e.Payment
 	row := PaymentRow{
@@ -86,7 +85,6 @@ func reason(r *paymentjson.StatusReason) (kind, declineType, code string) {
 	return string(r.Type), r.DeclineType, r.Code
 }
 
-// transactionRows returns the rows of a payment's authorizations and refunds after an event.
 func (e Event) transactionRows() (all []TransactionRow, refunds []RefundRow) {
 	for i, t := range e.Payment.Transactions {
 		row := TransactionRow{

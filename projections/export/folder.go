@@ -58,7 +58,6 @@ func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	return s, err
 }
 
-// create creates the part of a table's file.
 func (f *folder) create(table string) (*os.File, error) {
 	name := table
 	if f.append {

@@ -37,8 +37,7 @@ func (a *actors) name(ctx context.Context, e *eventstore.Recorded) (string, erro
 func keyActor(id domain.APIKeyID) string { return "api_key:" + string(id) }
 func userActor(id domain.UserID) string  { return "user:" + string(id) }
 
-// named returns the name of an API key or a user. The account's state may lack a key or a user that is gone; then named reads the
-// account's events.
+// named returns the name of an API key or a user. If the account's state lacks a gone one, it reads the account's events.
 func (a *actors) named(ctx context.Context, actor string) (string, error) {
 	if a.names == nil {
 		tip, err := a.tip(ctx)

@@ -70,7 +70,6 @@ func compare(path string, from, to any, changes *[]Change) {
 	}
 }
 
-// raw returns a value as JSON; nil for absent.
 func raw(v any) json.RawMessage {
 	if _, is := v.(absent); is {
 		return nil

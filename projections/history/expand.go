@@ -45,7 +45,6 @@ type Call struct {
 // CallStep is the step of a call that an event records.
 type CallStep string
 
-// The steps of calls.
 const (
 	CallRequested  CallStep = "REQUESTED" // the call follows the event
 	CallAnswered   CallStep = "ANSWERED"  // Answer has the answer
@@ -113,7 +112,6 @@ func (r *replay) beside(ctx context.Context, e *eventstore.Recorded, fact paymen
 	return b, err
 }
 
-// calls returns the calls that the event at a revision answers and requests.
 func (r *replay) calls(ctx context.Context, revision uint64, generic map[string]any) (all []Call, err error) {
 	s := r.state
 	text, err := json.Marshal(generic)
@@ -145,7 +143,6 @@ func (r *replay) calls(ctx context.Context, revision uint64, generic map[string]
 	return all, nil
 }
 
-// raw returns the body of an answer with its additional fields decrypted.
 func (r *replay) raw(ctx context.Context, recorded *processor.RawAnswer) (*Raw, error) {
 	if recorded == nil {
 		return nil, nil
@@ -182,7 +179,6 @@ func routing(route []payment.Target, fact payment.Event) *Route {
 	return &Route{Candidates: route[left:], Chosen: chosen}
 }
 
-// cause returns the workflow's action that led to an event; nil if there is none.
 func (a *actors) cause(ctx context.Context, correlationID string) (*Cause, error) {
 	run, err := a.run(ctx, correlationID)
 	if err != nil || !run.Exists() {

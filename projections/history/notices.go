@@ -31,9 +31,8 @@ type Notice struct {
 	Hash       string            `json:"hash"`                 // of its event, in the chain of the payment's inbox
 }
 
-// notifications returns the notifications about a payment in the order of their arrival, by the revision of the newest event at
-// that time. A notification that arrived before its payment belongs to the first event. times are the times of the payment's
-// events. notifications returns only notifications of the requested part.
+// notifications returns the part's notifications about a payment in the order of their arrival, by the revision of the newest event at
+// that time, the first one at least. times are those of the payment's events.
 func (r *replay) notifications(ctx context.Context, id domain.PaymentID, times []time.Time) (map[uint64][]Notice, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.Latest)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// eventTypes is the type of the transaction event for an answer, by operation and resulting state (D6). A request without
-// an answer has no event. An adjustment that the processor only accepted has none either.
+// eventTypes is the transaction event of an answer, by operation and resulting state (D6). An adjustment only accepted has none.
 var eventTypes = map[processor.Kind]map[payment.OperationState]string{
 	processor.Authorize: {
 		payment.StatePending:   "AUTHORIZATION_PENDING",
@@ -39,8 +38,7 @@ var eventTypes = map[processor.Kind]map[payment.OperationState]string{
 	},
 }
 
-// renderEvents renders the answers of some operations in the order of time; answers of the same time are in the order of their
-// operations. The list is never nil.
+// renderEvents renders the answers of some operations by time, and those of one time by operation. The list is never nil.
 func renderEvents(operations ...payment.Operation) []TransactionEvent {
 	events := []TransactionEvent{}
 	for _, op := range operations {

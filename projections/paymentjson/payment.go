@@ -211,7 +211,6 @@ func AppendTime(b []byte, t time.Time) []byte {
 // digits appends a number below 100 with two digits.
 func digits(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
 
-// MarshalJSON writes the date as AppendTime.
 func (t Time) MarshalJSON() ([]byte, error) {
 	return append(AppendTime(append(make([]byte, 0, len(dateLayout)+2), '"'), t.Time), '"'), nil
 }

@@ -49,8 +49,7 @@ func lastAnswered(op payment.Operation) time.Time {
 	return op.RequestedAt
 }
 
-// renderSale renders one authorization. The newest has the payment's status; an earlier one has the status that it alone
-// ended with.
+// renderSale renders one authorization. The newest has the payment's status, an earlier one the status that it alone ended with.
 func renderSale(s payment.State, op payment.Operation, o Options) Transaction {
 	parts := saleOperations(s, op)
 	alone := payment.State{Amount: s.Amount, Totals: s.Totals, Operations: parts} // the domain derives the status of this sale alone
@@ -66,7 +65,6 @@ func renderSale(s payment.State, op payment.Operation, o Options) Transaction {
 	return t
 }
 
-// saleOperations returns an authorization and the operations on it, oldest request first.
 func saleOperations(s payment.State, sale payment.Operation) []payment.Operation {
 	parts := make([]payment.Operation, 0, len(s.Operations))
 	for _, op := range s.Operations {
@@ -115,7 +113,6 @@ func refundStatus(op payment.Operation) (payment.Status, *StatusReason) {
 	}
 }
 
-// renderTransaction returns the fields that every kind of transaction has.
 func renderTransaction(s payment.State, op payment.Operation, o Options, kind string) Transaction {
 	t := Transaction{
 		Type: kind, TransactionType: kind, Date: Time{op.RequestedAt}, Amount: op.Amount, CurrencyCode: s.Currency,

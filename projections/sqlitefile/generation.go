@@ -69,7 +69,6 @@ func Settle(ctx context.Context, path, identity string) (string, error) {
 	return settled, Remove(path)
 }
 
-// identityOf reads the identity of a file that no process uses.
 func identityOf(ctx context.Context, path string) (identity string, err error) {
 	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {

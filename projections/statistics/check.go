@@ -8,8 +8,7 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// selectDifferences selects the groups whose counts are not those of the payments. The sums of the parts cannot overflow: a part has
-// 32 bits at most, and there are fewer than 2^31 payments.
+// selectDifferences selects the groups with wrong counts. The sums of parts cannot overflow: 32 bits each, of fewer than 2^31 payments.
 const selectDifferences = `WITH wanted AS (
 	SELECT account, created_at / 86400000000 AS day, currency, status, processor, tries, count(*) AS payments,
 		sum(amount >> 32) AS amount_high, sum(amount & 4294967295) AS amount_low,

@@ -7,11 +7,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// microsPerDay is the number of microseconds of a day.
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// Tables is the table of the counts, and the triggers that keep it. day is the number of days since 1970 UTC. A group without
-// payments has no row.
+// Tables is the table of the counts, with its triggers. day counts days since 1970 UTC. A group without payments has no row.
 const Tables = `
 CREATE TABLE statistics (
 	account       TEXT    NOT NULL,
@@ -59,7 +57,6 @@ const (
 `
 )
 
-// outcome is the outcome of a payment's authorization at one processor.
 type outcome int64
 
 const (
@@ -97,5 +94,4 @@ func Tries(s *payment.State) (tries int64) {
 	return tries
 }
 
-// outcomeAt returns the outcome at the processor with a place in processor.Names.
 func outcomeAt(tries int64, place int) outcome { return outcome(tries >> (outcomeBits * place) & 3) }

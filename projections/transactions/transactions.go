@@ -62,7 +62,6 @@ func NewRow(r *eventstore.Recorded, id string) Row {
 	return Row{Code: codeOf(r.Account, id), Payment: domain.PaymentID(r.ID)}
 }
 
-// idIn returns the transaction id in an event, a map; "" if there is none.
 func idIn(event []byte) (string, error) {
 	value, err := codec.Field(event, field)
 	if err != nil || value == nil {

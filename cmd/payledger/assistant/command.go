@@ -82,7 +82,6 @@ func check(ctx context.Context, api *client.Client, messages io.Writer) error {
 	return nil
 }
 
-// newServer returns a server with every tool.
 func newServer(api *client.Client) (*mcp.Server, error) {
 	version := "unknown"
 	if info, is := debug.ReadBuildInfo(); is {
@@ -98,7 +97,6 @@ func newServer(api *client.Client) (*mcp.Server, error) {
 	return server, nil
 }
 
-// readOnly refuses every request but GET.
 type readOnly struct{ next http.RoundTripper }
 
 func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {

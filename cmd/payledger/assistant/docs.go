@@ -17,7 +17,6 @@ import (
 	"payledger/httpapi/docs"
 )
 
-// mostFound bounds the pages that a search lists.
 const mostFound = 20
 
 // scheme is the beginning of a page's address as a resource; its path follows.
@@ -31,7 +30,6 @@ type docsPage struct {
 	Path string `json:"path" jsonschema:"path of the page, as search_docs lists it, for example /docs/guides/webhooks or /docs/errors#MissingScope"`
 }
 
-// library has the documentation as texts.
 type library struct{ load func() ([]entry, error) }
 
 // newLibrary returns the documentation of this build, for a server at an address. Its texts are made when the first one is needed.
@@ -39,7 +37,6 @@ func newLibrary(address string) library {
 	return library{sync.OnceValues(func() ([]entry, error) { return entries(httpapi.Documentation(address)) })}
 }
 
-// addDocs adds the tools and the resources of the documentation.
 func addDocs(server *mcp.Server, l library) {
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "search_docs", Title: "Find a page of the documentation", Annotations: reading(),
@@ -119,7 +116,6 @@ func readPage(d *docs.Docs, address string) (page, error) {
 	return newPage(html)
 }
 
-// read returns a page or a section.
 func (l library) read(path string) (string, error) {
 	all, err := l.load()
 	if err != nil {

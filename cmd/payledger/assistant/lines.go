@@ -12,8 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// lineMost is the greatest size of a message, in bytes.
-const lineMost = 4 << 20
+const lineMost = 4 << 20 // the greatest size of a message, in bytes
 
 // lines reads messages, one on each line, and passes them to the server. It answers a line that is no message itself: the server would end
 // with it, and leave the calls before it without an answer.
@@ -28,7 +27,6 @@ func newLines(in io.ReadCloser, answers io.Writer) *lines {
 	return &lines{from: bufio.NewReader(in), source: in, to: answers}
 }
 
-// Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, tooLong, err := l.line()
@@ -52,7 +50,6 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
 func (l *lines) Close() error { return l.source.Close() }
 
 // line reads a line. Of a line that is too long, the rest is skipped.
@@ -70,8 +67,7 @@ func (l *lines) line() (line []byte, tooLong bool, err error) {
 	}
 }
 
-// messages returns the messages of a line, or the error of a line that is none. A batch is its messages: the newer versions of the protocol
-// have no batches, and the server would end with one.
+// messages returns the messages of a line, or its fault. A batch is passed as its messages: the server would end with a batch.
 func messages(line []byte, tooLong bool) (all []json.RawMessage, fault *jsonrpc.Error) {
 	switch {
 	case tooLong:
@@ -109,12 +105,10 @@ type answers struct {
 	to io.Writer
 }
 
-// Write implements io.Writer.
 func (a *answers) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.to.Write(p)
 }
 
-// Close implements io.Closer.
 func (a *answers) Close() error { return nil }

@@ -34,10 +34,8 @@ const (
 	pageLimit = "limit" // the parameter with the size of a page
 )
 
-// operation is a call of the API as a tool.
 type operation struct{ reference.Read }
 
-// addOperations adds a tool for each operation.
 func addOperations(server *mcp.Server, api *client.Client) error {
 	reads, err := reference.Reads()
 	if err != nil {
@@ -142,7 +140,6 @@ func segment(value string) string {
 	return url.PathEscape(value)
 }
 
-// textsOf returns a value as the texts of a parameter.
 func textsOf(value any) ([]string, error) {
 	list, many := value.([]any)
 	if !many {
@@ -168,7 +165,6 @@ func textsOf(value any) ([]string, error) {
 	return texts, nil
 }
 
-// read reads a path.
 func read(ctx context.Context, api *client.Client, path string, query url.Values) ([]byte, error) {
 	answer, err := api.Do(ctx, client.Request{Method: http.MethodGet, Path: path, Query: query})
 	if err != nil {

@@ -44,7 +44,6 @@ func attribute(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// plain returns all text below a node.
 func plain(n *html.Node) string {
 	var text strings.Builder
 	for d := range n.Descendants() {
@@ -57,7 +56,6 @@ func plain(n *html.Node) string {
 
 func oneSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// page is the main part of a page.
 type page struct{ main *html.Node }
 
 func newPage(text []byte) (page, error) {
@@ -103,7 +101,6 @@ func (p page) section(anchor string) *html.Node {
 
 var manyLines = regexp.MustCompile(`\n[ \n]*\n`)
 
-// writer writes nodes as text.
 type writer struct{ strings.Builder }
 
 func (w *writer) children(n *html.Node) {

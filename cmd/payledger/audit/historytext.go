@@ -62,7 +62,6 @@ func (p *textPrinter) entry(text json.RawMessage) error {
 	return p.print(lines)
 }
 
-// end prints what the payment waits for, and the hash of the last event.
 func (p *textPrinter) end() error {
 	var lines []string
 	if !p.c.Full {
@@ -92,8 +91,7 @@ func (e historyEntry) head() string {
 		e.Payment.ID, e.Payment.Amount.Format(e.Payment.CurrencyCode), quoted(e.Payment.OrderID, 40))
 }
 
-// line returns the line of an event: revision, time, time since the event before, status after the event, type, actor, moved money
-// and description. It cuts long names and descriptions, but never money.
+// line returns the line of an event, and whether a name or the description was cut. Money is never cut.
 func (e historyEntry) line(before time.Time, words string) (line string, cut bool) {
 	elapsed := ""
 	if !before.IsZero() {
@@ -159,7 +157,6 @@ func (e historyEntry) actor(most int) string {
 	}
 }
 
-// money returns the changes of the payment's amounts, in its currency.
 func (e historyEntry) money() string {
 	var moves []string
 	for _, m := range []struct {

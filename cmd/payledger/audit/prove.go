@@ -122,7 +122,6 @@ func checkFile(name, key string) (file proof.File, checked proof.Checked, err er
 	return file, checked, err
 }
 
-// fromServer writes the proof of a running server, and returns the server's verifier key.
 func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err error) {
 	var known proved
 	err = c.read(ctx, "/verifier-key", func(body io.Reader) error { return json.NewDecoder(body).Decode(&known) })
@@ -141,7 +140,6 @@ func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err e
 	})
 }
 
-// fromFolder writes the proof from a stopped server's folder, which it does not change.
 func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err error) {
 	err = openFolder(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger, p *prover.Prover) error {
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
@@ -156,7 +154,6 @@ func (c *Prove) fromFolder(ctx context.Context, to io.Writer) (key string, err e
 	return key, err
 }
 
-// openFolder opens a stopped server's folder and its proofs for use, and closes them afterwards.
 func openFolder(ctx context.Context, config options.Options, use func(*ledger.Ledger, *prover.Prover) error) error {
 	return ledger.Read(ctx, config, func(l *ledger.Ledger) error {
 		signer, key, err := l.Secrets.CheckpointSigner(ctx)

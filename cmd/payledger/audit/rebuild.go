@@ -24,7 +24,6 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// The projections that can be rebuilt.
 const (
 	projectionViews      = "views"      // payments, sessions, instruments, attempts, disputes, inboxes, workflow runs, persons, accounts
 	projectionDeliveries = "deliveries" // the index of webhook deliveries
@@ -46,7 +45,6 @@ type RebuildRequest struct {
 	Projection string `json:"projection"`
 }
 
-// rebuildLine is a line of the answer: the progress.
 type rebuildLine struct {
 	Done uint64 `json:"done"`
 	Of   uint64 `json:"of"`
@@ -70,7 +68,6 @@ func RebuildHandler(store *eventstore.Store, views *projections.Projections, ind
 	}
 }
 
-// run rebuilds one read model. It emits the progress at intervals.
 func (r rebuilder) run(ctx context.Context, projection string, emit func(rebuildLine) error) (result rebuilt, err error) {
 	var shown time.Time
 	progress := func(done, of uint64) {

@@ -20,7 +20,6 @@ type sheet struct {
 	rows int
 }
 
-// sheetRow is the layout of the table, wide enough for usual names and ids.
 const sheetRow = "%-17s  %-30s  %-9s  %-34s  %-26s  %s\n"
 
 func (s *sheet) add(d reconcile.Difference) error {
@@ -50,7 +49,6 @@ type sheetDifference struct {
 	NextStep string `json:"nextStep"`
 }
 
-// side returns the compared value of one side.
 func side(d reconcile.Difference, s *reconcile.Side) string {
 	switch {
 	case s == nil:
@@ -73,7 +71,6 @@ type sheetEnd struct {
 	Compared  sheetCounts      `json:"compared"`
 }
 
-// sheetCounts are the numbers of compared items. They follow the differences.
 type sheetCounts struct {
 	reconcile.Counts
 	Differences int `json:"differences,omitempty"`

@@ -15,8 +15,7 @@ import (
 	"payledger/projections/eventjson"
 )
 
-// Tail prints the events of the log in the order of positions: it follows a running server, or reads a stopped server's folder to
-// its end (I1).
+// Tail prints the events of the log in the order of positions: of a running server as they come, or of a stopped one's folder (I1).
 type Tail struct {
 	After   uint64   `help:"Begin behind this position; 0 is the first event." default:"0" placeholder:"POSITION"`
 	Type    []string `help:"Only events of these types, for example payment.captured." placeholder:"TYPE"`
@@ -93,7 +92,6 @@ func (e eventLine) String() string {
 	return text + "  by " + e.Actor
 }
 
-// readFolder prints the events of a stopped server's folder, of all accounts or one. It does not change the folder.
 func (c *Tail) readFolder(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
 	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
 		feed := eventjson.NewFeed(l.Store)

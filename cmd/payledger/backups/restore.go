@@ -38,8 +38,7 @@ type Restore struct {
 	options.NewCluster  `embed:""`
 }
 
-// unfinished ends the name of a folder that is being restored.
-const unfinished = ".restoring"
+const unfinished = ".restoring" // ends the name of a folder that is being restored
 
 // Run restores the folder or the cluster, and verifies it.
 func (c *Restore) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
@@ -102,7 +101,6 @@ func (c *Restore) size(b *restore.Backup, place string) string {
 	return text
 }
 
-// checkedKey returns the master key, if it opens the keys of the back-up.
 func (c *Restore) checkedKey(b *restore.Backup) (string, error) {
 	text, err := options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile)
 	if err != nil {

@@ -19,10 +19,8 @@ type connection struct {
 	read  int    // events read in this round
 }
 
-// request is request number n of a load, over a connection.
 type request func(c *connection, n int64) error
 
-// tally is what a load measured.
 type tally struct {
 	took   []time.Duration // of the requests that succeeded
 	errors int
@@ -31,19 +29,16 @@ type tally struct {
 	lasted time.Duration
 }
 
-// add adds the tally of another connection or round.
 func (t *tally) add(other tally) {
 	t.took, t.errors, t.read, t.lasted = append(t.took, other.took...), t.errors+other.errors, t.read+other.read, t.lasted+other.lasted
 	t.first = cmp.Or(t.first, other.first)
 }
 
-// fail counts an error.
 func (t *tally) fail(err error) {
 	t.errors++
 	t.first = cmp.Or(t.first, err)
 }
 
-// sorted sorts the latencies for percentile.
 func (t *tally) sorted() { slices.Sort(t.took) }
 
 // percentile returns the latency that a share of the requests did not exceed, in milliseconds.
@@ -55,12 +50,10 @@ func (t *tally) percentile(share float64) float64 {
 	return milliseconds(t.took[min(max(rank, 1), len(t.took))-1])
 }
 
-// perSecond returns the successful requests per second.
 func (t *tally) perSecond() float64 { return ratio(float64(len(t.took)), t.lasted.Seconds()) }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// load sends requests over kept connections for a while.
 type load struct {
 	connections []*connection
 	next        atomic.Int64 // number of the next request, over all rounds
@@ -77,7 +70,6 @@ func (l *load) connect(ctx context.Context, s *service) (err error) {
 	return nil
 }
 
-// disconnect closes the connections after a round.
 func (l *load) disconnect() {
 	for _, c := range l.connections {
 		if c.wire != nil {
@@ -87,8 +79,7 @@ func (l *load) disconnect() {
 	}
 }
 
-// run loads for a time, then waits until the requests that are under way have their answers. A connection that breaks counts as one
-// error, and sends nothing more in this round.
+// run loads for a time, then waits for the answers under way. A connection that breaks is one error, and sends nothing more.
 func (l *load) run(ctx context.Context, lasting time.Duration, do request) tally {
 	parts := make([]tally, len(l.connections))
 	began := time.Now()

@@ -13,13 +13,11 @@ import (
 )
 
 const (
-	// socketName is the socket's name in the data folder.
 	socketName = "control.sock"
 	// maxPath is the length of a socket's path, in bytes, that every Unix accepts.
 	maxPath = 100
 	// folderHeader is the header of an answer that names the service's data folder.
-	folderHeader = "Payledger-Data"
-	// headerTimeout is the time limit for the header of a request.
+	folderHeader  = "Payledger-Data"
 	headerTimeout = 10 * time.Second
 )
 

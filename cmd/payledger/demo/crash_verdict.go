@@ -92,7 +92,6 @@ func (f facts) repeats() (n int) {
 	return n
 }
 
-// received returns the number of webhooks of a kind about the payment.
 func (f facts) received(kind hook) (n int) {
 	for _, h := range f.webhooks {
 		if h.hook() == kind && h.Payment.ID == f.payment {
@@ -102,8 +101,7 @@ func (f facts) received(kind hook) (n int) {
 	return n
 }
 
-// guessed returns an error if an outcome was on the disk while it was not known, if the service acted before it asked, or if an outcome in
-// the log is not that of the processor's books.
+// guessed returns an error if an outcome was on the disk before it was known, if the service acted before it asked, or if the books differ.
 func (f facts) guessed() error {
 	if len(f.findings) == 0 {
 		return errors.New("the service was not killed")
@@ -116,8 +114,7 @@ func (f facts) guessed() error {
 	return nil
 }
 
-// lost returns an error if an event of a log on the disk is not in the log, if an operation of the books is not, or if the merchant does
-// not know an outcome.
+// lost returns an error if the log lacks an event of the disk or an operation of the books, or if the merchant does not know an outcome.
 func (f facts) lost() error {
 	for i, one := range f.findings {
 		for n, e := range one.disk {
@@ -146,8 +143,7 @@ func (f facts) lost() error {
 	return nil
 }
 
-// doubled returns an error if the books do not have each operation once with its amount, if there is not one payment with a request and an
-// outcome of each, or if a repeat or a webhook is too many.
+// doubled returns an error unless the books have each operation once, the payment one request and one outcome of each, and nothing is too many.
 func (f facts) doubled() error {
 	for _, op := range f.findings {
 		n := 0
@@ -210,8 +206,7 @@ func (f facts) disagreement() error {
 	return nil
 }
 
-// finding is the story's readings about one interrupted request: on the disk after the kill, at the API, and in the calls that reached the
-// processor. The expectation beside it is compared with it.
+// finding is the story's readings about one interrupted request, beside the expectation that is compared with them.
 type finding struct {
 	expectation
 	disk   []audited     // the payment's log on the disk after the kill

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// printer prints the story: one line per request, event and webhook.
 type printer struct{ w io.Writer }
 
 func (p *printer) line(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
@@ -59,7 +58,6 @@ func (p *printer) claim(c claim) {
 	p.note(text)
 }
 
-// differs prints a difference from the expected result.
 func (p *printer) differs(difference error) { p.line("   ✗ %s", oneLine(difference)) }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

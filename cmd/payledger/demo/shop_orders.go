@@ -23,7 +23,6 @@ type line struct {
 	Quantity int64
 }
 
-// purchase is a customer's order, with the newest webhook about its payment.
 type purchase struct {
 	ID    string
 	Lines []line

@@ -24,7 +24,6 @@ type dispute struct {
 	By          *time.Time              `json:"challengeRequiredBy"` // nil: the processor names no deadline
 }
 
-// disputes are the disputes about one payment.
 type disputes struct {
 	all     []dispute
 	unknown string // why they are not known; "" if they are
@@ -43,7 +42,6 @@ func disputesOf(ctx context.Context, api *client.Client, payment string) (found 
 	return found, err
 }
 
-// line describes a dispute in one line.
 func (d dispute) line() string {
 	text := fmt.Sprintf("%s  %s %s, %s", d.ID, d.Type, d.Status, money(d.Amount, d.Currency))
 	if d.Status == processor.DisputeOpen && d.By != nil {
@@ -52,8 +50,7 @@ func (d dispute) line() string {
 	return text
 }
 
-// open returns the dispute without a result that needs an answer first; nil if there is none. A dispute that waits for an answer comes
-// before a dispute that waits for the bank.
+// open returns the dispute with the earliest deadline for an answer, else a dispute that waits for the bank; nil if no dispute is open.
 func (a disputes) open() (first *dispute) {
 	for _, d := range a.all {
 		waits := d.Status == processor.DisputeOpen
@@ -68,8 +65,7 @@ func (d dispute) sooner(than dispute) bool {
 	return d.By != nil && (than.By == nil || d.By.Before(*than.By))
 }
 
-// returned returns the amount that disputes gave back to the customer, in minor units of the currency. Another currency's dispute counts
-// as all.
+// returned returns the amount that disputes gave back, in minor units of the currency. Another currency's dispute counts as all.
 func (a disputes) returned(currency string, all int64) (sum int64) {
 	for _, d := range a.all {
 		switch {
@@ -83,12 +79,10 @@ func (a disputes) returned(currency string, all int64) (sum int64) {
 	return min(sum, all)
 }
 
-// won reports whether a dispute ended for the merchant.
 func (a disputes) won() bool {
 	return slices.ContainsFunc(a.all, func(d dispute) bool { return d.Status == processor.DisputeWon })
 }
 
-// step returns what the merchant does about an open dispute.
 func (d dispute) step() string {
 	if d.Status == processor.DisputeChallenged {
 		return "Wait: you challenged the dispute, and the bank decides. Do not refund as well: if the dispute is lost, the customer gets " + money(d.Amount, d.Currency) + " twice."

@@ -60,8 +60,7 @@ func settledStep(p client.Payment, left, returned int64, about disputes) string 
 	return "If the customer returns something, " + more
 }
 
-// failedStep returns the step after an operation that failed; "" if the newest one did not fail. Refundable is the amount that can still
-// be refunded, in minor units.
+// failedStep returns the step after an operation that failed; "" if the newest one did not fail. refundable is in minor units.
 func failedStep(p client.Payment, refundable int64) string {
 	call := "POST /payments/" + p.ID
 	again, look := " with another X-Idempotency-Key: "+call, " If it fails again, the history has the processor's answer."
@@ -87,7 +86,6 @@ func refunding(p client.Payment) (sum int64) {
 	return sum
 }
 
-// newest returns the type of the newest event of the payment's transactions.
 func newest(p client.Payment) (kind string) {
 	var at int64
 	for _, t := range p.Transactions {

@@ -37,7 +37,6 @@ const (
 	cardOtherAnswered = "4000000000005266"
 )
 
-// scenarios are all that trigger knows, in the order of its list.
 var scenarios = []scenario{
 	{"pay", "a payment: AUTHORIZED", false, paysWith(cardApproved, "AUTHORIZED")},
 	{"decline", "the issuer declines: DECLINED (DO_NOT_HONOR)", false, paysWith(cardDeclined, "DECLINED")},
@@ -92,7 +91,6 @@ func (s *shop) tokenize(ctx context.Context, card string, session map[string]any
 	return clientToken, instrument.Token, err
 }
 
-// pay pays with a card, and checks the payment's status.
 func (s *shop) pay(ctx context.Context, card, status string) error {
 	_, token, err := s.tokenize(ctx, card, nil)
 	if err != nil {
@@ -111,7 +109,6 @@ func (s *shop) payWith(ctx context.Context, token, status string, further map[st
 	return s.wants(status)
 }
 
-// operate sends an operation, and checks the payment's status after it.
 func (s *shop) operate(ctx context.Context, o operation) error {
 	now, err := s.api.Operate(ctx, s.payment.ID, o.verb, s.key(), o.body)
 	if err != nil {
@@ -122,7 +119,6 @@ func (s *shop) operate(ctx context.Context, o operation) error {
 	return s.wants(o.status)
 }
 
-// operation is an operation on a payment, with the status after it.
 type operation struct {
 	verb   string
 	body   any
@@ -151,7 +147,6 @@ func halfCaptured(ctx context.Context, s *shop) error {
 	return operates(cardApproved, operation{"capture", map[string]any{"amount": s.Amount / 2, "final": false}, "PARTIALLY_SETTLED"})(ctx, s)
 }
 
-// captures captures with a card whose captures end later.
 func captures(card, status string) func(context.Context, *shop) error {
 	return func(ctx context.Context, s *shop) error {
 		if err := operates(card, operation{"capture", nil, "SETTLING"})(ctx, s); err != nil {
@@ -202,7 +197,6 @@ func (s *shop) authorizedLater(ctx context.Context, card string) error {
 	return s.until(ctx, "AUTHORIZED")
 }
 
-// attempted begins an attempt that the merchant decides about.
 func (s *shop) attempted(ctx context.Context) (attempt string, err error) {
 	clientToken, token, err := s.tokenize(ctx, cardApproved, map[string]any{"approvalMode": "MANUAL"})
 	if err != nil {

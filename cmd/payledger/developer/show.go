@@ -50,7 +50,6 @@ func (c *PaymentsShow) Run(ctx context.Context, std terminal.Streams, args optio
 	return printPayment(std.Out, p, about, c.page(p.ID))
 }
 
-// printPayment prints a payment for people: what it is, what happened, and what to do next.
 func printPayment(out io.Writer, p client.Payment, about disputes, page string) error {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -90,7 +89,6 @@ func printPayment(out io.Writer, p client.Payment, about disputes, page string) 
 	return err
 }
 
-// because returns a reason in parentheses, "" for none.
 func because(r *client.StatusReason) string {
 	if r == nil {
 		return ""

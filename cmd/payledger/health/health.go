@@ -84,7 +84,6 @@ func (c *Command) url() (string, error) {
 	return scheme + "://" + net.JoinHostPort(host, port) + "/readyz", nil
 }
 
-// reasonOf returns the reason in an answer, or its first line.
 func reasonOf(body io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(body, 4<<10)) // a part is enough
 	var known struct {

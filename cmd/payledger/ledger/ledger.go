@@ -43,14 +43,10 @@ type Ledger struct {
 type Mode int
 
 const (
-	// ReadOnly changes nothing.
-	ReadOnly Mode = iota
-	// Existing opens a ledger that has its master key.
-	Existing
-	// Rotating is Existing for a rotation of the master key.
-	Rotating
-	// Create creates the log and its master key if they do not exist.
-	Create
+	ReadOnly Mode = iota // changes nothing
+	Existing             // opens a ledger that has its master key
+	Rotating             // Existing, for a rotation of the master key
+	Create               // creates the log and its master key if they do not exist
 )
 
 // Open opens the log in the data folder, or at --nats-url. It refuses a log of another master key before it changes

@@ -28,8 +28,7 @@ func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err 
 	return use(l)
 }
 
-// OfAccount calls use with the named account, or with the ledger's first account if name is empty. The error for an unknown payment
-// names the account.
+// OfAccount calls use with the named account, or for "" with the ledger's first. The error for an unknown payment names the account.
 func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.AccountID) error) error {
 	all, err := reconcile.Accounts(ctx, l.Store)
 	if err != nil {

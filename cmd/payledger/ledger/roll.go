@@ -16,13 +16,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// nodesWait is how long a rotation waits for another answer of a node.
-const nodesWait = 3 * time.Second
+const nodesWait = 3 * time.Second // for another answer of a node
 
-// settleWait is how long a rotation waits for a node that has not read that the rotation has begun.
-const settleWait = time.Minute
+const settleWait = time.Minute // for a node that has not read that the rotation has begun
 
-// incomplete adds what an operator does about secrets.ErrIncomplete.
 func incomplete(err error) error {
 	if errors.Is(err, secrets.ErrIncomplete) {
 		err = fmt.Errorf("%w: set PAYLEDGER_MASTER_KEY_PREVIOUS (or --master-key-previous-file) to the master key before, and run `payledger rotate-master-key` with both keys until it exits with 0", err)

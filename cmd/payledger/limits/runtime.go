@@ -14,8 +14,7 @@ const (
 	gcPercent = 300
 )
 
-// TuneRuntime tunes the Go runtime for a process that mostly waits for the disk. Higher values in GOMAXPROCS and GOGC stay in
-// force.
+// TuneRuntime tunes the Go runtime for a process that mostly waits for the disk. Higher GOMAXPROCS and GOGC stay in force.
 func TuneRuntime() {
 	if runtime.GOMAXPROCS(0) < minProcs {
 		runtime.GOMAXPROCS(minProcs)

@@ -15,7 +15,6 @@ var (
 		"Connections and requests that were refused or cut since the start, by limit.", []string{"limit"}, nil)
 )
 
-// requests exports the answers of the API by status, and the refused requests and connections by limit.
 func (c Config) requests() prometheus.Collector {
 	return collector{[]*prometheus.Desc{requestsAnswered, requestsRefused}, func(out chan<- prometheus.Metric) {
 		for status, n := range c.Answers() {

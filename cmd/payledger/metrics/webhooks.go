@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// backlogTime is the time limit for reading the number of open deliveries.
 const backlogTime = time.Second
 
 var (
@@ -24,8 +23,7 @@ var (
 		"Webhook deliveries that came to their end since the start, by status.", []string{"status"}, nil)
 )
 
-// webhooks exports the state of webhooks (D18): open deliveries and the oldest of them, results of attempts, and ended
-// deliveries. If the index cannot be read, open deliveries are left out.
+// webhooks exports the state of webhooks (D18): open deliveries and the oldest of them, results of attempts, and ended deliveries.
 func (c Config) webhooks() prometheus.Collector {
 	return collector{[]*prometheus.Desc{webhooksOpen, webhooksOldest, webhookAttempts, webhooksEnded}, c.collectWebhooks}
 }

@@ -13,8 +13,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// minProcessorSecret is the least length of the processor secret in production, in characters.
-const minProcessorSecret = 32
+const minProcessorSecret = 32 // characters, in production
 
 // ReadSecret returns the secret: the value, or the content of the file.
 func ReadSecret(flag, value, file string) (string, error) {

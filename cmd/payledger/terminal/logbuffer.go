@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	// logDelay is how long a line of the log may wait for others.
-	logDelay = 100 * time.Millisecond
-	// logBuffer is the size of the buffer, in bytes.
-	logBuffer = 32 << 10
+	logDelay  = 100 * time.Millisecond // the longest wait of a line for others
+	logBuffer = 32 << 10               // bytes
 )
 
 // LogBuffer gathers lines of a log, because each write costs as much as a small request. Warnings and errors are written at once,

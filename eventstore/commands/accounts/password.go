@@ -10,13 +10,10 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// ResetUserPassword sets a new password for a dashboard user and returns the password, which is shown once. It also ends the user's sessions, and a
-// lock. Its effects, in order:
+// ResetUserPassword sets and returns a dashboard user's new password, shown once, and ends the sessions and a lock. Its effects, in order:
 //
-//  1. The verifier of the new password is stored under a name of its own. After a crash here the old password is valid. The
-//     next reset takes another name and destroys the unused verifier.
-//  2. The event makes the verifier the user's. After a crash here the new password is valid and was never shown: another
-//     reset is needed.
+//  1. The verifier of the new password is stored under a new name. After a crash here the old password is valid, and the verifier unused.
+//  2. The event makes it the user's. After a crash here the new password is valid and was never shown: another reset is needed.
 //  3. The earlier verifiers are destroyed. After a crash here they are not valid, and the next reset, or CleanUsers, destroys them.
 func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, user account.User) (string, error) {
 	password, err := randomText(s.Random, passwordLength)

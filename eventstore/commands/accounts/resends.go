@@ -11,9 +11,8 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// RecordResend records that the caller requests a further attempt of a delivery (D18). The attempt must follow the record, so that no
-// attempt is made by nobody. A repeat with the same idempotency key ("" for none) records nothing: after a crash before the attempt, the
-// record of the first request counts.
+// RecordResend records that the caller requests a further attempt of a delivery (D18). The attempt must follow the record. A repeat with the
+// same idempotency key ("" for none) records nothing: after a crash before the attempt, the record of the first request counts.
 func (s *Accounts) RecordResend(ctx context.Context, by commands.Caller, e webhook.ResendRequested, key string) error {
 	place, execute := string(by.Account), s.Log.Webhooks.Execute
 	if key != "" {

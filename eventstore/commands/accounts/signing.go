@@ -30,8 +30,7 @@ type RotatedSecret struct {
 //     next rotation takes another number, and the unused secret is destroyed with the older ones.
 //  2. The event makes it current. After a crash here, before the answer, it signs and was never shown: receivers accept
 //     webhooks by the previous secret for 24 hours, in which the merchant rotates again.
-//  3. Later CleanSigning destroys older secrets, except the previous one for 24 hours. It reads the account's state, so its
-//     next run continues after a crash.
+//  3. CleanSigning destroys older secrets, the previous one after 24 hours. It goes by the account's state, also after a crash.
 func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) (RotatedSecret, error) {
 	tip, err := s.Log.Accounts.Load(ctx, by.Account, by.Account, eventstore.Latest)
 	if err != nil {
@@ -68,8 +67,7 @@ func (s *Accounts) RotateSigningSecret(ctx context.Context, by commands.Caller) 
 	return rotated, nil
 }
 
-// StoreNumbered stores a secret under the first free number after a number. Interrupted or concurrent commands took the
-// numbers before; a value is never overwritten.
+// StoreNumbered stores a secret under the first free number after a number: a value of another command is never overwritten.
 func (s *Accounts) StoreNumbered(ctx context.Context, kind string, value []byte, after uint64, name func(number uint64) domain.SecretID) (domain.SecretID, error) {
 	for number := after + 1; ; number++ {
 		err := s.Secrets.Create(ctx, name(number), value)
@@ -82,7 +80,6 @@ func (s *Accounts) StoreNumbered(ctx context.Context, kind string, value []byte,
 	}
 }
 
-// newSigningSecret returns a new secret's text (D2).
 func newSigningSecret(random io.Reader) (string, error) {
 	text, err := randomText(random, signingSecretLength)
 	return signingSecretPrefix + text, err

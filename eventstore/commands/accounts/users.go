@@ -65,9 +65,8 @@ func (s *Accounts) AddUser(ctx context.Context, by commands.Caller, in UserInput
 	return added, password, err
 }
 
-// ChangeUser changes a dashboard user (D20): the role, then the password, then the second factor, each as an event, so that the old
-// password never signs in without the second factor. A repeat after an error makes the missing changes. It returns the new password, if there
-// is one, which is shown once.
+// ChangeUser changes the role, then the password, then the second factor of a dashboard user, each with an event (D20): the old password
+// never signs in without the second factor. A repeat after an error makes the missing changes. A new password is returned, shown once.
 func (s *Accounts) ChangeUser(ctx context.Context, by commands.Caller, id domain.UserID, in UserChange) (account.User, string, error) {
 	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
 		if _, known := state.User(id); !known {

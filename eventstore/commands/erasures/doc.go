@@ -1,4 +1,4 @@
-// Package erasures erases persons: customers by their id, and guests by a payment (decision 11).
+// Package erasures erases persons: customers by their id, and guests by a payment.
 //
 // The order is durable: person.erased is in the log before anything is destroyed. From then on the person's data reads as
 // erased. Then the vaulted cards of a customer are deleted, the guests of the customer's client sessions are erased, each with

@@ -1,5 +1,4 @@
-// Package instruments tokenizes cards (D12), vaults tokens for customers (D5.10), verifies their cards (D5.11), and
-// deletes them (D5.13).
+// Package instruments tokenizes cards (D12), and vaults (D5.10), verifies (D5.11) and deletes tokens (D5.13).
 //
 // A card is stored before the event that names its token, and copied after the event that vaults the token. After a
 // crash in between, the janitor asks payments.CardNeeded, which completes the vaulting. Discarded cards wait in a queue

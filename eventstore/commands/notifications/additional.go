@@ -8,9 +8,8 @@ import (
 	"payledger/eventstore"
 )
 
-// sealAdditional seals the fields of a notification that the protocol does not name, under the key of the payment's
-// personal data, so that erasing the person erases them. It returns nil, and the fields are not kept, if the payment is
-// unknown, the person has no key or was erased, or sealing fails (D14.9).
+// sealAdditional seals the fields of a notification that the protocol does not name. It returns nil, and the fields are not kept, if the
+// payment is unknown, the person has no key or was erased, or sealing fails (D14.9).
 func (s *Notifications) sealAdditional(ctx context.Context, payload processor.SignedNotification) *domain.Sealed {
 	sealed, err := s.sealForPayment(ctx, payload.Reference, payload.Additional)
 	if err != nil {
@@ -20,7 +19,6 @@ func (s *Notifications) sealAdditional(ctx context.Context, payload processor.Si
 	return sealed
 }
 
-// sealForPayment seals a text under a payment's key; nil if there is no key.
 func (s *Notifications) sealForPayment(ctx context.Context, reference domain.PaymentID, text string) (*domain.Sealed, error) {
 	account, known, err := s.PaymentAccount(ctx, reference)
 	if err != nil || !known {

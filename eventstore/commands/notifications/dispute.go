@@ -65,7 +65,6 @@ func disputed(s payment.State, name processor.Name, payload string) (transaction
 	return cmp.Or(payload, transaction), processed
 }
 
-// factOf returns the fact of a notification that arrived at a time.
 func factOf(n processor.Notification, at time.Time, transaction string) dispute.Fact {
 	payload := n.Dispute
 	fact := dispute.Fact{

@@ -24,8 +24,7 @@ type SessionInput struct {
 // SessionChange returns a session's new fields, given its current ones.
 type SessionChange func(SessionInput) (SessionInput, error)
 
-// CreateSession records a client session under a new id (D4). Events and views contain the id, so it must not be the
-// session's access token.
+// CreateSession records a client session (D4). Events and views contain the id: it must not be the session's access token.
 func (s *Sessions) CreateSession(ctx context.Context, by commands.Caller, id domain.SessionID, in SessionInput) (session.State, error) {
 	meta, err := s.RequestMeta(by)
 	if err != nil {

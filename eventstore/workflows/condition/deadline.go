@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// evaluateMost is the time limit of an evaluation: thousands of times the duration of an evaluation that costs maxCost.
-	// It bounds work that CEL does not charge.
+	// evaluateMost bounds work that CEL does not charge: thousands of times the duration of an evaluation that costs maxCost.
 	evaluateMost = 2 * time.Second
 	// blockedFor is the time for which a condition that exceeded evaluateMost is not evaluated.
 	blockedFor = time.Minute
@@ -23,15 +22,13 @@ type guard struct {
 	blocked atomic.Int64 // end of the time without evaluations, in Unix nanoseconds
 }
 
-// outcome is the result of an evaluation.
 type outcome struct {
 	holds bool
 	cost  uint64
 	err   error
 }
 
-// run evaluates in a goroutine and waits for it, no longer than the guard's time. An evaluation that continues after that is
-// abandoned; its results must not be read.
+// run waits for an evaluation, no longer than the guard's time. Then the evaluation is abandoned: its results must not be read.
 func (g *guard) run(evaluate func() outcome) outcome {
 	if time.Now().UnixNano() < g.blocked.Load() {
 		return outcome{cost: maxCost, err: errTooLong}

@@ -45,7 +45,6 @@ func (l *log) holds(path string) bool {
 	})
 }
 
-// cut shortens a reported text.
 func cut(s string) string {
 	if len(s) <= maxShown {
 		return s

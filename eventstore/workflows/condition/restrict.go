@@ -11,8 +11,7 @@ import (
 	"cel.dev/cel-go/parser"
 )
 
-// restricted refuses expressions that build growing values, or that have a call without a bound on its duration: CEL charges
-// a call only after it returns. So an expression cannot iterate over a value that it builds, or compare it as a whole.
+// restricted refuses expressions that build growing values, or that have a call without a bound on its duration (doc.go).
 type restricted struct{}
 
 // Name returns the validator's name.
@@ -32,7 +31,6 @@ var macros = []cel.Macro{
 	cel.HasMacro, cel.AllMacro, cel.ExistsMacro, cel.ExistsOneMacro, parser.ExistsOneMacroNew, unavailable("map", 2), unavailable("map", 3), unavailable("filter", 2),
 }
 
-// unavailable returns a macro that reports that conditions cannot use it.
 func unavailable(name string, arguments int) cel.Macro {
 	return cel.ReceiverMacro(name, arguments, func(f cel.MacroExprFactory, target ast.Expr, _ []ast.Expr) (ast.Expr, *cel.Error) {
 		return nil, f.NewError(target.ID(), name+" cannot be used in conditions; all, exists and exists_one can")
@@ -111,13 +109,11 @@ func isRead(e ast.Expr) bool {
 	}
 }
 
-// isConstants reports whether an expression is a list of constants.
 func isConstants(e ast.Expr) bool {
 	return e.Kind() == ast.ListKind && !slices.ContainsFunc(e.AsList().Elements(), func(element ast.Expr) bool { return element.Kind() != ast.LiteralKind })
 }
 
-// plain reports whether a type is a single value or a list of single values. A value of unknown type counts as
-// one, because it is from the JSON.
+// plain reports whether a type is a single value or a list of such. A value of unknown type is from the JSON, and counts as one.
 func plain(t *types.Type) bool {
 	return single(t) || t.Kind() == types.ListKind && single(t.Parameters()[0])
 }

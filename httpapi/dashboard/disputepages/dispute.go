@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// deadline is the last time to answer a dispute, in words and with the tone of its badge.
 type deadline struct {
 	Text string
 	Tone string

@@ -56,7 +56,6 @@ var fields = map[string]string{
 	"number": "processorDisputeId",
 }
 
-// list serves the list of disputes. All filters are in its address.
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := form.Filters(fields)

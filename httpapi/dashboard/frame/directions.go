@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// turning are the characters that give the text after them another direction: with them, a merchant's or a customer's text shows as
-// another one.
+// turning are the characters that turn the direction of the text after them, so that a merchant's or a customer's text shows as another.
 const turning = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 // straight returns a page whose text shows such characters as their code points: \u202e. The values of fields stay, because a form sends

@@ -2,7 +2,8 @@
 // their refusals, the words of templates, the stylesheet and the script.
 //
 // A package of pages has templates, each of which defines "content", and screens by the pattern of their address. A screen reads with
-// Visit.Get, changes with Visit.Send, and ends with Show, Redirect or an error, which becomes a page.
+// Visit.Get, changes with Visit.Send, and ends with Show, Redirect or an error, which becomes a page. With and Sent give a
+// screen what its address names and the form that was sent.
 //
 // What it must not know: how a user signs in, which screens there are.
 package frame

@@ -10,7 +10,6 @@ import (
 	"payledger/domain"
 )
 
-// formMost is the greatest size of a form, in bytes.
 const formMost = 256 << 10
 
 // Form is a form with its input, and after a refusal with the reasons.
@@ -81,8 +80,7 @@ func (f *Form) Send(v *Visit, method, path string, body any, key string, to any,
 	return true, nil
 }
 
-// Refused takes the reasons of an API's error answer into the form: those of a field to the field, if the form has the field. It
-// returns any other error.
+// Refused takes the reasons of an API's error into the form, those of one of its fields to the field. It returns any other error.
 func (f *Form) Refused(err error, fields ...string) error {
 	failure, is := errors.AsType[*Failure](err)
 	if !is || failure.Status == http.StatusForbidden || failure.Status == http.StatusUnauthorized {

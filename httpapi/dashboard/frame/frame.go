@@ -27,8 +27,7 @@ type Frame struct {
 	assets style.Files
 }
 
-// New parses the templates of all screens: each folder of sets has files *.html, each of which defines "content". Two files of one
-// name are an error.
+// New parses the templates of all screens: each set has files *.html, which define "content". Two files of one name are an error.
 func New(c Config, sets ...fs.FS) (*Frame, error) {
 	f := &Frame{Config: c, pages: map[string]*template.Template{}}
 	var err error

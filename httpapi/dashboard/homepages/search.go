@@ -27,7 +27,6 @@ var pages = map[string]string{
 	"payment": "/dashboard/payments/", "dispute": "/dashboard/disputes/", "workflow": "/dashboard/workflows/", "webhook_delivery": "/dashboard/deliveries/",
 }
 
-// lists are the addresses of the lists that show the other kinds.
 var lists = map[string]string{
 	"webhook_endpoint": "/dashboard/endpoints", "api_key": "/dashboard/api-keys", "user": "/dashboard/users", "webhook_replay": "/dashboard/deliveries",
 }

@@ -69,7 +69,6 @@ type listView struct {
 
 type savedView struct{ Name, Query string }
 
-// views are the ready-made views. today is filled in.
 func views(now time.Time) []savedView {
 	today := now.UTC().Format(time.DateOnly)
 	return []savedView{
@@ -94,7 +93,6 @@ func query(f *frame.Form) url.Values {
 	return q
 }
 
-// known notes values of a filter that are none of all.
 func known[T ~string](f *frame.Form, field string, all []T) {
 	for _, value := range f.Values[field] {
 		if value != "" && !slices.Contains(all, T(value)) {
@@ -124,7 +122,6 @@ func amounts(f *frame.Form, q url.Values) {
 	}
 }
 
-// list serves the list of payments. All filters are in its address.
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	if c := form.Text("currency"); c != "" {

@@ -8,7 +8,6 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// past are the operations as they are refused: the payment cannot be …
 var past = map[string]string{"capture": "captured", "refund": "refunded", "cancel": "cancelled"}
 
 // explain puts a refusal into the words of the page: the API's are for programs.

@@ -118,7 +118,6 @@ func unitOf(currencies []domain.Currency) domain.Currency {
 	return twoDigits
 }
 
-// twoDigits is a currency with two digits.
 const twoDigits domain.Currency = "EUR"
 
 // amountText writes a limit: with its currency if there is one, else as people type it and in minor units.
@@ -129,7 +128,6 @@ func amountText(a domain.Amount, currencies []domain.Currency) string {
 	return frame.AmountText(a, unitOf(currencies)) + " (" + frame.Number(int64(a)) + " minor units)"
 }
 
-// valueText writes a value of metadata as parseMetadata reads it.
 func valueText(value any) string {
 	text, is := value.(string)
 	if !is {
@@ -141,7 +139,6 @@ func valueText(value any) string {
 	return strconv.Quote(text)
 }
 
-// metadataText writes metadata as parseMetadata reads it: a line for each key.
 func metadataText(m domain.Metadata) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -190,7 +187,6 @@ func parseValue(text string) (any, error) {
 	return text, nil
 }
 
-// codes reads codes that are separated by commas or spaces, in upper case.
 func codes[T ~string](text string) []T {
 	var list []T
 	for _, one := range strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return r == ',' || r == ' ' || r == ';' || r == '\n' || r == '\r' }) {

@@ -65,7 +65,6 @@ func nameIn(all []endpoint, id string) string {
 // filterFields are the filters of the list. The address of the page has them by the names that the API knows.
 var filterFields = []string{"outcome", "eventType", "endpointId", "paymentId", "everFailed", "from", "to"}
 
-// query returns the parameters of the API for the filters in the page's address. It notes invalid times in the form.
 func query(f *frame.Form) url.Values {
 	q := url.Values{}
 	for _, field := range filterFields {
@@ -107,7 +106,6 @@ func period(f *frame.Form, field, text string) string {
 	return frame.APITime(at)
 }
 
-// list serves the list of deliveries. All filters are in its address.
 func list(v *frame.Visit) error {
 	form := frame.Form{Values: v.Request.URL.Query()}
 	q := query(&form)

@@ -160,7 +160,6 @@ func definitionOf(f *frame.Form) definition {
 	return d
 }
 
-// action reads one action. It notes what cannot be read at the field of action i.
 func (l line) action(f *frame.Form, i int) action {
 	a := action{Type: l.Type, Reason: l.values["reason"], OrderID: l.values["orderId"], URL: l.values["url"]}
 	if text := l.values["share"]; text != "" {

@@ -28,7 +28,6 @@ var statuses = []payment.Status{
 	payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled,
 }
 
-// statusTexts say what happens to a payment that gets a status.
 var statusTexts = map[payment.Status]string{
 	payment.StatusPending: "A payment waits for its customer or processor", payment.StatusAuthorized: "A payment becomes authorized",
 	payment.StatusSettling: "A capture begins: the payment is settling", payment.StatusPartiallySettled: "A payment becomes partially settled",
@@ -90,7 +89,6 @@ var units = []struct {
 	Seconds int64
 }{{"days", 86400}, {"hours", 3600}, {"minutes", 60}, {"seconds", 1}}
 
-// inUnits writes seconds in the largest unit that divides them.
 func inUnits(seconds int64) (int64, string) {
 	if seconds == 0 {
 		return 0, "minutes"

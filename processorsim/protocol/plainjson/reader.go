@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads the fields of plain objects in a fixed order. After the first text that is not plain, failed is true and the
-// reader stays where it is.
+// reader reads the fields of plain objects in a fixed order. After a text that is not plain, failed is true and it stands still.
 type reader struct {
 	rest   []byte
 	allow  func(text string) bool // nil: every text is allowed
@@ -21,7 +20,6 @@ func newReader(text []byte, allow func(string) bool) *reader {
 	return r
 }
 
-// done reports whether the whole text was one plain object.
 func (r *reader) done() bool {
 	r.end()
 	return !r.failed && len(r.rest) == 0
@@ -70,7 +68,6 @@ func (r *reader) object(name string) bool {
 	return !r.failed
 }
 
-// text reads a field if it is the next one.
 func text[T ~string](r *reader, name string, into *T) {
 	if r.named(name) {
 		*into = T(r.value())
@@ -101,7 +98,6 @@ func (r *reader) value() string {
 	return value
 }
 
-// number reads an integer field if it is the next one.
 func number[T ~int64](r *reader, name string, into *T) {
 	if !r.named(name) {
 		return
@@ -120,7 +116,6 @@ func number[T ~int64](r *reader, name string, into *T) {
 	*into, r.rest = T(n), r.rest[length:]
 }
 
-// truth reads a boolean field if it is the next one.
 func (r *reader) truth(name string, into *bool) {
 	if !r.named(name) {
 		return

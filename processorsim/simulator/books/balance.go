@@ -7,7 +7,6 @@ import (
 	"payledger/domain/processor"
 )
 
-// phase is where an authorization stands.
 type phase int
 
 const (
@@ -18,8 +17,7 @@ const (
 	voided                // released before anything was captured
 )
 
-// sale is the balance of one authorization and of what was done with it. Amounts are minor units of its
-// currency; captured + capturing ≤ authorized, refunded ≤ captured.
+// sale is the balance of one authorization, in its currency; captured + capturing ≤ authorized, refunded ≤ captured.
 type sale struct {
 	op         *Operation // the authorize
 	card       *card
@@ -32,7 +30,6 @@ type sale struct {
 	disputed   bool          // its settlement has led to a dispute, or will (D13)
 }
 
-// rest is what can still be captured.
 func (s *sale) rest() domain.Amount {
 	if s.closed || s.phase != approved {
 		return 0
@@ -40,10 +37,8 @@ func (s *sale) rest() domain.Amount {
 	return s.authorized - s.captured - s.capturing
 }
 
-// used reports whether anything was captured, confirmed or not.
 func (s *sale) used() bool { return s.captured+s.capturing > 0 }
 
-// capture is one capture of a sale that was not refused.
 type capture struct {
 	op       *Operation
 	sale     *sale

@@ -5,7 +5,6 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideCapture takes part or all of what is held. A final capture releases the rest.
 func decideCapture(op processor.Operation, s *sale, d draft) processor.Answer {
 	switch {
 	case op.Amount < 1:
@@ -35,8 +34,7 @@ func (b *Books) applyCapture(o *Operation, s *sale) {
 	b.captures[o.Answer.ProcessorTransactionID] = &capture{op: o, sale: s, state: o.Answer.State}
 }
 
-// finishCapture confirms a capture, or takes it back: then the rest that a final one released is held
-// again, because nothing followed from it.
+// finishCapture confirms a capture, or takes it back: then the rest that a final one released is held again.
 func (b *Books) finishCapture(o *Operation) {
 	c := b.captures[o.Answer.ProcessorTransactionID]
 	c.state = o.Answer.State

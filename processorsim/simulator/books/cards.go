@@ -5,7 +5,6 @@ import (
 	"payledger/domain/processor"
 )
 
-// behaviour is the special behaviour of a card of D13's table.
 type behaviour int
 
 const (
@@ -87,7 +86,6 @@ func indexCards() (byNumber, byName map[string]*card) {
 	return byNumber, byName
 }
 
-// issuers maps each country of the table to a bank.
 var issuers = map[string]string{
 	"US": "Simulated Bank of America", "GB": "Simulated Bank of Britain", "FR": "Banque simulée de France",
 	"DE": "Simulierte Bank", "JP": "Simulated Bank of Japan",
@@ -102,8 +100,7 @@ func bin(network domain.Network, country, funding, code, name string) processor.
 	}
 }
 
-// risk returns the results of the processor's checks (§2.4). A CVV of zeros does not match; the card is still approved
-// (D13).
+// risk returns the results of the processor's checks (§2.4). A CVV of zeros does not match, and is approved (D13).
 func (c *card) risk(name processor.Name, cvv string) *processor.Risk {
 	source := string(name)
 	r := &processor.Risk{

@@ -11,12 +11,10 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// asyncDelay is how long an asynchronous operation stays PENDING (D13).
-const asyncDelay = 2 * time.Second
+const asyncDelay = 2 * time.Second // how long an asynchronous operation stays PENDING (D13)
 
 var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// draft is an operation under decision: its ids and its time.
 type draft struct {
 	id string // the part that all its ids share
 	at time.Time
@@ -35,7 +33,6 @@ func (d draft) transaction(name processor.Name) string {
 	return strings.ToLower(string(name)) + "_" + d.id
 }
 
-// refuse is the answer of a processor that did nothing.
 func refuse(code protocol.Code, message string) processor.Answer {
 	return processor.Answer{State: processor.Failed, Code: code, Message: message}
 }

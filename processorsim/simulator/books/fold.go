@@ -61,7 +61,6 @@ func (b *Books) accept(o *Operation) error {
 	return nil
 }
 
-// apply makes the effects of an accepted operation on the balances.
 func (b *Books) apply(o *Operation) error {
 	if o.Kind == processor.Authorize {
 		return b.applyAuthorize(o)

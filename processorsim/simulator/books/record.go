@@ -31,13 +31,10 @@ type Operation struct {
 	Answer     processor.Answer    `json:"answer"`
 	Outcome    processor.Outcome   `json:"outcome,omitempty"` // of a completion
 
-	// line is the state in the books (D14.16). It differs from Answer.State for an authorization that
-	// waits for its customer: PENDING until complete or void decides it.
-	line processor.State
-	// ended is the result of an authorization that waited for its customer; look-ups return it.
-	ended *processor.Answer
-	// finished: the first answer was PENDING; notified: the result is delivered or given up.
-	finished, notified bool
+	line  processor.State   // in the books (D14.16): an authorization that waits for its customer is PENDING
+	ended *processor.Answer // the result of an authorization that waited for its customer; look-ups return it
+
+	finished, notified bool // the first answer was PENDING; the result is delivered or given up
 }
 
 type recordType string
@@ -51,7 +48,6 @@ const (
 	disputedRecord recordType = "disputed"
 )
 
-// record is one line of the file; the package comment shows the forms.
 type record struct {
 	Type      recordType          `json:"type"`
 	At        time.Time           `json:"at"`
@@ -72,10 +68,8 @@ func (r record) line() ([]byte, error) {
 	return append(r.Operation.append(append(b, `,"operation":`...)), '}'), nil
 }
 
-// lineSize is more than most lines have, in bytes.
 const lineSize = 1536
 
-// append appends o as encoding/json writes it.
 func (o *Operation) append(b []byte) []byte {
 	b = plainjson.AppendText(append(b, `{"id":`...), o.ID)
 	b = plainjson.AppendText(append(b, `,"processor":`...), o.Processor)

@@ -15,7 +15,6 @@ func (b *Books) decideRefund(op processor.Operation, d draft) (processor.Answer,
 	return decideRefundOf(op, s, rest, d), s.card
 }
 
-// decideRefundOf decides a refund of which rest is possible.
 func decideRefundOf(op processor.Operation, s *sale, rest domain.Amount, d draft) processor.Answer {
 	switch {
 	case op.Currency != s.op.Currency:
@@ -47,7 +46,6 @@ func (b *Books) refundable(op processor.Operation) (s *sale, rest domain.Amount,
 	return c.sale, min(c.op.Amount-c.refunded, c.sale.captured-c.sale.refunded), true
 }
 
-// addRefund adds to the refunded amount of a refund's parent, a capture or a sale.
 func (b *Books) addRefund(o *Operation, amount domain.Amount) error {
 	if c, ok := b.captures[o.ParentID]; ok {
 		c.refunded += amount

@@ -5,8 +5,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideVoid releases what is held and not captured. When all of it is captured, confirmed or not, it is
-// too late (D7: the processor refuses).
+// decideVoid releases what is held and not captured. When all of it is captured, it is too late (D7: the processor refuses).
 func decideVoid(s *sale) processor.Answer {
 	switch {
 	case s.phase == voided:
@@ -21,8 +20,7 @@ func decideVoid(s *sale) processor.Answer {
 	return processor.Answer{State: processor.Succeeded, ProcessorTransactionID: s.op.Answer.ProcessorTransactionID}
 }
 
-// applyVoid releases the rest. An authorization without a result ends FAILED with it: nothing was ever
-// held, and nothing will be.
+// applyVoid releases the rest. An authorization without a result ends FAILED with it.
 func (b *Books) applyVoid(o *Operation, s *sale) {
 	switch {
 	case s.phase == awaiting:

@@ -12,6 +12,6 @@
 // An open dispute has a deadline, the end of a day in UTC. Any stage can have any status, even an impossible one: the
 // service must accept that.
 //
-// It must not know: the service's side. Package adapter reads these terms with its own tables; files in testdata hold
-// both to the same messages.
+// It must not know: the service's side. The words for stages and statuses are in package protocol; files in testdata hold both sides to
+// the same messages.
 package dialect

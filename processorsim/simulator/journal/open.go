@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Open opens or creates the file at path, hands every whole line to read in order, and makes the file
-// ready for appends. cut is the number of bytes of a torn last line that were cut off. An error of read
-// ends Open and names the line.
+// Open opens or creates the file at path for appends, and hands every whole line to read in order. cut is the length of a torn last line
+// that was cut off. An error of read ends Open and names the line.
 func Open(path string, read func(line []byte) error) (j *Journal, cut int, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -76,7 +75,6 @@ func readLines(file *os.File, read func(line []byte) error) (whole int64, torn i
 	}
 }
 
-// syncFolder makes the file's name durable.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

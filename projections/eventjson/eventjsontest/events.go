@@ -23,8 +23,7 @@ import (
 // uuid validates `format: uuid`: any variant and version of RFC 9562.
 var uuid = openapi3.WithStringFormatValidator("uuid", openapi3.NewRegexpFormatValidator(openapi3.FormatOfStringForUUIDOfRFC9562))
 
-// Events returns the schemas of asyncapi.yaml. The schema of a whole event has the event type as its name. Each call loads the
-// file again.
+// Events returns the schemas of asyncapi.yaml, loaded again. The schema of a whole event has the event type as its name.
 func Events() (openapi3.Schemas, error) {
 	_, schemas, found := bytes.Cut(eventjson.AsyncAPI(), []byte("\n  schemas:\n"))
 	if !found {
@@ -93,11 +92,9 @@ func CheckHeaders(headers map[string]any) error {
 	return schemas["headers"].Value.VisitJSON(headers, openapi3.EnableFormatValidation(), openapi3.MultiErrors(), uuid)
 }
 
-// checkedEvents is the largest number of events of a log that CheckLog reads.
 const checkedEvents = 5000
 
-// CheckLog checks the JSON of every event of a log against asyncapi.yaml. Of a log with more than checkedEvents events it checks
-// the first ones.
+// CheckLog checks the JSON of a log's events against asyncapi.yaml, at most the first checkedEvents.
 func CheckLog(t testing.TB, store *eventstore.Store) {
 	t.Helper()
 	ctx, position := context.WithoutCancel(t.Context()), uint64(0)
