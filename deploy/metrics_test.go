@@ -46,13 +46,13 @@ func seen(t *testing.T) map[string]bool {
 		}
 	}
 	story := exec.Command(program, "demo", "--once", "--url", ready.API, "--api-key", ready.Credentials.APIKey, "--signing-secret", ready.Credentials.SigningSecret)
-	told := make(chan error, 1)
+	played := make(chan error, 1)
 	go func() {
 		said, err := story.CombinedOutput()
 		if err != nil {
 			err = &buildError{string(said), err}
 		}
-		told <- err
+		played <- err
 	}()
 	metrics := map[string]bool{"up": true} // Prometheus's own
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -74,11 +74,11 @@ func seen(t *testing.T) map[string]bool {
 			return metrics
 		}
 		select {
-		case err := <-told:
+		case err := <-played:
 			if err != nil {
 				t.Fatal(err)
 			}
-			ended, told = true, nil
+			ended, played = true, nil
 			neverTakes(t, ready.API, ready.Credentials.APIKey)
 		case <-tick.C:
 		}

@@ -19,7 +19,7 @@ const (
 	KindUnavailable              // the store cannot accept it now; repeat later
 )
 
-// Reason is the errorId of D3. A new one needs a row there and in the error table of httpapi; tests compare them.
+// Reason is the errorId of D3. A new one needs a row in the table of D3 and in the error table of httpapi. Tests compare them.
 type Reason string
 
 const (
@@ -64,19 +64,18 @@ type Violation struct {
 	Description string
 }
 
-// Error is the one error type that crosses package borders. Message is safe to show to the caller;
-// Err is not, and is only logged.
+// Error is the one error type that crosses package borders. Message is safe to show to the caller; Err is only logged.
 type Error struct {
-	Kind       Kind
-	Reason     Reason
-	Message    string
-	Recovery   string      // advice for the caller; may be empty
-	Model      string      // the schema of Violations, "Headers" or "QueryString"
-	Violations []Violation // all of them, not only the first
-	Payment    PaymentID   // the payment, where the contract names it (D3)
-	Status     string      // that payment's status
-	Denies     bool        // the message denies that anything was recorded, or says nothing about it
-	Err        error       // the cause, for the log
+	Kind            Kind
+	Reason          Reason
+	Message         string
+	Recovery        string      // advice for the caller; may be empty
+	Model           string      // the schema of Violations, "Headers" or "QueryString"
+	Violations      []Violation // all of them, not only the first
+	Payment         PaymentID   // the payment, where the contract names it (D3)
+	Status          string      // that payment's status
+	NothingRecorded bool        // the message says, or lets the reader believe, that nothing was recorded
+	Err             error       // the cause, for the log
 }
 
 func (e *Error) Error() string {
@@ -106,11 +105,16 @@ func Invalid(model string, violations ...Violation) *Error {
 	}
 }
 
+// InvalidAt is Invalid with one violation.
+func InvalidAt(model, path, format string, args ...any) *Error {
+	return Invalid(model, Violation{Path: path, Description: fmt.Sprintf(format, args...)})
+}
+
 // Unavailable wraps a failure of the store: nothing was recorded (D3).
 func Unavailable(err error) *Error {
 	return &Error{
 		Kind: KindUnavailable, Reason: ReasonServiceUnavailable,
-		Message: "The event store cannot take the request now. Nothing was recorded.", Denies: true, Err: err,
+		Message: "The event store cannot take the request now. Nothing was recorded.", NothingRecorded: true, Err: err,
 	}
 }
 
@@ -125,8 +129,7 @@ func OutcomeUnknown(err error) *Error {
 
 // ReasonOf returns the reason of err, or ReasonInternal when it carries none.
 func ReasonOf(err error) Reason {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, is := errors.AsType[*Error](err); is {
 		return e.Reason
 	}
 	return ReasonInternal

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// The ids of the aggregates are also the last tokens of their subjects in the log (I2), so none may hold a
-// dot, a space, '*' or '>'.
+// The ids of the aggregates are the last part of ce-subject in the log (I2): none has a dot, a space, '*' or '>'.
 type (
 	// AccountID is a merchant account's.
 	AccountID string
@@ -43,8 +42,7 @@ type (
 	OperationKey string
 )
 
-// Generation is the set of shard streams that new aggregates are written to: the first two characters
-// of a payment id (D6). There is one today.
+// Generation is the set of shard streams of new aggregates: the first two characters of a payment id (D6). There is one today.
 const Generation = "01"
 
 // idEncoding is Crockford's base32 in lower case: no letter that reads as a digit.
@@ -71,8 +69,7 @@ func PaymentIDShaped(id PaymentID) bool {
 	return len(id) == length && err == nil
 }
 
-// PaymentIDForKey derives the payment id of a keyed create: its subject is the claim of the key, so a
-// key can never yield two payments (D9).
+// PaymentIDForKey derives the id of the aggregate that claims a key: the payment created with it, or a KeyClaimed (D9).
 func PaymentIDForKey(account AccountID, key string) PaymentID {
 	return deriveID(account, deriveFromKey, key)
 }
@@ -83,20 +80,17 @@ func PaymentIDForToken(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromToken, string(token))
 }
 
-// PaymentIDForSession derives the payment id of a vaulted token that pays in a checkout without a key: two requests of the
-// browser create one payment (D12).
+// PaymentIDForSession derives the id for a vaulted token in a checkout without a key: two requests create one payment (D12).
 func PaymentIDForSession(account AccountID, session SessionID, token Token) PaymentID {
 	return deriveID(account, deriveFromSession, string(session)+" "+string(token))
 }
 
-// PaymentIDForAttempt derives the payment id of an approval: however many approvals there are, there is one
-// payment (§3.3).
+// PaymentIDForAttempt derives the payment id of an approval: however many approvals there are, there is one payment (§3.3).
 func PaymentIDForAttempt(account AccountID, attempt AttemptID) PaymentID {
 	return deriveID(account, deriveFromAttempt, string(attempt))
 }
 
-// VerificationReference derives the reference of a token's verification at processors. It is not the token itself, because
-// a reader of the token could pay with it.
+// VerificationReference derives the reference of a token's verification at processors: a reader of the token itself could pay.
 func VerificationReference(account AccountID, token Token) PaymentID {
 	return deriveID(account, deriveFromVerified, string(token))
 }
@@ -108,20 +102,17 @@ func NewAttemptID(session SessionID, token Token, shown *Price, number uint64) A
 	if shown != nil {
 		text += " " + strconv.FormatInt(int64(shown.Amount), 10) + string(shown.Currency)
 	}
-	sum := sha256.Sum256([]byte(text))
-	return AttemptID(Generation + encodeID(sum[:16]))
+	return AttemptID(hashed([]byte(text)))
 }
 
 // DisputeIDFor derives the id of a processor's dispute, the same for all its notifications (§3.2).
 func DisputeIDFor(account AccountID, processor, disputeID string) DisputeID {
-	sum := sha256.Sum256([]byte("dispute " + string(account) + " " + processor + " " + disputeID))
-	return DisputeID(Generation + encodeID(sum[:16]))
+	return DisputeID(hashed([]byte("dispute " + string(account) + " " + processor + " " + disputeID)))
 }
 
 // PersonIDFor derives the id of the person whose data is sealed under a key, given the key's name without its number.
 func PersonIDFor(key SecretID) PersonID {
-	sum := sha256.Sum256([]byte("person " + string(key)))
-	return PersonID(Generation + encodeID(sum[:16]))
+	return PersonID(hashed([]byte("person " + string(key))))
 }
 
 // NewRunID derives the id of the one run of a workflow that an event starts, whatever version it is of (D19).
@@ -130,12 +121,16 @@ func NewRunID(account AccountID, workflow WorkflowID, eventID string) RunID {
 }
 
 func deriveID(account AccountID, kind byte, from string) PaymentID {
-	sum := derived(account, kind, from)
-	return PaymentID(Generation + encodeID(sum[:16]))
+	return PaymentID(hashed(source(account, kind, from)))
 }
 
-func derived(account AccountID, kind byte, from string) [sha256.Size]byte {
-	return sha256.Sum256(append(append([]byte(account), kind), from...))
+func source(account AccountID, kind byte, from string) []byte {
+	return append(append([]byte(account), kind), from...)
+}
+
+func hashed(source []byte) string {
+	sum := sha256.Sum256(source)
+	return Generation + encodeID(sum[:16])
 }
 
 // NewToken makes a token from 16 random bytes.
@@ -149,7 +144,7 @@ func NewUserID(random [16]byte) UserID { return UserID(encodeID(random[:])) }
 
 func encodeID(b []byte) string { return idEncoding.EncodeToString(b) }
 
-// ValidID reports whether s can be the last token of a subject, and so an id.
+// ValidID reports whether s can be an id: the last part of a ce-subject.
 func ValidID(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -161,12 +156,11 @@ func ValidID(s string) bool {
 
 // KeyHash returns the short hash of an idempotency key that a payment's state stores instead of the merchant's text (D9).
 func KeyHash(account AccountID, key string) string {
-	sum := derived(account, deriveFromKey, key)
+	sum := sha256.Sum256(source(account, deriveFromKey, key))
 	return encodeID(sum[16:26])
 }
 
-// Shard returns the shard of an aggregate: FNV-1a of its id, modulo the number of shards. It is part of
-// the log's format and never changes.
+// Shard returns the shard of an aggregate: FNV-1a of its id, modulo the number of shards. The log's format fixes it for ever.
 func Shard(id string, shards int) int {
 	h := fnv.New64a()
 	h.Write([]byte(id))

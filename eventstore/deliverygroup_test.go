@@ -53,7 +53,7 @@ func TestDeliveryLostAck(t *testing.T) {
 					}
 					for name, seq := range places {
 						if there, err := d.Last(ctx, name); err != nil || there.Seq != seq || string(there.Body) != name {
-							t.Errorf("%s was told %d, there is %+v %v", name, seq, there, err)
+							t.Errorf("%s got %d, there is %+v %v", name, seq, there, err)
 						}
 						if _, err := d.Put(ctx, name, 0, []byte("another"), true); !errors.Is(err, eventstore.ErrConflict) {
 							t.Errorf("another first record of %s: %v", name, err)

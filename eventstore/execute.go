@@ -23,37 +23,32 @@ var (
 	ErrUnhealthy  = fault.ErrUnhealthy
 	ErrFull       = fault.ErrFull
 	ErrNoMajority = fault.ErrNoMajority
-	// ErrNoLog means that the folder or the cluster holds no log.
-	ErrNoLog = fmt.Errorf("%w: there is no ledger here", ErrNotFound)
+	ErrNoLog      = fmt.Errorf("%w: there is no ledger here", ErrNotFound)
 	// ErrTooLarge means that a new request would use the space of an aggregate that is reserved for outcomes.
 	ErrTooLarge = errors.New("eventstore: the aggregate is too large for a further request")
 )
 
-// maxConflicts is how often a command is decided before Execute returns ConcurrentModification.
-const maxConflicts = 16
+const maxConflicts = 16 // the number of decisions after which Execute returns ConcurrentModification
 
-// maxState is the size from which an aggregate accepts no new requests. The rest of a message is kept for outcomes (§8 has no
-// limit of its own).
+// maxState is the size from which an aggregate accepts no new requests: the rest of a message is for outcomes (§8 has no limit).
 const maxState = 256 << 10
 
-// maxStateGivingBack is that size for requests that return or release money: captured money can be returned in as
-// many parts again.
+// maxStateGivingBack is that size for requests that return or release money: captures can be returned in as many parts again.
 const maxStateGivingBack = 2 * maxState
 
 // Tip is an aggregate at its newest event.
 type Tip[S any] struct {
 	State    S
 	Recorded *Recorded // nil: the aggregate does not exist
-	// Appended reports whether the command appended the event.
-	Appended bool
+	Appended bool      // by the command
 }
 
 // Execute runs one command: it loads, decides and appends. If another event came first, it loads and decides again.
-// decide returns no event and no error if there is nothing to record. Execute accepts such a result, and an error of decide,
-// only for the Latest state. Execute returns errors of decide unchanged, and errors of the store as domain errors
-// (ServiceUnavailable, ConcurrentModification).
+// decide returns no event and no error if there is nothing to record. If decide returns nothing or an error on a state that may be old,
+// Execute loads the latest state and calls decide again. Execute returns errors of decide unchanged, and errors of the store as domain
+// errors (ServiceUnavailable, ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	latest := !s.lags
+	latest := !s.readsMayBeStale
 	tip, err := Load(ctx, s, a, key, AllowStale)
 	if err != nil {
 		return tip, err
@@ -61,7 +56,7 @@ func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[
 	return command[S, E]{s, a, key, meta, decide}.execute(ctx, tip, latest)
 }
 
-// ExecuteNew is Execute for an aggregate that should not exist yet. It loads only if the aggregate exists.
+// ExecuteNew is Execute for an aggregate that should not exist yet: the first decision is on the zero state, without a load.
 func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return command[S, E]{s, a, key, meta, decide}.execute(ctx, Tip[S]{}, false)
 }
@@ -101,9 +96,14 @@ func (c command[S, E]) execute(ctx context.Context, tip Tip[S], latest bool) (Ti
 		}
 		latest = true
 	}
-	return tip, &domain.Error{
+	return tip, Overtaken()
+}
+
+// Overtaken returns the error for a command that other commands overtook. Its caller may repeat it.
+func Overtaken() *domain.Error {
+	return &domain.Error{
 		Kind: domain.KindConflict, Reason: domain.ReasonConcurrentModification,
-		Message:  "Others changed the same thing at the same time, again and again.",
+		Message:  "Another request changed the data at the same time.",
 		Recovery: "It is safe to repeat the request.",
 	}
 }
@@ -140,7 +140,7 @@ func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (T
 	return Tip[S]{State: state, Recorded: r}, err == nil && a.Whole(state)
 }
 
-// StateAt returns the state after r, with the parts that left it. It folds the events again if an older schema wrote r.
+// StateAt returns the state after r, with the parts moved out of it. It folds the events again if an older schema wrote r.
 func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
 	var none S
 	if r.Schema == a.Schema {
@@ -184,11 +184,10 @@ func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S],
 	return Tip[S]{State: next, Recorded: r, Appended: true}, nil
 }
 
-// recordedKey is the key of a context's value that notes whether a command has recorded an event, or may have.
 type recordedKey struct{}
 
-// WithRecorded returns a context whose commands note that they recorded an event, or may have, and the function that reports it. After that an error, of
-// a read for the answer for instance, must not say that nothing was recorded.
+// WithRecorded returns a context whose commands note that they recorded an event, or may have, and the function that reports it. After that
+// no error may say that nothing was recorded, for instance the error of a later read.
 func WithRecorded(ctx context.Context) (noting context.Context, recorded func() bool) {
 	var noted atomic.Bool
 	return context.WithValue(ctx, recordedKey{}, &noted), noted.Load
@@ -232,7 +231,7 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 		return nil, err
 	}
 	if !a.Whole(state) {
-		return nil, fmt.Errorf("eventstore: %s was decided on without what left its state", key)
+		return nil, fmt.Errorf("eventstore: %s was decided on without the parts moved out of its state", key)
 	}
 	return r, a.CompleteFrom(format.CleanLine(meta.Origin), r, previous, event, a.Evolve(state, event))
 }
@@ -246,7 +245,7 @@ func storeError(err error) error {
 	case errors.Is(err, ErrTooLarge):
 		return &domain.Error{
 			Kind: domain.KindInvalid, Reason: domain.ReasonRequestTooLarge,
-			Message: fmt.Sprintf("Too large: with this request more than %d KiB would have to be recorded of one thing.", maxState>>10),
+			Message: fmt.Sprintf("The request would make the stored object larger than %d KiB.", maxState>>10),
 			Err:     err,
 		}
 	case errors.Is(err, ErrRefused), errors.Is(err, ErrUnhealthy), errors.Is(err, format.ErrNotEverywhere):
@@ -256,20 +255,16 @@ func storeError(err error) error {
 	}
 }
 
-// Meta is the metadata of an event: who caused it, and why. All retries of one request have the same command id.
+// Meta is the metadata of an event: who caused it, and why. All decisions of one Execute have the same command id.
 type Meta struct {
 	EventID       string // UUID
 	CommandID     string
 	CorrelationID string
 	Actor         string
 	At            time.Time
-	// Origin is the address from which a change of the management came (D20); "" for all other events.
-	Origin string
-	// Request marks an event that requests an operation. It is refused if the aggregate or the disk is nearly full, so that
-	// outcomes always have room.
-	Request bool
-	// GivesBack marks a request that returns or releases money: a larger aggregate still takes it.
-	GivesBack bool
+	Origin        string // the address from which a change of the management came (D20); "" for all other events
+	Request       bool   // it requests an operation, and is refused on a nearly full aggregate or disk, so that outcomes always have room
+	GivesBack     bool   // a request that returns or releases money: a larger aggregate still takes it
 }
 
 // NewMeta makes the ids of one command.

@@ -32,7 +32,7 @@ type sickDisk struct {
 	Key       eventstore.Key
 	Target    eventstore.Key // of the append after the disk failed
 	Succeeded bool           // an append was called a success after the disk failed
-	Told      string         // the error that it got
+	Error     string         // the error that it got
 	Unknown   bool           // that was ErrUnknown
 	Facts     []string       // who wrote the events that readers were given
 	Fatal     time.Duration  // from the failure to the call to stop; 0: none came
@@ -68,15 +68,15 @@ func TestFsyncFails(t *testing.T) {
 		t.Run(c.Target+" "+c.Writer, func(t *testing.T) {
 			dir, result := dirs[i], results[i]
 			if result.Succeeded || !result.Unknown {
-				t.Errorf("the append was told: success %t, %s", result.Succeeded, result.Told)
+				t.Errorf("the append ended with: success %t, %s", result.Succeeded, result.Error)
 			}
 			if slices.Contains(result.Facts, "lost") || !slices.Contains(result.Facts, "acknowledged") {
 				t.Errorf("readers were given %v", result.Facts)
 			}
 			if result.Fatal == 0 || result.Fatal > sickMost {
-				t.Errorf("told to stop after %s", result.Fatal)
+				t.Errorf("stopped after %s", result.Fatal)
 			}
-			t.Logf("told to stop after %s; the append was told %q", result.Fatal.Round(time.Millisecond), result.Told)
+			t.Logf("stopped after %s; the append ended with %q", result.Fatal.Round(time.Millisecond), result.Error)
 			checkAfterSickDisk(t, dir, result)
 		})
 	}
@@ -169,20 +169,20 @@ func runSickDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	told := make(chan error, 1)
+	lost := make(chan error, 1)
 	for _, key := range []eventstore.Key{key, target} {
 		go readOn(ctx, s, key, fact)
 	}
-	go func() { told <- second(add(t, s, target, added{Who: "lost"})) }()
+	go func() { lost <- second(add(t, s, target, added{Who: "lost"})) }()
 	select {
 	case <-s.Fatal():
 		result.Fatal = time.Since(start)
 	case <-ctx.Done():
 	}
-	err := <-told
+	err := <-lost
 	result.Succeeded, result.Unknown = err == nil, errors.Is(err, eventstore.ErrUnknown)
 	if err != nil {
-		result.Told = err.Error()
+		result.Error = err.Error()
 	}
 	mu.Lock()
 	json.NewEncoder(os.Stdout).Encode(result)

@@ -16,18 +16,17 @@ import (
 	"payledger/eventstore/handover"
 )
 
-// sequencerSilence is how long a shard may be without a new group until a node appends to it without the sequencer. Each wait is up to fenceDelay
-// longer, so that the nodes do not begin together.
+// sequencerSilence is the time without a new group after which a node appends to a shard without the sequencer. Each wait is up to
+// fenceDelay longer, so that the nodes do not begin together.
 const sequencerSilence = time.Second
 
-// errElsewhere means that this node does not append a draft of another node.
 var errElsewhere = errors.New("eventstore: another node appends to the shard")
 
 // sequencer is what a shard knows about the node that appends to it; see package handover.
 type sequencer struct {
 	newest uint64    // the newest group whose writer is known
 	writer string    // the node that wrote it; "": this node, or a node that takes no drafts
-	heard  time.Time // when its newest group came
+	lastAt time.Time // when its newest group came
 
 	busy    bool            // a goroutine hands drafts over
 	handed  map[Hash]*entry // drafts of this node that another node may have
@@ -52,7 +51,7 @@ type origin struct {
 
 // handsOver reports whether another node appends to the shard. The caller holds the lock.
 func (h *shard) handsOver() bool {
-	return h.sequencer.writer != "" && time.Since(h.sequencer.heard) < sequencerSilence
+	return h.sequencer.writer != "" && time.Since(h.sequencer.lastAt) < sequencerSilence
 }
 
 // noteWriter notes the node that wrote a group. The caller holds the lock.
@@ -63,7 +62,7 @@ func (h *shard) noteWriter(seq uint64, node string) {
 	if node == h.s.node {
 		node = ""
 	}
-	h.sequencer.newest, h.sequencer.writer, h.sequencer.heard = seq, node, time.Now()
+	h.sequencer.newest, h.sequencer.writer, h.sequencer.lastAt = seq, node, time.Now()
 }
 
 // handOverSoon hands everything that waits to the sequencer. The caller holds the lock.
@@ -92,8 +91,7 @@ func (h *shard) wantsClosed() bool {
 	return h.rollFrom == h.open().number && time.Since(h.sequencer.closing) > sequencerSilence
 }
 
-// handOver sends the first drafts in the queue, as many as a group has room for, and all barriers to the sequencer. The caller holds
-// the lock.
+// handOver sends the first drafts in the queue, up to a group's size, and all barriers to the sequencer. The caller holds the lock.
 func (h *shard) handOver() {
 	h.sequencer.number++
 	request := handover.Request{From: h.s.node, To: h.sequencer.writer, Shard: h.n}
@@ -243,7 +241,7 @@ func (h *shard) forgetSequencer(node string) {
 	}
 }
 
-// settleHanded ends the drafts of this node that a group of another node holds. The caller holds the lock, and applies the group next.
+// settleHanded moves the drafts that another node's group holds to h.stored. The caller holds the lock, and applies the group next.
 func (h *shard) settleHanded(g *format.Group) {
 	if len(h.sequencer.handed) == 0 {
 		return
@@ -262,7 +260,7 @@ func (h *shard) settleHanded(g *format.Group) {
 	}
 }
 
-// endHanded ends what another node was to do and the groups up to head decide: drafts and readers. The caller holds the lock.
+// endHanded ends the handed drafts and readers that the groups up to head decide. The caller holds the lock.
 func (h *shard) endHanded() {
 	endAll(h.stored, nil)
 	h.stored = nil
@@ -281,7 +279,6 @@ func (h *shard) endHanded() {
 	})
 }
 
-// takeDrafts takes the drafts and the readers of another node.
 func (h *shard) takeDrafts(r handover.Request, reply string) {
 	from := &origin{h: h, reply: reply, barrier: r.Barrier}
 	unable := h.s.writable(h)
@@ -359,8 +356,7 @@ func (h *shard) answerOrigins(f *groupInFlight) {
 	}
 }
 
-// openHandover names this node, and subscribes to the drafts and the answers of the other nodes of its cluster, and to the holds of
-// back-ups.
+// openHandover names this node, and subscribes to the drafts and answers of other nodes, and to the holds of back-ups.
 func (s *Store) openHandover() error {
 	if s.sole || s.readOnly || s.replicas == 1 {
 		return nil
@@ -384,7 +380,6 @@ func (s *Store) openHandover() error {
 	return nil
 }
 
-// inShard hands a message of another node to its shard, unless the message is unreadable.
 func (s *Store) inShard(n int, err error, take func(*shard)) {
 	if err != nil || n != deliverylog.ShardNumber && (n < 0 || n >= len(s.shard)) {
 		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")

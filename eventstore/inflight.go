@@ -18,23 +18,14 @@ import (
 )
 
 const (
-	// appendTimeout bounds an append with all publishes of its group.
-	appendTimeout = 15 * time.Second
-	// durableDeadline is how long an embedded server may take to acknowledge a message that it shows. After it the disk cannot
-	// be trusted, and the process stops.
-	durableDeadline = 5 * time.Second
-	// resolvePause is the wait between two looks at a group with an unknown outcome.
-	resolvePause = 50 * time.Millisecond
-	// maxBody is the size of the largest event, in bytes: its group must fit into a message.
-	maxBody = minPayload - 64<<10
-	// soleDepth is how many groups of a shard its sole writer may have under way. Other writers have one: another process can
-	// append in between.
-	soleDepth = 2
-	// defaultPipelineFrom is how many events must wait before a second group is sent: fewer are faster in one group.
-	defaultPipelineFrom = 32
+	appendTimeout       = 15 * time.Second      // of an append with all publishes of its group
+	durableDeadline     = 5 * time.Second       // beyond PublishTimeout, for any answer of an embedded server; then it has lost its disk
+	resolvePause        = 50 * time.Millisecond // between two looks at a group with an unknown outcome
+	maxBody             = minPayload - 64<<10   // bytes of the largest event: its group must fit into a message
+	soleDepth           = 2                     // groups of a shard that a sole writer has under way; other writers have one, as they interleave
+	defaultPipelineFrom = 32                    // events that must wait before a second group is sent: fewer are faster in one group
 )
 
-// outcome is the result of one publish.
 type outcome int
 
 const (
@@ -44,7 +35,7 @@ const (
 	unknown            // everything else, "wrong last sequence" included (see doc.go)
 )
 
-// entry is a draft that waits to be appended.
+// entry is a draft that waits to be appended, or a barrier (r is nil).
 type entry struct {
 	r     *Recorded
 	began time.Time
@@ -52,14 +43,13 @@ type entry struct {
 	ended bool
 	done  chan struct{}
 
-	origin *origin // the node that handed it over; nil: a caller of this process
-	handed *shard  // in which another node may have it; nil: no other node has it
-	away   string  // the node that has it, while it is not in the queue
-	tries  int     // number of requests with it
-	sent   uint64  // number of the newest request with it
-	since  uint64  // number of the first request with a barrier
-	// through is the group that must be applied before a barrier or a refused draft ends; 0: none yet
-	through uint64
+	origin  *origin // the node that handed it over; nil: a caller of this process
+	handed  *shard  // in which another node may have it; nil: no other node has it
+	away    string  // the node that has it, while it is not in the queue
+	tries   int     // number of requests with it
+	sent    uint64  // number of the newest request with it
+	since   uint64  // number of the first request with a barrier
+	through uint64  // the group that must be applied before a barrier or a refused draft ends; 0: none yet
 }
 
 // end returns the result to the goroutine that waits for it. The shard is locked.
@@ -87,7 +77,6 @@ func endAll(drafts []*entry, err error) {
 	}
 }
 
-// groupInFlight is a group under way.
 type groupInFlight struct {
 	g      *format.Group
 	data   []byte
@@ -107,7 +96,7 @@ type groupInFlight struct {
 }
 
 // append appends r, whose bytes are final except for its place, and sets the place. ErrConflict: another event follows the same
-// event of the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the time was over before the outcome was known.
+// event of the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the append timed out or was abandoned; the outcome is unknown.
 func (s *Store) append(ctx context.Context, r *Recorded) error {
 	if s.readOnly {
 		return fmt.Errorf("%w: opened for reading", ErrRefused)
@@ -140,8 +129,7 @@ func (s *Store) append(ctx context.Context, r *Recorded) error {
 	}
 }
 
-// outcomePatience is how long the record of an outcome lets first records overtake it.
-const outcomePatience = 50 * time.Millisecond
+const outcomePatience = 50 * time.Millisecond // how long the record of an outcome lets first records overtake it
 
 // enqueue puts a draft into the queue. The first record of a delivery overtakes records of outcomes, because its webhook has not
 // been sent yet. It does not overtake a draft that has waited for outcomePatience. The caller holds the lock.
@@ -234,8 +222,8 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	return f
 }
 
-// refuseWaiting ends the barriers and the drafts in the queue: they were never sent. It also ends the drafts of groups that were found in the log
-// and are not known to be durable, as unknown. The caller holds the lock.
+// refuseWaiting ends the barriers and the drafts in the queue: they were never sent. It also ends, as unknown, the drafts of groups that were
+// found in the log and are not known to be durable. The caller holds the lock.
 func (h *shard) refuseWaiting(cause error) {
 	endAll(h.waiting, fmt.Errorf("%w: it was never sent: %w", ErrRefused, cause))
 	endAll(h.barriers, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
@@ -275,9 +263,9 @@ func (h *shard) fillGroup(f *groupInFlight) {
 	h.waiting = left
 }
 
-// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if hurry closes first: another
+// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if abandon closes first: another
 // goroutine must then drive the group.
-func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
+func (h *shard) drive(f *groupInFlight, abandon <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
 		h.mu.Lock()
@@ -309,7 +297,7 @@ func (h *shard) drive(f *groupInFlight, hurry <-chan struct{}) bool {
 			h.noteOutcome(f, unknown, nats.ErrTimeout)
 		case <-h.s.gone:
 			h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
-		case <-hurry:
+		case <-abandon:
 			return false
 		}
 		h.s.api.Done(reply)
@@ -385,5 +373,4 @@ func (h *shard) release() {
 	h.closed(f.g)
 }
 
-// messageOverhead is roughly the number of bytes that the server adds to a group's own.
-const messageOverhead = 110
+const messageOverhead = 110 // roughly the number of bytes that the server adds to a group's own

@@ -121,7 +121,7 @@ func (l *longLife) check(t *testing.T, s *eventstore.Store) {
 			continue
 		}
 		if got, err := eventstore.StateByRows(s, eventstore.Payments, r.Fresh()); err != nil || !got.HasPast() {
-			t.Fatalf("revision %d: the rows do not have all that left: %v %+v", r.Revision, err, got.Totals)
+			t.Fatalf("revision %d: the rows do not have all parts moved out: %v %+v", r.Revision, err, got.Totals)
 		}
 	}
 	middle := events[len(events)/2]
@@ -131,7 +131,7 @@ func (l *longLife) check(t *testing.T, s *eventstore.Store) {
 	}
 }
 
-// rows calls handle with every row of the parts that left states, and its key, in the tip store of a folder.
+// rows calls handle with every row of the parts moved out of states, and its key, in the tip store of a folder.
 func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []byte) error) (n int) {
 	t.Helper()
 	tips, err := tipstore.Open(tipstore.Options{Dir: tipsOf(dir)})
@@ -149,7 +149,7 @@ func rows(t *testing.T, dir string, handle func(b tipstore.Batch, key, value []b
 const rowsMissing = "rows are missing"
 
 // TestLeftIsFound checks, for several conditions of the tip store, that every state of a payment, the newest and the earlier ones, is read
-// with all parts that left it: from memory, from rows, from both, or folded from the events.
+// with all parts moved out of it: from memory, from rows, from both, or folded from the events.
 func TestLeftIsFound(t *testing.T) {
 	t.Parallel()
 	whole, before := t.TempDir(), t.TempDir()
@@ -204,7 +204,7 @@ func TestLeftIsFound(t *testing.T) {
 	}
 }
 
-// TestLeftRows checks that the rows of the tip store are the parts that leave the states when the events are folded, after a rebuild as
+// TestLeftRows checks that the rows of the tip store are the parts moved out of the states when the events are folded, after a rebuild as
 // before.
 func TestLeftRows(t *testing.T) {
 	t.Parallel()
@@ -259,7 +259,7 @@ func TestLeftOfOlderSchema(t *testing.T) {
 	stopped(t, dir, func(s *eventstore.Store) { life.check(t, s) })
 }
 
-// TestLeftInMemory checks that of all events of a payment in memory only the newest has most of the parts that left the state. The earlier
+// TestLeftInMemory checks that of all events of a payment in memory only the newest has most of the parts moved out of the state. The earlier
 // ones use its parts.
 func TestLeftInMemory(t *testing.T) {
 	t.Parallel()
@@ -270,7 +270,7 @@ func TestLeftInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if tip, known := eventstore.Remembered(s, eventstore.Payments, life.key); !known || !tip.State.HasPast() {
-			t.Errorf("remembered: %t with all that left it %t", known, tip.State.HasPast())
+			t.Errorf("remembered: %t with all parts moved out of it %t", known, tip.State.HasPast())
 		}
 		events, err := s.History(testContext(t), life.key)
 		if err != nil {
@@ -298,7 +298,7 @@ func TestLeftInMemory(t *testing.T) {
 	stopped(t, dir, func(s *eventstore.Store) { look(s, false) })
 }
 
-// TestLeftIsNeverMissing checks that no event is appended to a state without the parts that left it.
+// TestLeftIsNeverMissing checks that no event is appended to a state without the parts moved out of it.
 func TestLeftIsNeverMissing(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()
@@ -314,7 +314,7 @@ func TestLeftIsNeverMissing(t *testing.T) {
 	}
 }
 
-// TestLeftBytes checks that the bytes of a body with parts that leave never change.
+// TestLeftBytes checks that the bytes of a body with parts moved out of the state never change.
 func TestLeftBytes(t *testing.T) {
 	t.Parallel()
 	left := payment.Finished{

@@ -19,7 +19,7 @@ import (
 // ShardOf returns the shard of an aggregate.
 func (s *Store) ShardOf(key Key) int { return domain.Shard(key.ID, s.shards) }
 
-// Accepts returns nil while the shard of an aggregate accepts appends, as far as this process knows: it sends no request.
+// Accepts returns an error while the shard of an aggregate takes no appends, as far as this process knows. It sends no request.
 func (s *Store) Accepts(key Key) error { return s.writable(s.shard[s.ShardOf(key)]) }
 
 // Consistency is the required recency of a load.
@@ -39,7 +39,7 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	h := s.shard[s.ShardOf(key)]
-	if consistency == Latest || !s.lags {
+	if consistency == Latest || !s.readsMayBeStale {
 		if err := h.CatchUp(ctx); err != nil {
 			return nil, err
 		}
@@ -150,11 +150,10 @@ func (s *Store) Events() (n uint64) {
 
 // Size is what the log takes on the disk.
 type Size struct {
-	Bytes  uint64 // of the groups, as the server counts them
-	Groups uint64
-	Events uint64
-	// EventBytes is the mean size of an event before compression, in bytes, over the groups in memory.
-	EventBytes int
+	Bytes      uint64 // of the groups, as the server counts them
+	Groups     uint64
+	Events     uint64
+	EventBytes int // mean size of an event before compression, over the groups in memory
 }
 
 // Size returns what the log takes on the disk, without deliveries.
@@ -206,8 +205,7 @@ func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, 
 	return none, nil
 }
 
-// Before returns an address that is below all events of a shard from a time on. Readers use it to leave out older events.
-// It is a binary search. The times of a shard's events grow only roughly: the caller subtracts a slack.
+// Before returns an address below all events of a shard from a time on. Their times grow only roughly: the caller subtracts a slack.
 func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	end, _ := s.shard[shard].end()
 	last := format.GroupOf(end.Last)
@@ -240,8 +238,7 @@ func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, 
 	}
 }
 
-// maxAbsent is how many absent aggregates a shard remembers.
-const maxAbsent = 1024
+const maxAbsent = 1024 // aggregates that a shard remembers
 
 // tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard remembers that there is none until the
 // first event of the aggregate: an account without workflows is looked up for each batch of its events.
@@ -272,7 +269,7 @@ func (h *shard) noteAbsent(key Key, applied uint64) {
 	h.absent[key] = true
 }
 
-// storedTip reads a tip from the tip store. It returns nil if the store has none; fresh means that this is likely.
+// storedTip reads a tip from the tip store. It returns nil if the store has none; fresh: the tip is probably missing.
 func (s *Store) storedTip(shard int, key Key, fresh bool) (*Recorded, error) {
 	generation := s.recent.Generation()
 	get := s.tips.Get
@@ -305,9 +302,8 @@ func newRecent(capacity int) *cache.Cache[Key, *Recorded] {
 // EveryAccount selects all accounts in a call of Newest.
 const EveryAccount domain.AccountID = "*"
 
-// Newest calls handle with the newest event of every aggregate of one kind, of one account or EveryAccount, as of the call. It
-// first calls begin with the number of aggregates. Events of the tip store come in the order of their ids, newer ones last. It
-// holds few events in memory.
+// Newest calls handle with the newest event of every aggregate of one kind, of one account or EveryAccount, as of the call. It first calls
+// begin with their number. Events of the tip store come in the order of their ids, newer ones last. It holds few events in memory.
 func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*Recorded) error) error {
 	if account != EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
 		return fmt.Errorf("%w: %s.%s", ErrNotFound, account, aggregate)

@@ -14,7 +14,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// withOrigin returns an event with all parts of a body: the fact, the state, the part that left it, and the origin.
+// withOrigin returns an event with all parts of a body: the fact, the state, the part moved out of the state, and the origin.
 func withOrigin(t *testing.T, origin string) *eventstore.Recorded {
 	t.Helper()
 	left := payment.Finished{
@@ -53,7 +53,7 @@ func TestOriginBytes(t *testing.T) {
 	_, left, err := r.Parts()
 	_, plainLeft, plainErr := without.Parts()
 	if err != nil || plainErr != nil || len(left) == 0 || string(left) != string(plainLeft) {
-		t.Errorf("the part that left the state differs: %x and %x, %v, %v", left, plainLeft, err, plainErr)
+		t.Errorf("the part moved out of the state differs: %x and %x, %v, %v", left, plainLeft, err, plainErr)
 	}
 	for n := range r.Body {
 		if _, _, err := (&eventstore.Recorded{Body: r.Body[:n]}).Parts(); err == nil {

@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// records is the shard of the records of deliveries, as package deliverylog uses it. The exported methods of shard are a part of that.
+// records implements deliverylog.Shard for the shard of deliveries, with the exported methods of shard.
 type records struct{ *shard }
 
 // Deliveries returns the stream of the records of deliveries.
@@ -74,7 +74,7 @@ func (h records) Tips(want func(*Recorded) bool) (deliverylog.Tips, error) {
 	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key Key) (*Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
 }
 
-// Append returns ErrConflict also after a pause if the server could not be reached.
+// Append pauses and returns ErrConflict if the server could not be reached: Put repeats it.
 func (h records) Append(ctx context.Context, r *Recorded) error {
 	err := h.s.append(ctx, r)
 	if errors.Is(err, errAway) && !h.s.closing.Load() && jetapi.Pause(ctx, resolvePause) == nil {
@@ -125,7 +125,7 @@ func (h *shard) checkFloor() error {
 		return h.markDamagedLocked(first-1, errors.New("the segments before it are gone"))
 	case h.begins.Seq > 0 && h.floor.Seq == h.begins.Seq && (string(h.floor.Hash) != string(h.begins.Hash[:]) ||
 		h.floor.Records != h.begins.Events || h.floor.Names != h.begins.Aggregates):
-		return h.markDamagedLocked(first, errors.New("it follows another group than the last one that was dropped"))
+		return h.markDamagedLocked(first, errors.New("it does not follow the last group that was dropped"))
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,13 +15,12 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
+	"payledger/eventstore/workers"
 )
 
 const (
-	// flushEvery is how often applied events are written to the tip store and synced there.
-	flushEvery = time.Second
-	// progressEvery is the interval of the progress reports of a recovery.
-	progressEvery = 200 * time.Millisecond
+	flushEvery    = time.Second            // between two synced writes of applied events to the tip store
+	progressEvery = 200 * time.Millisecond // between two progress reports of a recovery
 )
 
 // openTips opens the tip store. It replaces a damaged store, and the store of another log, by an empty one; restoreTips fills it.
@@ -93,13 +91,8 @@ func (s *Store) restoreTips(ctx context.Context) error {
 		}
 	}
 	defer s.reportProgress(ctx)()
-	slots := make(chan struct{}, 2)
-	err := inEach(shards, func(h *shard) error {
-		slots <- struct{}{}
-		defer func() { <-slots }()
-		return h.replayAll(ctx)
-	})
-	if err := errors.Join(err, s.records.checkFloor()); err != nil {
+	failed := workers.Each(len(shards), 2, func(i int) error { return shards[i].replayAll(ctx) })
+	if err := errors.Join(append(failed, s.records.checkFloor())...); err != nil {
 		return err
 	}
 	for _, h := range shards {
@@ -109,18 +102,7 @@ func (s *Store) restoreTips(ctx context.Context) error {
 	for _, h := range shards {
 		h.mu.Unlock()
 	}
-	return inEach(shards, func(h *shard) error { return h.fenceStart(ctx) })
-}
-
-// inEach calls do with all shards at the same time, and returns all errors.
-func inEach(shards []*shard, do func(*shard) error) error {
-	errs := make([]error, len(shards))
-	var running sync.WaitGroup
-	for i, h := range shards {
-		running.Go(func() { errs[i] = do(h) })
-	}
-	running.Wait()
-	return errors.Join(errs...)
+	return errors.Join(workers.Each(len(shards), len(shards), func(i int) error { return shards[i].fenceStart(ctx) })...)
 }
 
 // reportProgress calls Config.Progress at intervals until the caller calls end.
@@ -132,25 +114,11 @@ func (s *Store) reportProgress(ctx context.Context) (end func()) {
 	if s.progress == nil || s.Events() >= of {
 		return func() {}
 	}
-	done := make(chan struct{})
-	var reporting sync.WaitGroup
-	reporting.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			s.progress(s.Events(), of)
-			select {
-			case <-tick.C:
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() { close(done); reporting.Wait() }
+	s.progress(s.Events(), of)
+	return workers.Repeat(progressEvery, func() { s.progress(s.Events(), of) })
 }
 
-// eventsInLog returns the number of events of the shard, by its last group. If that group is unreadable, eventsInLog returns
-// the number of applied events; replayAll reports the damage.
+// eventsInLog returns the number of events of the shard, or of the applied ones if the last group is unreadable: replayAll reports that.
 func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	h.mu.Lock()
 	applied, last := h.head, h.segmentLast
@@ -224,7 +192,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 		return applied, err
 	}
 	if err == nil && there.Hash != applied.Hash {
-		err = errors.New("it is another group than the one that was applied")
+		err = errors.New("it differs from the group that was applied")
 	}
 	if err != nil {
 		return applied, fault.Damage(h.name(), applied.Seq, err)
@@ -258,8 +226,8 @@ func (h *shard) replay(g *format.Group) error {
 	return nil
 }
 
-// fenceStart makes all groups that the server shows durable, before the store answers any caller. On one replica it appends a
-// fence and waits for its acknowledgement.
+// fenceStart makes all groups that the server shows durable, before the store answers any caller. On one replica it appends an
+// empty group and waits for its acknowledgement.
 func (h *shard) fenceStart(ctx context.Context) error {
 	if h.s.readOnly {
 		return nil
@@ -308,14 +276,6 @@ func (s *Store) flushTips() {
 		if err := s.writeTips(); err != nil {
 			s.log.Error().Err(err).Msg("the tip store could not be written; trying again")
 		}
-	}
-}
-
-// flushSoon makes flushTips write now.
-func (s *Store) flushSoon() {
-	select {
-	case s.flush <- struct{}{}:
-	default:
 	}
 }
 

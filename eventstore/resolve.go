@@ -38,7 +38,7 @@ func (h *shard) resolveFirst(f *groupInFlight) {
 	case f.result == refused && !f.uncertain:
 		h.giveUp(f, ErrRefused, f.err)
 	case f.orphan && f.result == stored:
-		h.giveUp(f, ErrUnknown, h.markDamaged(f.g.Seq, errors.New("a group was stored on top of somebody else's")))
+		h.giveUp(f, ErrUnknown, h.markDamaged(f.g.Seq, errors.New("a group was stored after another writer's group")))
 	case f.orphan && !f.silent: // it had an answer, and no acknowledgement: it can never be stored
 		h.requeue(f)
 	case f.orphan:
@@ -110,8 +110,8 @@ func (h *shard) timedOut(f *groupInFlight) bool {
 }
 
 // foundInLog handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
-// that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group and its callers
-// wait for that acknowledgement in seen, beside the groups of other writers.
+// that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group waits for
+// that acknowledgement in seen, beside the groups of other writers; its callers wait in pendingDrafts.
 func (h *shard) foundInLog(f *groupInFlight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -178,7 +178,7 @@ func (h *shard) requeue(f *groupInFlight) {
 	var again []*entry
 	for _, d := range f.drafts {
 		if time.Since(d.began) > appendTimeout {
-			d.end(fmt.Errorf("%w: others came first for %s", ErrRefused, appendTimeout))
+			d.end(fmt.Errorf("%w: other writers came first for %s", ErrRefused, appendTimeout))
 			continue
 		}
 		again = append(again, d)
@@ -190,10 +190,10 @@ func (h *shard) requeue(f *groupInFlight) {
 	}
 }
 
-// jitter returns a random wait before a fence.
-func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // no secret hangs on it
+// jitter returns a random wait before an empty group.
+func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // not security-relevant
 
-// wantLater delays the request for a fence. The caller holds the lock.
+// wantLater delays the request for an empty group. The caller holds the lock.
 func (h *shard) wantLater(delay time.Duration) {
 	if wanted := h.wanted; wanted > h.head.Seq {
 		h.wanted = 0
@@ -217,8 +217,7 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	h.wantLater(recheckPause)
 }
 
-// drop removes the first group in flight, which is not in the log. Groups behind it can never be stored. The caller holds the
-// lock.
+// drop removes the first group in flight, which is not known to be stored. Groups behind it become orphans. The caller holds the lock.
 func (h *shard) drop(f *groupInFlight) {
 	h.inFlight = h.inFlight[1:]
 	h.forget(f.g)

@@ -34,20 +34,17 @@ type (
 	Aggregate[S any, E domain.Event] = format.Aggregate[S, E]
 )
 
-// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes.
-// Raise it when a struct tag, a field's meaning or an event type changes, and add the upgrade of each
-// older event to Upgrades. The golden bytes in testdata/golden never change.
+// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes. Raise it when a struct tag, a
+// field's meaning or an event type changes, and add the upgrade of each older event to Upgrades. testdata/golden never changes.
 var (
 	Payments = format.NewAggregate("payment", 6, payment.Events(), payment.Evolve).Letting(format.Leaving[payment.State]{
 		Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
 		Whole:  payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
-	Sessions = format.NewAggregate("session", 4, session.Events(), session.Evolve)
-	// Instruments are payment instruments, by token.
+	Sessions    = format.NewAggregate("session", 4, session.Events(), session.Evolve)
 	Instruments = format.NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
-	// Attempts are payment attempts under manual approval.
-	Attempts = format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve).WrittenFrom(format.Writing[attempt.Event]{Oldest: 2})
-	Accounts = format.NewAggregate("account", 6, account.Events(), account.Evolve).WrittenFrom(format.Writing[account.Event]{
+	Attempts    = format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve).WrittenFrom(format.Writing[attempt.Event]{Oldest: 2})
+	Accounts    = format.NewAggregate("account", 6, account.Events(), account.Evolve).WrittenFrom(format.Writing[account.Event]{
 		Oldest: 4, Since: userEvents(), Needs: settingsSchema,
 	})
 	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
@@ -118,7 +115,7 @@ func (s *Store) readable(aggregate string) int {
 // InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it its account, is known.
 const InboxOwner = format.SystemAccount
 
-// InboxKey names the inbox of a payment reference, or of a processor's look-ups.
+// InboxKey names the inbox of a payment reference, or of a processor's sweeps.
 func InboxKey(reference string) Key { return Inboxes.Key(format.SystemAccount, reference) }
 
 func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
@@ -126,7 +123,7 @@ func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
 	for _, row := range rows {
 		var left payment.Finished
 		if err := codec.Unmarshal(row.Data, &left); err != nil {
-			return s, fmt.Errorf("eventstore: what left payment %s at revision %d: %w", s.ID, row.Revision, err)
+			return s, fmt.Errorf("eventstore: payment %s: the part that revision %d moved out of the state: %w", s.ID, row.Revision, err)
 		}
 		s.Past = s.Past.Then(row.Revision, left)
 	}
@@ -191,7 +188,7 @@ func (r Repository[ID, S, E]) Execute(ctx context.Context, owner domain.AccountI
 	return Execute(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
 }
 
-// ExecuteNew is Execute for an aggregate that should not exist yet. It loads only if the place is taken.
+// ExecuteNew is Execute for an aggregate that should not exist yet. The first decision is without a load.
 func (r Repository[ID, S, E]) ExecuteNew(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return ExecuteNew(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
 }
@@ -208,7 +205,6 @@ type LogInitialized struct {
 	Environment string           `json:"environment"`
 }
 
-// Type is the event's name in the log.
 func (LogInitialized) Type() string { return "log.initialized" }
 
 // LogState is what a log is for.

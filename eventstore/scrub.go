@@ -21,10 +21,8 @@ import (
 )
 
 const (
-	// scrubBytes is how many bytes the scrub reads a second at most: 1 GB a minute.
-	scrubBytes = 16 << 20
-	// scrubPause is the wait between two passes over the folder.
-	scrubPause = 10 * time.Minute
+	scrubBytes = 16 << 20         // bytes that the scrub reads a second at most: 1 GB a minute
+	scrubPause = 10 * time.Minute // between two passes over the folder
 )
 
 // scrub reads the files of an embedded server again and again, slowly, and compares them with their checksums, with each
@@ -95,7 +93,6 @@ func (c *scrub) report(err error) error {
 	return c.found(place.Stream, place.Seq, place.Cause.Error())
 }
 
-// run makes passes until ctx ends.
 func (c *scrub) run(ctx context.Context) {
 	c.paced = func(ctx context.Context, n int) error {
 		return jetapi.Pause(ctx, time.Duration(n)*time.Second/scrubBytes)
@@ -210,7 +207,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	if !known || last < seg.first {
 		return nil
 	}
-	options.Subjects = []string{seg.subject(shard)}
+	options.Subject = seg.subject(shard)
 	options.Handle = func(r blocks.Record) error { return c.group(h, r) }
 	through := min(last, c.through[shard].Seq)
 	if through < seg.first {
@@ -292,7 +289,7 @@ func (c *scrub) group(h *shard, r blocks.Record) error {
 	}
 	c.groups[h.n] = format.Link{Seq: g.Seq, Hash: g.Hash}
 	if end := c.through[h.n]; g.Seq == end.Seq && g.Hash != end.Hash {
-		return fmt.Errorf("%w: group %d is another one than the one that was acknowledged", blocks.ErrRefused, g.Seq)
+		return fmt.Errorf("%w: group %d differs from the group that was acknowledged", blocks.ErrRefused, g.Seq)
 	}
 	return nil
 }
@@ -372,7 +369,6 @@ func (c *scrub) resumeAt(anew scrubPlace) scrubPlace {
 	return at
 }
 
-// remember stores how far the pass is.
 func (c *scrub) remember(at scrubPlace) error {
 	value, err := json.Marshal(at)
 	if err != nil || c.s.tipsFixed {

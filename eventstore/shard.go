@@ -12,24 +12,20 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 )
 
 const (
-	// recentBytes and recentGroups bound the newest groups that a shard keeps in memory for its readers.
-	recentBytes  = 4 << 20
-	recentGroups = 2048
-	// fenceDelay is how long a shard waits for another acknowledgement before it sends a fence for a group of another writer.
-	fenceDelay = 100 * time.Millisecond
-	// witnessEvery is the interval at which groups of a shard carry a witness: the newest group of the next shard.
-	witnessEvery = 100 * time.Millisecond
+	recentBytes  = 4 << 20                // of the newest groups that a shard keeps in memory for its readers
+	recentGroups = 2048                   // the most of them
+	fenceDelay   = 100 * time.Millisecond // wait for another acknowledgement, before an empty group is sent for a group of another writer
+	witnessEvery = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 )
 
-// shard is one sequence of groups, with the knowledge of this process about it.
-//
-// The log is the truth: head is its last acknowledged group, and the tips are the fold of all groups up to head.
-// Readers see no group past head.
+// shard is one sequence of groups, as this process knows it. The log is the truth: head is its last acknowledged group, and the tips are the
+// fold of all groups up to head. Readers see no group past head.
 type shard struct {
 	s *Store
 	n int
@@ -50,7 +46,7 @@ type shard struct {
 	flushing    map[Key]*Recorded // being written to the tip store
 	dirtyBytes  int
 	absent      map[Key]bool                // see tip
-	left        unwritten                   // parts that left states and are not in the tip store
+	left        unwritten                   // parts moved out of states that are not in the tip store
 	flushHead   format.Head                 // the end of the shard with flushing
 	passed      [][]byte                    // places of deliveries that are open in the tip store and no longer open here
 	passing     [][]byte                    // the part of passed that is being written
@@ -70,9 +66,9 @@ type shard struct {
 	barriers      []*entry              // readers that wait for the next group of this process
 	sequencer     sequencer             // the node that appends to the shard
 	stored        []*entry              // drafts in the group that is being applied
-	wanted        uint64                // a caller waits for the acknowledgement of this group: a fence is sent if no other group is
+	wanted        uint64                // a caller waits for the acknowledgement of this group: an empty group is sent if no other group is
 	announced     uint64                // the newest group of this shard that is named by a witness
-	announce      bool                  // send a fence with a witness of head, if no other group has one
+	announce      bool                  // send an empty group with a witness of head, if no other group has one
 	doubted       map[Hash]bool         // groups of this process with an unknown outcome
 	witness       func() format.Witness // of the next shard
 	named         time.Time             // when a group last had a witness
@@ -94,7 +90,6 @@ func (s *Store) tellNode(m *nats.Msg) {
 	}
 }
 
-// sendAll sends what waits in all shards.
 func (s *Store) sendAll() {
 	for _, h := range s.all() {
 		h.mu.Lock()
@@ -112,7 +107,7 @@ func (h *shard) end() (format.Head, <-chan struct{}) {
 
 // known is tip for the events in memory. The caller holds the lock.
 func (h *shard) known(key Key) *Recorded {
-	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts that left the state
+	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts moved out of the state
 		return r
 	}
 	if r := h.dirty[key]; r != nil {
@@ -121,8 +116,7 @@ func (h *shard) known(key Key) *Recorded {
 	return h.flushing[key]
 }
 
-// apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group that another process
-// made.
+// apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group of another process.
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
@@ -153,11 +147,11 @@ func (h *shard) apply(g *format.Group) {
 	h.grown = make(chan struct{})
 	h.endHanded()
 	if h.dirtyBytes > h.s.dirtyLimit {
-		h.s.flushSoon()
+		due.Signal(h.s.flush)
 	}
 }
 
-// errBusy means that a group of this process is under way: its own answer decides first about its place.
+// errBusy means that a group of this process is under way: the answer to that group decides about its place first.
 var errBusy = errors.New("eventstore: a group of ours is under way")
 
 // observe takes the next group that was read from the log. It returns errBusy if the caller must read the group again later.
@@ -230,7 +224,7 @@ func (h *shard) shared() bool { return !h.s.sole && h.s.replicas == 1 }
 
 // next returns an empty group that follows everything under way. At intervals the group has a witness: the newest acknowledged
 // group of the next shard. On a shared shard the witness is the newest acknowledged group of the shard itself: other processes
-// then need no fence. The caller holds the lock.
+// then need no empty group. The caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
@@ -255,7 +249,7 @@ func (h *shard) forget(g *format.Group) {
 	}
 }
 
-// wantFence requests a fence for the group at seq, unless the group is acknowledged already.
+// wantFence requests the acknowledgement of the group at seq: an empty group follows it, if no other group does.
 func (h *shard) wantFence(seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -288,8 +282,8 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 	}
 }
 
-// CatchUp returns when this process has applied every group that was acknowledged before the call. For the sole writer it does
-// nothing, and neither for a context of WithStale. On replicas it is a barrier. A start and a tool that only reads cannot append: they read up to the end that the leader knows.
+// CatchUp returns when this process has applied every group that was acknowledged before the call; at once for the sole writer, and for a
+// context of WithStale. On replicas it is a barrier, but a start and a read-only store, which cannot append, read up to the leader's end.
 func (h *shard) CatchUp(ctx context.Context) error {
 	if h.s.sole {
 		return nil
@@ -366,8 +360,7 @@ func (h *shard) healthy() error {
 	return h.stopped
 }
 
-// markDamagedLocked marks the shard as damaged: it accepts no more appends. It returns the shard's first damage. The caller
-// holds the lock.
+// markDamagedLocked marks the shard as damaged: it accepts no more appends. It returns the shard's first damage.
 func (h *shard) markDamagedLocked(seq uint64, err error) error {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fault.Damage(h.nameOf(seq), seq, err)
@@ -387,8 +380,7 @@ func (h *shard) markDamaged(seq uint64, err error) error {
 	return h.markDamagedLocked(seq, err)
 }
 
-// from returns the applied groups in memory from seq on; none if the group at seq is not in memory. The slice is the caller's own: apply
-// clears the places of groups that leave the memory.
+// from returns the applied groups in memory from seq on; none if group seq is not there. It copies: apply clears the places of old groups.
 func (h *shard) from(seq uint64) []*format.Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()

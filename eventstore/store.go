@@ -29,9 +29,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// Numbers of shards of a new log. The groups of one shard are synced one after the other; shards sync concurrently. Fewer shards
-// have larger groups, which cost less CPU time for an event. Payments/s at 64 connections with fsyncs of 0.1 and of 2 ms, on two cores: 1
-// shard 1,359 and 962, 2 shards 1,399 and 1,236, 4 shards 1,123 and 991, 8 shards 991 and 1,081.
+// Numbers of shards of a new log. Shards sync their groups concurrently; fewer shards have larger groups, which cost less CPU time for an
+// event. Payments/s at 64 connections with fsyncs of 0.1 and of 2 ms, on two cores: 1 shard 1,359 and 962, 2 shards 1,399 and 1,236,
+// 4 shards 1,123 and 991, 8 shards 991 and 1,081.
 const (
 	DefaultShards        = 2
 	DefaultClusterShards = 8 // of an external cluster: each of its servers leads some
@@ -39,37 +39,28 @@ const (
 
 // Config is the configuration of a Store. Exactly one of Server and External is set.
 type Config struct {
-	Server   *embedded.Server // an embedded server
-	External external.Access  // an external cluster
-	Shards   int              // of a new log; 0 takes DefaultShards, or the number of an existing log
-	Replicas int              // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
-	// Placement limits which servers hold a new log's streams; nil: no limit.
-	Placement *jetstream.Placement
-	ReadOnly  bool // append nothing, not even fences: for tools that read a stopped server's log
-	Now       func() time.Time
-	Random    io.Reader
-	Logger    zerolog.Logger
+	Server       *embedded.Server     // an embedded server
+	External     external.Access      // an external cluster
+	Shards       int                  // of a new log; 0 takes the default, or the number of an existing log
+	Replicas     int                  // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
+	Placement    *jetstream.Placement // which servers may hold a new log's streams; nil: all
+	ReadOnly     bool                 // append nothing, not even empty groups: for tools that read a stopped server's log
+	Now          func() time.Time
+	Random       io.Reader
+	Logger       zerolog.Logger
+	SoleWriter   bool          // no other process appends to this log: the folder is locked
+	Memory       int64         // bytes that the store's caches may use in all; 0 takes DefaultMemory
+	SegmentBytes int64         // the size from which a segment is closed; 0 takes DefaultSegmentBytes
+	SideBytes    int64         // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
+	Lags         bool          // Load returns the state that this process has applied, as on a replicated log (tests)
+	ReadTimeout  time.Duration // of one read from the server; 0 takes jetapi.ReadTimeout (tests on a busy machine take more)
+	Options      []nats.Option // added to the connection's (tests cut it)
 	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
 	Secret secretlog.Check
-	// SoleWriter means that no other process appends to this log: the folder is locked.
-	SoleWriter bool
-	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for other
-	// writers.
+	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for others.
 	Tips string
-	// Memory is how many bytes the store's caches may use in all; 0 takes DefaultMemory.
-	Memory int64
-	// SegmentBytes is the size from which a segment is closed; 0 takes DefaultSegmentBytes.
-	SegmentBytes int64
 	// Progress, if set, gets the applied events and the events of the log at intervals, while Open updates the tip store.
 	Progress func(done, of uint64)
-	// SideBytes is the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB.
-	SideBytes int64
-	// Lags makes Load return the state that this process has applied, as on a replicated log (tests).
-	Lags bool
-	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout (tests on a busy machine take more).
-	ReadTimeout time.Duration
-	// Options are added to the connection's (tests cut it).
-	Options []nats.Option
 }
 
 // DefaultMemory is the size of a store's caches, in bytes.
@@ -77,24 +68,24 @@ const DefaultMemory = 256 << 20
 
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
-	nc       *nats.Conn
-	api      *jetapi.Client
-	js       jetstream.JetStream
-	log      zerolog.Logger
-	now      func() time.Time
-	random   io.Reader
-	id       format.LogID
-	node     string // name of this process among those of a cluster; else empty
-	shards   int
-	replicas int
-	readOnly bool
-	sole     bool
-	lags     bool                                        // Load may return an old event
-	readers  func(string) int                            // of WriteFor; nil: this build's
-	mark     atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
-	embedded *embedded.Server                            // nil: an external server
-	progress func(done, of uint64)
-	dial     func() (*nats.Conn, error)
+	nc              *nats.Conn
+	api             *jetapi.Client
+	js              jetstream.JetStream
+	log             zerolog.Logger
+	now             func() time.Time
+	random          io.Reader
+	id              format.LogID
+	node            string // name of this process among those of a cluster; else empty
+	shards          int
+	replicas        int
+	readOnly        bool
+	sole            bool
+	readsMayBeStale bool                                        // Load may return an old event
+	readers         func(string) int                            // of WriteFor; nil: this build's
+	mark            atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
+	embedded        *embedded.Server                            // nil: an external server
+	progress        func(done, of uint64)
+	dial            func() (*nats.Conn, error)
 
 	shard        []*shard // of the log
 	records      *shard   // of the records of deliveries
@@ -200,7 +191,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.openStreams(ctx, c); err != nil {
 		return err
 	}
-	s.lags = !s.sole && (s.replicas > 1 || c.Lags)
+	s.readsMayBeStale = !s.sole && (s.replicas > 1 || c.Lags)
 	s.dirtyLimit = int(memory) / 8 / s.shards
 	s.api.Replicas = s.replicas
 	if err := s.api.OpenReaders(s.shards+2, s.dial); err != nil {
@@ -297,8 +288,7 @@ func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond
 // Sole reports whether no other process writes to the log.
 func (s *Store) Sole() bool { return s.sole }
 
-// Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps what is
-// written.
+// Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps writes.
 func (s *Store) Fatal() <-chan error { return s.fatal }
 
 // Healthy returns nil while all shards accept appends.
@@ -315,8 +305,7 @@ func (s *Store) Healthy() error {
 	return nil
 }
 
-// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes, and the
-// process must stop.
+// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes.
 func (s *Store) markUnhealthy(err error, stop bool) {
 	if !errors.Is(err, ErrUnhealthy) {
 		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
@@ -333,7 +322,6 @@ func (s *Store) markUnhealthy(err error, stop bool) {
 	}
 }
 
-// errAway means that the server cannot be reached now.
 var errAway = fmt.Errorf("%w: not connected", ErrUnhealthy)
 
 // writable returns nil while a shard accepts appends.

@@ -21,11 +21,9 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// minPayload is the least max_payload of a server: an outcome must always fit.
-const minPayload = 4 << 20
+const minPayload = 4 << 20 // the least max_payload of a server: an outcome must always fit
 
-// minDuplicates is the shortest window of duplicates that the server accepts. The store does not use the window, and the server
-// reads it at each start.
+// minDuplicates is the shortest window of duplicates that the server accepts, and reads at each start. The store does not use it.
 const minDuplicates = 100 * time.Millisecond
 
 func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
@@ -82,12 +80,10 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 	return nil
 }
 
-// StreamsOf returns the number of streams that a log needs room for: all of a new log, the next segments of those that have any, and the
-// registry of nodes.
+// StreamsOf returns the number of streams that a log needs room for: those of a new log, their next segments, and the registry of nodes.
 func StreamsOf(shards int) int { return 2*(shards+3) + 2 }
 
-// neverUsed returns an error if a log without shard 0 holds messages: its first shard was lost. Otherwise its creation was cut
-// short.
+// neverUsed returns an error if a log without shard 0 holds messages: the shard was lost. Otherwise the creation was cut short.
 func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
 	for _, infos := range segments {
 		for _, info := range infos {
@@ -117,11 +113,7 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 		}
 	}
 	for _, infos := range all {
-		slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
-			_, x, _ := streams.Parse(a.Config.Name)
-			_, y, _ := streams.Parse(b.Config.Name)
-			return int(x) - int(y)
-		})
+		slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int { return streams.Compare(a.Config.Name, b.Config.Name) })
 	}
 	return all, nil
 }
@@ -134,8 +126,7 @@ func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
 	return err
 }
 
-// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with the log id and the number of
-// shards of the segments that exist.
+// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with its log id and number of shards.
 func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
 	s.shards, s.replicas, s.api.Placement = c.Shards, max(1, c.Replicas), c.Placement
 	if s.shards == 0 {
@@ -276,8 +267,7 @@ func (s *Store) witnessOf(n int) func() format.Witness {
 	return func() format.Witness { return format.Witness{Shard: h.n, Link: *h.newest.Load()} }
 }
 
-// recheckSegments compares the server's counts of the streams with the groups that this process has applied. The server does
-// not report a missing message otherwise.
+// recheckSegments compares the server's counts of the streams with the applied groups: the server reports no missing message.
 func (s *Store) recheckSegments(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*jetapi.ReadTimeout)
 	defer cancel()
@@ -301,7 +291,6 @@ func (s *Store) recheckSegments(ctx context.Context) error {
 	return s.checkCheckpoint(ctx)
 }
 
-// compare compares the shard's streams with the groups that this process has applied.
 func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end uint64) error {
 	h.mu.Lock()
 	dropped, last := h.floor.Segment, h.floor.Seq

@@ -18,19 +18,14 @@ import (
 )
 
 const (
-	// pullMessages is how many messages a consumer requests at once.
-	pullMessages = 512
-	// pullHeartbeat is the interval of the heartbeats of an idle consumer.
-	pullHeartbeat = time.Second
-	// pullExpiry is the lifetime of one request for messages.
-	pullExpiry = 10 * time.Second
+	pullMessages     = 512                    // messages that a consumer requests at once
+	pullHeartbeat    = time.Second            // between two heartbeats of an idle consumer
+	pullExpiry       = 10 * time.Second       // lifetime of one request for messages
+	resubscribePause = 100 * time.Millisecond // before a subscription that broke is made anew
+	catchUpGroups    = 256                    // groups that a subscriber reads from the log before it reads from memory again
 	// tailIdle is the silence of a segment after which its end is read: the server does not always send the last message
 	// of a stream that was sealed meanwhile (tried). It is longer than two missing heartbeats take.
 	tailIdle = 3 * pullHeartbeat
-	// resubscribePause is the wait before a subscription that broke is made anew.
-	resubscribePause = 100 * time.Millisecond
-	// catchUpGroups is how many groups a subscriber reads from the log before it reads from memory again.
-	catchUpGroups = 256
 )
 
 // Subscribe calls handle with the events of one shard after address `after`, in order and without a gap, until ctx ends,
@@ -202,7 +197,7 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 	}
 }
 
-// idle reads the log up to its end after a silence, and reports whether the open segment is another one than seg.
+// idle reads the log up to its end after a silence, and reports whether the open segment differs from seg.
 func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	h.mu.Lock()
 	busy := len(h.inFlight) > 0 || h.building
@@ -220,7 +215,7 @@ func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	return h.moved(ctx, seg)
 }
 
-// moved reports whether the open segment is another one than seg. It waits while the next segment is being made.
+// moved reports whether the open segment differs from seg. It waits while the next segment is being made.
 func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 	for {
 		h.mu.Lock()
@@ -263,8 +258,7 @@ type Reader struct {
 	once   sync.Once
 }
 
-// readerBuffer is how many events wait for a reader at most.
-const readerBuffer = 512
+const readerBuffer = 512 // events that wait for a reader at most
 
 // NewFanout makes a fan-out of the store's log.
 func NewFanout(store *Store) *Fanout { return &Fanout{store: store} }
@@ -310,7 +304,6 @@ func (f *Fanout) Run(parent context.Context) error {
 	return first
 }
 
-// errStopped ends the feeding of a reader that has stopped.
 var errStopped = errors.New("eventstore: the reader has stopped")
 
 // feed hands one shard's events to one reader. A reader that has stopped is no error.

@@ -25,8 +25,7 @@ type Intake struct {
 }
 
 const (
-	// maxHeaders is the greatest size of the headers, in bytes, with the request line (D1). Server.MaxHeaderBytes must be more: a
-	// request above that gets no error body.
+	// maxHeaders bounds headers and request line, in bytes (D1). Server.MaxHeaderBytes must be more: above it there is no error body.
 	maxHeaders = 32 << 10
 	// unbudgeted is the size up to which a body or an answer is not counted, in bytes: about as much as a connection takes.
 	unbudgeted = 16 << 10
@@ -36,8 +35,7 @@ const (
 	streamSize = 256 << 10
 )
 
-// admit refuses requests beyond the bounds, before authentication and before the body is read, at little cost. leave must be called
-// when the request is over.
+// admit refuses requests beyond the bounds, at little cost: before authentication. leave must be called when the request is over.
 func (c *call) admit() (leave func(), err error) {
 	leave = func() {}
 	if alwaysServed(c.r) {
@@ -53,11 +51,11 @@ func (c *call) admit() (leave func(), err error) {
 		var forwarded bool
 		c.client, forwarded = in.Clients.Of(c.r)
 		if forwarded {
-			if !in.Clients.Take(c.client) {
+			if !in.Clients.Take(c.client, 1) {
 				in.Tally.Add(intake.AddressRequests)
 				return leave, c.tooManyOfAddress()
 			}
-			leave = func() { in.Clients.Give(c.client) }
+			leave = func() { in.Clients.Give(c.client, 1) }
 		}
 	}
 	if headerSize(c.r) > maxHeaders {
@@ -66,12 +64,11 @@ func (c *call) admit() (leave func(), err error) {
 	}
 	if in.Gate != nil && in.Gate.Full() {
 		in.Repeats.Wait(c.Ctx)
-		return leave, c.shed()
+		return leave, c.refuseOverload()
 	}
 	return leave, nil
 }
 
-// cutOff refuses a request because this node may have old data.
 func cutOff(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: err,
@@ -85,7 +82,6 @@ func alwaysServed(r *http.Request) bool {
 	return path == pathHealth || path == pathReady
 }
 
-// forPage reports whether a request that was not admitted is answered with a page (D12).
 func (c *call) forPage() bool {
 	if strings.HasPrefix(c.r.URL.Path, checkout.PathPayment) { // the router costs more than a refusal should
 		c.find()
@@ -93,7 +89,6 @@ func (c *call) forPage() bool {
 	return c.route.access == byPage || isDashboard(c.r)
 }
 
-// headerSize returns the size of the request line and the headers, about, in bytes.
 func headerSize(r *http.Request) int {
 	n := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len(r.Host)
 	for name, values := range r.Header {
@@ -104,7 +99,6 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
-// enter waits for a place in the gate, and reserves memory for a list.
 func (c *call) enter() error {
 	if c.route.access == byNothing || strings.HasPrefix(c.route.path, checkout.PathAssets) {
 		return nil
@@ -119,13 +113,13 @@ func (c *call) enter() error {
 	}
 	place, ok := c.api.Intake.Gate.Enter(c.Ctx)
 	if !ok {
-		return c.shed()
+		return c.refuseOverload()
 	}
 	c.place, c.Ctx = place, commands.WithPlace(c.Ctx, place)
 	return nil
 }
 
-func (c *call) shed() error {
+func (c *call) refuseOverload() error {
 	c.api.Intake.Tally.Add(intake.Requests)
 	intake.Refused(c.Ctx, retryAfter*time.Second)
 	return overloaded()
@@ -145,27 +139,22 @@ type reservation struct {
 	bytes int64
 }
 
-// holdAnswer reserves the memory of an answer while it is written, after releasing the reservation of a list. Answers that all
-// requests share need none.
+// holdAnswer releases the reservation of a list, and reserves the memory of an answer unless all requests share it.
 func (c *call) holdAnswer(answer raw) error {
-	c.giveBack()
-	if answer.shared || c.route.method != http.MethodGet { // the answer to a change is always sent
-		return nil
-	}
-	if len(answer.body) <= unbudgeted {
+	c.releaseMemory()
+	if answer.shared || c.route.method != http.MethodGet || len(answer.body) <= unbudgeted { // the answer to a change is always sent
 		return nil
 	}
 	return c.reserve(c.api.Intake.Answers, int64(len(answer.body)))
 }
 
-func (c *call) giveBack() {
+func (c *call) releaseMemory() {
 	for _, r := range c.reserved {
 		r.from.Give(c.client, r.bytes)
 	}
 	c.reserved = nil
 }
 
-// overloaded refuses a request that has had no effect.
 func overloaded() error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,

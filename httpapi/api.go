@@ -35,6 +35,7 @@ import (
 	"payledger/httpapi/validation"
 	"payledger/httpapi/webhooks"
 	"payledger/httpapi/workflows"
+	"payledger/projections/deliveries"
 )
 
 // Commands are the commands of all calls; every method records, or refuses with a domain.Error.
@@ -56,8 +57,7 @@ type Reader interface {
 	SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error)
 	// APIKey returns an API key as this node knows it. It may have been revoked since; its hash and its expiry never change.
 	APIKey(id domain.APIKeyID) (account.APIKey, bool)
-	// AccountByKey returns the newest state of an API key's account, whichever node changed it last. The key may have expired, or
-	// may not be one of the account's any more.
+	// AccountByKey returns the newest state of an API key's account, whichever node changed it. The key may not be valid any more.
 	AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error)
 	Account(id domain.AccountID) (account.State, bool)
 }
@@ -84,7 +84,7 @@ type Config struct {
 	// CheckURL refuses addresses that webhooks must not go to (D18); its error's text is shown.
 	CheckURL func(ctx context.Context, url string) error
 	// TestEndpoint sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
-	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error)
+	TestEndpoint func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (deliveries.Attempt, error)
 	// Notifications reads a processor's notification, and refuses one that is not signed or malformed (D14.4); nil: all are refused.
 	Notifications func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error)
 	// FrameAncestors are the origins that may show the checkout pages in a frame; none by default.
@@ -157,11 +157,12 @@ func New(c Config) (*API, error) {
 	a := &API{
 		Config: c, operations: operations, pages: pages, docs: newDocs(c), routers: map[string]*mux.Router{}, routes: map[*mux.Route]route{},
 		limits: newLimits(c.RateLimit, c.Nodes, c.Now), feeds: intake.NewShares[domain.AccountID](maxFeeds, feedsPerAccount),
+		answered: answers{count: map[int]uint64{}},
 	}
 	a.connect()
 	if c.Users != nil {
 		a.dashboard, err = dashboard.New(dashboard.Config{
-			Config: frame.Config{API: asUser{a}, Environment: c.Environment, Now: c.Now}, Users: c.Users,
+			Config: frame.Config{API: a.asUser, Environment: c.Environment, Now: c.Now}, Users: c.Users,
 		})
 		if err != nil {
 			return nil, err
@@ -223,8 +224,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Request-Id", id)
 	ctx, recorded := eventstore.WithRecorded(r.Context())
-	c := &call{recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, Answer: w.Header()}, api: a, r: r, w: w}
-	done := c.taken()
+	c := &call{recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, AnswerHeader: w.Header()}, api: a, r: r, w: w}
+	done := c.serve()
 	a.answered.add(done.status)
 	took := a.Now().Sub(start)
 	a.logRequest(c, done, took)
@@ -234,11 +235,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// taken admits and answers a request, or refuses it.
-func (c *call) taken() outcome {
+func (c *call) serve() outcome {
 	leave, err := c.admit()
 	defer leave()
-	defer c.giveBack()
+	defer c.releaseMemory()
 	switch {
 	case err == nil && c.api.dashboard != nil && isDashboard(c.r):
 		return c.dashboardPage()
@@ -251,8 +251,7 @@ func (c *call) taken() outcome {
 	}
 }
 
-// firstSegment returns the first segment of a path, which no route leaves open. A router tries its routes one after the other: each of
-// these has a few.
+// firstSegment returns the first segment of a path, which no route leaves open: each router then has few routes to try.
 func firstSegment(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return first

@@ -129,7 +129,7 @@ func (t *taker) Tokenize(context.Context, commands.Caller, instruments.TokenizeI
 	return instrument.State{}, errTaken
 }
 
-func (t *taker) CreateAPIKey(context.Context, commands.Caller, accounts.APIKeyInput) (account.APIKey, string, error) {
+func (t *taker) CreateAPIKey(context.Context, commands.Caller, account.APIKey) (account.APIKey, string, error) {
 	return account.APIKey{}, "", errTaken
 }
 

@@ -14,14 +14,12 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// maxBody is the greatest size of a body, and maxNotification that of a processor's notification, which is read before its signature
-// is checked; in bytes (D1, D14.4).
+// The greatest sizes of a body and of a processor's notification, read before its signature is checked; in bytes (D1, D14.4).
 const (
 	maxBody         = 1 << 20
 	maxNotification = 64 << 10
 )
 
-// readBody reads and parses the body of a call that has one: the guard JSON (D1, D3).
 func (c *call) readBody() error {
 	if c.operation.Body == nil {
 		return nil
@@ -48,12 +46,11 @@ func isNothing(body []byte) bool {
 	return text == "" || text == "null"
 }
 
-// bodyBytes reads a body within a limit whose Content-Type is JSON.
 func (c *call) bodyBytes(limit int64) ([]byte, error) {
 	body, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, limit), limit)
-	var tooLarge *http.MaxBytesError
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case errors.As(err, &tooLarge):
+	case tooLarge:
 		c.api.Intake.Tally.Add(intake.Body)
 		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge, "The body is larger than %d bytes.", limit)
 	case errors.Is(err, errOverloaded):
@@ -95,7 +92,6 @@ func malformed(cause error) error {
 	return domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON, "The body must be one JSON object: %s.", cause)
 }
 
-// validate checks query and body against the schema and the rules of the operation (D3).
 func (c *call) validate() error {
 	c.Query, c.Model = c.r.URL.Query(), c.operation.Model
 	if c.route.access == byPage || strings.HasPrefix(c.route.path+"/", docs.Path+"/") { // a page ignores unknown parameters: links gather some on their way

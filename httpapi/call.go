@@ -19,7 +19,6 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// call is one request on its way through the guards.
 type call struct {
 	request.Call
 	api       *API
@@ -27,7 +26,7 @@ type call struct {
 	w         http.ResponseWriter
 	recorded  func() bool // reports whether the request recorded an event
 	route     route
-	found     bool // route is the call's own
+	found     bool // the path and the method have a route
 	operation *validation.Operation
 	client    netip.Addr      // the address that limits count for
 	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
@@ -43,7 +42,7 @@ type outcome struct {
 }
 
 func (c *call) answer() outcome {
-	result, err := c.guarded()
+	result, err := c.pass()
 	switch {
 	case err != nil && c.route.access == byPage:
 		return c.failPage(err)
@@ -91,12 +90,6 @@ func (c *call) streamed(write func() outcome) outcome {
 	return write()
 }
 
-// guarded runs pass and turns a panic into an error.
-func (c *call) guarded() (result any, err error) {
-	defer recovered(&err)
-	return c.pass()
-}
-
 // recovered turns a panic into an error. It is deferred.
 func recovered(err *error) {
 	if p := recover(); p != nil {
@@ -104,8 +97,9 @@ func recovered(err *error) {
 	}
 }
 
-// pass runs the guards in the order that is part of the contract (D3), then the handler.
-func (c *call) pass() (any, error) {
+// pass runs the guards in the order that is part of the contract (D3), then the handler. A panic becomes an error.
+func (c *call) pass() (result any, err error) {
+	defer recovered(&err)
 	if c.fromBrowser() {
 		return redirect{c.api.homePath()}, nil
 	}
@@ -130,7 +124,7 @@ func (c *call) pass() (any, error) {
 	if strings.HasPrefix(c.route.path, managementPath) {
 		c.Origin = clientAddress(c)
 	}
-	if c.user != nil { // the browser's request has its place
+	if c.user != nil { // the request of the page that makes this call has a place
 		return c.route.handle(c)
 	}
 	if err := c.enter(); err != nil {
@@ -140,24 +134,19 @@ func (c *call) pass() (any, error) {
 	return c.route.handle(c)
 }
 
-// managementPath begins the paths of the management API (D20), managedPayments those of the calls that have the bodies of the
-// merchant's calls of the same name.
+// managementPath begins the paths of the management API (D20), managedPayments those of calls with the bodies of the merchant's calls.
 const managementPath, managedPayments = "/management/", "/management/payments/"
-
-// consistencyStale is the value of the parameter consistency that allows an old answer (D11).
-const consistencyStale = "stale"
 
 // allowsStale reports whether the caller allows an old answer, and the call has such answers.
 func (c *call) allowsStale() bool {
-	if c.r.Method != http.MethodGet || c.r.URL.Query().Get("consistency") != consistencyStale {
+	if c.r.Method != http.MethodGet || c.r.URL.Query().Get("consistency") != "stale" { // D11
 		return false
 	}
 	r, _, known := c.api.match(c.r, c.r.Method)
 	return known && c.api.operations[r.operation].Query["consistency"] != nil
 }
 
-// find sets the call's route. An unknown path is guarded like a merchant's call, a known path with another method like the path's
-// own calls; allowed are their methods.
+// find sets the call's route. allowed are the methods of a known path. doc.go has the guards of an unknown route.
 func (c *call) find() (allowed []string, known bool) {
 	if c.route, c.Vars, known = c.api.match(c.r, c.r.Method); known {
 		c.found = true

@@ -60,7 +60,7 @@ func TestPayInCheckout(t *testing.T) {
 	}
 	stranger := r.want(r.inBrowser(other, "POST", "/checkout/payments", payWith(token)), 400, "PaymentError")
 	if stranger.field("error", "paymentId") != nil {
-		t.Error("a stranger is told the payment:", stranger.text)
+		t.Error("a stranger sees the payment:", stranger.text)
 	}
 	if read := r.want(r.inBrowser(client, "GET", "/checkout/payments/"+id, ""), 200, ""); read.text != made.text {
 		t.Error(read.text)
@@ -139,7 +139,7 @@ func TestTabs(t *testing.T) {
 	}
 	later := r.want(r.inBrowser(client, "POST", "/checkout/payments", payWith(r.tokenize(client, goodCard)), "X-Idempotency-Key", "another"), 400, "PaymentError")
 	if later.text1("error", "paymentId") != paid || later.text1("error", "paymentStatus") != "AUTHORIZED" {
-		t.Error("another card is not told of the payment:", later.text)
+		t.Error("another card does not see the payment:", later.text)
 	}
 	again := r.inBrowser(client, "POST", "/checkout/payments", payWith(tokens[0]))
 	if again.status != 400 || paid == "" || len(r.books("")) != 2 || declined.text1("status") != "DECLINED" {

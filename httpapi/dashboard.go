@@ -23,18 +23,15 @@ import (
 	"payledger/httpapi/request"
 )
 
-// asUser calls the API in the name of signed-in dashboard users, in this process (D20).
-type asUser struct{ api *API }
-
-// Do implements frame.API. It runs the guards of D3, but for the credential, which the dashboard has checked. The browser's request
-// has been admitted and has its place in the gate.
-func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) frame.Answer {
+// asUser implements frame.API: it calls the API in the name of a signed-in dashboard user, in this process (D20). It runs the guards of D3,
+// but for the credential and the gate, which the browser's request has passed.
+func (a *API) asUser(ctx context.Context, by frame.Identity, r frame.Request) frame.Answer {
 	w := &held{header: http.Header{}, status: http.StatusOK}
 	var body []byte
 	if r.Body != nil {
 		var err error
 		if body, err = json.Marshal(r.Body); err != nil {
-			u.api.Logger.Error().Err(err).Msg("a request of the dashboard does not encode")
+			a.Logger.Error().Err(err).Msg("a request of the dashboard does not encode")
 		}
 	}
 	ctx, recorded := eventstore.WithRecorded(ctx)
@@ -49,10 +46,10 @@ func (u asUser) Do(ctx context.Context, by frame.Identity, r frame.Request) fram
 		inner.Header.Set("X-Idempotency-Key", r.IdempotencyKey)
 	}
 	c := &call{
-		recorded: recorded, api: u.api, r: inner, w: w, user: &by, client: by.Client,
-		Call: request.Call{Ctx: ctx, ID: by.RequestID, Header: inner.Header, CursorKey: u.api.ClientTokenKey, Answer: w.header, Seen: r.Seen},
+		recorded: recorded, api: a, r: inner, w: w, user: &by, client: by.Client,
+		Call: request.Call{Ctx: ctx, ID: by.RequestID, Header: inner.Header, CursorKey: a.ClientTokenKey, AnswerHeader: w.header, Seen: r.Seen},
 	}
-	defer c.giveBack()
+	defer c.releaseMemory()
 	if done := c.answer(); done.abort {
 		return frame.Answer{Status: http.StatusInternalServerError, Body: []byte(`{"error":{"errorId":"InternalError","description":"The answer broke off."}}`)}
 	}
@@ -68,7 +65,6 @@ func (c *call) authenticateUser() {
 	c.Key = account.APIKey{Name: c.user.User.Name, Scopes: c.user.User.Role.Scopes()}
 }
 
-// checkRole checks that the role of the user allows the call (D20).
 func (c *call) checkRole() error {
 	role := c.user.User.Role
 	if management.Allows(role, c.route.scope, c.route.operation) {
@@ -77,7 +73,6 @@ func (c *call) checkRole() error {
 	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The role %s does not allow this.", role)
 }
 
-// heldMost is the greatest size of an answer to the dashboard, in bytes.
 const heldMost = 32 << 20
 
 type held struct {
@@ -104,7 +99,6 @@ func isDashboard(r *http.Request) bool {
 }
 
 const (
-	// maxForm is the greatest size of a form of the dashboard, in bytes.
 	maxForm = 512 << 10
 	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made and written, about, in bytes.
 	pageSize, exportSize = 2 << 20, 16 << 20
@@ -152,7 +146,7 @@ func (c *call) madePage(to http.ResponseWriter) (done outcome, shed error) {
 	if c.api.Intake.Gate != nil {
 		place, ok := c.api.Intake.Gate.Enter(c.Ctx)
 		if !ok {
-			return done, c.shed()
+			return done, c.refuseOverload()
 		}
 		defer place.Leave()
 		c.Ctx = commands.WithPlace(c.Ctx, place)
@@ -161,16 +155,8 @@ func (c *call) madePage(to http.ResponseWriter) (done outcome, shed error) {
 }
 
 func (c *call) servePage(to http.ResponseWriter) outcome {
-	served := c.api.dashboard.Serve(to, c.r.WithContext(frame.WithClient(c.Ctx, c.clientAddr(), c.ID)))
+	client, _ := netip.ParseAddr(clientAddress(c)) // the zero address: unknown
+	served := c.api.dashboard.Serve(to, c.r.WithContext(frame.WithClient(c.Ctx, client, c.ID)))
 	c.route.path, c.Merchant, c.Actor = served.Route, served.Account, served.Actor
 	return outcome{status: served.Status, failure: served.Failure, cut: served.Gone, abort: served.Abort}
-}
-
-// clientAddr returns the address of the client: behind a trusted proxy the one that limits count for, else the peer's.
-func (c *call) clientAddr() netip.Addr {
-	addr, err := netip.ParseAddr(clientAddress(c))
-	if err != nil {
-		return netip.Addr{} // unknown
-	}
-	return addr
 }

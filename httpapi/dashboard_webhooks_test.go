@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/users"
 	"payledger/httpapi"
-	"payledger/httpapi/management"
 	"payledger/notifier"
+	"payledger/projections/deliveries"
 	"payledger/projections/history"
 )
 
@@ -33,10 +33,10 @@ func newHookSite(t *testing.T) (*site, *hookRig) {
 	must(t, err)
 	r.serve(func(c *httpapi.Config) {
 		c.Users = staff
-		c.History.(*history.Reader).Deliveries = notifier.NewSent(r.store)
-		c.TestEndpoint = func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (management.EndpointTest, error) {
+		c.History.(*history.Reader).Deliveries = notifier.NewDeliveryReader(r.store)
+		c.TestEndpoint = func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (deliveries.Attempt, error) {
 			a, err := hooks.notifier.SendTest(ctx, owner, id)
-			return management.EndpointTest{StartedAt: a.StartedAt, StatusCode: a.StatusCode, Failure: string(a.Failure), Excerpt: a.Excerpt}, err
+			return deliveries.Attempt{StartedAt: a.StartedAt, StatusCode: a.StatusCode, Failure: string(a.Failure), Excerpt: a.Excerpt}, err
 		}
 	})
 	s := r.browserOf()

@@ -12,10 +12,8 @@ import (
 	"payledger/httpapi/validation"
 )
 
-// retryAfter is the header Retry-After of a 503, in seconds.
-const retryAfter = 2
+const retryAfter = 2 // seconds
 
-// errorBody is the error answer (D3).
 type errorBody struct {
 	Error errorDetail `json:"error"`
 }
@@ -46,14 +44,14 @@ func violationsOf(model string, found []domain.Violation) violationsOfModel {
 
 // unavailable turns the error of a log that is damaged or full, has no majority of its servers, or does not answer in time, into a 503.
 func unavailable(err error) error {
-	var known *domain.Error
+	_, known := errors.AsType[*domain.Error](err)
 	away := errors.Is(err, eventstore.ErrUnhealthy) || errors.Is(err, eventstore.ErrFull) || errors.Is(err, eventstore.ErrNoMajority) || errors.Is(err, context.DeadlineExceeded)
-	if errors.As(err, &known) || !away {
+	if known || !away {
 		return err
 	}
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
-		Message: "The data cannot be read or written now.", Recovery: "Repeat the request.", Denies: true, Err: err,
+		Message: "The data cannot be read or written now.", Recovery: "Repeat the request.", NothingRecorded: true, Err: err,
 	}
 }
 
@@ -69,16 +67,14 @@ func (c *call) failed(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}
 	}
-	err = c.outcomeOf(unavailable(err))
+	err = c.correctDenial(unavailable(err))
 	status, cut := c.fail(err)
 	return outcome{status: status, failure: err, cut: cut}
 }
 
-// outcomeOf returns an error whose text is true for this request. After a recorded event, an error that denies the recording becomes
-// OutcomeUnknown.
-func (c *call) outcomeOf(err error) error {
-	var e *domain.Error
-	if c.recorded() && errors.As(err, &e) && e.Denies {
+// correctDenial replaces an error that says that nothing was recorded with OutcomeUnknown, if the request has recorded something.
+func (c *call) correctDenial(err error) error {
+	if e, is := errors.AsType[*domain.Error](err); is && e.NothingRecorded && c.recorded() {
 		return domain.OutcomeUnknown(err)
 	}
 	return err
@@ -91,8 +87,8 @@ func (c *call) gone(err error) bool {
 
 // fail writes the error answer of err and returns its status. An internal error shows none of its text.
 func (c *call) fail(err error) (status int, writeErr error) {
-	var e *domain.Error
-	if !errors.As(err, &e) || reasonOf(err) == domain.ReasonInternal {
+	e, is := errors.AsType[*domain.Error](err)
+	if !is || reasonOf(err) == domain.ReasonInternal {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}
 	}
 	status = errorTable[e.Reason].status
@@ -106,8 +102,7 @@ func (c *call) fail(err error) (status int, writeErr error) {
 	if len(e.Violations) > 0 {
 		detail.ValidationErrors = []violationsOfModel{violationsOf(e.Model, e.Violations)}
 	}
-	var both validation.Invalid
-	if errors.As(err, &both) {
+	if both, is := errors.AsType[validation.Invalid](err); is {
 		detail.ValidationErrors = append(detail.ValidationErrors, violationsOf(both.Body.Model, both.Body.Violations))
 	}
 	answer, encodeErr := encode(errorBody{detail})

@@ -56,11 +56,11 @@ func TestReadsWhileViewsAreHeld(t *testing.T) {
 	if read := r.want(r.get(at), 200, ""); read.text1("status") != "SETTLED" {
 		t.Errorf("captured, read %s", read.text)
 	}
-	told := r.want(r.get(at+"/events"), 200, "").field("data").([]any)
-	if len(told) != 4 {
-		t.Errorf("%d events", len(told))
+	events := r.want(r.get(at+"/events"), 200, "").field("data").([]any)
+	if len(events) != 4 {
+		t.Errorf("%d events", len(events))
 	}
-	for _, e := range told {
+	for _, e := range events {
 		if _, there := e.(map[string]any)["position"]; there {
 			t.Errorf("a position that no checkpoint fixes: %v", e)
 		}

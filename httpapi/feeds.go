@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -13,10 +14,8 @@ import (
 )
 
 const (
-	// heartbeat is the default time between two messages of a stream of server-sent events. Proxies often close a connection
-	// after 30 s of silence.
-	heartbeat = 15 * time.Second
-	// maxFeeds is the number of streams at once, and feedsPerAccount the number for one account.
+	// heartbeat is the default time between two messages of a stream. Proxies often close a connection after 30 s of silence.
+	heartbeat                 = 15 * time.Second
 	maxFeeds, feedsPerAccount = 256, 32
 	// feedRetry is the time after which a client connects again after a break (in the stream's own words: milliseconds).
 	feedRetry = "retry: 1000\n\n"
@@ -25,7 +24,10 @@ const (
 // feed answers a stream of server-sent events until the client goes away, its key is no longer valid, or the service stops.
 func (c *call) feed(events request.Feed) outcome {
 	if !c.api.feeds.Take(c.Merchant.ID, 1) {
-		return c.failed(tooManyFeeds())
+		return c.failed(&domain.Error{
+			Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,
+			Message: "Too many streams of events are open.", Recovery: "Close one, or read GET /events instead.",
+		})
 	}
 	defer c.api.feeds.Give(c.Merchant.ID, 1)
 	if err := c.reserve(c.api.Intake.Answers, streamSize); err != nil {
@@ -47,8 +49,8 @@ func (c *call) feed(events request.Feed) outcome {
 	if reading {
 		<-ended //nolint:errcheck // its error is that of the cancelled context
 	}
-	var refused *domain.Error // a key that was revoked, for example
-	if err != nil && w.gone == nil && c.Ctx.Err() == nil && !errors.As(err, &refused) {
+	_, refused := errors.AsType[*domain.Error](err) // a key that was revoked, for example
+	if err != nil && w.gone == nil && c.Ctx.Err() == nil && !refused {
 		c.api.Logger.Error().Str("error", masked(err.Error())).Str("requestId", c.ID).Msg("a stream of events broke")
 	}
 	return outcome{status: http.StatusOK, cut: err}
@@ -67,14 +69,6 @@ func produce(ctx context.Context, events request.Feed, messages chan<- request.S
 	})
 }
 
-func tooManyFeeds() error {
-	return &domain.Error{
-		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, Err: errOverloaded,
-		Message:  "Too many streams of events are open.",
-		Recovery: "Close one, or read GET /events instead.",
-	}
-}
-
 type feedWriter struct {
 	*call
 	control *http.ResponseController
@@ -84,11 +78,7 @@ type feedWriter struct {
 
 // run writes messages until the stream ends; reading reports whether its source still runs.
 func (w *feedWriter) run(messages <-chan request.ServerEvent, ended <-chan error) (reading bool, err error) {
-	every := w.api.Heartbeat
-	if every == 0 {
-		every = heartbeat
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(cmp.Or(w.api.Heartbeat, heartbeat))
 	defer tick.Stop()
 	for {
 		select {
@@ -98,7 +88,7 @@ func (w *feedWriter) run(messages <-chan request.ServerEvent, ended <-chan error
 			err = w.message(e)
 		case <-tick.C:
 			if err = w.stillAllowed(); err == nil {
-				err = w.beat()
+				err = w.text([]byte(": " + strconv.FormatUint(w.last, 10) + "\n\n")) // a comment: both ends notice a connection that is gone
 			}
 		case <-w.api.Closing:
 			return true, nil
@@ -117,8 +107,7 @@ func (w *feedWriter) stillAllowed() error {
 	if err == nil {
 		err = w.checkScope()
 	}
-	var refused *domain.Error
-	if errors.As(err, &refused) && (refused.Kind == domain.KindUnauthorized || refused.Kind == domain.KindForbidden) {
+	if refused, is := errors.AsType[*domain.Error](err); is && (refused.Kind == domain.KindUnauthorized || refused.Kind == domain.KindForbidden) {
 		return err
 	}
 	return nil
@@ -154,11 +143,6 @@ func (w *feedWriter) message(e request.ServerEvent) error {
 	}
 	defer end()
 	return w.text(b.Bytes())
-}
-
-// beat writes a comment, so that both ends notice a connection that is gone.
-func (w *feedWriter) beat() error {
-	return w.text([]byte(": " + strconv.FormatUint(w.last, 10) + "\n\n"))
 }
 
 func (w *feedWriter) text(b []byte) error {

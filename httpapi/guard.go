@@ -10,7 +10,6 @@ import (
 	"payledger/httpapi/clienttoken"
 )
 
-// apiVersion is the one version that is served (§9).
 const apiVersion = "2.4"
 
 // authenticate identifies the caller (D2). All failures have the same answer.
@@ -41,7 +40,7 @@ func (c *call) authenticateKey(text string) error {
 	if !found || !apikey.Matches(known.Hash, text) || !known.Valid(c.api.Now()) {
 		return unauthorized()
 	}
-	if err := c.checkRate(known); err != nil {
+	if err := c.checkLimit(caller{byAPIKey, string(known.ID)}, "API key"); err != nil {
 		return err
 	}
 	merchant, found, err := c.api.Reader.AccountByKey(c.Ctx, id)
@@ -65,7 +64,6 @@ func unauthorized() error {
 		"The header X-API-KEY is missing, or its key is not known, not valid any more, or of another environment.")
 }
 
-// checkVersion checks X-API-VERSION where the call has versions (D1, §9).
 func (c *call) checkVersion() error {
 	if !c.route.versioned || c.user != nil {
 		return nil
@@ -82,7 +80,6 @@ func (c *call) checkVersion() error {
 	}
 }
 
-// checkScope checks that the key has the scope of the call (D2).
 func (c *call) checkScope() error {
 	if c.route.scope == "" || c.Key.Allows(c.route.scope) {
 		return nil
@@ -104,7 +101,7 @@ func (c *call) authenticateBrowser() error {
 		return err
 	}
 	c.Merchant, c.Session, c.Actor = merchant, id, "client_token:"+string(id)
-	return c.checkBrowserRate(byClientToken, string(id))
+	return c.checkLimit(caller{byClientToken, string(id)}, "client token")
 }
 
 func (c *call) sessionOf(text string) (account.State, domain.SessionID, error) {
@@ -138,10 +135,9 @@ func (c *call) enterAction(text string) error {
 		return clienttoken.Refused()
 	}
 	c.Merchant, c.Action = merchant, action
-	return c.checkBrowserRate(byActionToken, string(action.Payment))
+	return c.checkLimit(caller{byActionToken, string(action.Payment)}, "client token")
 }
 
-// browsersToken returns the client token of the headers (D12).
 func (c *call) browsersToken() (string, error) {
 	text := cmp.Or(c.r.Header.Get(clientTokenHeader), c.r.Header.Get(clientTokenAlias))
 	if text == "" {

@@ -15,7 +15,6 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/payment"
 	"payledger/eventstore/commands"
-	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/secrets/apikey"
 	"payledger/httpapi"
 )
@@ -24,7 +23,7 @@ import (
 func (r *rig) keyWith(scopes ...string) string {
 	r.t.Helper()
 	by := commands.Caller{Account: r.account.AccountID, Actor: "test", RequestID: "test"}
-	_, text, err := r.service.CreateAPIKey(context.Background(), by, accounts.APIKeyInput{Name: "test", Scopes: scopes})
+	_, text, err := r.service.CreateAPIKey(context.Background(), by, account.APIKey{Name: "test", Scopes: scopes})
 	must(r.t, err)
 	must(r.t, r.views.CaughtUp(context.Background()))
 	return text
@@ -174,7 +173,7 @@ func TestAPIKeys(t *testing.T) {
 	var random [apikey.RandomSize]byte
 	expiring := func() string {
 		at := time.Now().Add(time.Hour)
-		_, text, err := r.service.CreateAPIKey(t.Context(), commands.Caller{Account: r.account.AccountID}, accounts.APIKeyInput{Name: "x", Scopes: account.Scopes, ExpiresAt: &at})
+		_, text, err := r.service.CreateAPIKey(t.Context(), commands.Caller{Account: r.account.AccountID}, account.APIKey{Name: "x", Scopes: account.Scopes, ExpiresAt: &at})
 		must(t, err)
 		must(t, r.views.CaughtUp(t.Context()))
 		return text
@@ -197,7 +196,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 	for _, text := range texts {
 		if text != texts[0] {
-			t.Errorf("keys can be told apart: %q, %q", text, texts[0])
+			t.Errorf("two keys get different answers: %q, %q", text, texts[0])
 		}
 	}
 	r.want(call(expiring), 200, "")

@@ -36,8 +36,7 @@ func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration
 	})
 }
 
-// publicPath returns the path of a request with the ids of payments, workflows and other things of ours. Other values may be personal or
-// secret, and are left out: a customer's id, a token.
+// publicPath returns a request's path with ids of ours only. Other values, as a customer's id and a token, may be personal or secret.
 func (c *call) publicPath() string {
 	if c.route.path == "" || !c.found {
 		return shownPath(c.r.URL.Path)
@@ -91,8 +90,7 @@ func (a *API) logRequest(c *call, o outcome, took time.Duration) {
 	event.AnErr("cut", o.cut).Msg("request")
 }
 
-// clientAddress returns the address of the client, without the port: behind a trusted proxy the address that limits count for, else
-// the peer's.
+// clientAddress returns the client's address without port: behind a trusted proxy the address that limits count for, else the peer's.
 func clientAddress(c *call) string {
 	if c.client.IsValid() {
 		return c.client.String()
@@ -104,7 +102,6 @@ func clientAddress(c *call) string {
 	return host
 }
 
-// Limits of a path in a log line.
 const (
 	shownSegments = 8
 	shownSegment  = 24 // bytes; "adjust-authorization" has 20
@@ -163,9 +160,6 @@ type answers struct {
 func (a *answers) add(status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.count == nil {
-		a.count = map[int]uint64{}
-	}
 	a.count[status]++
 }
 

@@ -164,7 +164,7 @@ func TestAuditOfAUser(t *testing.T) {
 	at := r.paid(goodCard, "")
 	state, _ := r.views.Account(r.account.AccountID)
 	by := commands.Caller{Account: r.account.AccountID, Actor: "user:" + string(state.Users[0].ID), RequestID: "request", Origin: "2001:db8::1"}
-	_, err := r.service.ChangeSettings(t.Context(), by, accounts.SettingsInput{DisplayName: new("North")})
+	_, err := r.service.ChangeSettings(t.Context(), by, account.ChangeSettings{DisplayName: new("North")})
 	must(t, err)
 	by.Origin = ""
 	_, err = r.service.Capture(t.Context(), by, domain.PaymentID(strings.TrimPrefix(at, "/payments/")), payment.Capture{Final: true})
@@ -210,7 +210,7 @@ func TestAuditByName(t *testing.T) {
 		names++
 		name := fmt.Sprint("Shop ", names)
 		by := commands.Caller{Account: r.account.AccountID, Actor: "user:" + string(id), RequestID: name}
-		_, err := r.service.ChangeSettings(t.Context(), by, accounts.SettingsInput{DisplayName: &name})
+		_, err := r.service.ChangeSettings(t.Context(), by, account.ChangeSettings{DisplayName: &name})
 		must(t, err)
 	}
 	found := func(query string) (requests []string) {

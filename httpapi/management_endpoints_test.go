@@ -12,7 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/httpapi"
-	"payledger/httpapi/management"
+	"payledger/projections/deliveries"
 )
 
 // allKinds is every kind of webhook (§6.2).
@@ -143,12 +143,12 @@ func TestEndpointTest(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC)
 	var next struct {
-		outcome management.EndpointTest
+		outcome deliveries.Attempt
 		err     error
 	}
 	var asked []domain.EndpointID
 	r := newRig(t, func(c *httpapi.Config) {
-		c.TestEndpoint = func(_ context.Context, _ domain.AccountID, id domain.EndpointID) (management.EndpointTest, error) {
+		c.TestEndpoint = func(_ context.Context, _ domain.AccountID, id domain.EndpointID) (deliveries.Attempt, error) {
 			asked = append(asked, id)
 			return next.outcome, next.err
 		}
@@ -156,12 +156,12 @@ func TestEndpointTest(t *testing.T) {
 	id := r.endpoint(`{"url":"https://shop.example/"}`).text1("id")
 	const started = `"startedAt":"2026-03-04T05:06:07.000008Z"`
 	for _, c := range []struct {
-		outcome management.EndpointTest
+		outcome deliveries.Attempt
 		want    string
 	}{
-		{management.EndpointTest{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true,"excerpt":""}`},
-		{management.EndpointTest{StatusCode: 302, Failure: "STATUS", Excerpt: "moved"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false,"excerpt":"moved"}`},
-		{management.EndpointTest{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false,"excerpt":""}`},
+		{deliveries.Attempt{StatusCode: 204, Duration: 12*time.Millisecond + 999*time.Microsecond}, `{` + started + `,"durationMs":12,"statusCode":204,"succeeded":true,"excerpt":""}`},
+		{deliveries.Attempt{StatusCode: 302, Failure: "STATUS", Excerpt: "moved"}, `{` + started + `,"durationMs":0,"statusCode":302,"failure":"STATUS","succeeded":false,"excerpt":"moved"}`},
+		{deliveries.Attempt{Failure: "TIMEOUT", Duration: 10 * time.Second}, `{` + started + `,"durationMs":10000,"failure":"TIMEOUT","succeeded":false,"excerpt":""}`},
 	} {
 		next.outcome = c.outcome
 		next.outcome.StartedAt = at

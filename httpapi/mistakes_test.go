@@ -11,7 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/httpapi"
-	"payledger/httpapi/management"
+	"payledger/projections/deliveries"
 )
 
 // TestMistakesAreNamed checks the answers to typical mistakes of new users (D3).
@@ -166,11 +166,11 @@ func TestCallerGone(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}), make(chan struct{})
 	r := newRig(t, func(c *httpapi.Config) {
-		c.TestEndpoint = func(ctx context.Context, _ domain.AccountID, _ domain.EndpointID) (management.EndpointTest, error) {
+		c.TestEndpoint = func(ctx context.Context, _ domain.AccountID, _ domain.EndpointID) (deliveries.Attempt, error) {
 			close(inside)
 			<-ctx.Done()
 			defer close(over)
-			return management.EndpointTest{}, ctx.Err()
+			return deliveries.Attempt{}, ctx.Err()
 		}
 	})
 	made := r.want(r.do(request{method: "POST", path: "/management/webhook-endpoints", body: `{"url":"https://shop.example/","description":"d","eventTypes":["PAYMENT.STATUS"]}`}), 200, "")

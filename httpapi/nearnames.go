@@ -11,10 +11,7 @@ import (
 
 // didYouMean suggests the wanted header, which is missing, for a header of the request that resembles it; "" if none does.
 func didYouMean(h http.Header, wanted string) string {
-	if h.Get(wanted) != "" {
-		return ""
-	}
-	if near := request.NearHeader(h, wanted); near != "" {
+	if near := request.NearHeader(h, wanted); near != "" && h.Get(wanted) == "" {
 		return "The request has the header " + near + "; did you mean " + wanted + "? "
 	}
 	return ""

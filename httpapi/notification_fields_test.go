@@ -81,7 +81,7 @@ func TestAddedFieldsAreSealed(t *testing.T) {
 	}
 	stranger := "01" + strings.Repeat("z", 25) + "w"
 	r.want(r.signedNotify("ADYEN", disputeWith("nt_2", stranger)), 200, "")
-	operation := strings.Replace(told(t, stranger, stranger+".3"), "{", "{"+additions+",", 1)
+	operation := strings.Replace(captured(t, stranger, stranger+".3"), "{", "{"+additions+",", 1)
 	r.want(r.notify("ADYEN", operation, protocol.Sign(processorSecret, []byte(operation))), 200, "")
 	kept := r.kept()
 	kept["the log"] = []byte(r.log.String())

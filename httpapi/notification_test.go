@@ -86,8 +86,8 @@ func (r *rig) unheard() {
 	r.cut.Store(&cut)
 }
 
-// told returns the notification of a capture's result.
-func told(t *testing.T, reference, key string) string {
+// captured returns the notification of a capture's result.
+func captured(t *testing.T, reference, key string) string {
 	t.Helper()
 	body, err := json.Marshal(protocol.Notification{
 		ID: "nt_1", Processor: processor.Adyen, Type: processor.Capture, IdempotencyKey: domain.OperationKey(key),
@@ -109,7 +109,7 @@ func TestNotificationRefusals(t *testing.T) {
 	r.want(r.post(at+"/capture", ""), 200, "")
 	lines, err := r.sim.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
 	must(t, err)
-	good := strings.Replace(told(t, id, id+".3"), "tx_1", lines[len(lines)-1].ProcessorTransactionID, 1)
+	good := strings.Replace(captured(t, id, id+".3"), "tx_1", lines[len(lines)-1].ProcessorTransactionID, 1)
 	before := r.events()
 	const early = "01k3v9t7hq2m5c8z0x4w6n1r3b00"
 	for _, c := range []struct {
@@ -135,14 +135,14 @@ func TestNotificationRefusals(t *testing.T) {
 	r.want(r.send("POST", "/processors/ADYEN/notifications", http.Header{"Content-Type": {"text/plain"}}, strings.NewReader(good)), 415, "UnsupportedMediaType")
 	r.want(r.send("GET", "/processors/ADYEN/notifications", http.Header{}, nil), 405, "MethodNotAllowed")
 	for _, key := range []string{early + ".3", id + ".x", id} {
-		r.want(r.signedNotify("ADYEN", told(t, id, key)), 422, "RequestValidationError")
+		r.want(r.signedNotify("ADYEN", captured(t, id, key)), 422, "RequestValidationError")
 	}
 	if after := r.events(); after != before {
 		t.Errorf("refused notifications left %d events", after-before)
 	}
 	for i, key := range []string{id + ".1", id + ".99", early + ".3"} { // .1 is the authorization: kept, and not true
 		reference, _, _ := strings.Cut(key, ".")
-		r.want(r.signedNotify("ADYEN", strings.Replace(told(t, reference, key), "nt_1", fmt.Sprint("nt_odd_", i), 1)), 200, "")
+		r.want(r.signedNotify("ADYEN", strings.Replace(captured(t, reference, key), "nt_1", fmt.Sprint("nt_odd_", i), 1)), 200, "")
 	}
 	if after := r.events(); after != before+5 {
 		t.Errorf("two that cannot be true and an early one left %d events", after-before)
@@ -171,7 +171,7 @@ func TestNotificationsThatCannotBeTrue(t *testing.T) {
 	r := newRig(t)
 	at := r.paid("4000000000000002", "")
 	id := strings.TrimPrefix(at, "/payments/")
-	result := strings.Replace(told(t, id, id+".1"), `"capture"`, `"authorize"`, 1)
+	result := strings.Replace(captured(t, id, id+".1"), `"capture"`, `"authorize"`, 1)
 	dispute := `{"id":"nt_2","processor":"ADYEN","type":"dispute","reference":"` + id + `","dispute":{"disputePspReference":"dp_1","disputeType":"Chargeback",` +
 		`"disputeStatus":"Reopened","reasonCode":"10.4","disputedAmount":{"value":100,"currency":"EUR"},"eventDate":"2026-03-01T12:00:00Z"}}`
 	for _, body := range []string{result, dispute} {

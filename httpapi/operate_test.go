@@ -132,8 +132,8 @@ func TestProcessorRefuses(t *testing.T) {
 			must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: kind, Mode: protocol.TechnicalError, Count: &once}))
 		}
 		refused := r.want(r.post(path, body), 200, "")
-		told := r.want(r.get(path[:strings.LastIndex(path, "/")]+events), 200, "").events()
-		newest := slices.MaxFunc(told, func(a, b map[string]any) int { return strings.Compare(a["date"].(string), b["date"].(string)) })
+		events := r.want(r.get(path[:strings.LastIndex(path, "/")]+events), 200, "").events()
+		newest := slices.MaxFunc(events, func(a, b map[string]any) int { return strings.Compare(a["date"].(string), b["date"].(string)) })
 		if refused.text1("status") != status || newest["type"] != event || newest["reason"] == nil || refused.field("statusReason") != nil {
 			t.Errorf("%s: %s, %v", path, refused.text, newest)
 		}

@@ -16,8 +16,7 @@ import (
 	"payledger/projections"
 )
 
-// getCheckoutPage serves GET /checkout, the hosted page of a client token (D12). A request without a token is a reload: the tab
-// has the token.
+// getCheckoutPage serves GET /checkout, the page of a client token (D12). Without a token it is a reload: the tab has the token.
 func getCheckoutPage(c *call) (any, error) {
 	token := c.r.URL.Query().Get("clientToken")
 	if token == "" {
@@ -27,7 +26,7 @@ func getCheckoutPage(c *call) (any, error) {
 	if err != nil {
 		return c.pageOf(err, checkout.Expired)
 	}
-	if err := c.checkBrowserRate(byClientToken, string(id)); err != nil {
+	if err := c.checkLimit(caller{byClientToken, string(id)}, "client token"); err != nil {
 		return nil, err
 	}
 	c.Merchant = merchant
@@ -134,7 +133,6 @@ func (c *call) pageOf(err error, n checkout.Notice) (any, error) {
 	return nil, err
 }
 
-// failPage answers a failed request for a page with a page (D12).
 func (c *call) failPage(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}
@@ -168,8 +166,7 @@ func (c *call) openAttempt(s session.State) (domain.AttemptID, error) {
 	return current.ID, nil
 }
 
-// openPayment returns the session's payment, paid or in progress; the zero state when it has none. The page shows it in every tab,
-// instead of a form that would pay a second time.
+// openPayment returns the session's payment, paid or in progress, or the zero state. Every tab shows it instead of a form to pay again.
 func (c *call) openPayment(s session.State) (payment.State, error) {
 	open := []string{
 		string(payment.StatusPending), string(payment.StatusAuthorized), string(payment.StatusSettling),
@@ -182,7 +179,6 @@ func (c *call) openPayment(s session.State) (payment.State, error) {
 	return c.api.Reader.Payment(c.Ctx, s.Account, listed.Data[0].ID)
 }
 
-// savedCards returns the vaulted cards of the session's customer that have not expired, the default first.
 func (c *call) savedCards(s session.State) ([]checkout.SavedCard, error) {
 	if s.CustomerID == "" {
 		return nil, nil

@@ -10,14 +10,11 @@ import (
 	"golang.org/x/time/rate"
 
 	"payledger/domain"
-	"payledger/domain/account"
 )
 
-// minBrowserRate is the lowest limit of a client token, in requests a second: a page sends several at once.
-const minBrowserRate = 10
+const minBrowserRate = 10 // the lowest limit of a client token, in requests a second: a page sends several at once
 
-// forgetAbove is the number of callers above which quiet callers are forgotten.
-const forgetAbove = 4096
+const forgetAbove = 4096 // the number of callers above which quiet callers are forgotten
 
 // limits are the rate limits of all callers: API keys, and the client tokens of browsers.
 //
@@ -33,7 +30,7 @@ type limits struct {
 	now       func() time.Time
 	mu        sync.Mutex
 	by        map[caller]*rate.Limiter
-	allowed   map[caller]int // since the last call of takeAllowed
+	allowed   map[caller]int // since the last call of Allowed
 	forgetAt  int
 }
 
@@ -47,22 +44,14 @@ func newLimits(perSecond float64, nodes func() int, now func() time.Time) *limit
 	return &limits{perSecond: perSecond, nodes: nodes, now: now, by: map[caller]*rate.Limiter{}, allowed: map[caller]int{}, forgetAt: forgetAbove}
 }
 
-// checkRate refuses a key above its rate limit (D1); off unless configured.
-func (c *call) checkRate(key account.APIKey) error {
-	return c.checkLimit(c.api.limits.wait(caller{byAPIKey, string(key.ID)}), "API key")
-}
-
-// checkBrowserRate refuses a client token above its rate limit (D1). Pages count like calls.
-func (c *call) checkBrowserRate(kind access, id string) error {
-	return c.checkLimit(c.api.limits.wait(caller{kind, id}), "client token")
-}
-
-func (c *call) checkLimit(wait time.Duration, who string) error {
+// checkLimit refuses a caller above its rate limit (D1); off unless configured. Pages count like calls.
+func (c *call) checkLimit(who caller, called string) error {
+	wait := c.api.limits.wait(who)
 	if wait == 0 {
 		return nil
 	}
 	c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	return domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The %s makes too many requests.", who)
+	return domain.Refuse(domain.KindUnavailable, domain.ReasonRateLimitExceeded, "The %s makes too many requests.", called)
 }
 
 // wait returns the time until the caller may send its next request; 0 when it may send it now.
@@ -109,7 +98,6 @@ func (l *limits) serving() int {
 	return l.nodes()
 }
 
-// allowed is how many requests of a caller a node allowed.
 type allowed struct {
 	caller
 	Requests int

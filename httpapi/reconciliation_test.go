@@ -76,7 +76,7 @@ func TestReconciliation(t *testing.T) {
 	}
 	r.want(r.post(at+"/refund", `{"amount":900}`), 200, "") // refused there, and so it is found
 	if now := r.want(r.manage("GET", "/reconciliation?processor=ADYEN", ""), 200, "").compared(t); len(now.differences) != 0 {
-		t.Errorf("found, and still told: %+v", now.differences)
+		t.Errorf("found, and still reported: %+v", now.differences)
 	}
 	other := r.want(r.manage("GET", "/reconciliation?processor=STRIPE", ""), 200, "").compared(t)
 	if want := (reconcile.Counts{Payments: 1}); other.summary == nil || *other.summary != want {

@@ -315,7 +315,7 @@ func TestReplayFaults(t *testing.T) {
 		paths = append(paths, r.replays(replayOf(endpoint, ""), 4))
 	}
 	a := r.want(r.manage("POST", "/webhook-replays", replayOf(endpoint, "")), 422, "RequestValidationError")
-	if !strings.Contains(a.text, "4 replays are under way") {
+	if !strings.Contains(a.text, "the limit of 4 replays") {
 		t.Errorf("the fifth is refused with %s", a.text)
 	}
 	r.counted(replayOf(endpoint, "")) // a dry run is allowed even then

@@ -193,7 +193,7 @@ func TestExcerptSecrets(t *testing.T) {
 			}
 		}
 		if excerpt == "" {
-			t.Errorf("of an answer that holds %s nothing is told", name)
+			t.Errorf("the attempt shows nothing of an answer that holds %s", name)
 		}
 	}
 	r.inbox.answer("/", status(200, "order order-1 of 1774000000000 taken"))
@@ -209,7 +209,7 @@ func TestExcerptSecrets(t *testing.T) {
 	}
 }
 
-// TestDroppedDelivery: a delivery that is older than deliveries are kept shows as dropped, without its attempts, and cannot be
+// TestDroppedDelivery: a delivery that is older than the retention period shows as dropped, without its attempts, and cannot be
 // sent again; nor is it by a replay.
 func TestDroppedDelivery(t *testing.T) {
 	t.Parallel()
@@ -232,7 +232,7 @@ func TestDroppedDelivery(t *testing.T) {
 	if attempts, ok := a.field("attempts").([]any); !ok || len(attempts) != 0 || a.field("dropped") != true {
 		t.Errorf("read %s", a.text)
 	}
-	if a := r.want(r.resend(id), 422, "RequestValidationError"); !strings.Contains(a.text, "older than deliveries are kept") {
+	if a := r.want(r.resend(id), 422, "RequestValidationError"); !strings.Contains(a.text, "older than the retention period") {
 		t.Errorf("answered %s", a.text)
 	}
 	if n := r.counted(replayOf(endpoint, "")); n != 0 {

@@ -123,7 +123,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	fanout := eventstore.NewFanout(r.store)
 	var err error
 	if environment != account.Sandbox {
-		r.account, err = accounts.Initialize(ctx, r.store, vault, rand.Reader, environment, "cli:init")
+		r.account, err = accounts.Initialize(ctx, r.store, vault, rand.Reader, environment, "cli:init", nil)
 		must(t, err)
 	}
 	r.views, err = projections.Open(ctx, projections.Config{
@@ -168,7 +168,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		Notifications: func(name processor.Name, header http.Header, body []byte) (processor.SignedNotification, error) {
 			return adapter.ParseNotification(processorSecret, name, header, body)
 		},
-		Listeners: readers{listener.New(listener.Config{Key: tokenKey})}, WebhookTimeout: 10 * time.Second, ListenerExpiry: time.Minute,
+		Listeners: readers{&listener.Hub{Key: tokenKey}}, WebhookTimeout: 10 * time.Second, ListenerExpiry: time.Minute,
 		Ready: func(context.Context) error {
 			if e := r.ready.Load(); e != nil {
 				return *e

@@ -21,7 +21,6 @@ func (c *call) list(elements request.Listing) outcome {
 	return w.outcome(err, "a list ended before its end; the connection is cut")
 }
 
-// outcome returns the outcome of an answer; problem is logged if the answer broke off.
 func (w *listWriter) outcome(err error, problem string) outcome {
 	switch {
 	case err == nil:
@@ -85,8 +84,7 @@ func (w *listWriter) writeHeader() []byte {
 	return []byte(`{"data":[`)
 }
 
-// endless removes the read deadline: when it passes, the request's context ends. A server without deadlines returns ErrNotSupported.
-// problem is logged after an error.
+// endless removes the read deadline, at which the request's context would end. problem is logged after an error.
 func (c *call) endless(control *http.ResponseController, problem string) {
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		c.api.Logger.Warn().Err(err).Str("requestId", c.ID).Msg(problem)
@@ -128,8 +126,7 @@ func (w *listWriter) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// flushEvery is the longest time that a line waits in the buffer for the next one.
-const flushEvery = 250 * time.Millisecond
+const flushEvery = 250 * time.Millisecond // the longest time that a line waits in the buffer for the next one
 
 // stream writes the lines one by one; an error means that the caller went away.
 func (c *call) stream(lines request.Stream) error {
@@ -160,11 +157,9 @@ func (c *call) stream(lines request.Stream) error {
 	return encoder.Encode(c.lastLine(err))
 }
 
-// lastLine reports an error to a caller that has already received status 200.
 func (c *call) lastLine(err error) any {
 	reason, text := domain.ReasonInternal, "Something went wrong; the answer is not whole."
-	var refused *domain.Error
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*domain.Error](err); is {
 		reason, text = refused.Reason, refused.Message
 	}
 	return map[string]any{"error": map[string]any{"errorId": reason, "description": text, "diagnosticsId": c.ID}}

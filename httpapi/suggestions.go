@@ -19,7 +19,7 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonEntityNotFound:             {http.StatusNotFound, "Check the id, and that the key or token of the request is of the same account and environment."},
 	domain.ReasonInvalidPaymentStatus:       {http.StatusBadRequest, "Read the payment to see its status: GET /payments/{id}."},
 	domain.ReasonIncorrectAuthorizationType: {http.StatusBadRequest, "Only payments created with paymentMethod.authorizationType ESTIMATED can be adjusted. Cancel this one and create another."},
-	domain.ReasonNotAuthorizedYet:           {http.StatusBadRequest, "Adjust the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS tells, and GET /payments/{id}."},
+	domain.ReasonNotAuthorizedYet:           {http.StatusBadRequest, "Adjust the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS and GET /payments/{id} show when."},
 	domain.ReasonAdjustNonCard:              {http.StatusBadRequest, "Only card payments can be adjusted. Cancel this one and create another."},
 	domain.ReasonAdjustNotSupported:         {http.StatusBadRequest, "The payment's processor cannot adjust authorizations. Cancel the payment and create another."},
 	domain.ReasonPaymentAlreadyRefunded:     {http.StatusConflict, "Nothing is left to do: GET /payments/{id} shows the refunds."},
@@ -27,7 +27,7 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonIdempotencyKeyExists:       {http.StatusConflict, "Read the payment to see what became of the first request."},
 	domain.ReasonPaymentRequestLimit:        {http.StatusConflict, "Do not repeat the request. GET /payments/{id}/events shows what was tried and why it failed."},
 	domain.ReasonNoActionsToHandle:          {http.StatusAccepted, "Read the payment by its id to see what becomes of it."},
-	domain.ReasonAttemptNotPending:          {http.StatusConflict, "The attempt was decided or has expired. currentAttemptId of GET /client-session names the one that waits, if one does."},
+	domain.ReasonAttemptNotPending:          {http.StatusConflict, "The attempt was decided or has expired. currentAttemptId of GET /client-session names the waiting attempt, if there is one."},
 	domain.ReasonAmountChanged:              {http.StatusConflict, "Show the customer what the session asks for now; nothing was charged."},
 	domain.ReasonInstrumentToken:            {http.StatusBadRequest, "Make another token of the card: POST /payment-instruments."},
 	domain.ReasonFailedVerification:         {http.StatusBadRequest, "Ask the customer to check the card's details, or for another card."},
@@ -41,7 +41,7 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonUnsupportedMediaType:       {http.StatusUnsupportedMediaType, "Send the header Content-Type: application/json."},
 	domain.ReasonRequestTooLarge:            {http.StatusRequestEntityTooLarge, "Send less: metadata, line items and descriptions take the most room."},
 	domain.ReasonHeadersTooLarge:            {http.StatusRequestHeaderFieldsTooLarge, "Send fewer or shorter headers: 32 KiB in all, the address of the request included. Most cookies are not for this service."},
-	domain.ReasonNotFound:                   {http.StatusNotFound, "All paths stand in the document of GET /openapi.yaml."},
+	domain.ReasonNotFound:                   {http.StatusNotFound, "GET /openapi.yaml lists all paths."},
 	domain.ReasonMethodNotAllowed:           {http.StatusMethodNotAllowed, "Use one of the methods that the header Allow names."},
 	domain.ReasonRateLimitExceeded:          {http.StatusTooManyRequests, "Repeat the request after the time that Retry-After gives."},
 }
@@ -72,7 +72,6 @@ func (c *call) suggestion(e *domain.Error) string {
 	return usual
 }
 
-// creates are the calls that make a payment.
 var creates = map[string]bool{
 	"createPayment": true, "createCheckoutPayment": true, "createPaymentAttempt": true, "approvePaymentAttempt": true,
 }
@@ -91,8 +90,7 @@ func (c *call) credentialSuggestion() string {
 	return hint + errorTable[domain.ReasonUnauthorized].suggestion
 }
 
-// statusSuggestion returns the recovery for a payment whose status does not allow an operation (D7); "" if only reading the payment
-// helps.
+// statusSuggestion returns the recovery for a payment whose status forbids an operation (D7); "" if only reading the payment helps.
 func statusSuggestion(operation string, status payment.Status) string {
 	ended := status == payment.StatusCancelled || status == payment.StatusDeclined || status == payment.StatusFailed
 	switch operation {
@@ -106,7 +104,7 @@ func statusSuggestion(operation string, status payment.Status) string {
 		case ended:
 			return "Nothing is reserved on the card. To charge the customer, create another payment: POST /payments."
 		case status == payment.StatusPending:
-			return "Capture the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS tells, and GET /payments/{id}."
+			return "Capture the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS and GET /payments/{id} show when."
 		}
 		return "All is captured, or the last capture was final and released the rest. To charge more, create another payment: POST /payments."
 	case "refundPayment":
@@ -117,7 +115,7 @@ func statusSuggestion(operation string, status payment.Status) string {
 	case "adjustPaymentAuthorization":
 		return "Only a payment that is AUTHORIZED can be adjusted. For another amount create another payment: POST /payments."
 	case "resumePayment", "resumeCheckoutPayment":
-		return "Only a payment with a requiredAction is resumed. GET /payments/{id} shows how it stands."
+		return "Only a payment with a requiredAction is resumed. GET /payments/{id} shows its status."
 	default:
 		return ""
 	}

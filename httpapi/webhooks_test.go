@@ -51,7 +51,7 @@ func (w *webhooks) open(ctx context.Context, r *rig, fanout *eventstore.Fanout, 
 	w.index, err = deliveries.Open(ctx, filepath.Join(r.dir, "views"), logger)
 	must(r.t, err)
 	w.log, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
-		Notifier: w.notifier, Store: r.store, Index: w.index, Now: r.now, Random: rand.Reader, Logger: logger, ReplayRate: w.rate, Retention: w.keep,
+		Notifier: w.notifier, Index: w.index, Now: r.now, ReplayRate: w.rate, Retention: w.keep,
 	})
 	must(r.t, err)
 	ofPayments, ofDisputes, err := notifier.Compilers()

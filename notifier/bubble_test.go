@@ -82,8 +82,8 @@ func newBubble(t testing.TB) *bubble {
 
 func secretOf(name domain.SecretID) string { return "plsec_" + string(name) }
 
-// write returns a message for a delivery. Its content does not matter here.
-func (b *bubble) write(_ context.Context, d delivery.Delivery) (sender.Message, error) {
+// compose returns a message for a delivery. Its content does not matter here.
+func (b *bubble) compose(_ context.Context, d delivery.Delivery) (sender.Message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.endpoint(d.Endpoint); err != nil {
@@ -146,16 +146,19 @@ func (b *bubble) start() {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &health.Health{}
-	n := &Notifier{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), b.now)}
-	n.ownership = delivery.Ownership{Nodes: b.nodes}
-	n.lanes.limits, n.lanes.ownership = b.limits, n.ownership
-	if err := n.loadOpen(ctx); err != nil {
+	n := &Notifier{
+		Config: Config{Now: b.now, Logger: zerolog.Nop()}, stream: b.stream, ownership: delivery.Ownership{Nodes: b.nodes}, locks: &b.locks,
+		health: h, tally: newTally(), retries: delivery.NewSchedule(delivery.DefaultRetryDelays()),
+	}
+	n.lanes = newLanes(shared{stream: b.stream, health: h, log: zerolog.Nop(), now: b.now, ownership: n.ownership})
+	n.lanes.limits = b.limits
+	if err := n.scanLanes(ctx); err != nil {
 		b.t.Fatal(err)
 	}
 	b.lanes, b.notifier = n.lanes, n
 	var taking sync.WaitGroup
 	if b.nodes != nil {
-		taking.Go(func() { n.takeOver(ctx) })
+		taking.Go(func() { n.watchOwners(ctx) })
 	}
 	b.dials = make(chan net.Conn)
 	s := sender.New(sender.Config{Timeout: sender.DefaultTimeout, Now: b.now, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -181,10 +184,8 @@ func (b *bubble) start() {
 	var serving sync.WaitGroup
 	ended := make(chan struct{})
 	serving.Go(func() { _ = b.server.Serve(pipes{b.dials, ended}) })
-	d := &dispatcher{
-		write: b.write, sender: s, stream: b.stream, retries: delivery.NewSchedule(delivery.DefaultRetryDelays()), ownership: n.ownership, now: b.now, locks: &b.locks,
-		health: h, tally: newTally(), log: zerolog.Nop(), cut: ctx,
-	}
+	n.sender = s
+	d := &dispatcher{Notifier: n, compose: b.compose, cut: ctx}
 	b.lanes.run(ctx, d.deliver)
 	b.stop = func() {
 		cancel()

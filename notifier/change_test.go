@@ -86,7 +86,7 @@ func (r *rig) answered() {
 		last, err := r.store.LastSeq(ctx, shard)
 		r.must(err)
 		if last > 0 {
-			r.must(r.notifier.views.WaitFor(ctx, shard, last))
+			r.must(r.notifier.Views.WaitFor(ctx, shard, last))
 		}
 	}
 	r.notifier.Settle()

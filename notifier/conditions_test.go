@@ -161,7 +161,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 			seen[event.Type] = true
 			status := slices.Contains(r.caused(event), webhook.PaymentStatus)
 			if want := changed(before, after, event.Type); status != want {
-				t.Errorf("seed %d: %s from %s to %s: told %t, want %t", seed, event.Type, before.Status(), after.Status(), status, want)
+				t.Errorf("seed %d: %s from %s to %s: notified %t, want %t", seed, event.Type, before.Status(), after.Status(), status, want)
 			}
 			before = after
 		}

@@ -5,23 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 	"payledger/notifier/replay"
 	"payledger/projections/deliveries"
+	"payledger/projections/listing"
 )
 
-// DefaultReplayRate is the number of deliveries that all replays together send per second. It is low, so that replays do
-// not slow down live webhooks.
+// DefaultReplayRate is the number of deliveries a second of all replays together. It is low: replays must not slow down live webhooks.
 const DefaultReplayRate = 200
 
 // readTime bounds the wait for the index and the reading of one answer.
@@ -30,41 +28,28 @@ const readTime = 10 * time.Second
 // DeliveryLogConfig is the configuration of an attempt log.
 type DeliveryLogConfig struct {
 	Notifier   *Notifier
-	Store      *eventstore.Store
 	Index      *deliveries.Index
 	Now        func() time.Time
-	Random     io.Reader
-	Logger     zerolog.Logger
-	ReplayRate float64 // deliveries per second, of all replays together; 0: DefaultReplayRate
-	// Retention is the time for which finished deliveries are kept; 0: DefaultRetention.
-	Retention time.Duration
+	ReplayRate float64       // deliveries per second, of all replays together; 0: DefaultReplayRate
+	Retention  time.Duration // for which finished deliveries are kept; 0: DefaultRetention
 }
 
-// DeliveryLog is the attempt log for merchants and operators: it lists deliveries with their attempts, and sends them
-// again, one by one or by range (D18, D20). Reads work only while Run runs.
+// DeliveryLog is the attempt log: it lists deliveries with their attempts, and sends them again (D18, D20). It reads only while Run runs.
 type DeliveryLog struct {
-	notifier  *Notifier
-	stream    records
-	index     *deliveries.Index
-	now       func() time.Time
-	log       zerolog.Logger
-	replays   *replay.Replayer
-	retention time.Duration
+	DeliveryLogConfig
+	stream  *deliverylog.Stream
+	replays *replay.Replayer
 }
 
 // OpenDeliveryLog opens the attempt log of a notifier. It empties an index of another stream.
 func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, error) {
-	stream, err := openRecords(ctx, c.Store)
-	if err != nil {
-		return nil, err
-	}
-	l := &DeliveryLog{
-		notifier: c.Notifier, stream: stream, index: c.Index, now: c.Now, log: c.Logger, retention: cmp.Or(c.Retention, DefaultRetention),
-	}
+	c.Retention = cmp.Or(c.Retention, DefaultRetention)
+	l := &DeliveryLog{DeliveryLogConfig: c, stream: c.Notifier.Store.Deliveries()}
+	var err error
 	l.replays, err = replay.New(replay.Config{
-		Store: c.Store, Stream: stream, Notifier: c.Notifier, Endpoint: c.Notifier.messages.Endpoint, Index: c.Index, WaitForIndex: l.waitForIndex,
-		Health: c.Notifier.health, Now: c.Now, Random: c.Random, Log: c.Logger,
-		PerSecond: cmp.Or(c.ReplayRate, DefaultReplayRate), Grace: c.Notifier.grace,
+		Store: c.Notifier.Store, Stream: l.stream, Notifier: c.Notifier, Endpoint: c.Notifier.messages.Endpoint,
+		Index: c.Index, WaitForIndex: l.waitForIndex, Health: c.Notifier.health, Now: c.Now, Random: c.Notifier.Random, Log: c.Notifier.Logger,
+		PerSecond: cmp.Or(c.ReplayRate, DefaultReplayRate), Grace: c.Notifier.Grace,
 	})
 	if err != nil {
 		return nil, err
@@ -85,25 +70,25 @@ func (l *DeliveryLog) Run(ctx context.Context) error {
 		err = nil
 	}
 	if err != nil {
-		l.notifier.health.Set(indexProblem, err)
-		l.log.Error().Err(err).Msg("the index of deliveries stands still")
+		l.Notifier.health.Set(indexProblem, err)
+		l.Notifier.Logger.Error().Err(err).Msg("the index of deliveries stands still")
 	}
 	stop()
-	l.index.Stop(err)
+	l.Index.Stop(err)
 	running.Wait()
 	return err
 }
 
-// List returns a page of an account's deliveries, newest first, after the place from; nil: from the newest on. The page
-// reflects every record that was durable before the call.
-func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error) {
+// List returns a page of an account's deliveries, newest first, after the place from; nil: from the newest on. The page has every record
+// that was durable before the call.
+func (l *DeliveryLog) List(ctx context.Context, owner domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (page listing.Page[deliveries.Row], err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	floor := l.stream.Floor() // before waitForIndex: then the index has the newer place of every copied record
 	if _, err := l.waitForIndex(ctx); err != nil {
-		return deliveries.Page{}, deliveries.Unreadable(err)
+		return page, deliveries.Unreadable(err)
 	}
-	page, err := l.index.List(ctx, owner, f, from, limit)
+	page, err = l.Index.List(ctx, owner, f, from, limit)
 	if err != nil {
 		return page, deliveries.Unreadable(err)
 	}
@@ -132,28 +117,27 @@ func (l *DeliveryLog) Delivery(ctx context.Context, owner domain.AccountID, id s
 	return detail, nil
 }
 
-// body returns the body of a delivery as the newest attempt sent it, or as the first one will send it; nil if the endpoint is deleted.
+// body renders the body of a delivery with the time of the newest attempt, or now if there is none; nil if the endpoint is deleted.
 func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, error) {
-	at := l.now()
+	at := l.Now()
 	if n := len(d.Attempts); n > 0 {
 		at = d.Attempts[n-1].StartedAt
 	}
-	body, err := l.notifier.messages.Body(ctx, d, at)
+	body, err := l.Notifier.messages.Body(ctx, d, at)
 	if errors.Is(err, message.ErrNoEndpoint) {
 		return nil, nil
 	}
 	return body, err
 }
 
-// Resend makes one attempt of a delivery now, in any status, and returns the delivery after it (D18). A failing receiver
-// is no error. With an idempotency key a repeat makes no further attempt, and records nothing.
+// Resend is Notifier.ResendOnce, and returns the delivery after it (D18). A repeat with the same key records nothing.
 func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)
 	if err != nil {
 		return deliveries.Detail{}, err
 	}
 	var refused error
-	err = l.notifier.ResendOnce(ctx, owner, row.Name, q.Key, func(ctx context.Context) error {
+	err = l.Notifier.ResendOnce(ctx, owner, row.Name, q.Key, func(ctx context.Context) error {
 		if q.Record != nil {
 			refused = q.Record(ctx, row)
 		}
@@ -163,7 +147,7 @@ func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id str
 		return deliveries.Detail{}, refused
 	}
 	if err != nil {
-		return deliveries.Detail{}, errNotSent(err)
+		return deliveries.Detail{}, resendError(err)
 	}
 	_, detail, err := l.detail(ctx, row)
 	return detail, err
@@ -171,10 +155,10 @@ func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id str
 
 // row returns a delivery's row by its id. It waits for the index if the index does not have the id yet.
 func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string) (deliveries.Row, error) {
-	row, found, err := l.index.Find(ctx, owner, id)
+	row, found, err := l.Index.Find(ctx, owner, id)
 	if err == nil && !found {
 		if _, err = l.waitForIndex(ctx); err == nil {
-			row, found, err = l.index.Find(ctx, owner, id)
+			row, found, err = l.Index.Find(ctx, owner, id)
 		}
 	}
 	if err != nil {
@@ -186,9 +170,8 @@ func (l *DeliveryLog) row(ctx context.Context, owner domain.AccountID, id string
 	return row, nil
 }
 
-// detail returns a delivery's newest record, and the delivery with its attempts.
 func (l *DeliveryLog) detail(ctx context.Context, row deliveries.Row) (delivery.Delivery, deliveries.Detail, error) {
-	stored, d, err := l.notifier.last(ctx, row.Name)
+	stored, d, err := l.Notifier.last(ctx, row.Name)
 	if errors.Is(err, eventstore.ErrNotFound) { // the index has the delivery, so its record was dropped
 		row.Dropped = true
 		return d, deliveries.Detail{Row: row}, nil
@@ -217,10 +200,10 @@ func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return end, l.index.WaitFor(ctx, end)
+	return end, l.Index.WaitFor(ctx, end)
 }
 
-func errNotSent(err error) error {
+func resendError(err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has the delivery, so its record was dropped
 		return errDropped()
@@ -233,7 +216,7 @@ func errNotSent(err error) error {
 	}
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
-		Message: "The webhook was not sent, or what became of it could not be recorded.", Recovery: "Read the delivery.",
+		Message: "The webhook was not sent, or its outcome could not be recorded.", Recovery: "Check the delivery's attempts.",
 		Err: fmt.Errorf("resend: %w", err),
 	}
 }

@@ -2,7 +2,6 @@ package notifier
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"net/http"
 	"os"
@@ -27,6 +26,8 @@ type logRig struct {
 	index *deliveries.Index
 	rate  float64
 	slow  time.Duration // how far the log's clock is behind the notifier's, as on another machine
+	// opened is called before the log runs; nil: not.
+	opened func(*DeliveryLog)
 }
 
 // newLogRig is not started yet. Deliveries are tried once, and then exhausted.
@@ -43,11 +44,13 @@ func (r *logRig) start() {
 	r.index, err = deliveries.Open(context.Background(), r.dir+"/views", zerolog.Nop())
 	r.must(err)
 	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
-		Notifier: r.notifier, Store: r.store, Index: r.index, Random: rand.Reader, Logger: zerolog.Nop(), ReplayRate: r.rate,
-		Now: func() time.Time { return time.Now().Add(-r.slow) },
+		Notifier: r.notifier, Index: r.index, ReplayRate: r.rate, Now: func() time.Time { return time.Now().Add(-r.slow) },
 	})
 	r.must(err)
 	r.close = append([]func() error{r.index.Close}, r.close...)
+	if r.opened != nil {
+		r.opened(r.log)
+	}
 	ctx := r.context
 	r.running.Go(func() {
 		if err := r.log.Run(ctx); err != nil {
@@ -206,7 +209,7 @@ func TestLogPoison(t *testing.T) {
 	r.must(err)
 	r.close = append([]func() error{r.index.Close}, r.close...)
 	r.log, err = OpenDeliveryLog(context.Background(), DeliveryLogConfig{
-		Notifier: r.notifier, Store: r.store, Index: r.index, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
+		Notifier: r.notifier, Index: r.index, Now: time.Now,
 	})
 	r.must(err)
 	d := goldenDelivery

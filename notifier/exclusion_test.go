@@ -112,6 +112,28 @@ func TestConflict(t *testing.T) {
 	})
 }
 
+// TestSuccessAfterAResend checks that a success is recorded behind a failed resend of another node: the webhook does not come again.
+func TestSuccessAfterAResend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t)
+		var planned plannedDelivery
+		b.answer = func(_ int, w http.ResponseWriter, _ *http.Request) {
+			b.record(planned.at, planned.WithAttempt(delivery.Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: delivery.FailureStatus, Manual: true}, nominal))
+			w.WriteHeader(http.StatusNoContent)
+		}
+		b.start()
+		planned = b.put(goldenDelivery.EventID, goldenDelivery.Endpoint)
+		b.lanes.of(planned.Lane()).offer(planned)
+		pauseFor(time.Hour)
+		b.stop()
+		d := b.stream.decoded(t)[planned.Name()]
+		if calls := b.callsTo(planned.Name()); d.Status != delivery.Succeeded || len(d.Attempts) != 2 || len(calls) != 1 || d.Attempts[1].Number != 2 || d.Attempts[1].Manual {
+			t.Fatalf("%s with %+v on record, %d calls", d.Status, d.Attempts, len(calls))
+		}
+	})
+}
+
 // manualPlans is the real stream. It calls meanwhile between the storing of a delivery and the answer.
 type manualPlans struct {
 	stream

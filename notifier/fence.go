@@ -8,20 +8,19 @@ import (
 	"payledger/notifier/sender"
 )
 
-// errHolder means that this process may not send any more what it may have sent before.
-var errHolder = errors.New("notifier: the deliveries of this process may have another owner by now")
+var errNewOwnerID = errors.New("notifier: the owner id changed after the message was composed")
 
-// fence makes a message go out only while this process has the name under which it owns the work. The check is the last one before the
-// first byte: a look-up, a connection or a handshake may take longer than the other processes wait.
-func fence(o delivery.Ownership, m sender.Message, holder string) sender.Message {
+// fence makes a message go out only while this node has the owner id under which it owns the work. The check is the last one before the
+// first byte: a DNS look-up, a connection or a handshake may take longer than other nodes wait before they take over.
+func fence(o delivery.Ownership, m sender.Message, owner string) sender.Message {
 	fresh := m.Fresh
 	m.Fresh = func() error {
 		now, err := o.Holder()
 		switch {
 		case err != nil:
 			return err
-		case now != holder:
-			return errHolder
+		case now != owner:
+			return errNewOwnerID
 		case fresh != nil:
 			return fresh()
 		}
@@ -30,10 +29,10 @@ func fence(o delivery.Ownership, m sender.Message, holder string) sender.Message
 	return m
 }
 
-// send composes a message and sends it. If the message is not fresh any more at its first byte, send composes it again.
+// send composes a message and sends it. If Fresh fails before the first byte, send composes the message again.
 func (n *Notifier) send(ctx, cut context.Context, compose func(context.Context) (sender.Message, error)) (delivery.Attempt, error) {
 	for {
-		holder, err := n.ownership.Holder()
+		owner, err := n.ownership.Holder()
 		if err != nil {
 			return delivery.Attempt{}, err
 		}
@@ -41,13 +40,12 @@ func (n *Notifier) send(ctx, cut context.Context, compose func(context.Context) 
 		if err != nil {
 			return delivery.Attempt{}, err
 		}
-		a, err := n.sender.Attempt(cut, fence(n.ownership, m, holder))
+		a, err := n.sender.Attempt(cut, fence(n.ownership, m, owner))
 		if !errors.Is(err, sender.ErrNotSent) || ctx.Err() != nil || cut.Err() != nil {
 			return a, err
 		}
 	}
 }
 
-// Settle returns when no request will be sent that was composed before a change which this process has applied before the call: of an
-// endpoint, of a signing secret, of a person's data.
+// Settle returns when this node will send no request that was composed before an already applied change of an endpoint, secret or person.
 func (n *Notifier) Settle() { n.sender.Settle() }

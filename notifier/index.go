@@ -14,25 +14,20 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// indexProblem is the name of problems with the index, in Notifier.health.
-const indexProblem = "index of deliveries"
-
-// follow applies the stream of deliveries to the index until ctx ends or a record cannot be read: the error names the
-// record. No record is skipped. After a page that is not full, follow lets records gather: the record of a delivery that is
-// sent meanwhile replaces the record of its planning.
+// follow applies the stream to the index until ctx ends or a record cannot be read: the error names the record. After a page that is not
+// full, follow lets records gather: the record of a delivery that is sent meanwhile replaces the record of its planning.
 func (l *DeliveryLog) follow(ctx context.Context) error {
-	return l.stream.Follow(ctx, l.index.Mark().Seq+1, func(page []deliverylog.Record) error {
+	return l.stream.Follow(ctx, l.Index.Mark().Seq+1, func(page []deliverylog.Record) error {
 		if err := l.apply(ctx, page); err != nil || len(page) >= deliverylog.FullPage {
 			return err
 		}
-		return l.index.Gather(ctx)
+		return l.Index.Gather(ctx)
 	})
 }
 
-// resetIfForeign empties the index if the stream does not have the index's mark at its place: the index belongs to another
-// stream, or the record was lost or dropped.
+// resetIfForeign empties the index if the stream does not have its mark: it is of another stream, or the record was lost or dropped.
 func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
-	mark := l.index.Mark()
+	mark := l.Index.Mark()
 	if mark.Seq == 0 {
 		return nil
 	}
@@ -43,17 +38,16 @@ func (l *DeliveryLog) resetIfForeign(ctx context.Context) error {
 	if err == nil && there.Seq == mark.Seq && there.Name == mark.Name && sha256.Sum256(there.Body) == mark.Hash {
 		return nil
 	}
-	l.log.Warn().Uint64("seq", mark.Seq).Msg("the index of deliveries is of another stream; it is made anew")
-	return l.index.Reset(ctx)
+	l.Notifier.Logger.Warn().Uint64("seq", mark.Seq).Msg("the index of deliveries is of another stream; it is made anew")
+	return l.Index.Reset(ctx)
 }
 
-// apply adds records to the index and signals first attempts.
 func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) error {
 	rows, mark, err := rowsOf(page)
 	if err != nil {
 		return err
 	}
-	if err := l.index.Apply(ctx, rows, mark); err != nil {
+	if err := l.Index.Apply(ctx, rows, mark); err != nil {
 		return err
 	}
 	for _, r := range rows {
@@ -80,8 +74,7 @@ func rowsOf(page []deliverylog.Record) (rows []deliveries.Row, mark deliveries.M
 	return rows, deliveries.Mark{Seq: last.Seq, Name: last.Name, Hash: sha256.Sum256(last.Body)}, nil
 }
 
-// RebuildIndex makes an index again from the stream of deliveries, and then uses the new file. progress gets the place of the newest
-// applied record and that of the last one.
+// RebuildIndex makes an index again from the stream of deliveries, and then uses the new file. progress gets the reached place and the last.
 func RebuildIndex(ctx context.Context, index *deliveries.Index, stream *deliverylog.Stream, progress func(at, end uint64)) error {
 	return index.Rebuild(ctx, deliveries.Source{
 		First: func() uint64 { return format.At(stream.Floor().Seq+1, 0) },
@@ -115,7 +108,7 @@ func rowOf(seq uint64, d delivery.Delivery) deliveries.Row {
 	}
 	if n := len(d.Attempts); n > 0 {
 		a := d.Attempts[n-1]
-		r.UpdatedAt = a.StartedAt.Add(time.Duration(a.Duration) * time.Microsecond)
+		r.UpdatedAt = a.End()
 		r.StatusCode, r.Failure = a.StatusCode, string(a.Failure)
 	}
 	for _, a := range d.Attempts {

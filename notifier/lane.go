@@ -22,17 +22,31 @@ const (
 	laneQueue = 1024
 	// laneWaiting bounds the retries that wait in memory, as time and place. Further ones wait in the stream.
 	laneWaiting = 32 << 10
-	// lanePage is the number of records that one read of the stream returns.
-	lanePage = 256
-	// laneReread is the shortest time between two reads of the stream for retries that did not fit into memory.
+	lanePage    = 256
+	// laneReread is the shortest time between two passes over the stream for retries that did not fit into memory.
 	laneReread = 15 * time.Second
 )
 
-// lane is the queue of one endpoint: a slow or dead endpoint fills its own lane and no other. First attempts wait in a
-// queue, retries until they are due. Deliveries that do not fit into memory stay in the stream, and the lane
-// reads them back later. So planning never waits for an endpoint, and a lane's memory is bounded.
+// lane is the queue of one endpoint: a slow or dead endpoint fills its own lane and no other. Deliveries that do not fit into memory stay
+// in the stream, and the lane reads them back later. So planning never waits for an endpoint, and a lane's memory is bounded.
 type lane struct {
-	name      string
+	shared
+	name string
+	wake chan struct{} // holds one token when there may be something to do
+	made time.Time     // start of the lane's times, by the monotonic clock
+
+	mu           sync.Mutex
+	clockJumps   due.Jumps
+	aheadOfClock ahead
+	queue        []entry
+	waiting      waiters
+	known        map[uint64]bool // places of the deliveries that are queued, waiting or in flight
+	overflow     overflow        // the deliveries that are only in the stream
+	readBelow    uint64          // all places below were read: this node's deliveries there are known, in overflow, or ended
+	retried      bool            // the last delivery came from waiting: waiting and queue alternate
+}
+
+type shared struct {
 	stream    stream
 	health    *health.Health
 	log       zerolog.Logger
@@ -40,47 +54,30 @@ type lane struct {
 	limits    limits
 	ownership delivery.Ownership
 	owners    *owners
-	wake      chan struct{} // holds one token when there may be something to do
-	made      time.Time     // start of the lane's times, by the process's own clock, which is never set back
-
-	mu       sync.Mutex
-	jumps    due.Jumps
-	ahead    ahead
-	queue    []entry
-	waiting  waiters
-	known    map[uint64]bool // places of the deliveries that are queued, waiting or in flight
-	overflow overflow        // the deliveries that are only in the stream
-	read     uint64          // the stream was read back before this place: deliveries there are known, in overflow, or ended
-	retried  bool            // the last delivery taken was a retry; retries and first attempts alternate
 }
 
 // limits are the bounds of a lane's memory. Tests use small ones.
 type limits struct{ queue, waiting, page int }
 
-// entry is a delivery to send now.
 type entry struct {
 	at     uint64
 	record *delivery.Delivery // nil: only its place is known
-	fresh  bool               // this process has just planned it: the record cannot have changed
+	fresh  bool               // this node has just planned it: the record cannot have changed
 }
 
-func newLane(name string, s stream, h *health.Health, log zerolog.Logger, now func() time.Time, bounds limits) *lane {
-	return &lane{
-		name: name, stream: s, health: h, log: log, now: now, limits: bounds, made: time.Now(),
-		wake: make(chan struct{}, 1), known: map[uint64]bool{},
-	}
+func newLane(name string, s shared) *lane {
+	return &lane{shared: s, name: name, made: time.Now(), wake: make(chan struct{}, 1), known: map[uint64]bool{}}
 }
 
-// offer adds a delivery that was just planned. It never waits. A lane that reads back may have found the delivery in the
-// stream, and even sent it, before the offer.
+// offer adds a delivery that was just planned. It never waits. A lane that reads back may have found it, and even sent it, before.
 func (l *lane) offer(d plannedDelivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case d.at < l.read || l.known[d.at]:
+	case d.at < l.readBelow || l.known[d.at]:
 		return
 	case l.overflow.planned || len(l.queue) >= l.limits.queue:
-		l.overflow.leave(d.at, time.Time{})
+		l.overflow.note(d.at, time.Time{})
 	default:
 		l.queue = append(l.queue, entry{at: d.at, record: &d.Delivery, fresh: true})
 		l.known[d.at] = true
@@ -88,11 +85,11 @@ func (l *lane) offer(d plannedDelivery) {
 	l.signal()
 }
 
-// found adds a delivery that was found at a place. The delivery waits until this process may send it, unless another process owns it.
+// found adds a delivery that was found at a place. The delivery waits until this node may send it, unless another node owns it.
 func (l *lane) found(at uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d.Status.Open() && !l.known[at] && (at >= l.read || !l.ownership.IsMine(d)) {
+	if d.Status.Open() && !l.known[at] && (at >= l.readBelow || !l.ownership.IsMine(d)) { // a pass skips the deliveries of other owners
 		l.park(at, d)
 	}
 }
@@ -101,7 +98,7 @@ func (l *lane) found(at uint64, d delivery.Delivery) {
 func (l *lane) scanFrom(place uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.overflow.leave(place, time.Time{})
+	l.overflow.note(place, time.Time{})
 	l.signal()
 }
 
@@ -112,15 +109,16 @@ func (l *lane) signal() {
 	}
 }
 
-// holds reports whether the lane still has the delivery at a place.
 func (l *lane) holds(place uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.known[place]
 }
 
-// moved notes that a delivery's newest record is d at place to, no longer the record at place from. If d is open, it waits
-// for its next attempt, else it leaves the lane. The new record is durable.
+// leave removes the delivery at a place from the lane.
+func (l *lane) leave(place uint64) { l.moved(place, 0, delivery.Delivery{}) }
+
+// moved replaces record from by the durable record d at to. An open delivery waits for its next attempt, a finished one leaves the lane.
 func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,8 +135,8 @@ func (l *lane) movedInFlight(from, to uint64) {
 	l.known[to] = true
 }
 
-// leftTo reports whether a delivery is left to another process, and notes the owner: when it is gone, the lane reads the stream.
-func (l *lane) leftTo(d delivery.Delivery) bool {
+// ownedByOther reports whether another node owns a delivery, and notes the owner: when that owner is gone, the lane reads the stream.
+func (l *lane) ownedByOther(d delivery.Delivery) bool {
 	if l.ownership.MayTake(d) {
 		return false
 	}
@@ -146,24 +144,23 @@ func (l *lane) leftTo(d delivery.Delivery) bool {
 	return true
 }
 
-// park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the
-// lock.
+// park makes a delivery wait until it may be sent: in memory if there is room, else in the stream. The caller holds the lock.
 func (l *lane) park(at uint64, d delivery.Delivery) {
-	if l.leftTo(d) {
+	if l.ownedByOther(d) {
 		return
 	}
 	if len(l.waiting) >= l.limits.waiting {
 		l.tidy()
 	}
 	if when := l.sendAt(d); len(l.waiting) >= l.limits.waiting {
-		l.overflow.leave(at, when)
+		l.overflow.note(at, when)
 	} else {
-		l.wait(at, when)
+		l.pushWaiter(at, when)
 	}
 	l.signal()
 }
 
-// tidy drops waiters whose delivery left the lane, if more than half of the waiters may be such.
+// tidy drops the waiters whose delivery left the lane, if they are more than twice the known deliveries.
 func (l *lane) tidy() {
 	if len(l.waiting) <= 2*len(l.known) {
 		return
@@ -172,33 +169,32 @@ func (l *lane) tidy() {
 	heap.Init(&l.waiting)
 }
 
-// wait makes a delivery wait in memory until a time. The caller holds the lock.
-func (l *lane) wait(at uint64, until time.Time) {
+// pushWaiter makes a delivery wait in memory until a time. The caller holds the lock.
+func (l *lane) pushWaiter(at uint64, until time.Time) {
 	l.known[at] = true
 	heap.Push(&l.waiting, waiter{due: l.micros(until), at: at})
 }
 
-// micros converts a time of the process's own clock to a waiter's due.
-func (l *lane) micros(own time.Time) int64 { return own.Sub(l.made).Microseconds() }
+func (l *lane) micros(monotonic time.Time) int64 { return monotonic.Sub(l.made).Microseconds() }
 
-// sendAt returns when a delivery may be sent, by the process's own clock. The zero time means that the first attempt may be
-// made now. The caller holds the lock.
+// sendAt returns when a delivery may be sent, by the monotonic clock. The zero time means that the first attempt may be made now. The
+// caller holds the lock.
 func (l *lane) sendAt(d delivery.Delivery) time.Time {
 	now := l.now()
 	l.shortenWaits(now)
 	if d.Status != delivery.Failed {
 		return time.Time{}
 	}
-	left := l.ownership.Wait(d, now)
+	left := due.Left(now, d.LastTried(), d.NextAt) // setting the clock back lengthens no wait
 	if d.LastTried().Sub(now) > leastAhead {
-		return l.ahead.after(left)
+		return l.aheadOfClock.after(left)
 	}
 	return time.Now().Add(left)
 }
 
 // shortenWaits shortens all waits by the time that the clock was set forward. The caller holds the lock.
 func (l *lane) shortenWaits(now time.Time) {
-	jump := l.jumps.Forward(now)
+	jump := l.clockJumps.Forward(now)
 	if jump == 0 {
 		return
 	}
@@ -208,9 +204,9 @@ func (l *lane) shortenWaits(now time.Time) {
 	l.overflow.shortenWaits(jump)
 }
 
-// pick returns the next delivery to send now. If there is none, read reports whether the lane must read the stream, and
-// again is the time of the next call, by the process's own clock; if it is zero, only a signal leads to another call.
-func (l *lane) pick() (e entry, found, read bool, again time.Time) {
+// pick returns the next delivery to send now. If there is none, mustRead reports whether the lane must read the stream, and
+// wakeAt is the time of the next call, by the monotonic clock; if it is zero, only a signal leads to another call.
+func (l *lane) pick() (e entry, found, mustRead bool, wakeAt time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shortenWaits(l.now())
@@ -220,28 +216,28 @@ func (l *lane) pick() (e entry, found, read bool, again time.Time) {
 	switch {
 	case isDue && (!l.retried || len(l.queue) == 0):
 		l.retried = true
-		return entry{at: heap.Pop(&l.waiting).(waiter).at}, true, false, again
+		return entry{at: heap.Pop(&l.waiting).(waiter).at}, true, false, wakeAt
 	case len(l.queue) > 0:
 		e, l.retried = l.queue[0], false
 		l.queue[0] = entry{}
 		if l.queue = l.queue[1:]; len(l.queue) == 0 {
 			l.queue = nil
 		}
-		return e, true, false, again
+		return e, true, false, wakeAt
 	}
 	if l.overflow.open {
 		if !now.Before(l.overflow.due) {
-			return e, false, true, again
+			return e, false, true, wakeAt
 		}
-		again = l.overflow.due
+		wakeAt = l.overflow.due
 	}
 	if len(l.waiting) > 0 {
 		top := l.made.Add(time.Duration(l.waiting[0].due) * time.Microsecond)
-		if again.IsZero() || top.Before(again) {
-			again = top
+		if wakeAt.IsZero() || top.Before(wakeAt) {
+			wakeAt = top
 		}
 	}
-	return e, false, false, again
+	return e, false, false, wakeAt
 }
 
 // forget removes deliveries that left the lane from the heads of queue and heap. The caller holds the lock.

@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/workers"
@@ -113,8 +114,13 @@ func (r *laneRig) offer(eventID string) uint64 {
 	return at
 }
 
+// sharedOf returns what lanes over a stream share.
+func sharedOf(s stream, l limits) shared {
+	return shared{stream: s, health: &health.Health{}, log: zerolog.Nop(), now: time.Now, limits: l}
+}
+
 func newLaneRig(t *testing.T, s records, n int) *laneRig {
-	l := newLane("acct1."+string(goldenDelivery.Endpoint), s, &health.Health{}, zerolog.Nop(), time.Now, limits{queue: 4, waiting: 4, page: 20})
+	l := newLane("acct1."+string(goldenDelivery.Endpoint), sharedOf(s, limits{queue: 4, waiting: 4, page: 20}))
 	return &laneRig{
 		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}), done: make(chan delivery.Status, n), sent: map[string]int{},
 		outcome: func(delivery.Delivery) delivery.Attempt {
@@ -203,8 +209,8 @@ func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for n := range 12 {
-			if !health.Pause(t.Context(), health.Backoff(n)) {
-				t.Fatal("ended early")
+			if err := due.Rest(t.Context(), health.Backoff(n), nil); err != nil {
+				t.Fatal(err)
 			}
 		}
 		if waited := time.Since(start); waited != 222300*time.Millisecond {
@@ -212,7 +218,7 @@ func TestBackoff(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if health.Pause(ended, time.Hour) {
+		if due.Rest(ended, time.Hour, nil) == nil {
 			t.Error("the wait went on after its context")
 		}
 	})
@@ -258,7 +264,7 @@ func contains(err error, part string) bool { return strings.Contains(err.Error()
 
 // TestLaneMemory: a dead endpoint's waiting deliveries take a bounded part of memory, however many they are.
 func TestLaneMemory(t *testing.T) {
-	l := newLane("acct1.end1", newMemory(), &health.Health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
+	l := newLane("acct1.end1", sharedOf(newMemory(), limits{laneQueue, laneWaiting, lanePage}))
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -283,7 +289,7 @@ func TestLaneMemory(t *testing.T) {
 // TestLaneAlternates: due retries and first attempts take turns, so that neither waits for all of the other.
 func TestLaneAlternates(t *testing.T) {
 	t.Parallel()
-	l := newLane("acct1.end1", newMemory(), &health.Health{}, zerolog.Nop(), time.Now, limits{laneQueue, laneWaiting, lanePage})
+	l := newLane("acct1.end1", sharedOf(newMemory(), limits{laneQueue, laneWaiting, lanePage}))
 	for at := range uint64(4) {
 		l.offer(plannedDelivery{at: 10 + at})
 		l.moved(0, 20+at, delivery.Delivery{Status: delivery.Failed, NextAt: goldenTime.Add(time.Duration(at) * time.Second)})
@@ -310,7 +316,7 @@ func TestLaneAlternates(t *testing.T) {
 func TestLaneInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBubble(t)
-	l := newLane(goldenDelivery.Lane(), b.stream, &health.Health{}, zerolog.Nop(), time.Now, limits{queue: 2, waiting: 4, page: 2})
+	l := newLane(goldenDelivery.Lane(), sharedOf(b.stream, limits{queue: 2, waiting: 4, page: 2}))
 	var taken []uint64
 	for n := range 40 {
 		l.offer(b.put(fmt.Sprintf("00000000-0000-4000-8000-%012d", n), goldenDelivery.Endpoint))

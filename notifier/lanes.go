@@ -2,16 +2,15 @@ package notifier
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/due"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/workers"
-	"payledger/notifier/delivery"
 	"payledger/notifier/health"
 )
 
@@ -23,12 +22,12 @@ type stream interface {
 	Waiting(ctx context.Context, lane string, from uint64, limit int) (page []deliverylog.Record, end bool, err error)
 	Lanes(ctx context.Context) ([]string, error)
 	End(ctx context.Context) (uint64, error)
+	Follow(ctx context.Context, from uint64, batch func([]deliverylog.Record) error) error
 	Floor() deliverylog.Floor
 	Load(ctx context.Context, reader string) ([]uint64, error)
 	Save(ctx context.Context, reader string, at []uint64) error
 }
 
-// records are the streams that a notifier writes to.
 type records struct {
 	*deliverylog.Stream
 	*sidelog.Positions
@@ -41,14 +40,8 @@ func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
 
 // lanes holds the lanes of all endpoints that have had a delivery.
 type lanes struct {
-	stream    stream
-	health    *health.Health
-	log       zerolog.Logger
-	now       func() time.Time
-	limits    limits
-	ownership delivery.Ownership
-	owners    *owners
-	workers   *workers.Workers // of all lanes
+	shared
+	workers *workers.Workers // of all lanes
 
 	mu      sync.Mutex
 	all     map[string]*lane
@@ -56,18 +49,17 @@ type lanes struct {
 	running sync.WaitGroup
 }
 
-func newLanes(s stream, h *health.Health, log zerolog.Logger, now func() time.Time) *lanes {
-	return &lanes{stream: s, health: h, log: log, now: now, owners: &owners{names: map[string]bool{}}, workers: workers.New(), limits: limits{laneQueue, laneWaiting, lanePage}, all: map[string]*lane{}}
+func newLanes(s shared) *lanes {
+	s.owners, s.limits = &owners{ids: map[string]bool{}}, limits{laneQueue, laneWaiting, lanePage}
+	return &lanes{shared: s, workers: workers.New(), all: map[string]*lane{}}
 }
 
-// of returns an endpoint's lane. The first call creates the lane.
 func (ls *lanes) of(name string) *lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l, there := ls.all[name]
 	if !there {
-		l = newLane(name, ls.stream, ls.health, ls.log, ls.now, ls.limits)
-		l.ownership, l.owners = ls.ownership, ls.owners
+		l = newLane(name, ls.shared)
 		ls.all[name] = l
 		if ls.start != nil {
 			ls.start(l)
@@ -76,7 +68,6 @@ func (ls *lanes) of(name string) *lane {
 	return l
 }
 
-// scan makes every lane read its open deliveries.
 func (ls *lanes) scan() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -85,11 +76,10 @@ func (ls *lanes) scan() {
 	}
 }
 
-// run starts every existing and every later lane.
-func (ls *lanes) run(ctx context.Context, do send) {
+func (ls *lanes) run(ctx context.Context, send sendFunc) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, ls.workers, do) }) }
+	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, ls.workers, send) }) }
 	for _, l := range ls.all {
 		ls.start(l)
 	}
@@ -104,13 +94,12 @@ func (ls *lanes) wait() {
 	ls.workers.Close()
 }
 
-// send makes the attempt of an entry. It calls free when the endpoint can take the next attempt. It returns when the
-// outcome is recorded, or when the notifier ends.
-type send func(ctx context.Context, l *lane, e entry, free func())
+// sendFunc attempts an entry's delivery until the outcome is recorded or the notifier ends. It calls free when the next attempt may begin.
+type sendFunc func(ctx context.Context, l *lane, e entry, free func())
 
-// run calls send by workers for each delivery when it is due, at most AttemptsAtOnce at once, until ctx ends. Then run waits for the
-// calls that are under way.
-func (l *lane) run(ctx context.Context, w *workers.Workers, do send) {
+// run calls send on workers for each delivery when it is due, until ctx ends and the calls have returned. At most AttemptsAtOnce calls
+// have not called free.
+func (l *lane) run(ctx context.Context, w *workers.Workers, send sendFunc) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
 	slots, unrecorded := make(chan struct{}, AttemptsAtOnce), make(chan struct{}, laneUnrecorded)
@@ -129,12 +118,11 @@ func (l *lane) run(ctx context.Context, w *workers.Workers, do send) {
 			defer flights.Done()
 			f := slot{slots: slots, unrecorded: unrecorded}
 			defer f.release()
-			do(ctx, l, e, f.free)
+			send(ctx, l, e, f.free)
 		})
 	}
 }
 
-// slot is the share of a lane's limits that one attempt occupies.
 type slot struct {
 	slots, unrecorded chan struct{}
 	freed             bool
@@ -150,7 +138,6 @@ func (f *slot) free() {
 	}
 }
 
-// release gives back the slot, or the place among the unrecorded outcomes after free.
 func (f *slot) release() {
 	if f.freed {
 		<-f.unrecorded
@@ -162,12 +149,16 @@ func (f *slot) release() {
 // next waits for a delivery that is due and returns it. It reports false if ctx ends first.
 func (l *lane) next(ctx context.Context) (entry, bool) {
 	for failures := 0; ctx.Err() == nil; {
-		e, found, read, again := l.pick()
-		switch {
-		case found:
+		e, found, mustRead, wakeAt := l.pick()
+		if found {
 			return e, true
-		case !read:
-			l.rest(ctx, again)
+		}
+		if !mustRead {
+			wait := time.Duration(math.MaxInt64) // without a time, a signal ends the wait
+			if !wakeAt.IsZero() {
+				wait = time.Until(wakeAt)
+			}
+			_ = due.Rest(ctx, wait, l.wake)
 			continue
 		}
 		err := l.readBack(ctx)
@@ -179,23 +170,8 @@ func (l *lane) next(ctx context.Context) (entry, bool) {
 		if ctx.Err() == nil && l.health.Set(l.name, err) {
 			l.log.Error().Err(err).Str("lane", l.name).Msg("deliveries cannot be read; trying again")
 		}
-		health.Pause(ctx, health.Backoff(failures))
+		_ = due.Rest(ctx, health.Backoff(failures), nil)
 		failures++
 	}
 	return entry{}, false
-}
-
-// rest waits for a signal, the time until, or the end of ctx. If until is zero, there is no time limit.
-func (l *lane) rest(ctx context.Context, until time.Time) {
-	var timer <-chan time.Time
-	if !until.IsZero() {
-		t := time.NewTimer(time.Until(until))
-		defer t.Stop()
-		timer = t.C
-	}
-	select {
-	case <-l.wake:
-	case <-timer:
-	case <-ctx.Done():
-	}
 }

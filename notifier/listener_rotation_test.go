@@ -18,7 +18,7 @@ func TestListenerSignatures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.sole = true // as in one process: the account is never behind
-	hub := listener.New(listener.Config{Key: []byte("a key")})
+	hub := &listener.Hub{Key: []byte("a key")}
 	r.config.Listeners = hub
 	r.start()
 	lane := listener.Endpoint{Account: merchantID, ID: r.endpoint(account.ListenerURL)}.Lane()

@@ -20,30 +20,25 @@ import (
 	"payledger/notifier/sender"
 )
 
-// Resend makes one manual attempt of a delivery now, in any status, and records it (D18). A success ends the delivery; a
-// failure changes only the list of attempts. A failing receiver is no error. eventstore.ErrNotFound means that the account
-// has no such delivery. ErrNoEndpoint and ErrDisabled mean that nothing was sent.
-func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
-	return n.ResendOnce(ctx, owner, name, "", noRecord)
-}
-
 func noRecord(context.Context) error { return nil }
 
-// ResendOnce is Resend for a request with an idempotency key; "" for none. If an attempt with the key is recorded, ResendOnce makes none. It
-// calls before when an attempt will be made; after an error of before there is none. From before on, the end of ctx does not matter: the
-// attempt is made and recorded.
-func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string, before func(context.Context) error) error {
-	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), before)
+// ResendOnce makes one manual attempt of a delivery now, in any status, and records it (D18). A success ends the delivery; a failure changes
+// only the list of attempts. A receiver's failure is not returned as an error. eventstore.ErrNotFound means that the account has no such delivery.
+// ErrNoEndpoint and ErrDisabled mean that nothing was sent.
+//
+// key is the request's idempotency key; "" for none. If an attempt with the key is recorded, ResendOnce makes none. Otherwise it calls
+// record first. If record fails, nothing is sent. From that call on, the end of ctx changes nothing: the attempt is made and recorded.
+func (n *Notifier) ResendOnce(ctx context.Context, owner domain.AccountID, name, key string, record func(context.Context) error) error {
+	return n.resend(ctx, context.WithoutCancel(ctx), owner, name, delivery.RequestOf(key), record)
 }
 
-// ResendUntil is Resend with a context that cuts off the attempt under way. An attempt that is cut off is not recorded.
+// ResendUntil is ResendOnce without a key. If cut ends, the attempt ends without a record.
 func (n *Notifier) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error {
 	return n.resend(ctx, cut, owner, name, "", noRecord)
 }
 
-func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name, request string, before func(context.Context) error) error {
-	lane, ok := delivery.LaneOf(name)
-	if !ok || !strings.HasPrefix(name, string(owner)+".") {
+func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name, request string, record func(context.Context) error) error {
+	if !strings.HasPrefix(name, string(owner)+".") {
 		return fmt.Errorf("notifier: delivery %q: %w", name, eventstore.ErrNotFound)
 	}
 	unlock, ok := n.locks.lock(ctx, name)
@@ -59,20 +54,20 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 		return nil
 	}
 	whole := context.WithoutCancel(ctx)
-	composing, recorded := ctx, false
+	composeCtx, recorded := ctx, false
 	a, err := n.send(whole, cut, func(context.Context) (sender.Message, error) {
-		m, err := n.messages.ComposeNow(composing, d)
-		if err = cmp.Or(err, composing.Err()); err != nil || recorded { // an error: of a deleted or disabled endpoint, for instance
+		m, err := n.messages.ComposeNow(composeCtx, d)
+		if err = cmp.Or(err, composeCtx.Err()); err != nil || recorded { // for example the endpoint is deleted
 			return m, err
 		}
-		composing, recorded = whole, true // from here on the attempt is made even if the client has gone
-		return m, before(whole)
+		composeCtx, recorded = whole, true // from here on the attempt is made even if the client has gone
+		return m, record(whole)
 	})
 	if err != nil {
 		return err
 	}
 	a.Manual, a.Request = true, request
-	return n.recordManual(whole, lane, stored, d, a)
+	return n.recordManual(whole, stored, d, a)
 }
 
 func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, delivery.Delivery, error) {
@@ -84,18 +79,17 @@ func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, d
 	return stored, d, err
 }
 
-// recordManual adds a manual attempt to the delivery's newest record. After a conflict it reads the record again.
-func (n *Notifier) recordManual(ctx context.Context, lane string, stored deliverylog.Record, d delivery.Delivery, a delivery.Attempt) error {
+func (n *Notifier) recordManual(ctx context.Context, stored deliverylog.Record, d delivery.Delivery, a delivery.Attempt) error {
 	for {
 		after := d.WithAttempt(a, n.retries)
-		after.Sender, _ = n.ownership.Holder() // others take the delivery over if this name is gone
+		after.Sender, _ = n.ownership.Holder() // others take the delivery over if this owner id is gone
 		body, err := after.Encode()
 		if err != nil {
 			return err
 		}
 		place, err := n.stream.Put(ctx, stored.Name, stored.Seq, body, after.Status.Open())
 		if err == nil {
-			n.lanes.of(lane).moved(stored.Seq, place, after)
+			n.lanes.of(after.Lane()).moved(stored.Seq, place, after)
 			n.tally.record(d.Status, after)
 			return nil
 		}
@@ -108,25 +102,27 @@ func (n *Notifier) recordManual(ctx context.Context, lane string, stored deliver
 	}
 }
 
-// SendTest sends the test message to an endpoint, enabled or not (D17, §6.1 rule 7). Its headers are signed as those of
-// webhooks. The message is no delivery: it is neither recorded nor repeated.
+// SendTest sends the signed test message to an endpoint, enabled or not (D17, §6.1 rule 7). The message is neither recorded nor repeated.
 func (n *Notifier) SendTest(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (delivery.Attempt, error) {
 	a, err := n.send(ctx, ctx, func(ctx context.Context) (sender.Message, error) { return n.messages.ComposeTest(ctx, owner, endpoint) })
 	a.Number, a.Manual = 1, true
 	return a, err
 }
 
-// Plan plans the deliveries that an event causes for one endpoint: the given kinds or, without kinds, the kinds that the
-// endpoint wants. The lane sends them like all others. Plan returns the names of the new deliveries and does not change
-// existing ones. ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks.
+// Plan plans the deliveries that an event causes for one endpoint: the given kinds or, without kinds, those that the endpoint wants. It
+// returns the names of the new ones. ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks.
 func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) (created []string, err error) {
 	wanted, err := n.wanted(ctx, r, endpoint, kinds)
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
-	at := n.planner.now().UTC().Truncate(time.Microsecond)
+	owner, err := n.planner.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := n.Now().UTC().Truncate(time.Microsecond)
 	for _, kind := range wanted {
-		d := delivery.Plan(r, endpoint, kind, n.planner.name(), at)
+		d := delivery.Plan(r, endpoint, kind, owner, at)
 		lane := n.lanes.of(d.Lane())
 		made, err := n.planner.put(ctx, d)
 		switch {
@@ -141,7 +137,6 @@ func (n *Notifier) Plan(ctx context.Context, r *eventstore.Recorded, endpoint do
 	return created, nil
 }
 
-// wanted returns the requested kinds that the event causes.
 func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain.EndpointID, kinds []webhook.Kind) (wanted []webhook.Kind, err error) {
 	endpoint, err := n.messages.Endpoint(ctx, r.Account, id)
 	if err != nil {
@@ -158,7 +153,7 @@ func (n *Notifier) wanted(ctx context.Context, r *eventstore.Recorded, id domain
 		if !wantsKind(kinds, c.Kind, endpoint) {
 			continue
 		}
-		caused, err := causes.Holds(ctx, n.planner.store, r, c.When, n.planner.store.Read)
+		caused, err := causes.Holds(ctx, n.Store, r, c.When, n.Store.Read)
 		if err != nil {
 			return nil, err
 		}

@@ -53,6 +53,11 @@ func code(status *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }
 }
 
+// Resend is ResendOnce for a request without an idempotency key.
+func (n *Notifier) Resend(ctx context.Context, owner domain.AccountID, name string) error {
+	return n.ResendOnce(ctx, owner, name, "", noRecord)
+}
+
 // TestResend: a manual attempt is made at once and recorded, and is none of the six: a failure leaves the delivery as
 // it was, a success ends it, and nothing comes of itself after that (D18).
 func TestResend(t *testing.T) {

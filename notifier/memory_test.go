@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -74,7 +75,7 @@ func (m *memory) Waiting(_ context.Context, lane string, from uint64, limit int)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.records {
-		if of, is := delivery.LaneOf(r.Name); !is || of != lane || r.Seq < from || m.last[r.Name] != r.Seq || !m.open[r.Name] {
+		if of, is := laneOf(r.Name); !is || of != lane || r.Seq < from || m.last[r.Name] != r.Seq || !m.open[r.Name] {
 			continue
 		}
 		if len(page) == limit {
@@ -90,11 +91,26 @@ func (m *memory) Lanes(context.Context) ([]string, error) {
 	defer m.mu.Unlock()
 	lanes := map[string]bool{}
 	for name, open := range m.open {
-		if lane, is := delivery.LaneOf(name); is && open {
+		if lane, is := laneOf(name); is && open {
 			lanes[lane] = true
 		}
 	}
 	return slices.Collect(maps.Keys(lanes)), nil
+}
+
+// laneOf returns the lane in a delivery's name.
+func laneOf(name string) (string, bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) != 4 {
+		return "", false
+	}
+	return parts[0] + "." + parts[1], true
+}
+
+// Follow has no records of other processes.
+func (m *memory) Follow(ctx context.Context, _ uint64, _ func([]deliverylog.Record) error) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (m *memory) End(context.Context) (uint64, error) {
@@ -128,7 +144,7 @@ func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, at := range m.last {
-		if _, is := delivery.LaneOf(name); !is {
+		if _, is := laneOf(name); !is {
 			continue
 		}
 		d, err := delivery.Decode(m.records[at-1])
@@ -197,7 +213,7 @@ func TestMemory(t *testing.T) {
 				places[0], back[0] = 0, 0
 			}
 			same("put", nil, nil, errA, errB)
-			lane, _ := delivery.LaneOf(n)
+			lane, _ := laneOf(n)
 			from := uint64(rapid.IntRange(0, len(model.records)).Draw(t, "from"))
 			limit := rapid.IntRange(1, 4).Draw(t, "limit")
 			pageA, endA, errA := stored.Waiting(ctx, lane, places[from], limit)

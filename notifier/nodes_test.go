@@ -19,7 +19,6 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
-	"payledger/notifier/health"
 	"payledger/notifier/message"
 	"payledger/projections"
 )
@@ -320,7 +319,7 @@ func TestCutOffWhileConnecting(t *testing.T) {
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	me := &citizen{town: newTown(), name: "me"}
-	n := &Notifier{lanes: newLanes(newMemory(), &health.Health{}, zerolog.Nop(), time.Now), ownership: delivery.Ownership{Nodes: me}}
+	n := &Notifier{lanes: newLanes(sharedOf(newMemory(), limits{})), ownership: delivery.Ownership{Nodes: me}}
 	n.lanes.limits, n.lanes.ownership = limits{queue: 4, waiting: 200, page: 8}, n.ownership
 	d, seq := goldenDelivery, uint64(0)
 	d.Planner = "other"
@@ -342,14 +341,14 @@ func TestWatching(t *testing.T) {
 		}
 	}
 	l := n.lanes.of(d.Lane())
-	if len(l.known) != 0 || len(l.waiting) != 0 || l.overflow.open || len(n.lanes.owners.names) != 1 {
-		t.Errorf("%d are known, %d wait, %v own; in the stream only: %v", len(l.known), len(l.waiting), n.lanes.owners.names, l.overflow.open)
+	if len(l.known) != 0 || len(l.waiting) != 0 || l.overflow.open || len(n.lanes.owners.ids) != 1 {
+		t.Errorf("%d are known, %d wait, %v own; in the stream only: %v", len(l.known), len(l.waiting), n.lanes.owners.ids, l.overflow.open)
 	}
 	if n.lanes.owners.takeGone(me.Gone) {
 		t.Error("a process that lives is gone")
 	}
 	me.end("other")
-	if !n.lanes.owners.takeGone(me.Gone) || len(n.lanes.owners.names) != 0 {
+	if !n.lanes.owners.takeGone(me.Gone) || len(n.lanes.owners.ids) != 0 {
 		t.Error("a process that is gone is not taken over")
 	}
 }
@@ -380,14 +379,18 @@ func TestOwnership(t *testing.T) {
 		if mine, may := c.ownership.IsMine(c.d), c.ownership.MayTake(c.d); mine != c.mine || may != c.may {
 			t.Errorf("%s: mine %v, may be taken %v", name, mine, may)
 		}
-		if left := c.ownership.Wait(c.d, goldenTime.Add(-time.Hour)); left != 0 {
-			t.Errorf("%s: a first attempt waits for %s", name, left)
+		l := newLane("lane", shared{now: func() time.Time { return goldenTime.Add(-time.Hour) }, ownership: c.ownership})
+		if at := l.sendAt(c.d); !at.IsZero() {
+			t.Errorf("%s: a first attempt waits until %s", name, at)
 		}
 	}
 	waits := delivery.Delivery{Status: delivery.Failed, NextAt: goldenTime.Add(time.Minute), Attempts: []delivery.Attempt{{StartedAt: goldenTime}}}
-	for ahead, want := range map[time.Duration]time.Duration{0: time.Minute, -time.Hour: time.Minute, 20 * time.Second: 40 * time.Second, time.Hour: -59 * time.Minute} {
-		if left := me.Wait(waits, goldenTime.Add(ahead)); left != want {
-			t.Errorf("%s after the attempt a retry waits for %s, want %s", ahead, left, want)
+	synctest.Test(t, func(t *testing.T) {
+		for ahead, want := range map[time.Duration]time.Duration{0: time.Minute, -time.Hour: time.Minute, 20 * time.Second: 40 * time.Second, time.Hour: -59 * time.Minute} {
+			l := newLane("lane", shared{now: func() time.Time { return goldenTime.Add(ahead) }, ownership: me})
+			if left := time.Until(l.sendAt(waits)); left != want {
+				t.Errorf("%s after the attempt a retry waits for %s, want %s", ahead, left, want)
+			}
 		}
-	}
+	})
 }

@@ -27,6 +27,14 @@ import (
 // DefaultGrace is the time that attempts in flight have after Run's context has ended.
 const DefaultGrace = 500 * time.Millisecond
 
+// The names of the notifier's own problems, in Notifier.health.
+const (
+	indexProblem     = "index of deliveries"
+	peersProblem     = "deliveries of other processes"
+	positionProblem  = "position"
+	retentionProblem = "retention of deliveries"
+)
+
 // Config is what a notifier needs. Zero durations take their defaults.
 type Config struct {
 	Store   *eventstore.Store
@@ -42,9 +50,9 @@ type Config struct {
 	Grace       time.Duration  // for attempts in flight after Run's context has ended
 	AllowCIDRs  []netip.Prefix // networks that webhooks may go to although they are not public (D18)
 	Production  bool           // https only (D18)
-	// Nodes are the processes that send webhooks of this log; nil: this process is alone.
+	// Nodes are the nodes that send webhooks of this event log; nil: there is no cluster.
 	Nodes delivery.Nodes
-	// Listeners have the webhooks that programs read as a stream (package listener); nil: there are none.
+	// Listeners deliver webhooks to programs that read a stream (package listener); nil: there are none.
 	Listeners *listener.Hub
 	Resolver  *net.Resolver // of the hosts of endpoints; nil: the machine's
 }
@@ -56,39 +64,30 @@ func (c Config) Guard() guard.Guard {
 
 // Notifier plans and sends webhooks. Run it once.
 type Notifier struct {
+	Config
 	planner   *planner
 	position  *position.Position
 	lanes     *lanes
 	sender    *sender.Sender
 	stream    stream
 	messages  *message.Writer
-	store     *eventstore.Store
-	secrets   *secrets.Store
-	views     message.Views
-	now       func() time.Time
 	retries   delivery.Schedule
 	ownership delivery.Ownership
-	follow    follow // nil: no other process sends webhooks of this log
-	through   uint64 // place in the stream of deliveries: loadOpen covers the records up to it
 	locks     *deliveryLocks
 	health    *health.Health
 	tally     *tally
-	log       zerolog.Logger
-	grace     time.Duration
+	// watchAfter is the end of the stream before New listed the lanes. watch reads the later records.
+	watchAfter uint64
 }
 
-// New opens the stream of deliveries, loads the open deliveries of earlier processes, and registers with the fan-out at
-// the stored position. It fails if the log is shorter than that position.
+// New opens the stream of deliveries, finds the endpoints with open deliveries, and registers with the fan-out at the
+// stored position. It fails if the event log is shorter than that position.
 func New(ctx context.Context, c Config) (*Notifier, error) {
 	s, err := openRecords(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
-	n, err := open(ctx, c, s)
-	if err == nil && c.Nodes != nil {
-		n.follow = s.Follow
-	}
-	return n, err
+	return open(ctx, c, s)
 }
 
 func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
@@ -110,21 +109,16 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	}
 	messages.Listeners = c.Listeners
 	n := &Notifier{
-		stream: s, health: &health.Health{}, tally: newTally(), log: c.Logger, grace: c.Grace, retries: delivery.NewSchedule(c.RetryDelays), locks: &deliveryLocks{},
-		sender:   sender.New(sender.Config{Guard: c.Guard(), Listeners: c.Listeners, Timeout: c.Timeout, Now: c.Now}),
-		messages: messages, store: c.Store, secrets: c.Secrets, views: c.Views, now: c.Now,
+		Config: c, stream: s, messages: messages, retries: delivery.NewSchedule(c.RetryDelays), ownership: delivery.Ownership{Nodes: c.Nodes},
+		sender: sender.New(sender.Config{Guard: c.Guard(), Listeners: c.Listeners, Timeout: c.Timeout, Now: c.Now}),
+		locks:  &deliveryLocks{}, health: &health.Health{}, tally: newTally(),
 	}
-	n.lanes = newLanes(s, n.health, c.Logger, c.Now)
-	n.ownership = delivery.Ownership{Nodes: c.Nodes}
-	n.lanes.ownership = n.ownership
-	if err := n.loadOpen(ctx); err != nil {
+	n.lanes = newLanes(shared{stream: s, health: n.health, log: c.Logger, now: c.Now, ownership: n.ownership})
+	if err := n.scanLanes(ctx); err != nil {
 		return nil, err
 	}
 	n.position = position.New(plannerName, s, at)
-	n.planner = &planner{
-		store: c.Store, stream: s, reader: c.Fanout.Reader(plannerName, at), lanes: n.lanes, messages: messages,
-		position: n.position, health: n.health, log: c.Logger, now: c.Now, id: id,
-	}
+	n.planner = &planner{Notifier: n, reader: c.Fanout.Reader(plannerName, at), id: id}
 	return n, nil
 }
 
@@ -136,9 +130,9 @@ func (c *Config) defaults() {
 	}
 }
 
-// loadOpen makes each endpoint's lane scan for its open deliveries.
-func (n *Notifier) loadOpen(ctx context.Context) (err error) {
-	if n.through, err = n.stream.End(ctx); err != nil { // before Lanes: watch follows later records
+// scanLanes makes each lane with open deliveries read them from the stream when it runs.
+func (n *Notifier) scanLanes(ctx context.Context) (err error) {
+	if n.watchAfter, err = n.stream.End(ctx); err != nil { // before Lanes: watch follows later records
 		return fmt.Errorf("notifier: %w", err)
 	}
 	open, err := n.stream.Lanes(ctx)
@@ -151,33 +145,29 @@ func (n *Notifier) loadOpen(ctx context.Context) (err error) {
 	return nil
 }
 
-// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names the event, and no later
-// event is planned. In both cases attempts in flight finish, or are cut after the grace. Run then records outcomes and the
+// Run plans and sends until ctx ends (nil), or until an event cannot be planned: the error names the event, and nothing is
+// planned or sent any more. In both cases attempts in flight finish, or are cut after the grace. Run then records outcomes and the
 // position. The next start sends the remaining deliveries.
 func (n *Notifier) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cut, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	d := &dispatcher{
-		write: n.messages.Compose, sender: n.sender, stream: n.stream, retries: n.retries, ownership: n.ownership,
-		now: n.now, locks: n.locks,
-		health: n.health, tally: n.tally, log: n.log, cut: cut,
-	}
+	d := &dispatcher{Notifier: n, compose: n.messages.Compose, cut: cut}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup
 	keeping.Go(func() { position.Run(ctx, func(ctx context.Context) { n.savePosition(ctx) }) })
-	if n.follow != nil {
+	if n.Nodes != nil {
 		keeping.Go(func() { n.watch(ctx) })
 	}
 
 	err := n.planner.run(ctx)
 	if err != nil {
 		n.health.Set("", err) // Healthy returns this problem first, and it is never cleared
-		n.log.Error().Err(err).Msg("webhooks are not planned any more")
+		n.Logger.Error().Err(err).Msg("webhooks are not planned any more")
 	}
 	stop()
-	timer := time.AfterFunc(n.grace, end)
+	timer := time.AfterFunc(n.Grace, end)
 	n.lanes.wait()
 	timer.Stop()
 	keeping.Wait()
@@ -188,8 +178,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return err
 }
 
-// Healthy returns nil while every event is planned and every delivery is sent or waits for its attempt, else a problem.
-// A failing receiver is no problem.
+// Healthy returns nil while every event is planned and every delivery is sent or waits for its attempt, otherwise the first problem by
+// name. A failing receiver is no problem.
 func (n *Notifier) Healthy() error { return n.health.First() }
 
 // Tally counts attempts and ended deliveries since the start, for operators.

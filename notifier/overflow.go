@@ -7,44 +7,42 @@ import (
 	"payledger/notifier/delivery"
 )
 
-// overflow describes the deliveries of a lane that are only in the stream: the range of their places, and the earliest due
-// time, by the process's own clock. A reading is one pass over the stream from first on, page by page. Deliveries that still
-// do not fit into memory remain for another reading.
+// overflow describes the deliveries of a lane that are only in the stream. A pass reads the stream from first on, page by
+// page. Deliveries that still do not fit into memory remain for the next pass. Times are by the monotonic clock.
 type overflow struct {
 	open    bool
-	planned bool      // a delivery of it waits for its first attempt: newly planned deliveries go to overflow too
+	planned bool      // a delivery in overflow waits for its first attempt, so newly planned ones must queue behind it
 	first   uint64    // lowest place
-	latest  uint64    // highest known place; if it grows during the last page, the reading continues
+	latest  uint64    // highest known place; if it grows during the last page, the pass continues
 	due     time.Time // earliest due time; zero: now
 
-	cursor    uint64     // the next place of the reading; 0: no reading has begun
-	remainder *remainder // the deliveries that the reading left in the stream
+	cursor    uint64     // the next place of the pass; 0: no pass has begun
+	remainder *remainder // the deliveries that the pass left in the stream
 }
 
-// remainder describes the deliveries that a reading leaves in the stream: the lowest place and the earliest due time.
 type remainder struct {
 	first uint64
 	due   time.Time
 }
 
-// leave notes a delivery that is only in the stream. due is its due time; zero: it waits for its first attempt.
-func (s *overflow) leave(place uint64, due time.Time) {
-	if !s.open {
-		*s = overflow{open: true, first: place, latest: place, due: due}
+// note adds a delivery that is only in the stream. due is its due time; zero: it waits for its first attempt.
+func (o *overflow) note(place uint64, due time.Time) {
+	if !o.open {
+		*o = overflow{open: true, first: place, latest: place, due: due}
 	}
-	s.planned = s.planned || due.IsZero()
-	s.first, s.latest, s.due = min(s.first, place), max(s.latest, place), earlier(s.due, due)
-	if s.cursor > place { // the reading has passed it already
-		s.leaveBehind(place, due)
+	o.planned = o.planned || due.IsZero()
+	o.first, o.latest, o.due = min(o.first, place), max(o.latest, place), earlier(o.due, due)
+	if o.cursor > place { // the pass has read beyond it already
+		o.noteForNextPass(place, due)
 	}
 }
 
-// leaveBehind notes a delivery at a place that the reading has passed.
-func (s *overflow) leaveBehind(place uint64, due time.Time) {
-	if s.remainder == nil {
-		s.remainder = &remainder{place, due}
+// noteForNextPass adds a delivery at a place that the pass has read already.
+func (o *overflow) noteForNextPass(place uint64, due time.Time) {
+	if o.remainder == nil {
+		o.remainder = &remainder{place, due}
 	}
-	s.remainder.first, s.remainder.due = min(s.remainder.first, place), earlier(s.remainder.due, due)
+	o.remainder.first, o.remainder.due = min(o.remainder.first, place), earlier(o.remainder.due, due)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -54,56 +52,54 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func (s *overflow) shortenWaits(by time.Duration) {
-	if !s.due.IsZero() {
-		s.due = s.due.Add(-by)
+func (o *overflow) shortenWaits(by time.Duration) {
+	if !o.due.IsZero() {
+		o.due = o.due.Add(-by)
 	}
-	if s.remainder != nil && !s.remainder.due.IsZero() {
-		s.remainder.due = s.remainder.due.Add(-by)
+	if o.remainder != nil && !o.remainder.due.IsZero() {
+		o.remainder.due = o.remainder.due.Add(-by)
 	}
 }
 
-// reached notes that the records before next were read. complete means that the reading has ended. The next reading, for
+// reached notes that the records before next were read. complete means that the pass has ended. The next pass, for
 // the remainder, begins at its due time, but not before laneReread has passed unless a first attempt waits.
-func (s *overflow) reached(next uint64, complete bool, now time.Time) {
-	rest := s.remainder
+func (o *overflow) reached(next uint64, complete bool, now time.Time) {
+	rest := o.remainder
 	switch {
 	case !complete && rest == nil:
-		s.cursor, s.first = next, next
+		o.cursor, o.first = next, next
 	case !complete:
-		s.cursor, s.first = next, min(rest.first, next)
+		o.cursor, o.first = next, min(rest.first, next)
 	case rest == nil:
-		*s = overflow{}
+		*o = overflow{}
 	default:
-		*s = overflow{open: true, first: rest.first, latest: rest.first, due: rest.due, planned: rest.due.IsZero()}
-		if !s.planned && s.due.Before(now.Add(laneReread)) {
-			s.due = now.Add(laneReread)
+		*o = overflow{open: true, first: rest.first, latest: rest.first, due: rest.due, planned: rest.due.IsZero()}
+		if !o.planned && o.due.Before(now.Add(laneReread)) {
+			o.due = now.Add(laneReread)
 		}
 	}
 }
 
-// leastAhead separates a clock that was set back from inexact clocks: if an attempt ended further ahead of the clock, the
-// clock was set back since.
+// leastAhead is the tolerance for inexact clocks: if an attempt ended further ahead of the clock, the clock was set back since.
 const leastAhead = time.Second
 
 // ahead holds the start of the delay for deliveries whose last attempt ended ahead of the clock. While such a delivery does
 // not fit into memory, the lane reads it from the stream repeatedly, and its delay must not begin anew each time.
 type ahead struct {
-	since time.Time     // by the process's own clock
+	since time.Time     // by the monotonic clock
 	most  time.Duration // the longest delay of such a delivery
 }
 
 // after returns when a delivery whose last attempt ended ahead of the clock may be sent, after its delay.
 func (a *ahead) after(delay time.Duration) time.Time {
-	if now := time.Now(); a.since.IsZero() || now.Sub(a.since) > a.most+2*laneReread { // the clock was set back once more
+	if now := time.Now(); a.since.IsZero() || now.Sub(a.since) > a.most+2*laneReread { // earlier delays have ended: this is another set-back
 		*a = ahead{since: now}
 	}
 	a.most = max(a.most, delay)
 	return a.since.Add(delay)
 }
 
-// readBack reads the next page of the stream. Deliveries that are due are queued. The others wait in memory if there is
-// room.
+// readBack reads the next page of the stream. Deliveries that are due are queued. The others wait in memory if there is room.
 func (l *lane) readBack(ctx context.Context) error {
 	l.mu.Lock()
 	if l.overflow.cursor == 0 {
@@ -128,15 +124,14 @@ func (l *lane) readBack(ctx context.Context) error {
 		next = page[i].Seq + 1
 		l.readBackOne(page[i].Seq, d, now)
 	}
-	l.read = max(l.read, next)
+	l.readBelow = max(l.readBelow, next)
 	l.overflow.reached(next, end && l.overflow.latest == latest, now)
 	return nil
 }
 
-// readBackOne adds a record that was read back. The record may be outdated: dispatcher.current reads it again. The caller
-// holds the lock.
+// readBackOne adds a record, which may be outdated: dispatcher.current reads it again. The caller holds the lock.
 func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
-	if l.known[at] || !d.Status.Open() || l.leftTo(d) {
+	if l.known[at] || !d.Status.Open() || l.ownedByOther(d) {
 		return
 	}
 	switch when := l.sendAt(d); {
@@ -144,8 +139,8 @@ func (l *lane) readBackOne(at uint64, d delivery.Delivery, now time.Time) {
 		l.queue = append(l.queue, entry{at: at, record: &d})
 		l.known[at] = true
 	case len(l.waiting) < l.limits.waiting:
-		l.wait(at, when)
+		l.pushWaiter(at, when)
 	default:
-		l.overflow.leaveBehind(at, when)
+		l.overflow.noteForNextPass(at, when)
 	}
 }

@@ -6,15 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
-	"payledger/notifier/health"
 )
 
 // TestSpill: the first place and the due time of the deliveries in the stream are right before, during and after a
-// reading.
+// pass.
 func TestSpill(t *testing.T) {
 	t.Parallel()
 	now := goldenTime
@@ -27,31 +24,31 @@ func TestSpill(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", what, s, want)
 		}
 	}
-	s.leave(30, in(60))
-	s.leave(20, in(90))
-	s.leave(40, in(30))
+	s.note(30, in(60))
+	s.note(20, in(90))
+	s.note(40, in(30))
 	check("three", overflow{open: true, first: 20, latest: 40, due: in(30)})
 
 	s.cursor = 20
 	s.reached(25, false, now)
 	check("a page where nothing is left", overflow{open: true, first: 25, latest: 40, due: in(30), cursor: 25})
-	s.leaveBehind(27, in(50))
+	s.noteForNextPass(27, in(50))
 	s.reached(31, false, now)
 	check("a page where one is left", overflow{open: true, first: 27, latest: 40, due: in(30), cursor: 31})
-	s.leave(29, in(45)) // where it has been read already
-	s.leave(50, in(80)) // where it has not
+	s.note(29, in(45)) // where it has been read already
+	s.note(50, in(80)) // where it has not
 	s.reached(45, false, now)
 	check("more came", overflow{open: true, first: 27, latest: 50, due: in(30), cursor: 45})
 	s.reached(51, true, now)
 	check("to the end", overflow{open: true, first: 27, latest: 27, due: in(45)})
 
 	s.cursor = 27
-	s.leaveBehind(27, in(5))
+	s.noteForNextPass(27, in(5))
 	s.reached(51, true, now)
 	check("due soon, not looked at again at once", overflow{open: true, first: 27, latest: 27, due: now.Add(laneReread)})
 
 	s.cursor = 27
-	s.leave(3, time.Time{}) // one for its first attempt, behind
+	s.note(3, time.Time{}) // one for its first attempt, behind
 	check("for the first attempt", overflow{open: true, planned: true, first: 3, latest: 27, cursor: 27})
 	s.reached(51, true, now)
 	check("at once", overflow{open: true, planned: true, first: 3, latest: 3})
@@ -85,7 +82,7 @@ func TestReadBackMeanwhile(t *testing.T) {
 	var l *lane
 	var planned, failed uint64
 	later := false
-	l = newLane(goldenDelivery.Lane(), scanned{b.stream, func() {
+	l = newLane(goldenDelivery.Lane(), sharedOf(scanned{b.stream, func() {
 		if later {
 			return
 		}
@@ -97,7 +94,7 @@ func TestReadBackMeanwhile(t *testing.T) {
 		after := f.WithAttempt(delivery.Attempt{StartedAt: time.Now(), StatusCode: 500, Failure: delivery.FailureStatus}, nominal)
 		failed = b.record(f.at, after)
 		l.moved(f.at, failed, after)
-	}}, &health.Health{}, zerolog.Nop(), time.Now, limits{queue: 1, waiting: 0, page: 100})
+	}}, limits{queue: 1, waiting: 0, page: 100}))
 	for range 3 {
 		l.offer(next())
 	}

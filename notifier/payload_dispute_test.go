@@ -82,12 +82,12 @@ func TestDisputePayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := disputeTold(t, c.facts...)
-			rest, private, err := w.Members(context.Background(), r, c.kind, false)
-			if err != nil || private != (domain.Personal{}) {
-				t.Fatal(private, err)
+			rest, err := w.Members(context.Background(), r, c.kind, false)
+			if err != nil || rest.Personal != (domain.Personal{}) {
+				t.Fatal(rest.Personal, err)
 			}
 			endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-			got, err := payload.Body{Head: payload.NewEnvelope(r, c.kind, endpoint), Rest: rest}.SignedAt(r.Time.Add(2 * time.Second))
+			got, err := payload.Body{Head: payload.NewEnvelope(r, c.kind, endpoint), Rest: rest.JSON}.SignedAt(r.Time.Add(2 * time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestDisputePayloads(t *testing.T) {
 		})
 	}
 	never := disputeTold(t, dispute.Fact{EventID: "nt_1", At: goldenTime, Type: processor.Retrieval, Status: processor.DisputeWon})
-	if _, _, err := w.Members(context.Background(), never, webhook.DisputeStatus, false); err == nil {
+	if _, err := w.Members(context.Background(), never, webhook.DisputeStatus, false); err == nil {
 		t.Error("a dispute that was never opened has a payload")
 	}
 }

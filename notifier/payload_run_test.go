@@ -72,12 +72,12 @@ func TestRunPayload(t *testing.T) {
 		t.Fatalf("%v %v", row, err)
 	}
 	w := writer(t, eventstoretest.Open(t, t.TempDir()), nil)
-	rest, _, err := w.Members(context.Background(), r, webhook.WorkflowRunFailed, false)
+	members, err := w.Members(context.Background(), r, webhook.WorkflowRunFailed, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	endpoint := account.Endpoint{ID: goldenDelivery.Endpoint, Description: "Shop backend"}
-	got, err := payload.Body{Head: payload.NewEnvelope(r, webhook.WorkflowRunFailed, endpoint), Rest: rest}.SignedAt(r.Time.Add(2 * time.Second))
+	got, err := payload.Body{Head: payload.NewEnvelope(r, webhook.WorkflowRunFailed, endpoint), Rest: members.JSON}.SignedAt(r.Time.Add(2 * time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,11 +93,11 @@ func TestPayloads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, state := played(t, store, domain.AccountID(fmt.Sprint("account", i)), c.moves...)
-			rest, _, err := w.Members(context.Background(), r, c.kind, false)
+			members, err := w.Members(context.Background(), r, c.kind, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := payload.Body{Head: payload.NewEnvelope(r, c.kind, endpoint), Rest: rest}.SignedAt(r.Time.Add(2 * time.Second))
+			got, err := payload.Body{Head: payload.NewEnvelope(r, c.kind, endpoint), Rest: members.JSON}.SignedAt(r.Time.Add(2 * time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,17 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
-	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
-	"payledger/notifier/health"
-	"payledger/notifier/message"
 )
 
 const (
@@ -32,16 +27,9 @@ const (
 // planner turns events into deliveries. The order guarantees that none is lost: first a delivery is durable, then its lane
 // has the delivery, then the position passes the event.
 type planner struct {
-	store    *eventstore.Store
-	stream   stream
-	reader   *eventstore.Reader
-	lanes    *lanes
-	messages *message.Writer
-	position *position.Position
-	health   *health.Health
-	log      zerolog.Logger
-	now      func() time.Time
-	id       string // of this process, if it is alone (Delivery.Planner)
+	*Notifier
+	reader *eventstore.Reader
+	id     string // the planner's owner id without a cluster (Delivery.Planner)
 }
 
 type plannedDelivery struct {
@@ -67,58 +55,61 @@ func (p *planner) run(ctx context.Context) error {
 	}
 }
 
-// plan creates the deliveries of events, then moves the position past the events.
 func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error {
+	owner, err := p.owner(ctx)
+	if err != nil {
+		return err
+	}
 	var deliveries []delivery.Delivery
-	var causing []*eventstore.Recorded
 	accounts := map[domain.AccountID]account.State{}
 	floor := p.stream.Floor().Log
 	for _, r := range events {
-		row, err := causes.Candidates(r)
 		if len(floor) > r.Shard && r.Seq <= floor[r.Shard] { // its deliveries were planned, and may have been dropped
 			continue
 		}
+		row, err := causes.Candidates(r)
 		if err == nil && len(row) > 0 {
 			before := len(deliveries)
-			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, row)
+			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, row, owner)
 			if len(deliveries) > before {
-				causing = append(causing, r)
+				p.messages.Remember(r)
 			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
 		}
 	}
-	if len(deliveries) > 0 {
-		for _, r := range causing {
-			p.messages.Remember(r)
-		}
-		if err := p.create(ctx, deliveries); err != nil {
-			return err
-		}
+	if err := p.create(ctx, deliveries); err != nil {
+		return err
 	}
 	p.position.Advance(events)
 	return nil
 }
 
-// deliveries adds one delivery for each kind that the event causes and each endpoint that wants it. It evaluates a
-// condition only if an endpoint wants the kind.
-func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate) ([]delivery.Delivery, error) {
+// deliveries adds one delivery for each kind that the event causes and each endpoint that wants it.
+func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate, owner string) ([]delivery.Delivery, error) {
 	merchant, known := accounts[r.Account]
-	if !known {
-		var err error
-		if merchant, err = p.account(ctx, r.Account); err != nil {
+	if !known { // from the event log: a view may lag and not have an endpoint that existed before the event
+		err := p.persist(ctx, func() (err error) {
+			merchant, err = p.messages.Account(ctx, r.Account)
+			return err
+		})
+		if err != nil {
 			return to, err
 		}
 		accounts[r.Account] = merchant
 	}
-	at := p.now().UTC().Truncate(time.Microsecond)
+	at := p.Now().UTC().Truncate(time.Microsecond)
 	for _, c := range row {
 		wanting := endpoints(merchant, c.Kind)
 		if len(wanting) == 0 {
 			continue
 		}
-		caused, err := p.caused(ctx, r, c.When)
+		caused := false
+		err := p.persist(ctx, func() (err error) {
+			caused, err = causes.Holds(ctx, p.Store, r, c.When, p.Store.Read)
+			return err
+		})
 		if err != nil {
 			return to, err
 		}
@@ -126,16 +117,19 @@ func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accoun
 			continue
 		}
 		for _, id := range wanting {
-			to = append(to, delivery.Plan(r, id, c.Kind, p.name(), at))
+			to = append(to, delivery.Plan(r, id, c.Kind, owner, at))
 		}
 	}
 	return to, nil
 }
 
-// name returns the owner of the deliveries that this process plans now.
-func (p *planner) name() string {
-	name, _ := p.lanes.ownership.Holder() // others take the deliveries over if this name is gone
-	return cmp.Or(name, p.id)
+// owner returns the owner of the deliveries that this node plans now. It waits while this node may not send: another node plans them.
+func (p *planner) owner(ctx context.Context) (string, error) {
+	name, ok := p.ownerID(ctx)
+	if !ok {
+		return "", ctx.Err()
+	}
+	return cmp.Or(name, p.id), nil
 }
 
 func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.EndpointID) {
@@ -147,46 +141,20 @@ func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.Endp
 	return wanting
 }
 
-// caused reports whether the condition holds. It repeats failed reads.
-func (p *planner) caused(ctx context.Context, r *eventstore.Recorded, when webhook.Condition) (is bool, err error) {
-	err = p.persist(ctx, func() error {
-		is, err = causes.Holds(ctx, p.store, r, when, p.store.Read)
-		return err
-	})
-	return is, err
-}
-
-// account returns the account from the log, because a view may lag and not have an endpoint that existed before the event.
-// It repeats failed reads.
-func (p *planner) account(ctx context.Context, id domain.AccountID) (state account.State, err error) {
-	err = p.persist(ctx, func() error {
-		state, err = p.messages.Account(ctx, id)
-		return err
-	})
-	return state, err
-}
-
-// create makes deliveries durable and passes each to its lane at once.
-func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) (err error) {
-	var (
-		mu      sync.Mutex
-		running sync.WaitGroup
-		writers = make(chan struct{}, planWriters)
-	)
-	for _, d := range deliveries {
+func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) error {
+	var running sync.WaitGroup
+	errs, writers := make([]error, len(deliveries)), make(chan struct{}, planWriters)
+	for i, d := range deliveries {
 		writers <- struct{}{}
 		running.Add(1)
 		p.lanes.workers.Start(func() {
 			defer running.Done()
-			failure := p.createOne(ctx, d)
+			errs[i] = p.createOne(ctx, d)
 			<-writers
-			mu.Lock()
-			defer mu.Unlock()
-			err = cmp.Or(err, failure)
 		})
 	}
 	running.Wait()
-	return err
+	return cmp.Or(errs...)
 }
 
 func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
@@ -201,7 +169,7 @@ func (p *planner) createOne(ctx context.Context, d delivery.Delivery) error {
 		return err
 	}
 	switch lane := p.lanes.of(d.Lane()); {
-	case made.again && !p.lanes.ownership.IsMine(made.Delivery): // another process owns the delivery; watch follows it
+	case made.again && !p.ownership.IsMine(made.Delivery): // another process owns the delivery; watch follows it
 	case made.again:
 		lane.found(made.at, made.Delivery)
 	default:
@@ -222,19 +190,14 @@ func (p *planner) put(ctx context.Context, d delivery.Delivery) (plannedDelivery
 
 // planned returns an existing delivery if it is open, else the zero value. After a crash its event is planned again.
 func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, error) {
-	stored, err := p.stream.Last(ctx, name)
-	if err != nil {
-		return plannedDelivery{}, err
-	}
-	there, err := delivery.Decode(stored)
+	stored, there, err := p.last(ctx, name)
 	if err != nil || !there.Status.Open() {
 		return plannedDelivery{}, err
 	}
 	return plannedDelivery{Delivery: there, at: stored.Seq, again: true}, nil
 }
 
-// persist repeats an operation on the store until it succeeds, fails for good, or ctx ends. Meanwhile Healthy returns
-// the problem.
+// persist repeats an operation on the store until it succeeds, fails for good, or ctx ends. Meanwhile Healthy returns the problem.
 func (p *planner) persist(ctx context.Context, do func() error) error {
 	var final error
 	err := p.health.Retry(ctx, plannerName, func() error {
@@ -244,6 +207,6 @@ func (p *planner) persist(ctx context.Context, do func() error) error {
 			return nil
 		}
 		return err
-	}, func(err error) { p.log.Error().Err(err).Msg("webhooks cannot be planned; trying again") })
+	}, func(err error) { p.Logger.Error().Err(err).Msg("webhooks cannot be planned; trying again") })
 	return cmp.Or(final, err)
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"payledger/eventstore/due"
 )
 
-// readPosition returns the address of the last planned event of each shard. Even if the position was lost, events whose
-// deliveries were dropped count as planned.
+// readPosition returns the address of the last planned event of each shard. Events whose deliveries were dropped count as planned.
 func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
 	log, err := s.Load(ctx, plannerName)
 	if err != nil {
@@ -20,17 +21,13 @@ func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
 	return log, nil
 }
 
-// positionProblem is the name of problems with the position, in Notifier.health.
-const positionProblem = "position"
-
-// savePosition writes the position if it changed, and returns the durable position.
 func (n *Notifier) savePosition(ctx context.Context) []uint64 {
 	durable, err := n.position.Save(ctx)
 	switch {
 	case err == nil:
 		n.health.Clear(positionProblem)
 	case ctx.Err() == nil && n.health.Set(positionProblem, err):
-		n.log.Error().Err(err).Msg("the notifier's position is not written")
+		n.Logger.Error().Err(err).Msg("the notifier's position is not written")
 	}
 	return durable
 }
@@ -41,31 +38,22 @@ const (
 	plannedRetry = 5 * time.Millisecond
 )
 
-// Planned waits until the planner reaches the present end of the log, for plannedTime at most, and returns the planner's
-// position. Webhooks of later events are not missing: the planner plans them.
+// Planned waits until the planner reaches the current end of the event log, for plannedTime at most, and returns the planner's position.
 func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
-	ends := make([]uint64, n.store.Shards())
+	ends := make([]uint64, n.Store.Shards())
 	for shard := range ends {
 		var err error
-		if ends[shard], err = n.store.LastSeq(ctx, shard); err != nil {
+		if ends[shard], err = n.Store.LastSeq(ctx, shard); err != nil {
 			return nil, err
 		}
 	}
-	limit := time.NewTimer(plannedTime)
-	defer limit.Stop()
-	look := time.NewTicker(plannedRetry)
-	defer look.Stop()
-	for {
+	for limit := time.Now().Add(plannedTime); ; {
 		at := n.position.At()
-		if !behind(at, ends) {
+		if !behind(at, ends) || time.Now().After(limit) {
 			return at, nil
 		}
-		select {
-		case <-look.C:
-		case <-limit.C:
-			return at, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := due.Rest(ctx, plannedRetry, nil); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
-
-	"github.com/rs/zerolog"
 
 	"payledger/domain/processor"
 	"payledger/eventstore/deliverylog"
@@ -42,7 +39,9 @@ func TestPlannedBefore(t *testing.T) {
 	over := b.put("00000000-0000-4000-8000-000000000002", goldenDelivery.Endpoint)
 	b.record(over.at, over.Cancel())
 	h := &health.Health{}
-	p := &planner{stream: b.stream, lanes: newLanes(b.stream, h, zerolog.Nop(), time.Now), health: h, position: position.New(plannerName, b.stream, make([]uint64, 1))}
+	p := &planner{Notifier: &Notifier{
+		stream: b.stream, lanes: newLanes(sharedOf(b.stream, limits{})), health: h, position: position.New(plannerName, b.stream, make([]uint64, 1)),
+	}}
 	for _, d := range []plannedDelivery{open, over} {
 		d.Planner = "another"
 		if err := p.createOne(context.Background(), d.Delivery); err != nil {

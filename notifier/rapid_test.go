@@ -133,7 +133,7 @@ func endpointID(i int) domain.EndpointID {
 func (s story) reply(n int, w http.ResponseWriter, r *http.Request) {
 	answers := s.answers[0]
 	for i, own := range s.answers {
-		if lane, _ := delivery.LaneOf(r.URL.Path[1:]); lane == "acct1."+string(endpointID(i)) {
+		if lane, _ := laneOf(r.URL.Path[1:]); lane == "acct1."+string(endpointID(i)) {
 			answers = own
 		}
 	}

@@ -193,7 +193,7 @@ func TestReplaysUnreadable(t *testing.T) {
 	r.settled(5, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
 	for limit := time.Now().Add(patience); r.notifier.Healthy() == nil; {
 		if time.Now().After(limit) {
-			t.Fatal("nobody is told")
+			t.Fatal("no subscriber got it")
 		}
 	}
 	stored, err := r.log.stream.Last(ctx, "replays")

@@ -9,43 +9,37 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/due"
 	"payledger/notifier/delivery"
-	"payledger/notifier/health"
 )
 
 // DefaultRetention is the default time for which finished deliveries are kept (I1).
 const DefaultRetention = 90 * 24 * time.Hour
 
 const (
-	// retainEvery is the longest time between two searches for segments to drop.
 	retainEvery = time.Hour
-	// A segment that does not fill up is closed after retention/closeShare. Deliveries are kept at most that much longer
-	// than the retention.
+	// A segment that does not fill up is closed after retention/closeShare: deliveries are kept at most that much longer.
 	closeShare = 8
 )
 
-// retentionProblem is the name of problems with dropping old deliveries, in Notifier.health.
-const retentionProblem = "retention of deliveries"
-
 func (l *DeliveryLog) retain(ctx context.Context) {
 	for {
-		err := l.dropOld(ctx, l.retention)
+		err := l.dropOld(ctx, l.Retention)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			l.notifier.health.Clear(retentionProblem)
-		case l.notifier.health.Set(retentionProblem, err):
-			l.log.Error().Err(err).Msg("old deliveries cannot be dropped; trying again")
+			l.Notifier.health.Clear(retentionProblem)
+		case l.Notifier.health.Set(retentionProblem, err):
+			l.Notifier.Logger.Error().Err(err).Msg("old deliveries cannot be dropped; trying again")
 		}
-		if !health.Pause(ctx, min(retainEvery, l.retention/closeShare)) {
+		if due.Rest(ctx, min(retainEvery, l.Retention/closeShare), nil) != nil {
 			return
 		}
 	}
 }
 
-// dropOld drops every segment of deliveries whose newest record is older than the retention. It first completes drops that
-// an earlier process began.
+// dropOld drops every segment whose newest record is older than the retention, and first completes drops of earlier processes.
 func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) error {
 	for {
 		if err := l.sweep(ctx); err != nil {
@@ -55,19 +49,19 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 		if err != nil {
 			return err
 		}
-		now := l.now()
+		now := l.Now()
 		if open.First > 0 && now.Sub(open.Oldest) > retention/closeShare {
 			l.stream.CloseSegment(open.Number)
 		}
 		if !oldest.Closed || now.Sub(oldest.Newest) <= retention {
 			return nil
 		}
-		err = l.drop(ctx, oldest, l.notifier.savePosition(ctx))
-		if errors.Is(err, deliverylog.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another process was faster
+		err = l.drop(ctx, oldest, l.Notifier.savePosition(ctx))
+		if errors.Is(err, deliverylog.ErrDropped) || errors.Is(err, eventstore.ErrConflict) { // another node was faster
 			return nil
 		}
 		if errors.Is(err, deliverylog.ErrHeld) || errors.Is(err, errUnplanned) { // the next call tries again
-			l.log.Info().Err(err).Msg("old deliveries are dropped later")
+			l.Notifier.Logger.Info().Err(err).Msg("old deliveries are dropped later")
 			return nil
 		}
 		if err != nil {
@@ -76,7 +70,6 @@ func (l *DeliveryLog) dropOld(ctx context.Context, retention time.Duration) erro
 	}
 }
 
-// sweep deletes the streams of dropped segments after the index shows all records.
 func (l *DeliveryLog) sweep(ctx context.Context) error {
 	if l.stream.Floor().Seq == 0 {
 		return nil
@@ -87,12 +80,9 @@ func (l *DeliveryLog) sweep(ctx context.Context) error {
 	return l.stream.Sweep(ctx)
 }
 
-// errUnplanned means that a segment has a delivery of an event that the position has not passed.
 var errUnplanned = errors.New("notifier: the position has not passed an event of the segment")
 
-// drop drops a segment. It copies the open deliveries forward, checks that planned, the durable position, has passed the
-// events of all deliveries, and waits until the index shows all of the segment. Then it records the floor: events up to
-// planned plan nothing any more.
+// drop drops a segment in the steps of doc.go. planned is the durable position: after the drop, events up to it are not planned again.
 func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned []uint64) error {
 	err := l.stream.Each(ctx, s.Number, func(stored deliverylog.Record, open bool) error {
 		if open {
@@ -112,21 +102,21 @@ func (l *DeliveryLog) drop(ctx context.Context, s deliverylog.Segment, planned [
 	if err != nil {
 		return err
 	}
-	if err := l.index.WaitFor(ctx, s.Last); err != nil {
+	if err := l.Index.WaitFor(ctx, s.Last); err != nil {
 		return err
 	}
 	floor, err := l.stream.Drop(ctx, s.Number, s.Newest, planned)
 	if err != nil {
 		return err
 	}
-	l.log.Info().Uint32("segment", floor.Segment).Time("newest", floor.Newest).Uint64("records", floor.Records).Msg("old deliveries were dropped")
+	l.Notifier.Logger.Info().Uint32("segment", floor.Segment).Time("newest", floor.Newest).Uint64("records", floor.Records).Msg("old deliveries were dropped")
 	return nil
 }
 
-// copyForward writes an open record, the newest of its name, again at the end of the stream. It holds the delivery's lock, so
-// no attempt is under way.
+// copyForward writes an open record again at the end of the stream, closed if no replay needs it. It holds the delivery's lock, so this
+// process makes no attempt.
 func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record) error {
-	unlock, ok := l.notifier.locks.lock(ctx, stored.Name)
+	unlock, ok := l.Notifier.locks.lock(ctx, stored.Name)
 	if !ok {
 		return ctx.Err()
 	}
@@ -146,13 +136,13 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record
 	if err != nil {
 		return err
 	}
-	l.notifier.lanes.of(d.Lane()).moved(stored.Seq, place, d)
+	l.Notifier.lanes.of(d.Lane()).moved(stored.Seq, place, d)
 	return nil
 }
 
 func errDropped() error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
-		"The delivery is older than deliveries are kept: its attempts were dropped, and it cannot be sent again.")
+		"The delivery is older than the retention period: its attempts were dropped, and it cannot be sent again.")
 	err.Recovery = "The events are kept for ever: GET /payments/{id}/events."
 	return err
 }

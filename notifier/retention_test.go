@@ -71,7 +71,7 @@ func TestRetention(t *testing.T) {
 			reasonIs(t, err, domain.ReasonRequestValidation)
 		}
 	}
-	lane, _ := delivery.LaneOf(waits.Name)
+	lane, _ := laneOf(waits.Name)
 	l := r.notifier.lanes.of(lane)
 	now := r.settled(1, deliveries.Filter{Statuses: []string{"FAILED"}})[0]
 	if now.Seq <= waits.Seq || !now.NextAt.Equal(waits.NextAt) || !l.holds(now.Seq) || l.holds(waits.Seq) {

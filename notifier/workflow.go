@@ -23,8 +23,7 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Workflows implements the ports of package workflows: conditions read the members of webhooks, and requests pass the
-// guard of webhooks (D19).
+// Workflows implements the ports of package workflows with the members of webhooks and their guard (D19).
 type Workflows struct{ notifier *Notifier }
 
 // Workflows returns the ports. Requests are sent only while the notifier runs.
@@ -41,17 +40,17 @@ type eventVariable struct {
 func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[eventVariable]()}
 	personal := []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"}
-	ofPayments, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
+	ofPayments, err = conditions.NewCompiler(variables, personal)
 	if err == nil {
 		variables["dispute"] = reflect.TypeFor[payload.Dispute]()
-		ofDisputes, err = conditions.NewCompiler(conditions.Config{Variables: variables, Personal: personal})
+		ofDisputes, err = conditions.NewCompiler(variables, personal)
 	}
 	return ofPayments, ofDisputes, err
 }
 
 // first6 reports whether the account opted in to first6Digits (§2.2).
 func (w Workflows) first6(id domain.AccountID) bool {
-	merchant, known := w.notifier.views.Account(id)
+	merchant, known := w.notifier.Views.Account(id)
 	return known && merchant.Settings.First6Digits
 }
 
@@ -73,10 +72,9 @@ type requestingRun struct {
 	ActionID  string           `json:"actionId"`
 }
 
-// Send posts the request of a run: the payment, and the dispute if the trigger is a dispute's event, in the state at the
-// event. Personal data that was erased since is missing.
+// Send posts the request of a run, with the state at the event. Personal data that was erased since is missing.
 func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Response, error) {
-	if err := w.notifier.views.WaitFor(ctx, q.Trigger.Shard, q.Trigger.Seq); err != nil {
+	if err := w.notifier.Views.Shown(ctx, q.Trigger.Aggregate, q.Trigger.Shard, q.Trigger.Seq); err != nil {
 		return workflows.Response{}, err // so that GET shows the event before the request arrives, as with webhooks (D17)
 	}
 	about, err := w.subjectOf(ctx, q.Trigger)
@@ -92,7 +90,7 @@ func (w Workflows) Send(ctx context.Context, q workflows.Request) (workflows.Res
 
 // compose returns the request of a run. It is guarded and limited like a webhook, but not signed: a signature marks a body as a webhook (D19).
 func (w Workflows) compose(ctx context.Context, q workflows.Request, about subject) (sender.Message, error) {
-	vault, sealed := w.notifier.secrets, about.payment.Details().Personal
+	vault, sealed := w.notifier.Secrets, about.payment.Details().Personal
 	moment := vault.Moment() // before the data is opened
 	opened, err := vault.Open(ctx, sealed)
 	if err != nil {
@@ -117,7 +115,6 @@ func (w Workflows) compose(ctx context.Context, q workflows.Request, about subje
 	}}, nil
 }
 
-// failureText describes a failed request for the merchant; "" is success.
 func failureText(a delivery.Attempt) string {
 	switch a.Failure {
 	case "":
@@ -133,8 +130,7 @@ func failureText(a delivery.Attempt) string {
 	}
 }
 
-// Subject returns the payment of an event and the variables of conditions. For a dispute's event the variables contain
-// the dispute too, as in DISPUTE.STATUS (§6.4, D19).
+// Subject returns the payment of an event and the variables of conditions. A dispute is as in DISPUTE.STATUS (§6.4, D19).
 func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (workflows.Subject, error) {
 	about, err := w.subjectOf(ctx, r)
 	if err != nil {
@@ -142,7 +138,7 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	}
 	var opened domain.Personal
 	if personal {
-		if opened, err = w.notifier.secrets.Open(ctx, about.payment.Details().Personal); err != nil {
+		if opened, err = w.notifier.Secrets.Open(ctx, about.payment.Details().Personal); err != nil {
 			return workflows.Subject{}, fmt.Errorf("notifier: personal data of %s: %w", about.payment.ID, err)
 		}
 	}
@@ -158,14 +154,13 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	return workflows.Subject{Payment: about.payment, Values: values}, nil
 }
 
-// subject is the payment of an event and, for a dispute's event, the dispute.
 type subject struct {
 	payment payment.State
 	dispute *payload.Dispute // nil: the event is a payment's
 }
 
 func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
-	store := w.notifier.store
+	store := w.notifier.Store
 	switch r.Aggregate {
 	case eventstore.Payments.Name:
 		m.payment, err = eventstore.StateAt(ctx, store, eventstore.Payments, r)
@@ -190,13 +185,13 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 // disputed returns a dispute's payment in the state at the time of the dispute's event r. The clocks of two nodes may differ:
 // if the payment does not exist yet at that time, disputed returns its newest state.
 func (w Workflows) disputed(ctx context.Context, r *eventstore.Recorded, s dispute.State) (payment.State, error) {
-	store, key := w.notifier.store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
+	store, key := w.notifier.Store, eventstore.Payments.Key(s.Account, string(s.Subject.Payment))
 	tip, err := eventstore.Load(ctx, store, eventstore.Payments, key, eventstore.Latest)
 	if err != nil {
 		return payment.State{}, err
 	}
 	if tip.Recorded == nil {
-		return payment.State{}, fmt.Errorf("notifier: %w: %s is about %s, which there is not", eventstore.ErrUnhealthy, r.Key, key)
+		return payment.State{}, fmt.Errorf("notifier: %w: %s is about %s, which does not exist", eventstore.ErrUnhealthy, r.Key, key)
 	}
 	at, err := eventstore.AsOf(ctx, store, eventstore.Payments, tip.Recorded, r.Time)
 	if err != nil || at.Exists() {

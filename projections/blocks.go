@@ -26,8 +26,7 @@ type sizes struct {
 // usualSizes make a column of a block fill one page of the file.
 var usualSizes = sizes{block: 1000, walk: 500, chunk: 64}
 
-// codeSize is the size of a code in bytes, little-endian.
-const codeSize = 4
+const codeSize = 4 // the size of a code in bytes, little-endian
 
 type blockColumn int64
 
@@ -41,8 +40,7 @@ const (
 	blockColumns
 )
 
-// maxAmountCode is the code of its own amount and of every greater one.
-const maxAmountCode = math.MaxUint32
+const maxAmountCode = math.MaxUint32 // the code of its own amount and of every greater one
 
 // columnKey is the id of a column of a block in block_columns: the blocks of one column are adjacent.
 func columnKey(column blockColumn, block int64) int64 { return int64(column)<<40 | block }
@@ -69,14 +67,12 @@ type packer struct {
 	late   []lateRow       // changes of this transaction to payments that may be in blocks
 }
 
-// lateRow is the new state of a payment's row.
 type lateRow struct {
 	row    int64
 	kind   kind
 	amount uint32
 }
 
-// loadPacker reads the packer from the file, unless it is in memory.
 func (m *model) loadPacker(ctx context.Context) error {
 	if m.packer != nil {
 		return nil
@@ -94,7 +90,6 @@ func (m *model) loadPacker(ctx context.Context) error {
 	return nil
 }
 
-// eachKind calls take with each kind and its id.
 func eachKind(ctx context.Context, from sqlitefile.Queryer, take func(uint32, kind)) error {
 	return sqlitefile.Rows(from.QueryContext(ctx, selectKinds)).Each(func(scan sqlitefile.Scan) error {
 		var id uint32
@@ -107,12 +102,11 @@ func eachKind(ctx context.Context, from sqlitefile.Queryer, take func(uint32, ki
 	})
 }
 
-// kindID returns the id of a kind, and inserts a new kind.
 func (m *model) kindID(ctx context.Context, k kind) (uint32, error) {
 	if id, known := m.packer.kinds[k]; known {
 		return id, nil
 	}
-	result, err := m.statements.insertKind.ExecContext(ctx, k.account, k.status, k.processor, k.merchant, k.currency, k.method)
+	result, err := m.Statements[insertKind].ExecContext(ctx, k.account, k.status, k.processor, k.merchant, k.currency, k.method)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +115,6 @@ func (m *model) kindID(ctx context.Context, k kind) (uint32, error) {
 	return uint32(id), err
 }
 
-// changed records the new row of a payment that may be in a block.
 func (p *packer) changed(row int64, v *view[payment.State]) {
 	s := &v.state
 	to := targetOf(s)
@@ -145,7 +138,6 @@ func (m *model) pack(ctx context.Context) error {
 	return nil
 }
 
-// repack writes the changes of this transaction into the blocks.
 func (m *model) repack(ctx context.Context) error {
 	late := m.packer.late
 	m.packer.late = late[:0]
@@ -173,7 +165,7 @@ func (m *model) repack(ctx context.Context) error {
 // repackColumn writes the codes of changed rows into a column of their block, if they differ.
 func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, code func(lateRow) (uint32, error)) error {
 	var codes []byte
-	if err := m.statements.selectColumn.QueryRowContext(ctx, key).Scan(&codes); err != nil {
+	if err := m.Statements[selectColumn].QueryRowContext(ctx, key).Scan(&codes); err != nil {
 		return err
 	}
 	if int64(len(codes)) != m.sizes.block*codeSize {
@@ -194,7 +186,7 @@ func (m *model) repackColumn(ctx context.Context, key int64, late []lateRow, cod
 	if !differs {
 		return nil
 	}
-	_, err := m.statements.updateColumn.ExecContext(ctx, codes, key)
+	_, err := m.Statements[updateColumn].ExecContext(ctx, codes, key)
 	return err
 }
 
@@ -235,7 +227,7 @@ func (b *packedBlock) add(scan sqlitefile.Scan, kindID func(kind) (uint32, error
 func (m *model) packBlock(ctx context.Context) error {
 	p, b := m.packer, newPackedBlock()
 	id := func(k kind) (uint32, error) { return m.kindID(ctx, k) }
-	err := sqlitefile.Rows(m.statements.selectBlock.QueryContext(ctx, p.packed, p.packed+m.sizes.block)).Each(func(scan sqlitefile.Scan) error {
+	err := sqlitefile.Rows(m.Statements[selectBlock].QueryContext(ctx, p.packed, p.packed+m.sizes.block)).Each(func(scan sqlitefile.Scan) error {
 		return b.add(scan, id)
 	})
 	if err != nil {
@@ -246,11 +238,11 @@ func (m *model) packBlock(ctx context.Context) error {
 	}
 	block := p.packed / m.sizes.block
 	for column, codes := range b.columns {
-		if _, err := m.statements.insertColumn.ExecContext(ctx, columnKey(blockColumn(column), block), codes); err != nil {
+		if _, err := m.Statements[insertColumn].ExecContext(ctx, columnKey(blockColumn(column), block), codes); err != nil {
 			return err
 		}
 	}
-	if _, err := m.statements.insertBlock.ExecContext(ctx, block, b.oldest, b.newest); err != nil {
+	if _, err := m.Statements[insertBlock].ExecContext(ctx, block, b.oldest, b.newest); err != nil {
 		return err
 	}
 	p.packed += m.sizes.block

@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -186,9 +187,9 @@ func grow(r *rapid.T, l *lister) {
 
 // checkPage wants the page from any place on to have the payments that come first.
 func (l *lister) checkPage(r *rapid.T) {
-	var from *Place
+	var from *listing.Place
 	if i := rapid.IntRange(-1, len(l.all)-1).Draw(r, "place"); i >= 0 {
-		from = &Place{At: l.all[i].CreatedAt, ID: l.all[i].ID, Newer: rapid.Bool().Draw(r, "newer"), Here: rapid.Bool().Draw(r, "here")}
+		from = &listing.Place{At: l.all[i].CreatedAt, ID: string(l.all[i].ID), Newer: rapid.Bool().Draw(r, "newer"), Here: rapid.Bool().Draw(r, "here")}
 	}
 	n := rapid.IntRange(1, 8).Draw(r, "rows")
 	want := l.fitting()
@@ -210,11 +211,11 @@ func (l *lister) checkPage(r *rapid.T) {
 }
 
 // beyond reports whether a payment lies beyond a place on its way.
-func beyond(all []payment.State, from *Place, id domain.PaymentID) bool {
+func beyond(all []payment.State, from *listing.Place, id domain.PaymentID) bool {
 	s := all[slices.IndexFunc(all, func(s payment.State) bool { return s.ID == id })]
 	way := s.CreatedAt.Compare(from.At)
 	if way == 0 {
-		way = cmp.Compare(id, from.ID)
+		way = cmp.Compare(string(id), from.ID)
 	}
 	return way == 0 && from.Here || way > 0 && from.Newer || way < 0 && !from.Newer
 }

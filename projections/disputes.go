@@ -10,6 +10,7 @@ import (
 	"payledger/domain/dispute"
 	"payledger/domain/inbox"
 	"payledger/eventstore"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -26,7 +27,6 @@ func disputeRow(v *view[dispute.State]) []any {
 	}
 }
 
-// inboxRow returns nil if no notification waits.
 func inboxRow(v *view[inbox.State]) []any {
 	waiting := v.state.Waiting()
 	if len(waiting) == 0 {
@@ -35,8 +35,7 @@ func inboxRow(v *view[inbox.State]) []any {
 	return []any{v.key.ID, string(waiting[0].Processor), waiting[0].ReceivedAt.UnixMicro()}
 }
 
-// DisputeFilter selects disputes of an account (D20). A dispute fits a field if it has one of its values; an empty field
-// does not filter.
+// DisputeFilter selects disputes of an account (D20) that have one of each field's values; an empty field does not filter.
 type DisputeFilter struct {
 	Types              []string         `json:"type"`
 	Statuses           []string         `json:"status"`
@@ -49,67 +48,30 @@ type DisputeFilter struct {
 	To                 *time.Time       `json:"to"`
 }
 
-// DisputePlace is a place in the order in which disputes were opened.
-type DisputePlace struct {
-	At time.Time
-	ID domain.DisputeID
-}
-
-// DisputePage is one page of a list, newest first; Next is nil at its end.
-type DisputePage struct {
-	Data []dispute.State
-	Next *DisputePlace
-}
-
-// ListDisputes reads a page of at most limit disputes of an account, newest first, after from; nil is the newest end. The
-// page has everything that this node recorded before the call, and every dispute in it fits the filter.
-func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, limit int) (DisputePage, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	if err := p.appendedHere(ctx); err != nil {
-		return DisputePage{}, unavailable(err)
-	}
-	found, err := p.disputes(ctx, account, f, from, limit+1)
-	if err != nil {
-		return DisputePage{}, unavailable(fmt.Errorf("projections: disputes: %w", err))
-	}
-	page := DisputePage{Data: found}
-	if len(found) > limit {
-		page.Data = found[:limit]
-		page.Next = disputePlace(page.Data[limit-1])
-	}
-	return page, nil
-}
-
-// disputes reads up to n disputes after from, as ListPayments does.
-func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) ([]dispute.State, error) {
-	kept := []dispute.State{}
-	for {
-		want := n - len(kept)
-		query, args := disputeQuery(account, f, from, want)
-		m, done := p.reading()
-		rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Disputes.Key(account, id) }, query, args...)
-		done()
+// ListDisputes reads a page of at most limit disputes of an account after from, with all that this node recorded. Every dispute fits.
+func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *listing.Place, limit int) (listing.Page[dispute.State], error) {
+	return current(ctx, p, func(ctx context.Context) (page listing.Page[dispute.State], err error) {
+		found, err := p.disputes(ctx, account, f, from, limit+1)
 		if err != nil {
-			return nil, err
+			return page, fmt.Errorf("projections: disputes: %w", err)
 		}
-		states, err := tips(ctx, p.Store, eventstore.Disputes, rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range states {
-			if f.holds(s) {
-				kept = append(kept, s)
-			}
-		}
-		if len(rows) < want || len(kept) == n {
-			return kept, nil
-		}
-		from = disputePlace(states[len(states)-1])
-	}
+		return listing.PageOf(found, limit, disputePlace), nil
+	})
 }
 
-func disputePlace(s dispute.State) *DisputePlace { return &DisputePlace{At: s.CreatedAt, ID: s.ID} }
+func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *listing.Place, n int) ([]dispute.State, error) {
+	return filled(ctx, p, eventstore.Disputes, n, func(m *model, last *dispute.State, most int) ([]rowKey, error) {
+		if last != nil {
+			from = disputePlace(*last)
+		}
+		query, args := disputeQuery(account, f, from, most)
+		return readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Disputes.Key(account, id) }, query, args...)
+	}, func(s *dispute.State) (bool, error) { return f.holds(*s), nil })
+}
+
+func disputePlace(s dispute.State) *listing.Place {
+	return &listing.Place{At: s.CreatedAt, ID: string(s.ID)}
+}
 
 // holds reports whether the changeable fields of a dispute fit the filter: type, status and reason code.
 func (f DisputeFilter) holds(s dispute.State) bool {
@@ -121,14 +83,13 @@ func (f DisputeFilter) holds(s dispute.State) bool {
 func (p *Projections) Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error) {
 	s, err := newest(ctx, p, eventstore.Disputes, account, string(id))
 	if err == nil && !s.Exists() { // it was never opened
-		err = dispute.Unknown()
+		err = dispute.NotFound()
 	}
 	return s, err
 }
 
-// disputeQuery returns the query of a page, along the most selective index. Few disputes have the same id or status;
-// several statuses are read in the order of time.
-func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace, n int) (string, []any) {
+// disputeQuery returns the query of a page, along the most selective index. Several statuses are read in the order of time.
+func disputeQuery(account domain.AccountID, f DisputeFilter, from *listing.Place, n int) (string, []any) {
 	index, w := "disputes_created", sqlitefile.Where{}
 	w.And("account = ?", string(account))
 	for _, id := range []struct{ column, index, value string }{
@@ -147,10 +108,7 @@ func disputeQuery(account domain.AccountID, f DisputeFilter, from *DisputePlace,
 	w.OneOf("processor", f.Processors)
 	w.OneOf("reason_code", f.ReasonCodes)
 	w.Between("created_at", f.From, f.To)
-	if from != nil {
-		at := from.At.UnixMicro()
-		w.And("created_at <= ? AND (created_at < ? OR id < ?)", at, at, string(from.ID))
-	}
+	w.After("created_at", from)
 	return "SELECT id, revision FROM disputes INDEXED BY " + index + " WHERE " + w.SQL() +
 		" ORDER BY created_at DESC, id DESC LIMIT ?", append(w.Args, n)
 }

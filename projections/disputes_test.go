@@ -16,6 +16,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/pending"
+	"payledger/projections/listing"
 )
 
 // dispute records any fact about a dispute, also an impossible one.
@@ -124,7 +125,7 @@ func fitsDispute(f DisputeFilter, d dispute.State) bool {
 // pages reads a list to its end.
 func pages(t *testing.T, n *node, f DisputeFilter, limit int) (all []dispute.State) {
 	t.Helper()
-	for from := (*DisputePlace)(nil); ; {
+	for from := (*listing.Place)(nil); ; {
 		page, err := n.ListDisputes(testContext(t), testAccount, f, from, limit)
 		if err != nil || len(page.Data) > limit {
 			t.Fatal(len(page.Data), err)

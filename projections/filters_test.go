@@ -13,6 +13,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore/eventstoretest"
+	"payledger/projections/listing"
 )
 
 var manyPayments = flag.Int("payments", 20_000, "how many payments the lists of TestFilters have")
@@ -102,18 +103,18 @@ type question struct {
 	fits   func(p *manyFact) bool
 	filter PaymentFilter
 	hashes []string
-	from   *Place
+	from   *listing.Place
 }
 
 // questions are all filters alone and in pairs; of each the first page, the one from the middle of the time, the last one from
 // shortly before the oldest payment, and the last one on the way back.
 func questions(facts []manyFact) (alone, pairs []question) {
-	place := func(i int, newer bool) *Place {
-		return &Place{At: time.UnixMicro(facts[i].at).UTC(), ID: domain.PaymentID(facts[i].id), Newer: newer}
+	place := func(i int, newer bool) *listing.Place {
+		return &listing.Place{At: time.UnixMicro(facts[i].at).UTC(), ID: facts[i].id, Newer: newer}
 	}
 	places := []struct {
 		name string
-		at   *Place
+		at   *listing.Place
 	}{{"first", nil}, {"middle", place(len(facts)/2, false)}, {"last", place(len(facts)/100, false)}, {"back", place(0, true)}}
 	ask := func(to *[]question, cases ...filterCase) {
 		for i, p := range places {
@@ -151,7 +152,7 @@ func (q *question) answer(facts []manyFact) (ids []string) {
 		if q.from != nil {
 			at := time.UnixMicro(p.at).UTC().Compare(q.from.At)
 			if at == 0 {
-				at = cmp.Compare(p.id, string(q.from.ID))
+				at = cmp.Compare(p.id, q.from.ID)
 			}
 			if at != step && at*step <= 0 {
 				continue

@@ -23,15 +23,13 @@ import (
 	"payledger/projections/transactions"
 )
 
-// place is the position of a shard: the address and the number of its last applied event, and the event's hash to
-// recognise the log.
+// place is the position of a shard: address and number of its last applied event, and the event's hash to recognise the log.
 type place struct {
 	seq    uint64 // address: addresses grow, but not by one
 	number uint64 // of events, without a gap
 	hash   eventstore.Hash
 }
 
-// view is an aggregate at its newest event.
 type view[S any] struct {
 	key      eventstore.Key
 	shard    int
@@ -42,7 +40,6 @@ type view[S any] struct {
 	event    *eventstore.Recorded // the state after it is still to be decoded; nil: state is whole
 }
 
-// decode makes the state whole.
 func decode[S any, E domain.Event](a *eventstore.Aggregate[S, E], v *view[S]) (err error) {
 	if v.event != nil {
 		if v.state, err = a.State(v.event); err == nil { // not decoded where this process made it
@@ -55,8 +52,7 @@ func decode[S any, E domain.Event](a *eventstore.Aggregate[S, E], v *view[S]) (e
 // errIncomplete means that an event of an older schema has no usable state, and that the state before it is not in memory.
 var errIncomplete = errors.New("projections: the state before the event is needed")
 
-// apply folds one event into a view, and leaves the state to decode. It is pure; an event that the view already shows changes
-// nothing.
+// apply folds one event into a view, and leaves the state to decode. It is pure; an event that the view shows changes nothing.
 func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *eventstore.Recorded) (view[S], error) {
 	if v.seq != 0 && r.Seq <= v.seq {
 		return v, nil
@@ -100,7 +96,8 @@ func foldInto[S any, E domain.Event](ctx context.Context, b *batch, a *eventstor
 	}
 	next, err := apply(a, v, r)
 	if errors.Is(err, errIncomplete) {
-		next, err = refold(ctx, b.store, a, r)
+		next = view[S]{key: r.Key, shard: r.Shard, seq: r.Seq, revision: r.Revision, before: r.Revision - 1}
+		next.state, err = eventstore.StateAt(ctx, b.store, a, r) // from all events of the aggregate
 	}
 	if err == nil && b.eager {
 		err = decode(a, &next)
@@ -118,14 +115,6 @@ func foldInto[S any, E domain.Event](ctx context.Context, b *batch, a *eventstor
 		vs.list = append(vs.list, next)
 	}
 	return nil
-}
-
-// refold builds the view of an event of an older schema from all events of its aggregate.
-func refold[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a *eventstore.Aggregate[S, E], r *eventstore.Recorded) (view[S], error) {
-	v := view[S]{key: r.Key, shard: r.Shard, seq: r.Seq, revision: r.Revision, before: r.Revision - 1}
-	var err error
-	v.state, err = eventstore.StateAt(ctx, store, a, r)
-	return v, err
 }
 
 type batch struct {
@@ -172,7 +161,6 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	return nil
 }
 
-// note remembers the rows that depend on the single event.
 func (b *batch) note(r *eventstore.Recorded) error {
 	if err := b.noteNaming(r); err != nil {
 		return err
@@ -230,33 +218,41 @@ type aggregate struct {
 	table  string
 	fold   func(context.Context, *batch, *eventstore.Recorded) error
 	decode func(*batch) error
-	row    func(key eventstore.Key, shard int, seq, revision uint64, state any) []any // nil: the aggregate has no row
-	state  func(context.Context, *eventstore.Store, *eventstore.Recorded) (any, error)
+
+	statements []string // that write a row and, if there is a second one, remove it; none: write is not used
+	write      func(context.Context, *model, *batch) error
+
+	row   func(key eventstore.Key, shard int, seq, revision uint64, state any) []any // nil: the aggregate has no row
+	state func(context.Context, *eventstore.Store, *eventstore.Recorded) (any, error)
 }
 
-// aggregates lists every aggregate of the log, also those without a table. An unknown event stops the projection: it may
-// change a view in a way that this build does not know.
+// aggregates lists every aggregate of the log. An unknown event stops the projection: it may change a view unknown to this build.
 var aggregates = map[string]aggregate{
 	eventstore.Payments.Name: projected(eventstore.Payments, "payments", paymentRow, func(b *batch) *views[payment.State] { return &b.payments }),
-	eventstore.Sessions.Name: projected(eventstore.Sessions, "sessions", sessionRow, func(b *batch) *views[session.State] { return &b.sessions }),
-	eventstore.Instruments.Name: projected(eventstore.Instruments, "instruments", instrumentRow,
-		func(b *batch) *views[instrument.State] { return &b.instruments }),
-	eventstore.Attempts.Name: projected(eventstore.Attempts, "attempts", attemptRow, func(b *batch) *views[attempt.State] { return &b.attempts }),
-	eventstore.Accounts.Name: projected(eventstore.Accounts, "accounts", accountRow, func(b *batch) *views[account.State] { return &b.accounts }),
-	eventstore.Disputes.Name: projected(eventstore.Disputes, "disputes", disputeRow, func(b *batch) *views[dispute.State] { return &b.disputes }),
-	eventstore.Inboxes.Name:  projected(eventstore.Inboxes, "inboxes", inboxRow, func(b *batch) *views[inbox.State] { return &b.inboxes }),
 	eventstore.Persons.Name:  projected(eventstore.Persons, "persons", personRow, func(b *batch) *views[person.State] { return &b.persons }),
+	eventstore.Sessions.Name: projected(eventstore.Sessions, "sessions", sessionRow,
+		func(b *batch) *views[session.State] { return &b.sessions }, upsertSession),
+	eventstore.Instruments.Name: projected(eventstore.Instruments, "instruments", instrumentRow,
+		func(b *batch) *views[instrument.State] { return &b.instruments }, upsertInstrument),
+	eventstore.Attempts.Name: projected(eventstore.Attempts, "attempts", attemptRow,
+		func(b *batch) *views[attempt.State] { return &b.attempts }, upsertAttempt, deleteAttempt),
+	eventstore.Accounts.Name: projected(eventstore.Accounts, "accounts", accountRow,
+		func(b *batch) *views[account.State] { return &b.accounts }, upsertAccount),
+	eventstore.Disputes.Name: projected(eventstore.Disputes, "disputes", disputeRow,
+		func(b *batch) *views[dispute.State] { return &b.disputes }, upsertDispute),
+	eventstore.Inboxes.Name: projected(eventstore.Inboxes, "inboxes", inboxRow,
+		func(b *batch) *views[inbox.State] { return &b.inboxes }, upsertInbox, deleteInbox),
 	eventstore.WorkflowRuns.Name: projected(eventstore.WorkflowRuns, "runs", rowOfRun,
-		func(b *batch) *views[workflow.RunState] { return &b.runs }),
+		func(b *batch) *views[workflow.RunState] { return &b.runs }, upsertRun),
 	eventstore.Logs.Name:      {schema: eventstore.Logs.Schema, knows: eventstore.Logs.Knows},
 	eventstore.Workflows.Name: {schema: eventstore.Workflows.Schema, knows: eventstore.Workflows.Knows},
 	eventstore.Webhooks.Name:  {schema: eventstore.Webhooks.Schema, knows: eventstore.Webhooks.Knows},
 }
 
 // projected returns a kind of aggregate with a table. row returns the values of its row, nil for none, and in the place of its views.
-func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table string, row func(*view[S]) []any, in func(*batch) *views[S]) aggregate {
+func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table string, row func(*view[S]) []any, in func(*batch) *views[S], statements ...string) aggregate {
 	return aggregate{
-		schema: a.Schema, knows: a.Knows, table: table,
+		schema: a.Schema, knows: a.Knows, table: table, statements: statements,
 		fold: func(ctx context.Context, b *batch, r *eventstore.Recorded) error {
 			return foldInto(ctx, b, a, in(b), r)
 		},
@@ -269,6 +265,9 @@ func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table strin
 			}
 			return nil
 		},
+		write: func(ctx context.Context, m *model, b *batch) error {
+			return writeRowsOf(ctx, m, in(b), row, statements)
+		},
 		row: func(key eventstore.Key, shard int, seq, revision uint64, state any) []any {
 			return row(&view[S]{key: key, shard: shard, seq: seq, revision: revision, state: state.(S)})
 		},
@@ -278,7 +277,6 @@ func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table strin
 	}
 }
 
-// understood returns an error for an event that this build does not know.
 func understood(r *eventstore.Recorded) error {
 	a, known := aggregates[r.Aggregate]
 	switch {
@@ -298,9 +296,8 @@ type Row struct {
 	Values []any // in the order of the columns, the aggregate's id first; nil: the aggregate has no row
 }
 
-// RowOf returns the row that the read model must have for an aggregate, given its newest event and the state after it. It
-// returns false for an aggregate without a table. A payment's row has no e-mail hash if the person was erased: this is not
-// known here.
+// RowOf returns the row that the read model must have for an aggregate, given its newest event and the state after it; false: it has no
+// table. A payment's row has no e-mail hash if the person was erased: this is not known here.
 func RowOf(key eventstore.Key, shard int, seq, revision uint64, state any) (Row, bool) {
 	a := aggregates[key.Aggregate]
 	if a.row == nil {

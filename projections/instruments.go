@@ -15,15 +15,13 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-// firstVaulting is the first schema with vaulted instruments: older events make no row.
-const firstVaulting = 2
+const firstVaulting = 2 // the first schema with vaulted instruments: older events make no row
 
 // mayHaveRow reports whether an event can lead to a row. Most tokens pay once, are never vaulted and have no row.
 func mayHaveRow(r *eventstore.Recorded) bool {
 	return r.Aggregate != eventstore.Instruments.Name || r.Schema >= firstVaulting
 }
 
-// instrumentRow returns nil for a token that never was vaulted.
 func instrumentRow(v *view[instrument.State]) []any {
 	if !v.state.Vaulted() {
 		return nil
@@ -42,7 +40,6 @@ func instrumentRow(v *view[instrument.State]) []any {
 	}
 }
 
-// attemptRow returns nil for an attempt without work left.
 func attemptRow(v *view[attempt.State]) []any {
 	if !v.state.Due() {
 		return nil
@@ -50,17 +47,11 @@ func attemptRow(v *view[attempt.State]) []any {
 	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
 }
 
-// Instruments returns a customer's vaulted instruments, oldest first, and the token of the default; "" for none (D5.12).
-// The list has everything that this node acknowledged before the call.
+// Instruments returns a customer's vaulted instruments, oldest first, and the default token (D5.12), with all that this node acknowledged.
 func (p *Projections) Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	if err := p.appendedHere(ctx); err != nil {
-		return nil, "", unavailable(err)
-	}
-	list, err := p.instruments(ctx, account, customer)
+	list, err := current(ctx, p, func(ctx context.Context) ([]instrument.State, error) { return p.instruments(ctx, account, customer) })
 	if err != nil {
-		return nil, "", unavailable(fmt.Errorf("projections: instruments: %w", err))
+		return nil, "", err
 	}
 	slices.SortFunc(list, func(a, b instrument.State) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Token, b.Token))
@@ -68,7 +59,6 @@ func (p *Projections) Instruments(ctx context.Context, account domain.AccountID,
 	return list, defaultOf(list), nil
 }
 
-// defaultOf returns the token that became the default last.
 func defaultOf(list []instrument.State) (token domain.Token) {
 	var at time.Time
 	for _, s := range list {
@@ -84,17 +74,16 @@ func (p *Projections) instruments(ctx context.Context, account domain.AccountID,
 	rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, selectInstruments, string(account), customer)
 	done()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("projections: instruments: %w", err)
 	}
 	list, err := tips(ctx, p.Store, eventstore.Instruments, rows)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("projections: instruments: %w", err)
 	}
 	return slices.DeleteFunc(list, func(s instrument.State) bool { return !s.Good() || s.CustomerID != customer }), nil
 }
 
-// EndedInstruments lists at most limit vaulted tokens that were deleted or made invalid, after a token, in their order. Their cards
-// must be destroyed.
+// EndedInstruments lists at most limit vaulted tokens that ended, after a token, in their order. Their cards must be destroyed.
 func (p *Projections) EndedInstruments(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error) {
 	return rowsOf(ctx, p, "ended instruments", func(scan sqlitefile.Scan) (c secrets.CardRef, err error) {
 		var created int64

@@ -10,11 +10,11 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
-// PaymentFilter selects payments of an account (D11). A payment fits a field if it has one of its values; an empty field
-// does not filter. Bounds are inclusive.
+// PaymentFilter selects payments of an account (D11) with one of each field's values; an empty field does not filter. Bounds are inclusive.
 type PaymentFilter struct {
 	Statuses    []string `json:"status"`
 	MethodTypes []string `json:"payment_method_type"`
@@ -24,11 +24,10 @@ type PaymentFilter struct {
 	MerchantIDs []string `json:"merchant_id"`
 	Emails      []string `json:"customer_email_address"` // case and surrounding space do not count
 	Last4Digits []string `json:"last_4_digits"`
-	// WalletEmails are addresses at PayPal or Klarna. No payment has one: payments are made by card.
-	WalletEmails []string `json:"wallet_email,omitempty"`
-	OrderID      string   `json:"order_id"`
-	// Session is the client session of the payments. It is no parameter of D11.
-	Session domain.SessionID `json:"-"`
+
+	WalletEmails []string         `json:"wallet_email,omitempty"` // at PayPal or Klarna. No payment has one: payments are made by card.
+	OrderID      string           `json:"order_id"`
+	Session      domain.SessionID `json:"-"` // no parameter of D11
 
 	From      *time.Time     `json:"from_date"` // of creation
 	To        *time.Time     `json:"to_date"`
@@ -36,20 +35,11 @@ type PaymentFilter struct {
 	MaxAmount *domain.Amount `json:"max_amount"`
 }
 
-// Place is a place between payments in the order of their creation, and a direction. The time of creation never changes,
-// so that a place stays valid while payments are added.
-type Place struct {
-	At    time.Time
-	ID    domain.PaymentID
-	Newer bool // towards newer payments, else towards older ones
-	Here  bool // the payment at the place belongs to the page
-}
-
 // PaymentPage is one page of a list, newest first. Older and Newer are the places of the adjacent pages; nil: no page.
 type PaymentPage struct {
 	Data  []PaymentSummary
-	Older *Place
-	Newer *Place
+	Older *listing.Place
+	Newer *listing.Place
 }
 
 // PaymentSummary is a payment in a list (D11); its fields are those of the Payment JSON.
@@ -76,21 +66,31 @@ const listTimeout = 10 * time.Second
 //
 // E-mail addresses are found by their keyed hash. A found payment is listed only if its personal data opens and has the
 // address: after a customer's key is destroyed, the list by address no longer shows that there were payments.
-func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, limit int) (PaymentPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	if err := p.appendedHere(ctx); err != nil {
-		return PaymentPage{}, unavailable(err)
-	}
-	found, err := p.listed(ctx, account, f, from, limit+1)
-	if err != nil {
-		return PaymentPage{}, unavailable(fmt.Errorf("projections: list: %w", err))
-	}
-	return newPage(found, from, limit), nil
+func (p *Projections) ListPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, from *listing.Place, limit int) (PaymentPage, error) {
+	return current(ctx, p, func(ctx context.Context) (PaymentPage, error) {
+		found, err := p.listed(ctx, account, f, from, limit+1)
+		if err != nil {
+			return PaymentPage{}, fmt.Errorf("projections: list: %w", err)
+		}
+		return newPage(found, from, limit), nil
+	})
 }
 
-// appendedHere returns when the read model shows every event that this node knows to be in the log. It reads memory only:
-// the node knows the events of a call before it answers the call.
+// current returns what read returns once the read model shows every event that this node knows to be in the log. Every error, also that
+// of a wait beyond listTimeout, is ServiceUnavailable.
+func current[T any](ctx context.Context, p *Projections, read func(context.Context) (T, error)) (found T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err = p.appendedHere(ctx); err == nil {
+		found, err = read(ctx)
+	}
+	if err != nil {
+		return found, unavailable(err)
+	}
+	return found, nil
+}
+
+// appendedHere returns when the read model shows every event that this node knows: it knows those of a call before it answers.
 func (p *Projections) appendedHere(ctx context.Context) error {
 	seqs := make([]uint64, p.Store.Shards())
 	for shard := range seqs {
@@ -104,39 +104,51 @@ func (p *Projections) appendedHere(ctx context.Context) error {
 	return nil
 }
 
-// listed reads up to n payments from a place, in its direction. The rows select the payments, the store has their newest
-// states. A payment that no longer fits the filter is left out, and the next payments take its place.
-func (p *Projections) listed(ctx context.Context, account domain.AccountID, f PaymentFilter, from *Place, n int) ([]payment.State, error) {
+// listed reads up to n payments from a place, in its direction.
+func (p *Projections) listed(ctx context.Context, account domain.AccountID, f PaymentFilter, from *listing.Place, n int) ([]payment.State, error) {
 	emails, hashes, err := p.emailHashes(account, f.Emails)
 	if err != nil {
 		return nil, err
 	}
-	var kept []payment.State
+	return filled(ctx, p, eventstore.Payments, n, func(m *model, last *payment.State, most int) ([]rowKey, error) {
+		if last != nil {
+			from = placeOf(*last, from != nil && from.Newer)
+		}
+		return m.listPayments(ctx, account, f, hashes, from, most)
+	}, func(s *payment.State) (bool, error) { return p.fits(ctx, s, f, emails) })
+}
+
+// filled reads up to n states that fit. next finds at most so many rows after a state, or the first rows; the store has their newest
+// states. A state that no longer fits is left out, and the next ones take its place.
+func filled[S any, E domain.Event](ctx context.Context, p *Projections, a *eventstore.Aggregate[S, E], n int,
+	next func(m *model, last *S, most int) ([]rowKey, error), fits func(*S) (bool, error),
+) ([]S, error) {
+	kept, last := []S{}, (*S)(nil)
 	for {
 		want := n - len(kept)
 		m, done := p.reading()
-		rows, err := m.listPayments(ctx, account, f, hashes, from, want)
+		rows, err := next(m, last, want)
 		done()
 		if err != nil {
 			return nil, err
 		}
-		states, err := tips(ctx, p.Store, eventstore.Payments, rows)
+		states, err := tips(ctx, p.Store, a, rows)
 		if err != nil {
 			return nil, err
 		}
 		for i := range states {
-			fits, err := p.fits(ctx, &states[i], f, emails)
+			fit, err := fits(&states[i])
 			if err != nil {
 				return nil, err
 			}
-			if fits {
+			if fit {
 				kept = append(kept, states[i])
 			}
 		}
 		if len(rows) < want || len(kept) == n {
 			return kept, nil
 		}
-		from = placeOf(states[len(states)-1], from != nil && from.Newer)
+		last = &states[len(states)-1]
 	}
 }
 
@@ -152,8 +164,7 @@ func (p *Projections) emailHashes(account domain.AccountID, addresses []string) 
 	return emails, hashes, nil
 }
 
-// fits reports whether the newest state of a payment is in the list: its changeable fields must fit the filter, and for a
-// filter by addresses its personal data must open and have one of them.
+// fits reports whether the newest state of a payment is in the list. A filter by addresses needs personal data that opens.
 func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilter, emails []string) (bool, error) {
 	if !f.holds(s) || len(emails) == 0 {
 		return f.holds(s), nil
@@ -166,8 +177,7 @@ func (p *Projections) fits(ctx context.Context, s *payment.State, f PaymentFilte
 	return c != nil && slices.Contains(emails, secrets.NormalEmail(c.Email)), nil
 }
 
-// holds reports whether the changeable fields of a payment fit the filter: status, processor, merchant id and amount.
-// The other columns are set by the payment's first event and never change.
+// holds reports whether the fields that later events can change fit the filter: status, processor, merchant id and amount.
 func (f PaymentFilter) holds(s *payment.State) bool {
 	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
 	target := targetOf(s)
@@ -175,15 +185,15 @@ func (f PaymentFilter) holds(s *payment.State) bool {
 		(f.MinAmount == nil || s.Amount >= *f.MinAmount) && (f.MaxAmount == nil || s.Amount <= *f.MaxAmount)
 }
 
-func placeOf(s payment.State, newer bool) *Place {
-	return &Place{At: s.CreatedAt, ID: s.ID, Newer: newer}
+func placeOf(s payment.State, newer bool) *listing.Place {
+	return &listing.Place{At: s.CreatedAt, ID: string(s.ID), Newer: newer}
 }
 
 // newPage builds a page from the payments found; more than limit payments mean that another page follows. In the opposite
 // direction is the page that the caller came from, even if nothing on it fits the filter any more.
-func newPage(found []payment.State, from *Place, limit int) PaymentPage {
+func newPage(found []payment.State, from *listing.Place, limit int) PaymentPage {
 	newer := from != nil && from.Newer
-	ahead, behind := (*Place)(nil), (*Place)(nil)
+	ahead, behind := (*listing.Place)(nil), (*listing.Place)(nil)
 	if len(found) > limit {
 		found = found[:limit]
 		ahead = placeOf(found[limit-1], newer)
@@ -193,7 +203,7 @@ func newPage(found []payment.State, from *Place, limit int) PaymentPage {
 	case len(found) > 0:
 		behind = placeOf(found[0], !newer)
 	default:
-		behind = &Place{At: from.At, ID: from.ID, Newer: !newer, Here: !from.Here}
+		behind = &listing.Place{At: from.At, ID: from.ID, Newer: !newer, Here: !from.Here}
 	}
 	page := PaymentPage{Data: make([]PaymentSummary, len(found)), Older: ahead, Newer: behind}
 	if newer {

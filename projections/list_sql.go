@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -26,20 +27,19 @@ type listWork struct {
 	checked int // rows whose codes fit
 }
 
-// search finds a page of payments, in one read transaction.
 type search struct {
 	tx *sql.Tx
 	sizes
 	known *blockList
 	filter
-	from  *Place
+	from  *listing.Place
 	n     int // rows wanted
 	found []listedPayment
 	work  listWork
 }
 
 // listPayments finds up to n payments from a place, in its direction. hashes are those of the filter's e-mail addresses.
-func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) ([]rowKey, error) {
+func (m *model) listPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *listing.Place, n int) ([]rowKey, error) {
 	found, _, err := m.findPayments(ctx, account, f, hashes, from, n)
 	keys := make([]rowKey, len(found))
 	for i, one := range found {
@@ -48,9 +48,8 @@ func (m *model) listPayments(ctx context.Context, account domain.AccountID, f Pa
 	return keys, err
 }
 
-// findPayments is listPayments with counts of its reads. It walks an index first. If the page is not full after sizes.walk
-// rows, it searches the blocks.
-func (m *model) findPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *Place, n int) (found []listedPayment, work listWork, err error) {
+// findPayments is listPayments with counts of its reads. It walks an index, and searches the blocks if that leaves the page open.
+func (m *model) findPayments(ctx context.Context, account domain.AccountID, f PaymentFilter, hashes []string, from *listing.Place, n int) (found []listedPayment, work listWork, err error) {
 	if len(f.WalletEmails) > 0 {
 		return nil, work, nil
 	}
@@ -68,7 +67,6 @@ func (m *model) findPayments(ctx context.Context, account domain.AccountID, f Pa
 
 func (s *search) newer() bool { return s.from != nil && s.from.Newer }
 
-// order returns the ORDER BY of the search's direction.
 func (s *search) order() string {
 	if s.newer() {
 		return " ORDER BY created_at, id"
@@ -76,7 +74,6 @@ func (s *search) order() string {
 	return " ORDER BY created_at DESC, id DESC"
 }
 
-// arrange sorts the payments found, and keeps the first n.
 func (s *search) arrange() {
 	slices.SortFunc(s.found, func(a, b listedPayment) int {
 		if !s.newer() {
@@ -87,8 +84,7 @@ func (s *search) arrange() {
 	s.found = s.found[:min(len(s.found), s.n)]
 }
 
-// walk reads at most sizes.walk rows along an index. over is true if the page is full or there are no more rows. Otherwise the
-// search continues from s.from.
+// walk reads at most sizes.walk rows along an index. over: the page is full, or there are no more rows; else s.from has the next place.
 func (s *search) walk(ctx context.Context) (over bool, err error) {
 	q, ordered := s.walkQuery()
 	rows, err := s.tx.QueryContext(ctx, q.sql, q.args...)
@@ -116,15 +112,14 @@ func (s *search) walk(ctx context.Context) (over bool, err error) {
 		s.arrange()
 		return true, nil
 	case ordered:
-		s.from = &Place{At: time.UnixMicro(last.at), ID: domain.PaymentID(last.key.ID), Newer: s.newer()}
+		s.from = &listing.Place{At: time.UnixMicro(last.at), ID: last.key.ID, Newer: s.newer()}
 	default:
 		s.found = nil // rows of several values are not in order
 	}
 	return false, nil
 }
 
-// walkQuery returns the query of walk: the rows along the index of the most selective column, and whether each fits the
-// whole filter. ordered is false for several values of the column.
+// walkQuery returns the query of walk, and of each row whether it fits. ordered is false for several values of the index's column.
 func (s *search) walkQuery() (q query, ordered bool) {
 	all, index, order := sqlitefile.Where{}, "payments_created", s.order()
 	all.And("account = ?", s.account)
@@ -145,7 +140,6 @@ func (s *search) walkQuery() (q query, ordered bool) {
 	return q, order != ""
 }
 
-// read reads id, revision and created_at of a row, and then more.
 func (s *search) read(scan sqlitefile.Scan, more ...any) (one listedPayment, err error) {
 	var id string
 	err = scan(append([]any{&id, &one.revision, &one.at}, more...)...)
@@ -158,7 +152,6 @@ type query struct {
 	args []any
 }
 
-// span returns the first and the last time that the page can have, in microseconds since 1970.
 func (s *search) span() (least, most int64) {
 	least, most = math.MinInt64, math.MaxInt64
 	if s.f.From != nil {
@@ -196,5 +189,5 @@ func (s *search) times(w *sqlitefile.Where) {
 	if s.from.Here {
 		than += "="
 	}
-	w.And("(created_at <> ? OR id"+than+" ?)", s.from.At.UnixMicro(), string(s.from.ID))
+	w.And("(created_at <> ? OR id"+than+" ?)", s.from.At.UnixMicro(), s.from.ID)
 }

@@ -12,12 +12,13 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/projections/listing"
 )
 
 // list reads all of an account's payments that fit, newest first, in pages of limit.
 func (n *node) list(t *testing.T, account domain.AccountID, f PaymentFilter, limit int) (all []PaymentSummary) {
 	t.Helper()
-	for from := (*Place)(nil); ; {
+	for from := (*listing.Place)(nil); ; {
 		page, err := n.ListPayments(testContext(t), account, f, from, limit)
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 	"payledger/projections/sqlitefile"
 )
@@ -146,7 +147,7 @@ func (l *lister) catchUp(t *testing.T) {
 	l.applied = len(l.log.all)
 }
 
-func (l *lister) page(t rapid.TB, from *Place, limit int) PaymentPage {
+func (l *lister) page(t rapid.TB, from *listing.Place, limit int) PaymentPage {
 	rows, err := l.listPayments(context.Background(), testAccount, l.filter, l.hashes, from, limit+1)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func TestListPages(t *testing.T) {
 		l.filter, l.hashes = drawFilter(r)
 		steady, seen := l.fitting(), []domain.PaymentID{}
 		page := PaymentPage{Older: nil}
-		for from := (*Place)(nil); ; from = page.Older {
+		for from := (*listing.Place)(nil); ; from = page.Older {
 			page = l.page(r, from, rapid.IntRange(1, 7).Draw(r, "limit"))
 			seen = append(seen, pageIDs(page)...)
 			if page.Older == nil {
@@ -298,7 +299,7 @@ func TestListPlans(t *testing.T) {
 		{"payments_order", PaymentFilter{Statuses: many, CustomerIDs: []string{"a", "b"}, OrderID: "o"}, []string{"h"}},
 		{"payments_session", PaymentFilter{Statuses: many, OrderID: "o", Session: "s"}, nil},
 	} {
-		for _, from := range []*Place{nil, {At: start, ID: "01"}, {At: start, ID: "01", Newer: true, Here: true}} {
+		for _, from := range []*listing.Place{nil, {At: start, ID: "01"}, {At: start, ID: "01", Newer: true, Here: true}} {
 			s := &search{sizes: usualSizes, filter: newFilter(testAccount, c.filter, c.hashes), from: from, n: 10}
 			q, ordered := s.walkQuery()
 			lines := explain(t, m, q)

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -20,45 +22,22 @@ import (
 	"payledger/projections/transactions"
 )
 
-// model is one read model: the file and its places. One goroutine calls apply; any goroutine may read the file. A rebuild is
-// a second model beside the first, applied from zero.
+// model is one read model: the file and its places. One goroutine calls apply; any may read. A rebuild is a second model.
 type model struct {
 	*sqlitefile.File
-	store      *eventstore.Store
-	places     []place
-	statements statements
-	directory  *directory
-	sizes      sizes
-	blocks     blockList
-	packer     *packer // nil: it has to be loaded from the file
-	erasures   bool    // somebody was erased
+	store     *eventstore.Store
+	places    []place
+	directory *directory
+	sizes     sizes
+	blocks    blockList
+	packer    *packer // nil: it has to be loaded from the file
+	erasures  bool    // somebody was erased
 
 	reads   int  // under way; Projections.switching guards both
 	retired bool // another model is in use
 }
 
-// statements are prepared once on the writing connection.
-type statements struct {
-	position                     *sql.Stmt
-	insertPayment, updatePayment *sql.Stmt
-	upsertSession, upsertAccount *sql.Stmt
-	insertNaming                 *sql.Stmt
-	upsertInstrument             *sql.Stmt
-	upsertAttempt, deleteAttempt *sql.Stmt
-	upsertDispute                *sql.Stmt
-	upsertInbox, deleteInbox     *sql.Stmt
-	upsertRun                    *sql.Stmt
-	updatePaymentRow             *sql.Stmt
-	selectBlock, selectColumn    *sql.Stmt
-	insertBlock, insertColumn    *sql.Stmt
-	updateColumn, insertKind     *sql.Stmt
-	upsertPerson, selectErased   *sql.Stmt
-	eraseCustomer, eraseGuest    *sql.Stmt
-	insertAudit, insertCharged   *sql.Stmt
-}
-
-// openModel opens the read model at path. A file that is absent, damaged or of another identity is created, and the log
-// has to be applied to it from the start.
+// openModel opens the read model at path. An absent, damaged or other file is created: the log has to be applied from the start.
 func openModel(ctx context.Context, path string, store *eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
 	return sqlitefile.Rebuilt(path, log, func() (*model, error) {
 		file, err := sqlitefile.Open(ctx, path, Identity(shards), Tables, log)
@@ -86,18 +65,14 @@ func modelOf(ctx context.Context, file *sqlitefile.File, store *eventstore.Store
 }
 
 func (m *model) prepare(ctx context.Context) error {
-	s := &m.statements
-	return m.Prepare(ctx, map[**sql.Stmt]string{
-		&s.position: upsertPosition, &s.insertPayment: insertPayment, &s.updatePayment: updatePayment,
-		&s.upsertSession: upsertSession, &s.insertNaming: insertNaming, &s.upsertAccount: upsertAccount,
-		&s.upsertInstrument: upsertInstrument, &s.upsertAttempt: upsertAttempt, &s.deleteAttempt: deleteAttempt,
-		&s.upsertDispute: upsertDispute, &s.upsertInbox: upsertInbox, &s.deleteInbox: deleteInbox,
-		&s.upsertRun: upsertRun, &s.updatePaymentRow: updatePaymentRow,
-		&s.selectBlock: selectBlock, &s.selectColumn: selectColumn, &s.insertBlock: insertBlock,
-		&s.insertColumn: insertColumn, &s.updateColumn: updateColumn, &s.insertKind: insertKind,
-		&s.upsertPerson: upsertPerson, &s.selectErased: selectErased, &s.eraseCustomer: eraseCustomer, &s.eraseGuest: eraseGuest,
-		&s.insertAudit: auditlog.Insert, &s.insertCharged: transactions.Insert,
-	})
+	texts := []string{
+		upsertPosition, insertPayment, updatePayment, updatePaymentRow, insertNaming, selectBlock, selectColumn, insertBlock, insertColumn,
+		updateColumn, insertKind, upsertPerson, selectErased, eraseCustomer, eraseGuest, auditlog.Insert, transactions.Insert,
+	}
+	for _, a := range aggregates {
+		texts = append(texts, a.statements...)
+	}
+	return m.Prepare(ctx, texts...)
 }
 
 func (m *model) loadPlaces(ctx context.Context) error {
@@ -151,7 +126,6 @@ func (m *model) apply(ctx context.Context, events []*eventstore.Recorded) error 
 	return cmp.Or(m.add(ctx, b), bad)
 }
 
-// add writes a batch that follows the model's places.
 func (m *model) add(ctx context.Context, b *batch) error {
 	if b.events == 0 {
 		return nil
@@ -180,34 +154,32 @@ func (m *model) write(ctx context.Context, b *batch) error {
 }
 
 func (m *model) writeRows(ctx context.Context, b *batch) error {
-	s := &m.statements
-	for _, write := range []func() error{
-		func() error { return m.writePersons(ctx, b) }, // before payments: an erasure empties rows that are there
-		func() error { return m.writePayments(ctx, b) },
-		func() error { return writeRowsOf(ctx, &b.sessions, sessionRow, s.upsertSession, nil) },
-		func() error { return writeRowsOf(ctx, &b.instruments, instrumentRow, s.upsertInstrument, nil) },
-		func() error { return writeRowsOf(ctx, &b.attempts, attemptRow, s.upsertAttempt, s.deleteAttempt) },
-		func() error { return writeRowsOf(ctx, &b.disputes, disputeRow, s.upsertDispute, nil) },
-		func() error { return writeRowsOf(ctx, &b.inboxes, inboxRow, s.upsertInbox, s.deleteInbox) },
-		func() error { return writeRowsOf(ctx, &b.runs, rowOfRun, s.upsertRun, nil) },
-		func() error { return m.writeNotes(ctx, b) }, // after payments: it names their rows
-		func() error { return writeRowsOf(ctx, &b.accounts, accountRow, s.upsertAccount, nil) },
-	} {
-		if err := write(); err != nil {
+	if err := m.writePersons(ctx, b); err != nil { // before payments: an erasure empties rows that are there
+		return err
+	}
+	if err := m.writePayments(ctx, b); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(aggregates)) {
+		a := aggregates[name]
+		if len(a.statements) == 0 {
+			continue
+		}
+		if err := a.write(ctx, m, b); err != nil {
 			return err
 		}
 	}
-	return nil
+	return m.writeNotes(ctx, b) // after payments: it names their rows
 }
 
-// writeRowsOf writes the newest rows of one kind of aggregate. Without a row it runs remove, if that is not nil.
-func writeRowsOf[S any](ctx context.Context, vs *views[S], row func(*view[S]) []any, upsert, remove *sql.Stmt) (err error) {
+// writeRowsOf writes the newest rows of one kind of aggregate. Without a row it runs the second statement, if there is one.
+func writeRowsOf[S any](ctx context.Context, m *model, vs *views[S], row func(*view[S]) []any, statements []string) (err error) {
 	for i := range vs.list {
 		v := &vs.list[i]
 		if values := row(v); values != nil {
-			_, err = upsert.ExecContext(ctx, values...)
-		} else if remove != nil {
-			_, err = remove.ExecContext(ctx, v.key.ID)
+			_, err = m.Statements[statements[0]].ExecContext(ctx, values...)
+		} else if len(statements) > 1 {
+			_, err = m.Statements[statements[1]].ExecContext(ctx, v.key.ID)
 		}
 		if err != nil {
 			return err
@@ -216,20 +188,19 @@ func writeRowsOf[S any](ctx context.Context, vs *views[S], row func(*view[S]) []
 	return nil
 }
 
-// writeNotes writes the rows that depend on single events.
 func (m *model) writeNotes(ctx context.Context, b *batch) error {
 	for _, n := range b.namings {
-		if _, err := m.statements.insertNaming.ExecContext(ctx, string(n.account), n.customer, string(n.session), n.since.UnixMicro()); err != nil {
+		if _, err := m.Statements[insertNaming].ExecContext(ctx, string(n.account), n.customer, string(n.session), n.since.UnixMicro()); err != nil {
 			return err
 		}
 	}
 	for _, row := range b.charged {
-		if _, err := m.statements.insertCharged.ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
+		if _, err := m.Statements[transactions.Insert].ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
 			return err
 		}
 	}
 	for _, row := range b.audit {
-		if _, err := m.statements.insertAudit.ExecContext(ctx, row.Values()...); err != nil {
+		if _, err := m.Statements[auditlog.Insert].ExecContext(ctx, row.Values()...); err != nil {
 			return err
 		}
 	}
@@ -247,7 +218,7 @@ func (m *model) writePlaces(ctx context.Context, b *batch) error {
 		if at.seq == m.places[shard].seq {
 			continue
 		}
-		if _, err := m.statements.position.ExecContext(ctx, int64(shard), int64(at.seq), int64(at.number), at.hash[:]); err != nil {
+		if _, err := m.Statements[upsertPosition].ExecContext(ctx, int64(shard), int64(at.seq), int64(at.number), at.hash[:]); err != nil {
 			return err
 		}
 	}
@@ -286,7 +257,7 @@ func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error
 	if erased {
 		row[emailColumn] = ""
 	}
-	result, err := m.statements.insertPayment.ExecContext(ctx, row...)
+	result, err := m.Statements[insertPayment].ExecContext(ctx, row...)
 	if err != nil {
 		return err
 	}
@@ -297,7 +268,6 @@ func (m *model) insertPayment(ctx context.Context, v *view[payment.State]) error
 	return err
 }
 
-// emailColumn is the place of email_hash in a payment's row.
 const emailColumn = 18
 
 // paymentRow returns the values of a payment's row, in the order of the table's columns; nil for the claim of an idempotency key.
@@ -317,8 +287,7 @@ func paymentRow(v *view[payment.State]) []any {
 	}
 }
 
-// updatePayment updates the row of a payment. If the payment is old enough to be in a block, the update also returns its
-// row number for the packer.
+// updatePayment updates the row of a payment. It also gives the packer the row of a payment that is old enough for a block.
 func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error {
 	s := &v.state
 	target, due := targetOf(s), waitingOf(s)
@@ -329,14 +298,14 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	}
 	if s.CreatedAt.UnixMicro() <= m.packer.newest {
 		var row int64
-		err := m.statements.updatePaymentRow.QueryRowContext(ctx, args...).Scan(&row)
+		err := m.Statements[updatePaymentRow].QueryRowContext(ctx, args...).Scan(&row)
 		if errors.Is(err, sql.ErrNoRows) {
 			return misfit(v)
 		}
 		m.packer.changed(row, v)
 		return err
 	}
-	result, err := m.statements.updatePayment.ExecContext(ctx, args...)
+	result, err := m.Statements[updatePayment].ExecContext(ctx, args...)
 	if err != nil {
 		return err
 	}
@@ -346,12 +315,10 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	return nil
 }
 
-// misfit is the error for a row whose revision its next event does not follow.
 func misfit(v *view[payment.State]) error {
 	return fmt.Errorf("%w: %s revision %d does not fit what is there", sqlitefile.ErrStale, v.key, v.revision)
 }
 
-// targetOf returns the processor account of the newest authorization.
 func targetOf(s *payment.State) (target payment.Target) {
 	if op := s.Authorization(); op != nil {
 		target = op.Target

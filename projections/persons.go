@@ -23,11 +23,10 @@ func personRow(v *view[person.State]) []any {
 	}
 }
 
-// writePersons writes the erased persons, and takes the e-mail hash out of the rows of their payments.
 func (m *model) writePersons(ctx context.Context, b *batch) error {
 	for i := range b.persons.list {
 		v := &b.persons.list[i]
-		if _, err := m.statements.upsertPerson.ExecContext(ctx, personRow(v)...); err != nil {
+		if _, err := m.Statements[upsertPerson].ExecContext(ctx, personRow(v)...); err != nil {
 			return err
 		}
 		m.erasures = true
@@ -43,12 +42,12 @@ func (m *model) erasePayments(ctx context.Context, v *view[person.State]) error 
 	if err := m.loadPacker(ctx); err != nil {
 		return err
 	}
-	statement, id := m.statements.eraseCustomer, v.state.CustomerID
+	erase, id := eraseCustomer, v.state.CustomerID
 	if id == "" {
-		statement, id = m.statements.eraseGuest, string(v.state.Session)
+		erase, id = eraseGuest, string(v.state.Session)
 	}
 	var erased []int64
-	err := sqlitefile.Rows(statement.QueryContext(ctx, string(v.key.Account), id, int64(v.state.Erased))).Each(func(scan sqlitefile.Scan) error {
+	err := sqlitefile.Rows(m.Statements[erase].QueryContext(ctx, string(v.key.Account), id, int64(v.state.Erased))).Each(func(scan sqlitefile.Scan) error {
 		var row int64
 		err := scan(&row)
 		erased = append(erased, row)
@@ -69,14 +68,13 @@ func (m *model) erasePayments(ctx context.Context, v *view[person.State]) error 
 	return nil
 }
 
-// erasedBefore reports whether the personal data of a new payment was erased before its row is written: the erasure may be an
-// event of another shard.
+// erasedBefore reports whether a new payment's personal data was erased before: the erasure may be an event of another shard.
 func (m *model) erasedBefore(ctx context.Context, v *view[payment.State]) (bool, error) {
 	if !m.erasures || v.state.EmailHash == "" {
 		return false, nil
 	}
 	var erased uint64
-	err := m.statements.selectErased.QueryRowContext(ctx, string(PersonOf(v.key.Account, v.state.CustomerID, v.state.Session))).Scan(&erased)
+	err := m.Statements[selectErased].QueryRowContext(ctx, string(PersonOf(v.key.Account, v.state.CustomerID, v.state.Session))).Scan(&erased)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -105,9 +103,8 @@ func (p *Projections) forget(events []*eventstore.Recorded) error {
 	return nil
 }
 
-// CustomerSessions returns the client sessions of a customer: those that name the customer or did so earlier, and those in which
-// the customer paid or entered a card that was vaulted. known reports whether the log has a session, a payment or a vaulted
-// instrument of the customer. The read model has everything that was in the log at the call.
+// CustomerSessions returns the client sessions that name or named a customer, and those in which the customer paid or entered a vaulted
+// card. known: the log has a session, a payment or a vaulted instrument of the customer. Everything in the log at the call counts.
 func (p *Projections) CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -142,7 +139,6 @@ func (p *Projections) HasCustomer(ctx context.Context, account domain.AccountID,
 	return known, nil
 }
 
-// naming is a customer whom a client session names since an event.
 type naming struct {
 	account  domain.AccountID
 	customer string
@@ -171,8 +167,7 @@ type ErasedPerson struct {
 	Account domain.AccountID
 }
 
-// ErasedPersons lists at most limit persons after one, in the order of their ids, whose newest erasure is not older than since,
-// or not finished.
+// ErasedPersons lists at most limit persons after one, by id, whose newest erasure is not older than since, or not finished.
 func (p *Projections) ErasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]ErasedPerson, error) {
 	return rowsOf(ctx, p, "erased persons", func(scan sqlitefile.Scan) (e ErasedPerson, err error) {
 		err = scan(&e.ID, &e.Account)

@@ -43,8 +43,7 @@ type Config struct {
 	Cache   int64 // bytes of the writer's page cache; 0 takes 32 MiB
 }
 
-// Projections are the read models of this node. All methods but Run and Close are safe for concurrent use; reads that wait
-// for the log need Run.
+// Projections are the read models of this node, safe for concurrent use but Run and Close. Reads that wait for the log need Run.
 type Projections struct {
 	Config
 	model     *model // in use; switching guards it
@@ -61,8 +60,7 @@ type Projections struct {
 	accountReads sharedReads[domain.AccountID, account.State]
 }
 
-// Open opens the read model and registers it with the fan-out at its positions. A file that is damaged or of another
-// version is rebuilt: Run then reads the whole log.
+// Open opens the read model, and registers it with the fan-out. A damaged file, or one of another version, is rebuilt by Run.
 func Open(ctx context.Context, c Config) (*Projections, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("projections: %w", err)
@@ -85,9 +83,8 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	}, nil
 }
 
-// Run applies the log until ctx ends; then it returns nil. It fails if the log is shorter than the file or differs from it,
-// if an event cannot be applied (the error names the event; everything before it is applied), or if the file cannot be
-// written. Healthy then returns the same error. Run runs once.
+// Run applies the log until ctx ends, and returns nil. It fails if the log is shorter than the file or differs from it, if an event cannot
+// be applied (the error names it; everything before it is applied), or if the file cannot be written. Healthy returns the same. It runs once.
 func (p *Projections) Run(ctx context.Context) error {
 	defer p.reader.Stop()
 	err := p.check(ctx)
@@ -104,8 +101,7 @@ func (p *Projections) Run(ctx context.Context) error {
 	return err
 }
 
-// pace lets events gather into the next batch: batchEvery at least, and up to batchIdle while no caller waits. It is not
-// called after a full batch.
+// pace lets events gather after a batch that was not full: batchEvery at least, and up to batchIdle while no caller waits.
 func (p *Projections) pace(ctx context.Context) error {
 	least, most := time.NewTimer(batchEvery), time.NewTimer(batchIdle)
 	defer least.Stop()
@@ -127,7 +123,6 @@ func (p *Projections) pace(ctx context.Context) error {
 	return nil
 }
 
-// step applies one batch, wakes the waiting callers, and returns the batch's size.
 func (p *Projections) step(ctx context.Context) (int, error) {
 	events, err := p.reader.Next(ctx, maxBatch)
 	if err != nil {
@@ -162,7 +157,7 @@ func (p *Projections) check(ctx context.Context) error {
 			return fmt.Errorf("projections: shard %d sequence %d: %w", shard, at.seq, err)
 		}
 		if r.Hash != at.hash {
-			return fmt.Errorf("projections: shard %d sequence %d is another event than the one that was applied: "+
+			return fmt.Errorf("projections: shard %d sequence %d differs from the event that was applied: "+
 				"the log was replaced, or lost events; remove %s if that was meant", shard, at.seq, p.model.Path())
 		}
 		p.applied.Add(r.Number)

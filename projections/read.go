@@ -14,6 +14,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/projections/auditlog"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 	"payledger/projections/statistics"
 	"payledger/projections/transactions"
@@ -26,7 +27,6 @@ func (p *Projections) WithRows(_ context.Context, do func(*sql.DB) error) error 
 	return do(m.Readers())
 }
 
-// unavailable is the error for a failed read (D3).
 func unavailable(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
@@ -34,18 +34,16 @@ func unavailable(err error) error {
 	}
 }
 
-// Payment reads one payment from the store, linearizable (see the package comment): the state has every event that was
-// acknowledged before the call, whatever the read model shows. A payment that is unknown or of another account is the
-// domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
+// Payment reads one payment from the store, linearizable (see the package comment). A payment that is unknown or of another account is
+// the domain's PaymentError; a store that does not answer before ctx ends is ServiceUnavailable.
 func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	s, err := newest(ctx, p, eventstore.Payments, account, string(id))
 	if err == nil && !s.Exists() { // the claim of a key is no payment (D9)
-		err = payment.Unknown()
+		err = payment.NotFound()
 	}
 	return s, err
 }
 
-// newest reads the newest state of an aggregate from the store.
 func newest[S any, E domain.Event](ctx context.Context, p *Projections, a *eventstore.Aggregate[S, E], account domain.AccountID, id string) (S, error) {
 	tip, err := eventstore.Load(ctx, p.Store, a, a.Key(account, id), eventstore.Latest)
 	if err != nil {
@@ -61,7 +59,6 @@ func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (accoun
 	return s.Settings, err
 }
 
-// ownerWait bounds the wait for an unknown session or payment.
 const ownerWait = 2 * time.Second
 
 // SessionAccount returns the account of a client session; false: there is no such session. If the read model has no row, it
@@ -74,25 +71,20 @@ func (p *Projections) SessionAccount(ctx context.Context, id domain.SessionID) (
 	return p.awaitOwner(ctx, "session", selectSession, string(id))
 }
 
-// maxOwners bounds the accounts under which an unknown payment is looked up. A look-up takes microseconds, all of them
-// milliseconds.
+// maxOwners bounds the accounts under which an unknown payment is looked up: microseconds each, all of them milliseconds.
 const maxOwners = 100
 
-// PaymentAccount returns the account of a payment; false: there is no such payment. If the read model has no row, it looks
-// the payment up in the store under each account: it waits for nothing, and finds every payment whose creation was
-// acknowledged. With more than maxOwners accounts it waits for the log's end as of the call, 2 s at most.
+// PaymentAccount returns the account of a payment; false: there is none. Without a row it looks under each account in the store, which has
+// every acknowledged creation; with more than maxOwners accounts it waits for the log's end as of the call, 2 s at most.
 func (p *Projections) PaymentAccount(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
 	account, found, err := p.ownerRow(ctx, "payment", selectPaymentAccount, string(id))
 	if err != nil || found || !domain.ValidID(string(id)) {
 		return account, found, err
 	}
-	if owners := p.Accounts(); len(owners) <= maxOwners {
-		return p.paymentOwner(ctx, owners, id)
+	owners := p.Accounts()
+	if len(owners) > maxOwners {
+		return p.awaitOwner(ctx, "payment", selectPaymentAccount, string(id))
 	}
-	return p.awaitOwner(ctx, "payment", selectPaymentAccount, string(id))
-}
-
-func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, id domain.PaymentID) (domain.AccountID, bool, error) {
 	for _, owner := range owners {
 		s, err := newest(ctx, p, eventstore.Payments, owner.ID, string(id))
 		if err != nil {
@@ -105,7 +97,6 @@ func (p *Projections) paymentOwner(ctx context.Context, owners []account.State, 
 	return "", false, nil
 }
 
-// ownerRow returns the account in the row of an id; false: the read model has no such row.
 func (p *Projections) ownerRow(ctx context.Context, what, query, id string) (domain.AccountID, bool, error) {
 	var account string
 	m, done := p.reading()
@@ -130,10 +121,8 @@ func (p *Projections) awaitOwner(ctx context.Context, what, query, id string) (d
 	return p.ownerRow(ctx, what, query, id)
 }
 
-// tipReaders is the number of aggregates of a page that are read from the store at a time.
 const tipReaders = 8
 
-// rowKey is the aggregate of a row, and the revision that the row shows.
 type rowKey struct {
 	key      eventstore.Key
 	revision uint64
@@ -155,7 +144,6 @@ func rowsOf[T any](ctx context.Context, p *Projections, what string, read func(s
 	return all, nil
 }
 
-// readKeys runs a query of ids and revisions, and returns the rows' aggregates.
 func readKeys(ctx context.Context, m *model, key func(id string) eventstore.Key, query string, args ...any) ([]rowKey, error) {
 	return readRows(ctx, m, func(scan sqlitefile.Scan) (row rowKey, err error) {
 		var id string
@@ -186,7 +174,6 @@ func tips[S any, E domain.Event](ctx context.Context, store *eventstore.Store, a
 	return states, context.Cause(ctx)
 }
 
-// errAhead means that a row shows an event that the log does not have.
 var errAhead = errors.New("projections: the read model is ahead of the log")
 
 // tipOf reads one state. If a replica of the log is behind this node's views, it reads from the leader.
@@ -201,58 +188,34 @@ func tipOf[S any, E domain.Event](ctx context.Context, store *eventstore.Store, 
 	return tip.State, err
 }
 
-// Statistics counts the payments of an account that were created from one day to another, both included (D20). It has everything
-// that this node acknowledged before the call.
+// Statistics counts the payments of an account created from one day to another, both included (D20), with all that this node acknowledged.
 func (p *Projections) Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	if err := p.appendedHere(ctx); err != nil {
-		return statistics.Report{}, unavailable(err)
-	}
-	m, done := p.reading()
-	defer done()
-	report, err := statistics.Read(ctx, m.Readers(), account, from, to)
-	if err != nil {
-		return report, unavailable(m.Noticed(err))
-	}
-	return report, nil
+	return current(ctx, p, func(ctx context.Context) (statistics.Report, error) {
+		m, done := p.reading()
+		defer done()
+		report, err := statistics.Read(ctx, m.Readers(), account, from, to)
+		return report, m.Noticed(err)
+	})
 }
 
-// AuditPage is a page of the audit log, newest first; Next is nil at its end.
-type AuditPage struct {
-	Data []auditlog.Entry
-	Next *auditlog.Place
+// ListAudit reads a page of at most limit entries of an account's audit log after from, with all that this node acknowledged.
+func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *listing.Place, limit int) (listing.Page[auditlog.Entry], error) {
+	return current(ctx, p, func(ctx context.Context) (page listing.Page[auditlog.Entry], err error) {
+		m, done := p.reading()
+		defer done()
+		reader := &auditlog.Reader{Store: p.Store, DB: m.Readers(), Account: account}
+		rows, err := reader.List(ctx, f, from, limit+1)
+		if err != nil {
+			return page, m.Noticed(err)
+		}
+		of := listing.PageOf(rows, limit, auditlog.Row.Place)
+		page.Next = of.Next
+		page.Data, err = reader.Entries(ctx, of.Data)
+		return page, m.Noticed(err)
+	})
 }
 
-// ListAudit reads a page of at most limit entries of an account's audit log, newest first, after from; nil is the newest end. It
-// has everything that this node acknowledged before the call.
-func (p *Projections) ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *auditlog.Place, limit int) (AuditPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	if err := p.appendedHere(ctx); err != nil {
-		return AuditPage{}, unavailable(err)
-	}
-	m, done := p.reading()
-	defer done()
-	reader := &auditlog.Reader{Store: p.Store, DB: m.Readers(), Account: account}
-	rows, err := reader.List(ctx, f, from, limit+1)
-	if err != nil {
-		return AuditPage{}, unavailable(m.Noticed(err))
-	}
-	var page AuditPage
-	if len(rows) > limit {
-		rows = rows[:limit]
-		page.Next = &auditlog.Place{At: time.UnixMicro(rows[limit-1].At).UTC(), ID: rows[limit-1].ID}
-	}
-	page.Data, err = reader.Entries(ctx, rows)
-	if err != nil {
-		return AuditPage{}, unavailable(m.Noticed(err))
-	}
-	return page, nil
-}
-
-// PaymentsOfTransaction reads at most limit payments of an account with a transaction of this id at a processor, the newest first. It
-// has everything that this node acknowledged before the call.
+// PaymentsOfTransaction reads at most limit payments with a processor's transaction id, newest first, with all that this node acknowledged.
 func (p *Projections) PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) (all []payment.State, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -83,9 +83,10 @@ func upsertAgain(b *testing.B, of *model) (rows int, took time.Duration) {
 		}
 		t.rows, t.columns = all, len(columns)
 		text := fmt.Sprintf("INSERT INTO %s VALUES (?%s) ON CONFLICT DO UPDATE SET account = excluded.account", name, strings.Repeat(", ?", len(columns)-1))
-		if err := m.Prepare(ctx, map[**sql.Stmt]string{&t.upsert: text}); err != nil {
+		if err := m.Prepare(ctx, text); err != nil {
 			b.Fatal(err)
 		}
+		t.upsert = m.Statements[text]
 		tables, total = append(tables, t), total+t.count
 	}
 	for rows < total {

@@ -14,13 +14,14 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/projections/listing"
 )
 
 // walkAll reads all pages of a list and wants every payment once, in order.
 func (n *node) walkAll(ctx context.Context, f PaymentFilter) (map[domain.PaymentID]PaymentSummary, error) {
 	found := map[domain.PaymentID]PaymentSummary{}
 	var last *PaymentSummary
-	for from := (*Place)(nil); ; {
+	for from := (*listing.Place)(nil); ; {
 		page, err := n.ListPayments(ctx, testAccount, f, from, 7)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -75,36 +76,22 @@ func notedOf(s *workflow.RunState) int64 {
 	return s.UpdatedAt.UnixMicro()
 }
 
-// RunPlace is the place after the run with this id, which began at this time.
-type RunPlace struct {
-	At time.Time
-	ID domain.RunID
-}
-
-// Runs reads a page of at most limit runs of a workflow, newest first, after from; nil is the newest end. next is the place of
-// the following page, nil at the end. The page has everything that this node acknowledged before the call.
-func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *RunPlace, limit int) (page []workflow.RunState, next *RunPlace, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	if err := p.appendedHere(ctx); err != nil {
-		return nil, nil, unavailable(err)
-	}
-	at, after := maxMicros, ""
-	if from != nil {
-		at, after = from.At.UnixMicro(), string(from.ID)
-	}
-	rows, err := p.runRows(ctx, selectRuns, string(account), string(id), at, after, limit+1)
-	if err == nil {
-		page, err = p.runs(ctx, rows)
-	}
-	if err != nil {
-		return nil, nil, unavailable(err)
-	}
-	if len(page) > limit {
-		page = page[:limit]
-		next = &RunPlace{At: page[limit-1].StartedAt, ID: page[limit-1].ID}
-	}
-	return page, next, nil
+// Runs reads a page of at most limit runs of a workflow after from; nil is the newest end. It has all that this node acknowledged.
+func (p *Projections) Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *listing.Place, limit int) (listing.Page[workflow.RunState], error) {
+	return current(ctx, p, func(ctx context.Context) (page listing.Page[workflow.RunState], err error) {
+		at, after := maxMicros, ""
+		if from != nil {
+			at, after = from.At.UnixMicro(), from.ID
+		}
+		rows, err := p.runRows(ctx, selectRuns, string(account), string(id), at, after, limit+1)
+		if err != nil {
+			return page, err
+		}
+		found, err := p.runs(ctx, rows)
+		return listing.PageOf(found, limit, func(s workflow.RunState) *listing.Place {
+			return &listing.Place{At: s.StartedAt, ID: string(s.ID)}
+		}), err
+	})
 }
 
 // FindRun reads one run, linearizable as Payment. The zero value: the account has no such run.
@@ -112,11 +99,9 @@ func (p *Projections) FindRun(ctx context.Context, account domain.AccountID, id 
 	return newest(ctx, p, eventstore.WorkflowRuns, account, string(id))
 }
 
-// maxMicros is later than every time.
 const maxMicros = int64(1<<63 - 1)
 
-// DueWorkflows lists the workflows with open runs that are due at a time. The list has everything that this node knew to be
-// in the log before the call.
+// DueWorkflows lists the workflows with open runs that are due at a time, with everything that this node knew before the call.
 func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []domain.WorkflowID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -141,9 +126,8 @@ func (p *Projections) DueWorkflows(ctx context.Context, due time.Time) (found []
 	}
 }
 
-// OpenRuns lists at most limit open runs of a workflow that are due at a time, the longest due first, after the run with the
-// due time since and the id after; the zero time and "" give the first. A run that has changed since its row was written is
-// left out, and the next runs take its place.
+// OpenRuns lists at most limit open runs of a workflow that are due at a time, the longest due first, after the run that is due since and
+// has the id after; the zero values give the first. A run that has changed since its row was written is left out.
 func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, since time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -171,8 +155,7 @@ func (p *Projections) OpenRuns(ctx context.Context, id domain.WorkflowID, due, s
 	}
 }
 
-// AheadRuns lists at most limit open runs of all workflows that were noted after a time, in that order, after the run with
-// this id. A run is noted in the future if the clock was set back since.
+// AheadRuns lists at most limit open runs noted after a time and a run, by that time: the clock was set back.
 func (p *Projections) AheadRuns(ctx context.Context, noted time.Time, after domain.RunID, limit int) ([]workflow.RunState, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -192,7 +192,7 @@ func measureSearch(t *testing.T, m *model, facts []manyFact) {
 			for i := range facts {
 				r := &eventstore.Recorded{Key: eventstore.Payments.Key(domain.AccountID(facts[i].account), facts[i].id)}
 				row := transactions.NewRow(r, fmt.Sprintf("tx-%s-%d", facts[i].id, n))
-				if _, err := m.statements.insertCharged.ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
+				if _, err := m.Statements[transactions.Insert].ExecContext(ctx, row.Code, string(row.Payment)); err != nil {
 					return err
 				}
 			}

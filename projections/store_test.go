@@ -324,7 +324,7 @@ func TestLogReplaced(t *testing.T) {
 		createPayment(t, third, i)
 	}
 	other := startNode(t, third, dir)
-	if err := <-other.result; err == nil || !strings.Contains(err.Error(), "another event") || other.Healthy() == nil {
+	if err := <-other.result; err == nil || !strings.Contains(err.Error(), "differs from the event that was applied") || other.Healthy() == nil {
 		t.Errorf("on another log Run gives %v", err)
 	}
 }

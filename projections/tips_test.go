@@ -42,12 +42,12 @@ func TestListsHoldTheirFilter(t *testing.T) {
 	for i := range 5 {
 		createPayment(t, store, i)
 	}
-	told := func(foreign, event string, status processor.DisputeStatus) {
+	report := func(foreign, event string, status processor.DisputeStatus) {
 		tellDispute(t, store, testAccount, dispute.Subject{Payment: "01a", Processor: "ADYEN", ProcessorDisputeID: foreign},
 			dispute.Fact{EventID: event, At: start, Type: "DISPUTE", Status: status})
 	}
 	for _, foreign := range []string{"dp_1", "dp_2", "dp_3"} {
-		told(foreign, "1", "OPEN")
+		report(foreign, "1", "OPEN")
 	}
 	for _, token := range []domain.Token{"01a", "01b"} {
 		tool(t, store, testAccount, token, instrument.MultiUse, "customer")
@@ -59,7 +59,7 @@ func TestListsHoldTheirFilter(t *testing.T) {
 	for _, moved := range []int{4, 2} {
 		answerPayment(t, store, paymentID(moved), approved())
 	}
-	told("dp_3", "2", "CHALLENGED")
+	report("dp_3", "2", "CHALLENGED")
 	changeTool(t, store, "01b", instrument.DecideDelete)
 	p := standing(t, store, dir)
 	for limit, want := range map[int][]int{1: {3}, 2: {3, 1}, 3: {3, 1, 0}, 9: {3, 1, 0}} {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,10 +30,8 @@ type accountRequest struct {
 	Name string `json:"name"`
 }
 
-// maxAccountName is the greatest length of a merchant's name, in characters.
-const maxAccountName = 100
+const maxAccountName = 100 // characters
 
-// fault returns the text of a fault, or "" for a valid name.
 func (r accountRequest) fault() string {
 	switch {
 	case strings.TrimSpace(r.Name) == "":
@@ -50,7 +47,6 @@ func (r accountRequest) fault() string {
 	}
 }
 
-// Run creates the account and prints its credentials once.
 func (c *createAccountCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if err := args.Refused(); err != nil {
 		return err
@@ -66,7 +62,6 @@ func (c *createAccountCommand) Run(ctx context.Context, std terminal.Streams, ar
 	return showCredentials(std.Out, made, c.JSON)
 }
 
-// serviceHint is the advice to start the service that a command needs.
 const serviceHint = "start it with `payledger serve --data` and this folder, and repeat the command"
 
 // callService sends a command to the service that runs on a folder, and decodes its answer. hint is for a folder without a service.
@@ -78,7 +73,7 @@ func callService(ctx context.Context, data, hint, command string, request, answe
 	if err != nil {
 		return err
 	}
-	return service.Call(ctx, command, request, func(json.RawMessage) error { return nil }, answer)
+	return service.Call(ctx, command, request, nil, answer)
 }
 
 // createAccount serves the command account-create. It answers when the API knows the account.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/audit"
-	"payledger/cmd/payledger/backups"
 	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/metrics"
 	"payledger/eventstore"
@@ -64,7 +63,6 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
-// adminHandler serves the operators' address: /metrics, /readyz, /scrub and with --pprof /debug/pprof.
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Handler(metrics.Config{
@@ -90,7 +88,7 @@ func (a *App) openControl(ctx context.Context) (err error) {
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
 	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))
 	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.ledger.Store, a.views, a.index)))
-	mux.Handle("/"+backups.CutCommand, control.Command(backups.CutHandler(a.ledger.Store)))
+	mux.Handle("/backup-cut", control.Command(func(ctx context.Context, _ struct{}, _ func(any) error) (any, error) { return a.ledger.Store.Cut(ctx) }))
 	a.control, err = control.Listen(ctx, a.options.Data, mux)
 	return err
 }
@@ -98,8 +96,7 @@ func (a *App) openControl(ctx context.Context) (err error) {
 const (
 	// readyWithin is the longest lag of the views behind the log at which the service is ready.
 	readyWithin = 2 * time.Second
-	// watchEvery is the time between two measurements of the lag.
-	watchEvery = 250 * time.Millisecond
+	watchEvery  = 250 * time.Millisecond
 )
 
 var errBehind = errors.New("the views are behind the log")
@@ -111,7 +108,6 @@ type viewsWatch struct {
 	shown    atomic.Int64 // the views have all events up to this time: Unix nanoseconds
 }
 
-// run measures until ctx ends.
 func (v *viewsWatch) run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -128,7 +124,6 @@ func (v *viewsWatch) run(ctx context.Context) {
 	}
 }
 
-// behind returns errBehind with the number of events if the views have been behind the log for longer than readyWithin.
 func (v *viewsWatch) behind() error {
 	if time.Since(time.Unix(0, v.shown.Load())) > readyWithin+watchEvery {
 		done, of := v.progress()

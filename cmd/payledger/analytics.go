@@ -12,9 +12,8 @@ import (
 	"payledger/projections/eventfeed"
 )
 
-// openAnalytics starts the NATS server for analysts and its feed, if --nats-listen is set (I2). Its secrets are derived from the
-// master key.
-func (a *App) openAnalytics(context.Context) error {
+// openAnalytics starts the NATS server for analysts and its feed (I2). Its secrets are derived from the master key.
+func (a *App) openAnalytics(context.Context) (err error) {
 	if a.options.NatsListen == "" {
 		return nil
 	}
@@ -32,7 +31,6 @@ func (a *App) openAnalytics(context.Context) error {
 		}
 		config.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
-	var err error
 	if a.analysts, err = eventstream.Start(config); err != nil {
 		return fmt.Errorf("--nats-listen: %w", err)
 	}

@@ -32,7 +32,6 @@ type analyticsCredentials struct {
 	Credentials string `json:"credentials"` // a NATS credentials file; empty after a removal
 }
 
-// Run prints the credentials file, once; nothing after a removal.
 func (c *analyticsUserCommand) Run(ctx context.Context, std terminal.Streams) error {
 	var made analyticsCredentials
 	hint := "start it with `payledger serve --nats-listen`, or name its folder with --data"
@@ -46,11 +45,10 @@ func (c *analyticsUserCommand) Run(ctx context.Context, std terminal.Streams) er
 
 // changeAnalyticsUser makes or removes an analytics user. The event is recorded before the user can connect: after a crash in between,
 // the credentials were never shown, and the command can be repeated. A removed user may stay connected until the crash ends it.
-func (a *App) changeAnalyticsUser(ctx context.Context, in analyticsUser, _ func(any) error) (any, error) {
+func (a *App) changeAnalyticsUser(ctx context.Context, in analyticsUser, _ func(any) error) (_ any, err error) {
 	if a.analysts == nil {
 		return nil, errors.New("the service keeps no stream for analysts: start it with --nats-listen")
 	}
-	var err error
 	if in.Account, err = a.oneAccount(in.Account); err != nil {
 		return nil, err
 	}

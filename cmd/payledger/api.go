@@ -15,12 +15,12 @@ import (
 	"payledger/eventstore/workflows"
 	"payledger/httpapi"
 	"payledger/httpapi/live"
-	"payledger/httpapi/management"
 	"payledger/notifier"
 	"payledger/notifier/delivery"
 	"payledger/notifier/listener"
 	"payledger/notifier/message"
 	"payledger/processorsim/adapter"
+	"payledger/projections/deliveries"
 	"payledger/projections/eventjson"
 	"payledger/projections/history"
 )
@@ -29,8 +29,8 @@ func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
 		Commands: a.commands, Reader: a.views,
 		History: &history.Reader{
-			Store: a.ledger.Store, Secrets: a.ledger.Secrets, First6Digits: a.first6DigitsNow, NextAsk: a.recoverer.NextQuestion,
-			Deliveries: notifier.NewSent(a.ledger.Store),
+			Store: a.ledger.Store, Secrets: a.ledger.Secrets, First6Digits: a.first6DigitsNow, NextQuestion: a.recoverer.NextQuestion,
+			Deliveries: notifier.NewDeliveryReader(a.ledger.Store),
 		},
 		Events: eventjson.NewFeed(a.ledger.Store), Closing: a.closing,
 		Proofs:     a.proofs,
@@ -48,12 +48,10 @@ func (a *App) apiConfig() httpapi.Config {
 // readers connects the readers of listeners with the hub.
 type readers struct{ hub *listener.Hub }
 
-// Secret returns the secret of a listener.
 func (r readers) Secret(owner domain.AccountID, id domain.EndpointID) string {
 	return r.hub.Secret(listener.Endpoint{Account: owner, ID: id}.Lane())
 }
 
-// Read hands the webhooks of a listener over.
 func (r readers) Read(ctx context.Context, owner domain.AccountID, id domain.EndpointID, send func(live.Webhook) error) error {
 	s, err := r.hub.Open(ctx, listener.Endpoint{Account: owner, ID: id}.Lane())
 	if err != nil {
@@ -74,7 +72,6 @@ func (r readers) Read(ctx context.Context, owner domain.AccountID, id domain.End
 	}
 }
 
-// Answer gives the program's answer to a webhook.
 func (r readers) Answer(ctx context.Context, owner domain.AccountID, id domain.EndpointID, a live.Answer) (known bool, err error) {
 	given := listener.Answer{Status: a.Status, Failure: delivery.Failure(a.Failure), Body: a.Body}
 	err = r.hub.Answer(ctx, listener.Endpoint{Account: owner, ID: id}.Lane(), a.ID, given)
@@ -84,25 +81,23 @@ func (r readers) Answer(ctx context.Context, owner domain.AccountID, id domain.E
 	return err == nil, err
 }
 
-// End ends the stream of a listener.
 func (r readers) End(ctx context.Context, owner domain.AccountID, id domain.EndpointID) {
 	r.hub.Close(ctx, listener.Endpoint{Account: owner, ID: id}.Lane())
 }
 
 // testEndpoint sends the test message to a webhook endpoint once (§6.1 rule 7).
-func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (management.EndpointTest, error) {
+func (a *App) testEndpoint(ctx context.Context, owner domain.AccountID, endpoint domain.EndpointID) (deliveries.Attempt, error) {
 	attempt, err := a.notifier.SendTest(ctx, owner, endpoint)
 	if errors.Is(err, message.ErrNoEndpoint) {
 		err = account.NoEndpoint() // deleted meanwhile
 	}
-	return management.EndpointTest{
+	return deliveries.Attempt{
 		StartedAt: attempt.StartedAt, Duration: time.Duration(attempt.Duration) * time.Microsecond,
 		StatusCode: attempt.StatusCode, Failure: string(attempt.Failure), Excerpt: attempt.Excerpt,
 	}, err
 }
 
-// notifyURL is the address for a processor's notifications (D14.3). The public URL is known once the API listens, before any
-// request to a processor.
+// notifyURL is the address for a processor's notifications (D14.3). The public URL is known once the API listens.
 func (a *App) notifyURL(name processor.Name) string {
 	return strings.TrimSuffix(a.options.PublicURL, "/") + "/processors/" + string(name) + "/notifications"
 }
@@ -111,7 +106,6 @@ func (a *App) readNotification(name processor.Name, header http.Header, body []b
 	return adapter.ParseNotification(a.processorSecret(), name, header, body)
 }
 
-// first6DigitsNow reports whether the account shows six digits, by its settings in the store.
 func (a *App) first6DigitsNow(ctx context.Context, id domain.AccountID) (bool, error) {
 	now, err := a.views.Settings(ctx, id)
 	return now.First6Digits, err

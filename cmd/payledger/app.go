@@ -104,8 +104,7 @@ type Ready struct {
 	NATS      string `json:"nats"`
 }
 
-// Start opens the ledger, initializes an empty sandbox and starts every part. Interrupted operations are recovered in the
-// background after Start returns.
+// Start opens the ledger, initializes an empty sandbox and starts every part. It does not wait for the recovery of operations.
 func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, error) {
 	return startOn(ctx, o, log, time.Now, nil, func(*accounts.Credentials) error { return nil })
 }
@@ -138,11 +137,10 @@ func startOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return a, nil
 }
 
-func (a *App) openLedger(ctx context.Context) error {
+func (a *App) openLedger(ctx context.Context) (err error) {
 	if err := os.MkdirAll(a.options.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	var err error
 	a.ledger, err = ledger.Open(ctx, a.options, ledger.Create, eventstore.Config{
 		Now: a.clock, Logger: a.log, ReadTimeout: a.options.ReadTimeout, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
@@ -156,7 +154,7 @@ func (a *App) initialize(ctx context.Context) error {
 		if !a.options.Sandbox() || a.options.NatsURL != "" {
 			return errors.New("the ledger has no account yet; run `payledger init` first")
 		}
-		made, err := accounts.Initialize(ctx, a.ledger.Store, a.ledger.Secrets, rand.Reader, a.options.Environment, "cli:serve")
+		made, err := accounts.Initialize(ctx, a.ledger.Store, a.ledger.Secrets, rand.Reader, a.options.Environment, "cli:serve", nil)
 		if err != nil {
 			return err
 		}
@@ -169,22 +167,19 @@ func (a *App) initialize(ctx context.Context) error {
 	return err
 }
 
-// openProcessors connects to the processors: external ones, or the simulator in this process.
-func (a *App) openProcessors(context.Context) error {
+func (a *App) openProcessors(context.Context) (err error) {
 	url := a.options.ProcessorURL
 	if url == "" {
 		dir := filepath.Join(a.options.Data, ledger.SimulatorFolder)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("simulator: %w", err)
 		}
-		var err error
 		if a.simulator, err = simulator.New(simulator.Config{Dir: dir, Secret: a.processorSecret(), Log: a.log}); err != nil {
 			return err
 		}
 		a.simDoor.Open(a.simulator.Handler())
 		url = a.sim.URL
 	}
-	var err error
 	a.processors, err = adapter.New(url, nil)
 	return err
 }
@@ -197,9 +192,8 @@ func (a *App) processorSecret() []byte {
 	return []byte(hex.EncodeToString(a.ledger.Derive("processor notifications")))
 }
 
-func (a *App) openViews(ctx context.Context) error {
+func (a *App) openViews(ctx context.Context) (err error) {
 	a.fanout = eventstore.NewFanout(a.ledger.Store)
-	var err error
 	a.views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(a.options.Data, ledger.ViewsFolder), Store: a.ledger.Store, Fanout: a.fanout,
 		Secrets: a.ledger.Secrets, Logger: a.log, Now: a.clock, Cache: limits.Of(a.options.Memory).Pages,
@@ -221,9 +215,8 @@ func (a *App) openViews(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) openNotifier(ctx context.Context) error {
+func (a *App) openNotifier(ctx context.Context) (err error) {
 	a.openListeners()
-	var err error
 	if a.notifier, err = notifier.New(ctx, a.notifierConfig()); err != nil {
 		return err
 	}
@@ -235,8 +228,7 @@ func (a *App) openNotifier(ctx context.Context) error {
 		return err
 	}
 	a.webhooks, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
-		Notifier: a.notifier, Store: a.ledger.Store, Index: a.index, Now: a.clock, Random: rand.Reader, Logger: a.log,
-		Retention: a.options.DeliveryRetention,
+		Notifier: a.notifier, Index: a.index, Now: a.clock, Retention: a.options.DeliveryRetention,
 	})
 	return err
 }
@@ -290,13 +282,6 @@ func (a *App) run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopAPI = stop
 	a.openKeyUses()
-	vital := func(name string, run func(context.Context) error) {
-		a.loops.Go(func() {
-			if err := run(background); err != nil && background.Err() == nil {
-				a.failed <- fmt.Errorf("%s: %w", name, err)
-			}
-		})
-	}
 	loud := func(name string, run func(context.Context) error) { // /readyz fails, the other parts continue
 		a.loops.Go(func() {
 			if err := run(background); err != nil && background.Err() == nil {
@@ -315,7 +300,11 @@ func (a *App) run(ctx context.Context) error {
 	}
 	a.loops.Go(func() { a.sweeper().Run(background) })
 	a.loops.Go(func() { a.keyUses.Run(background, a.hasKey, a.warnOfUses) })
-	vital("log", a.fanout.Run)
+	a.loops.Go(func() {
+		if err := a.fanout.Run(background); err != nil && background.Err() == nil {
+			a.failed <- fmt.Errorf("log: %w", err)
+		}
+	})
 	if err := a.awaitViews(ctx); err != nil {
 		return err
 	}
@@ -328,7 +317,6 @@ func (a *App) run(ctx context.Context) error {
 // proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest event.
 const proofWait = 5 * time.Second
 
-// awaitViews waits until the views have all events of the log, and records their progress.
 func (a *App) awaitViews(ctx context.Context) error {
 	there := make(chan error, 1)
 	go func() { there <- a.views.CaughtUp(ctx) }()
@@ -345,8 +333,7 @@ func (a *App) awaitViews(ctx context.Context) error {
 	}
 }
 
-// viewsEvery is the time between two records of the views' progress during the start.
-const viewsEvery = 200 * time.Millisecond
+const viewsEvery = 200 * time.Millisecond // between two records of the views' progress during the start
 
 // healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
 func (a *App) healthy() error {
@@ -372,6 +359,3 @@ func (a *App) ready() Ready {
 	}
 	return r
 }
-
-// Failed delivers the error after which the process must end.
-func (a *App) Failed() <-chan error { return a.failed }

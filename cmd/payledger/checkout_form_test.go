@@ -258,7 +258,7 @@ func (s till) testToken(t *testing.T) {
 	}
 	for _, r := range w.sent("GET", "/") {
 		if referrer := r.Headers["Referer"]; referrer != nil && referrer != "" {
-			t.Errorf("%s is told where the browser was: %v", r.URL, referrer)
+			t.Errorf("%s learns where the browser was: %v", r.URL, referrer)
 		}
 		if !strings.HasPrefix(r.URL, s.api) {
 			t.Errorf("the page loads %s", r.URL)

@@ -18,7 +18,7 @@ func (s till) testSaved(t *testing.T) {
 	w := s.browser.tab(t, 1280)
 	w.open(address)
 	if got := w.text("#new-card"); !strings.Contains(got, "The shop keeps this card") {
-		t.Errorf("the customer is not told that the card is kept: %s", got)
+		t.Errorf("the page does not say that the card is saved: %s", got)
 	}
 	w.payWith(challengeCard)
 	w.atChallenge()

@@ -103,7 +103,7 @@ func (s till) testPay(t *testing.T) {
 		}
 	}
 	if says := w.text(`[data-state="succeeded"]`); strings.Contains(strings.ToLower(says), "paid") || !strings.Contains(says, "€109.90 is reserved on your card for the shop") {
-		t.Errorf("an authorization is told as %q", says)
+		t.Errorf("the page shows an authorization as %q", says)
 	}
 	kept := eval[string](w, `JSON.stringify({...sessionStorage, ...localStorage}) + document.cookie + document.documentElement.outerHTML`)
 	if strings.Contains(kept, "4111 1111 1111 1111 1") || strings.Contains(kept, approvedCard) {

@@ -88,14 +88,14 @@ type onceFails struct {
 }
 
 func (f *onceFails) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var told struct{ EventID string }
-	if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+	var webhook struct{ EventID string }
+	if err := json.NewDecoder(r.Body).Decode(&webhook); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.came[told.EventID]++; f.came[told.EventID] == 1 {
+	if f.came[webhook.EventID]++; f.came[webhook.EventID] == 1 {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -79,9 +80,11 @@ func (r *nodesRig) startIn(t *testing.T, dir, listen string) *App {
 	return app
 }
 
+// freeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
+// choose a port get one of 127.0.0.1, and never this one while the service is not running.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	a = r.again(t, a, key, old)
 	keysRefused(t, key, old, "does not have the new master key") // the other node
 	b = r.again(t, b, key, old)
-	keysRefused(t, old, key, "the ledger has already")
+	keysRefused(t, old, key, "the ledger has this master key already")
 	keysRefused(t, strings.Repeat("78", 32), strings.Repeat("56", 32), "does not have the new master key")
 	keysRefused(t, key, strings.Repeat("56", 32), "is not the one of this ledger")
 	t.Setenv("PAYLEDGER_MASTER_KEY", key)

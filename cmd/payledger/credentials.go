@@ -27,7 +27,6 @@ type credentialsCommand struct {
 	Reset resetCommand `cmd:"" help:"Make new credentials for the account of a stopped server's data folder and print them once."`
 }
 
-// resetCommand creates new credentials for the holder of the folder and its master key.
 type resetCommand struct {
 	Data          string `help:"Data folder of a stopped server." default:"./data" type:"path"`
 	Account       string `help:"The merchant account; the first one of the ledger by default." placeholder:"ID"`
@@ -36,7 +35,6 @@ type resetCommand struct {
 	JSON          bool   `name:"json" help:"Print the credentials as JSON."`
 }
 
-// Run creates the credentials and prints them once.
 func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
 	if err := args.Refused(); err != nil {
 		return err
@@ -104,7 +102,6 @@ func (c *initCommand) check(args options.Arguments) error {
 	return options.UsageOf(faults)
 }
 
-// Run creates the account and prints its credentials once. It refuses a folder that has an account.
 func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (err error) {
 	if err := c.check(args); err != nil {
 		return err
@@ -120,7 +117,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	made, err := accounts.Initialize(ctx, l.Store, l.Secrets, rand.Reader, c.Environment, "cli:init")
+	made, err := accounts.Initialize(ctx, l.Store, l.Secrets, rand.Reader, c.Environment, "cli:init", nil)
 	if errors.Is(err, accounts.ErrInitialized) {
 		return fmt.Errorf("%s holds a ledger already; its credentials were shown when it was made", c.Data)
 	}
@@ -149,7 +146,7 @@ func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) err
 	return err
 }
 
-// rotateCommand seals all secrets of a ledger with a new master key (I1, decision 11).
+// rotateCommand seals all secrets of a ledger with a new master key (I1).
 type rotateCommand struct {
 	Data                string `help:"Data folder of a stopped service." default:"./data" type:"path"`
 	options.NATS        `embed:""`
@@ -160,14 +157,12 @@ type rotateCommand struct {
 	JSON                bool   `name:"json" help:"Print the new key as JSON."`
 }
 
-// Help is the end of the command's help.
 func (rotateCommand) Help() string {
 	return "Of a data folder: stop the service before. Of a cluster: restart every node with the new master key, and with the old one as --master-key-previous, " +
 		"run this command with the same two keys, and take the old key away from the nodes when it has exited with 0. Back-ups from before the rotation are restored with the old master key: keep it as long as you keep them. " +
 		"Make a back-up right after the rotation. If the command is interrupted, run it again. It then completes the rotation, or does it from the beginning."
 }
 
-// Run rotates the master key.
 func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
 	if c.NatsURL != "" {
 		return c.roll(ctx, std, args)
@@ -190,9 +185,9 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 	case errors.Is(err, folder.ErrInUse):
 		return fmt.Errorf("a service runs on %s: stop it, and rotate the master key then; nothing was changed", c.Data)
 	case errors.Is(err, secrets.ErrSameKey):
-		return errors.New("the new master key is the one that the ledger has already: give another one with --new-master-key-file; nothing was changed")
+		return errors.New("the ledger has this master key already: give a new key with --new-master-key-file; nothing was changed")
 	case errors.Is(err, secrets.ErrUndecided) && shown:
-		return fmt.Errorf("%w: keep the old master key and the new one, and start the service with the one that it takes", err)
+		return fmt.Errorf("%w: keep the old master key and the new one, and start the service with the key that it accepts", err)
 	case err != nil:
 		return err
 	}
@@ -260,7 +255,7 @@ func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args opt
 	}
 	done, err := ledger.Rolling{Options: o}.Run(ctx)
 	if errors.Is(err, secrets.ErrSameKey) {
-		return errors.New("the new master key is the one that the ledger has already: give the new one in PAYLEDGER_MASTER_KEY, and the old one in PAYLEDGER_MASTER_KEY_PREVIOUS; nothing was changed")
+		return errors.New("the ledger has this master key already: give the new key in PAYLEDGER_MASTER_KEY, and the old key in PAYLEDGER_MASTER_KEY_PREVIOUS; nothing was changed")
 	}
 	if err != nil {
 		return err

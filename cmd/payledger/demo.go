@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -54,15 +53,14 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 			}
 		}
 		return inFolder(func(dir string) error { return c.playCrashes(ctx, std, dir) })
-	case c.playsThere(args):
+	case c.URL != "" && (c.Once || args.Has("--url")): // PAYLEDGER_URL alone, which the demo itself advises to set, does not redirect it
 		return c.playThere(ctx, std)
 	default:
 		return inFolder(func(dir string) error { return c.playHere(ctx, std, dir) })
 	}
 }
 
-// output calls unread when a write fails: nobody reads it any more. Connections of the process cause SIGPIPE as well, so the signal alone says
-// nothing.
+// output calls unread when a write fails: nobody reads it any more. SIGPIPE alone says nothing: connections of the process cause it, too.
 type output struct {
 	io.Writer
 	unread func()
@@ -85,7 +83,6 @@ func inFolder(play func(dir string) error) (err error) {
 	return play(dir)
 }
 
-// playHere starts the whole service in a folder, plays the story and runs until it is interrupted.
 func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir string) (err error) {
 	options := c.options(dir)
 	log, err := options.Logger(std.Err)
@@ -110,7 +107,7 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-app.Failed():
+		case err := <-app.failed:
 			return err
 		}
 	})
@@ -130,7 +127,6 @@ func (c *demoCommand) stay(ctx context.Context, std terminal.Streams, stage demo
 	return wait()
 }
 
-// playCrashes plays the story of crashes, with the service in a process of its own, and runs until it is interrupted.
 func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir string) (err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -162,14 +158,7 @@ func (c *demoCommand) passed(std terminal.Streams, story demo.Result) {
 	fmt.Fprintf(std.Out, "\nEverything as expected: %s of %s.\n", terminal.Count(story.Events, "event"), terminal.Count(story.Payments, "payment"))
 }
 
-// playsThere reports whether the story is for a running server. The variable PAYLEDGER_URL alone, which the demo itself advises to set,
-// does not redirect a demo that is to run here: it needs --once, or the flag.
-func (c *demoCommand) playsThere(args options.Arguments) bool {
-	return c.URL != "" && (c.Once || args.Has("--url"))
-}
-
-// playThere plays the story against a running server. The server must allow webhooks to this machine, and should have a short
-// --payment-timeout: the story waits for a processor that never answers.
+// playThere plays the story against a running server, which must allow webhooks to this machine, and should have a short --payment-timeout.
 func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error {
 	switch {
 	case c.APIKey == "" || c.SigningSecret == "":
@@ -178,11 +167,9 @@ func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error
 		return options.Usage(errors.New("the API key is of production: the story makes payments, and is for the sandbox only"))
 	}
 	var run [4]byte
-	if _, err := rand.Read(run[:]); err != nil {
-		return err
-	}
+	rand.Read(run[:]) // it never fails
 	story, err := demo.Play(ctx, demo.Stage{
-		API: strings.TrimRight(c.URL, "/"), APIKey: c.APIKey, SigningSecret: c.SigningSecret, Out: std.Out, Run: "-" + hex.EncodeToString(run[:]),
+		API: strings.TrimRight(c.URL, "/"), APIKey: c.APIKey, SigningSecret: c.SigningSecret, Out: std.Out, Run: fmt.Sprintf("-%x", run),
 	})
 	if err != nil {
 		return fmt.Errorf("the story failed: %w", err)
@@ -191,10 +178,8 @@ func (c *demoCommand) playThere(ctx context.Context, std terminal.Streams) error
 	return nil
 }
 
-// demoPaymentTimeout is short: the story waits for a processor that never answers.
-const demoPaymentTimeout = 3 * time.Second
+const demoPaymentTimeout = 3 * time.Second // short: the story waits for a processor that never answers
 
-// options returns options for free ports, with webhooks to this machine allowed.
 func (c *demoCommand) options(dir string) options.Options {
 	return options.Options{
 		Data: dir, Listen: c.Listen, AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,

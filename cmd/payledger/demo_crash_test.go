@@ -26,8 +26,8 @@ func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...strin
 	command := exec.CommandContext(ctx, os.Args[0], append([]string{"demo", "--crash"}, args...)...)
 	command.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+folders,
 		"PAYLEDGER_DATA="+folders, "PAYLEDGER_SHARDS=x", "PAYLEDGER_URL=http://127.0.0.1:1") // settings that are not for its services
-	var told strings.Builder
-	command.Stderr = &told
+	var errOut strings.Builder
+	command.Stderr = &errOut
 	text, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...strin
 			t.Errorf("process %d remains: %v", pid, err)
 		}
 	}
-	return command.ProcessState.ExitCode(), out, told.String()
+	return command.ProcessState.ExitCode(), out, errOut.String()
 }
 
 // startedProcess matches the line about a started service.

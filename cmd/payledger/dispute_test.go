@@ -261,14 +261,14 @@ func TestDisputedCard(t *testing.T) {
 	if hooks[0].PaymentID != id {
 		t.Errorf("%+v", hooks)
 	}
-	var told []byte
+	var history []byte
 	r.eventually("the history does not tell of it", func() bool {
-		told = r.m.must(t, "GET", "/payments/"+id+"/events", r.m.headers(), nil).body
-		return strings.Contains(string(told), `"outcome":"APPLIED"`)
+		history = r.m.must(t, "GET", "/payments/"+id+"/events", r.m.headers(), nil).body
+		return strings.Contains(string(history), `"outcome":"APPLIED"`)
 	})
 	for _, text := range []string{`"disputePspReference":"` + shown[0].ProcessorDisputeID, `"effect":"dispute.opened"`, `"disputeId":"` + shown[0].ID, `"kind":"dispute"`} {
-		if !strings.Contains(string(told), text) {
-			t.Errorf("the history lacks %s: %s", text, told)
+		if !strings.Contains(string(history), text) {
+			t.Errorf("the history lacks %s: %s", text, history)
 		}
 	}
 }

@@ -155,14 +155,14 @@ func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Du
 	if err != nil {
 		t.Error(err)
 	}
-	var told probed
-	if err := json.Unmarshal(out, &told); err != nil {
+	var result probed
+	if err := json.Unmarshal(out, &result); err != nil {
 		t.Error(err)
 	}
-	for _, text := range told.Failed {
+	for _, text := range result.Failed {
 		failed = append(failed, errors.New(text))
 	}
-	return told.Took, failed
+	return result.Took, failed
 }
 
 // probed is the output of a process of probes.
@@ -179,11 +179,11 @@ func probe(url string, in io.Reader, out io.Writer) error {
 		cancel()
 	}()
 	took, failed := probes(ctx, url, 50*time.Millisecond)
-	told := probed{Took: took}
+	result := probed{Took: took}
 	for _, err := range failed {
-		told.Failed = append(told.Failed, err.Error())
+		result.Failed = append(result.Failed, err.Error())
 	}
-	return json.NewEncoder(out).Encode(told)
+	return json.NewEncoder(out).Encode(result)
 }
 
 // memory returns a figure of the process in MiB, as the system reports it.

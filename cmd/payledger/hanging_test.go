@@ -32,7 +32,7 @@ type gate struct {
 	behind  *httputil.ReverseProxy
 	mu      sync.Mutex
 	hangs   map[processor.Name]chan struct{} // until closed
-	waiting map[processor.Name]int
+	waiting map[processor.Name]int           // requests about operations; the service asks for disputes at times of its own
 }
 
 func newGate(t *testing.T) *gate {
@@ -71,15 +71,19 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body)) // the server notices now when the client goes away
 	rest, _ := strings.CutPrefix(r.URL.Path, "/v1/processors/")
-	name := processor.Name(strings.Split(rest, "/")[0])
+	named, what, _ := strings.Cut(rest, "/")
+	name, counts := processor.Name(named), 1
+	if what == "disputes" {
+		counts = 0
+	}
 	g.mu.Lock()
 	held := g.hangs[name]
-	g.waiting[name]++
+	g.waiting[name] += counts
 	g.mu.Unlock()
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.waiting[name]--
+		g.waiting[name] -= counts
 	}()
 	if held == nil {
 		g.behind.ServeHTTP(w, r)

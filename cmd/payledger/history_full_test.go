@@ -164,7 +164,7 @@ func TestHistoryFull(t *testing.T) {
 	p.stop()
 	source = []string{"--data", dir}
 	if stopped := history("--full", "--diff", "--raw"); stopped != running {
-		t.Errorf("the stopped folder tells\n%s\nand the server told\n%s", stopped, running)
+		t.Errorf("the stopped folder has\n%s\nand the server has\n%s", stopped, running)
 	}
 	if history("--full", "--json") != array {
 		t.Error("the stopped folder has another array")
@@ -187,9 +187,9 @@ func count(all []besideSeen) string {
 // beside reads expanded entries.
 func (m *merchant) beside(t *testing.T, path string) []besideSeen {
 	t.Helper()
-	var told struct{ Data []besideSeen }
-	m.must(t, "GET", path, m.headers(), nil).decode(t, &told)
-	return told.Data
+	var answer struct{ Data []besideSeen }
+	m.must(t, "GET", path, m.headers(), nil).decode(t, &answer)
+	return answer.Data
 }
 
 // besideWhen reads a history with all its parts until it is complete.

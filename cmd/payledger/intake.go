@@ -14,15 +14,13 @@ import (
 )
 
 const (
-	// placesPerProcessor is the number of concurrent requests per CPU, and roomPerPlace the number of waiting requests for
-	// each of them.
+	// placesPerProcessor is the number of concurrent requests per CPU, and roomPerPlace that of waiting requests for each of them.
 	placesPerProcessor, roomPerPlace = 48, 2
 	// repeatsPerProcessor bounds the refusals per second and CPU of callers that ignore Retry-After. Measured with 2,000 such
 	// callers on two CPUs: a refusal takes 0.3 s at 1,700 payments/s; with 1,000 per CPU it takes 0.9 s at 2,000 payments/s.
 	repeatsPerProcessor = 3000
 	// reserve is the number of connections beyond the caps that are kept until they are answered.
-	reserve = 64
-	// adminConnections is the number of connections that the operators' address accepts.
+	reserve          = 64
 	adminConnections = 256
 	// One client address may hold 1/addressShare of the connections by default.
 	addressShare = 2
@@ -44,10 +42,6 @@ func (a *App) intakeOf(bounds limits.Bounds) {
 		Tally: tally, Now: time.Now,
 	}
 	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
-}
-
-func (a *App) apiWeb(handler http.Handler) web.Config {
-	return web.Config{Handler: handler, Surplus: httpapi.Surplus(rand.Reader, handler, a.intake.Tally), Caps: a.caps, TLS: a.tls()}
 }
 
 // adminWeb returns the configuration of the operators' server: few connections, and a reserve for probes.

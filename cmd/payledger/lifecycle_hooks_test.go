@@ -116,7 +116,7 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 		s.Fatal(err)
 	}
 	var before payment.State
-	told := map[string]bool{} // actions with a webhook
+	notified := map[string]bool{} // actions with a webhook
 	for _, r := range events {
 		after, err := eventstore.StateAt(context.Background(), s.app.ledger.Store, eventstore.Payments, r)
 		if err != nil {
@@ -124,7 +124,7 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 		}
 		after = after.Whole()
 		if r.Revision > 1 {
-			if before.Status() != after.Status() || beginsToWait(before, after, told) {
+			if before.Status() != after.Status() || beginsToWait(before, after, notified) {
 				want[hookOf{id, r.Revision, "PAYMENT.STATUS", string(after.Status())}] = true
 			}
 			for i, op := range after.Operations {
@@ -145,7 +145,7 @@ func (s *stories) wanted(id domain.PaymentID, want map[hookOf]bool) {
 }
 
 // beginsToWait reports whether a PENDING payment begins to wait: for its processor, or for its customer's next action.
-func beginsToWait(before, after payment.State, told map[string]bool) bool {
+func beginsToWait(before, after payment.State, notified map[string]bool) bool {
 	if after.Status() != payment.StatusPending {
 		return false
 	}
@@ -165,8 +165,8 @@ func beginsToWait(before, after payment.State, told map[string]bool) bool {
 			}
 		}
 		this := fmt.Sprint(action.Revision, completions)
-		if !told[this] {
-			told[this] = true
+		if !notified[this] {
+			notified[this] = true
 			return true
 		}
 	}

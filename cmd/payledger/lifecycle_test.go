@@ -38,8 +38,8 @@ type life struct {
 	amount int64
 	keys   int
 
-	mu   sync.Mutex
-	told []string // for the message of a failure
+	mu         sync.Mutex
+	transcript []string // for the message of a failure
 }
 
 // lifecycleSeen has the fields of a payment's answer that tests read.
@@ -278,12 +278,12 @@ func withKey(m *merchant, key string) map[string]string {
 	return header
 }
 
-// send sends a request and checks that the contract allows its answer. It repeats a request with a key that the restart interrupted.
+// send sends a request and checks that the contract allows its answer. It repeats a request with a key that was cut off.
 func (l *life) send(s step) answer {
 	a, err := l.all.call(func(m *merchant) (answer, error) { return m.call("POST", s.path, withKey(m, s.key), s.body) })
 	switch {
 	case errors.Is(err, errCut) && s.key != "":
-		l.all.count(s.what + " cut by the restart")
+		l.all.count(s.what + " cut off")
 		return l.send(s)
 	case errors.Is(err, errCut):
 		return answer{}
@@ -294,7 +294,7 @@ func (l *life) send(s step) answer {
 	id := errorOf(a)
 	l.all.count(strings.TrimSpace(fmt.Sprintf("%s %d %s", s.what, a.status, id)))
 	l.mu.Lock()
-	l.told = append(l.told, fmt.Sprintf("%s %v key %q: %d %s", s.what, s.body, s.key, a.status, id))
+	l.transcript = append(l.transcript, fmt.Sprintf("%s %v key %q: %d %s", s.what, s.body, s.key, a.status, id))
 	l.mu.Unlock()
 	if a.status == http.StatusOK {
 		var p lifecycleSeen
@@ -380,7 +380,7 @@ func (l *life) instrument(card string) (string, bool) {
 	return tool.Token, ok
 }
 
-// prepare makes a request that must succeed, again when the restart cut it.
+// prepare makes a request that must succeed, again when it was cut off.
 func (l *life) prepare(into any, send func(*merchant) (answer, error)) bool {
 	a, err := l.all.call(send)
 	if errors.Is(err, errCut) {
@@ -397,5 +397,5 @@ func (l *life) prepare(into any, send func(*merchant) (answer, error)) bool {
 func (l *life) fail(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all.Errorf("lifecycle %d, payment %s: %s\n\t%s", l.n, l.id, fmt.Sprintf(format, args...), strings.Join(l.told, "\n\t"))
+	l.all.Errorf("lifecycle %d, payment %s: %s\n\t%s", l.n, l.id, fmt.Sprintf(format, args...), strings.Join(l.transcript, "\n\t"))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -9,19 +10,15 @@ import (
 	"payledger/httpapi"
 )
 
-// listen listens on the addresses of the API, the operators and the simulator. It runs before anything is written: an address
-// in use must not leave an initialized folder. Until the service is ready, all addresses answer with the progress of the
-// start.
-func (a *App) listen(ctx context.Context) error {
-	listener, err := web.Listen(ctx, a.options.Listen)
-	if err != nil {
+// listen listens on the addresses of the API, the operators and the simulator before anything is written: an address in use must not
+// leave an initialized folder. Until the service is ready, all addresses answer with the progress of the start.
+func (a *App) listen(ctx context.Context) (err error) {
+	a.apiDoor = web.NewDoor(httpapi.Starting(rand.Reader, a.progress.String))
+	surplus := httpapi.Surplus(rand.Reader, a.apiDoor, a.intake.Tally)
+	if a.api, err = web.Serve(ctx, a.options.Listen, web.Config{Handler: a.apiDoor, Surplus: surplus, Caps: a.caps, TLS: a.tls()}); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	if a.options.PublicURL == "" {
-		a.options.PublicURL = a.scheme() + "://" + listener.Addr().String()
-	}
-	a.apiDoor = web.NewDoor(httpapi.Starting(rand.Reader, a.progress.String))
-	a.api = web.ServeOn(listener, a.apiWeb(a.apiDoor))
+	a.options.PublicURL = cmp.Or(a.options.PublicURL, a.api.URL)
 	a.adminDoor = web.NewDoor(a.progress.adminStarting())
 	if a.admin, err = web.Serve(ctx, a.options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)
@@ -45,7 +42,6 @@ func (a *App) listen(ctx context.Context) error {
 	return nil
 }
 
-// openDoors makes the API and the operators' handlers answer.
 func (a *App) openDoors(context.Context) error {
 	api, err := httpapi.New(a.apiConfig())
 	if err != nil {
@@ -58,13 +54,6 @@ func (a *App) openDoors(context.Context) error {
 	a.apiDoor.Open(a.whileLeaving(api))
 	a.adminDoor.Open(a.adminHandler())
 	return nil
-}
-
-func (a *App) scheme() string {
-	if a.options.TLSCert != "" {
-		return "https"
-	}
-	return "http"
 }
 
 func (a *App) tls() *web.Certificate {

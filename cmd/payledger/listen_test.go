@@ -212,16 +212,15 @@ func TestListenFailures(t *testing.T) {
 	o.Listen = freeAddress(t)
 	app, stop := startToStop(t, o)
 	m := newMerchant(app.api.URL, app.credentials.APIKey)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	e := listen(t, m, developer.Listen{ForwardTo: gone.URL})
+	gone := "http://" + freeAddress(t)
+	e := listen(t, m, developer.Listen{ForwardTo: gone})
 	p := buys(t, m, "order-1")
 	for attempt := range 4 {
 		number := ""
 		if attempt > 0 {
 			number = fmt.Sprintf(" (attempt %d)", attempt+1)
 		}
-		e.line("PAYMENT.STATUS"+number+" ", p.ID, "→ CONNECTION_REFUSED: no program listens at "+gone.URL)
+		e.line("PAYMENT.STATUS"+number+" ", p.ID, "→ CONNECTION_REFUSED: no program listens at "+gone)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)

@@ -127,8 +127,7 @@ func oneLine(err error) string { return terminal.Harmless(strings.ReplaceAll(err
 
 // misuse returns the message for a wrong command line: the fault, and the command that prints the help.
 func misuse(err error) string {
-	var fault *kong.ParseError
-	if errors.As(err, &fault) && fault.Context != nil && fault.Context.Command() != "" {
+	if fault, is := errors.AsType[*kong.ParseError](err); is && fault.Context != nil && fault.Context.Command() != "" {
 		return err.Error() + " (`payledger help " + strings.Fields(fault.Context.Command())[0] + "` lists its flags)"
 	}
 	return strings.Replace(err.Error(), "unexpected argument", "unknown command", 1) + " (`payledger help` lists the commands)"

@@ -107,21 +107,21 @@ func TestMCPBrokenLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told struct {
+	var reply struct {
 		ID    *int
 		Error *struct{ Code int }
 	}
 	answered, errors := map[int]bool{}, 0
 	for lines := bufio.NewScanner(out); len(answered) < 3 || errors < 1; {
-		told.ID, told.Error = nil, nil
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &told) != nil {
+		reply.ID, reply.Error = nil, nil
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &reply) != nil {
 			t.Fatalf("answered %v, %d errors, then %q", answered, errors, lines.Text())
 		}
 		switch {
-		case told.ID == nil && told.Error != nil && told.Error.Code == -32700:
+		case reply.ID == nil && reply.Error != nil && reply.Error.Code == -32700:
 			errors++
-		case told.ID != nil && told.Error == nil:
-			answered[*told.ID] = true
+		case reply.ID != nil && reply.Error == nil:
+			answered[*reply.ID] = true
 		default:
 			t.Errorf("the answer %s", lines.Text())
 		}
@@ -282,9 +282,7 @@ func testRefusedKeys(t *testing.T, app *App, m *merchant) {
 			t.Errorf("%v: %q %q", err, out, said.String())
 		}
 	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	early := newAssistant(t, gone.URL, m.key)
+	early := newAssistant(t, "http://"+freeAddress(t), m.key)
 	early.refused("list_payments", nil, "the server does not answer", "--url")
 	if text, failed := early.call("read_docs", map[string]any{"path": "/docs/errors#MissingScope"}); failed || !strings.HasPrefix(text, "## MissingScope") {
 		t.Errorf("the documentation without a server: %s", text)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -17,6 +18,7 @@ type merchant struct {
 	api, key string
 	cvv      string // "": one that matches
 	client   *http.Client
+	patience *atomic.Int64 // how many more requests call repeats because the store was too slow to record them; nil: none
 }
 
 func newMerchant(api, key string) *merchant {
@@ -77,8 +79,22 @@ type errorAnswer struct {
 	} `json:"error"`
 }
 
-// call sends one request; an error is a connection that was cut.
+// storeIsSlow is less than the time after which the store refuses an append that waits. A service that refuses sooner has a fault.
+const storeIsSlow = 5 * time.Second
+
+// call sends one request, and with patience repeats it while nothing was recorded. An error is a connection that was cut.
 func (m *merchant) call(method, path string, header map[string]string, body any) (answer, error) {
+	for {
+		began := time.Now()
+		a, err := m.send(method, path, header, body)
+		if m.patience == nil || time.Since(began) < storeIsSlow || err != nil || a.status != http.StatusServiceUnavailable || !bytes.Contains(a.body, []byte("Nothing was recorded.")) ||
+			m.patience.Add(-1) < 0 {
+			return a, err
+		}
+	}
+}
+
+func (m *merchant) send(method, path string, header map[string]string, body any) (answer, error) {
 	var payload []byte
 	switch b := body.(type) {
 	case nil:

@@ -40,7 +40,6 @@ func (a *App) joinNodes(ctx context.Context) error {
 	return nil
 }
 
-// applied returns when this node has applied a position.
 func (a *App) applied(ctx context.Context, position []uint64) error {
 	for shard, address := range position {
 		if address == 0 {
@@ -53,7 +52,7 @@ func (a *App) applied(ctx context.Context, position []uint64) error {
 	return nil
 }
 
-// enterService returns when the other nodes count with this one, and it has everything that they acknowledged before.
+// enterService returns when the other nodes include this node, and this node has everything that they acknowledged before.
 func (a *App) enterService(ctx context.Context) error { return a.nodes.Serve(ctx) }
 
 // settle returns when this node sends no request that was composed before a change which it has applied.
@@ -74,12 +73,12 @@ func (a *App) everywhere(ctx context.Context, position []uint64) error {
 	return nil
 }
 
-// leftBy returns a function that reports whether another node that does not work any more wrote the last event of an aggregate.
+// leftBy returns a function that reports whether another node that is gone wrote the last event of an aggregate.
 func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool {
 	return func(ctx context.Context, i pending.Item) bool {
 		last, err := a.ledger.Store.Load(ctx, eventstore.Key{Aggregate: aggregate, Account: i.Account, ID: i.ID}, eventstore.AllowStale)
 		if err != nil { // the wheel finds it later
-			a.log.Warn().Err(err).Str("id", i.ID).Msg("not known whether a lost node left it")
+			a.log.Warn().Err(err).Str("id", i.ID).Msg("cannot tell which node last worked on it")
 			return false
 		}
 		return a.nodes.Left(last.CommandID) && last.CommandID != a.nodes.Mark(last.CommandID)
@@ -88,14 +87,12 @@ func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool 
 
 // openListeners makes the hub of webhooks that programs read as a stream. In a cluster the nodes hand them to each other.
 func (a *App) openListeners() {
-	c := listener.Config{Key: a.ledger.Derive("webhook listeners")}
+	a.listeners = &listener.Hub{Key: a.ledger.Derive("webhook listeners")}
 	if a.nodes != nil {
-		c.Peers = peers{a.nodes}
+		a.listeners.Peers = peers{a.nodes}
 	}
-	a.listeners = listener.New(c)
 }
 
-// peers are the other nodes, for listeners.
 type peers struct{ *nodes.Registry }
 
 // Ask is Registry.Ask with the error of package listener.
@@ -133,8 +130,7 @@ func (a *App) allListeners() (all []listener.Endpoint) {
 	return all
 }
 
-// shareEvery is the time between two messages that tell the other nodes how many requests this node allowed.
-const shareEvery = 100 * time.Millisecond
+const shareEvery = 100 * time.Millisecond // between two messages with the number of requests that this node allowed
 
 // shareRates makes rate limits hold in sum over all nodes.
 func (a *App) shareRates(api *httpapi.API) error {

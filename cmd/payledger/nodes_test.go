@@ -151,7 +151,7 @@ func TestNodesShareRates(t *testing.T) {
 	by := commands.Caller{Account: r.account(), Actor: "test", RequestID: "test"}
 	var used []*merchant // at node b; their keys had their request at node a
 	eventually(t, func() bool {
-		_, key, err := r.a.commands.CreateAPIKey(t.Context(), by, accounts.APIKeyInput{Name: "one request", Scopes: account.Scopes})
+		_, key, err := r.a.commands.CreateAPIKey(t.Context(), by, account.APIKey{Name: "one request", Scopes: account.Scopes})
 		if err != nil {
 			t.Fatal(err)
 		}

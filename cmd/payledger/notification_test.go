@@ -64,10 +64,10 @@ func TestNotificationArrives(t *testing.T) {
 			if now := awaitOutcome(t, m, p.ID); now.Status != "AUTHORIZED" {
 				t.Fatalf("the payment ended as %+v", now)
 			}
-			const heard = `"route":"/processors/{name}/notifications","status":200`
+			const received = `"route":"/processors/{name}/notifications","status":200`
 			tick := time.NewTicker(5 * time.Millisecond)
 			defer tick.Stop()
-			for deadline := time.Now().Add(settleDeadline); log.count(heard) == 0; <-tick.C {
+			for deadline := time.Now().Add(settleDeadline); log.count(received) == 0; <-tick.C {
 				if time.Now().After(deadline) {
 					t.Fatal("no notification arrived")
 				}

@@ -65,8 +65,8 @@ func TestProof(t *testing.T) {
 		"missing": strings.Replace(strings.Replace(string(file), rows[6], "", 1), rows[5], strings.Replace(rows[5], ",\n", "\n", 1), 1),
 	}
 	python := script(t)
-	if out, told := checkWithScript(t, python, good, key); !strings.Contains(out, "The proof holds: 6 events of "+id) {
-		t.Errorf("the script says %s %s", out, told)
+	if out, errOut := checkWithScript(t, python, good, key); !strings.Contains(out, "The proof holds: 6 events of "+id) {
+		t.Errorf("the script says %s %s", out, errOut)
 	}
 	for want, text := range bad {
 		path := filepath.Join(dir, "bad.json")
@@ -76,8 +76,8 @@ func TestProof(t *testing.T) {
 		if status, _, stderr := invoke(t, "check-proof", path, "--key", key); status != exitFailure || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: check-proof exits %d: %s", want, status, stderr)
 		}
-		if out, told := checkWithScript(t, python, path, key); out != "" || !strings.Contains(told, want) {
-			t.Errorf("%s: the script says %s %s", want, out, told)
+		if out, errOut := checkWithScript(t, python, path, key); out != "" || !strings.Contains(errOut, want) {
+			t.Errorf("%s: the script says %s %s", want, out, errOut)
 		}
 	}
 	inBrowser(t, p, string(file), bad)
@@ -125,9 +125,9 @@ func TestChangedProof(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, _, stderr := invoke(t, "check-proof", path, "--key", key)
-		out, told := checkWithScript(t, python, path, key)
-		if good := c.says == ""; (status == 0) != good || (out != "") != good || !strings.Contains(told, c.says) {
-			t.Errorf("%q: check-proof exits %d: %s; the script says %s %s", c.after, status, stderr, out, told)
+		out, errOut := checkWithScript(t, python, path, key)
+		if good := c.says == ""; (status == 0) != good || (out != "") != good || !strings.Contains(errOut, c.says) {
+			t.Errorf("%q: check-proof exits %d: %s; the script says %s %s", c.after, status, stderr, out, errOut)
 		}
 	}
 }
@@ -168,11 +168,11 @@ func TestHostileProof(t *testing.T) {
 // checkWithScript runs the README's script. stdout is empty if the script fails.
 func checkWithScript(t *testing.T, script, path, key string) (stdout, stderr string) {
 	t.Helper()
-	var out, told bytes.Buffer
+	var out, errOut bytes.Buffer
 	command := exec.CommandContext(t.Context(), "python3", script, path, key)
-	command.Stdout, command.Stderr = &out, &told
+	command.Stdout, command.Stderr = &out, &errOut
 	if err := command.Run(); err != nil {
-		return "", told.String()
+		return "", errOut.String()
 	}
 	return out.String(), ""
 }

@@ -66,12 +66,12 @@ func runReadme(t *testing.T, blocks []string, environment ...string) []ran {
 	command := exec.CommandContext(ctx, "bash", "-c", script)
 	command.Env = append(append(os.Environ(), "PROGRAM="+os.Args[0]), environment...)
 	command.Dir = t.TempDir()
-	var out, told bytes.Buffer
-	command.Stdout, command.Stderr = &out, &told
+	var out, errOut bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errOut
 	if err := command.Run(); err != nil {
-		t.Fatalf("the README's commands end with %v:\n%s\n%s", err, out.String(), told.String())
+		t.Fatalf("the README's commands end with %v:\n%s\n%s", err, out.String(), errOut.String())
 	}
-	printed, statuses := strings.Split(out.String(), marker+"\n"), strings.Split(told.String(), marker+"\n")
+	printed, statuses := strings.Split(out.String(), marker+"\n"), strings.Split(errOut.String(), marker+"\n")
 	results := make([]ran, len(blocks))
 	for i, block := range blocks {
 		results[i] = ran{block: block, printed: printed[i]}
@@ -163,12 +163,12 @@ func TestReadme(t *testing.T) {
 		t.Errorf("calls were refused with %v", refused)
 	}
 	late := time.After(settleDeadline)
-	for told := false; !told; {
+	for came := false; !came; {
 		select {
 		case body := <-bodies:
-			told = strings.Contains(body, `"eventType":"PAYMENT.STATUS"`) && strings.Contains(body, `"status":"AUTHORIZED"`)
+			came = strings.Contains(body, `"eventType":"PAYMENT.STATUS"`) && strings.Contains(body, `"status":"AUTHORIZED"`)
 		case <-late:
-			t.Fatal("no webhook told of the payment")
+			t.Fatal("no webhook is about the payment")
 		}
 	}
 }

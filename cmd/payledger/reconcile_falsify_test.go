@@ -133,7 +133,7 @@ func (r *reconciling) names(difference, named string, alone bool, got reconcilia
 		there = there || d.Difference == difference && (d.Key == named || d.DisputeID == named)
 	}
 	if !there || alone && len(got.Differences) > 1 {
-		r.Errorf("%s of %s is told as %+v", difference, named, got.Differences)
+		r.Errorf("%s of %s is reported as %+v", difference, named, got.Differences)
 	}
 }
 

@@ -84,21 +84,21 @@ func TestReconcileArchive(t *testing.T) {
 // peakMemory measures the peak memory of a running process, and sends it when the process has ended. Unlike the result of wait
 // it leaves out the parent's memory. Systems without /proc give no number.
 func peakMemory(pid int) <-chan string {
-	told := make(chan string, 1)
+	peaks := make(chan string, 1)
 	go func() {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		for peak := "not told"; ; <-tick.C {
+		for peak := "unknown"; ; <-tick.C {
 			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 			_, after, found := strings.Cut(string(status), "VmHWM:")
 			if err != nil || !found { // it is gone, or as good as gone
-				told <- peak
+				peaks <- peak
 				return
 			}
 			peak, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 		}
 	}()
-	return told
+	return peaks
 }
 
 // fill writes the log and the books.

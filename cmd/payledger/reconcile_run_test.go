@@ -59,20 +59,20 @@ type postman struct {
 
 // random is where the fate of a notification comes from: of a dispute's by its place among those of its payment.
 func (p *postman) random(body []byte) *rand.Rand {
-	var told struct {
+	var request struct {
 		Reference domain.PaymentID    `json:"reference"`
 		Key       domain.OperationKey `json:"idempotencyKey"`
 	}
-	if err := json.Unmarshal(body, &told); err != nil {
+	if err := json.Unmarshal(body, &request); err != nil {
 		p.t.Error(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	number, known := p.numbers[told.Reference]
+	number, known := p.numbers[request.Reference]
 	if !known {
 		p.t.Errorf("a notification of nobody: %s", body)
 	}
-	name := fmt.Sprint(number, strings.TrimPrefix(string(told.Key), string(told.Reference)))
+	name := fmt.Sprint(number, strings.TrimPrefix(string(request.Key), string(request.Reference)))
 	p.seen[name]++
 	hash := fnv.New64a()
 	fmt.Fprint(hash, name, "/", p.seen[name])
@@ -166,6 +166,8 @@ func TestReconcile(t *testing.T) {
 	t.Cleanup(server.Close)
 	r.options.PublicURL, r.options.DisputeLookup = server.URL, 200*time.Millisecond
 	r.start()
+	r.merchant.patience = new(atomic.Int64)
+	r.merchant.patience.Store(int64(n))
 	r.play(n, seed)
 	r.settle()
 	r.settleDisputes()

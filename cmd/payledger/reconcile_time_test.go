@@ -65,7 +65,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 		}
 		status, out, stderr := invoke(t, args...)
 		if time.Now().After(next) { // the service may have asked before
-			eventually(t, func() bool { _, asked := app.commands.AskNext(key); return !asked })
+			eventually(t, func() bool { _, asked := app.commands.NextQuestion(key); return !asked })
 			continue
 		}
 		fresh = true
@@ -130,7 +130,7 @@ func awaitQuiet(t *testing.T, app *App, key domain.OperationKey, least time.Dura
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(settleDeadline); ; <-tick.C {
-		if next, asked := app.commands.AskNext(key); asked && time.Until(next) > least {
+		if next, asked := app.commands.NextQuestion(key); asked && time.Until(next) > least {
 			return next
 		}
 		if time.Now().After(deadline) {

@@ -26,12 +26,12 @@ func TestRotateMasterKeyRefused(t *testing.T) {
 		says   string
 	}{
 		{"a wrong old key", []string{"--master-key-file", secretFile(t, goodMasterKey)}, exitFailure, "is not the one of this ledger"},
-		{"the same key", []string{"--new-master-key-file", filepath.Join(dir, "master.key")}, exitFailure, "the ledger has already"},
+		{"the same key", []string{"--new-master-key-file", filepath.Join(dir, "master.key")}, exitFailure, "the ledger has this master key already"},
 		{"half a new key", []string{"--new-master-key-file", secretFile(t, goodMasterKey[:32])}, exitUsage, "64 hexadecimal digits"},
 		{"no file of the new key", []string{"--new-master-key-file", filepath.Join(dir, "none")}, exitUsage, "no such file"},
 		{"an empty file of the old key", []string{"--master-key-file", secretFile(t, " ")}, exitUsage, "is empty"},
 		{"a cluster with one key", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey)}, exitUsage, "PAYLEDGER_MASTER_KEY_PREVIOUS"},
-		{"a cluster with one key twice", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey), "--master-key-previous-file", secretFile(t, goodMasterKey)}, exitFailure, "the ledger has already"},
+		{"a cluster with one key twice", []string{"--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey), "--master-key-previous-file", secretFile(t, goodMasterKey)}, exitFailure, "the ledger has this master key already"},
 		{"a cluster with a key for a folder", []string{"--nats-url", "nats://127.0.0.1:1", "--new-master-key-file", secretFile(t, goodMasterKey)}, exitUsage, "is for a data folder"},
 		{"a cluster and a folder", []string{"--data", dir, "--nats-url", "nats://127.0.0.1:1", "--master-key-file", secretFile(t, goodMasterKey), "--master-key-previous-file", secretFile(t, strings.Repeat("12", 32))}, exitUsage, "leave one out"},
 		{"a key before of a folder", []string{"--master-key-previous-file", secretFile(t, goodMasterKey)}, exitUsage, "is for --nats-url"},

@@ -23,7 +23,6 @@ type simCommand struct {
 	LogFormat       string `help:"json or console; logs go to stderr. auto: console on a terminal, else json." enum:"auto,json,console" default:"auto"`
 }
 
-// Run serves the six processors until SIGTERM.
 func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) {
 	log, err := options.Options{LogLevel: c.LogLevel, LogFormat: c.LogFormat}.Logger(std.Err)
 	if err != nil {
@@ -41,10 +40,8 @@ func (c *simCommand) Run(ctx context.Context, std terminal.Streams) (err error) 
 		return errors.Join(err, sim.Close())
 	}
 	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
 		// The simulator closes first: it cuts the requests that it delays.
-		err = errors.Join(err, sim.Close(), ignoreDeadline(server.Stop(stop)))
+		err = errors.Join(err, sim.Close(), server.Stop(time.Second))
 	}()
 	if err := c.announce(std.Out, server.URL); err != nil {
 		return err

@@ -15,16 +15,12 @@ const (
 	cutAfter   = 1500 * time.Millisecond // then connections are closed; the rest is for closing the stores
 )
 
-// leaveAfter is the time that this node takes to tell the other nodes that it leaves.
-const leaveAfter = time.Second
+const (
+	leaveAfter   = time.Second            // for telling the other nodes that this node leaves
+	controlGrace = 100 * time.Millisecond // for a running command on the control socket
+	webhookGrace = 500 * time.Millisecond // for a running attempt to send a webhook
+)
 
-// controlGrace is the time that a running command on the control socket still gets when the service stops.
-const controlGrace = 100 * time.Millisecond
-
-// webhookGrace is the time that a running attempt still gets when the service stops.
-const webhookGrace = 500 * time.Millisecond
-
-// errLeaving is the reason of /readyz after the signal to stop.
 var errLeaving = errors.New("the service is stopping")
 
 // leave makes /readyz answer 503. The service still takes requests: a proxy that reads /readyz sends the next ones to other
@@ -41,21 +37,19 @@ func (a *App) whileLeaving(h http.Handler) http.Handler {
 	})
 }
 
-// serveUntil returns when over is closed, with nil, or with the error after which the process must end. fatal means that the disk
-// failed: an orderly stop would wait for it.
+// serveUntil returns nil when over is closed, or the error that ends the process. fatal: the disk failed, and would hold up an orderly stop.
 func (a *App) serveUntil(over <-chan struct{}) (fatal bool, failure error) {
 	select {
 	case <-over:
 		return false, nil
-	case failure = <-a.Failed():
+	case failure = <-a.failed:
 		return false, failure
 	case failure = <-a.ledger.Store.Fatal():
 		return true, failure
 	}
 }
 
-// Stop accepts no new requests, lets running ones finish, and closes every part in the reverse order of Start. It is safe
-// after a Start that failed halfway.
+// Stop lets running requests finish, and closes every part in the reverse order of Start. It is safe after a Start that failed halfway.
 func (a *App) Stop() error {
 	var errs []error
 	if a.control != nil {
@@ -89,9 +83,7 @@ func (a *App) Stop() error {
 	}
 	for _, w := range []*web.Server{a.admin, a.sim} {
 		if w != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-			errs = append(errs, ignoreDeadline(w.Stop(ctx)))
-			cancel()
+			errs = append(errs, w.Stop(100*time.Millisecond))
 		}
 	}
 	if a.proofs != nil {
@@ -120,15 +112,5 @@ func (a *App) stopRequests() error {
 	if a.commands != nil {
 		defer time.AfterFunc(drainAfter, a.commands.Drain).Stop()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drainAfter+cutAfter)
-	defer cancel()
-	return ignoreDeadline(a.api.Stop(ctx))
-}
-
-// ignoreDeadline drops the error of a deadline: connections that had to be cut are no failure of the stop.
-func ignoreDeadline(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
+	return a.api.Stop(drainAfter + cutAfter)
 }

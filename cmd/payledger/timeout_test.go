@@ -110,7 +110,7 @@ func TestStopWhileUnknown(t *testing.T) {
 	var before paymentAnswer
 	got.decode(t, &before)
 	if before.Status != "PENDING" || before.StatusReason.Type != "GATEWAY_TIMEOUT" {
-		t.Fatalf("the waiting caller was told %+v", before)
+		t.Fatalf("the waiting caller got %+v", before)
 	}
 	apiKey := p.credentials.APIKey
 	p = serveProcess(t, "--data", dir)

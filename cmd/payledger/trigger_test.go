@@ -44,8 +44,8 @@ func TestTrigger(t *testing.T) {
 				t.Errorf("no id of the dispute:\n%s", out)
 			}
 			shown := look(t, m, "payments", "show", id)
-			for _, told := range []string{out, shown} {
-				if next := nextOf(told); !strings.HasPrefix(next, nexts[name]) || strings.HasPrefix(name, "dispute") && name != "dispute-won" && strings.Contains(next, "/refund") {
+			for _, text := range []string{out, shown} {
+				if next := nextOf(text); !strings.HasPrefix(next, nexts[name]) || strings.HasPrefix(name, "dispute") && name != "dispute-won" && strings.Contains(next, "/refund") {
 					t.Errorf("the next step is %q, wanted %q", next, nexts[name])
 				}
 			}

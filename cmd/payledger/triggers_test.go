@@ -44,22 +44,22 @@ type triggered struct {
 
 // trigger is one way to make an operation fail (§6.3).
 type trigger struct {
-	name    string
-	before  []string       // calls on the payment that come first
-	act     processor.Kind // out of band at the processor; "" for nothing
-	part    int64          // of it, 0 for all
-	fault   protocol.Mode  // that the processor meets the call with; "" for none
-	kind    processor.Kind // that the fault is of
-	call    string
-	body    map[string]any
-	status  int    // of the answer
-	failed  string // kind of the webhook
-	amount  int64  // requestAmount, 0 for none
-	after   string // the payment's status
-	told    []string
-	event   string // type of the transaction event
-	capture int64  // amounts after it
-	refund  int64
+	name     string
+	before   []string       // calls on the payment that come first
+	act      processor.Kind // out of band at the processor; "" for nothing
+	part     int64          // of it, 0 for all
+	fault    protocol.Mode  // that the processor meets the call with; "" for none
+	kind     processor.Kind // that the fault is of
+	call     string
+	body     map[string]any
+	status   int    // of the answer
+	failed   string // kind of the webhook
+	amount   int64  // requestAmount, 0 for none
+	after    string // the payment's status
+	webhooks []string
+	event    string // type of the transaction event
+	capture  int64  // amounts after it
+	refund   int64
 }
 
 var triggers = []trigger{
@@ -69,27 +69,27 @@ var triggers = []trigger{
 	},
 	{
 		name: "refund at the processor before refunding", before: []string{"capture"}, act: processor.Refund, call: "refund", status: 200,
-		failed: "PAYMENT.REFUND.FAILED", amount: 2500, after: "SETTLED", told: []string{"PAYMENT.REFUND SETTLED", "PAYMENT.REFUND FAILED"},
+		failed: "PAYMENT.REFUND.FAILED", amount: 2500, after: "SETTLED", webhooks: []string{"PAYMENT.REFUND SETTLED", "PAYMENT.REFUND FAILED"},
 		event: "REFUND_FAILED", capture: 2500, refund: 2500,
 	},
 	{
 		name: "capture at the processor before cancelling", act: processor.Capture, call: "cancel", status: 200,
-		failed: "PAYMENT.CANCELLATION.FAILED", after: "SETTLED", told: []string{"PAYMENT.STATUS SETTLED"},
+		failed: "PAYMENT.CANCELLATION.FAILED", after: "SETTLED", webhooks: []string{"PAYMENT.STATUS SETTLED"},
 		event: "CANCELLATION_FAILED", capture: 2500,
 	},
 	{
 		name: "capture at the processor before adjusting", act: processor.Capture, part: 700, call: "adjust-authorization",
 		body: map[string]any{"amount": 4000}, status: 200, failed: "PAYMENT.AUTHORIZATION_ADJUSTMENT.FAILED", amount: 4000,
-		after: "PARTIALLY_SETTLED", told: []string{"PAYMENT.STATUS PARTIALLY_SETTLED"}, event: "AUTHORIZATION_ADJUSTMENT_FAILED", capture: 700,
+		after: "PARTIALLY_SETTLED", webhooks: []string{"PAYMENT.STATUS PARTIALLY_SETTLED"}, event: "AUTHORIZATION_ADJUSTMENT_FAILED", capture: 700,
 	},
 	{
 		name: "capture at the processor before capturing", act: processor.Capture, part: 700, call: "capture", status: 200,
-		failed: "PAYMENT.CAPTURE.FAILED", amount: 2500, after: "PARTIALLY_SETTLED", told: []string{"PAYMENT.STATUS PARTIALLY_SETTLED"},
+		failed: "PAYMENT.CAPTURE.FAILED", amount: 2500, after: "PARTIALLY_SETTLED", webhooks: []string{"PAYMENT.STATUS PARTIALLY_SETTLED"},
 		event: "CAPTURE_FAILED", capture: 700,
 	},
 	{
 		name: "void at the processor before capturing", act: processor.Void, call: "capture", status: 200,
-		failed: "PAYMENT.CAPTURE.FAILED", amount: 2500, after: "CANCELLED", told: []string{"PAYMENT.STATUS CANCELLED"}, event: "CAPTURE_FAILED",
+		failed: "PAYMENT.CAPTURE.FAILED", amount: 2500, after: "CANCELLED", webhooks: []string{"PAYMENT.STATUS CANCELLED"}, event: "CAPTURE_FAILED",
 	},
 }
 
@@ -102,7 +102,7 @@ var troubled = []trigger{
 	},
 	{
 		name: "refund", kind: processor.Refund, before: []string{"capture"}, call: "refund", body: map[string]any{"amount": 700},
-		failed: "PAYMENT.REFUND.FAILED", amount: 700, after: "SETTLED", told: []string{"PAYMENT.REFUND FAILED"}, event: "REFUND_FAILED", capture: 2500,
+		failed: "PAYMENT.REFUND.FAILED", amount: 700, after: "SETTLED", webhooks: []string{"PAYMENT.REFUND FAILED"}, event: "REFUND_FAILED", capture: 2500,
 	},
 	{
 		name: "cancel", kind: processor.Void, call: "cancel",
@@ -141,7 +141,7 @@ func TestTimeOuts(t *testing.T) {
 	var failures []string
 	var calls sync.WaitGroup // all at once: each takes its payment timeout
 	for _, p := range all {
-		failures = append(append(failures, p.failed), p.told...)
+		failures = append(append(failures, p.failed), p.webhooks...)
 		p.trouble(t, app)
 		calls.Go(func() { p.ask(t, m) })
 	}
@@ -183,7 +183,7 @@ func (c trigger) play(t *testing.T, app *App, m *merchant, came <-chan hook) {
 	p := c.ready(t, app, m, came)
 	p.trouble(t, app)
 	p.ask(t, m)
-	p.holds(t, m, awaitHooks(t, app, came, append([]string{c.failed}, c.told...)...))
+	p.holds(t, m, awaitHooks(t, app, came, append([]string{c.failed}, c.webhooks...)...))
 	if err := app.processors.ClearFaults(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -298,12 +298,12 @@ func awaitHooks(t *testing.T, app *App, came <-chan hook, names ...string) (hook
 			if err := signature.Verify(h.header, h.body, time.Now(), app.credentials.SigningSecret); err != nil {
 				t.Fatal(err, string(h.body))
 			}
-			var told triggered
-			if err := json.Unmarshal(h.body, &told); err != nil {
+			var webhook triggered
+			if err := json.Unmarshal(h.body, &webhook); err != nil {
 				t.Fatal(err)
 			}
-			if once := told.EventType + told.EventID; !seen[once] {
-				seen[once], hooks, got = true, append(hooks, told), append(got, told.name())
+			if once := webhook.EventType + webhook.EventID; !seen[once] {
+				seen[once], hooks, got = true, append(hooks, webhook), append(got, webhook.name())
 			}
 		case <-deadline:
 			t.Fatalf("webhooks %v came, not %v", got, names)

@@ -50,8 +50,8 @@ func TestWaitingMetrics(t *testing.T) {
 	eventually(t, func() bool { return !strings.Contains(readMetrics(t, app), "\npayledger_operations_waiting{") })
 }
 
-// TestAskNext: the next question about an operation comes from the schedule, or earlier if this process has one planned (D8).
-func TestAskNext(t *testing.T) {
+// TestNextQuestion: the next question about an operation comes from the schedule, or earlier if this process has one planned (D8).
+func TestNextQuestion(t *testing.T) {
 	t.Parallel()
 	app := startApp(t, testOptions(t.TempDir()))
 	requested := time.Now().Add(-time.Hour)

@@ -81,7 +81,7 @@ func (b *webhookInbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := signature.Verify(r.Header, body, at, secret); err != nil {
 		b.t.Errorf("%s: %v: %s", r.URL, err, body)
 	}
-	var told struct {
+	var payload struct {
 		EventType string `json:"eventType"`
 		EventID   string `json:"eventId"`
 		Sequence  uint64 `json:"sequence"`
@@ -89,11 +89,11 @@ func (b *webhookInbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			ID string `json:"id"`
 		} `json:"payment"`
 	}
-	if err := json.Unmarshal(body, &told); err != nil {
+	if err := json.Unmarshal(body, &payload); err != nil {
 		b.t.Errorf("%v: %s", err, body)
 	}
 	endpoint := strings.TrimPrefix(r.URL.Path, "/")
-	status := b.note(webhookAt{endpoint, webhookEvent{told.Payment.ID, told.Sequence, told.EventType}}, told.EventID, at)
+	status := b.note(webhookAt{endpoint, webhookEvent{payload.Payment.ID, payload.Sequence, payload.EventType}}, payload.EventID, at)
 	if endpoint == "slow" {
 		select {
 		case <-time.After(time.Duration(20+at.UnixNano()%60) * time.Millisecond):

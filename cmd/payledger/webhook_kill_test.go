@@ -238,9 +238,9 @@ func (r *webhookRun) settled(payment string) (history []webhookHistory) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(webhookSettles); ; <-tick.C {
-		var told struct{ Data []webhookHistory }
-		r.m.must(r.t, "GET", "/payments/"+payment+"/events", r.m.headers(), nil).decode(r.t, &told)
-		history = told.Data
+		var answer struct{ Data []webhookHistory }
+		r.m.must(r.t, "GET", "/payments/"+payment+"/events", r.m.headers(), nil).decode(r.t, &answer)
+		history = answer.Data
 		if len(history[len(history)-1].Waiting) == 0 && history[len(history)-1].Payment.Status != "PENDING" {
 			return history
 		}

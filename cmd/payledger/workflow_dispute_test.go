@@ -83,22 +83,22 @@ func (r *disputeRun) asked(requests <-chan hook, payments map[string]string) {
 // simulates compares a simulation over the past with the workflow's actions.
 func (r *disputeRun) simulates(path, payment string) {
 	r.Helper()
-	told := r.m.must(r.T, "POST", path+"/simulate", r.m.headers(), map[string]any{})
+	simulated := r.m.must(r.T, "POST", path+"/simulate", r.m.headers(), map[string]any{})
 	var report struct {
 		Triggered int
 		Payments  []struct {
 			PaymentID string `json:"paymentId"`
 		}
 	}
-	told.decode(r.T, &report)
+	simulated.decode(r.T, &report)
 	if report.Triggered != 2 || len(report.Payments) != 1 || report.Payments[0].PaymentID != payment {
-		r.Errorf("simulated %s", told.body)
+		r.Errorf("simulated %s", simulated.body)
 	}
 }
 
-// TestDisputeToldAgain checks that a later notification about a dispute does not count as caused by the run that the first one started,
+// TestDisputeReportedAgain checks that a later notification about a dispute does not count as caused by the run that the first one started,
 // also if that run was the last change of the payment (D19).
-func TestDisputeToldAgain(t *testing.T) {
+func TestDisputeReportedAgain(t *testing.T) {
 	t.Parallel()
 	r := newDisputeRun(t, nil)
 	text, err := json.Marshal(onDispute("DISPUTE.STATUS", `dispute.status == "OPEN"`, `{"type":"refund","amount":100}`))

@@ -176,7 +176,7 @@ func TestWorkflowFailure(t *testing.T) {
 			`") && payment.paymentMethod.paymentMethodData.last4Digits == "`+card[12:]+`"`, 0, c.action, `{"type":"capture","amount":1}`))
 		p := m.paid(t, card)
 		h := <-came
-		var told struct {
+		var webhook struct {
 			EventType, Version, PrimerAccountID, TriggerEventID, EventID, SignedAt string
 			Workflow                                                               struct {
 				ID, Name string
@@ -187,17 +187,17 @@ func TestWorkflowFailure(t *testing.T) {
 				LastError             struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
 			}
 		}
-		if err := json.Unmarshal(h.body, &told); err != nil {
+		if err := json.Unmarshal(h.body, &webhook); err != nil {
 			t.Fatal(err)
 		}
 		all := m.ran(t, path, 1)
 		run := all[len(all)-1]
-		e := told.Run.LastError
-		if told.EventType != "WORKFLOW_RUN.FAILED" || told.Version != "1.0" || told.PrimerAccountID != string(app.credentials.AccountID) ||
-			told.TriggerEventID != run.Trigger.EventID || told.Workflow.Version != 1 || !strings.HasSuffix(path, told.Workflow.ID) ||
-			told.Run.ID != run.ID || told.Run.Status != "FAILED" || e.ApplicationID != c.application || e.ActionID != c.id ||
+		e := webhook.Run.LastError
+		if webhook.EventType != "WORKFLOW_RUN.FAILED" || webhook.Version != "1.0" || webhook.PrimerAccountID != string(app.credentials.AccountID) ||
+			webhook.TriggerEventID != run.Trigger.EventID || webhook.Workflow.Version != 1 || !strings.HasSuffix(path, webhook.Workflow.ID) ||
+			webhook.Run.ID != run.ID || webhook.Run.Status != "FAILED" || e.ApplicationID != c.application || e.ActionID != c.id ||
 			!strings.Contains(e.Message, c.message) || e.Message == "" || e.DiagnosticsID == "" {
-			t.Errorf("%s told %s", card, h.body)
+			t.Errorf("%s sends %s", card, h.body)
 		}
 		if strings.Contains(string(h.body), "notificationConfig") || run.Status != "FAILED" || run.PaymentID != p.ID || run.Actions[1].Status != "OPEN" {
 			t.Errorf("%s: %s, %+v", card, h.body, run)

@@ -2,17 +2,18 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
 )
 
-// child is a running process of the cluster.
 type child struct {
 	cmd   *exec.Cmd
 	lines chan []byte   // of its stdout, until it is ready
@@ -20,68 +21,54 @@ type child struct {
 	err   error         // of its end; to be read after ended
 }
 
-// spawner starts processes from one thread, which lives as long as this process: Linux kills the children when the thread that
-// started them ends.
-type spawner chan func() // what the thread does; it is never closed
-
-func newSpawner() spawner {
-	s := make(spawner)
-	go func() {
-		runtime.LockOSThread()
-		for do := range s {
-			do()
-		}
-	}()
-	return s
-}
-
 // spawn starts a program. Its stderr goes to the log file, and its stdout line by line to lines.
-func (s spawner) spawn(program string, args, env []string, log string) (*child, error) {
+func spawn(program string, args, env []string, log string) (*child, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	cmd := exec.Command(program, args...) //nolint:noctx,gosec // close ends it, in order; the program is our own
-	cmd.Env, cmd.Stderr, cmd.SysProcAttr = env, file, ownGroup()
-	out, write, err := os.Pipe()
+	c := &child{
+		cmd:   exec.Command(program, args...), //nolint:noctx,gosec // close ends it, in order; the program is our own
+		lines: make(chan []byte, 16), ended: make(chan struct{}),
+	}
+	c.cmd.Env, c.cmd.Stderr, c.cmd.SysProcAttr = env, file, ownGroup()
+	out, err := c.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdout = write
 	started := make(chan error)
-	s <- func() { started <- cmd.Start() }
-	err = <-started
-	write.Close()
-	if err != nil {
-		out.Close()
+	go c.run(out, started)
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
-	c := &child{cmd: cmd, lines: make(chan []byte, 16), ended: make(chan struct{})}
-	go c.read(out)
-	go func() {
-		c.err = cmd.Wait()
-		close(c.ended)
-	}()
 	return c, nil
 }
 
-// read hands on the first lines of the child's output and drops the others.
-func (c *child) read(out *os.File) {
-	defer out.Close()
+// run starts the process, hands on the first lines of its output, drops the others, and waits for its end, on one thread: Linux kills a
+// child when the thread that started it ends.
+func (c *child) run(out io.Reader, started chan<- error) {
+	runtime.LockOSThread()
+	err := c.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		select {
-		case c.lines <- append([]byte(nil), lines.Bytes()...):
+		case c.lines <- bytes.Clone(lines.Bytes()):
 		default:
 		}
 	}
-	close(c.lines)
+	_, _ = io.Copy(io.Discard, out) // a line that is too long ends the scanner
+	c.err = c.cmd.Wait()
+	close(c.ended)
+	close(c.lines) // last: a waiter for the ready line then finds the process ended
 }
 
 // errEnded means that a child ended before it was ready.
 var errEnded = errors.New("it ended before it was ready")
 
-// awaitReady decodes the child's ready line.
 func (c *child) awaitReady(ctx context.Context, into any) error {
 	for {
 		select {

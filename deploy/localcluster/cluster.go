@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,14 +37,12 @@ type apiNode struct {
 	env        []string // variables of its own
 }
 
-// cluster is the whole of it.
 type cluster struct {
 	dir      string
 	programs string
 	address  string    // of every listener, without a port
 	out      io.Writer // messages for people
 	settings *settings
-	spawner  spawner
 
 	nats      []*natsNode
 	simulator *node
@@ -78,7 +77,7 @@ func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{dir: dir, programs: programs, address: address, out: out, settings: s, spawner: newSpawner()}
+	c := &cluster{dir: dir, programs: programs, address: address, out: out, settings: s}
 	for i := range servers {
 		n := &natsNode{node: &node{name: fmt.Sprintf("nats-%d", i+1)}, in: map[string]*link{}}
 		n.dir = filepath.Join(dir, n.name)
@@ -103,7 +102,6 @@ func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluste
 	return c, nil
 }
 
-// openLinks makes a link from every other node to each NATS server.
 func (c *cluster) openLinks() error {
 	for _, to := range c.nats {
 		for _, from := range c.nodes {
@@ -128,7 +126,6 @@ const (
 	stopLimit    = 20 * time.Second
 )
 
-// start starts all nodes, and makes the log if the folder has none.
 func (c *cluster) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -184,7 +181,6 @@ func (c *cluster) follow(n *node) {
 	}()
 }
 
-// failed adds the end of the node's log to the error of its start.
 func (c *cluster) failed(n *node, err error) error {
 	if n.child != nil && !n.child.running() {
 		err = errors.Join(err, n.child.err)
@@ -194,7 +190,6 @@ func (c *cluster) failed(n *node, err error) error {
 	return fmt.Errorf("%s: %w; its log ends with: %s", n.name, err, lines[len(lines)-1])
 }
 
-// init makes the log once, and keeps its credentials.
 func (c *cluster) init(ctx context.Context) error {
 	command := exec.CommandContext(ctx, filepath.Join(c.programs, "payledger"), "init", "--nats-replicas", fmt.Sprint(servers), "--json") //nolint:gosec // our own program
 	command.Env = append(c.environment(), "PAYLEDGER_NATS_URL="+c.settings.natsURL(c.natsURLs()))
@@ -274,11 +269,6 @@ func (c *cluster) say(format string, args ...any) {
 func (c *cluster) logOf(name string) string { return filepath.Join(c.dir, "logs", name+".log") }
 
 // environment is that of this process without the settings of payledger: each child has its own.
-func (c *cluster) environment() (env []string) {
-	for _, set := range os.Environ() {
-		if !strings.HasPrefix(set, "PAYLEDGER_") {
-			env = append(env, set)
-		}
-	}
-	return env
+func (c *cluster) environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(set string) bool { return strings.HasPrefix(set, "PAYLEDGER_") })
 }

@@ -8,20 +8,18 @@ import (
 	"time"
 )
 
-// link carries connections from one node to another, until it is cut.
 type link struct {
 	listener net.Listener
+	end      context.CancelFunc // closes the connections
 
 	mu      sync.Mutex
 	changed *sync.Cond    // by hold and close
 	target  string        // address; "" while it is unknown
 	held    [2]bool       // by way: the link carries no bytes that way
 	delay   time.Duration // of each piece of bytes
-	conns   map[net.Conn]bool
 	closed  bool
 }
 
-// way is a direction of a link.
 type way int
 
 const (
@@ -29,22 +27,20 @@ const (
 	back             // to the node that connects
 )
 
-// newLink makes a link that listens at a free port of an address.
 func newLink(ctx context.Context, address string) (*link, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address+":0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address+":0")
 	if err != nil {
 		return nil, err
 	}
-	l := &link{listener: listener, conns: map[net.Conn]bool{}}
+	open, end := context.WithCancel(ctx)
+	l := &link{listener: listener, end: end}
 	l.changed = sync.NewCond(&l.mu)
-	go l.accept()
+	go l.accept(open)
 	return l, nil
 }
 
 func (l *link) address() string { return l.listener.Addr().String() }
 
-// lead sets the address of the other node.
 func (l *link) lead(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,9 +73,7 @@ func (l *link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	for conn := range l.conns {
-		conn.Close()
-	}
+	l.end()
 	l.changed.Broadcast()
 }
 
@@ -93,50 +87,34 @@ func (l *link) pass(w way) (target string, closed bool) {
 	return l.target, l.closed
 }
 
-// keep makes close end the connection. It returns false if the link is closed.
-func (l *link) keep(conn net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.conns[conn] = true
-	}
-	return !l.closed
-}
-
-func (l *link) drop(conn net.Conn) {
-	conn.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, conn)
-}
-
-func (l *link) accept() {
+func (l *link) accept(open context.Context) {
 	for {
 		near, err := l.listener.Accept()
 		if err != nil {
 			return
 		}
-		if !l.keep(near) {
-			near.Close()
-			return
-		}
-		go l.join(near)
+		go l.join(open, near)
 	}
 }
 
+// closeWith closes the connection when ctx ends, or when the caller calls the result.
+func closeWith(ctx context.Context, conn net.Conn) (closed func()) {
+	unbind := context.AfterFunc(ctx, func() { conn.Close() })
+	return func() { unbind(); conn.Close() }
+}
+
 // join connects an accepted connection with the other node, and carries bytes both ways until one side closes.
-func (l *link) join(near net.Conn) {
-	defer l.drop(near)
+func (l *link) join(open context.Context, near net.Conn) {
+	defer closeWith(open, near)()
 	target, closed := l.pass(there)
 	if closed || target == "" {
 		return
 	}
-	var dialer net.Dialer
-	far, err := dialer.DialContext(context.Background(), "tcp", target)
-	if err != nil || !l.keep(far) {
+	far, err := (&net.Dialer{}).DialContext(open, "tcp", target)
+	if err != nil {
 		return
 	}
-	defer l.drop(far)
+	defer closeWith(open, far)()
 	carry := func(to, from net.Conn, w way) {
 		l.carry(to, from, w)
 		near.Close()
@@ -148,7 +126,6 @@ func (l *link) join(near net.Conn) {
 	carrying.Wait()
 }
 
-// carry copies bytes while the link is not cut.
 func (l *link) carry(to io.Writer, from io.Reader, w way) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -169,7 +146,6 @@ func (l *link) carry(to io.Writer, from io.Reader, w way) {
 	}
 }
 
-// wait waits for the delay of the link.
 func (l *link) wait() {
 	l.mu.Lock()
 	delay := l.delay

@@ -16,7 +16,6 @@ import (
 	natsconf "payledger/deploy/nats"
 )
 
-// natsNode is one NATS server with the links of the others to it.
 type natsNode struct {
 	*node
 	dir     string
@@ -24,13 +23,11 @@ type natsNode struct {
 	in      map[string]*link // by the name of the node that connects
 }
 
-// servers is the number of NATS servers: the log has a replica on each.
-const servers = 3
+const servers = 3 // the log has a replica on each
 
 // nowhere is the address of the routes that servers announce to each other, so that they use the links only.
 const nowhere = "127.0.0.1:1"
 
-// startNATS writes the server's configuration, starts it and leads the links to it.
 func (c *cluster) startNATS(ctx context.Context, n *natsNode) error {
 	return c.atLast(n.node, c.address+":-1", func(listen string) error { return c.tryNATS(ctx, n, listen) })
 }
@@ -53,7 +50,7 @@ func (c *cluster) tryNATS(ctx context.Context, n *natsNode, listen string) error
 	if err != nil {
 		return err
 	}
-	n.child, err = c.spawner.spawn(filepath.Join(c.programs, "nats-server"), []string{"--config", config}, c.natsEnv(n), c.logOf(n.name))
+	n.child, err = spawn(filepath.Join(c.programs, "nats-server"), []string{"--config", config}, c.natsEnv(n), c.logOf(n.name))
 	if err != nil {
 		return err
 	}
@@ -129,7 +126,6 @@ type ports struct {
 	Cluster    []string `json:"cluster"`
 }
 
-// readPorts waits for the server's file of ports.
 func (n *natsNode) readPorts(ctx context.Context) (found ports, err error) {
 	file := filepath.Join(n.dir, fmt.Sprintf("nats-server_%d.ports", n.child.pid()))
 	err = every(ctx, 20*time.Millisecond, func() error {
@@ -178,7 +174,6 @@ func every(ctx context.Context, pause time.Duration, check func() error) error {
 	}
 }
 
-// host returns the address of a URL.
 func host(url string) string {
 	_, address, found := strings.Cut(url, "://")
 	if !found {
@@ -206,7 +201,6 @@ func readJSON(ctx context.Context, url string, into any) (status int, err error)
 	})
 }
 
-// read reads the body of a node's answer.
 func read(ctx context.Context, url string, take func(io.Reader) error) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -20,7 +20,6 @@ const (
 	maxBody    = 256 << 10
 )
 
-// server answers the API.
 type server struct {
 	store       *store
 	relay       *relay
@@ -72,7 +71,6 @@ func (v *server) authenticated(handle func(http.ResponseWriter, *http.Request) e
 	}
 }
 
-// create answers POST /payments.
 func (v *server) create(w http.ResponseWriter, r *http.Request) error {
 	key := r.Header.Get("X-Idempotency-Key")
 	if len(key) > 255 {
@@ -93,7 +91,6 @@ func (v *server) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// read answers GET /payments/{id}.
 func (v *server) read(w http.ResponseWriter, r *http.Request) error {
 	unknown := &refusal{http.StatusBadRequest, "PaymentError", "The payment cannot be found."}
 	id, ok := parseID(r.PathValue("id"))
@@ -111,7 +108,6 @@ func (v *server) read(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// register answers POST /management/webhook-endpoints.
 func (v *server) register(w http.ResponseWriter, r *http.Request) error {
 	now := time.Now().UTC()
 	e := endpoint{EventTypes: []string{}}
@@ -143,7 +139,6 @@ func (v *server) register(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// remove answers DELETE /management/webhook-endpoints/{id}.
 func (v *server) remove(w http.ResponseWriter, r *http.Request) error {
 	v.registering.Lock()
 	defer v.registering.Unlock()
@@ -164,7 +159,6 @@ func (v *server) remove(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reload replaces the relay's endpoints by those in the database.
 func (v *server) reload(ctx context.Context) error {
 	all, err := v.store.endpoints(ctx)
 	if err == nil {
@@ -173,7 +167,6 @@ func (v *server) reload(ctx context.Context) error {
 	return err
 }
 
-// metrics answers GET /metrics in the text format of Prometheus.
 func (v *server) metrics(w http.ResponseWriter, r *http.Request) {
 	seconds, err := v.cpuSeconds()
 	if err != nil {
@@ -185,7 +178,6 @@ func (v *server) metrics(w http.ResponseWriter, r *http.Request) {
 		"# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %.6f\n", seconds)
 }
 
-// decode reads a JSON body.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
 		return &refusal{http.StatusBadRequest, "MalformedJson", "The body must be one JSON object: " + err.Error()}
@@ -197,19 +189,13 @@ func invalid(message string) error {
 	return &refusal{http.StatusUnprocessableEntity, "RequestValidationError", message}
 }
 
-// write answers 200.
 func write(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // the client may have gone
 }
 
-// failure is the body of an error.
 type failure struct {
-	Error failureDetail `json:"error"`
-}
-
-type failureDetail struct {
 	ErrorID       string `json:"errorId"`
 	Description   string `json:"description"`
 	DiagnosticsID uuid   `json:"diagnosticsId"`
@@ -217,9 +203,8 @@ type failureDetail struct {
 	PaymentStatus string `json:"paymentStatus,omitempty"`
 }
 
-// fail answers an error.
 func fail(ctx context.Context, w http.ResponseWriter, err error) {
-	status, detail := http.StatusInternalServerError, failureDetail{
+	status, detail := http.StatusInternalServerError, failure{
 		ErrorID: "InternalServerError", Description: "The request failed.", DiagnosticsID: newID(time.Now()),
 	}
 	if refused, ok := errors.AsType[*refusal](err); ok {
@@ -232,5 +217,5 @@ func fail(ctx context.Context, w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(failure{detail}) // the client may have gone
+	_ = json.NewEncoder(w).Encode(map[string]failure{"error": detail}) // the client may have gone
 }

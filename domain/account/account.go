@@ -70,11 +70,15 @@ func (s State) Exists() bool { return s.Revision > 0 }
 
 // Key returns an API key by its id.
 func (s State) Key(id domain.APIKeyID) (APIKey, bool) {
-	i := slices.IndexFunc(s.APIKeys, func(k APIKey) bool { return k.ID == id })
-	if i < 0 {
-		return APIKey{}, false
+	return at(s.APIKeys, slices.IndexFunc(s.APIKeys, func(k APIKey) bool { return k.ID == id }))
+}
+
+// at returns the element of a list at an index that a search returned; false for -1.
+func at[T any](list []T, i int) (found T, is bool) {
+	if i >= 0 {
+		return list[i], true
 	}
-	return s.APIKeys[i], true
+	return found, false
 }
 
 // EnabledProcessors lists the merchant accounts that payments may go to, in routing order (D15).
@@ -84,13 +88,9 @@ func (s State) EnabledProcessors() []Processor {
 
 // Processor returns the merchant account at a processor.
 func (s State) Processor(name processor.Name) (Processor, bool) {
-	if i := s.place(name); i >= 0 {
-		return s.Processors[i], true
-	}
-	return Processor{}, false
+	return at(s.Processors, s.place(name))
 }
 
-// place returns the index of a processor in the account's list; -1 for none.
 func (s State) place(name processor.Name) int {
 	return slices.IndexFunc(s.Processors, func(p Processor) bool { return p.Name == name })
 }

@@ -31,7 +31,7 @@ func DecideCreateAnalyticsUser(s State, c AnalyticsUserCreated) (Event, error) {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no account of this id.")
 	}
 	if len(evolveAnalyticsUser(s, c).AnalyticsUsers) > MaxAnalyticsUsers {
-		return nil, domain.Invalid("AnalyticsUser", domain.Violation{Path: "$.name", Description: "the account has the maximum number of analytics users; remove one, or replace one by its name"})
+		return nil, domain.InvalidAt("AnalyticsUser", "$.name", "the account has the maximum number of analytics users; remove one, or replace one by its name")
 	}
 	return c, nil
 }

@@ -19,10 +19,10 @@ type CreateAPIKey APIKeyCreated
 // DecideCreateAPIKey adds the key.
 func DecideCreateAPIKey(s State, c CreateAPIKey) (Event, error) {
 	if len(s.APIKeys) >= MaxAPIKeys {
-		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of API keys; revoke one"})
+		return nil, domain.InvalidAt("ApiKeyRequest", "$", "the account has the maximum number of API keys; revoke one")
 	}
 	if c.Key.ExpiresAt != nil && !c.Key.ExpiresAt.After(c.At) {
-		return nil, domain.Invalid("ApiKeyRequest", domain.Violation{Path: "$.expiresAt", Description: "must be in the future"})
+		return nil, domain.InvalidAt("ApiKeyRequest", "$.expiresAt", "must be in the future")
 	}
 	return APIKeyCreated(c), nil
 }

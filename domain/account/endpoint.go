@@ -40,13 +40,9 @@ func (s State) Listeners() (n int) {
 
 // Endpoint returns a webhook endpoint by its id; false if there is none, or if it was deleted.
 func (s State) Endpoint(id domain.EndpointID) (Endpoint, bool) {
-	if i := s.endpointAt(id); i >= 0 {
-		return s.Endpoints[i], true
-	}
-	return Endpoint{}, false
+	return at(s.Endpoints, s.endpointAt(id))
 }
 
-// endpointAt returns the index of an endpoint in the account's list; -1 for none.
 func (s State) endpointAt(id domain.EndpointID) int {
 	return slices.IndexFunc(s.Endpoints, func(e Endpoint) bool { return e.ID == id })
 }
@@ -87,22 +83,22 @@ type CreateEndpoint EndpointCreated
 // DecideCreateEndpoint adds the endpoint.
 func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
 	if len(s.Endpoints) >= MaxEndpoints {
-		return nil, domain.Invalid("WebhookEndpointRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of endpoints; delete one"})
+		return nil, domain.InvalidAt("WebhookEndpointRequest", "$", "the account has the maximum number of endpoints; delete one")
 	}
 	if c.Endpoint.Listener() && s.Listeners() >= MaxListeners {
-		return nil, domain.Invalid("WebhookListenerRequest", domain.Violation{Path: "$", Description: "the account has the maximum number of listeners; end one"})
+		return nil, domain.InvalidAt("WebhookListenerRequest", "$", "the account has the maximum number of listeners; end one")
 	}
 	return EndpointCreated(c), nil
 }
 
 // ChangeEndpoint is the command to change an endpoint; nil fields stay as they are.
 type ChangeEndpoint struct {
-	At          time.Time
-	ID          domain.EndpointID
-	URL         *string
-	Description *string
-	EventTypes  *[]string // empty: all
-	Enabled     *bool
+	At          time.Time         `json:"-"`
+	ID          domain.EndpointID `json:"-"`
+	URL         *string           `json:"url"`
+	Description *string           `json:"description"`
+	EventTypes  *[]string         `json:"eventTypes"` // empty: all
+	Enabled     *bool             `json:"enabled"`
 }
 
 // DecideChangeEndpoint changes the endpoint; the event is nil if nothing differs.
@@ -112,7 +108,7 @@ func DecideChangeEndpoint(s State, c ChangeEndpoint) (Event, error) {
 		return nil, NoEndpoint()
 	}
 	if c.URL != nil && before.Listener() != (*c.URL == ListenerURL) {
-		return nil, domain.Invalid("WebhookEndpointChange", domain.Violation{Path: "$.url", Description: "cannot be changed: a listener has no address; create an endpoint"})
+		return nil, domain.InvalidAt("WebhookEndpointChange", "$.url", "cannot be changed: a listener has no address; create an endpoint")
 	}
 	next := EndpointChanged{
 		At: c.At, ID: c.ID, URL: valueOr(c.URL, before.URL), Description: valueOr(c.Description, before.Description),

@@ -82,11 +82,12 @@ func Evolve(s State, e Event) State {
 	case APIKeyCreated:
 		s.APIKeys, s.UpdatedAt = append(slices.Clone(s.APIKeys), e.Key), e.At
 	case APIKeyRevoked:
-		return evolveRevoked(s, e)
+		s.APIKeys, s.UpdatedAt = slices.DeleteFunc(slices.Clone(s.APIKeys), func(k APIKey) bool { return k.ID == e.ID }), e.At
 	case EndpointCreated, EndpointChanged, EndpointDeleted:
 		return evolveEndpoints(s, e)
 	case SigningSecretRotated:
-		return evolveSigning(s, e)
+		previous := &PreviousSecret{Secret: s.Signing.Secret, ValidUntil: e.PreviousValidUntil, Hint: s.Signing.Hint}
+		s.Signing, s.UpdatedAt = SigningSecret{Secret: e.Secret, Hint: e.Hint, CreatedAt: e.At, Previous: previous}, e.At
 	case UserAdded, UserRoleChanged, UserRemoved:
 		return evolveUsers(s, e)
 	case UserPasswordReset, UserPasswordChanged:

@@ -36,8 +36,7 @@ type ResetUserPassword struct {
 	Replaces domain.SecretID // the verifier that the new one follows
 }
 
-// DecideResetUserPassword sets the new password. Of two simultaneous resets one fails: verifiers follow each other in the
-// order of their numbers, so that older ones can be destroyed.
+// DecideResetUserPassword sets the new password. Of two simultaneous resets one fails, so that older verifiers can be destroyed.
 func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 	if !slices.ContainsFunc(s.Users, func(u User) bool { return u.ID == c.User && u.Password == c.Replaces }) {
 		return nil, domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The user's password was reset at the same moment, or the user does not exist.")
@@ -45,8 +44,7 @@ func DecideResetUserPassword(s State, c ResetUserPassword) (Event, error) {
 	return c.UserPasswordReset, nil
 }
 
-// ChangeUserPassword is the command to set the password that a user chose. Its verifier is stored already, and Replaces is the one that the
-// user's previous password was checked with.
+// ChangeUserPassword is the command to set the password that a user chose. Replaces is the verifier that the previous one was checked with.
 type ChangeUserPassword struct {
 	UserPasswordChanged
 	Replaces domain.SecretID
@@ -70,16 +68,17 @@ func DecideChangeUserPassword(s State, c ChangeUserPassword) (Event, error) {
 func evolvePassword(s State, e Event) State {
 	switch e := e.(type) {
 	case UserPasswordReset:
-		s = s.withUser(e.User, e.At, func(u *User) {
-			u.Password = e.Password
-			u.unlock()
-		}).withoutSessions(e.User)
+		return s.withPassword(e.User, e.At, e.Password)
 	case UserPasswordChanged:
-		s = s.withUser(e.User, e.At, func(u *User) {
-			u.Password = e.Password
-			u.unlock()
-		}).withoutSessions(e.User)
-		s = s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
+		s = s.withPassword(e.User, e.At, e.Password)
+		return s.withSession(UserSession{ID: e.Session, User: e.User, At: e.At, ExpiresAt: e.ExpiresAt})
 	}
 	return s
+}
+
+func (s State) withPassword(user domain.UserID, at time.Time, password domain.SecretID) State {
+	return s.withUser(user, at, func(u *User) {
+		u.Password = password
+		u.unlock()
+	}).withoutSessions(user)
 }

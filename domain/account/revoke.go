@@ -1,7 +1,6 @@
 package account
 
 import (
-	"slices"
 	"time"
 
 	"payledger/domain"
@@ -19,17 +18,10 @@ func (APIKeyRevoked) accountEvent() {}
 // RevokeAPIKey is the command to revoke a key.
 type RevokeAPIKey APIKeyRevoked
 
-// DecideRevokeAPIKey revokes the key. A key may revoke itself, even the last one: `payledger credentials reset` creates a
-// new one.
+// DecideRevokeAPIKey revokes the key. A key may revoke even itself: `payledger credentials reset` creates a new one.
 func DecideRevokeAPIKey(s State, c RevokeAPIKey) (Event, error) {
 	if _, known := s.Key(c.ID); !known {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no API key of this id. It may have been revoked.")
 	}
 	return APIKeyRevoked(c), nil
-}
-
-func evolveRevoked(s State, e APIKeyRevoked) State {
-	s.UpdatedAt = e.At
-	s.APIKeys = slices.DeleteFunc(slices.Clone(s.APIKeys), func(k APIKey) bool { return k.ID == e.ID })
-	return s
 }

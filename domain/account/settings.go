@@ -2,7 +2,6 @@ package account
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -51,11 +50,11 @@ func (s Settings) TokenTTL(service time.Duration) time.Duration {
 
 // ChangeSettings is the command to change settings; nil fields stay as they are.
 type ChangeSettings struct {
-	At             time.Time
-	First6Digits   *bool
-	CaptureMode    *string
-	ClientTokenTTL *int64  // 0: the service's default
-	DisplayName    *string // "": none
+	At             time.Time `json:"-"`
+	First6Digits   *bool     `json:"first6Digits"`
+	CaptureMode    *string   `json:"captureMode"`
+	ClientTokenTTL *int64    `json:"clientTokenTtl"` // seconds; 0: the service's default
+	DisplayName    *string   `json:"displayName"`    // "": none
 }
 
 // DecideChangeSettings changes settings; the event is nil if nothing differs.
@@ -94,14 +93,13 @@ func validDisplayName(name string) bool {
 
 // ChangeProcessor is the command to change the merchant account at a processor; nil fields stay as they are.
 type ChangeProcessor struct {
-	At         time.Time
-	Name       processor.Name
-	Enabled    *bool
-	MerchantID *string
+	At         time.Time      `json:"-"`
+	Name       processor.Name `json:"-"`
+	Enabled    *bool          `json:"enabled"`
+	MerchantID *string        `json:"processorMerchantId"`
 }
 
-// DecideChangeProcessor changes the merchant account; the event is nil if nothing differs. Existing payments keep their
-// merchant account.
+// DecideChangeProcessor changes the merchant account; the event is nil if nothing differs. Existing payments keep theirs.
 func DecideChangeProcessor(s State, c ChangeProcessor) (Event, error) {
 	i := s.place(c.Name)
 	if i < 0 {
@@ -113,9 +111,7 @@ func DecideChangeProcessor(s State, c ChangeProcessor) (Event, error) {
 	case next == s.Processors[i]:
 		return nil, nil
 	case next.MerchantID == "" || utf8.RuneCountInString(next.MerchantID) > MaxMerchantID:
-		return nil, domain.Invalid("ProcessorAccountRequest", domain.Violation{
-			Path: "$.processorMerchantId", Description: fmt.Sprintf("must have 1 to %d characters", MaxMerchantID),
-		})
+		return nil, domain.InvalidAt("ProcessorAccountRequest", "$.processorMerchantId", "must have 1 to %d characters", MaxMerchantID)
 	}
 	return ProcessorChanged{At: c.At, Processor: next}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"payledger/domain"
 )
 
-// Rules of sign-ins.
 const (
 	MaxFailures     = 10               // wrong passwords and codes in a row that lock a user
 	LockFor         = 15 * time.Minute // from the last of them
@@ -27,11 +26,9 @@ type UserSession struct {
 
 // UserSession returns a user's session that has not ended at now.
 func (s State) UserSession(user domain.UserID, id domain.UserSessionID, now time.Time) (UserSession, bool) {
-	i := slices.IndexFunc(s.UserSessions, func(o UserSession) bool { return o.ID == id && o.User == user && now.Before(o.ExpiresAt) })
-	if i < 0 {
-		return UserSession{}, false
-	}
-	return s.UserSessions[i], true
+	return at(s.UserSessions, slices.IndexFunc(s.UserSessions, func(o UserSession) bool {
+		return o.ID == id && o.User == user && now.Before(o.ExpiresAt)
+	}))
 }
 
 // UserSignedIn says that a user began a session with the password and, if the second factor is on, with a code.
@@ -163,7 +160,6 @@ func DecideFailSignIn(s State, c FailSignIn) (Event, error) {
 	return UserLocked{At: c.At, User: c.User, Code: c.Code, Until: c.At.Add(LockFor), From: c.From}, nil
 }
 
-// failuresAt returns the number of failures that count at a time.
 func (u User) failuresAt(at time.Time) int64 {
 	if at.Sub(u.FailedAt) >= ForgetFailures {
 		return 0
@@ -202,8 +198,7 @@ func evolveSignIn(s State, e Event) State {
 
 func (u *User) unlock() { u.Failures, u.FailedAt, u.LockedUntil = 0, time.Time{}, time.Time{} }
 
-// withSession returns the state with a new session. The account's expired sessions are left out, and the user's oldest ones above
-// MaxUserSessions.
+// withSession adds a session. It leaves out the account's expired sessions, and the user's oldest ones above MaxUserSessions.
 func (s State) withSession(made UserSession) State {
 	kept, own := []UserSession{made}, 1
 	for _, o := range slices.Backward(s.UserSessions) {
@@ -222,7 +217,6 @@ func (s State) withSession(made UserSession) State {
 	return s
 }
 
-// withoutSessions returns the state without the sessions of a user.
 func (s State) withoutSessions(user domain.UserID) State {
 	s.UserSessions = slices.DeleteFunc(slices.Clone(s.UserSessions), func(o UserSession) bool { return o.User == user })
 	return s

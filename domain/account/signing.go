@@ -53,9 +53,8 @@ type RotateSigningSecret struct {
 	Hint     string
 }
 
-// DecideRotateSigningSecret makes the new secret the current one. A rotation within the overlap of an earlier one ends that
-// overlap (D18). Of two simultaneous rotations one fails: secrets follow each other in the order of their names, so that
-// older ones can be destroyed.
+// DecideRotateSigningSecret makes the new secret the current one, and ends the overlap of an earlier rotation (D18). Of two simultaneous
+// rotations one fails: secrets follow each other in the order of their names, so that older ones can be destroyed.
 func DecideRotateSigningSecret(s State, c RotateSigningSecret) (Event, error) {
 	if s.Signing.Secret != c.Replaces {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The signing secret was rotated at the same moment.")
@@ -63,10 +62,4 @@ func DecideRotateSigningSecret(s State, c RotateSigningSecret) (Event, error) {
 		return nil, err
 	}
 	return SigningSecretRotated{At: c.At, Secret: c.Secret, Hint: c.Hint, PreviousValidUntil: c.At.Add(SigningOverlap)}, nil
-}
-
-func evolveSigning(s State, e SigningSecretRotated) State {
-	previous := &PreviousSecret{Secret: s.Signing.Secret, ValidUntil: e.PreviousValidUntil, Hint: s.Signing.Hint}
-	s.Signing, s.UpdatedAt = SigningSecret{Secret: e.Secret, Hint: e.Hint, CreatedAt: e.At, Previous: previous}, e.At
-	return s
 }

@@ -46,10 +46,7 @@ type RemovedUser struct {
 
 // User returns a user by id; false if there is none, or if the user was removed.
 func (s State) User(id domain.UserID) (User, bool) {
-	if i := s.userAt(id); i >= 0 {
-		return s.Users[i], true
-	}
-	return User{}, false
+	return at(s.Users, s.userAt(id))
 }
 
 // Removed reports whether a user was removed, if the removal is one of the newest.
@@ -60,11 +57,7 @@ func (s State) Removed(id domain.UserID) bool {
 // UserNamed returns a user by the name of the sign-in. Case and surrounding space do not count.
 func (s State) UserNamed(name string) (User, bool) {
 	name = UserName(name)
-	i := slices.IndexFunc(s.Users, func(u User) bool { return UserName(u.Name) == name })
-	if i < 0 {
-		return User{}, false
-	}
-	return s.Users[i], true
+	return at(s.Users, slices.IndexFunc(s.Users, func(u User) bool { return UserName(u.Name) == name }))
 }
 
 // UserName returns a name of a sign-in in lower case, without surrounding space.
@@ -74,7 +67,6 @@ func (s State) userAt(id domain.UserID) int {
 	return slices.IndexFunc(s.Users, func(u User) bool { return u.ID == id })
 }
 
-// otherAdmin reports whether a user beside this one may do everything.
 func (s State) otherAdmin(id domain.UserID) bool {
 	return slices.ContainsFunc(s.Users, func(u User) bool { return u.Admin() && u.ID != id })
 }
@@ -164,12 +156,11 @@ func DecideChangeUserRole(s State, c ChangeUserRole) (Event, error) {
 	case !known:
 		return nil, NoUser()
 	case !c.Role.Known():
-		return nil, domain.Invalid("UserChange", domain.Violation{Path: "$.role", Description: "must be one of " + roleList()})
+		return nil, domain.InvalidAt("UserChange", "$.role", "must be one of %s", roleList())
 	case user.Role == c.Role:
 		return nil, nil
 	case user.Admin() && !s.otherAdmin(c.User):
-		return nil, domain.Invalid("UserChange", domain.Violation{Path: "$.role", Description: fmt.Sprintf(
-			"must stay %s: %s is the account's only admin; make another user an admin first", RoleAdmin, user.Name)})
+		return nil, domain.InvalidAt("UserChange", "$.role", "must stay %s: %s is the account's only admin; make another user an admin first", RoleAdmin, user.Name)
 	}
 	return UserRoleChanged(c), nil
 }
@@ -184,7 +175,7 @@ func DecideRemoveUser(s State, c RemoveUser) (Event, error) {
 		return nil, NoUser()
 	}
 	if user.Admin() && !s.otherAdmin(c.User) {
-		return nil, domain.Invalid("User", domain.Violation{Path: "$.role", Description: user.Name + " is the account's only admin and stays; make another user an admin first"})
+		return nil, domain.InvalidAt("User", "$.role", "%s is the account's only admin and stays; make another user an admin first", user.Name)
 	}
 	return UserRemoved(c), nil
 }
@@ -210,7 +201,6 @@ func evolveUsers(s State, e Event) State {
 	return s
 }
 
-// withUser returns the state with a changed user.
 func (s State) withUser(id domain.UserID, at time.Time, change func(*User)) State {
 	s.Users, s.UpdatedAt = slices.Clone(s.Users), at
 	if i := s.userAt(id); i >= 0 {

@@ -24,7 +24,7 @@ type Approve WasApproved
 func DecideApprove(s State, c Approve) (Event, error) {
 	switch {
 	case !s.Exists():
-		return nil, Unknown()
+		return nil, NotFound()
 	case s.Decision == Approved:
 		return nil, nil
 	case s.Status(c.At) != RequiresApproval:
@@ -41,7 +41,7 @@ type Abort WasAborted
 func DecideAbort(s State, c Abort) (Event, error) {
 	switch {
 	case !s.Exists():
-		return nil, Unknown()
+		return nil, NotFound()
 	case s.Decision == Aborted:
 		return nil, nil
 	case s.Decision == Approved:
@@ -76,8 +76,8 @@ func NotCurrent() *domain.Error {
 		"A payment attempt that is not the current one of its client session cannot be approved.")
 }
 
-// Unknown returns the error for an attempt that does not exist (D3).
-func Unknown() *domain.Error {
+// NotFound returns the error for an attempt that does not exist (D3).
+func NotFound() *domain.Error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment attempt cannot be found.")
 }
 

@@ -17,8 +17,7 @@ const (
 // Record is the command to record a fact from a processor.
 type Record Opened
 
-// DecideRecord records a fact once. The event is nil if the fact is recorded already, or if the list is full and the fact
-// does not change the dispute.
+// DecideRecord records a fact once. The event is nil if the fact is recorded already, or if it changes nothing and the list is full.
 func DecideRecord(s State, c Record) (Event, error) {
 	if s.has(c.Fact.EventID) {
 		return nil, nil
@@ -59,7 +58,7 @@ func (s State) classify(c Record) Event {
 	return Noted{c.At, f}
 }
 
-// Unknown returns the error for a dispute that does not exist (D3).
-func Unknown() *domain.Error {
+// NotFound returns the error for a dispute that does not exist (D3).
+func NotFound() *domain.Error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The dispute cannot be found.")
 }

@@ -197,7 +197,7 @@ func TestAnything(t *testing.T) {
 		}
 		s, events := tell(t, sent...)
 		if !slices.Equal(events, want) {
-			t.Fatalf("told %v\n got %v\nwant %v", sent, events, want)
+			t.Fatalf("sent %v\n got %v\nwant %v", sent, events, want)
 		}
 		if len(counted) > 0 && s.Current.Place() != counted[len(counted)-1].Place() || s.Exists() != (len(counted) > 0) {
 			t.Fatalf("the dispute is %s of %v", s.Current.Place(), counted)

@@ -1,7 +1,6 @@
 package dispute
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 // Disposition is the result of recording a fact.
 type Disposition string
 
-// The dispositions of facts.
 const (
 	DispositionOpened   Disposition = "OPENED"
 	DispositionChanged  Disposition = "CHANGED"
@@ -73,7 +71,6 @@ type State struct {
 // Exists reports whether the dispute was opened. Rejected facts open none.
 func (s State) Exists() bool { return !s.CreatedAt.IsZero() }
 
-// has reports whether a fact with the processor's event id is recorded.
 func (s State) has(eventID string) bool {
 	return slices.ContainsFunc(s.Facts, func(f RecordedFact) bool { return f.EventID == eventID })
 }
@@ -89,7 +86,6 @@ func (s State) way() []Fact {
 	return way
 }
 
-// placeFor returns the index of a fact on a way.
 func placeFor(way []Fact, f Fact) int {
 	i := len(way)
 	for i > 0 && way[i-1].At.After(f.At) {
@@ -99,18 +95,4 @@ func placeFor(way []Fact, f Fact) int {
 		i--
 	}
 	return i
-}
-
-// Check returns an error if the accepted facts are not a way of D16 that ends at Current.
-func (s State) Check() error {
-	way := s.way()
-	for i := 1; i < len(way); i++ {
-		if before, after := way[i-1].Place(), way[i].Place(); !before.LeadsTo(after) {
-			return fmt.Errorf("%s does not lead to %s", before, after)
-		}
-	}
-	if s.Exists() && (len(way) == 0 || way[len(way)-1].Place() != s.Current.Place()) {
-		return fmt.Errorf("the dispute shows %s, which is not the end of its way", s.Current.Place())
-	}
-	return nil
 }

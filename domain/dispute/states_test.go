@@ -27,7 +27,7 @@ Generated from the rules by ` + "`go test ./domain/dispute -run TestStates -upda
 |---|---|
 `
 
-const told = `
+const introduction = `
 ## What a processor may tell next
 
 Down: where the dispute stands. Across: what its processor tells, newer by its time than everything before. In the
@@ -62,7 +62,7 @@ func TestStates(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s |\n", p, strings.Join(next, ", "))
 	}
 	all := everything()
-	b.WriteString(told + heading(all))
+	b.WriteString(introduction + heading(all))
 	fmt.Fprintf(&b, "| – |%s\n", row(all, func(to dispute.Place) string {
 		_, events := tell(t, factAt("new", to, noon))
 		if known := leads[[2]dispute.Place{to, to}]; known != (events[0] == "opened") {
@@ -200,7 +200,7 @@ func TestEvolveIsTotal(t *testing.T) {
 			t.Errorf("%s: %+v", e.Type(), s)
 		}
 	}
-	if err := dispute.Unknown(); err.Reason != domain.ReasonEntityNotFound {
+	if err := dispute.NotFound(); err.Reason != domain.ReasonEntityNotFound {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func told(id string) processor.Notification {
+func notification(id string) processor.Notification {
 	return processor.Notification{ID: id, Processor: processor.Adyen, Kind: processor.Capture, Key: "01a.3", Reference: "01a", Answer: &processor.Answer{State: processor.Succeeded, At: noon}}
 }
 
@@ -32,15 +32,15 @@ func receive(t *testing.T, s inbox.State, n processor.Notification) (inbox.State
 
 // TestOnce checks that a notification is received once and settled once. The state has its id; only its event has its content (D14).
 func TestOnce(t *testing.T) {
-	s, first := receive(t, inbox.State{}, told("nt_1"))
-	s, again := receive(t, s, told("nt_1"))
-	other := told("nt_1")
+	s, first := receive(t, inbox.State{}, notification("nt_1"))
+	s, again := receive(t, s, notification("nt_1"))
+	other := notification("nt_1")
 	other.Processor = processor.Stripe
 	s, elsewhere := receive(t, s, other)
 	if first == nil || again != nil || elsewhere == nil || s.Revision != 2 || len(s.Waiting()) != 2 || s.Reference != "01a" {
 		t.Fatalf("%v %v %v %+v", first, again, elsewhere, s)
 	}
-	if d := cmp.Diff(told("nt_1"), first.(inbox.Received).Payload); d != "" {
+	if d := cmp.Diff(notification("nt_1"), first.(inbox.Received).Payload); d != "" {
 		t.Error(d)
 	}
 	if n := s.Waiting()[1]; n.Revision != 2 || !n.ReceivedAt.Equal(noon) || n.Processor != processor.Stripe {
@@ -78,12 +78,12 @@ func TestOnce(t *testing.T) {
 func TestBounds(t *testing.T) {
 	var s inbox.State
 	for i := range 500 {
-		s, _ = receive(t, s, told(fmt.Sprint(i)))
+		s, _ = receive(t, s, notification(fmt.Sprint(i)))
 	}
-	if _, err := inbox.DecideReceive(s, inbox.Receive{Payload: told("one more")}); !errors.Is(err, inbox.ErrFull) {
+	if _, err := inbox.DecideReceive(s, inbox.Receive{Payload: notification("one more")}); !errors.Is(err, inbox.ErrFull) {
 		t.Error(err)
 	}
-	if _, again := receive(t, s, told("0")); again != nil {
+	if _, again := receive(t, s, notification("0")); again != nil {
 		t.Error(again)
 	}
 	n := s.Notifications[0]

@@ -7,8 +7,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vault is the command to store the token for a customer (D5). Personal is sealed under the customer's key. A merchant's
-// request has no Payment.
+// Vault is the command to store the token for a customer (D5), with Personal under the customer's key. A merchant's has no Payment.
 type Vault Vaulted
 
 // DecideVault vaults the token. The event is nil if the token is the customer's already.
@@ -28,9 +27,7 @@ func (s State) mayVault(at time.Time, customer string, payment domain.PaymentID)
 	case !s.Exists(), !s.Good():
 		return badToken("is unknown")
 	case s.Vaulted(), payment == "" && s.CustomerID != "" && s.CustomerID != customer:
-		return domain.Invalid("PaymentInstrumentVault", domain.Violation{
-			Path: "$.customerId", Description: "must be the customer to whom the token belongs",
-		})
+		return domain.InvalidAt("PaymentInstrumentVault", "$.customerId", "must be the customer to whom the token belongs")
 	case s.UsedBy != payment:
 		return badToken("was already used for a payment; create a new one")
 	case payment == "" && !at.Before(s.ExpiresAt):
@@ -65,8 +62,7 @@ func DecideVerify(s State, c Verify) (Event, error) {
 // FailVerification is the command to record that the processor did not verify the card.
 type FailVerification VerificationFailed
 
-// DecideFailVerification ends the open verification and the token: its CVV was used and must not be stored. The event is
-// nil if the request is not the open one.
+// DecideFailVerification ends the open verification and the token, whose CVV was used; the event is nil for another request.
 func DecideFailVerification(s State, c FailVerification) (Event, error) {
 	if s.Verification == nil || s.Verification.Revision != c.Request {
 		return nil, nil
@@ -106,8 +102,7 @@ type Invalidate struct {
 	Attempt domain.AttemptID
 }
 
-// DecideInvalidate ends a token of the attempt's session. A token of another session stays, and so does a used one: an
-// aborted attempt has no payment, so another attempt used it.
+// DecideInvalidate ends a token of the attempt's session, unless it was used: then another attempt used it.
 func DecideInvalidate(s State, c Invalidate) (Event, error) {
 	if !s.Exists() || s.Session != c.Session || s.InvalidAt != nil || s.UsedBy != "" {
 		return nil, nil

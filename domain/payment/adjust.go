@@ -1,8 +1,6 @@
 package payment
 
 import (
-	"fmt"
-
 	"payledger/domain"
 	"payledger/domain/processor"
 )
@@ -24,10 +22,10 @@ func DecideAdjust(s State, c Adjust) (Event, error) {
 	if !s.Exists() {
 		return nil, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, notFound)
 	}
-	if err := s.admit(c.Request); err != nil {
+	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
 	}
-	if _, busy := s.running(); busy {
+	if _, busy := s.blockingOperation(); busy {
 		return nil, ErrRunning
 	}
 	if err := s.adjustable(); err != nil {
@@ -38,9 +36,7 @@ func DecideAdjust(s State, c Adjust) (Event, error) {
 	}
 	switch {
 	case c.Amount < 1 || c.Amount > domain.MaxAmount:
-		return nil, domain.Invalid("PaymentAdjustAuthorization", domain.Violation{
-			Path: "$.amount", Description: fmt.Sprintf("must be from 1 to %d minor units", domain.MaxAmount),
-		})
+		return nil, domain.InvalidAt("PaymentAdjustAuthorization", "$.amount", "must be from 1 to %d minor units", domain.MaxAmount)
 	case c.Amount != s.Amount:
 		return AdjustmentRequested{At: c.At, Amount: c.Amount, KeyHash: c.keyHash(s)}, nil
 	case c.IdempotencyKey != "":
@@ -70,7 +66,7 @@ func (s State) adjustable() error {
 
 func (s State) adjustmentRequested(e AdjustmentRequested) State {
 	return s.withKey(e.KeyHash).request(Operation{
-		Kind: processor.Adjust, Amount: e.Amount, Parent: s.held().Revision, RequestedAt: e.At,
+		Kind: processor.Adjust, Amount: e.Amount, Parent: s.newestAuthorization().Revision, RequestedAt: e.At,
 	})
 }
 

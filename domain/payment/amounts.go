@@ -2,6 +2,7 @@ package payment
 
 import (
 	"fmt"
+	"slices"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -33,13 +34,9 @@ func (s State) Refunded() domain.Amount {
 
 // closed reports whether a final capture or a void is open or has succeeded, so that no further capture is possible.
 func (s State) closed() bool {
-	for _, op := range s.Operations {
-		final := op.Kind == processor.Capture && op.Final
-		if (final || op.Kind == processor.Void) && (op.State.Open() || op.State == StateSucceeded) {
-			return true
-		}
-	}
-	return s.Totals.Final || s.Totals.Released
+	return s.Totals.Final || s.Totals.Released || slices.ContainsFunc(s.Operations, func(op Operation) bool {
+		return (op.Kind == processor.Void || op.Kind == processor.Capture && op.Final) && op.State.counts()
+	})
 }
 
 // Capturable returns the amount that can still be captured if the status allows a capture.
@@ -62,7 +59,7 @@ func (s State) refundableOf(capture Operation) domain.Amount {
 	}
 	left := capture.Amount
 	for op := range s.Each {
-		if op.Kind == processor.Refund && op.Parent == capture.Revision && (op.State.Open() || op.State == StateSucceeded) {
+		if op.Kind == processor.Refund && op.Parent == capture.Revision && op.State.counts() {
 			left -= op.Amount
 		}
 	}
@@ -97,7 +94,7 @@ func (s State) checkOperations() error {
 		if op.Amount < 0 || op.Revision == 0 || op.Revision > s.Revision {
 			return fmt.Errorf("payment %s: operation %d is malformed", s.ID, op.Revision)
 		}
-		if op.State.running() {
+		if op.State.unconfirmed() {
 			running++
 		}
 		if op.Kind == processor.Authorize && op.State == StateSucceeded {
@@ -132,8 +129,7 @@ func (s State) checkAmounts() error {
 	return nil
 }
 
-// used returns the sum of the succeeded and open operations of a kind, with parent != 0 only those of that parent.
-// Overtaken operations do not count.
+// used returns the sum of the operations of a kind, or of a parent's, that succeeded or are open and not overtaken.
 func (s State) used(kind processor.Kind, parent uint64) (total domain.Amount) {
 	for _, op := range s.Operations {
 		counts := op.State == StateSucceeded || op.State.Open() && !s.overtaken(op)

@@ -11,7 +11,7 @@ import (
 	"payledger/domain/processor"
 )
 
-// ErrAlreadyAnswered means that the answer is recorded already. The caller continues from the current state.
+// ErrAlreadyAnswered means that the operation already has an answer. The caller continues from the current state.
 var ErrAlreadyAnswered = errors.New("operation already answered")
 
 // ErrNoSuchOperation means that the event at that revision did not request an operation.
@@ -26,10 +26,10 @@ type RecordAnswer struct {
 	ActionExpiresAt time.Time // for an answer that requires an action (D7: --action-timeout)
 }
 
-// DecideAnswer records the answer if it is new, whatever the payment's status (D7).
+// DecideAnswer records the answer if it is new, even if the status would allow no new operation (D7).
 func DecideAnswer(s State, c RecordAnswer) (Event, error) {
-	op, err := s.openOperation(c.Request)
-	if err != nil && !s.Late(c.Request, c.Answer) {
+	op, err := s.answerableOperation(c.Request)
+	if err != nil && !s.IsLateSuccess(c.Request, c.Answer) {
 		return nil, err
 	}
 	if op.State == StateVoided && c.Answer.State != processor.Succeeded {
@@ -57,13 +57,12 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 	case processor.Adjust:
 		e = c.oneOf(Adjusted{c.fact()}, AdjustmentPending{c.fact()}, AdjustmentFailed{c.failed()})
 	}
-	if e == nil { // not understood: no fact (D8)
+	if e == nil { // an unknown state: it counts as no answer (D8)
 		return nil, fmt.Errorf("%s answered in state %q: %w", op.Kind, c.Answer.State, processor.ErrUnknown)
 	}
 	return e, nil
 }
 
-// fact returns the part that the events of all answers have in common.
 func (c RecordAnswer) fact() Answer {
 	a := c.Answer
 	return Answer{
@@ -75,7 +74,7 @@ func (c RecordAnswer) fact() Answer {
 
 func (c RecordAnswer) failed() FailedAnswer { return FailedAnswer{c.fact(), failureOf(c.Answer)} }
 
-// oneOf returns the event for the answer's state; nil if the state was not understood.
+// oneOf returns the event for the answer's state; nil for an unknown state.
 func (c RecordAnswer) oneOf(succeeded, pending, failed Event) Event {
 	switch {
 	case c.Answer.State == processor.Succeeded:
@@ -112,7 +111,7 @@ type TimeOut NoAnswer
 
 // DecideTimeOut records once that the outcome is unknown.
 func DecideTimeOut(s State, c TimeOut) (Event, error) {
-	op, err := s.openOperation(c.Request)
+	op, err := s.answerableOperation(c.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -136,18 +135,18 @@ func DecideTimeOut(s State, c TimeOut) (Event, error) {
 	}
 }
 
-// Unanswered returns the state as if the running operation had timed out (D8: status reason GATEWAY_TIMEOUT), to
+// Unanswered returns the state as if the operation without an answer had timed out (D8: status reason GATEWAY_TIMEOUT), to
 // answer a caller before the payment timeout. Nothing is recorded.
 func (s State) Unanswered() State {
-	if op, found := s.running(); found && op.State == StateRequested {
+	if op, found := s.blockingOperation(); found && op.State == StateRequested {
 		return s.withOperation(op.Revision, func(op *Operation) { op.State = StateUnknown })
 	}
 	return s
 }
 
-// openOperation returns the operation if it may still get an answer. An authorization may also get one while it waits
+// answerableOperation returns the operation if it may still get an answer. An authorization may also get one while it waits
 // for the customer, and after its void: the processor may have approved it before (D7).
-func (s State) openOperation(revision uint64) (Operation, error) {
+func (s State) answerableOperation(revision uint64) (Operation, error) {
 	op, found := s.Operation(revision)
 	switch {
 	case !found:
@@ -159,27 +158,26 @@ func (s State) openOperation(revision uint64) (Operation, error) {
 	}
 }
 
-// answered adds an answer to its operation. The result of a completion is the result of its authorization. A result of
-// the authorization ends an open completion.
-func (s State) answered(a Answer, to OperationState, failure domain.Failure) State {
+// withAnswer adds an answer to its operation. An answer to a completion goes to the authorization. A result of the authorization ends an
+// open completion.
+func (s State) withAnswer(a Answer, to OperationState, failure domain.Failure) State {
 	op, _ := s.Operation(a.Request)
 	if op.Kind == processor.Authorize && !to.Open() && to != StateAction {
 		s = s.endCompletions(to)
 	}
 	if op.Kind != processor.Complete {
-		return s.concluded(op.Revision, a, to, to, failure)
+		return s.withAnswerOn(op.Revision, a, to, to, failure)
 	}
 	s = s.withOperation(op.Revision, func(op *Operation) { op.State = to })
 	held, _ := s.Operation(op.Parent)
 	if to == StatePending {
-		return s.concluded(held.Revision, a, StateAction, to, "") // look-ups use the key of the completion
+		return s.withAnswerOn(held.Revision, a, StateAction, to, "") // look-ups use the key of the completion
 	}
-	return s.concluded(held.Revision, a, to, to, failure)
+	return s.withAnswerOn(held.Revision, a, to, to, failure)
 }
 
-// concluded adds an answer to an operation. The answer has the state shown, the operation gets the state in the
-// argument to.
-func (s State) concluded(revision uint64, a Answer, to, shown OperationState, failure domain.Failure) State {
+// withAnswerOn adds an answer to an operation: shown is stored in the answer; to becomes the operation's state.
+func (s State) withAnswerOn(revision uint64, a Answer, to, shown OperationState, failure domain.Failure) State {
 	s = s.withOperation(revision, func(op *Operation) {
 		op.State = to
 		op.TransactionID = cmp.Or(a.TransactionID, op.TransactionID)

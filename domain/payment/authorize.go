@@ -42,7 +42,6 @@ func mayReroute(a processor.Answer) bool {
 	return a.State == processor.Failed || a.State == processor.Declined && processor.ExplainDecline(a.Code).Soft()
 }
 
-// nextTarget returns the target after the newest one in the route; false after the last.
 func (s State) nextTarget() (Target, bool) {
 	tried := 0
 	for _, op := range s.Operations {
@@ -61,6 +60,6 @@ func (s State) rerouted(e AuthorizationRerouted) State {
 	if e.Failure == domain.IssuerDeclined {
 		to = StateDeclined
 	}
-	s = s.answered(e.Answer, to, e.Failure)
+	s = s.withAnswer(e.Answer, to, e.Failure)
 	return s.request(Operation{Kind: processor.Authorize, Target: e.To, Amount: s.Amount, RequestedAt: e.At})
 }

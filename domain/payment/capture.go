@@ -11,7 +11,7 @@ import (
 type Capture struct {
 	Request
 	Amount   *domain.Amount // nil: the capturable amount
-	Final    bool           // releases the rest
+	Final    bool           // no capture follows; the rest of the authorization is released
 	Metadata domain.Metadata
 	Order    *domain.Order // the captured items; only recorded (D21)
 }
@@ -20,10 +20,10 @@ const captureModel = "PaymentCapture"
 
 // DecideCapture returns CaptureRequested, or CaptureRefused for an amount above the capturable amount (D7).
 func DecideCapture(s State, c Capture) (Event, error) {
-	if err := s.admit(c.Request); err != nil {
+	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
 	}
-	if _, busy := s.running(); busy {
+	if _, busy := s.blockingOperation(); busy {
 		return nil, ErrRunning
 	}
 	if status := s.Status(); status != StatusAuthorized && status != StatusPartiallySettled || s.closed() {
@@ -39,9 +39,9 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	}
 	switch {
 	case amount < 1 && left < 1:
-		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "nothing is left to capture"})
+		return nil, domain.InvalidAt(captureModel, "$.amount", "nothing is left to capture")
 	case amount < 1:
-		return nil, domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: "must be at least 1 minor unit"})
+		return nil, domain.InvalidAt(captureModel, "$.amount", "must be at least 1 minor unit")
 	case amount > left:
 		return CaptureRefused{
 			At: c.At, EventID: c.EventID, Amount: amount, Final: c.Final, KeyHash: c.keyHash(s),
@@ -56,7 +56,7 @@ func DecideCapture(s State, c Capture) (Event, error) {
 
 // Refusal returns the error for a request that was recorded as refused by our own rules (D7).
 func (e CaptureRefused) Refusal(s State) error {
-	err := domain.Invalid(captureModel, domain.Violation{Path: "$.amount", Description: e.Message})
+	err := domain.InvalidAt(captureModel, "$.amount", "%s", e.Message)
 	err.Recovery = "Capture at most the amount left, or omit amount to capture all of it. Use a new X-Idempotency-Key."
 	err.Payment, err.Status = s.ID, string(s.Status())
 	return err
@@ -65,12 +65,12 @@ func (e CaptureRefused) Refusal(s State) error {
 func (s State) captureRequested(e CaptureRequested) State {
 	s.Metadata = domain.MergeMetadata(s.Metadata, e.Metadata)
 	return s.withKey(e.KeyHash).request(Operation{
-		Kind: processor.Capture, Amount: e.Amount, Final: e.Final, Parent: s.held().Revision, RequestedAt: e.At,
+		Kind: processor.Capture, Amount: e.Amount, Final: e.Final, Parent: s.newestAuthorization().Revision, RequestedAt: e.At,
 	})
 }
 
 func (s State) captureRefused(e CaptureRefused) State {
 	return s.withKey(e.KeyHash).refused(e.EventID, e.Message, Operation{
-		Kind: processor.Capture, Amount: e.Amount, Final: e.Final, Parent: s.held().Revision, RequestedAt: e.At,
+		Kind: processor.Capture, Amount: e.Amount, Final: e.Final, Parent: s.newestAuthorization().Revision, RequestedAt: e.At,
 	})
 }

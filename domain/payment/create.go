@@ -2,7 +2,6 @@ package payment
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"payledger/domain"
@@ -29,7 +28,6 @@ type Create struct {
 	AutoCapture    bool // the account's captureMode is AUTOMATIC (D5.8)
 }
 
-// creationModel names the request in validation errors (D3).
 const creationModel = "PaymentCreation"
 
 // ErrNoProcessor means that no processor is enabled. A later attempt may succeed.
@@ -45,14 +43,10 @@ func DecideCreate(s State, c Create) (Event, error) {
 		return nil, missingFields(c)
 	}
 	if *c.Amount < 0 || *c.Amount > domain.MaxAmount || !c.Currency.Known() {
-		return nil, domain.Invalid(creationModel, domain.Violation{
-			Path: "$.amount", Description: fmt.Sprintf("must be from 0 to %d minor units of an ISO 4217 currency", domain.MaxAmount),
-		})
+		return nil, domain.InvalidAt(creationModel, "$.amount", "must be from 0 to %d minor units of an ISO 4217 currency", domain.MaxAmount)
 	}
 	if m := c.Method; c.CustomerID == "" && (m.VaultOnSuccess || m.VaultOn3DS || m.VaultOnAgreement) {
-		return nil, domain.Invalid(creationModel, domain.Violation{
-			Path: "$.customerId", Description: "is required to save the payment method",
-		})
+		return nil, domain.InvalidAt(creationModel, "$.customerId", "is required to save the payment method")
 	}
 	if len(c.Route) == 0 {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: no processor is enabled.")
@@ -71,8 +65,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	return e, nil
 }
 
-// alreadyCreated returns the error for a repeated key, or for a single-use token that has already paid: the id derives
-// from either.
+// alreadyCreated returns the error for a repeated key, or a single-use token that has paid: the id derives from either.
 func (s State) alreadyCreated(c Create) error {
 	if c.IdempotencyKey == "" {
 		return domain.Refuse(domain.KindConflict, domain.ReasonPayment,

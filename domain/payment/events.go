@@ -78,10 +78,10 @@ type NoAnswer struct {
 
 func (a Answer) answer() Answer             { return a }
 func (a FailedAnswer) failed() FailedAnswer { return a }
-func (n NoAnswer) silence() NoAnswer        { return n }
+func (n NoAnswer) noAnswer() NoAnswer       { return n }
 
-// The authorization. If money is or may be held, its answer also requests the void of an intended cancellation (D7) or
-// the capture of captureMode AUTOMATIC (D5.8), under its own revision.
+// The authorization. If money is or may be held, the answer's event also requests the void of an intended cancellation (D7)
+// or the capture of captureMode AUTOMATIC (D5.8), under the revision of this event.
 type (
 	// Authorized says that the processor holds the amount. It requests the intended void (D7) or the automatic capture
 	// (D5.8).
@@ -237,8 +237,8 @@ type (
 	AdjustmentTimedOut struct{ NoAnswer }
 )
 
-// KeyClaimed says that an idempotency key belongs to a payment and an operation (D9). It is the first event of a stream
-// at the id that derives from the key, and creates no payment. Without an operation it says that the payment of this id
+// KeyClaimed says that an idempotency key belongs to a payment and an operation (D9). It is the first event of the
+// aggregate at the id derived from the key, and creates no payment. Without an operation it says that the payment of this id
 // will never be created; paymentId names the payment created instead, if any.
 type KeyClaimed struct {
 	At        time.Time        `json:"at"`        // when it was decided, UTC

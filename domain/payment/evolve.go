@@ -1,15 +1,15 @@
 package payment
 
 import (
+	"slices"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
 )
 
-// Evolve returns the state after the event. It cannot fail: an event is a fact. An unknown event changes only the
-// revision; the codec rejects such events before. At the end, finished operations and the details move to Past. Except
-// for Past, the result is the same with and without the Past of s.
+// Evolve returns the state after the event. It cannot fail: an event is a fact; the codec rejects unknown ones before. At the end, finished
+// operations and the details move to Past. Except for Past, the result is the same with and without the Past of s.
 func Evolve(s State, e Event) State {
 	s.Revision++
 	return s.evolve(e).moveFinished(e)
@@ -44,49 +44,48 @@ func (s State) evolve(e Event) State {
 	return s.evolveAnswer(e)
 }
 
-// evolveAnswer adds processors' answers and timeouts.
 func (s State) evolveAnswer(e Event) State {
 	switch e := e.(type) {
 	case Authorized:
-		return s.answered(e.Answer, StateSucceeded, "").follow(e.At).at(e.At)
+		return s.withAnswer(e.Answer, StateSucceeded, "").requestFollowUp(e.At).at(e.At)
 	case Declined:
-		return s.answered(e.Answer, StateDeclined, "").at(e.At)
+		return s.withAnswer(e.Answer, StateDeclined, "").at(e.At)
 	case AuthorizationPending:
-		return s.answered(e.Answer, StatePending, "").follow(e.At).at(e.At)
+		return s.withAnswer(e.Answer, StatePending, "").requestFollowUp(e.At).at(e.At)
 	case AuthorizationRerouted:
 		return s.rerouted(e).at(e.At)
 	case ActionRequired:
 		s.Action = &Action{Name: e.Name, ExpiresAt: e.ExpiresAt}
-		return s.answered(e.Answer, StateAction, "").follow(e.At).at(e.At)
+		return s.withAnswer(e.Answer, StateAction, "").requestFollowUp(e.At).at(e.At)
 	case CompletionFailed:
-		return s.completionFailed(e).follow(e.At).at(e.At)
+		return s.completionFailed(e).requestFollowUp(e.At).at(e.At)
 	case Voided:
-		return s.answered(e.Answer, StateSucceeded, "").released().at(e.At)
+		return s.withAnswer(e.Answer, StateSucceeded, "").released().at(e.At)
 	case Adjusted:
-		return s.answered(e.Answer, StateSucceeded, "").adjusted(e.Request).at(e.At)
+		return s.withAnswer(e.Answer, StateSucceeded, "").adjusted(e.Request).at(e.At)
 	case Captured:
-		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+		return s.withAnswer(e.Answer, StateSucceeded, "").at(e.At)
 	case Refunded:
-		return s.answered(e.Answer, StateSucceeded, "").at(e.At)
+		return s.withAnswer(e.Answer, StateSucceeded, "").at(e.At)
 	case CapturePending, VoidPending, RefundPending, AdjustmentPending:
 		pending := e.(interface{ answer() Answer }).answer()
-		return s.answered(pending, StatePending, "").at(pending.At)
+		return s.withAnswer(pending, StatePending, "").at(pending.At)
 	case AuthorizationFailed, CaptureFailed, VoidFailed, RefundFailed, AdjustmentFailed:
 		failed := e.(interface{ failed() FailedAnswer }).failed()
-		return s.answered(failed.Answer, StateFailed, failed.Failure).at(failed.At)
-	case interface{ silence() NoAnswer }: // a timeout
-		silence := e.silence()
-		return s.withOperation(silence.Request, func(op *Operation) { op.State = StateUnknown }).at(silence.At)
+		return s.withAnswer(failed.Answer, StateFailed, failed.Failure).at(failed.At)
+	case interface{ noAnswer() NoAnswer }:
+		timeout := e.noAnswer()
+		return s.withOperation(timeout.Request, func(op *Operation) { op.State = StateUnknown }).at(timeout.At)
 	}
 	return s.evolveOutOfBand(e)
 }
 
-// follow requests the next operation after an answer with which money is or may be held: the void of an intended
+// requestFollowUp requests the next operation after an answer with which money is or may be held: the void of an intended
 // cancellation (D7), else the capture of captureMode AUTOMATIC (D5.8).
-func (s State) follow(at time.Time) State {
-	held := s.held()
+func (s State) requestFollowUp(at time.Time) State {
+	held := s.newestAuthorization()
 	switch {
-	case s.under(processor.Void) || s.under(processor.Capture):
+	case s.startedOrDone(processor.Void) || s.startedOrDone(processor.Capture):
 		return s
 	case s.Intent != nil && (held.State == StateSucceeded || held.State == StatePending || held.State == StateAction):
 		return s.request(Operation{
@@ -100,14 +99,10 @@ func (s State) follow(at time.Time) State {
 	return s
 }
 
-// under reports whether an operation of kind, a capture or a void, is open or has succeeded.
-func (s State) under(kind processor.Kind) bool {
-	for _, op := range s.Operations {
-		if op.Kind == kind && (op.State.Open() || op.State == StateSucceeded) {
-			return true
-		}
-	}
-	return kind == processor.Capture && s.Totals.Taken || kind == processor.Void && s.Totals.Released
+// startedOrDone reports whether an operation of kind, a capture or a void, is open or has succeeded.
+func (s State) startedOrDone(kind processor.Kind) bool {
+	return kind == processor.Capture && s.Totals.Taken || kind == processor.Void && s.Totals.Released ||
+		slices.ContainsFunc(s.Operations, func(op Operation) bool { return op.Kind == kind && op.State.counts() })
 }
 
 // at sets UpdatedAt to t; if the previous time is t or later, to 1 µs after the previous time. Receivers compare

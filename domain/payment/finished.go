@@ -41,16 +41,14 @@ func (t Totals) with(op Operation) Totals {
 	return t
 }
 
-// Details are the data of payment.created that no rule reads. They move to Past with that event. All states of a payment
-// share them; they must not be changed.
+// Details are the data of payment.created that no rule reads, shared by all states of a payment. They move to Past with that event.
 type Details struct {
 	Order       *domain.Order       `json:"order,omitempty"`
 	Personal    *domain.Sealed      `json:"personal,omitempty"`
 	Preferences *domain.Preferences `json:"preferences,omitempty"`
 }
 
-// Finished is the part of the state that one event moved to Past: finished operations and idempotency keys, oldest first,
-// and with the first event the details.
+// Finished is what one event moved to Past: finished operations and keys, oldest first, and with the first event the details.
 type Finished struct {
 	Operations []Operation `json:"operations,omitempty"`
 	KeyHashes  []string    `json:"keyHashes,omitempty"`
@@ -93,8 +91,7 @@ func (s State) NewestFinished() (Finished, bool) {
 	return s.Past.Finished, true
 }
 
-// HasPast reports whether Past is complete. A decoded state has no Past; only Evolve and rules that read no finished
-// operation work without it.
+// HasPast reports whether Past is complete. A decoded state has no Past: only Evolve and rules without finished operations work.
 func (s State) HasPast() bool {
 	if s.Past == nil {
 		return s.Totals == Totals{}
@@ -111,8 +108,7 @@ func (s State) WithPastOf(newer State) State {
 	return s
 }
 
-// Whole returns the state with all operations, in the order of their revisions, and all keys. It is for readers and must
-// not be passed to Evolve.
+// Whole returns the state with all operations, by revision, and all keys. It is for readers and must not be passed to Evolve.
 func (s State) Whole() State {
 	if s.Past == nil {
 		return s
@@ -148,6 +144,16 @@ func (s State) Each(yield func(*Operation) bool) {
 	}
 }
 
+// some reports whether an operation fits, also one in Past.
+func (s State) some(fits func(*Operation) bool) bool {
+	for op := range s.Each {
+		if fits(op) {
+			return true
+		}
+	}
+	return false
+}
+
 // Used reports whether the idempotency key with this hash was used on the payment (D9).
 func (s State) Used(hash string) bool {
 	if slices.Contains(s.KeyHashes, hash) {
@@ -162,7 +168,7 @@ func (s State) Used(hash string) bool {
 }
 
 // mayLeave reports whether the operation is finished: no later event changes it, and Evolve does not read it. It
-// returns false for an authorization, an operation with a fenced key, and a completion that may still succeed (Late).
+// returns false for an authorization, an operation with a fenced key, and a completion that may still succeed (IsLateSuccess).
 func (s State) mayLeave(op *Operation) bool {
 	switch {
 	case op.State.Open() || op.Kind == processor.Authorize:
@@ -170,15 +176,14 @@ func (s State) mayLeave(op *Operation) bool {
 	case op.State != StateFailed:
 		return true
 	case op.Kind == processor.Complete:
-		held := s.held()
+		held := s.newestAuthorization()
 		return op.Parent != held.Revision || held.State != StateAction
 	default:
 		return op.Answer().Code != processor.CodeFenced
 	}
 }
 
-// moveFinished moves to Past the details of e, and the oldest finished operations and idempotency keys, down to Tail of
-// each.
+// moveFinished moves to Past the details of e, and the oldest finished operations and keys, down to Tail of each.
 func (s State) moveFinished(e Event) State {
 	over := -Tail
 	for i := range s.Operations {

@@ -6,10 +6,9 @@ import (
 	"payledger/domain/processor"
 )
 
-// Late reports whether an answer is a success after the operation was recorded as failed (D7): its key was fenced, or
-// its completion failed and the action is still required. The answer is not late if another operation has replaced the
-// operation.
-func (s State) Late(revision uint64, a processor.Answer) bool {
+// IsLateSuccess reports whether an answer is a success after the operation was recorded as failed (D7): its key was fenced, or its
+// completion failed and the action is still required. It is not late if another operation has replaced the operation.
+func (s State) IsLateSuccess(revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	if a.State != processor.Succeeded || op.State != StateFailed {
 		return false
@@ -17,9 +16,9 @@ func (s State) Late(revision uint64, a processor.Answer) bool {
 	fenced := op.Answer().Code == processor.CodeFenced
 	switch op.Kind {
 	case processor.Authorize:
-		return fenced && op.Revision == s.held().Revision
+		return fenced && op.Revision == s.newestAuthorization().Revision
 	case processor.Complete:
-		return op.Parent == s.held().Revision && s.held().State == StateAction && !s.open(processor.Complete)
+		return op.Parent == s.newestAuthorization().Revision && s.newestAuthorization().State == StateAction && !s.open(processor.Complete)
 	case processor.Adjust:
 		return fenced && !s.adjustedAfter(op.Revision)
 	default:
@@ -27,18 +26,14 @@ func (s State) Late(revision uint64, a processor.Answer) bool {
 	}
 }
 
-// adjustedAfter reports whether a later adjustment is open or has succeeded.
 func (s State) adjustedAfter(revision uint64) bool {
-	for op := range s.Each {
-		if op.Kind == processor.Adjust && op.Revision > revision && (op.State.Open() || op.State == StateSucceeded) {
-			return true
-		}
-	}
-	return false
+	return s.some(func(op *Operation) bool {
+		return op.Kind == processor.Adjust && op.Revision > revision && op.State.counts()
+	})
 }
 
-// cameLate reports whether the operation succeeded after its key was fenced.
-func (op Operation) cameLate() bool {
+// succeededAfterFence reports whether the operation succeeded after its key was fenced.
+func (op Operation) succeededAfterFence() bool {
 	n := len(op.Answers)
 	return n > 1 && op.State == StateSucceeded && op.Answers[n-2].Code == processor.CodeFenced
 }
@@ -47,7 +42,7 @@ func (op Operation) cameLate() bool {
 func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	op, _ := s.Operation(revision)
 	done, voided := a.State == processor.Succeeded, op.State == StateVoided
-	awaited := op.State.Open() || op.State == StateAction || s.Late(revision, a) || voided && done && op.Kind == processor.Authorize
+	awaited := op.State.Open() || op.State == StateAction || s.IsLateSuccess(revision, a) || voided && done && op.Kind == processor.Authorize
 	switch {
 	case !awaited && !done && (voided || !refusedByProcessor(a)):
 		return "" // the same, or older

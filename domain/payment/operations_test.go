@@ -22,7 +22,7 @@ func TestSettledIsRefusedAfterTheProcessor(t *testing.T) {
 		t.Error("the processor's refusal is not seen")
 	}
 	if err := s.state.CannotCancel(); domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
-		t.Errorf("the caller is told %v", err)
+		t.Errorf("the caller gets %v", err)
 	}
 	s.given(t, "refund amount=1")
 	if s.state.VoidRefused() {

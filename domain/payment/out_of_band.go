@@ -17,8 +17,7 @@ type RecordOutOfBand struct {
 	Record  processor.Record
 }
 
-// ErrForeign means that an operation in the processor's records names the payment, but has another merchant account or
-// currency.
+// ErrForeign means that an operation in the processor's records names the payment, with another merchant account or currency.
 var ErrForeign = errors.New("the operation has another merchant account or currency than the payment")
 
 // DecideOutOfBand records the operation once by the processor's id, whatever the payment's status and open operations
@@ -47,7 +46,7 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 	case processor.Void:
 		return VoidedOutOfBand{fact}, nil
 	case processor.Refund:
-		return RefundedOutOfBand{fact, s.captureAs(r.ParentID)}, nil
+		return RefundedOutOfBand{fact, s.captureByTransaction(r.ParentID)}, nil
 	case processor.Adjust:
 		return AdjustedOutOfBand{fact}, nil
 	default:
@@ -58,7 +57,7 @@ func DecideOutOfBand(s State, c RecordOutOfBand) (Event, error) {
 // mayBeOf reports whether the operation's merchant account and currency are the payment's. A void may have no currency.
 func (s State) mayBeOf(r processor.Record) bool {
 	same := r.Currency == s.Currency || r.Kind == processor.Void && r.Currency == ""
-	return same && s.held().Target == Target{r.Processor, r.MerchantID}
+	return same && s.newestAuthorization().Target == Target{r.Processor, r.MerchantID}
 }
 
 // RevisionOf returns the revision in an operation key of this payment; false for any other key.
@@ -68,18 +67,12 @@ func (s State) RevisionOf(key domain.OperationKey) (uint64, bool) {
 	return revision, ours && err == nil
 }
 
-// hasOutOfBand reports whether the processor's operation id is recorded.
 func (s State) hasOutOfBand(id string) bool {
-	for op := range s.Each {
-		if op.OutOfBandID == id {
-			return true
-		}
-	}
-	return false
+	return s.some(func(op *Operation) bool { return op.OutOfBandID == id })
 }
 
-// captureAs returns the revision of the newest capture with a transaction id; 0 for none.
-func (s State) captureAs(transaction string) (newest uint64) {
+// captureByTransaction returns the revision of the newest capture with a transaction id; 0 for none.
+func (s State) captureByTransaction(transaction string) (newest uint64) {
 	for op := range s.Each {
 		if op.Kind == processor.Capture && op.TransactionID == transaction && transaction != "" {
 			newest = max(newest, op.Revision)
@@ -91,7 +84,7 @@ func (s State) captureAs(transaction string) (newest uint64) {
 // addOutOfBand adds the succeeded operation. Parent 0 stands for the authorization.
 func (s State) addOutOfBand(kind processor.Kind, e OutOfBand, final bool, parent uint64) State {
 	if parent == 0 {
-		parent = s.held().Revision
+		parent = s.newestAuthorization().Revision
 	}
 	return s.request(Operation{
 		Kind: kind, Amount: e.Amount, Final: final, Parent: parent, RequestedAt: e.DoneAt, State: StateSucceeded,
@@ -106,7 +99,7 @@ func (e RefundedOutOfBand) capture(s State) uint64 {
 	if e.Capture != 0 {
 		return e.Capture
 	}
-	return s.captureAs(e.ParentID)
+	return s.captureByTransaction(e.ParentID)
 }
 
 func (s State) evolveOutOfBand(e Event) State {
@@ -124,13 +117,9 @@ func (s State) evolveOutOfBand(e Event) State {
 	return s
 }
 
-// overtaken reports whether the processor may refuse a running operation because of a later out-of-band operation or a
-// late success.
+// overtaken reports whether an out-of-band operation recorded after op, or a late success, may have used the money of op.
 func (s State) overtaken(op Operation) bool {
-	for other := range s.Each {
-		if other.OutOfBandID != "" && other.Revision > op.Revision || other.cameLate() {
-			return op.State.running()
-		}
-	}
-	return false
+	return op.State.unconfirmed() && s.some(func(other *Operation) bool {
+		return other.OutOfBandID != "" && other.Revision > op.Revision || other.succeededAfterFence()
+	})
 }

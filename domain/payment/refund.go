@@ -19,13 +19,12 @@ type Refund struct {
 
 const refundModel = "PaymentRefund"
 
-// DecideRefund returns RefundRequested, or RefundRefused for an amount above the refundable amount and if nothing is
-// left (D7).
+// DecideRefund returns RefundRequested, or RefundRefused above the refundable amount and if nothing is left (D7).
 func DecideRefund(s State, c Refund) (Event, error) {
-	if err := s.admit(c.Request); err != nil {
+	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
 	}
-	if _, busy := s.running(); busy {
+	if _, busy := s.blockingOperation(); busy {
 		return nil, ErrRunning
 	}
 	switch s.Status() {
@@ -40,9 +39,7 @@ func DecideRefund(s State, c Refund) (Event, error) {
 	if c.TransactionEventID != "" {
 		op, found := s.captureOf(c.TransactionEventID)
 		if !found {
-			return nil, domain.Invalid(refundModel, domain.Violation{
-				Path: "$.transactionEventId", Description: "must be the transactionEventId of a capture of this payment",
-			})
+			return nil, domain.InvalidAt(refundModel, "$.transactionEventId", "must be the transactionEventId of a capture of this payment")
 		}
 		left, capture = s.refundableOf(op), op.Revision
 	}
@@ -56,7 +53,7 @@ func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, erro
 		amount = *c.Amount
 	}
 	if c.Amount != nil && amount < 1 {
-		return nil, domain.Invalid(refundModel, domain.Violation{Path: "$.amount", Description: "must be at least 1 minor unit"})
+		return nil, domain.InvalidAt(refundModel, "$.amount", "must be at least 1 minor unit")
 	}
 	if amount > left || left == 0 {
 		refused := RefundRefused{
@@ -121,5 +118,5 @@ func (s State) refundParent(capture uint64) uint64 {
 	if capture != 0 {
 		return capture
 	}
-	return s.held().Revision
+	return s.newestAuthorization().Revision
 }

@@ -10,8 +10,7 @@ import (
 // ErrRunning means that another operation of the payment is running. The caller waits for it and decides again (D7).
 var ErrRunning = errors.New("another operation of the payment is running")
 
-// MaxFailures is the number of capture, void, refund and adjust operations of a payment that may fail (D3:
-// PaymentRequestLimitExceeded).
+// MaxFailures is the number of operations on a payment that may fail (D3: PaymentRequestLimitExceeded).
 const MaxFailures = 100
 
 const notFound = "The payment cannot be found."
@@ -31,10 +30,10 @@ func (r Request) keyHash(s State) string {
 	return domain.KeyHash(s.Account, r.IdempotencyKey)
 }
 
-// admit checks, in the order of D3, that the payment exists and that the key is new.
-func (s State) admit(r Request) error {
+// checkRequest checks, in the order of D3, that the payment exists and that the key is new.
+func (s State) checkRequest(r Request) error {
 	if !s.Exists() {
-		return Unknown()
+		return NotFound()
 	}
 	if hash := r.keyHash(s); hash != "" && s.Used(hash) {
 		return s.KeyUsed()
@@ -42,12 +41,11 @@ func (s State) admit(r Request) error {
 	return nil
 }
 
-// Unknown returns the error for a command on a payment that does not exist (D3).
-func Unknown() *domain.Error {
+// NotFound returns the error for a command on a payment that does not exist (D3).
+func NotFound() *domain.Error {
 	return domain.Refuse(domain.KindInvalid, domain.ReasonPayment, notFound)
 }
 
-// conflict returns an error that names the payment and its status.
 func (s State) conflict(reason domain.Reason, format string, args ...any) *domain.Error {
 	err := domain.Refuse(domain.KindConflict, reason, format, args...)
 	err.Payment, err.Status = s.ID, string(s.Status())
@@ -66,7 +64,6 @@ func (s State) notIn(operation string) *domain.Error {
 	return s.conflict(domain.ReasonInvalidPaymentStatus, "A payment that is %s cannot be %s.", s.Status(), operation)
 }
 
-// withinLimit returns an error if MaxFailures operations have failed (D3).
 func (s State) withinLimit() error {
 	failed := s.Totals.Failures
 	for _, op := range s.Operations {
@@ -92,7 +89,7 @@ func (s State) merged(model string, over domain.Metadata) error {
 		return nil
 	}
 	if fault := domain.MergeMetadata(s.Metadata, over).Fault(); fault != "" {
-		return domain.Invalid(model, domain.Violation{Path: "$.metadata", Description: fault + ", together with the payment's metadata"})
+		return domain.InvalidAt(model, "$.metadata", "%s, together with the payment's metadata", fault)
 	}
 	return nil
 }

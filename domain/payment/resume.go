@@ -23,7 +23,7 @@ var ErrProcessing = domain.Refuse(domain.KindConflict, domain.ReasonNoActionsToH
 
 // DecideResume requests the completion of the authorization at the processor.
 func DecideResume(s State, c Resume) (Event, error) {
-	if err := s.admit(c.Request); err != nil {
+	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
 	}
 	action := s.RequiredAction()
@@ -35,9 +35,7 @@ func DecideResume(s State, c Resume) (Event, error) {
 	case action == nil:
 		return nil, s.notIn("resumed")
 	case c.Action != action.Revision || c.Outcome == "":
-		return nil, domain.Invalid("PaymentResume", domain.Violation{
-			Path: "$.resumeToken", Description: "must be the token of the payment's current action",
-		})
+		return nil, domain.InvalidAt("PaymentResume", "$.resumeToken", "must be the token of the payment's current action")
 	}
 	outcome := c.Outcome
 	if c.Overdue || !c.At.Before(action.ExpiresAt) {
@@ -81,9 +79,8 @@ func (s State) open(kind processor.Kind) bool {
 	return slices.ContainsFunc(s.Operations, func(op Operation) bool { return op.Kind == kind && op.State.Open() })
 }
 
-// completionAnswer returns the event of an answer to a completion. The action is still required if the processor did
-// nothing for now, or if the action had ended before: then a look-up of the authorization gets its result. Any other
-// answer decides the authorization.
+// completionAnswer returns the event of an answer to a completion, which decides the authorization. The action is still required if the
+// processor refused temporarily, if the key was fenced, or if the action had ended before: a look-up of the authorization then gets its result.
 func completionAnswer(c RecordAnswer) Event {
 	a := c.Answer
 	if a.State == processor.Failed && (a.Retryable || a.Code == processor.CodeFenced || a.Code == processor.CodeNoAction) {
@@ -116,5 +113,5 @@ func (s State) endCompletions(to OperationState) State {
 func (s State) completionFailed(e CompletionFailed) State {
 	op, _ := s.Operation(e.Request)
 	s = s.withOperation(e.Request, func(op *Operation) { op.State = StateFailed })
-	return s.concluded(op.Parent, e.Answer, StateAction, StateAction, "")
+	return s.withAnswerOn(op.Parent, e.Answer, StateAction, StateAction, "")
 }

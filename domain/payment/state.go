@@ -97,8 +97,11 @@ func (s OperationState) Open() bool {
 	return s == StateRequested || s == StateUnknown || s == StatePending
 }
 
-// running reports whether the processor has not confirmed the request.
-func (s OperationState) running() bool { return s == StateRequested || s == StateUnknown }
+// counts reports whether the operation succeeded, or may still succeed.
+func (s OperationState) counts() bool { return s.Open() || s == StateSucceeded }
+
+// unconfirmed reports whether the processor has not answered the request.
+func (s OperationState) unconfirmed() bool { return s == StateRequested || s == StateUnknown }
 
 // Operation is one request to a processor with its answers.
 type Operation struct {
@@ -158,8 +161,8 @@ func (s State) Authorization() *Operation {
 	return nil
 }
 
-// held returns the newest authorize operation by value; the zero value before creation.
-func (s State) held() Operation {
+// newestAuthorization is Authorization by value; the zero value before creation.
+func (s State) newestAuthorization() Operation {
 	if op := s.Authorization(); op != nil {
 		return *op
 	}
@@ -186,24 +189,23 @@ func (s State) Operation(revision uint64) (Operation, bool) {
 	return Operation{}, false
 }
 
-// running returns the operation without an answer; there is at most one. A pending void or adjustment also runs: until
-// its result, the held amount is unknown.
-func (s State) running() (Operation, bool) {
+// blockingOperation returns the operation that blocks other commands; there is at most one. It has no answer, or it is a pending void
+// or adjustment: until its result, the held amount is unknown.
+func (s State) blockingOperation() (Operation, bool) {
 	for _, op := range s.Operations {
 		undecided := op.State == StatePending && (op.Kind == processor.Void || op.Kind == processor.Adjust)
-		if op.State.running() || undecided {
+		if op.State.unconfirmed() || undecided {
 			return op, true
 		}
 	}
 	return Operation{}, false
 }
 
-// request adds an operation that the event at the current revision requested. The default target is the
-// authorization's.
+// request adds an operation of the event at the current revision, by default with the authorization's target.
 func (s State) request(op Operation) State {
 	op.Revision = s.Revision
 	if op.Target == (Target{}) {
-		op.Target = s.held().Target
+		op.Target = s.newestAuthorization().Target
 	}
 	if op.State == "" {
 		op.State = StateRequested
@@ -232,7 +234,6 @@ func (s State) withOperation(revision uint64, change func(*Operation)) State {
 	return s
 }
 
-// withKey adds a used idempotency key (D9).
 func (s State) withKey(hash string) State {
 	if hash != "" {
 		s.KeyHashes = append(slices.Clone(s.KeyHashes), hash)

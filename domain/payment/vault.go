@@ -6,12 +6,11 @@ import (
 	"payledger/domain/processor"
 )
 
-// Vaults reports whether the payment method must be vaulted (D5.5): the payment is authorized, and the request has
-// vaultOnSuccess, vaultOn3DS and a passed challenge, or vaultOnAgreement and the reason Recurring or Unscheduled. Later
-// voids and refunds do not change the result.
+// Vaults reports whether the payment method must be vaulted (D5.5): the payment is authorized, and the request has vaultOnSuccess, or
+// vaultOn3DS and a passed challenge, or vaultOnAgreement and the reason Recurring or Unscheduled. Later voids and refunds do not count.
 func (s State) Vaults() bool {
 	m := s.Method
-	if s.CustomerID == "" || s.held().State != StateSucceeded {
+	if s.CustomerID == "" || s.newestAuthorization().State != StateSucceeded {
 		return false
 	}
 	agreed := m.FirstPaymentReason == "Recurring" || m.FirstPaymentReason == "Unscheduled"

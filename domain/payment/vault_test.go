@@ -12,7 +12,7 @@ func TestVaults(t *testing.T) {
 	authorized := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateSucceeded}}
 	passed := append(authorized, payment.Operation{Revision: 3, Kind: processor.Complete, Parent: 1, Outcome: processor.Authenticated, State: payment.StateSucceeded})
 	failed := append(authorized, payment.Operation{Revision: 3, Kind: processor.Complete, Parent: 1, Outcome: processor.AuthenticationFailed, State: payment.StateSucceeded})
-	told := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateSucceeded, Answers: []payment.OperationAnswer{
+	challenged := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateSucceeded, Answers: []payment.OperationAnswer{
 		{State: payment.StateAction}, {State: payment.StateSucceeded},
 	}}}
 	declined := []payment.Operation{{Revision: 1, Kind: processor.Authorize, State: payment.StateDeclined}}
@@ -33,7 +33,7 @@ func TestVaults(t *testing.T) {
 		{"not asked", "c", payment.Method{}, authorized, false},
 		{"challenge passed", "c", payment.Method{VaultOn3DS: true}, passed, true},
 		{"challenge failed", "c", payment.Method{VaultOn3DS: true}, failed, false},
-		{"challenge passed, as the processor told", "c", payment.Method{VaultOn3DS: true}, told, true},
+		{"challenge passed, as the processor reported", "c", payment.Method{VaultOn3DS: true}, challenged, true},
 		{"no challenge", "c", payment.Method{VaultOn3DS: true}, authorized, false},
 		{"recurring", "c", agreement("Recurring"), authorized, true},
 		{"unscheduled", "c", agreement("Unscheduled"), authorized, true},

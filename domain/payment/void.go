@@ -11,10 +11,10 @@ type Cancel struct {
 // DecideCancel requests the void. Before the authorization's first answer it records the intent instead. For a SETTLED
 // payment the void is requested, too; the processor refuses it (§4 rule 2).
 func DecideCancel(s State, c Cancel) (Event, error) {
-	if err := s.admit(c.Request); err != nil {
+	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
 	}
-	if op, busy := s.running(); busy {
+	if op, busy := s.blockingOperation(); busy {
 		if op.Kind != processor.Authorize && op.Kind != processor.Complete {
 			return nil, ErrRunning
 		}
@@ -48,14 +48,13 @@ func (s State) cancellationIntended(e CancellationIntended) State {
 
 func (s State) voidRequested(e VoidRequested) State {
 	return s.withKey(e.KeyHash).request(Operation{
-		Kind: processor.Void, Amount: e.Amount, Parent: s.held().Revision, RequestedAt: e.At, Reason: e.Reason,
+		Kind: processor.Void, Amount: e.Amount, Parent: s.newestAuthorization().Revision, RequestedAt: e.At, Reason: e.Reason,
 	})
 }
 
-// released ends an authorization without a result, and its completion, after a void: nothing will be held. A failure
-// that was recorded before the void's answer was a consequence of the void.
+// released ends an authorization without a result, and its completion, after a void. A failure before the void's answer was its consequence.
 func (s State) released() State {
-	held := s.held()
+	held := s.newestAuthorization()
 	if held.State.Open() || held.State == StateAction || held.State == StateFailed {
 		s = s.withOperation(held.Revision, func(op *Operation) { op.State = StateVoided })
 	}

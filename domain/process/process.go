@@ -18,7 +18,7 @@ func Open(s payment.State) []payment.Operation {
 	return open
 }
 
-// Requested returns the operation that the newest event requested and that the caller must send now; false if there is none.
+// Requested returns the operation that the newest event requested, if it has no answer yet. The caller sends it now.
 func Requested(s payment.State) (payment.Operation, bool) {
 	op, found := s.Operation(s.Revision)
 	return op, found && op.State == payment.StateRequested
@@ -67,8 +67,8 @@ func NextInterval(lookups int) time.Duration {
 	return min(FirstInterval<<lookups, LastInterval)
 }
 
-// Lookups returns the number of look-ups at increasing intervals within the age of an operation without an outcome.
-func Lookups(age time.Duration) (n int) {
+// LookupsWithin returns the number of look-ups at increasing intervals within the age of an operation without an outcome.
+func LookupsWithin(age time.Duration) (n int) {
 	for NextInterval(n) < LastInterval && age >= NextInterval(n) {
 		age -= NextInterval(n)
 		n++

@@ -146,18 +146,18 @@ func TestAsked(t *testing.T) {
 	age := time.Duration(0)
 	for asked := range 12 {
 		for at, want := range map[time.Duration]int{age: asked, age + process.NextInterval(asked) - 1: asked} {
-			if got := process.Lookups(at); got != want {
+			if got := process.LookupsWithin(at); got != want {
 				t.Fatalf("%d questions within %s, not %d", got, at, want)
 			}
 		}
 		age += process.NextInterval(asked)
 	}
 	for _, at := range []time.Duration{age, age + time.Hour, 1 << 62} {
-		if got := process.Lookups(at); got != 12 || process.NextInterval(got) != process.LastInterval {
+		if got := process.LookupsWithin(at); got != 12 || process.NextInterval(got) != process.LastInterval {
 			t.Errorf("%d questions within %s", got, at)
 		}
 	}
-	if got := process.Lookups(-time.Hour); got != 0 {
+	if got := process.LookupsWithin(-time.Hour); got != 0 {
 		t.Errorf("%d questions before the request", got)
 	}
 }
@@ -174,16 +174,16 @@ func TestMayResend(t *testing.T) {
 	}
 }
 
-// TestMustLookBehind checks that each failed operation on an authorization is looked up for out-of-band operations once, and no other one.
-func TestMustLookBehind(t *testing.T) {
+// TestSuspectsOutOfBand checks that each failed operation on an authorization is looked up for out-of-band operations once, and no other one.
+func TestSuspectsOutOfBand(t *testing.T) {
 	acts := []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust}
 	for state, owed := range states {
 		for _, kind := range append(acts, processor.Authorize, processor.Complete) {
-			for _, told := range []processor.State{processor.Succeeded, processor.Pending, processor.ActionRequired, processor.Failed, processor.Declined} {
-				want := owed && slices.Contains(acts, kind) && (told == processor.Failed || told == processor.Declined)
-				got := process.SuspectsOutOfBand(payment.Operation{Kind: kind, State: state}, processor.Answer{State: told})
+			for _, answered := range []processor.State{processor.Succeeded, processor.Pending, processor.ActionRequired, processor.Failed, processor.Declined} {
+				want := owed && slices.Contains(acts, kind) && (answered == processor.Failed || answered == processor.Declined)
+				got := process.SuspectsOutOfBand(payment.Operation{Kind: kind, State: state}, processor.Answer{State: answered})
 				if got != want {
-					t.Errorf("%s in state %s, answered %s: %v", kind, state, told, got)
+					t.Errorf("%s in state %s, answered %s: %v", kind, state, answered, got)
 				}
 			}
 		}

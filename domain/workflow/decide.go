@@ -7,7 +7,6 @@ import (
 	"payledger/domain"
 )
 
-// model names the request in validation errors.
 const model = "WorkflowRequest"
 
 // Create is the command to add a workflow.
@@ -45,7 +44,7 @@ type Change struct {
 func DecideChange(s State, c Change) (Event, error) {
 	before, known := s.Find(c.ID)
 	if !known {
-		return nil, Unknown()
+		return nil, NotFound()
 	}
 	if faults := append(c.Definition.Faults(), s.roomFor(c.ID, c.Definition)...); len(faults) > 0 {
 		return nil, domain.Invalid(model, faults...)
@@ -72,7 +71,7 @@ func DecideEnable(s State, c Enable) (Event, error) {
 	before, known := s.Find(c.ID)
 	switch {
 	case !known:
-		return nil, Unknown()
+		return nil, NotFound()
 	case before.Enabled == c.Enabled:
 		return nil, nil
 	case c.Enabled:
@@ -96,7 +95,7 @@ func (s State) roomFor(id domain.WorkflowID, d Definition) []domain.Violation {
 	return []domain.Violation{{Path: "$", Description: "the account's workflows together have more than " + strconv.Itoa(MaxSize) + " bytes"}}
 }
 
-// Unknown returns the error for an unknown workflow id (D20).
-func Unknown() error {
+// NotFound returns the error for an unknown workflow id (D20).
+func NotFound() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no workflow of this id.")
 }

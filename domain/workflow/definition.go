@@ -62,8 +62,7 @@ func (a Action) IsFinal() bool { return a.Final == nil || *a.Final }
 // Resolved returns the action for a payment amount: a share becomes an amount, rounded down (D19).
 func (a Action) Resolved(of domain.Amount) Action {
 	if a.Share != 0 {
-		amount := of/WholeShare*domain.Amount(a.Share) + of%WholeShare*domain.Amount(a.Share)/WholeShare
-		a.Amount, a.Share = &amount, 0
+		a.Amount, a.Share = new(of/WholeShare*domain.Amount(a.Share)+of%WholeShare*domain.Amount(a.Share)/WholeShare), 0
 	}
 	return a
 }

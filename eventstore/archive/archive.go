@@ -26,10 +26,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an acknowledged end. It opens
-// files for reading only. Package verify checks an archive.
+// Archive is the log as files: of a stopped server, of a back-up, or of a running server up to an acknowledged end.
 type Archive struct {
-	// Shards is the number of the log's shards.
 	Shards int
 	// Ends are the ends up to which the tip store has applied the shards, by shard; none without a tip store.
 	Ends map[int]format.Head
@@ -164,8 +162,7 @@ func (a *Archive) Missing() (names []string) {
 	return names
 }
 
-// Inspect checks the files of all streams, and compares the streams beside the log with their indexes. It calls damaged with
-// each fault. A fault of the tip store has no stream.
+// Inspect checks the files of all streams, the streams beside the log against their indexes, too. A fault of the tip store has no stream.
 func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	if a.running != nil {
 		return a.running.Inspect(ctx, damaged)
@@ -194,8 +191,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 	return secretlog.Unnamed(a.dir, a.streams, damaged)
 }
 
-// InspectStart checks the parts of a stopped server's files that a server reads at its start. It ignores a damaged tip store, which a
-// start makes again.
+// InspectStart checks the parts that a server reads at its start. It ignores a damaged tip store, which a start makes again.
 func (a *Archive) InspectStart(ctx context.Context, damaged Damaged) error {
 	return a.inspect(ctx, false, func(stream string, seq uint64, reason string) error {
 		if stream == "" {
@@ -206,7 +202,7 @@ func (a *Archive) InspectStart(ctx context.Context, damaged Damaged) error {
 }
 
 func (a *Archive) inspect(ctx context.Context, whole bool, report Damaged) error {
-	in := inspection{dir: a.dir, tips: a.opened, given: true, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
+	in := inspection{dir: a.dir, tips: a.opened, whole: whole, report: report, pace: func(int) error { return ctx.Err() }}
 	if a.view == nil {
 		in.tips = nil
 	}
@@ -239,30 +235,24 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 		return a.cluster.groups(ctx, shard, from, damaged, handle)
 	}
 	type part struct {
-		name    string
-		number  uint32
-		first   uint64
-		subject string
+		name  string
+		first uint64
 	}
 	var parts []part
-	for _, name := range a.streams {
-		of, number, ours := streams.Parse(name)
-		if !ours || of != shard {
-			continue
-		}
+	for _, name := range streams.Segments(shard, a.streams) {
 		meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
 		if err != nil {
 			continue // Inspect reports it, unless the stream was being created
 		}
-		parts = append(parts, part{name, number, max(1, meta.FirstSeq), streams.Subject(shard, number)})
+		parts = append(parts, part{name, max(1, meta.FirstSeq)})
 	}
-	slices.SortFunc(parts, func(x, y part) int { return int(x.number) - int(y.number) })
-	end, seen := a.Ends[shard].Seq, max(from, 1)-1
+	end := a.Ends[shard].Seq
 	for i, p := range parts {
 		if i < len(parts)-1 && parts[i+1].first <= from {
 			continue
 		}
-		options := blocks.Options{Subjects: []string{p.subject}, Pace: func(int) error { return ctx.Err() }}
+		_, number, _ := streams.Parse(p.name)
+		options := blocks.Options{Subject: streams.Subject(shard, number), Pace: func(int) error { return ctx.Err() }}
 		if a.running != nil {
 			if p.first > end {
 				break
@@ -272,8 +262,8 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 				options.Through = min(end, parts[i+1].first-1)
 			}
 		}
-		options.Handle = func(r blocks.Record) error {
-			if r.Tombstone || r.Erased || r.Seq <= seen { // a file is read again if it changed meanwhile
+		options.Handle = blocks.Standing(func(r blocks.Record) error {
+			if r.Seq < from {
 				return nil
 			}
 			g, err := format.ParseGroup(bytes.Clone(r.Body))
@@ -283,9 +273,8 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 			if err != nil {
 				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
 			}
-			seen = r.Seq
 			return handle(p.name, g)
-		}
+		})
 		if err := a.read(p.name, options, damaged); err != nil {
 			return err
 		}
@@ -298,24 +287,23 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 	if a.cluster != nil {
 		return a.cluster.each(ctx, damaged, handle)
 	}
-	seen := uint64(0)
 	for number := uint32(1); ; number++ {
 		name := sidelog.Name(checkpoint.Stream, number)
 		if !slices.Contains(a.streams, name) {
 			return nil
 		}
 		options := blocks.Options{Pace: func(int) error { return ctx.Err() }}
-		options.Handle = func(r blocks.Record) error {
-			if r.Tombstone || r.Erased || r.Seq <= seen || a.running != nil && r.Seq > a.running.Checkpoints {
+		options.Handle = blocks.Standing(func(r blocks.Record) error {
+			if a.running != nil && r.Seq > a.running.Checkpoints {
 				return nil
 			}
 			c, err := checkpoint.Parse(bytes.Clone(r.Body))
 			if err != nil {
 				return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
 			}
-			seen, c.Number = r.Seq, r.Seq
+			c.Number = r.Seq
 			return handle(name, c)
-		}
+		})
 		if a.running != nil { // the newest block may end within a record
 			meta, err := blocks.CheckMeta(blocks.Folder(a.dir, streams.Account, name), name)
 			if err != nil || meta.FirstSeq > a.running.Checkpoints {
@@ -331,7 +319,6 @@ func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(
 	}
 }
 
-// read reads one stream, and reports its faults.
 func (a *Archive) read(name string, options blocks.Options, damaged Damaged) error {
 	report, err := blocks.Verify(a.dir, streams.Account, name, options)
 	if err != nil {

@@ -9,17 +9,10 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
-	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
 )
 
 // The inspection of a stopped folder must distinguish dropped segments of deliveries from missing ones.
-
-func (in *inspection) readFloor() {
-	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
-		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
-	}
-}
 
 // beingDeleted reports whether a stream is a dropped segment of deliveries that is not removed yet.
 func (in *inspection) beingDeleted(name string) bool {

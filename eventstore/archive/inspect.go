@@ -19,7 +19,6 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// inspection holds the findings of the inspection of a stopped folder.
 type inspection struct {
 	dir      string
 	required map[string]uint64        // by stream: the sequence up to which a witness requires it
@@ -32,7 +31,6 @@ type inspection struct {
 	torn     []string                 // streams with a torn tail
 	heads    map[int]format.Head      // by shard: the end that the tip store has applied
 	tips     *tipstore.Store          // nil if there is none, or it is unreadable
-	given    bool                     // the caller opened the tip store, and closes it
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
 	secrets    uint32            // number of the first segment of SECRETS that no rotation of the master key replaced
@@ -53,7 +51,12 @@ type segmentReport struct {
 // Inspect reads a stopped folder and copies torn tails. An error names the damage; the folder is then unchanged.
 func Inspect(dir string) error {
 	in := inspection{dir: dir}
-	defer in.close()
+	tips := filepath.Join(dir, folder.Tips)
+	if _, err := os.Stat(tips); err == nil {
+		if in.tips, err = tipstore.Open(tipstore.Options{Dir: tips, Cache: 1 << 20, ReadOnly: true}); err == nil {
+			defer in.tips.Close() // it was opened for reading
+		} // else the start rebuilds it from the log
+	}
 	if err := in.run(); err != nil {
 		return err
 	}
@@ -71,7 +74,7 @@ func (in *inspection) run() error {
 	in.required, in.shards, in.newest = map[string]uint64{}, map[int]format.Link{}, map[int]uint32{}
 	in.open, in.reports, in.newestSide, in.bad = map[int]segmentReport{}, map[string]blocks.Report{}, sidelog.Newest(names), map[string]bool{}
 	in.closed = map[int]uint64{}
-	if err := in.openTips(); err != nil {
+	if err := in.readTips(); err != nil {
 		return err
 	}
 	if in.secrets, err = secretlog.First(in.dir, names); err != nil {
@@ -113,7 +116,6 @@ func (in *inspection) damaged(stream string, seq uint64, reason string) error {
 	return fmt.Errorf("%w: %s at sequence %d: %s; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, seq, reason)
 }
 
-// broken is damaged for a stream that cannot be read.
 func (in *inspection) broken(stream string, err error) error {
 	if in.report != nil {
 		return in.damaged(stream, 1, err.Error())
@@ -121,37 +123,23 @@ func (in *inspection) broken(stream string, err error) error {
 	return fmt.Errorf("%w: %s: %w; the folder was not changed: copy it before anything else", fault.ErrUnhealthy, stream, err)
 }
 
-// openTips opens the tip store, unless the caller has opened it, and reads its witnesses. It ignores an unreadable tip store:
-// the start rebuilds the tip store.
-func (in *inspection) openTips() error {
-	if in.given {
-		if in.tips == nil {
-			return nil
-		}
-		err := in.readTips()
-		if in.report != nil && errors.Is(err, tipstore.ErrDamaged) {
-			in.tips, in.heads, in.required = nil, nil, map[string]uint64{}
-			return in.report("", 0, err.Error())
-		}
+// readTips reads the witnesses in the tip store, if there is one. A start ignores an unreadable one, and rebuilds it.
+func (in *inspection) readTips() error {
+	if in.tips == nil {
+		return nil
+	}
+	err := in.readWitnesses()
+	if err == nil || in.report != nil && !errors.Is(err, tipstore.ErrDamaged) {
 		return err
 	}
-	dir := filepath.Join(in.dir, folder.Tips)
-	if _, err := os.Stat(dir); err != nil {
-		return nil //nolint:nilerror // there is none
+	in.tips, in.heads, in.required = nil, nil, map[string]uint64{}
+	if in.report == nil {
+		return nil
 	}
-	tips, err := tipstore.Open(tipstore.Options{Dir: dir, Cache: 1 << 20, ReadOnly: true})
-	if err != nil {
-		return nil //nolint:nilerror // the start rebuilds it from the log
-	}
-	in.tips = tips
-	if err := in.readTips(); err != nil {
-		in.heads, in.required, in.tips = nil, map[string]uint64{}, nil
-		return tips.Close()
-	}
-	return nil
+	return in.report("", 0, err.Error())
 }
 
-func (in *inspection) readTips() error {
+func (in *inspection) readWitnesses() error {
 	view := in.tips.Snapshot()
 	defer view.Close()
 	var err error
@@ -165,14 +153,10 @@ func (in *inspection) readTips() error {
 	if err != nil {
 		return damagedTips(in.dir, err)
 	}
-	in.readFloor()
-	return nil
-}
-
-func (in *inspection) close() {
-	if in.tips != nil && !in.given {
-		_ = in.tips.Close() // it was opened for reading
+	if r, err := tiprow.Get(in.tips.Get, deliverylog.ShardNumber, deliverylog.FloorKey); err == nil {
+		in.floor, _ = deliverylog.ParseFloor(r) // the next start refuses an unreadable floor
 	}
+	return nil
 }
 
 // readStream verifies the parts of one stream that the server will read or trust.
@@ -184,7 +168,7 @@ func (in *inspection) readStream(name string) error {
 	}
 	options := blocks.Options{Deletes: deletes, Pace: in.pace}
 	if ours {
-		options.Subjects = []string{streams.Subject(shard, number)}
+		options.Subject = streams.Subject(shard, number)
 		options.Handle = func(r blocks.Record) error { return in.see(shard, r) }
 	}
 	path := blocks.Folder(in.dir, streams.Account, name)
@@ -230,7 +214,6 @@ func (in *inspection) readStream(name string) error {
 	return nil
 }
 
-// faults reports all faults of a stream, or returns the error for the first fault if there is no report function.
 func (in *inspection) faults(report blocks.Report) error {
 	if in.report == nil {
 		return in.damaged(report.Stream, report.Last+1, report.Faults[0].String())
@@ -272,13 +255,13 @@ func (in *inspection) checkBeginning(name, path string, report blocks.Report, fr
 	return nil
 }
 
-// indexed reports whether the server has an index of a complete closed segment. Then the server reads no block of the segment.
+// indexed reports whether index.db of a segment is good and names a message. It may be older than the blocks.
 func indexed(name, path string) bool {
 	index, ok := blocks.ReadIndex(path, name)
 	return ok && index.Last > 0
 }
 
-// see notes the witness in a group: the newest acknowledged group of the next shard.
+// see checks the place of a group, and notes its witness, its floor and its end of a segment.
 func (in *inspection) see(shard int, r blocks.Record) error {
 	if r.Erased || r.Tombstone {
 		return nil
@@ -354,8 +337,7 @@ func (in *inspection) compare() error {
 
 // replaced reports whether a stream is a segment of SECRETS that a rotation of the master key replaced.
 func (in *inspection) replaced(name string) bool {
-	_, number, _ := sidelog.ParseName(name)
-	return sidelog.IsSecrets(name) && number < in.secrets
+	return sidelog.IsSecrets(name) && sidelog.Number(name) < in.secrets
 }
 
 // missed is damaged for a stream that does not reach a place. It reports nothing if the stream has other damage.

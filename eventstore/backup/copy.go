@@ -82,7 +82,6 @@ func (t *tail) join(hash string) error {
 	return nil
 }
 
-// tail returns the end of the back-up.
 func (r *run) tail(shard int) *tail {
 	t := &tail{shard: shard, log: r.Source.log, joined: true}
 	before := r.chain.Newest()
@@ -135,8 +134,7 @@ func (r *run) copyShard(ctx context.Context, shard int) error {
 	return nil
 }
 
-// copyPart copies the new messages of one stream into one file. The first file of a stream exists even if it has no message: it holds the
-// stream's configuration.
+// copyPart copies the new messages of one stream into one file. The first file of a stream always exists: it has the stream's configuration.
 func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 	known := len(r.chain.Files(p.stream)) > 0 || slices.ContainsFunc(r.manifest.Files, func(f File) bool { return f.Stream == p.stream })
 	var w *writer
@@ -166,7 +164,7 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 	}
 	empty := r.Source.now != nil && p.last < p.first
 	if !empty && (p.last == 0 || p.last >= t.last) {
-		if err := r.readPart(ctx, t, p, open, func(m Message) error { return w.add(m) }); err != nil {
+		if err := r.readPart(ctx, t, p, open, func(m blocks.Record) error { return w.add(m) }); err != nil {
 			return err
 		}
 	}
@@ -183,8 +181,7 @@ func (r *run) copyPart(ctx context.Context, t *tail, p part) (err error) {
 	return r.step("file " + file.Name)
 }
 
-// readPart reads the messages of a stream after the end of the back-up.
-func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, add func(Message) error) error {
+func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, add func(blocks.Record) error) error {
 	return r.Source.read(ctx, p, max(p.first, t.last), func(m blocks.Record) error {
 		events := t.head.Events
 		fresh, err := t.accept(m.Seq, m.Body)
@@ -203,7 +200,7 @@ func (r *run) readPart(ctx context.Context, t *tail, p part, open func() error, 
 		if t.shard != deliverylog.ShardNumber {
 			r.progressed(t.head.Events - events)
 		}
-		return add(Message{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Body})
+		return add(m)
 	})
 }
 
@@ -221,7 +218,7 @@ func (r *run) adopt(t *tail, stream string) error {
 		}
 		delete(r.left, name)
 		trial := *t
-		file, err := Read(filepath.Join(r.Out, name), nil, func(m Message) error {
+		file, err := Read(filepath.Join(r.Out, name), nil, func(m blocks.Record) error {
 			fresh, err := trial.accept(m.Seq, m.Body)
 			if err == nil && !fresh {
 				err = ErrOther

@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"payledger/eventstore/blocks"
 )
 
 const (
@@ -44,14 +46,6 @@ type Header struct {
 	Configs map[string]json.RawMessage `json:"configs"`
 }
 
-// Message is one message of a stream.
-type Message struct {
-	Seq     uint64
-	Subject string
-	Header  []byte // with the line NATS/1.0 and the empty line at the end; nil without a header
-	Body    []byte
-}
-
 // writer writes one file under a temporary name.
 type writer struct {
 	path  string // without the ending of the temporary name
@@ -65,10 +59,8 @@ type writer struct {
 	head  []byte
 }
 
-// temporary ends the name of an incomplete file.
 const temporary = ".part"
 
-// newWriter creates a file with its header.
 func newWriter(path string, h Header) (*writer, error) {
 	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -99,8 +91,7 @@ func (w *writer) write(parts ...[]byte) error {
 	return nil
 }
 
-// add appends a message.
-func (w *writer) add(m Message) error {
+func (w *writer) add(m blocks.Record) error {
 	length := recordHead + len(m.Subject) + len(m.Header) + len(m.Body) + crc32.Size
 	if length > maxRecord || len(m.Subject) > 1<<16-1 {
 		return fmt.Errorf("backup: the message at sequence %d has %d bytes; %d are the limit", m.Seq, length, maxRecord)
@@ -119,7 +110,6 @@ func (w *writer) add(m Message) error {
 	return w.write(b, m.Header, m.Body, binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// finish completes the file, syncs it and gives it its name.
 func (w *writer) finish() (File, error) {
 	digest := w.sum.Sum(nil)
 	foot := binary.BigEndian.AppendUint32(nil, footerMark)
@@ -139,7 +129,6 @@ func (w *writer) finish() (File, error) {
 	}, err
 }
 
-// abandon removes the incomplete file.
 func (w *writer) abandon() error {
 	return errors.Join(w.f.Close(), os.Remove(w.path+temporary))
 }
@@ -157,7 +146,7 @@ type reader struct {
 
 // Read calls each with the messages of a file in their order, and returns the description of the file. A message is valid only during
 // the call. ErrDamaged names the file and the place.
-func Read(path string, begin func(Header) error, each func(Message) error) (File, error) {
+func Read(path string, begin func(Header) error, each func(blocks.Record) error) (File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return File{}, fmt.Errorf("%w: %s is missing", ErrDamaged, path)
@@ -240,7 +229,7 @@ func (r *reader) header() (h Header, err error) {
 	return h, nil
 }
 
-func (r *reader) messages(file File, each func(Message) error) (File, error) {
+func (r *reader) messages(file File, each func(blocks.Record) error) (File, error) {
 	for {
 		if err := r.take(4); err != nil {
 			return file, err
@@ -272,8 +261,7 @@ func (r *reader) messages(file File, each func(Message) error) (File, error) {
 	}
 }
 
-// message cuts the buffer into the parts of a record.
-func (r *reader) message() (m Message, ok bool) {
+func (r *reader) message() (m blocks.Record, ok bool) {
 	b := r.buffer[:len(r.buffer)-crc32.Size]
 	m.Seq = binary.BigEndian.Uint64(b[4:])
 	subject, header := int(binary.BigEndian.Uint16(b[12:])), int(binary.BigEndian.Uint32(b[14:]))

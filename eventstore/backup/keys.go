@@ -17,8 +17,7 @@ import (
 // maxTails is how often the end of SECRETS is read again, while the server destroys values.
 const maxTails = 100
 
-// copyKeys writes the stream SECRETS as a whole into a new file. It is read after the ends of the log: every sealed event of the back-up has
-// its key there, unless the key was destroyed. Values that are destroyed are left out.
+// copyKeys writes the stream SECRETS into a new file, after the ends of the log were read, and without destroyed values (doc.go).
 func (r *run) copyKeys(ctx context.Context) error {
 	for {
 		if err := r.copyKeysOnce(ctx); !errors.Is(err, errSegment) {
@@ -58,7 +57,7 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 			if header.Configs[secretlog.StreamOf(m.Subject)] == nil {
 				return errSegment
 			}
-			return w.add(Message{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Body})
+			return w.add(m)
 		})
 		if err != nil {
 			return err
@@ -83,7 +82,6 @@ func (r *run) copyKeysOnce(ctx context.Context) (err error) {
 	return r.step("keys")
 }
 
-// configs returns the configurations of streams.
 func (r *run) configs(names []string) (map[string]json.RawMessage, error) {
 	configs := map[string]json.RawMessage{}
 	for _, name := range names {
@@ -121,8 +119,7 @@ func dropKeys(dir string, keep uint64) error {
 	return SyncFolder(dir)
 }
 
-// KeysFile returns the path and the number of the file of keys for a back-up: the newest one. It refuses keys that are older than the
-// newest manifest: a customer who was erased in between would come back.
+// KeysFile returns the path and the number of the newest file of keys. It refuses keys that are older than the newest manifest (doc.go).
 func KeysFile(dir string, c *Chain) (path string, number uint64, err error) {
 	number, err = newestKeys(dir)
 	if err != nil {

@@ -22,7 +22,6 @@ const (
 	keysEnding     = ".keys"
 )
 
-// manifestFormat is the format of manifests that this version writes and reads.
 const manifestFormat = 1
 
 // File describes a complete file of messages.
@@ -68,7 +67,6 @@ type Manifest struct {
 	digest string // of the manifest's file
 }
 
-// end returns the end of a shard.
 func (m *Manifest) end(shard int) End {
 	i := slices.IndexFunc(m.Ends, func(e End) bool { return e.Shard == shard })
 	if i < 0 {
@@ -117,7 +115,7 @@ func readManifest(path string) (*Manifest, error) {
 	sum := sha256.Sum256(text[:at])
 	digest := hex.EncodeToString(sum[:])
 	if string(text[at:]) != digestLine+digest+"\n" {
-		return nil, damaged("the manifest is not the one that was written: its checksum is wrong")
+		return nil, damaged("the manifest has changed since it was written: its checksum is wrong")
 	}
 	m := &Manifest{digest: digest}
 	if err := json.Unmarshal(text[:at], m); err != nil {

@@ -31,8 +31,7 @@ type Cut struct {
 	Positions   map[string][]byte `json:"positions"` // the newest records, by reader
 }
 
-// Source is a log that a back-up is made of: the folder of a running server or of a stopped one, whose files it opens for reading only, or
-// an external cluster.
+// Source is a log that a back-up is made of: the folder of a server that runs or is stopped, opened for reading only, or an external cluster.
 type Source struct {
 	storage
 	now func(context.Context) (Cut, error) // of a running server; nil: it is stopped
@@ -62,8 +61,7 @@ func Cluster(log *remote.Log) *Source {
 	return &Source{storage: c, now: c.cut, secretsEnd: end, remote: log}
 }
 
-// Stopped returns the source of a stopped server's folder. It refuses a folder that the server would not start on, and syncs the files:
-// after a crash they may hold groups that were never synced, and the next start may lose them in a power failure.
+// Stopped returns the source of a stopped server's folder, and syncs its files. It refuses a folder that the server would not start on.
 func Stopped(ctx context.Context, dir string) (*Source, error) {
 	stopped, err := archive.Open(dir)
 	if err != nil {
@@ -121,7 +119,6 @@ func (s *Source) sync() error {
 	return nil
 }
 
-// begin takes the cut, and reads the description of the log.
 func (s *Source) begin(ctx context.Context) error {
 	var err error
 	if s.now != nil {
@@ -160,10 +157,8 @@ func (s *Source) stoppedPositions(ctx context.Context) (map[string][]byte, error
 	})
 }
 
-// part is one stream of the log, a segment.
 type part struct {
 	stream  string
-	shard   int // -1: of CHECKPOINTS
 	subject string
 	first   uint64
 	last    uint64 // the last message to copy; 0: the last one of the file
@@ -176,42 +171,35 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	type numberedName struct {
-		name   string
-		number uint32
-	}
-	var own []numberedName
-	for _, name := range names {
-		of, number, ours := streams.Parse(name)
-		if shard < 0 {
-			var side string
-			side, number, ours = sidelog.ParseName(name)
-			ours, of = ours && side == checkpoint.Stream, shard
-		}
-		if dropped := of == deliverylog.ShardNumber && number <= s.cut.Dropped; ours && of == shard && !dropped {
-			own = append(own, numberedName{name, number})
-		}
-	}
-	slices.SortFunc(own, func(a, b numberedName) int { return int(a.number) - int(b.number) })
-	next := uint32(1)
-	if shard == deliverylog.ShardNumber {
+	own, next := streams.Segments(shard, names), uint32(1)
+	switch {
+	case shard < 0:
+		own = sidelog.SegmentsOf(checkpoint.Stream, names)
+	case shard == deliverylog.ShardNumber:
 		next = s.cut.Dropped + 1
 	}
-	for _, o := range own {
-		if o.number != next {
-			return nil, fault.Damage(o.name, 1, fmt.Errorf("segment %d before it is gone", next))
+	for _, name := range own {
+		_, number, _ := streams.Parse(name)
+		if shard < 0 {
+			number = sidelog.Number(name)
+		}
+		if shard == deliverylog.ShardNumber && number <= s.cut.Dropped {
+			continue
+		}
+		if number != next {
+			return nil, fault.Damage(name, 1, fmt.Errorf("segment %d before it is gone", next))
 		}
 		next++
-		_, first, err := s.config(o.name)
+		_, first, err := s.config(name)
 		if errors.Is(err, blocks.ErrMeta) && errors.Is(err, os.ErrNotExist) {
 			break // it was being created
 		}
 		if err != nil {
 			return nil, err
 		}
-		p := part{stream: o.name, shard: shard, first: first, last: s.endOf(shard)}
+		p := part{stream: name, first: first, last: s.cut.Checkpoints}
 		if shard >= 0 {
-			p.subject = streams.Subject(shard, o.number)
+			p.subject, p.last = streams.Subject(shard, number), s.cut.Ends[shard]
 		}
 		if s.now != nil && p.first > p.last+1 && len(parts) > 0 {
 			break // it was created after the cut
@@ -222,12 +210,4 @@ func (s *Source) parts(shard int) (parts []part, err error) {
 		parts = append(parts, p)
 	}
 	return parts, nil
-}
-
-// endOf returns the end of a shard, or of CHECKPOINTS (-1), at the cut; 0 in a stopped folder.
-func (s *Source) endOf(shard int) uint64 {
-	if shard < 0 {
-		return s.cut.Checkpoints
-	}
-	return s.cut.Ends[shard]
 }

@@ -15,19 +15,15 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// storage has the streams of a log.
 type storage interface {
-	// names returns the names of the streams.
 	names() ([]string, error)
 	// config returns the configuration of a stream, as a server keeps it in a file, and the stream's first sequence.
 	config(stream string) (json.RawMessage, uint64, error)
 	// read calls handle with the messages of a part, each once and in their order, from an earlier place than from on. Damage is an error.
 	read(ctx context.Context, p part, from uint64, handle func(blocks.Record) error) error
-	// secrets returns the reader of SECRETS, and the names of its segments.
 	secrets(ctx context.Context) (secretlog.Reader, []string, error)
 }
 
-// files are the files of a folder.
 type files struct{ dir string }
 
 func (f files) names() ([]string, error) {
@@ -52,22 +48,12 @@ func (f files) config(stream string) (json.RawMessage, uint64, error) {
 }
 
 func (f files) read(ctx context.Context, p part, from uint64, handle func(blocks.Record) error) error {
-	options := blocks.Options{Through: p.last, Deletes: p.deletes, Pace: func(int) error { return ctx.Err() }}
-	if p.subject != "" {
-		options.Subjects = []string{p.subject}
-	}
+	options := blocks.Options{Subject: p.subject, Through: p.last, Deletes: p.deletes, Pace: func(int) error { return ctx.Err() }}
 	var err error
 	if options.From, err = f.block(p.stream, from); err != nil {
 		return err
 	}
-	seen := uint64(0)
-	options.Handle = func(r blocks.Record) error {
-		if r.Tombstone || r.Erased || r.Seq <= seen { // a file is read again if it changed meanwhile
-			return nil
-		}
-		seen = r.Seq
-		return handle(r)
-	}
+	options.Handle = blocks.Standing(handle)
 	report, err := blocks.Verify(f.dir, streams.Account, p.stream, options)
 	if err != nil {
 		return err
@@ -103,7 +89,6 @@ func (f files) secrets(context.Context) (secretlog.Reader, []string, error) {
 	return secretlog.InFolder(f.dir), names, err
 }
 
-// cluster are the streams of an external cluster.
 type cluster struct{ log *remote.Log }
 
 func (c cluster) names() ([]string, error) { return c.log.Names(), nil }
@@ -121,7 +106,6 @@ func (c cluster) secrets(ctx context.Context) (secretlog.Reader, []string, error
 	return c.log.Secrets(), names, err
 }
 
-// cut returns a moment of the cluster's log.
 func (c cluster) cut(ctx context.Context) (cut Cut, err error) {
 	moment, err := c.log.Cut(ctx)
 	cut = Cut{Ends: map[int]uint64{}, Dropped: moment.Dropped, Checkpoints: moment.Checkpoints, Secrets: moment.Secrets, Positions: moment.Positions}

@@ -18,7 +18,7 @@ func BenchmarkVerify(b *testing.B) {
 				b.SetBytes(total)
 				b.ReportAllocs()
 				for b.Loop() {
-					report, err := Verify(dir, "A", "BENCH", Options{Deletes: deletes, Subjects: []string{"bench"}})
+					report, err := Verify(dir, "A", "BENCH", Options{Deletes: deletes, Subject: "bench"})
 					if err != nil || report.Kind != Clean {
 						b.Fatal(report, err)
 					}

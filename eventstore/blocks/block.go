@@ -42,9 +42,9 @@ type Options struct {
 	// Through is the last sequence to check; 0 checks all. Without Deletes the stream must have it. Set it while the server
 	// runs, to a sequence that was acknowledged before the call.
 	Through uint64
-	// Subjects are the patterns of the stream's subjects; none allows all. The checksum does not cover the subject's length,
-	// so only a literal subject here reveals some wrong lengths.
-	Subjects []string
+	// Subject is the subject of all messages; "" allows any. The checksum does not cover the subject's length, so only a subject here
+	// reveals some wrong lengths.
+	Subject string
 	// From is the first place to read: a Report's Next, or a block with neither Offset nor Last. With Deletes the read begins at
 	// the beginning of the block.
 	From Place
@@ -69,13 +69,9 @@ type Result struct {
 	Messages   uint64 // records that hold a message, deleted or not
 	Erased     uint64
 	Tombstones uint64
-	// Incomplete means, for a torn block, that the record at End is longer than the file. Otherwise all bytes are in the file,
-	// but wrong: a write that was cut off by a power failure, or damage in the last record.
-	Incomplete bool
 	Faults     []Fault // at most 100; of a torn block the reason
 }
 
-// maxFaults bounds the faults of a result and of a report.
 const maxFaults = 100
 
 // Fault is one fault of a block or a stream.
@@ -124,7 +120,6 @@ type blockFile struct {
 	uncached bool
 }
 
-// open opens a block file for reading and returns its size.
 func open(path string, uncached bool) (*blockFile, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {

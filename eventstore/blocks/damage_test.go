@@ -21,7 +21,7 @@ type stopped struct {
 	parts []blocks.Record // of PAST: where each record begins
 }
 
-var past = blocks.Options{Subjects: []string{"past.one"}}
+var past = blocks.Options{Subject: "past.one"}
 
 // stoppedStore makes the store.
 func stoppedStore(t testing.TB, random *rand.Rand) stopped {
@@ -72,7 +72,7 @@ func TestFlippedBits(t *testing.T) {
 	random := seeded(t, 21)
 	s := stoppedStore(t, random)
 	tails := 0
-	for stream, o := range map[string]blocks.Options{"PAST": past, "KEPT": {Deletes: true, Subjects: []string{"kept"}}} {
+	for stream, o := range map[string]blocks.Options{"PAST": past, "KEPT": {Deletes: true, Subject: "kept"}} {
 		all := files(t, s.dir, stream)
 		for range 1500 {
 			f := all[random.IntN(len(all))]
@@ -286,7 +286,7 @@ func TestEveryBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := blocks.Options{Deletes: true, Subjects: []string{"kept"}}
+	o := blocks.Options{Deletes: true, Subject: "kept"}
 	seen := map[blocks.Kind]int{}
 	for bit := range len(good) * 8 {
 		put(t, path, flip(bit)(slices.Clone(good)))
@@ -315,7 +315,7 @@ func TestSubjectLength(t *testing.T) {
 	}
 	change(t, path, longer, func() {
 		isClean(t, verify(t, r.dir, "PAST", blocks.Options{}))
-		o := blocks.Options{Subjects: []string{"past.one"}}
+		o := blocks.Options{Subject: "past.one"}
 		if report := verify(t, r.dir, "PAST", o); report.Kind != blocks.Damaged || report.Messages != 2 {
 			t.Errorf("%+v", report)
 		}

@@ -16,8 +16,7 @@ import (
 // ErrUnsupported means that a stream is compressed or encrypted: this package cannot read it.
 var ErrUnsupported = errors.New("blocks: the stream is compressed or encrypted")
 
-// Streams returns the names of an account's streams, sorted; none if the folder does not exist. It leaves out a stream that
-// the server was deleting.
+// Streams returns the names of an account's streams, sorted, without those that the server was deleting; none if there is no folder.
 func Streams(dir, account string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", account, "streams"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,15 +49,14 @@ type File struct {
 
 // Files returns the block files of a stream in the order of their numbers, given the stream's folder.
 func Files(folder string) ([]File, error) {
-	msgs := filepath.Join(folder, "msgs")
-	entries, err := os.ReadDir(msgs)
-	if errors.Is(err, fs.ErrNotExist) { // between the two renames of a purge
-		msgs = filepath.Join(folder, purging)
-		entries, err = os.ReadDir(msgs)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		msgs = filepath.Join(folder, "msgs")
-		entries, err = os.ReadDir(msgs)
+	var msgs string
+	var entries []os.DirEntry
+	var err error
+	for _, name := range []string{"msgs", purging, "msgs"} { // msgs is not there between the two renames of a purge
+		msgs = filepath.Join(folder, name)
+		if entries, err = os.ReadDir(msgs); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("blocks: %w", err)

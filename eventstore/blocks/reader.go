@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// reader reads the records of one block.
 type reader struct {
 	w      *window
 	digest *digest
@@ -32,10 +31,9 @@ func newReader(w *window, stream string, block int, o *Options) *reader {
 
 // flaw is why there is no good record at a place.
 type flaw struct {
-	reason     string
-	incomplete bool // the record is longer than the file
-	length     int  // of the bad record; 0 if it is unknown
-	certain    bool // the checksum matches: the record was written like this, or its lengths are damaged
+	reason  string
+	length  int  // of the bad record; 0 if it is unknown
+	certain bool // the checksum matches: the record was written like this, or its lengths are damaged
 }
 
 // run reads to the end of the block, or through Options.Through.
@@ -92,7 +90,7 @@ func (r *reader) step() (done bool, err error) {
 	}
 	kind := max(r.result.Kind, Torn)
 	r.fault(Fault{Reason: bad.reason + ", and nothing valid follows"})
-	r.result.Kind, r.result.Incomplete = kind, bad.incomplete
+	r.result.Kind = kind
 	return true, nil
 }
 
@@ -103,7 +101,7 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 		return 0, nil, err
 	}
 	if len(b) < headLen {
-		return 0, &flaw{reason: "the record is incomplete", incomplete: true}, nil
+		return 0, &flaw{reason: "the record is incomplete"}, nil
 	}
 	h := readHead(b)
 	if h.suspicious != "" {
@@ -116,12 +114,12 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 	case err != nil:
 		return 0, nil, err
 	case len(b) < h.length:
-		return 0, &flaw{reason: "the record is incomplete", incomplete: true}, nil
+		return 0, &flaw{reason: "the record is incomplete"}, nil
 	case !r.digest.matches(b, h):
 		return 0, &flaw{reason: "the checksum does not match", length: h.length}, nil
 	}
 	reason := fields(b, h, &r.record)
-	if reason == "" && r.record.message() && !within(r.record.Subject, r.o.Subjects) {
+	if reason == "" && r.record.message() && r.o.Subject != "" && r.record.Subject != r.o.Subject {
 		reason = "the subject is not one of the stream's"
 	}
 	if reason != "" {
@@ -131,7 +129,6 @@ func (r *reader) at(offset int64) (length int, bad *flaw, err error) {
 	return h.length, nil, nil
 }
 
-// accept counts the good record at r.offset and moves to the next.
 func (r *reader) accept(length int) error {
 	rec := &r.record
 	if r.o.Handle != nil && len(r.result.Faults) == 0 {
@@ -163,7 +160,6 @@ func (r *reader) accept(length int) error {
 	return nil
 }
 
-// order checks a record's sequence against those before.
 func (r *reader) order(rec *Record) {
 	strict, seq := !r.o.Deletes, rec.Seq
 	switch {
@@ -190,7 +186,6 @@ func (r *reader) order(rec *Record) {
 	r.next = max(r.next, seq+1)
 }
 
-// fault adds a fault at r.offset.
 func (r *reader) fault(f Fault) {
 	f.Block, f.Offset, f.After = r.result.Block, r.offset, r.last
 	r.result.Kind = Damaged

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"hash"
 	"strconv"
-	"strings"
 
 	"github.com/minio/highwayhash"
 )
@@ -37,7 +36,22 @@ type Record struct {
 	Tombstone bool
 }
 
-// message reports whether the record holds a message.
+// Standing returns a function for Options.Handle that passes each message once, in order, without erased ones: a file is read again if it
+// changed meanwhile. A message that handle refused comes again.
+func Standing(handle func(Record) error) func(Record) error {
+	seen := uint64(0)
+	return func(r Record) error {
+		if !r.message() || r.Seq <= seen {
+			return nil
+		}
+		err := handle(r)
+		if err == nil {
+			seen = r.Seq
+		}
+		return err
+	}
+}
+
 func (r *Record) message() bool { return !r.Erased && !r.Tombstone }
 
 // head is the fixed part of a record, decoded.
@@ -80,7 +94,6 @@ func readHead(b []byte) head {
 	return h
 }
 
-// digest computes the checksums of one block.
 type digest struct {
 	hash.Hash64
 	sum [sumLen]byte
@@ -169,30 +182,4 @@ func literal(subject []byte) bool {
 		start = i + 1
 	}
 	return true
-}
-
-// within reports whether a subject matches one of the patterns, in NATS's notation; no pattern matches everything.
-func within(subject string, patterns []string) bool {
-	for _, pattern := range patterns {
-		if matches(subject, pattern) {
-			return true
-		}
-	}
-	return len(patterns) == 0
-}
-
-func matches(subject, pattern string) bool {
-	for {
-		want, patternRest, more := strings.Cut(pattern, ".")
-		have, subjectRest, tokens := strings.Cut(subject, ".")
-		switch {
-		case want == ">" && !more:
-			return true
-		case want != "*" && want != have || more != tokens:
-			return false
-		case !more:
-			return true
-		}
-		pattern, subject = patternRest, subjectRest
-	}
 }

@@ -63,18 +63,3 @@ func (s Sequences) Lowest() (lowest uint64) {
 	}
 	return lowest
 }
-
-// from counts the sequences from seq on.
-func (s Sequences) from(seq uint64) (n uint64) {
-	for number, page := range s {
-		if number > seq/pageBits {
-			n += ones(page)
-		}
-	}
-	for end := (seq/pageBits + 1) * pageBits; seq < end; seq++ {
-		if s.Has(seq) {
-			n++
-		}
-	}
-	return n
-}

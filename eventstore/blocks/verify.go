@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,12 +17,9 @@ type Report struct {
 	First    uint64 // the lowest sequence of a message that was read; 0 if none
 	Last     uint64 // the highest sequence that was read, that of a deleted message included; 0 if none
 	Messages uint64 // messages that were read and not deleted
-	// Missing counts, with Deletes, the sequences between First and Last without any record. They are no fault: the server
-	// drops the records of deleted messages when it compacts a block. Without Deletes a missing message is a fault.
-	Missing uint64
-	Blocks  []Result
-	Faults  []Fault // at most 100 of each block
-	Next    Place   // where the next call can begin, to read what is appended later
+	Blocks   []Result
+	Faults   []Fault // at most 100 of each block
+	Next     Place   // From of the next call, which reads the records appended later
 }
 
 // Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them with each other and with
@@ -35,7 +33,7 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 		return Report{}, err
 	}
 	if o.Deletes {
-		v.live, v.known = Sequences{}, Sequences{}
+		v.live = Sequences{}
 		v.place = Place{Block: o.From.Block} // the block may be another one by now
 	}
 	index, indexed := ReadIndex(v.folder, stream)
@@ -53,16 +51,15 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 	return v.report, nil
 }
 
-// verifier reads one stream.
 type verifier struct {
-	folder      string
-	o           Options
-	place       Place
-	live, known Sequences // with Deletes only: of messages that stand, and of all records
-	buffers     [2][]byte // of the windows
-	torn        *File     // the last file read, if it was torn
-	before      Place     // where that file was begun
-	report      Report
+	folder  string
+	o       Options
+	place   Place
+	live    Sequences // with Deletes only: of messages that stand
+	buffers [2][]byte // of the windows
+	torn    *File     // the last file read, if it was torn
+	before  Place     // where that file was begun
+	report  Report
 }
 
 // meta checks the description of the stream and takes the first sequence from it.
@@ -124,22 +121,14 @@ func (v *verifier) list() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	skip := 0
-	for skip < len(files) && !v.unread(files[skip].Number) {
-		skip++
-	}
-	return files[skip:], nil
-}
-
-func (v *verifier) unread(n int) bool {
+	next := v.o.From.Block
 	if done := len(v.report.Blocks); done > 0 {
-		return n > v.report.Blocks[done-1].Block
+		next = v.report.Blocks[done-1].Block + 1
 	}
-	return n >= v.o.From.Block
+	return slices.DeleteFunc(files, func(f File) bool { return f.Number < next }), nil
 }
 
-// tries is how often a block that changed during its read is read again.
-const tries = 3
+const tries = 3 // how often a block that changed during its read is read again
 
 // block reads one file. It reads the file again if the file was bad and changed meanwhile.
 func (v *verifier) block(f File) (Result, error) {
@@ -162,7 +151,6 @@ func (v *verifier) block(f File) (Result, error) {
 	}
 }
 
-// read reads one file once.
 func (v *verifier) read(f File, from Place) (*reader, error) {
 	o := v.o
 	if o.From = from; from.Block != f.Number {
@@ -187,7 +175,6 @@ func (v *verifier) read(f File, from Place) (*reader, error) {
 	return r, nil
 }
 
-// note counts one record.
 func (v *verifier) note(r *Record) {
 	if r.message() && v.report.First == 0 {
 		v.report.First = r.Seq
@@ -196,7 +183,6 @@ func (v *verifier) note(r *Record) {
 	if !v.o.Deletes {
 		return
 	}
-	v.known.Add(r.Seq)
 	if r.message() {
 		v.live.Add(r.Seq)
 	} else {
@@ -224,7 +210,6 @@ func (v *verifier) purged() {
 
 func (v *verifier) fault(f Fault) { v.report.Faults = append(v.report.Faults, f) }
 
-// finish sums up the blocks.
 func (v *verifier) finish() {
 	r := &v.report
 	if len(r.Faults) > 0 {
@@ -236,11 +221,7 @@ func (v *verifier) finish() {
 		r.Messages += b.Messages
 	}
 	r.Next = v.place
-	if !v.o.Deletes {
-		return
-	}
-	r.Messages, r.First = v.live.count(), v.live.Lowest()
-	if known := v.known.from(r.First); r.First != 0 {
-		r.Missing = r.Last - r.First + 1 - known
+	if v.o.Deletes {
+		r.Messages, r.First = v.live.count(), v.live.Lowest()
 	}
 }

@@ -22,7 +22,7 @@ func TestAppendOnly(t *testing.T) {
 	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past.one"}}, true)
 	last := r.fill(random, literal("past.one"), 120, 4000)
 	last = max(last, r.fill(random, literal("past.one"), 3, 3<<20))
-	o := blocks.Options{Subjects: []string{"past.one"}, Through: last}
+	o := blocks.Options{Subject: "past.one", Through: last}
 	want := r.messages("PAST")
 	have, report := records(t, r.dir, "PAST", o)
 	if report.Kind > blocks.Stopped || report.Last != last || report.Messages != last || report.First != 1 {
@@ -40,7 +40,7 @@ func TestAppendOnly(t *testing.T) {
 	want = r.messages("PAST")
 	r.stop()
 	before := tree(t, r.dir)
-	have, report = records(t, r.dir, "PAST", blocks.Options{Subjects: []string{"past.one"}})
+	have, report = records(t, r.dir, "PAST", blocks.Options{Subject: "past.one"})
 	isClean(t, report)
 	sameMessages(t, want, have)
 	if len(report.Blocks) < 5 {
@@ -113,7 +113,7 @@ func TestDeletes(t *testing.T) {
 			}
 			erase(t, s, last, true)
 			erase(t, s, last-1, false)
-			o := blocks.Options{Deletes: true, Subjects: []string{"kept.>"}}
+			o := blocks.Options{Deletes: true}
 			for _, running := range []bool{true, false} {
 				want := r.messages("KEPT")
 				if !running {
@@ -203,7 +203,7 @@ func TestWhileRunning(t *testing.T) {
 		default:
 		}
 		through := last.Load()
-		o := blocks.Options{Through: through, Subjects: []string{"past"}}
+		o := blocks.Options{Through: through, Subject: "past"}
 		if round%2 == 0 {
 			o.From = place
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -44,13 +43,7 @@ func (c Checkpoint) Text() string {
 		base64.StdEncoding.EncodeToString(c.Root), joined(c.LastSeq), joined(c.Events))
 }
 
-func joined(numbers []uint64) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.FormatUint(n, 10)
-	}
-	return strings.Join(texts, " ")
-}
+func joined(numbers []uint64) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
 
 // Sign returns the checkpoint of a tree, signed. lastSeq and events are per shard.
 func Sign(signer note.Signer, t *Tree, lastSeq, events []uint64) (Checkpoint, error) {
@@ -68,19 +61,16 @@ func Sign(signer note.Signer, t *Tree, lastSeq, events []uint64) (Checkpoint, er
 }
 
 // LastGroup returns the last group of a shard that is covered; 0 for the zero checkpoint.
-func (c Checkpoint) LastGroup(shard int) uint64 {
-	if c.LastSeq == nil {
-		return 0
-	}
-	return c.LastSeq[shard]
-}
+func (c Checkpoint) LastGroup(shard int) uint64 { return of(c.LastSeq, shard) }
 
 // EventsOf returns how many events of a shard are covered.
-func (c Checkpoint) EventsOf(shard int) uint64 {
-	if c.Events == nil {
+func (c Checkpoint) EventsOf(shard int) uint64 { return of(c.Events, shard) }
+
+func of(counts []uint64, shard int) uint64 {
+	if counts == nil {
 		return 0
 	}
-	return c.Events[shard]
+	return counts[shard]
 }
 
 // Covered returns, per shard, the address up to which all events are covered.

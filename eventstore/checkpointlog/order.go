@@ -11,8 +11,7 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// marksKept is the number of cached checkpoints, of some 300 bytes each. A caller that looks for one position usually looks for its
-// neighbours, too.
+// marksKept is the number of cached checkpoints, of some 300 bytes each. Positions are looked up together with their neighbours.
 const marksKept = 8192
 
 // Order is the order of the events that one checkpoint covers.
@@ -48,7 +47,11 @@ func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, 
 	if r.Shard < 0 || r.Shard >= o.log.Shards || r.Number > o.last.EventsOf(r.Shard) {
 		return 0, false, nil
 	}
-	before, at, err := o.covering(ctx, r)
+	before, err := o.search(ctx, func(c checkpoint.Checkpoint) bool { return c.EventsOf(r.Shard) < r.Number })
+	var at checkpoint.Checkpoint // covers the event
+	if err == nil {
+		at, err = o.log.Mark(ctx, before.Number+1)
+	}
 	if err != nil {
 		return 0, false, fmt.Errorf("eventstore: position of %s revision %d: %w", r.Key, r.Revision, err)
 	}
@@ -59,16 +62,6 @@ func (o Order) Position(ctx context.Context, r *format.Recorded) (uint64, bool, 
 	return position, true, nil
 }
 
-// covering returns the checkpoint that covers the event, and the checkpoint before it.
-func (o Order) covering(ctx context.Context, r *format.Recorded) (before, at checkpoint.Checkpoint, err error) {
-	before, err = o.search(ctx, func(c checkpoint.Checkpoint) bool { return c.EventsOf(r.Shard) < r.Number })
-	if err == nil {
-		at, err = o.log.Mark(ctx, before.Number+1)
-	}
-	return before, at, err
-}
-
-// search returns the last checkpoint that is before some place.
 func (o Order) search(ctx context.Context, before func(checkpoint.Checkpoint) bool) (checkpoint.Checkpoint, error) {
 	return checkpoint.Search(o.last.Number, func(number uint64) (checkpoint.Checkpoint, error) { return o.log.Mark(ctx, number) }, before)
 }
@@ -95,7 +88,6 @@ func (l *Log) keep(c checkpoint.Checkpoint) checkpoint.Checkpoint {
 // leavesAtOnce is the number of events after which a batch of checkpoints ends. A batch reads each shard once.
 const leavesAtOnce = 4096
 
-// errLeavesRead ends the reading of leaves.
 var errLeavesRead = errors.New("eventstore: enough leaves")
 
 // Leaves calls visit with the hashes of the events at the positions from+1 to through, in their order. These hashes are the
@@ -130,8 +122,7 @@ func (o Order) Leaves(ctx context.Context, from, through uint64, visit func(form
 	return err
 }
 
-// batch visits the events of the checkpoints of a path, the first of which follows before. A single checkpoint can be large: its
-// hashes are not kept.
+// batch visits the events of the checkpoints of a path that follows before. A single checkpoint can be large: its hashes are not kept.
 func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []checkpoint.Checkpoint, visit func(format.Hash) error) error {
 	end := path[len(path)-1]
 	kept := make([][]format.Hash, o.log.Shards)
@@ -165,7 +156,6 @@ func (o Order) batch(ctx context.Context, before checkpoint.Checkpoint, path []c
 	return nil
 }
 
-// hashes visits the events of a shard between two checkpoints.
 func (l *Log) hashes(ctx context.Context, shard int, before, end checkpoint.Checkpoint, visit func(format.Hash) error) error {
 	return l.Groups(ctx, shard, before.LastGroup(shard)+1, end.LastGroup(shard), func(g *format.Group) error {
 		for _, r := range g.Frames {

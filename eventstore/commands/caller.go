@@ -45,30 +45,21 @@ func (b *Base) RequestMeta(by Caller) (eventstore.Meta, error) {
 	return meta, err
 }
 
-// followMeta returns the metadata of an event that the caller causes.
 func (b *Base) followMeta(by Caller) (eventstore.Meta, error) {
 	meta, err := b.Store.NewMeta(by.Actor, by.RequestID)
 	meta.Origin = by.Origin
 	return meta, err
 }
 
-// tries is how often Retry repeats a command.
-const tries = 16
+const maxRetries = 16
 
-// Retry repeats a command as long as another command moved what it was decided on.
+// Retry repeats a command while a concurrent command changes the state that it was decided on.
 func Retry[T any](try func() (made T, moved bool, err error)) (T, error) {
-	for range tries {
+	for range maxRetries {
 		if made, moved, err := try(); !moved {
 			return made, err
 		}
 	}
 	var none T
-	return none, Overtaken()
-}
-
-// Overtaken refuses a command that other commands overtook. Its caller may repeat it.
-func Overtaken() *domain.Error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "Somebody else changed the same thing at the same time.")
-	err.Recovery = "It is safe to repeat the request."
-	return err
+	return none, eventstore.Overtaken()
 }

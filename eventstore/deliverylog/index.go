@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func behindLane(lane string) []byte {
 	return append(append([]byte{openPrefix}, lane...), 1)
 }
 
-// Replaced returns the index key of the record before r. It returns nil if r is a delivery's first record, or no delivery's.
+// Replaced returns the index key of the record before r. It returns nil if r is a delivery's first record, or not of a delivery.
 func Replaced(r *format.Recorded) []byte {
 	if r.Aggregate != format.DeliveryAggregate || r.PrevSeq == 0 {
 		return nil
@@ -40,8 +41,7 @@ func Replaced(r *format.Recorded) []byte {
 	return openKey(lane, r.PrevSeq)
 }
 
-// WriteIndex adds the changes of the index to a batch that writes new tips. replaced are the results of Replaced for all records
-// since the last batch.
+// WriteIndex adds the changes of the index to a batch of new tips. replaced has Replaced of all records since the last batch.
 func WriteIndex(batch tipstore.Batch, tips map[format.Key]*format.Recorded, replaced [][]byte) error {
 	for _, key := range replaced {
 		if err := batch.Delete(key); err != nil {
@@ -67,7 +67,6 @@ type Tips struct {
 	Stored func(key format.Key) (*format.Recorded, error)
 }
 
-// errEnough stops an iteration over keys.
 var errEnough = errors.New("eventstore: enough")
 
 // Waiting returns up to limit open deliveries of an endpoint whose newest records are at or after a place, in the order of
@@ -124,7 +123,7 @@ func (d *Stream) tips(ctx context.Context, want func(*format.Recorded) bool) (Ti
 }
 
 // Lanes returns the endpoints with open deliveries, as <accountId>.<endpointId>, in no order. It reads a few keys for each.
-func (d *Stream) Lanes(ctx context.Context) (lanes []string, err error) {
+func (d *Stream) Lanes(ctx context.Context) ([]string, error) {
 	tips, err := d.tips(ctx, func(r *format.Recorded) bool { return r.Aggregate == format.DeliveryAggregate })
 	if err != nil {
 		return nil, err
@@ -154,8 +153,5 @@ func (d *Stream) Lanes(ctx context.Context) (lanes []string, err error) {
 			return nil, fmt.Errorf("eventstore: deliveries: %w", err)
 		}
 	}
-	for lane := range found {
-		lanes = append(lanes, lane)
-	}
-	return lanes, nil
+	return slices.Collect(maps.Keys(found)), nil
 }

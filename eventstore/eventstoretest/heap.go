@@ -3,29 +3,21 @@ package eventstoretest
 import (
 	"runtime"
 	"time"
+
+	"payledger/eventstore/workers"
 )
 
 // LargestHeap returns the largest heap that was seen during do, in bytes.
 func LargestHeap(do func()) (largest uint64) {
 	runtime.GC()
-	ended, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			largest = max(largest, m.HeapInuse)
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
+	look := func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		largest = max(largest, m.HeapInuse)
+	}
+	look()
+	end := workers.Repeat(20*time.Millisecond, look)
 	do()
-	close(ended)
-	<-watched
+	end()
 	return largest
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// gate forwards the requests of users to the stream. Users have no rights in the account of the stream, so there is no other way. The
-// gate forwards a request only if it reads events of the user's own account, and sends all answers to the user's inbox. It has no state
-// between requests. Each merchant's account has its own gate, so a flood of requests does not reach the other accounts.
+// gate forwards the requests of users to the stream (doc.go). It forwards a request only if it reads events of the user's own account, and
+// sends all answers to the user's inbox. It has no state between requests.
 type gate struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
@@ -34,7 +33,6 @@ type request struct {
 	body    []byte
 }
 
-// validName matches the names of consumers and accounts.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // openGate opens the gate of an account, if it is not open. When the gate's connection ends, the gate opens another one: the
@@ -62,16 +60,11 @@ func (s *Server) openGate(account string) error {
 				s.config.Lost(account)
 			}
 			conn.Close()
-			for failed := true; failed; failed = err != nil {
+			for conn = nil; conn == nil; conn, ended, _ = s.connectGate(ns, account) {
 				select {
 				case <-ctx.Done():
 					return
 				case <-time.After(gatePause):
-				}
-				if next, closed, failure := s.connectGate(ns, account); failure == nil {
-					conn, ended, err = next, closed, nil
-				} else {
-					err = failure
 				}
 			}
 		}
@@ -79,7 +72,6 @@ func (s *Server) openGate(account string) error {
 	return nil
 }
 
-// gatePause is the time before the gate opens again.
 const gatePause = 250 * time.Millisecond
 
 // connectGate opens a gate on a new connection. ended is closed when the connection has ended.
@@ -95,7 +87,6 @@ func (s *Server) connectGate(ns *server.Server, account string) (conn *nats.Conn
 	return conn, closed, nil
 }
 
-// open subscribes to the requests of an account.
 func (g *gate) open(account string) (err error) {
 	if g.js, err = jetstream.New(g.conn); err != nil {
 		return err
@@ -132,17 +123,14 @@ const (
 	gatePendingBytes = 1 << 20
 )
 
-// consumer returns the name of a consumer in the stream. The name begins with the account, so no account can name another
-// account's consumers.
+// consumer returns a consumer's name in the stream. It begins with the account, so no account can name another one's consumers.
 func (r request) consumer() string { return consumerPrefix(r.account) + r.name }
 
 func consumerPrefix(account string) string { return account + "_" }
 
-// filter returns the subject of all events of an account.
 func filter(account string) string { return "events." + account + ".>" }
 
-// inboxOf returns the subject in the account of the stream that leads to a user's reply subject; "" if the reply subject is
-// not an inbox, or too long.
+// inboxOf returns the subject in the account of the stream that leads to a user's reply subject; "" if that is no inbox, or too long.
 func inboxOf(account, reply string) string {
 	rest, ok := strings.CutPrefix(reply, userInbox)
 	if !ok || !passes(rest) {
@@ -173,7 +161,6 @@ func parse(m *nats.Msg) (r request, ok bool) {
 	return r, r.inbox != "" && validName.MatchString(r.account) && (r.name == "" || validName.MatchString(r.name))
 }
 
-// next forwards a request for messages.
 func (g *gate) next(m *nats.Msg) {
 	if r, ok := parse(m); ok && r.name != "" {
 		g.send(userAPI+"CONSUMER.MSG.NEXT."+Name+"."+r.consumer(), r.inbox, pull(r.body))
@@ -193,7 +180,6 @@ func (g *gate) ack(m *nats.Msg) {
 	}
 }
 
-// control handles all other requests.
 func (g *gate) control(m *nats.Msg) {
 	r, ok := parse(m)
 	if !ok {
@@ -215,7 +201,6 @@ func (g *gate) control(m *nats.Msg) {
 	}
 }
 
-// gateTimeout is the time limit of the gate's own requests to the server.
 const gateTimeout = 5 * time.Second
 
 // streamInfo answers a request for the stream's state, limited to the account.
@@ -239,7 +224,6 @@ func (g *gate) streamInfo(ctx context.Context, r request) {
 	g.answer(r, "stream_info", map[string]any{"config": shown, "created": info.Created, "state": state})
 }
 
-// notThere is the answer while the server is not available.
 const notThere = "the stream is not there; try again later"
 
 // ask sends the server a request, and answers the user's request with the result. The server's own answers to $JS.API do not
@@ -262,7 +246,6 @@ func (g *gate) answer(r request, kind string, fields map[string]any) {
 	g.send(r.inbox, "", text)
 }
 
-// refuse answers a request with an error.
 func (g *gate) refuse(r request, code int, problem string) {
 	g.answer(r, strings.ToLower(strings.ReplaceAll(r.verb, ".", "_")), map[string]any{"error": map[string]any{"code": code, "description": problem}})
 }

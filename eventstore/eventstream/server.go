@@ -84,7 +84,6 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
-// backend opens a connection for a client.
 func (s *Server) backend() (net.Conn, error) {
 	s.mu.Lock()
 	ns := s.ns
@@ -106,11 +105,9 @@ func (s *Server) openOrEmpty() {
 	}
 }
 
-// errFolder means that the server cannot store streams in its folder.
 var errFolder = errors.New("eventstream: the server cannot use its folder")
 
-// open starts the NATS server. The caller holds mu, or is the only user. open removes the index of the messages: the server
-// would trust the index, and not detect damage in a block.
+// open starts the NATS server, without the index of the messages (doc.go). The caller holds mu, or is the only user.
 func (s *Server) open() error {
 	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("eventstream: %w", err)
@@ -154,7 +151,6 @@ func (s *Server) open() error {
 	return nil
 }
 
-// storeAccounts stores the claims of all accounts in the server's resolver.
 func (s *Server) storeAccounts() error {
 	system := jwt.NewAccountClaims(s.system.public)
 	system.Name = systemAccount
@@ -173,20 +169,13 @@ func (s *Server) storeAccounts() error {
 		all = append(all, claims)
 	}
 	for _, claims := range all {
-		if err := s.storeAccount(claims); err != nil {
-			return err
+		token, err := claims.Encode(s.operator)
+		if err == nil {
+			err = s.resolver.Store(claims.Subject, token)
 		}
-	}
-	return nil
-}
-
-func (s *Server) storeAccount(claims *jwt.AccountClaims) error {
-	token, err := claims.Encode(s.operator)
-	if err == nil {
-		err = s.resolver.Store(claims.Subject, token)
-	}
-	if err != nil {
-		return fmt.Errorf("eventstream: account %s: %w", claims.Name, err)
+		if err != nil {
+			return fmt.Errorf("eventstream: account %s: %w", claims.Name, err)
+		}
 	}
 	return nil
 }
@@ -200,7 +189,6 @@ func (s *Server) Restart() error {
 	return s.failed
 }
 
-// stop stops the NATS server, if it runs.
 func (s *Server) stop() {
 	for _, end := range s.gates {
 		end()
@@ -231,10 +219,8 @@ func (s *Server) URL() string {
 	return scheme + "://" + s.address
 }
 
-// streams returns the folder of the server's streams.
 func (s *Server) streams() string { return filepath.Join(s.config.Dir, "jetstream") }
 
-// folder returns the folder of EVENTS.
 func (s *Server) folder() string { return filepath.Join(s.streams(), s.events.public, "streams", Name) }
 
 // connect returns a connection of the service in the account of the stream, inside the process. The connection does not reconnect.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,11 +55,9 @@ type Meta struct {
 // ErrHidden means that the connection's account cannot see the configuration of the servers.
 var ErrHidden = errors.New("the NATS account does not see the servers' configuration")
 
-// surveyTimeout bounds the wait for the answers of all servers.
 const surveyTimeout = 5 * time.Second
 
-// Survey asks every server for its configuration. It returns the answers when all servers of the JetStream cluster have answered, or
-// with the error that names the silent servers.
+// Survey returns the answers of every server of the JetStream cluster about its configuration. The error names the silent servers.
 func Survey(ctx context.Context, nc *nats.Conn) ([]Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
@@ -119,13 +118,8 @@ func silence(all []Server) error {
 			size = max(size, answered+1) // the JetStream cluster is not formed yet
 		}
 	}
-	var silent []string
-	for name, there := range names {
-		if !there {
-			silent = append(silent, name)
-		}
-	}
-	slices.Sort(silent)
+	maps.DeleteFunc(names, func(_ string, there bool) bool { return there })
+	silent := slices.Sorted(maps.Keys(names))
 	switch {
 	case answered == 0:
 		return errors.New("no NATS server with JetStream answered: set `jetstream` in the configuration of the servers")

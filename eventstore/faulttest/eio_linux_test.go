@@ -60,12 +60,12 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 	children.Wait()
 	for i, stream := range streams {
 		r := results[i]
-		t.Logf("%s: told to stop after %s: %s", stream, r.Stop.Round(time.Millisecond), r.Reason)
+		t.Logf("%s: stops after %s: %s", stream, r.Stop.Round(time.Millisecond), r.Reason)
 		if len(r.Lied) > 0 {
 			t.Errorf("%s: answered with success: %v", stream, r.Lied)
 		}
 		if r.Healthy || r.Stop == 0 || r.Stop > eioMost {
-			t.Errorf("%s: told to stop after %s, healthy %t", stream, r.Stop, r.Healthy)
+			t.Errorf("%s: stops after %s, healthy %t", stream, r.Stop, r.Healthy)
 		}
 		checkAcknowledged(t, stream, dirs[i], r.Acknowledged)
 	}

@@ -26,10 +26,8 @@ type source interface {
 // ErrBroken means that the connection broke.
 var ErrBroken = errors.New("feed: the connection broke")
 
-// errStopped means that the caller needs no further event.
 var errStopped = errors.New("feed: stopped")
 
-// retryAfter is the time after which a Feed connects again.
 const retryAfter = time.Second
 
 // HTTP returns the feed of the API at a URL. The key needs the scope events:read.
@@ -74,11 +72,9 @@ func (f *Feed) Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 				yield(Event{}, err)
 				return
 			}
-			again := time.NewTimer(f.retry)
 			select {
-			case <-again.C:
+			case <-time.After(f.retry):
 			case <-ctx.Done():
-				again.Stop()
 			}
 		}
 	}

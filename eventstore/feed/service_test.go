@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -113,9 +114,10 @@ func start(dir string) (*service, error) {
 	return s, os.WriteFile(s.credentials, file, 0o600)
 }
 
-// freeAddress returns an address of this machine on which nothing listens.
+// freeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
+// choose a port get one of 127.0.0.1, and never this one while the service is not running.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
 	if err != nil {
 		return "", err
 	}

@@ -26,7 +26,13 @@ func (r *Registry) Await(ctx context.Context, position []uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := r.learn(ctx); err != nil {
+	err = r.surely(ctx, func() error { // until this node knows the record of every node that joined before the call
+		if err := r.round(ctx); err != nil {
+			return err
+		}
+		return r.complete(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	var asked time.Duration
@@ -48,17 +54,6 @@ func (r *Registry) Await(ctx context.Context, position []uint64) error {
 	}
 }
 
-// learn returns when this node knows the record of every node that joined before the call.
-func (r *Registry) learn(ctx context.Context) error {
-	return r.surely(ctx, func() error {
-		if err := r.round(ctx); err != nil {
-			return err
-		}
-		return r.complete(ctx)
-	})
-}
-
-// behind returns the serving nodes that have not applied the log up to a position.
 func (r *Registry) behind(position []uint64) (nodes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

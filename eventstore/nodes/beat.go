@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -11,8 +12,7 @@ import (
 
 const (
 	// pause is the wait before the records are read again.
-	pause = 20 * time.Millisecond
-	// beatPause is the wait before a failed beat is repeated.
+	pause     = 20 * time.Millisecond
 	beatPause = 100 * time.Millisecond
 	// readTime bounds the reads after a beat, and one request for the stream itself.
 	readTime = 3 * time.Second
@@ -25,12 +25,11 @@ const keptEnds = 32
 const codeWrongSequence = 10071
 
 var (
-	errReplaced = errors.New("the record of this node is not the one that it wrote last")
+	errReplaced = errors.New("the record of this node has changed since this node wrote it")
 	errUnread   = errors.New("a record was not read yet")
 	errOld      = errors.New("the server has not stored the newest record of this node yet")
 )
 
-// run beats until ctx ends.
 func (r *Registry) run(ctx context.Context) {
 	next := time.NewTimer(r.Beat)
 	defer next.Stop()
@@ -73,9 +72,9 @@ func (r *Registry) round(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.work.looked = r.work.beaten
+	r.work.recordsAsOf = r.work.lastBeatSent
 	for _, p := range r.peers {
-		if r.work.looked-p.since >= r.Absence {
+		if r.work.recordsAsOf-p.since >= r.Absence {
 			r.work.lose(p)
 		}
 	}
@@ -113,7 +112,7 @@ func (r *Registry) beat(ctx context.Context) (joined int, err error) {
 
 // write replaces the record of a node, if its sequence is the expected one.
 func (r *Registry) write(ctx context.Context, record Record, expected uint64) (uint64, error) {
-	data, err := record.encode()
+	data, err := json.Marshal(record)
 	if err != nil {
 		return 0, err
 	}

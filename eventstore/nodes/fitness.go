@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"payledger/eventstore/due"
 )
 
 // maxHurries is how many positions of other nodes can wait.
 const maxHurries = 64
 
-// errBehind is the reason of a node that is too slow.
 var errBehind = errors.New("it has not applied an event that another node waits for")
 
-// owe notes a position that another node waits for.
 func (r *Registry) owe(data []byte) {
 	var at []uint64
 	if err := json.Unmarshal(data, &at); err != nil || len(at) != len(r.Applied()) {
@@ -42,15 +42,14 @@ func (r *Registry) hurryUp(ctx context.Context) {
 		case at := <-r.hurries:
 			wait, cancel := context.WithTimeout(ctx, r.Beat) // later beats report the position without a request
 			if r.WaitFor(wait, at) == nil {
-				r.soon()
+				due.Signal(r.kick)
 			}
 			cancel()
 		}
 	}
 }
 
-// judge determines whether this node may serve. A node that applies nothing any more, or that another node has waited for during Lease,
-// gives up its lease: its next beat says that it does not serve. It joins again as soon as it has applied what it owes.
+// judge determines whether this node is fit to serve, by the rules in doc.go.
 func (r *Registry) judge() {
 	applied, unfit, now := Record{Applied: r.Applied()}, r.Healthy(), r.Clock()
 	r.mu.Lock()

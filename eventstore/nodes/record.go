@@ -45,8 +45,6 @@ type Record struct {
 	seq uint64 // of the record in the stream
 }
 
-func (r Record) encode() ([]byte, error) { return json.Marshal(r) }
-
 func decode(seq uint64, data []byte) (Record, error) {
 	r := Record{}
 	if err := json.Unmarshal(data, &r); err != nil || r.Node == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore/due"
 	"payledger/eventstore/jetapi"
 )
 
@@ -23,8 +24,7 @@ const (
 	root   = "payledger.nodes."
 	// hurrySubject carries positions that a caller waits for.
 	hurrySubject = "payledger.hurry"
-	// tellSubject carries the messages of Tell.
-	tellSubject = "payledger.tell"
+	tellSubject  = "payledger.tell"
 )
 
 // The usual times. A node that is cut off answers 503 after DefaultLease, and other nodes wait for it DefaultSilence long. Work is
@@ -100,7 +100,6 @@ type Registry struct {
 	ended    []Record         // records of ended nodes, oldest first
 }
 
-// peer is another node.
 type peer struct {
 	Record
 	since   time.Duration // the record was first seen
@@ -162,7 +161,6 @@ func (r *Registry) makeStream(ctx context.Context) error {
 	return err
 }
 
-// surely repeats an operation until it succeeds, or ctx ends.
 func (r *Registry) surely(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -184,7 +182,7 @@ func (r *Registry) Serve(ctx context.Context) error {
 	r.wanted = true
 	entered := r.entered
 	r.mu.Unlock()
-	r.soon()
+	due.Signal(r.kick)
 	select {
 	case <-entered:
 		return nil
@@ -253,7 +251,6 @@ func (r *Registry) Serving() int {
 	return n
 }
 
-// own returns the record of this node, and the join that it announces.
 func (r *Registry) own() (record Record, joins int) {
 	record = r.Self
 	record.Schema, record.Applied = recordSchema, r.Applied()
@@ -288,13 +285,5 @@ func (r *Registry) Close(ctx context.Context) {
 	})
 	if err != nil {
 		r.Logger.Debug().Err(err).Msg("the record of this node was not ended")
-	}
-}
-
-// soon makes the next beat due at once.
-func (r *Registry) soon() {
-	select {
-	case r.kick <- struct{}{}:
-	default:
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 // work is the part of a Registry about work that one node owns at a time.
 type work struct {
-	term      uint64        // of this node; 0: none yet
-	until     time.Duration // end of the tenure
-	beaten    time.Duration // when the newest acknowledged beat was sent
-	looked    time.Duration // the records were read as they were after a beat that was sent then
-	lost      uint64        // other nodes whose work was left, since the start
-	strangers map[string]time.Duration
+	term         uint64                   // of this node; 0: none yet
+	until        time.Duration            // end of the tenure
+	lastBeatSent time.Duration            // when the newest acknowledged beat was sent
+	recordsAsOf  time.Duration            // all records that were stored before this time were read
+	lost         uint64                   // other nodes whose work was left, since the start
+	unknown      map[string]time.Duration // nodes without a record, and recordsAsOf when they were first looked for
 }
 
 // next returns the term of a beat that is sent at a time: a new one, if the tenure is over.
@@ -29,13 +29,12 @@ func (w *work) next(sent time.Duration) uint64 {
 // beat notes an acknowledged beat. An acknowledgement after the end of the tenure does not renew it: the beat may have been stored after
 // another node took the work over. The next beat has a new term.
 func (w *work) beat(term uint64, sent, now, tenure time.Duration) {
-	w.beaten = sent
+	w.lastBeatSent = sent
 	if term > w.term || now < w.until {
 		w.term, w.until = term, sent+tenure
 	}
 }
 
-// lose counts a node that leaves its work.
 func (w *work) lose(p *peer) {
 	if p != nil && !p.lost {
 		p.lost = true
@@ -43,8 +42,7 @@ func (w *work) lose(p *peer) {
 	}
 }
 
-// Lost returns how often another node has left its work since the start: it ended, or its tenure is over. When the number grows, there may
-// be work to take over.
+// Lost returns how often another node has ended, or its tenure was over, since the start. When it grows, there may be work to take over.
 func (r *Registry) Lost() uint64 {
 	if r == nil {
 		return 0
@@ -65,7 +63,7 @@ func (r *Registry) Mark(command string) string {
 	return r.Self.Node[:commandMark] + command[commandMark:]
 }
 
-// Left reports whether the node that ran a command does not work any more, or is this one: what the command began may be continued here.
+// Left reports whether this node may continue the work of a command: the node that ran the command is gone, or is this node.
 func (r *Registry) Left(command string) bool {
 	if r == nil || len(command) < commandMark {
 		return true
@@ -122,28 +120,26 @@ func (r *Registry) Gone(holder string) bool {
 		return term < r.work.term
 	}
 	if p := r.peers[node]; p != nil {
-		delete(r.work.strangers, node)
-		return term < p.Term || r.work.looked-p.since >= r.Absence
+		delete(r.work.unknown, node)
+		return term < p.Term || r.work.recordsAsOf-p.since >= r.Absence
 	}
 	if slices.ContainsFunc(r.ended, func(record Record) bool { return record.Node == node }) {
 		return true
 	}
-	return r.work.goneStranger(node, r.work.looked, r.Absence)
+	return r.work.goneUnknown(node, r.work.recordsAsOf, r.Absence)
 }
 
-// maxStrangers bounds work.strangers.
-const maxStrangers = 1024
+const maxUnknown = 1024
 
-// goneStranger reports whether a node without a record has had none for a while. A node that has just joined is unknown here until the
-// next read.
-func (w *work) goneStranger(node string, looked, absence time.Duration) bool {
-	since, known := w.strangers[node]
+// goneUnknown reports whether a node has had no record for a while. A node that has just joined is unknown here until the next read.
+func (w *work) goneUnknown(node string, recordsAsOf, absence time.Duration) bool {
+	since, known := w.unknown[node]
 	if !known {
-		if w.strangers == nil || len(w.strangers) >= maxStrangers {
-			w.strangers = map[string]time.Duration{}
+		if w.unknown == nil || len(w.unknown) >= maxUnknown {
+			w.unknown = map[string]time.Duration{}
 		}
-		since = looked
-		w.strangers[node] = since
+		since = recordsAsOf
+		w.unknown[node] = since
 	}
-	return looked-since >= absence
+	return recordsAsOf-since >= absence
 }

@@ -94,7 +94,7 @@ func TestGoneExcludes(t *testing.T) {
 					r.peers[owner] = &peer{Record: b.record, since: now}
 				}
 			}
-			r.work.looked = looked
+			r.work.recordsAsOf = looked
 			for term, end := range ends {
 				if name := owner + "." + string(rune('0'+term)); term < 10 && r.peers[owner] != nil && r.peers[owner].Term >= term && r.Gone(name) {
 					taken++
@@ -111,21 +111,21 @@ func TestGoneExcludes(t *testing.T) {
 	}
 }
 
-// TestStrangers: a node that is not known yet may have just joined; it is gone if it stays unknown. An ended node is gone at once.
-func TestStrangers(t *testing.T) {
+// TestUnknown: a node that is not known yet may have just joined; it is gone if it stays unknown. An ended node is gone at once.
+func TestUnknown(t *testing.T) {
 	t.Parallel()
 	now := time.Hour
 	r := newObserver(&now)
-	r.work.looked = now
+	r.work.recordsAsOf = now
 	r.ended = []Record{{Node: "ended", State: Ended, Term: 3}}
 	if r.Gone(owner + ".1") {
 		t.Error("a node that is not known yet is gone")
 	}
-	r.work.looked += DefaultAbsence - 1
+	r.work.recordsAsOf += DefaultAbsence - 1
 	if r.Gone(owner + ".1") {
 		t.Error("too early")
 	}
-	r.work.looked++
+	r.work.recordsAsOf++
 	if !r.Gone(owner + ".1") {
 		t.Error("a node that stays unknown is not gone")
 	}
@@ -145,11 +145,11 @@ func TestMarks(t *testing.T) {
 	}
 	theirs := "0a1b2c3d" + command[8:]
 	r.peers[owner] = &peer{Record: Record{Node: owner, State: Serving, Term: 4}, since: now}
-	r.work.looked = now
+	r.work.recordsAsOf = now
 	if r.Left(theirs) {
 		t.Error("a node that works has left its commands")
 	}
-	r.work.looked += DefaultAbsence
+	r.work.recordsAsOf += DefaultAbsence
 	if !r.Left(theirs) {
 		t.Error("a node that is gone has not left its commands")
 	}

@@ -14,13 +14,10 @@ import (
 )
 
 const (
-	// operationsAtOnce limits the concurrent questions about operations to one processor. A processor that answers
-	// within 20 ms answers 120,000 questions in a Round.
+	// Limits of concurrent work for each processor; the package's documentation has the reasons.
 	operationsAtOnce = 8
-	// actionsAtOnce limits the concurrent questions about abandoned actions to one processor.
-	actionsAtOnce = 4
-	// inboxesAtOnce limits the inboxes of one processor that are applied concurrently.
-	inboxesAtOnce = 4
+	actionsAtOnce    = 4
+	inboxesAtOnce    = 4
 	// pageSize is how many entries of a list are in memory.
 	pageSize = 256
 	// lookMost is the longest interval between two reads of a list.
@@ -33,8 +30,7 @@ type Place struct {
 	ID string
 }
 
-// first is before every place.
-var first = Place{At: math.MinInt64}
+var beforeAll = Place{At: math.MinInt64}
 
 // Item is an entry of a list.
 type Item struct {
@@ -42,11 +38,10 @@ type Item struct {
 	Account domain.AccountID
 }
 
-// always is later than every time.
-var always = time.UnixMicro(math.MaxInt64)
+var endOfTime = time.UnixMicro(math.MaxInt64)
 
-// Turns select the operations with turns From to Through on the wheel, both included. They were requested at Requested at the
-// latest, or, if Ahead is not zero, at Ahead at the earliest: such a request shows that the clock was set back.
+// Turns select the operations with turns From to Through on the wheel, both included. Of these, only operations
+// requested no later than Requested, or later than Ahead (if set): such a request shows that the clock was set back.
 type Turns struct {
 	From, Through    int64
 	Requested, Ahead time.Time
@@ -58,11 +53,9 @@ type Views interface {
 	OpenOperations(ctx context.Context, name processor.Name, turns Turns, after Place, limit int) ([]Item, error)
 	// ExpiredActions lists the payments at a processor whose action expired by now, by expiry.
 	ExpiredActions(ctx context.Context, name processor.Name, now time.Time, after Place, limit int) ([]Item, error)
-	// WaitingInboxes lists the inboxes with a processor's pending notification that can be applied at now, by its
-	// arrival. The account is empty.
+	// WaitingInboxes lists the inboxes with a processor's pending notification that can be applied at now, by arrival, without accounts.
 	WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after Place, limit int) ([]Item, error)
-	// DueAttempts lists the payment attempts that were decided at a time or before and are not completed, by the time of the
-	// decision.
+	// DueAttempts lists the payment attempts decided no later than the given time and not completed, by the time of the decision.
 	DueAttempts(ctx context.Context, decided time.Time, after Place, limit int) ([]Item, error)
 }
 
@@ -73,27 +66,21 @@ type Commands interface {
 	RecoverAttempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) error
 }
 
-// Config is what a Keeper needs.
-type Config struct {
+// Keeper finds pending work in the views and passes it to Commands.
+type Keeper struct {
 	Views    Views
 	Commands Commands
 	Patience time.Duration // age at which this process asks about another process's operation
 	Actions  time.Duration // the time limit of actions; 0: ignore actions ahead of the clock
 	Every    time.Duration // interval for inboxes and attempts
-	// Lost returns how often another node has stopped working; nil: never.
+	// Lost counts the losses of other nodes; a nil func means a single node.
 	Lost func() uint64
-	// LeftPayment and LeftAttempt report whether another node that does not work any more wrote the last event of a payment, or of a payment
-	// attempt. They are called after a loss.
+	// LeftPayment and LeftAttempt report whether another node that is gone wrote the last event of a payment, or of a payment attempt.
+	// They are called after a loss.
 	LeftPayment, LeftAttempt func(context.Context, Item) bool
 	Now                      func() time.Time
 	Logger                   zerolog.Logger
 }
-
-// Keeper finds pending work in the views and passes it to Commands.
-type Keeper struct{ Config }
-
-// New returns a Keeper.
-func New(c Config) *Keeper { return &Keeper{c} }
 
 // Run works until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
@@ -109,11 +96,9 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // operations asks one processor about its operations: about all of them at the start, then about each at its turn.
 func (k *Keeper) operations(ctx context.Context, name processor.Name) {
-	crew := newCrew(operationsAtOnce)
-	defer crew.wait()
 	start := k.now()
 	hand, begun := start.Add(-Round), false
-	k.loop(ctx, min(k.Every, lookMost), func(lost bool) error {
+	k.loop(ctx, operationsAtOnce, min(k.Every, lookMost), func(crew *crew, lost bool) error {
 		if lost {
 			if err := k.leftOperations(ctx, crew, name); err != nil {
 				return err
@@ -123,7 +108,8 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 		if begun {
 			to = k.now().Add(-k.Patience)
 		}
-		if from := to.Add(-Round); hand.Before(from) || hand.Sub(to) > lookMost { // or the clock was set back
+		// The hand is more than a Round late, or the clock was set back.
+		if from := to.Add(-Round); hand.Before(from) || hand.Sub(to) > lookMost {
 			hand = from
 		}
 		if err := k.eachOpen(ctx, crew, name, hand, to, k.now().Add(k.Patience), k.recoverPayment); err != nil {
@@ -136,8 +122,7 @@ func (k *Keeper) operations(ctx context.Context, name processor.Name) {
 	})
 }
 
-// eachOpen passes the open operations at a processor whose turns the hand passes between two times to the crew. They were requested at the
-// second time at the latest, or at ahead at the earliest.
+// eachOpen passes a processor's open operations to the crew: those with a turn in (from, to] that were requested by to, or after ahead.
 func (k *Keeper) eachOpen(ctx context.Context, crew *crew, name processor.Name, from, to, ahead time.Time, do func(context.Context, Item)) error {
 	for _, turns := range turnsOf(from, to) {
 		turns.Requested, turns.Ahead = to, ahead
@@ -153,32 +138,29 @@ func (k *Keeper) eachOpen(ctx context.Context, crew *crew, name processor.Name, 
 // maxSkew is how far the clock of a node may be off for its operations to be found at its loss. The wheel finds the others.
 const maxSkew = 2 * time.Minute
 
-// leftOperations asks about the operations that a lost node requested, however young they are: nobody else asks about them.
+// leftOperations asks about the operations whose newest event a lost node wrote, however young: nobody else asks about them.
 func (k *Keeper) leftOperations(ctx context.Context, crew *crew, name processor.Name) error {
 	to := k.now().Add(maxSkew)
-	return k.eachOpen(ctx, crew, name, to.Add(-min(k.Patience+2*maxSkew, Round)), to, always, func(ctx context.Context, i Item) {
+	return k.eachOpen(ctx, crew, name, to.Add(-min(k.Patience+2*maxSkew, Round)), to, endOfTime, func(ctx context.Context, i Item) {
 		if k.LeftPayment(ctx, i) {
 			k.recoverPayment(ctx, i)
 		}
 	})
 }
 
-// actions ends the expired actions at one processor. If an action did not end, package commands repeats the question, and this
-// loop does so once every Round. The loop also takes actions that expire later than a new action would: the
-// clock was set back after they were required.
+// actions ends the expired actions at one processor, and repeats that once every Round for those that did not end. If the clock was set
+// back, earlier actions can expire later than a new action would: it takes these actions, too.
 func (k *Keeper) actions(ctx context.Context, name processor.Name) {
-	crew := newCrew(actionsAtOnce)
-	defer crew.wait()
 	var again due.Time
 	var seen Place
 	var last time.Time
-	k.loop(ctx, min(k.Every, lookMost), func(bool) error {
+	k.loop(ctx, actionsAtOnce, min(k.Every, lookMost), func(crew *crew, _ bool) error {
 		now := k.now()
 		if again.Over(now) || now.Before(last) {
 			if err := k.aheadActions(ctx, crew, name, now); err != nil {
 				return err
 			}
-			seen, again = first, due.In(now, Round)
+			seen, again = beforeAll, due.In(now, Round)
 		}
 		last = now
 		return k.each(ctx, crew, seen, k.recoverPayment, func(after Place) ([]Item, error) {
@@ -197,7 +179,7 @@ func (k *Keeper) aheadActions(ctx context.Context, crew *crew, name processor.Na
 		return nil
 	}
 	return k.each(ctx, crew, Place{At: now.Add(k.Actions).UnixMicro()}, k.recoverPayment, func(after Place) ([]Item, error) {
-		return k.Views.ExpiredActions(ctx, name, always, after, pageSize)
+		return k.Views.ExpiredActions(ctx, name, endOfTime, after, pageSize)
 	})
 }
 
@@ -209,11 +191,9 @@ func (k *Keeper) recoverPayment(ctx context.Context, i Item) {
 
 // inboxes applies a processor's pending notifications: after a crash, or when this node learns of their payment later (D14.6).
 func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
-	crew := newCrew(inboxesAtOnce)
-	defer crew.wait()
-	k.loop(ctx, k.Every, func(bool) error {
+	k.loop(ctx, inboxesAtOnce, k.Every, func(crew *crew, _ bool) error {
 		now := k.now()
-		return k.each(ctx, crew, first, k.applyNotices, func(after Place) ([]Item, error) {
+		return k.each(ctx, crew, beforeAll, k.applyNotices, func(after Place) ([]Item, error) {
 			return k.Views.WaitingInboxes(ctx, name, now, after, pageSize)
 		})
 	})
@@ -221,7 +201,7 @@ func (k *Keeper) inboxes(ctx context.Context, name processor.Name) {
 
 func (k *Keeper) applyNotices(ctx context.Context, i Item) {
 	if err := k.Commands.ApplyPendingNotifications(ctx, domain.PaymentID(i.ID)); err != nil && ctx.Err() == nil {
-		k.Logger.Debug().Err(err).Str("payment", i.ID).Msg("a notification goes on waiting")
+		k.Logger.Debug().Err(err).Str("payment", i.ID).Msg("notification still pending")
 	}
 }
 
@@ -229,12 +209,10 @@ func (k *Keeper) applyNotices(ctx context.Context, i Item) {
 // for example because no processor is enabled, is tried again later. A decision ahead of the clock is completed at
 // once: the clock was set back, and its age is unknown.
 func (k *Keeper) attempts(ctx context.Context) {
-	crew := newCrew(1)
-	defer crew.wait()
 	patience := time.Duration(0)
-	k.loop(ctx, k.Every, func(lost bool) error {
+	k.loop(ctx, 1, k.Every, func(crew *crew, lost bool) error {
 		if lost {
-			if err := k.eachAttempt(ctx, crew, first, always, func(ctx context.Context, i Item) {
+			if err := k.eachAttempt(ctx, crew, beforeAll, endOfTime, func(ctx context.Context, i Item) {
 				if k.LeftAttempt(ctx, i) {
 					k.recoverAttempt(ctx, i)
 				}
@@ -245,14 +223,13 @@ func (k *Keeper) attempts(ctx context.Context) {
 		now := k.now()
 		decided := now.Add(-patience)
 		patience = k.Patience
-		if err := k.eachAttempt(ctx, crew, Place{At: now.Add(patience).UnixMicro()}, always, k.recoverAttempt); err != nil {
+		if err := k.eachAttempt(ctx, crew, Place{At: now.Add(patience).UnixMicro()}, endOfTime, k.recoverAttempt); err != nil {
 			return err
 		}
-		return k.eachAttempt(ctx, crew, first, decided, k.recoverAttempt)
+		return k.eachAttempt(ctx, crew, beforeAll, decided, k.recoverAttempt)
 	})
 }
 
-// eachAttempt passes the attempts after a place that were decided at a time or before to the crew.
 func (k *Keeper) eachAttempt(ctx context.Context, crew *crew, after Place, decided time.Time, do func(context.Context, Item)) error {
 	return k.each(ctx, crew, after, do, func(after Place) ([]Item, error) {
 		return k.Views.DueAttempts(ctx, decided, after, pageSize)
@@ -268,8 +245,11 @@ func (k *Keeper) recoverAttempt(ctx context.Context, i Item) {
 // now returns the time by the clock, without a monotonic reading: it is compared with the times of records.
 func (k *Keeper) now() time.Time { return k.Now().Round(0) }
 
-// loop calls look at once, then periodically until ctx ends, and soon after the loss of another node: lost is true until it succeeds.
-func (k *Keeper) loop(ctx context.Context, every time.Duration, look func(lost bool) error) {
+// loop calls look at once, then periodically until ctx ends, and soon after the loss of another node: lost is true until it succeeds. The crew
+// of look does atOnce jobs concurrently; loop returns when they have ended.
+func (k *Keeper) loop(ctx context.Context, atOnce int, every time.Duration, look func(crew *crew, lost bool) error) {
+	crew := &crew{places: make(chan struct{}, atOnce)}
+	defer crew.running.Wait()
 	step := min(every, lookMost)
 	tick := time.NewTicker(step)
 	defer tick.Stop()
@@ -284,10 +264,10 @@ func (k *Keeper) loop(ctx context.Context, every time.Duration, look func(lost b
 		}
 		if losses != seen || !time.Now().Before(next) {
 			next = time.Now().Add(every - step/2) // a tick is never exact
-			if err := look(losses != seen); err == nil {
+			if err := look(crew, losses != seen); err == nil {
 				seen = losses
 			} else if ctx.Err() == nil {
-				k.Logger.Warn().Err(err).Msg("pending work not looked through; trying again")
+				k.Logger.Warn().Err(err).Msg("search for pending work failed; trying again")
 			}
 		}
 		select {
@@ -322,8 +302,6 @@ type crew struct {
 	running sync.WaitGroup
 }
 
-func newCrew(size int) *crew { return &crew{places: make(chan struct{}, size)} }
-
 // do starts a job as soon as there is room, unless ctx ends first.
 func (c *crew) do(ctx context.Context, job func()) error {
 	select {
@@ -337,6 +315,3 @@ func (c *crew) do(ctx context.Context, job func()) error {
 	})
 	return nil
 }
-
-// wait returns when all jobs have ended.
-func (c *crew) wait() { c.running.Wait() }

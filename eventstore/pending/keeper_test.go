@@ -150,7 +150,7 @@ func (w *world) keep(t *testing.T, d time.Duration) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		New(Config{Views: w, Commands: w, Patience: patience, Every: every, Actions: actions, Now: w.now, Logger: zerolog.Nop()}).Run(ctx)
+		(&Keeper{Views: w, Commands: w, Patience: patience, Every: every, Actions: actions, Now: w.now, Logger: zerolog.Nop()}).Run(ctx)
 	}()
 	<-time.After(d) // by the bubble's clock
 	stop()

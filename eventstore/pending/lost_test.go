@@ -20,10 +20,10 @@ func TestLostNode(t *testing.T) {
 		w, start := newWorld(), time.Now()
 		var lost atomic.Uint64
 		left := func(_ context.Context, i Item) bool { return i.ID[0] == 'l' }
-		k := New(Config{
+		k := &Keeper{
 			Views: w, Commands: w, Patience: patience, Actions: actions, Every: every, Now: w.now, Logger: zerolog.Nop(),
 			Lost: lost.Load, LeftPayment: left, LeftAttempt: left,
-		})
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { k.Run(ctx); close(ended) }()
@@ -66,10 +66,10 @@ func TestLostNodeLater(t *testing.T) {
 		w, start := newWorld(), time.Now()
 		var lost atomic.Uint64
 		always := func(context.Context, Item) bool { return true }
-		k := New(Config{
+		k := &Keeper{
 			Views: w, Commands: w, Patience: patience, Actions: actions, Every: every, Now: w.now, Logger: zerolog.Nop(),
 			Lost: lost.Load, LeftPayment: always, LeftAttempt: always,
-		})
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { k.Run(ctx); close(ended) }()

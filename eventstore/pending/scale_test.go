@@ -201,7 +201,7 @@ func TestPendingCaptures(t *testing.T) {
 	var keeper sync.WaitGroup
 	began := time.Now()
 	keeper.Go(func() {
-		pending.New(pending.Config{
+		(&pending.Keeper{
 			Views: n.views, Commands: service, Patience: time.Minute, Every: 30 * time.Second, Now: time.Now, Logger: zerolog.Nop(),
 		}).Run(ctx)
 	})

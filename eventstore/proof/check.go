@@ -82,18 +82,18 @@ func Check(f File, key string) (Checked, error) {
 // checkEvent checks the event at a revision, which follows the event with the hash before.
 func checkEvent(e Event, revision uint64, subject string, before [sha256.Size]byte, t Tree) (Line, [sha256.Size]byte, error) {
 	var none [sha256.Size]byte
-	line, err := parseRaw(e.Raw)
-	fault := func(reason string) error { return Fault{revision, line.typ, reason} }
+	line, of, err := parseRaw(e.Raw)
+	fault := func(reason string) error { return Fault{revision, line.Type, reason} }
 	sum := sha256.Sum256(append(before[:], e.Raw...))
 	switch {
 	case hex.EncodeToString(sum[:]) != e.Hash:
 		return Line{}, none, fault("its bytes do not have its hash: it was changed, or the event before it is missing")
 	case err != nil:
 		return Line{}, none, fault(err.Error())
-	case e.Revision != revision || line.revision != revision:
-		return Line{}, none, fault(fmt.Sprintf("its revision is %d, and its bytes say %d", e.Revision, line.revision))
-	case line.subject != subject:
-		return Line{}, none, fault("it belongs to " + line.subject + ", not to this payment")
+	case e.Revision != revision || line.Revision != revision:
+		return Line{}, none, fault(fmt.Sprintf("its revision is %d, and its bytes say %d", e.Revision, line.Revision))
+	case of != subject:
+		return Line{}, none, fault("it belongs to " + of + ", not to this payment")
 	case e.Position == 0 || e.Position > t.Size:
 		return Line{}, none, fault(fmt.Sprintf("its position %d is not in the log of %d events", e.Position, t.Size))
 	}
@@ -104,7 +104,8 @@ func checkEvent(e Event, revision uint64, subject string, before [sha256.Size]by
 	if tlog.CheckRecord(path, int64(t.Size), t.Root, int64(e.Position-1), tlog.RecordHash(sum[:])) != nil {
 		return Line{}, none, fault(fmt.Sprintf("its path does not lead to the checkpoint's root: it is not at position %d of the log that was signed, or the path was changed", e.Position))
 	}
-	return Line{Revision: revision, Position: e.Position, Time: line.time, Type: line.typ, Actor: line.actor, Hash: e.Hash}, sum, nil
+	line.Position, line.Hash = e.Position, e.Hash
+	return line, sum, nil
 }
 
 // hashed are the names of an event's lines, in order.
@@ -113,27 +114,20 @@ var hashed = []string{
 	"Ledger-Command-Id", "Ledger-Correlation-Id", "Ledger-Actor",
 }
 
-// attributes are the lines of an event that the check reads.
-type attributes struct {
-	typ, subject, time, actor string
-	revision                  uint64
-}
-
-// parseRaw reads the lines of an event.
-func parseRaw(raw []byte) (a attributes, err error) {
+func parseRaw(raw []byte) (line Line, subject string, err error) {
 	rest, values := string(raw), map[string]string{}
 	for _, name := range hashed {
-		line, after, found := strings.Cut(rest, "\n")
-		value, named := strings.CutPrefix(line, name+":")
+		text, after, found := strings.Cut(rest, "\n")
+		value, named := strings.CutPrefix(text, name+":")
 		if !found || !named {
-			return a, fmt.Errorf("its bytes lack the line %s", name)
+			return line, subject, fmt.Errorf("its bytes lack the line %s", name)
 		}
 		values[name], rest = value, after
-		a = attributes{typ: values["ce-type"], subject: values["ce-subject"], time: values["ce-time"], actor: values["Ledger-Actor"]}
+		line, subject = Line{Time: values["ce-time"], Type: values["ce-type"], Actor: values["Ledger-Actor"]}, values["ce-subject"]
 	}
 	if !strings.HasPrefix(rest, "\n") {
-		return a, fmt.Errorf("its bytes have no empty line before the body")
+		return line, subject, fmt.Errorf("its bytes have no empty line before the body")
 	}
-	a.revision, err = strconv.ParseUint(values["Ledger-Revision"], 10, 64)
-	return a, err
+	line.Revision, err = strconv.ParseUint(values["Ledger-Revision"], 10, 64)
+	return line, subject, err
 }

@@ -23,7 +23,6 @@ var ErrNotCovered = errors.New("no checkpoint covers this payment yet: the servi
 // ErrAhead means that an old checkpoint covers more events than the log.
 var ErrAhead = errors.New("the log has fewer events than the old checkpoint")
 
-// coverPause is the time between two looks for a checkpoint.
 const coverPause = 20 * time.Millisecond
 
 // Proof is a proof that is ready to be written.
@@ -55,7 +54,7 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 		return nil, fmt.Errorf("prover: %w", err)
 	}
 	if !tip.State.Exists() {
-		return nil, payment.Unknown()
+		return nil, payment.NotFound()
 	}
 	order, err := p.covering(ctx, tip.Recorded)
 	if err != nil {
@@ -94,10 +93,7 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 
 // covering returns an order that has the event, or the newest order if none has it within Wait.
 func (p *Prover) covering(ctx context.Context, tip *eventstore.Recorded) (checkpointlog.Order, error) {
-	enough := time.NewTimer(p.Wait)
-	defer enough.Stop()
-	again := time.NewTicker(coverPause)
-	defer again.Stop()
+	enough := time.After(p.Wait)
 	for {
 		order, err := p.Store.Checkpoints().Order(ctx)
 		if err != nil {
@@ -110,9 +106,9 @@ func (p *Prover) covering(ctx context.Context, tip *eventstore.Recorded) (checkp
 		select {
 		case <-ctx.Done():
 			return order, ctx.Err()
-		case <-enough.C:
+		case <-enough:
 			return order, nil
-		case <-again.C:
+		case <-time.After(coverPause):
 		}
 	}
 }

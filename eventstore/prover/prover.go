@@ -11,6 +11,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/due"
 )
 
 // Config has the parts of a prover.
@@ -84,13 +85,9 @@ func (p *Prover) Covered(before uint64, hashes []eventstore.Hash) {
 			return
 		}
 	}
-	select {
-	case p.behind <- struct{}{}:
-	default:
-	}
+	due.Signal(p.behind)
 }
 
-// extend reads the missing hashes of an order from the log.
 func (p *Prover) extend(ctx context.Context, order checkpointlog.Order) error {
 	p.hashes.mu.Lock()
 	defer p.hashes.mu.Unlock()
@@ -116,7 +113,7 @@ func (p *Prover) extendLocked(ctx context.Context, order checkpointlog.Order) er
 // add appends the leaf of an event. The tree's lock is held.
 func (p *Prover) add(h eventstore.Hash) error {
 	err := p.hashes.add(leafOf(h))
-	if p.hashes.full() {
+	if len(p.hashes.memory) >= flushAt {
 		p.flush()
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sort"
 	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -50,23 +51,13 @@ func openTree(path string, writable bool) (*tree, error) {
 		return t, fmt.Errorf("prover: %w", err)
 	}
 	t.written = info.Size() / tlog.HashSize
-	for tlog.StoredHashCount(t.tiles*2+1) <= t.written { // doubling, then the exact number
-		t.tiles = t.tiles*2 + 1
-	}
-	for step := t.tiles; step > 0; step /= 2 {
-		for tlog.StoredHashCount(t.tiles+step) <= t.written {
-			t.tiles += step
-		}
-	}
+	t.tiles = int64(sort.Search(int(t.written), func(n int) bool { return tlog.StoredHashCount(int64(n)+1) > t.written }))
 	t.written = tlog.StoredHashCount(t.tiles)
 	return t, nil
 }
 
 // size returns the number of events whose hashes are here.
 func (t *tree) size() int64 { return t.tiles*tile + int64(len(t.tail)) }
-
-// full reports whether the hashes in memory should be written.
-func (t *tree) full() bool { return len(t.memory) >= flushAt }
 
 func (t *tree) add(leaf tlog.Hash) error {
 	t.tail = append(t.tail, leaf)
@@ -91,10 +82,8 @@ func rootOf(leaves []tlog.Hash) tlog.Hash {
 	return tlog.NodeHash(rootOf(leaves[:half]), rootOf(leaves[half:]))
 }
 
-// errHashes means that the stored hashes are not those of the log.
 var errHashes = errors.New("prover: wrong stored hashes")
 
-// stored returns stored hashes by their numbers.
 func (t *tree) stored(indexes []int64) ([]tlog.Hash, error) {
 	hashes := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
@@ -112,7 +101,6 @@ func (t *tree) stored(indexes []int64) ([]tlog.Hash, error) {
 	return hashes, nil
 }
 
-// flush writes the hashes in memory to the file.
 func (t *tree) flush() error {
 	if t.file == nil || !t.writable || len(t.memory) == 0 {
 		return nil
@@ -128,7 +116,6 @@ func (t *tree) flush() error {
 	return nil
 }
 
-// reset drops all hashes.
 func (t *tree) reset() error {
 	t.written, t.tiles, t.memory, t.tail = 0, 0, nil, nil
 	if t.file == nil || !t.writable {
@@ -141,7 +128,6 @@ func (t *tree) reset() error {
 	return nil
 }
 
-// close writes and closes the file.
 func (t *tree) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,5 +139,4 @@ func (t *tree) close() error {
 	return err
 }
 
-// leafOf returns the leaf of an event's hash.
 func leafOf(h eventstore.Hash) tlog.Hash { return tlog.RecordHash(h[:]) }

@@ -49,25 +49,27 @@ type Difference struct {
 	since       time.Time // when the processor recorded a result that may be on its way here; zero: none
 }
 
-// missingThere returns the operations of a payment that the processor's books should have and do not. records are all
-// of the payment's operations there.
+// missingThere returns the operations of a payment that the books should have and do not. records are all that they have.
 func missingThere(p payment.State, name processor.Name, records []processor.Record) (list []Difference) {
 	for _, op := range p.Operations {
 		if op.Target.Processor != name || !expected(p, op) {
 			continue
 		}
 		if !slices.ContainsFunc(records, func(r processor.Record) bool { return is(p, op, r) }) {
-			list = append(list, Difference{
-				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, Key: keyOf(p, op), ID: op.OutOfBandID,
-				TransactionID: op.TransactionID, Here: here(p, op), requestedAt: op.RequestedAt,
-			})
+			d := Difference{
+				Kind: MissingThere, Payment: p.ID, Operation: op.Kind, ID: op.OutOfBandID, TransactionID: op.TransactionID,
+				Here: here(p, op), requestedAt: op.RequestedAt,
+			}
+			if op.OutOfBandID == "" {
+				d.Key = p.OperationKey(op.Revision)
+			}
+			list = append(list, d)
 		}
 	}
 	return list
 }
 
-// repeated returns the records under a key, or id, that agree with an earlier record of that key in everything. judged
-// finds those that do not agree.
+// repeated returns further records of a key, or id, that agree with the ledger. judged finds those that do not.
 func repeated(p payment.State, records []processor.Record) (list []Difference) {
 	for _, r := range records {
 		if op, known := find(p, r); known && own(p, op, records).ID != r.ID && len(differences(p, r)) == 0 {
@@ -79,8 +81,7 @@ func repeated(p payment.State, records []processor.Record) (list []Difference) {
 	return list
 }
 
-// judged compares one operation in the books. A second operation under a key is missing here. looked: the ledger's pass
-// has reported those that agree (repeated).
+// judged compares one operation in the books with the payment. looked reports that the ledger's pass has reported a repeated operation.
 func judged(p payment.State, r processor.Record, records []processor.Record, looked bool) []Difference {
 	list := differences(p, r)
 	op, known := find(p, r)
@@ -106,7 +107,6 @@ func own(p payment.State, op payment.Operation, records []processor.Record) (fir
 	return first
 }
 
-// of returns a difference about an operation in the books.
 func of(r processor.Record) Difference {
 	transaction := r.Answer.ProcessorTransactionID
 	return Difference{
@@ -117,7 +117,6 @@ func of(r processor.Record) Difference {
 	}
 }
 
-// differences compares one operation in the books with the ledger.
 func differences(p payment.State, r processor.Record) (list []Difference) {
 	d := of(r)
 	add := func(kind Kind) { d.Kind = kind; list = append(list, d) }
@@ -148,8 +147,7 @@ func differences(p payment.State, r processor.Record) (list []Difference) {
 	return list
 }
 
-// otherTransaction compares the transactions of both sides. Not every answer names one: a failure may have none, and a
-// completion's stands with its authorization.
+// otherTransaction compares the transactions of both sides, if both name one: failures and completions may have none.
 func otherTransaction(here, there *Side) bool {
 	return here.TransactionID != "" && there.TransactionID != "" && here.TransactionID != there.TransactionID
 }
@@ -175,13 +173,6 @@ func find(p payment.State, r processor.Record) (op payment.Operation, known bool
 	return op, false
 }
 
-func keyOf(p payment.State, op payment.Operation) domain.OperationKey {
-	if op.OutOfBandID != "" {
-		return "" // out of band
-	}
-	return p.OperationKey(op.Revision)
-}
-
 func here(p payment.State, op payment.Operation) *Side {
 	return &Side{
 		At: op.RequestedAt, Amount: op.Amount, Currency: p.Currency, State: string(op.State), MerchantID: op.Target.MerchantID,
@@ -194,21 +185,20 @@ func unanswered(op payment.Operation) bool {
 	return op.State == payment.StateRequested || op.State == payment.StateUnknown
 }
 
-// expected reports whether the processor must have an operation. It need not have one that our own rules refused (D7),
-// that has no answer yet, or whose key was fenced before it arrived (D14.1). A completion's answers stand with its
-// authorization.
+// expected reports whether the processor must have an operation. The processor may lack an operation that our own rules refused (D7), that
+// has no answer yet, or whose key was fenced before it arrived (D14.1). A completion's answers are with its authorization.
 func expected(p payment.State, op payment.Operation) bool {
 	if op.Refused || unanswered(op) {
 		return false
 	}
-	told := op
+	answered := op
 	if op.Kind == processor.Complete {
-		told, _ = p.Operation(op.Parent)
+		answered, _ = p.Operation(op.Parent)
 	}
 	if op.State != payment.StateFailed {
 		return true
 	}
-	return !slices.ContainsFunc(told.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
+	return !slices.ContainsFunc(answered.Answers, func(a payment.OperationAnswer) bool { return a.Code == processor.CodeFenced })
 }
 
 // sameState compares the states. An operation without a result here has none there: a result that the processor has is

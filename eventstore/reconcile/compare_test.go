@@ -59,8 +59,8 @@ func booksOf(p payment.State) (list []processor.Record) {
 	return list
 }
 
-// told lists the differences as "KIND key or id", and "KIND key id" for the second operation of a key.
-func told(p payment.State, records []processor.Record) (list []string) {
+// listed returns the differences as "KIND key or id", and "KIND key id" for the second operation of a key.
+func listed(p payment.State, records []processor.Record) (list []string) {
 	say := func(d Difference) {
 		name := string(d.Key)
 		if name == "" {
@@ -97,7 +97,7 @@ func TestCompare(t *testing.T) {
 		{"another state", func(_ *payment.State, b *[]processor.Record) { (*b)[other].State = processor.Failed }, []string{"OTHER_STATE 01p.3"}},
 		{"decided there", func(_ *payment.State, b *[]processor.Record) { (*b)[2].State = processor.Succeeded }, []string{"OTHER_STATE 01p.4"}},
 		{"another transaction", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Answer.ProcessorTransactionID = "tx-x" }, []string{"OTHER_TRANSACTION 01p.3"}},
-		{"no transaction told", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Answer.ProcessorTransactionID = "" }, nil},
+		{"no transaction reported", func(_ *payment.State, b *[]processor.Record) { (*b)[other].Answer.ProcessorTransactionID = "" }, nil},
 		{"done twice under one key", again(func(r *processor.Record) { r.Answer.ProcessorTransactionID = "tx-x" }), []string{"MISSING_HERE 01p.3 op-3-again"}},
 		{"done twice, the other first", func(p *payment.State, b *[]processor.Record) {
 			again(func(r *processor.Record) { r.Answer.ProcessorTransactionID = "tx-x" })(p, b)
@@ -140,7 +140,7 @@ func TestCompare(t *testing.T) {
 		p := sample()
 		books := booksOf(p)
 		c.change(&p, &books)
-		if got := told(p, books); !slices.Equal(got, c.want) {
+		if got := listed(p, books); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, not %v", c.name, got, c.want)
 		}
 	}

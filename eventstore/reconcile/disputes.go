@@ -9,50 +9,47 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/workers"
 )
 
-// disputes compares the dispute notifications known here with the processor's, whether or not they arrived, both ways,
-// notification by notification (D14.12, D16).
+// disputes compares the dispute notifications known here with the processor's, both ways, one by one (D14.12, D16).
 func (r *run) disputes(ctx context.Context) error {
-	err := pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
+	err := workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		return r.Store.Newest(ctx, r.Account, eventstore.Disputes.Name, func(uint64) {}, submit)
 	}, r.dispute)
 	if err != nil {
 		return err
 	}
-	return pool(ctx, func(ctx context.Context, submit func(processor.Notification) error) error {
-		return r.Books.DisputesTold(ctx, r.Processor, r.From, r.To, submit)
-	}, r.told)
+	return workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(processor.Notification) error) error {
+		return r.Books.DisputesReported(ctx, r.Processor, r.From, r.To, submit)
+	}, r.disputeThere)
 }
 
-// dispute compares one dispute, given its newest event, with the processor's notifications.
 func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 	d, err := eventstore.StateAt(ctx, r.Store, eventstore.Disputes, newest)
 	if err != nil || d.Subject.Processor != r.Processor {
 		return err
 	}
-	told, err := r.Books.DisputesOf(ctx, r.Processor, d.Subject.Payment)
+	notifications, err := r.Books.DisputesOf(ctx, r.Processor, d.Subject.Payment)
 	if err != nil {
 		return err
 	}
 	var found []Difference
 	for _, fact := range d.Facts {
-		there := slices.ContainsFunc(told, func(n processor.Notification) bool {
+		there := slices.ContainsFunc(notifications, func(n processor.Notification) bool {
 			return n.ID == fact.EventID && n.Dispute.ID == d.Subject.ProcessorDisputeID
 		})
 		if !there && r.covers(fact.At) {
-			here := known(fact)
 			found = append(found, Difference{
 				Kind: MissingThere, Payment: d.Subject.Payment, Operation: processor.Dispute, ID: fact.EventID,
-				Dispute: d.Subject.ProcessorDisputeID, TransactionID: fact.TransactionID, Here: &here,
+				Dispute: d.Subject.ProcessorDisputeID, TransactionID: fact.TransactionID, Here: known(fact),
 			})
 		}
 	}
 	return r.found(found)
 }
 
-// told compares one notification with the dispute here.
-func (r *run) told(ctx context.Context, n processor.Notification) error {
+func (r *run) disputeThere(ctx context.Context, n processor.Notification) error {
 	d, err := r.disputeOf(ctx, n, eventstore.AllowStale)
 	if err != nil {
 		return err
@@ -90,13 +87,11 @@ func (r *run) disputeOf(ctx context.Context, n processor.Notification, consisten
 	return tip.State, err
 }
 
-// waits reports whether a notification is stored here and pending.
 func (r *run) waits(ctx context.Context, n processor.Notification) (bool, error) {
 	tip, err := eventstore.Load(ctx, r.Store, eventstore.Inboxes, eventstore.InboxKey(string(n.Reference)), eventstore.Latest)
 	return slices.ContainsFunc(tip.State.Waiting(), func(w inbox.Notification) bool { return w.Processor == n.Processor && w.ID == n.ID }), err
 }
 
-// disputeDifferences compares a notification there with its fact here.
 func disputeDifferences(d dispute.State, n processor.Notification) (list []Difference) {
 	there := n.Dispute
 	difference := Difference{
@@ -114,7 +109,7 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 		return list
 	}
 	here := known(d.Facts[i])
-	difference.Here = &here
+	difference.Here = here
 	if here.Amount != there.Amount || here.Currency != there.Currency {
 		add(OtherAmount)
 	}
@@ -124,21 +119,20 @@ func disputeDifferences(d dispute.State, n processor.Notification) (list []Diffe
 	if here.MerchantID != there.MerchantID {
 		add(OtherMerchant)
 	}
-	if otherTransaction(&here, difference.There) {
+	if otherTransaction(here, difference.There) {
 		add(OtherTransaction)
 	}
 	return list
 }
 
 // known is the local record of a notification.
-func known(f dispute.RecordedFact) Side {
-	return Side{
+func known(f dispute.RecordedFact) *Side {
+	return &Side{
 		At: f.At, Amount: f.Amount, Currency: f.Currency, State: place(f.Type, f.Status),
 		MerchantID: f.MerchantID, TransactionID: f.TransactionID,
 	}
 }
 
-// place joins a dispute's type and status.
 func place(t processor.DisputeType, s processor.DisputeStatus) string {
 	return string(t) + " " + string(s)
 }

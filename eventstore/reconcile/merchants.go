@@ -19,15 +19,11 @@ func Accounts(ctx context.Context, store *eventstore.Store) (list []domain.Accou
 	return list, err
 }
 
-// merchantsOf returns every merchant account that an account has, or had, at a processor: notifications about past ones
-// can still arrive.
+// merchantsOf returns every merchant account that an account ever had at a processor: notifications about past ones can still arrive.
 func merchantsOf(ctx context.Context, store *eventstore.Store, id domain.AccountID, name processor.Name) (map[string]bool, error) {
 	merchants := map[string]bool{}
 	events, err := store.History(ctx, eventstore.Accounts.Key(id, string(id)))
-	if errors.Is(err, eventstore.ErrNotFound) {
-		return merchants, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 		return nil, err
 	}
 	for _, r := range events {
@@ -70,23 +66,21 @@ func (r *run) sharers(ctx context.Context) (list []domain.AccountID, err error) 
 	return list, err
 }
 
-// claims reports whether an operation of an unknown payment belongs to the account: it used one of the account's
-// merchant accounts, and no other account has the payment.
+// claims reports whether an operation of an unknown payment used a merchant account of the account, and is no other account's.
 func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant string) (bool, error) {
 	if !r.merchants[merchant] {
 		return false, nil
 	}
 	others, err := r.sharing()
+	if err != nil {
+		return false, err
+	}
 	for _, other := range others {
-		if err != nil {
-			break
-		}
-		var theirs bool
-		if theirs, err = r.has(ctx, other, reference); theirs {
+		if theirs, err := r.has(ctx, other, reference); theirs || err != nil {
 			return false, err
 		}
 	}
-	return err == nil, err
+	return true, nil
 }
 
 func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {

@@ -8,11 +8,12 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/workers"
 )
 
 // ledger is the first pass: it looks up the ledger's operations in the books.
 func (r *run) ledger(ctx context.Context) error {
-	return pool(ctx, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
+	return workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(*eventstore.Recorded) error) error {
 		begin := func(total uint64) { r.tell(func(p *Progress) { p.Total = total }) }
 		return r.Store.Newest(ctx, r.Account, eventstore.Payments.Name, begin, submit)
 	}, r.payment)
@@ -20,12 +21,11 @@ func (r *run) ledger(ctx context.Context) error {
 
 // books is the second pass: it compares the operations in the books with the ledger.
 func (r *run) books(ctx context.Context) error {
-	return pool(ctx, func(ctx context.Context, submit func(processor.Record) error) error {
+	return workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(processor.Record) error) error {
 		return r.Books.Operations(ctx, r.Processor, r.From, r.To, submit)
 	}, r.record)
 }
 
-// payment compares one payment, given its newest event, with the books.
 func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
 	p, err := eventstore.StateAt(ctx, r.Store, eventstore.Payments, newest)
 	if err != nil {
@@ -103,7 +103,6 @@ func (r *run) again(ctx context.Context, id domain.PaymentID) (payment.State, er
 	return tip.State.Whole(), err
 }
 
-// inTime counts the operations at the processor, and those without an answer.
 func (r *run) inTime(p payment.State) (operations, open int) {
 	for _, op := range p.Operations {
 		if op.Target.Processor != r.Processor || !r.covers(op.RequestedAt) {

@@ -18,8 +18,8 @@ type Books interface {
 	Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error
 	// DisputesOf returns all of the processor's notifications about a payment's disputes, whether or not they arrived.
 	DisputesOf(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error)
-	// DisputesTold yields the processor's dispute notifications between two times, both included, oldest first.
-	DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error
+	// DisputesReported yields the processor's dispute notifications between two times, both included, oldest first.
+	DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error
 }
 
 // Counts are the numbers of compared records.
@@ -28,7 +28,7 @@ type Counts struct {
 	Operations  int `json:"operations"`  // of these payments at the processor, in the time
 	Records     int `json:"records"`     // operations in the processor's books, in the time
 	Open        int `json:"open"`        // of Operations: without an answer yet; of Disputes: kept, not yet applied
-	Fresh       int `json:"fresh"`       // decided or told there within the grace time and not known here: not judged
+	Fresh       int `json:"fresh"`       // decided or reported there within the grace time and not known here: not judged
 	Disputes    int `json:"disputes"`    // notifications about disputes that the processor has, in the time
 	Differences int `json:"differences"` // reported
 }
@@ -41,8 +41,7 @@ func (c Counts) Add(o Counts) Counts {
 	}
 }
 
-// Progress is the progress of a pass. Total is the number of payments of the first pass; that of the second is not
-// known.
+// Progress is the progress of a pass. Total is the number of payments of the first pass; 0 in the second.
 type Progress struct {
 	Books  bool   `json:"books"` // the second pass
 	Total  uint64 `json:"total"`
@@ -58,10 +57,8 @@ type Reconciler struct {
 	Grace time.Duration
 }
 
-// atOnce is how many payments are looked up concurrently.
 const atOnce = 8
 
-// run is a comparison in progress.
 type run struct {
 	Reconciler
 	Question
@@ -96,7 +93,6 @@ func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference)
 	return one.last.Counts, err
 }
 
-// tell updates the counts and reports them.
 func (r *run) tell(change func(*Progress)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +100,7 @@ func (r *run) tell(change func(*Progress)) {
 	r.progress(r.last)
 }
 
-// found reports the differences that are old enough to judge. All differences of a list are about one operation or
-// notification.
+// found reports the differences of one operation or notification that are old enough to judge.
 func (r *run) found(list []Difference) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -102,7 +102,7 @@ func (mirror) DisputesOf(context.Context, processor.Name, domain.PaymentID) ([]p
 	return nil, nil
 }
 
-func (mirror) DisputesTold(context.Context, processor.Name, time.Time, time.Time, func(processor.Notification) error) error {
+func (mirror) DisputesReported(context.Context, processor.Name, time.Time, time.Time, func(processor.Notification) error) error {
 	return nil
 }
 
@@ -183,10 +183,10 @@ func TestStreams(t *testing.T) {
 		}
 	}()
 	var found []string
-	total, told, began := uint64(0), 0, time.Now()
+	total, reports, began := uint64(0), 0, time.Now()
 	counts, err := reconcile.Reconciler{Store: store, Books: books}.Run(context.Background(), reconcile.Question{Account: owner, Processor: processor.Adyen},
 		func(d reconcile.Difference) error { found = append(found, string(d.Kind)+" "+d.ID); return nil },
-		func(p reconcile.Progress) { told++; total = max(total, p.Total) })
+		func(p reconcile.Progress) { reports++; total = max(total, p.Total) })
 	took := time.Since(began)
 	close(done)
 	<-over
@@ -198,8 +198,8 @@ func TestStreams(t *testing.T) {
 		t.Errorf("found %v, not %v", found, want)
 	}
 	want := reconcile.Counts{Payments: payments, Operations: payments * perPayment, Records: payments * perPayment, Differences: 2}
-	if counts != want || total != uint64(payments) || told < payments {
-		t.Errorf("%+v of %d payments, told %d times; want %+v", counts, total, told, want)
+	if counts != want || total != uint64(payments) || reports < payments {
+		t.Errorf("%+v of %d payments, %d reports; want %+v", counts, total, reports, want)
 	}
 	t.Logf("%d operations in %s (%.0f/s), heap %d MiB before, %d MiB at most", counts.Operations, took.Round(time.Millisecond),
 		float64(counts.Operations)/took.Seconds(), before/mebibyte, peak/mebibyte)

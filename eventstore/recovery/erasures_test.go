@@ -33,10 +33,10 @@ func (e *erasing) FinishErasure(_ context.Context, _ domain.AccountID, id domain
 func TestErasuresGoOn(t *testing.T) {
 	t.Parallel()
 	var all []Erased
-	for i := range 2*erasedPage + 3 {
+	for i := range 2*pageSize + 3 {
 		all = append(all, Erased{ID: domain.PersonID(fmt.Sprintf("person%04d", i)), Account: "acct"})
 	}
-	work := &erasing{fails: map[domain.PersonID]bool{all[1].ID: true, all[erasedPage-1].ID: true, all[erasedPage+7].ID: true}}
+	work := &erasing{fails: map[domain.PersonID]bool{all[1].ID: true, all[pageSize-1].ID: true, all[pageSize+7].ID: true}}
 	r := New(Config{Commands: work, ErasedPersons: func(_ context.Context, _ time.Time, after domain.PersonID, limit int) ([]Erased, error) {
 		at := slices.IndexFunc(all, func(e Erased) bool { return e.ID > after })
 		if at < 0 {

@@ -16,16 +16,13 @@ import (
 )
 
 const (
-	// every is the interval of the search for inboxes and attempts that another process left unfinished. It is shorter if actions
-	// expire soon.
+	// every is the interval of the search for inboxes and attempts that another process left. ActionTimeout/10 counts if it is shorter.
 	every = 30 * time.Second
 	// grace is added to the payment timeout before another process's operation is continued.
 	grace = 10 * time.Second
-	// endedPage is how many ended instruments are in memory at once.
-	endedPage = 256
-	// erasedPage is how many erased persons are in memory at once.
-	erasedPage = 256
-	// settling is how long an erasure is repeated: a request that began before it ends within this time.
+	// pageSize is how many ended instruments, or erased persons, are in memory at once.
+	pageSize = 256
+	// settling is how long an erasure is repeated: requests that began before the erasure have ended by then.
 	settling = 5 * time.Minute
 )
 
@@ -34,7 +31,7 @@ type Commands interface {
 	pending.Commands
 	SweepDisputesAt(ctx context.Context, name processor.Name) error
 	CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error)
-	AskNext(key domain.OperationKey) (time.Time, bool)
+	NextQuestion(key domain.OperationKey) (time.Time, bool)
 	FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error
 }
 
@@ -51,10 +48,10 @@ type Config struct {
 	Secrets  *secrets.Store
 	// EndedCards returns the cards of at most limit deleted or invalidated tokens, in the order of the tokens, after the given one.
 	EndedCards func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
-	// ErasedPersons returns at most limit persons, in the order of their ids after one, whose newest erasure is not older than
-	// since, or not finished.
+	// ErasedPersons returns at most limit persons with ids above after, in the order of ids, that have an unfinished erasure or one
+	// since the given time.
 	ErasedPersons func(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]Erased, error)
-	// Lost, LeftPayment and LeftAttempt are those of pending.Config.
+	// Lost counts the losses of other nodes. LeftPayment and LeftAttempt report whether a lost node wrote the last event.
 	Lost                     func() uint64
 	LeftPayment, LeftAttempt func(context.Context, pending.Item) bool
 
@@ -84,17 +81,17 @@ type Erased struct {
 // New returns a Recoverer. Run starts it.
 func New(c Config) *Recoverer { return &Recoverer{Config: c, stop: func() {}} }
 
-// Patience returns the age of an operation from which this process continues it for another process.
+// Patience returns the age at which this process takes over another's operation. It does so earlier at a start and after a node's loss.
 func (r *Recoverer) Patience() time.Duration { return r.PaymentTimeout + grace }
 
 // Run starts the loops and returns. They end with Close.
 func (r *Recoverer) Run(ctx context.Context) {
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	keeper := pending.New(pending.Config{
+	keeper := &pending.Keeper{
 		Views: r.Views, Commands: r.Commands, Patience: r.Patience(), Actions: r.ActionTimeout, Now: r.Now, Logger: r.Logger,
 		Lost: r.Lost, LeftPayment: r.LeftPayment, LeftAttempt: r.LeftAttempt,
 		Every: max(100*time.Millisecond, min(every, r.ActionTimeout/10)),
-	})
+	}
 	r.running.Go(func() { keeper.Run(ctx) })
 	r.running.Go(func() { repeat(ctx, secrets.JanitorInterval, func() { r.RunOnce(ctx, r.Now()) }) })
 	for _, name := range processor.Names {
@@ -108,11 +105,10 @@ func (r *Recoverer) Close() {
 	r.running.Wait()
 }
 
-// NextQuestion returns the time of the next question to the processor about an operation without an outcome (D8). If this process
-// has planned the question, its agenda has the time; otherwise the wheel of package pending has it. requested is zero for an
-// operation with an outcome.
+// NextQuestion returns the time of the next question about an operation without an outcome (D8): the time that this process has planned,
+// else the next turn of the wheel of package pending. requested is zero for an operation with an outcome.
 func (r *Recoverer) NextQuestion(key domain.OperationKey, requested time.Time) (time.Time, bool) {
-	if next, planned := r.Commands.AskNext(key); planned || requested.IsZero() {
+	if next, planned := r.Commands.NextQuestion(key); planned || requested.IsZero() {
 		return next, planned
 	}
 	return pending.Next(requested, r.Patience(), r.Now()), true
@@ -144,7 +140,6 @@ func (r *Recoverer) RunOnce(ctx context.Context, now time.Time) {
 	}
 }
 
-// destroy runs clean and logs its result.
 func (r *Recoverer) destroy(ctx context.Context, what string, clean func() (int, error)) {
 	n, err := clean()
 	if err != nil && ctx.Err() == nil {
@@ -155,10 +150,10 @@ func (r *Recoverer) destroy(ctx context.Context, what string, clean func() (int,
 	}
 }
 
-// destroyEnded destroys the cards of tokens that were deleted or invalidated, in case a crash came in between.
+// destroyEnded destroys the cards of tokens that were deleted or invalidated: a crash may have prevented that.
 func (r *Recoverer) destroyEnded(ctx context.Context) error {
 	for after := domain.Token(""); ; {
-		page, err := r.EndedCards(ctx, after, endedPage)
+		page, err := r.EndedCards(ctx, after, pageSize)
 		if err != nil {
 			return err
 		}
@@ -167,18 +162,17 @@ func (r *Recoverer) destroyEnded(ctx context.Context) error {
 				return err
 			}
 		}
-		if len(page) < endedPage {
+		if len(page) < pageSize {
 			return nil
 		}
 		after = page[len(page)-1].Token
 	}
 }
 
-// finishErasures continues unfinished erasures, and repeats those since a time. A failing one does not hold up the others;
-// finishErasures returns the first error.
+// finishErasures continues unfinished erasures, and repeats those since a time. A failing one does not hold up the others.
 func (r *Recoverer) finishErasures(ctx context.Context, since time.Time) (failed error) {
 	for after := domain.PersonID(""); ctx.Err() == nil; {
-		page, err := r.ErasedPersons(ctx, since, after, erasedPage)
+		page, err := r.ErasedPersons(ctx, since, after, pageSize)
 		if err != nil {
 			return err
 		}
@@ -187,7 +181,7 @@ func (r *Recoverer) finishErasures(ctx context.Context, since time.Time) (failed
 				failed = fmt.Errorf("person %s: %w", person.ID, err)
 			}
 		}
-		if len(page) < erasedPage {
+		if len(page) < pageSize {
 			return failed
 		}
 		after = page[len(page)-1].ID
@@ -195,14 +189,13 @@ func (r *Recoverer) finishErasures(ctx context.Context, since time.Time) (failed
 	return ctx.Err()
 }
 
-// sweepDisputes asks a processor for lost dispute notifications (D14.12).
 func (r *Recoverer) sweepDisputes(ctx context.Context, name processor.Name) {
 	if err := r.Commands.SweepDisputesAt(ctx, name); err != nil && ctx.Err() == nil {
-		r.Logger.Warn().Err(err).Msg("disputes not looked for everywhere; trying again")
+		r.Logger.Warn().Err(err).Msg("search for disputes failed; trying again")
 	}
 }
 
-// repeat calls do at once, and then at every interval until ctx ends.
+// repeat calls the function do at once, and then at every interval until ctx ends.
 func repeat(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
+	"payledger/eventstore/workers"
 )
 
 const (
@@ -32,8 +34,7 @@ const (
 	// firstHold is how long the nodes hold their groups the first time.
 	firstHold = 100 * time.Millisecond
 	// leaderTime bounds a request for the leader of a stream: without a leader no server answers.
-	leaderTime = 2 * time.Second
-	// confirmTries is how often an empty group is sent.
+	leaderTime   = 2 * time.Second
 	confirmTries = 20
 	// codeWrongLast is JetStream's refusal of an append at a place that another message has.
 	codeWrongLast = 10071
@@ -55,7 +56,6 @@ type Cut struct {
 	Dropped     uint32              // the newest segment of deliveries that is gone
 }
 
-// end is the end of a shard.
 type end struct {
 	head   format.Head
 	log    format.LogID
@@ -75,12 +75,10 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 	if c.Checkpoints, err = l.lastCheckpoint(ctx); err != nil {
 		return c, err
 	}
-	for _, name := range l.Names() {
-		if shard, number, ours := streams.Parse(name); ours && shard == deliverylog.ShardNumber && (c.Dropped == 0 || number <= c.Dropped) {
-			c.Dropped = number
-		}
+	if left := l.Segments(deliverylog.ShardNumber); len(left) > 0 {
+		_, oldest, _ := streams.Parse(left[0])
+		c.Dropped = max(oldest, 1) - 1
 	}
-	c.Dropped = max(c.Dropped, 1) - 1
 	if c.Heads, err = l.moment(ctx); err != nil {
 		return c, err
 	}
@@ -145,11 +143,8 @@ func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (heads map[i
 }
 
 var (
-	// errMoved means that another process appended an event meanwhile.
-	errMoved = errors.New("remote: a shard has grown")
-	// errClosed means that the newest segment of a shard is closed.
+	errMoved  = errors.New("remote: a shard has grown")
 	errClosed = errors.New("remote: a segment is closed")
-	// errSilent means that the outcome of an append is unknown.
 	errSilent = errors.New("remote: no answer to an append")
 )
 
@@ -178,18 +173,12 @@ func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, error) {
 	return heads, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
 }
 
-// inAll calls do for all shards, concurrently.
 func (l *Log) inAll(do func(shard int) error) error {
 	shards := []int{deliverylog.ShardNumber}
 	for shard := range l.Shards {
 		shards = append(shards, shard)
 	}
-	errs := make([]error, len(shards))
-	var running sync.WaitGroup
-	for i, shard := range shards {
-		running.Go(func() { errs[i] = do(shard) })
-	}
-	running.Wait()
+	errs := workers.Each(len(shards), len(shards), func(i int) error { return do(shards[i]) })
 	for _, err := range errs { // an error that a repetition does not repair comes first
 		if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errSilent) {
 			return err
@@ -198,7 +187,6 @@ func (l *Log) inAll(do func(shard int) error) error {
 	return errors.Join(errs...)
 }
 
-// ofAll calls read for all shards, concurrently, and returns the results by shard.
 func ofAll[T any](l *Log, read func(shard int) (T, error)) (map[int]T, error) {
 	var mu sync.Mutex
 	all := map[int]T{}
@@ -222,12 +210,10 @@ func (l *Log) leaders(ctx context.Context) (map[int]string, error) {
 	})
 }
 
-// ends reads the ends of all shards at their leaders.
 func (l *Log) ends(ctx context.Context) (map[int]end, error) {
 	return ofAll(l, func(shard int) (end, error) { return l.end(ctx, shard) })
 }
 
-// end reads the end of a shard at the leader.
 func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 	segments := l.Segments(shard)
 	if len(segments) == 0 {
@@ -279,21 +265,10 @@ func (l *Log) emptyEnd(shard int, e *end) error {
 }
 
 // Segments returns the names of a shard's segments in their order.
-func (l *Log) Segments(shard int) (names []string) {
-	for name := range l.streams {
-		if of, _, ours := streams.Parse(name); ours && of == shard {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		_, x, _ := streams.Parse(a)
-		_, y, _ := streams.Parse(b)
-		return int(x) - int(y)
-	})
-	return names
+func (l *Log) Segments(shard int) []string {
+	return streams.Segments(shard, slices.Collect(maps.Keys(l.streams)))
 }
 
-// leader returns the name of the server that leads a stream.
 func (l *Log) leader(ctx context.Context, stream string) (string, error) {
 	once, cancel := context.WithTimeout(ctx, leaderTime)
 	defer cancel()
@@ -310,8 +285,7 @@ func (l *Log) leader(ctx context.Context, stream string) (string, error) {
 	return "", errSilent
 }
 
-// confirm returns nil if the leader that showed the end was no leader without its cluster. It appends an empty group at the end. If others
-// append there, their groups prove the same: the second one was sent after the first one was stored, and a quorum stored it.
+// confirm returns nil if the leader that showed the end was no leader without its cluster: it appends an empty group at the end (doc.go).
 func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) error {
 	for e, try := at, 0; e.head.Seq < at.head.Seq+2; try++ {
 		if try == confirmTries {

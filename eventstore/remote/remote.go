@@ -25,9 +25,7 @@ import (
 )
 
 const (
-	// pageMessages is how many messages one request reads.
 	pageMessages = 256
-	// missingPause is the wait before a missing message is read again.
 	missingPause = 500 * time.Millisecond
 )
 
@@ -35,7 +33,6 @@ const (
 type Log struct {
 	Shards int
 
-	nc      *nats.Conn
 	api     *jetapi.Client
 	js      jetstream.JetStream
 	streams map[string]jetstream.StreamConfig
@@ -56,7 +53,7 @@ func open(ctx context.Context, a external.Access, restoring bool) (*Log, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{nc: nc, api: &jetapi.Client{Conn: nc}, missing: jetapi.StaleLeader, restoring: restoring}
+	l := &Log{api: &jetapi.Client{Conn: nc}, missing: jetapi.StaleLeader, restoring: restoring}
 	if l.js, err = jetstream.New(nc); err == nil {
 		err = l.api.OpenReaders(1, dial)
 	}
@@ -78,7 +75,6 @@ func (l *Log) Server() sidelog.Server {
 	return sidelog.Server{JS: l.js, API: l.api, ReadOnly: true, Complete: true}
 }
 
-// list reads the descriptions of the streams.
 func (l *Log) list(ctx context.Context) error {
 	found := map[string]jetstream.StreamConfig{}
 	all, err := jetapi.ListStreams(ctx, l.js, "")
@@ -176,33 +172,21 @@ func (l *Log) read(ctx context.Context, stream string, from, through uint64, may
 	return nil
 }
 
-// errTaken carries an error of a handler through a page.
-type errTaken struct{ error }
-
 // page reads messages from one server. It reads none if that server does not answer, or has no message at the place.
 func (l *Log) page(ctx context.Context, stream string, from, through uint64, gaps bool, take func(blocks.Record) error) error {
 	next := from
-	_, err := l.api.Page(ctx, 0, stream, ">", from, min(pageMessages, through-from+1), func(seq uint64, m *nats.Msg) (bool, error) {
+	var failed error // of take
+	_, _ = l.api.Page(ctx, 0, stream, ">", from, min(pageMessages, through-from+1), func(seq uint64, m *nats.Msg) (bool, error) {
 		if seq > through || !gaps && seq != next {
 			return false, nil
 		}
 		next = seq + 1
-		if err := take(blocks.Record{Seq: seq, Subject: m.Header.Get(jetstream.SubjectHeader), Header: ownHeader(m.Header), Body: m.Data}); err != nil {
-			return false, errTaken{err}
-		}
-		return true, nil
-	})
-	var taken errTaken
-	switch {
-	case errors.As(err, &taken):
-		return taken.error
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return nil // the leader answers what this server did not
+		failed = take(blocks.Record{Seq: seq, Subject: m.Header.Get(jetstream.SubjectHeader), Header: ownHeader(m.Header), Body: m.Data})
+		return failed == nil, nil
+	}) // the leader answers what this server did not
+	return cmp.Or(failed, ctx.Err())
 }
 
-// atLeader reads the first message of a stream from a sequence on.
 func (l *Log) atLeader(ctx context.Context, stream string, from uint64) (blocks.Record, error) {
 	m, err := l.api.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: ">"})
 	return blocks.Record{Seq: m.Seq, Subject: m.Subject, Header: m.Header, Body: m.Data}, err

@@ -22,64 +22,50 @@ import (
 // encrypted under keys that are values themselves. A start with a wrong master key would create values that the right key cannot open.
 type Check func(name string, value []byte) error
 
-// errChecked stops a read at the first value.
-var errChecked = errors.New("eventstore: a value was found")
+var errFound = errors.New("eventstore: the message was found")
 
-// CheckStopped calls check with the oldest value in a stopped folder, and after an error with the proof of the newest generation, if there is
-// one. It changes no byte. It ignores damaged records: the inspection reports them.
-func CheckStopped(dir string, check Check) error {
-	segments, err := segmentsOf(dir)
-	if err != nil {
-		return err
-	}
-	k := KeyCheck{Check: check}
-	for _, g := range segments {
-		err := g.each(dir, func(r blocks.Record) error {
-			if k.Opens(r.Seq, r.Subject, r.Body) {
-				return errChecked
-			}
-			return nil
-		})
-		if errors.Is(err, errChecked) {
-			return nil
+// find reads messages until found returns true. It reports whether it did.
+func find(read func(handle func(blocks.Record) error) error, found func(blocks.Record) bool) (bool, error) {
+	err := read(func(m blocks.Record) error {
+		if found(m) {
+			return errFound
 		}
-		if err != nil {
-			return err
-		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return true, nil
 	}
-	return k.Result()
+	return false, err
 }
 
-// KeyCheck checks a master key with the messages of a stream in their order: the key opens the oldest value, or the proof of the newest
-// generation. The zero value with a Check is ready.
-type KeyCheck struct {
-	Check  Check
-	seen   bool
-	failed error // of the oldest value
-	newest record
-}
+// CheckStopped calls check for the values in a stopped folder. It changes no byte, and ignores damaged records: the inspection reports them.
+func CheckStopped(dir string, check Check) error { return CheckRead(inStopped(dir), check) }
 
-// Opens takes the next message. It reports whether the key opens the oldest value: no other message is needed then.
-func (k *KeyCheck) Opens(seq uint64, subject string, body []byte) bool {
-	r, err := parse(seq, body)
+// CheckRead is CheckStopped for the messages that read returns, in their order.
+func CheckRead(read func(handle func(blocks.Record) error) error, check Check) error {
+	var seen bool
+	var failed error // of the oldest value
+	var newest record
+	opened, err := find(read, func(m blocks.Record) bool {
+		r, err := parse(m.Seq, m.Body)
+		switch {
+		case err != nil: // it is damaged
+		case r.kind == kindGeneration && r.generation == newest.seq:
+			r.value = bytes.Clone(r.value)
+			newest = r
+		case r.isValue() && !seen && strings.HasSuffix(m.Subject, "."+valueTopic):
+			seen, failed = true, check(r.name, r.value)
+			return failed == nil
+		}
+		return false
+	})
 	switch {
-	case err != nil: // it is damaged
-	case r.kind == kindGeneration && r.generation == k.newest.seq:
-		r.value = bytes.Clone(r.value)
-		k.newest = r
-	case r.isValue() && !k.seen && strings.HasSuffix(subject, "."+valueTopic):
-		k.seen, k.failed = true, k.Check(r.name, r.value)
-		return k.failed == nil
+	case err != nil || opened:
+		return err
+	case newest.seq > 0:
+		return check(ProofName, newest.value)
 	}
-	return false
-}
-
-// Result returns the result of the check after all messages; nil if there was no value.
-func (k *KeyCheck) Result() error {
-	if k.newest.seq > 0 {
-		return k.Check(ProofName, k.newest.value)
-	}
-	return k.failed
+	return failed
 }
 
 // Unnamed calls damaged for each record of SECRETS that is missing in a stopped folder although no destruction names it.
@@ -90,13 +76,13 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 	if err != nil {
 		return err
 	}
-	for _, g := range segments {
-		err := g.each(dir, func(r blocks.Record) error {
+	for _, stream := range segments {
+		err := each(dir, stream, func(r blocks.Record) error {
 			stand.Add(r.Seq)
-			last[g.stream] = max(last[g.stream], r.Seq)
+			last[stream] = max(last[stream], r.Seq)
 			found, err := parse(r.Seq, r.Body)
 			if err != nil {
-				return damaged(g.stream, r.Seq, err.Error())
+				return damaged(stream, r.Seq, err.Error())
 			}
 			for seq := range found.destroyed() {
 				named.Add(seq)
@@ -108,10 +94,10 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 		}
 	}
 	next := uint64(1)
-	for _, g := range segments {
-		for ; next <= last[g.stream]; next++ {
+	for _, stream := range segments {
+		for ; next <= last[stream]; next++ {
 			if !stand.Has(next) && !named.Has(next) {
-				return damaged(g.stream, next, "the record is missing, and no destruction names it")
+				return damaged(stream, next, "the record is missing, and no destruction names it")
 			}
 		}
 	}
@@ -122,51 +108,36 @@ func Unnamed(dir string, names []string, damaged func(stream string, seq uint64,
 // sealed with another master key may stand beside the value that counts. ReadStopped returns the last error; ErrNotFound if there is no
 // value. It changes no byte.
 func ReadStopped(dir, name string, use func(stored []byte) error) error {
-	segments, err := segmentsOf(dir)
-	if err != nil {
-		return err
-	}
-	failed := fault.ErrNotFound
-	for _, g := range segments {
-		err := g.each(dir, func(r blocks.Record) error { return useValue(r, name, use, &failed) })
-		if errors.Is(err, errChecked) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return failed
+	return useValue(inStopped(dir), name, use)
 }
 
 // ReadOn is ReadStopped for the values that read returns.
 func ReadOn(ctx context.Context, read Reader, name string, use func(stored []byte) error) error {
+	return useValue(func(handle func(blocks.Record) error) error {
+		_, err := read(ctx, 0, 0, handle)
+		return err
+	}, name, use)
+}
+
+func useValue(read func(handle func(blocks.Record) error) error, name string, use func([]byte) error) error {
 	failed := fault.ErrNotFound
-	_, err := read(ctx, 0, 0, func(r blocks.Record) error { return useValue(r, name, use, &failed) })
-	switch {
-	case errors.Is(err, errChecked):
-		return nil
-	case err != nil:
+	used, err := find(read, func(m blocks.Record) bool {
+		r, err := parse(m.Seq, m.Body)
+		if err != nil || !r.isValue() || r.name != name { // the value is damaged, or has another name
+			return false
+		}
+		failed = use(r.value)
+		return failed == nil
+	})
+	if err != nil || used {
 		return err
 	}
 	return failed
 }
 
-// useValue calls use with the value in a record, if it has the name. It returns errChecked after a success.
-func useValue(r blocks.Record, name string, use func([]byte) error, failed *error) error {
-	found, err := parse(r.Seq, r.Body)
-	if err != nil || !found.isValue() || found.name != name {
-		return nil //nolint:nilerror // it is damaged
-	}
-	if *failed = use(found.value); *failed == nil {
-		return errChecked
-	}
-	return nil
-}
-
 // CheckServer calls check with the proof of the newest generation on a server; in the first generation with the oldest value.
 func CheckServer(ctx context.Context, server sidelog.Server, check Check) error {
-	segments, err := countingOn(ctx, server)
+	segments, err := SegmentsOn(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -177,8 +148,8 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 	if newest.seq > 0 {
 		return check(ProofName, newest.value)
 	}
-	for _, g := range segments {
-		m, err := server.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: 1, NextBySubject: g.subject(valueTopic)})
+	for _, stream := range segments {
+		m, err := server.API.AtLeader(ctx, stream, jetapi.Get{Seq: 1, NextBySubject: subjectOf(stream, valueTopic)})
 		if errors.Is(err, fault.ErrNotFound) {
 			continue
 		}
@@ -187,7 +158,7 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 		}
 		value, err := parse(m.Seq, m.Data)
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, g.stream, err)
+			return fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
 		}
 		return check(value.name, value.value)
 	}
@@ -198,10 +169,10 @@ func CheckServer(ctx context.Context, server sidelog.Server, check Check) error 
 const ProofName = "generation-proof"
 
 // newestGeneration returns the message that began the generation in force; without a sequence in the first generation.
-func newestGeneration(ctx context.Context, server sidelog.Server, segments []segment) (newest record, err error) {
-	for _, g := range segments {
+func newestGeneration(ctx context.Context, server sidelog.Server, segments []string) (newest record, err error) {
+	for _, stream := range segments {
 		for from := uint64(1); ; {
-			m, err := server.API.AtLeader(ctx, g.stream, jetapi.Get{Seq: from, NextBySubject: g.subject(generationTopic)})
+			m, err := server.API.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
 			if errors.Is(err, fault.ErrNotFound) {
 				break
 			}
@@ -210,7 +181,7 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []seg
 			}
 			r, err := parse(m.Seq, m.Data)
 			if err != nil {
-				return newest, fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, g.stream, err)
+				return newest, fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
 			}
 			if r.generation == newest.seq {
 				newest = r
@@ -221,23 +192,13 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []seg
 	return newest, nil
 }
 
-// SegmentsOn returns the names of the segments on a server that belong to the stream, in their order.
-func SegmentsOn(ctx context.Context, server sidelog.Server) (all []string, err error) {
-	segments, err := countingOn(ctx, server)
-	for _, g := range segments {
-		all = append(all, g.stream)
-	}
-	return all, err
-}
-
-// Fence appends a message without effect on a server of a cluster. Its acknowledgement covers all messages before it. Fence returns its
-// sequence.
+// Fence appends a message without effect on a server of a cluster, and returns its sequence. Its acknowledgement covers all messages before.
 func Fence(ctx context.Context, server sidelog.Server) (seq uint64, err error) {
-	segments, err := countingOn(ctx, server)
+	segments, err := SegmentsOn(ctx, server)
 	if err != nil || len(segments) == 0 {
 		return 0, err
 	}
-	m := nats.NewMsg(segments[len(segments)-1].subject(destroyedTopic))
+	m := nats.NewMsg(subjectOf(segments[len(segments)-1], destroyedTopic))
 	m.Data = newDestruction("", "", nil).body
 	ack, err := server.API.Publish(ctx, m)
 	if err == nil && ack.Error != nil {

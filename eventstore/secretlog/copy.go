@@ -13,23 +13,14 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// Ended is the set of the values that messages of SECRETS destroy. It needs a bit for each sequence.
-type Ended struct{ named blocks.Sequences }
-
-// NewEnded returns an empty set.
-func NewEnded() Ended { return Ended{blocks.Sequences{}} }
-
-// Note adds the values that a message destroys; none for a value.
-func (e Ended) Note(seq uint64, body []byte) error {
+// AddEnded adds the values that a message of SECRETS destroys to a set; none for a value.
+func AddEnded(ended blocks.Sequences, seq uint64, body []byte) error {
 	r, err := parse(seq, body)
 	for seq := range r.destroyed() {
-		e.named.Add(seq)
+		ended.Add(seq)
 	}
 	return err
 }
-
-// Has reports whether the value at a sequence is destroyed.
-func (e Ended) Has(seq uint64) bool { return e.named.Has(seq) }
 
 // Reader calls handle with the records of the segments that can hold a sequence between after and through, in their order. It returns the
 // last sequence. 0 for through reads all.
@@ -39,7 +30,7 @@ type Reader func(ctx context.Context, after, through uint64, handle func(blocks.
 // values meanwhile. Memory is a few bits for each sequence.
 type Copy struct {
 	read    Reader
-	named   Ended
+	named   blocks.Sequences
 	gone    blocks.Sequences // without a message in the files
 	copied  blocks.Sequences
 	through uint64 // everything up to it was read
@@ -47,7 +38,7 @@ type Copy struct {
 
 // NewCopy reads the stream once, up to a sequence, to learn which values are destroyed. 0 reads all of a stopped folder.
 func NewCopy(ctx context.Context, read Reader, through uint64) (*Copy, error) {
-	c := &Copy{read: read, named: NewEnded(), gone: blocks.Sequences{}, copied: blocks.Sequences{}}
+	c := &Copy{read: read, named: blocks.Sequences{}, gone: blocks.Sequences{}, copied: blocks.Sequences{}}
 	_, err := c.read(ctx, 0, through, func(r blocks.Record) error {
 		if r.Tombstone || r.Erased {
 			c.gone.Add(r.Seq)
@@ -58,9 +49,8 @@ func NewCopy(ctx context.Context, read Reader, through uint64) (*Copy, error) {
 	return c, err
 }
 
-// note notes the destroyed sequences that a message names.
 func (c *Copy) note(r blocks.Record) error {
-	if err := c.named.Note(r.Seq, r.Body); err != nil {
+	if err := AddEnded(c.named, r.Seq, r.Body); err != nil {
 		return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
 	}
 	return nil
@@ -99,53 +89,48 @@ func (c *Copy) Whole() (missing uint64, whole bool) {
 
 // InFolder returns the reader of the files of a folder. The server may run.
 func InFolder(dir string) Reader {
-	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (uint64, error) {
-		return readFolder(ctx, dir, after, through, handle)
-	}
-}
-
-func readFolder(ctx context.Context, dir string, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
-	segments, err := segmentsOf(dir)
-	if err != nil {
-		return 0, err
-	}
-	firsts := make([]uint64, len(segments))
-	for i, g := range segments {
-		meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, g.stream), g.stream)
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // else it is being created
-			return 0, fault.Damage(g.stream, 1, err)
-		}
-		firsts[i] = meta.FirstSeq
-	}
-	for i, g := range segments {
-		if i+1 < len(segments) && firsts[i+1] > 0 && firsts[i+1] <= after+1 {
-			continue
-		}
-		options := blocks.Options{Deletes: true, Through: through, Pace: func(int) error { return ctx.Err() }}
-		options.Handle = func(r blocks.Record) error {
-			if through > 0 && r.Seq > through && !r.Tombstone || r.Seq < firsts[i] { // a segment begins with a mark for the sequence before
-				return nil
-			}
-			last = max(last, r.Seq)
-			return handle(r)
-		}
-		report, err := blocks.Verify(dir, streams.Account, g.stream, options)
+	return func(ctx context.Context, after, through uint64, handle func(blocks.Record) error) (last uint64, err error) {
+		segments, err := Segments(dir)
 		if err != nil {
-			return last, fmt.Errorf("eventstore: %s: %w", g.stream, err)
+			return 0, err
 		}
-		for _, f := range report.Faults {
-			if report.Kind == blocks.Damaged {
-				return last, fault.Damage(g.stream, max(f.From, f.After+1), errors.New(f.String()))
+		firsts := make([]uint64, len(segments))
+		for i, stream := range segments {
+			meta, err := metaOf(dir, stream)
+			if err != nil && !errors.Is(err, os.ErrNotExist) { // else it is being created
+				return 0, fault.Damage(stream, 1, err)
+			}
+			firsts[i] = meta.FirstSeq
+		}
+		for i, stream := range segments {
+			if i+1 < len(segments) && firsts[i+1] > 0 && firsts[i+1] <= after+1 {
+				continue
+			}
+			options := blocks.Options{Deletes: true, Through: through, Pace: func(int) error { return ctx.Err() }}
+			options.Handle = func(r blocks.Record) error {
+				if through > 0 && r.Seq > through && !r.Tombstone || r.Seq < firsts[i] { // a segment begins with a mark for the sequence before
+					return nil
+				}
+				last = max(last, r.Seq)
+				return handle(r)
+			}
+			report, err := blocks.Verify(dir, streams.Account, stream, options)
+			if err != nil {
+				return last, fmt.Errorf("eventstore: %s: %w", stream, err)
+			}
+			for _, f := range report.Faults {
+				if report.Kind == blocks.Damaged {
+					return last, fault.Damage(stream, max(f.From, f.After+1), errors.New(f.String()))
+				}
 			}
 		}
+		return last, nil
 	}
-	return last, nil
 }
 
 // Filler returns a message that stands in a segment's gap until a restore is complete: its subject, and its body.
 func Filler(stream string) (subject string, body []byte) {
-	_, number, _ := sidelog.ParseName(stream)
-	return segment{number, stream}.subject(fillerTopic), newDestruction("", "", nil).body
+	return subjectOf(stream, fillerTopic), newDestruction("", "", nil).body
 }
 
 const fillerTopic = "filler"

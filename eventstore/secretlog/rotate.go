@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/workers"
 )
 
 // A rotation of the master key of a data folder writes every value anew into a segment of its own. One message decides:
@@ -123,30 +123,16 @@ func (b *Stream) writeAside(ctx context.Context, g sidelog.Segment, names []stri
 
 // inParallel calls do with each name, from several goroutines. The first error ends the context of the other calls, and is returned.
 func inParallel(ctx context.Context, names []string, do func(ctx context.Context, name string) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan string)
-	var done sync.WaitGroup
-	for range writers {
-		done.Go(func() {
-			for name := range work {
-				if err := do(ctx, name); err != nil {
-					cancel(err)
-				}
+	return workers.Pool(ctx, writers, func(_ context.Context, submit func(string) error) error {
+		for _, name := range names {
+			if err := submit(name); err != nil {
+				return err
 			}
-		})
-	}
-	for _, name := range names {
-		if ctx.Err() == nil {
-			work <- name
 		}
-	}
-	close(work)
-	done.Wait()
-	return context.Cause(ctx)
+		return nil
+	}, do)
 }
 
-// reseal writes one value anew.
 func (b *Stream) reseal(ctx context.Context, g sidelog.Segment, name string, r Rotation) error {
 	value, err := b.Get(ctx, name)
 	if err != nil {
@@ -200,8 +186,7 @@ func (x *index) replace(r record) error {
 		x.generations, x.proof = nil, nil
 		prefixes = append(prefixes, sidelog.Key(sidelog.SpentPrefix, sidelog.SecretStream, ""), sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, ""), sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
 	}
-	_, newest, _ := sidelog.ParseName(x.log.Of(r.seq).Stream)
-	for number := uint32(1); number < newest; number++ {
+	for number := uint32(1); number < x.log.Of(r.seq).Number; number++ {
 		stream := sidelog.Name(sidelog.SecretStream, number)
 		prefixes = append(prefixes, sidelog.RecordsOf(stream), sidelog.Key(sidelog.DyingPrefix, stream, ""))
 		witnesses[string(sidelog.WitnessKey(stream))] = nil
@@ -222,7 +207,6 @@ func (x *index) replace(r record) error {
 
 var errPage = errors.New("eventstore: the page is full")
 
-// remove removes the keys that begin with a prefix.
 func (x *index) remove(prefix []byte) error {
 	for {
 		change := map[string][]byte{}

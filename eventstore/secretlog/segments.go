@@ -22,25 +22,12 @@ import (
 // count before its message of completeTopic, and then replaces all segments before it.
 const rotationMark = "payledger-rotation"
 
-// segment is a segment of SECRETS, as its stream's name describes it.
-type segment struct {
-	number uint32
-	stream string
+func subjectOf(stream, end string) string {
+	return fmt.Sprintf("%s.%d.%s", root, sidelog.Number(stream), end)
 }
 
-func (g segment) subject(end string) string {
-	return fmt.Sprintf("%s.%d.%s", root, g.number, end)
-}
-
-// segmentsIn returns the segments of SECRETS among the names of streams, in their order.
-func segmentsIn(names []string) (all []segment) {
-	for _, name := range names {
-		if of, number, ok := sidelog.ParseName(name); ok && of == sidelog.SecretStream {
-			all = append(all, segment{number, name})
-		}
-	}
-	slices.SortFunc(all, func(a, b segment) int { return int(a.number) - int(b.number) })
-	return all
+func metaOf(dir, stream string) (blocks.Meta, error) {
+	return blocks.CheckMeta(blocks.Folder(dir, streams.Account, stream), stream)
 }
 
 // counting returns the segments that belong to the stream. replaces reports that the first one replaces all segments before it.
@@ -64,31 +51,22 @@ func counting[S any](all []S, marked func(S) bool, complete func(S) (bool, error
 	return all, false, nil
 }
 
-// countingIn returns the segments in a folder that belong to the stream.
-func countingIn(dir string, names []string) ([]segment, error) {
-	those, _, err := counting(segmentsIn(names), func(g segment) bool {
-		meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, g.stream), g.stream)
+func countingIn(dir string, names []string) ([]string, error) {
+	those, _, err := counting(sidelog.SegmentsOf(sidelog.SecretStream, names), func(stream string) bool {
+		meta, err := metaOf(dir, stream)
 		if errors.Is(err, os.ErrNotExist) { // the server was deleting it, meta.inf first
-			return beginsIncomplete(dir, g)
+			return beginsIncomplete(dir, stream)
 		}
 		return err == nil && meta.Metadata[rotationMark] != "" // else it is being created, or damaged: the inspection reports it
-	}, func(g segment) (bool, error) {
-		err := g.each(dir, func(r blocks.Record) error {
-			if r.Subject == g.subject(completeTopic) {
-				return errChecked
-			}
-			return nil
-		})
-		if errors.Is(err, errChecked) {
-			return true, nil
-		}
-		return false, err
+	}, func(stream string) (bool, error) {
+		read, complete := func(handle func(blocks.Record) error) error { return each(dir, stream, handle) }, subjectOf(stream, completeTopic)
+		return find(read, func(r blocks.Record) bool { return r.Subject == complete })
 	})
 	return those, err
 }
 
-// segmentsOf is countingIn for all streams in a folder.
-func segmentsOf(dir string) ([]segment, error) {
+// Segments returns the names of the segments in a folder that belong to the stream, in their order.
+func Segments(dir string) ([]string, error) {
 	names, err := blocks.Streams(dir, streams.Account)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %w", err)
@@ -96,39 +74,40 @@ func segmentsOf(dir string) ([]segment, error) {
 	return countingIn(dir, names)
 }
 
-// each calls handle with the messages in a segment's files, in their order, until handle returns an error.
-func (g segment) each(dir string, handle func(blocks.Record) error) error {
-	_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-		if r.Erased || r.Tombstone {
-			return nil
+// inStopped returns a function that reads the messages of all segments in a stopped folder that belong to the stream, in their order.
+func inStopped(dir string) func(handle func(blocks.Record) error) error {
+	return func(handle func(blocks.Record) error) error {
+		segments, err := Segments(dir)
+		if err != nil {
+			return err
 		}
-		return handle(r)
-	}})
+		for _, stream := range segments {
+			if err := each(dir, stream, handle); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// each is inStopped for one segment.
+func each(dir, stream string, handle func(blocks.Record) error) error {
+	_, err := blocks.Verify(dir, streams.Account, stream, blocks.Options{Deletes: true, Handle: blocks.Standing(handle)})
 	if err != nil {
-		err = fmt.Errorf("eventstore: %s: %w", g.stream, err)
+		err = fmt.Errorf("eventstore: %s: %w", stream, err)
 	}
 	return err
 }
 
-// beginsIncomplete reports whether a segment begins with a rotation that is not complete.
-func beginsIncomplete(dir string, g segment) bool {
+func beginsIncomplete(dir, stream string) bool {
 	first, begins, complete := true, false, false
-	_, err := blocks.Verify(dir, streams.Account, g.stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-		begins = begins || first && r.Subject == g.subject(rotationTopic)
-		complete = complete || r.Subject == g.subject(completeTopic)
+	_, err := blocks.Verify(dir, streams.Account, stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
+		begins = begins || first && r.Subject == subjectOf(stream, rotationTopic)
+		complete = complete || r.Subject == subjectOf(stream, completeTopic)
 		first = false
 		return nil
 	}})
 	return err == nil && begins && !complete
-}
-
-// Segments returns the names of the segments in a folder that belong to the stream, in their order.
-func Segments(dir string) (all []string, err error) {
-	segments, err := segmentsOf(dir)
-	for _, g := range segments {
-		all = append(all, g.stream)
-	}
-	return all, err
 }
 
 // First returns the number of the first segment in a folder that belongs to the stream: 1, or the one of the last rotation.
@@ -137,10 +116,10 @@ func First(dir string, names []string) (uint32, error) {
 	if err != nil || len(segments) == 0 {
 		return 1, err
 	}
-	if meta, err := blocks.CheckMeta(blocks.Folder(dir, streams.Account, segments[0].stream), segments[0].stream); err != nil || meta.Metadata[rotationMark] == "" {
+	if meta, err := metaOf(dir, segments[0]); err != nil || meta.Metadata[rotationMark] == "" {
 		return 1, nil //nolint:nilerror // the inspection reports it
 	}
-	return segments[0].number, nil
+	return sidelog.Number(segments[0]), nil
 }
 
 // Sweep removes the segments from a stopped folder that do not belong to the stream: those that a rotation replaced, and the one of a
@@ -154,21 +133,22 @@ func Sweep(dir string) (replaced int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, g := range segmentsIn(names) {
-		if slices.Contains(those, g) || len(those) == 0 {
+	for _, stream := range sidelog.SegmentsOf(sidelog.SecretStream, names) {
+		if slices.Contains(those, stream) || len(those) == 0 {
 			continue
 		}
-		if g.number < those[0].number && replaced == 0 {
+		older := sidelog.Number(stream) < sidelog.Number(those[0])
+		if older && replaced == 0 {
 			if err := syncSegments(dir, those); err != nil {
 				return 0, err
 			}
 		}
-		path := blocks.Folder(dir, streams.Account, g.stream)
-		gone := filepath.Join(filepath.Dir(path), "."+g.stream) // under this name no part of it counts, and the server removes it too
+		path := blocks.Folder(dir, streams.Account, stream)
+		gone := filepath.Join(filepath.Dir(path), "."+stream) // under this name no part of it counts, and the server removes it too
 		if err := errors.Join(os.RemoveAll(gone), os.Rename(path, gone), os.RemoveAll(gone)); err != nil {
 			return replaced, fmt.Errorf("eventstore: %w", err)
 		}
-		if g.number < those[0].number {
+		if older {
 			replaced++
 		}
 	}
@@ -177,10 +157,10 @@ func Sweep(dir string) (replaced int, err error) {
 
 // syncSegments writes segments to the disk. The process that wrote them may have been killed before it did: after a power failure the
 // only copy of the values would be gone.
-func syncSegments(dir string, those []segment) error {
-	paths := []string{filepath.Dir(blocks.Folder(dir, streams.Account, those[0].stream))}
-	for _, g := range those {
-		err := filepath.WalkDir(blocks.Folder(dir, streams.Account, g.stream), func(path string, _ fs.DirEntry, err error) error {
+func syncSegments(dir string, those []string) error {
+	paths := []string{filepath.Dir(blocks.Folder(dir, streams.Account, those[0]))}
+	for _, stream := range those {
+		err := filepath.WalkDir(blocks.Folder(dir, streams.Account, stream), func(path string, _ fs.DirEntry, err error) error {
 			paths = append(paths, path)
 			return err
 		})
@@ -203,29 +183,25 @@ func syncSegments(dir string, those []segment) error {
 // countingInfos returns the segments among those on a server that belong to the stream, as counting does.
 func countingInfos(ctx context.Context, server sidelog.Server, infos []*jetstream.StreamInfo) ([]*jetstream.StreamInfo, bool, error) {
 	return counting(infos, func(info *jetstream.StreamInfo) bool { return info.Config.Metadata[rotationMark] != "" },
-		func(info *jetstream.StreamInfo) (bool, error) { return completeOn(ctx, server, info.Config.Name) })
+		func(info *jetstream.StreamInfo) (bool, error) {
+			name := info.Config.Name
+			_, err := server.API.AtLeader(ctx, name, jetapi.Get{LastBySubject: subjectOf(name, completeTopic)})
+			if errors.Is(err, fault.ErrNotFound) {
+				return false, nil
+			}
+			return err == nil, err
+		})
 }
 
-// countingOn returns the segments on a server that belong to the stream.
-func countingOn(ctx context.Context, server sidelog.Server) ([]segment, error) {
+// SegmentsOn returns the names of the segments on a server that belong to the stream, in their order.
+func SegmentsOn(ctx context.Context, server sidelog.Server) (names []string, err error) {
 	infos, err := server.Segments(ctx, sidelog.SecretStream, root)
 	if err != nil {
 		return nil, fmt.Errorf("eventstore: %s: %w", sidelog.SecretStream, err)
 	}
 	infos, _, err = countingInfos(ctx, server, infos)
-	var names []string
 	for _, info := range infos {
 		names = append(names, info.Config.Name)
 	}
-	return segmentsIn(names), err
-}
-
-// completeOn reports whether a rotation's segment on a server is complete.
-func completeOn(ctx context.Context, server sidelog.Server, stream string) (bool, error) {
-	g := segmentsIn([]string{stream})[0]
-	_, err := server.API.AtLeader(ctx, stream, jetapi.Get{LastBySubject: g.subject(completeTopic)})
-	if errors.Is(err, fault.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return names, err
 }

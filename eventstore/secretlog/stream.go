@@ -22,17 +22,15 @@ const root = "secrets"
 const (
 	// createTimeout bounds the creation of a value with all its publishes.
 	createTimeout = 15 * time.Second
-	// createPause is the wait between two publishes.
-	createPause = 50 * time.Millisecond
+	createPause   = 50 * time.Millisecond
 )
 
 // Config has the parts of a Stream.
 type Config struct {
 	sidelog.Server
-	Index *sidelog.Index
-	Tips  *tipstore.Store // holds the index of the names
-	Fixed bool            // Tips is not written
-	// Stream returns the configuration of a stream of the log.
+	Index  *sidelog.Index
+	Tips   *tipstore.Store // holds the index of the names
+	Fixed  bool            // Tips is not written
 	Stream func(name, subject string) jetstream.StreamConfig
 	Reader int             // number of the connection for look-ups
 	Room   func() error    // returns an error while the disk is full
@@ -297,7 +295,7 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 		if b.API.Replicas == 1 || time.Since(since) > jetapi.StaleLeader {
 			reason := "the record is missing"
 			if errors.Is(err, errRecord) {
-				reason = "it is another record than the one that was acknowledged"
+				reason = "it differs from the record that was acknowledged"
 			}
 			return nil, b.Index.Damage(b.log.Of(e.Seq).Stream, e.Seq, reason)
 		}

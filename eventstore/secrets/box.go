@@ -63,7 +63,6 @@ func seal(aead cipher.AEAD, random io.Reader, name string, plain []byte) ([]byte
 	return aead.Seal(nonce, nonce, plain, []byte(name)), nil
 }
 
-// open is the inverse of seal.
 func open(aead cipher.AEAD, name string, box []byte) ([]byte, error) {
 	if len(box) < aead.NonceSize() {
 		return nil, ErrSealed
@@ -84,13 +83,9 @@ func (k Key) aead() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// masterKeyFile holds the generated master key of a data folder (sandbox).
-const masterKeyFile = "master.key"
+// MasterKeyPath returns the path of a data folder's generated master key (sandbox).
+func MasterKeyPath(dir string) string { return filepath.Join(dir, "master.key") }
 
-// MasterKeyPath returns the path of a data folder's generated master key.
-func MasterKeyPath(dir string) string { return filepath.Join(dir, masterKeyFile) }
-
-// nextKeyPath returns the path of the key that a rotation is about to make the master key of a data folder.
 func nextKeyPath(dir string) string { return MasterKeyPath(dir) + ".next" }
 
 // KeepNext stores the key that a rotation is about to make the master key of a data folder.
@@ -98,8 +93,7 @@ func KeepNext(dir string, next Key) error {
 	return writeDurably(nextKeyPath(dir), []byte(next.Text()+"\n"))
 }
 
-// NextKey returns the key of a rotation that was cut short; os.ErrNotExist if there is none. The ledger is sealed with this key if the
-// rotation was decided, else with the old one.
+// NextKey returns the key of a rotation that was cut short, or os.ErrNotExist. It seals the ledger only if the rotation was decided.
 func NextKey(dir string) (Key, error) {
 	stored, err := os.ReadFile(nextKeyPath(dir))
 	if err != nil {
@@ -126,8 +120,7 @@ func DropNext(dir string) error {
 	return nil
 }
 
-// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the folder's generated key if text is empty. It does not
-// generate a key: the error is os.ErrNotExist if there is none.
+// MasterKey returns the key in text (from PAYLEDGER_MASTER_KEY), or the generated key of the folder if text is empty; os.ErrNotExist without one.
 func MasterKey(text, dir string) (Key, error) {
 	if text != "" {
 		return ParseKey(text)
@@ -144,8 +137,7 @@ func MasterKey(text, dir string) (Key, error) {
 	return k, nil
 }
 
-// NewMasterKey generates a master key and stores it in the folder, readable by the owner only. It replaces an existing key:
-// the caller ensures that no value is sealed under that key.
+// NewMasterKey stores a new master key in the folder. The caller ensures that no value is sealed under a key that it replaces.
 func NewMasterKey(dir string, random io.Reader) (Key, error) {
 	k, err := NewKey(random)
 	if err != nil {
@@ -180,7 +172,6 @@ func writeDurably(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes the names in a folder durable.
 func syncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -23,10 +23,6 @@ type remembered[V any] struct {
 // cacheGeneration is the number of values in a generation. There are two generations.
 const cacheGeneration = 16 << 10
 
-func (c *valueCache[V]) put(name domain.SecretID, v V, now time.Time) {
-	c.putUnless(name, v, now, nil)
-}
-
 // putUnless puts a value unless stale reports that it may not be used any more. stale, which may be nil, is called while no value can be
 // dropped: the value is dropped after it has become stale.
 func (c *valueCache[V]) putUnless(name domain.SecretID, v V, now time.Time, stale func() bool) {

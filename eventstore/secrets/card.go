@@ -20,7 +20,6 @@ const (
 	kindCardKey  = "card-key"  // card-key.<epoch>
 	kindLateCard = "late-card" // late-card.<account>.<token>
 
-	// epochLength is the time for which new cards use one key.
 	epochLength = time.Minute
 )
 
@@ -39,9 +38,10 @@ func (e epoch) String() string { return strconv.FormatInt(int64(e), 10) }
 
 // over reports whether no write of a card of e can be under way at now: a whole epoch lies between, far longer than the
 // timeout of a write. An epoch that is as far ahead of now is over, too: the clock was set back.
-func (e epoch) over(now time.Time) bool { return (e - epochAt(now)).abs() > 1 }
-
-func (e epoch) abs() epoch { return max(e, -e) }
+func (e epoch) over(now time.Time) bool {
+	current := epochAt(now)
+	return e < current-1 || e > current+1
+}
 
 func (e epoch) key() domain.SecretID { return domain.SecretID(kindCardKey + "." + e.String()) }
 
@@ -93,15 +93,14 @@ func (v *Store) PutCard(ctx context.Context, ref CardRef, card processor.Card, e
 	}
 }
 
-// Card returns a card for a payment that began at a time. If the token had not expired then and the entered card exists,
-// Card returns it with its CVV, else the vaulted card, which has none; ErrGone if there is neither. A reference without
-// TokenizedAt means the vaulted card.
+// Card returns a card for a payment that began at a time. If the token had not expired then and the entered card exists, it has its CVV.
+// Else, and without TokenizedAt, it is the vaulted card, which has none; ErrGone if there is neither.
 func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (processor.Card, error) {
 	card, err := storedCard{}, ErrGone
 	if _, ended := v.ended.get(ref.name(), v.now()); !ended && !ref.TokenizedAt.IsZero() {
 		card, err = v.enteredCard(ctx, ref)
 		if errors.Is(err, ErrGone) && epochAt(ref.TokenizedAt).over(v.now()) { // for ever: a token is made once
-			v.ended.put(ref.name(), struct{}{}, v.now())
+			v.ended.putUnless(ref.name(), struct{}{}, v.now(), nil)
 		}
 	}
 	if err == nil && !began.Before(card.ExpiresAt) {
@@ -121,11 +120,9 @@ func (v *Store) enteredCard(ctx context.Context, ref CardRef) (storedCard, error
 	return card, err
 }
 
-func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (storedCard, error) {
-	var card storedCard
+func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (card storedCard, err error) {
 	box, here := v.boxes.get(name, v.now())
 	if !here {
-		var err error
 		if box, err = v.read(ctx, name); err != nil {
 			return card, err
 		}
@@ -141,7 +138,6 @@ func (v *Store) earlyCard(ctx context.Context, name domain.SecretID) (storedCard
 	return card, codec.Unmarshal(plain, &card)
 }
 
-// epochOf returns the epoch in a card's name.
 func epochOf(name domain.SecretID) epoch {
 	parts := strings.Split(string(name), ".")
 	if len(parts) < 2 {
@@ -152,7 +148,7 @@ func epochOf(name domain.SecretID) epoch {
 }
 
 // DestroyCard is called after an outcome. It overwrites a card with a value of its own at once, unless the card is still
-// needed. A new card becomes unreadable with its epoch's key, which Clean destroys within two minutes.
+// needed. A new card becomes unreadable with its epoch's key, which Clean destroys within 2.5 minutes.
 func (v *Store) DestroyCard(ctx context.Context, ref CardRef, now time.Time, needed Needed) error {
 	v.boxes.drop(ref.name())
 	if !epochAt(ref.TokenizedAt).over(now) {

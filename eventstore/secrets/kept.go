@@ -40,11 +40,10 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
-	err = v.Create(ctx, ref.keptName(), plain)
-	if errors.Is(err, eventstore.ErrConflict) {
-		err = nil // another process copied the card
+	if err := v.Create(ctx, ref.keptName(), plain); !errors.Is(err, eventstore.ErrConflict) { // another process copied the card
+		return err
 	}
-	return err
+	return nil
 }
 
 // keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again. ErrGone if there is none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/cipher"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +12,6 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
 )
-
-// hashName returns a hash of a merchant's text, because names of secrets must not contain the text.
-func hashName(account domain.AccountID, text string) string {
-	sum := sha256.Sum256([]byte(string(account) + "\x00" + text))
-	return hex.EncodeToString(sum[:16])
-}
 
 // Seal encrypts personal data under the newest of the person's keys, and adds the hash of the customer's e-mail address. key
 // is a name from PersonalKeyName; the first call creates the key. For empty data the result is nil.
@@ -110,40 +103,20 @@ func (v *Store) dataKey(ctx context.Context, name domain.SecretID, create bool) 
 
 // readKey reads a key past the cache. With create, it creates a missing key; created reports that it did.
 func (v *Store) readKey(ctx context.Context, name domain.SecretID, create bool) (ready dataKey, created bool, err error) {
-	key, created, err := v.storedKey(ctx, name, create)
+	var stored []byte
+	if create {
+		stored, created, err = v.ensure(ctx, name, v.newKey)
+	} else {
+		stored, err = v.Get(ctx, name)
+	}
+	if err == nil && len(stored) != KeySize {
+		err = fmt.Errorf("secrets: a data key of %d bytes", len(stored))
+	}
 	if err != nil {
 		return dataKey{}, false, err
 	}
-	sum := sha256.Sum256(key[:])
+	sum := sha256.Sum256(stored)
 	ready.mark = mark(sum[:])
-	ready.aead, err = key.aead()
+	ready.aead, err = Key(stored).aead()
 	return ready, created, err
-}
-
-func (v *Store) storedKey(ctx context.Context, name domain.SecretID, create bool) (k Key, created bool, err error) {
-	for {
-		stored, err := v.Get(ctx, name)
-		switch {
-		case err == nil:
-			k, err = keyOf(stored)
-			return k, false, err
-		case !errors.Is(err, ErrGone) || !create:
-			return k, false, err
-		}
-		if k, err = NewKey(v.random); err != nil {
-			return k, false, fmt.Errorf("secrets: random: %w", err)
-		}
-		if err := v.Create(ctx, name, k[:]); !errors.Is(err, eventstore.ErrConflict) {
-			return k, true, err
-		}
-	}
-}
-
-func keyOf(b []byte) (Key, error) {
-	var k Key
-	if len(b) != KeySize {
-		return k, fmt.Errorf("secrets: a data key of %d bytes", len(b))
-	}
-	copy(k[:], b)
-	return k, nil
 }

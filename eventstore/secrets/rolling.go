@@ -15,18 +15,8 @@ import (
 	"payledger/eventstore/secretlog"
 )
 
-// A rotation of the master key while several nodes run. Every node has both keys before it begins. Package secretlog (generation.go) has the
-// rules by which no value is lost. The steps are:
-//
-//  1. The root of the e-mail hashes is a value, under the old key.
-//  2. A message begins a generation. Its proof opens with the new key alone. From now on every node seals with the new key.
-//  3. Every value of an earlier generation is sealed anew, and then the earlier one is destroyed. When every node has read the generation, the
-//     values are destroyed that nodes sealed with the old key until then.
-//  4. Random values are created and destroyed, so that the servers compact the logs of their Raft groups: the earlier values are in them.
-//  5. A value says that the rotation is complete. Without it no process opens the secrets with the new key alone.
-//
-// Before step 1, and before and after step 4, each server that holds the stream must run and have all messages: a server that lacks some
-// keeps earlier values in its log.
+// A rotation of the master key while several nodes run. Every node has both keys before it begins. Package secretlog has the steps, the
+// state after a crash at each step (doc.go), and the rules by which no value is lost (generation.go).
 
 // Steps of a rotation, for tests that crash after each. The steps of package secretlog come between the second and the last one.
 const (
@@ -56,7 +46,6 @@ func rotatedName(generation uint64) domain.SecretID {
 	return domain.SecretID(kindRotated + ".system." + strconv.FormatUint(generation, 10))
 }
 
-// keyring opens boxes with each key that this process has.
 type keyring []cipher.AEAD
 
 func (k keyring) open(name string, box []byte) ([]byte, error) {
@@ -71,7 +60,6 @@ func (k keyring) open(name string, box []byte) ([]byte, error) {
 	return nil, err
 }
 
-// sealing returns the generation in force, and the key that seals its values.
 func (v *Store) sealing() (uint64, cipher.AEAD, error) {
 	generation, proof := v.bytes.Generation()
 	if generation == 0 {
@@ -85,13 +73,11 @@ func (v *Store) sealing() (uint64, cipher.AEAD, error) {
 	return 0, nil, errRotated
 }
 
-// accept returns an error unless this process has the key of a generation that begins.
 func (v *Store) accept(proof []byte) error {
-	_, err := v.ring.open(secretlog.ProofName, proof)
-	if err != nil {
-		err = errRotated
+	if _, err := v.ring.open(secretlog.ProofName, proof); err != nil {
+		return errRotated
 	}
-	return err
+	return nil
 }
 
 // checkGeneration returns an error unless the keys of this process open every value.
@@ -260,7 +246,6 @@ func (v *Store) fill(ctx context.Context, generation uint64, step func(string)) 
 	return v.bytes.Destroy(ctx, names...)
 }
 
-// endRolling records that a rotation is complete.
 func (v *Store) endRolling(ctx context.Context, generation uint64, step func(string)) error {
 	if err := v.bytes.Replicated(ctx); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrSameKey means that a rotation was given the master key that the ledger has.
-var ErrSameKey = errors.New("the new master key is the one that the ledger has already")
+var ErrSameKey = errors.New("the ledger has this master key already")
 
 // ErrUndecided means that it is not known whether a rotation took place. The next start shows it.
 var ErrUndecided = secretlog.ErrUndecided
@@ -25,9 +25,8 @@ type Rotation struct {
 	Stepped func(step string)
 }
 
-// Rotate seals every value with another master key (package secretlog, Rotate). Cards of the last minutes are sealed with the key of
-// their minute, and only this key is sealed anew. No other process may use the ledger. The ledger must be opened anew, with the new key
-// after success. Rotate returns the number of values.
+// Rotate seals every value with another master key (package secretlog, Rotate); of the cards of the last minutes, only their minutes' keys.
+// No other process may use the ledger. Afterwards the ledger must be opened anew. Rotate returns the number of values.
 func (v *Store) Rotate(ctx context.Context, r Rotation) (int, error) {
 	if r.Next == v.master {
 		return 0, ErrSameKey

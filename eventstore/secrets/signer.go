@@ -9,11 +9,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/domain"
-	"payledger/eventstore"
 	"payledger/eventstore/secretlog"
 )
 
-// checkpointSigner names the private key that signs checkpoints (I2).
 const checkpointSigner domain.SecretID = "signer.system.checkpoints"
 
 // signerName is the name in the checkpoint's signature line and in the verifier key.
@@ -21,22 +19,17 @@ const signerName = "payledger"
 
 // CheckpointSigner returns the key that signs checkpoints, and its verifier key. The first call creates the key.
 func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
-	for {
-		stored, err := v.Get(ctx, checkpointSigner)
-		if err == nil {
-			return parseSigner(string(stored))
-		}
-		if !errors.Is(err, ErrGone) {
-			return nil, "", err
-		}
+	stored, _, err := v.ensure(ctx, checkpointSigner, func() ([]byte, error) {
 		private, public, err := note.GenerateKey(v.random, signerName)
 		if err != nil {
-			return nil, "", fmt.Errorf("secrets: signer: %w", err)
+			return nil, fmt.Errorf("secrets: signer: %w", err)
 		}
-		if err := v.Create(ctx, checkpointSigner, []byte(private+"\n"+public)); err != nil && !errors.Is(err, eventstore.ErrConflict) {
-			return nil, "", err
-		}
+		return []byte(private + "\n" + public), nil
+	})
+	if err != nil {
+		return nil, "", err
 	}
+	return parseSigner(string(stored))
 }
 
 // StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key. It changes no byte.
@@ -58,7 +51,6 @@ func VerifierOn(ctx context.Context, read secretlog.Reader, master ...Key) (publ
 	return public, err
 }
 
-// verifierOf returns the function that sets public to the verifier key of a stored signer.
 func verifierOf(master Key, public *string) func(stored []byte) error {
 	return func(stored []byte) error {
 		box, err := master.aead()

@@ -3,6 +3,7 @@ package secrets
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -27,17 +28,14 @@ type Store struct {
 	now    func() time.Time
 	keys   valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
-	numbers valueCache[uint64]
-	// erasures counts the destroyed values; see Erasures.
-	erasures atomic.Uint64
-	sole     bool // no other node destroys values
-	// forgotten are the newest erasures.
+	numbers   valueCache[uint64]
+	erasures  atomic.Uint64
+	sole      bool // no other node destroys values
 	forgotten forgotten
 	persons   eventstore.Repository[domain.PersonID, person.State, person.Event]
 	boxes     valueCache[[]byte]   // encrypted cards
 	ended     valueCache[struct{}] // entered cards that no longer exist
 	emails    sync.Map             // domain.AccountID → []byte, the keys of EmailHash
-	// emailRoot is the root of these keys.
 	emailRoot []byte
 }
 
@@ -75,8 +73,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	return v, err
 }
 
-// sharedCacheLife is how long a value is cached if other nodes may destroy it. For that time a value that another node destroyed
-// may still open here.
+// sharedCacheLife is how long a value is cached if other nodes may destroy it: for that time it may still open here.
 const sharedCacheLife = 2 * time.Second
 
 // Erasures returns a number that changes when a value is destroyed. A caller that keeps opened personal data compares the number with the
@@ -116,6 +113,30 @@ func (v *Store) Create(ctx context.Context, name domain.SecretID, plain []byte) 
 	}
 }
 
+// ensure returns the value of a name. If there is none, ensure stores the result of made, and created is true. If another process is faster,
+// that process's value counts.
+func (v *Store) ensure(ctx context.Context, name domain.SecretID, made func() ([]byte, error)) (value []byte, created bool, err error) {
+	for {
+		if value, err = v.Get(ctx, name); !errors.Is(err, ErrGone) {
+			return value, false, err
+		}
+		if value, err = made(); err != nil {
+			return nil, false, err
+		}
+		if err = v.Create(ctx, name, value); !errors.Is(err, eventstore.ErrConflict) {
+			return value, true, err
+		}
+	}
+}
+
+func (v *Store) newKey() ([]byte, error) {
+	k, err := NewKey(v.random)
+	if err != nil {
+		return nil, fmt.Errorf("secrets: random: %w", err)
+	}
+	return k[:], nil
+}
+
 // Get decrypts the value of a name; ErrGone if it has none.
 func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	box, err := v.read(ctx, name)
@@ -125,7 +146,6 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 	return v.ring.open(string(name), box)
 }
 
-// decoded decrypts and decodes the value of a name; ErrGone if it has none.
 func decoded[T any](ctx context.Context, v *Store, name domain.SecretID) (value T, err error) {
 	plain, err := v.Get(ctx, name)
 	if err == nil {

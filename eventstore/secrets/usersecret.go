@@ -2,15 +2,12 @@ package secrets
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore"
 )
 
 // The kinds of dashboard users' secrets: password verifiers, and secrets of one-time codes. A user's first secret of a kind is
@@ -106,7 +103,6 @@ func (v *Store) CleanUsers(ctx context.Context, merchant func(domain.AccountID) 
 	return destroyed, nil
 }
 
-// spentUserSecret reports whether a secret is not needed any more.
 func spentUserSecret(s userSecret, state account.State) bool {
 	user, there := state.User(s.user)
 	if !there {
@@ -131,23 +127,11 @@ func (v *Store) destroyUserSecrets(ctx context.Context, prefix string, spent fun
 	})
 }
 
-// sessionKey names the root of the keys that sign the tokens of dashboard users' sessions.
 const sessionKey domain.SecretID = "session-root.system.dashboard"
 
 // SessionRoot returns the root of the keys that sign tokens of dashboard users' sessions. The first call creates it. Each node has the same, and a
 // rotation of the master key keeps it: so nodes with the old and with the new key accept each other's tokens.
 func (v *Store) SessionRoot(ctx context.Context) ([]byte, error) {
-	for {
-		root, err := v.Get(ctx, sessionKey)
-		if !errors.Is(err, ErrGone) {
-			return root, err
-		}
-		made := make([]byte, KeySize)
-		if _, err := io.ReadFull(v.random, made); err != nil {
-			return nil, fmt.Errorf("secrets: random: %w", err)
-		}
-		if err := v.Create(ctx, sessionKey, made); err != nil && !errors.Is(err, eventstore.ErrConflict) {
-			return nil, err
-		}
-	}
+	root, _, err := v.ensure(ctx, sessionKey, v.newKey)
+	return root, err
 }

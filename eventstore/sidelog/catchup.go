@@ -8,11 +8,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
-	"payledger/eventstore/tipstore"
 )
 
-// batchBytes is the size from which a batch of the index is written.
-const batchBytes = 1 << 20
+const batchBytes = 1 << 20 // the size from which a batch of the index is written
 
 // CatchUp adds the records in the files of an embedded server that the index does not have yet. It leaves SECRETS out.
 func (x *Index) CatchUp(ctx context.Context, js jetstream.JetStream, dir, account string) error {
@@ -43,26 +41,21 @@ func (x *Index) enterNew(stream string, last uint64, dir, account string) error 
 	acked, safe := ParseWitness(x.Value(WitnessKey(stream)))
 	if safe < last {
 		batch := x.Tips.NewBatch()
-		_, err := blocks.Verify(dir, account, stream, blocks.Options{Deletes: true, Handle: func(r blocks.Record) error {
-			if err := enter(batch, stream, safe, r); err != nil || batch.Len() < batchBytes {
+		_, err := blocks.Verify(dir, account, stream, blocks.Options{Deletes: true, Handle: blocks.Standing(func(r blocks.Record) error {
+			if r.Seq <= safe {
+				return nil
+			}
+			if err := setNewest(batch, stream, r.Seq, RecordName(stream, r.Subject), r.Body); err != nil || batch.Len() < batchBytes {
 				return err
 			}
 			err := batch.Commit()
 			batch = x.Tips.NewBatch()
 			return err
-		}})
+		})})
 		if err = errors.Join(err, batch.Commit()); err != nil {
 			return err
 		}
 	}
 	x.Witnessed(stream, max(acked, last))
 	return nil
-}
-
-// enter adds one record from a file to a batch of the index.
-func enter(batch tipstore.Batch, stream string, safe uint64, r blocks.Record) error {
-	if r.Seq <= safe || r.Tombstone || r.Erased {
-		return nil
-	}
-	return setNewest(batch, stream, r.Seq, RecordName(stream, r.Subject), r.Body)
 }

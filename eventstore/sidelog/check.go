@@ -9,11 +9,10 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// checkChunk is how many records are compared at once.
-const checkChunk = 4096
+const checkChunk = 4096 // how many records are compared at once
 
 // ErrDestroyed means that a stream holds a record that was destroyed before.
-var ErrDestroyed = errors.New("a record stands there that was destroyed, as the tip store has it")
+var ErrDestroyed = errors.New("the file has a record that was destroyed, by the tip store")
 
 // Check compares the records in the files of a stream beside the log with the index as of the beginning of the check.
 // Its memory grows only with the names whose records are replaced, and with deleted records that are still in a file.
@@ -98,7 +97,6 @@ func (c *Check) See(r blocks.Record) error {
 	return nil
 }
 
-// compare compares the chunk with the index up to a sequence.
 func (c *Check) compare(through uint64) error {
 	chunk := c.chunk
 	surplus := func(before uint64) {
@@ -115,7 +113,7 @@ func (c *Check) compare(through uint64) error {
 		switch {
 		case len(chunk) > 0 && chunk[0].Seq == seq:
 			if string(chunk[0].Digest[:]) != string(value[:len(chunk[0].Digest)]) {
-				c.failed(seq, "it is another record than the one that was acknowledged, as the tip store has it")
+				c.failed(seq, "it differs from the acknowledged record in the tip store")
 			}
 			chunk = chunk[1:]
 		case !c.dying[seq]:
@@ -141,7 +139,7 @@ func (c *Check) End() (uint64, error) {
 		case r.there.Seq < r.must.Seq:
 			c.failed(r.must.Seq, "the record of %q is missing, but the tip store has it", name)
 		case r.there.Digest != r.must.Digest:
-			c.failed(r.must.Seq, "the record of %q is another one than the one that was acknowledged, as the tip store has it", name)
+			c.failed(r.must.Seq, "the record of %q differs from the acknowledged one in the tip store", name)
 		}
 	}
 	for seq := range c.dead {

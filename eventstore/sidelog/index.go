@@ -14,11 +14,9 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-// silentLimit is how long an embedded server may leave publishes without an answer.
-const silentLimit = 5 * time.Second
+const silentLimit = 5 * time.Second // how long an embedded server may leave publishes without an answer
 
-// Index is the witness of the streams beside the log. It knows the newest acknowledged sequence of each. In the sole writer's
-// process it has the records, too.
+// Index is the witness of the streams beside the log: the newest acknowledged sequence of each, and in the sole writer's process the records.
 type Index struct {
 	Fail func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
 	// Watch reports whether a server without answers is a fault: it is embedded and has no replicas.
@@ -127,8 +125,7 @@ func (x *Index) Must(stream, name string) Entry {
 	return ParseEntry(x.Value(Key(ReplacePrefix, stream, name)))
 }
 
-// Missing returns the error for a record that the server does not have: damage if the index still has the record, else
-// ErrNotFound.
+// Missing returns the error for a record that the server lacks: damage if the index still has the record, else ErrNotFound.
 func (x *Index) Missing(stream, name string, must Entry) error {
 	if must.Seq == 0 || x.Must(stream, name).Seq == 0 {
 		return fault.ErrNotFound
@@ -178,7 +175,7 @@ func (x *Index) Answered(stream string, err error) {
 		}
 		x.silent[stream] = time.Now()
 	case time.Since(since) > silentLimit:
-		x.Fail(fmt.Errorf("%s at sequence %d: nothing behind it is known to be on disk for %s: %w", stream, x.acked[stream],
+		x.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", stream, x.acked[stream],
 			time.Since(since).Round(time.Second), err), true)
 	}
 }

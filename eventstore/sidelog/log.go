@@ -1,6 +1,7 @@
 package sidelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,7 @@ import (
 // that changed in the last two minutes.
 const SegmentBytes = 64 << 20
 
-// recordOverhead is the number of bytes that the server adds to a message on the disk.
-const recordOverhead = 30
+const recordOverhead = 30 // the number of bytes that the server adds to a message on the disk
 
 // Server is the access to the server that has the streams.
 type Server struct {
@@ -32,9 +32,8 @@ type Server struct {
 	Bytes    uint64 // size from which a stream continues in a new segment
 }
 
-// Log is an endless stream. It consists of segments: streams <name>_1, <name>_2, …, each with subjects of its own; sequences go
-// on from one to the next. New messages go into the newest segment. Only a sole writer begins segments: then no message can
-// reach an older Segment any more.
+// Log is an endless stream. It consists of segments: streams <name>_1, <name>_2, …, each with subjects of its own; sequences go on from one to
+// the next. New messages go into the newest one, and none can reach an older one any more.
 type Log struct {
 	Server
 	Name   string // of the whole stream
@@ -93,7 +92,7 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 			return 0, err
 		}
 		if replaces {
-			_, first, _ = ParseName(infos[0].Config.Name)
+			first = Number(infos[0].Config.Name)
 		}
 	}
 	l.segments, l.bytes = nil, 0
@@ -108,9 +107,8 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 			}
 			break
 		}
-		_, number, _ := ParseName(info.Config.Name)
-		g := l.segment(number, max(1, info.Config.FirstSeq))
-		if due := first + uint32(i); number != due || i > 0 && g.First <= l.segments[i-1].First || due == 1 && g.First != 1 {
+		g := l.segment(Number(info.Config.Name), max(1, info.Config.FirstSeq))
+		if due := first + uint32(i); g.Number != due || i > 0 && g.First <= l.segments[i-1].First || due == 1 && g.First != 1 {
 			return 0, fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, l.Name, due)
 		}
 		l.segments, l.bytes = append(l.segments, g), info.State.Bytes
@@ -127,11 +125,7 @@ func (s Server) Segments(ctx context.Context, stream, root string) (infos []*jet
 			infos = append(infos, info)
 		}
 	}
-	slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int {
-		_, x, _ := ParseName(a.Config.Name)
-		_, y, _ := ParseName(b.Config.Name)
-		return int(x) - int(y)
-	})
+	slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int { return cmp.Compare(Number(a.Config.Name), Number(b.Config.Name)) })
 	return infos, err
 }
 

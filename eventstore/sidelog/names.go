@@ -1,6 +1,7 @@
 package sidelog
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,23 @@ func ParseName(name string) (of string, number uint32, ok bool) {
 	of, digits, _ := strings.Cut(name, "_")
 	n, err := strconv.ParseUint(digits, 10, 32)
 	return of, uint32(n), err == nil && slices.Contains(Segmented, of) && Name(of, uint32(n)) == name
+}
+
+// Number returns the number of a segment. For another name the result has no meaning.
+func Number(name string) uint32 {
+	_, number, _ := ParseName(name)
+	return number
+}
+
+// SegmentsOf returns the segments of a stream among some names, in their order.
+func SegmentsOf(stream string, names []string) (all []string) {
+	for _, name := range names {
+		if of, _, ok := ParseName(name); ok && of == stream {
+			all = append(all, name)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(Number(a), Number(b)) })
+	return all
 }
 
 // Beside reports whether a stream stands beside the log, and whether single messages of it are deleted.

@@ -5,6 +5,7 @@
 package streams
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -63,6 +64,24 @@ func Parse(name string) (shard int, number uint32, ok bool) {
 	shard, err := strconv.Atoi(first)
 	n, err2 := strconv.ParseUint(second, 10, 32)
 	return shard, uint32(n), err == nil && err2 == nil && Name(shard, uint32(n)) == name
+}
+
+// Segments returns the segments of a shard among some names, in their order.
+func Segments(shard int, names []string) (own []string) {
+	for _, name := range names {
+		if of, _, ours := Parse(name); ours && of == shard {
+			own = append(own, name)
+		}
+	}
+	slices.SortFunc(own, Compare)
+	return own
+}
+
+// Compare compares the numbers of two segments of a shard.
+func Compare(a, b string) int {
+	_, x, _ := Parse(a)
+	_, y, _ := Parse(b)
+	return cmp.Compare(x, y)
 }
 
 // ErrOldFormat means that the folder or the cluster holds a log that an older version wrote.

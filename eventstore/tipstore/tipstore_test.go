@@ -154,8 +154,8 @@ func TestDamage(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var told error
-			s, err = tipstore.Open(tipstore.Options{Dir: dir, ReadOnly: readOnly, Failed: func(err error) { told = err }})
+			var reported error
+			s, err = tipstore.Open(tipstore.Options{Dir: dir, ReadOnly: readOnly, Failed: func(err error) { reported = err }})
 			if err == nil {
 				lost := 0
 				for i := range 1000 {
@@ -166,8 +166,8 @@ func TestDamage(t *testing.T) {
 						t.Fatalf("%q, %v", value, err)
 					}
 				}
-				if lost == 0 || !errors.Is(told, tipstore.ErrDamaged) {
-					t.Errorf("%d values lost, told %v", lost, told)
+				if lost == 0 || !errors.Is(reported, tipstore.ErrDamaged) {
+					t.Errorf("%d values lost, reported %v", lost, reported)
 				}
 				s.Close()
 			}

@@ -5,8 +5,8 @@ import "payledger/eventstore/format"
 // entrySize is roughly what an aggregate takes in memory beside its state, in bytes.
 const entrySize = 600
 
-// cache holds aggregates, up to a size. It has two generations: the older one leaves as a whole.
-type cache struct {
+// aggregates holds aggregates in memory, up to a size. It has two generations: the older one leaves as a whole.
+type aggregates struct {
 	recent, older map[format.Key]*aggregate
 	size, limit   int // of recent, in bytes
 }
@@ -17,7 +17,7 @@ type cached struct {
 }
 
 // get removes an aggregate and returns it; nil if the cache does not have it.
-func (c *cache) get(key format.Key) *aggregate {
+func (c *aggregates) get(key format.Key) *aggregate {
 	if a := c.recent[key]; a != nil {
 		c.size -= a.size
 		delete(c.recent, key)
@@ -28,8 +28,7 @@ func (c *cache) get(key format.Key) *aggregate {
 	return a
 }
 
-// put adds an aggregate, and returns those that left.
-func (c *cache) put(key format.Key, a *aggregate) (gone []cached) {
+func (c *aggregates) put(key format.Key, a *aggregate) (gone []cached) {
 	if c.recent == nil {
 		c.recent = map[format.Key]*aggregate{}
 	}
@@ -45,12 +44,12 @@ func (c *cache) put(key format.Key, a *aggregate) (gone []cached) {
 }
 
 // all empties the cache.
-func (c *cache) all() (gone []cached) {
+func (c *aggregates) all() (gone []cached) {
 	for _, generation := range []map[format.Key]*aggregate{c.older, c.recent} {
 		for key, a := range generation {
 			gone = append(gone, cached{key, a})
 		}
 	}
-	*c = cache{limit: c.limit}
+	*c = aggregates{limit: c.limit}
 	return gone
 }

@@ -17,7 +17,7 @@ type chain struct {
 	stream string // that is being read
 	head   format.Head
 	log    *format.LogID
-	cache  cache
+	cache  aggregates
 	away   int                 // aggregates of the shard in the scratch store
 	tail   map[format.Key]bool // aggregates with events that the tip store has not applied
 	hashes chan<- leaves       // for the tree
@@ -49,7 +49,6 @@ type aggregate struct {
 	size     int  // in memory, roughly
 }
 
-// group checks one group and its events.
 func (c *chain) group(ctx context.Context, stream string, g *format.Group) error {
 	c.stream = stream
 	if c.log == nil {
@@ -84,7 +83,7 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 			return err
 		}
 		if r.Seq == end && c.Shown != nil {
-			if err := c.shown(r); err != nil {
+			if err := c.alone(func() error { return c.Shown(r) }); err != nil {
 				return err
 			}
 		}
@@ -104,34 +103,25 @@ func (c *chain) group(ctx context.Context, stream string, g *format.Group) error
 	}
 }
 
-// deliveries hands on the records of a group of deliveries.
 func (c *chain) deliveries(ctx context.Context, g *format.Group) error {
 	if c.Delivery == nil {
 		return nil
 	}
-	c.one.Lock()
-	defer c.one.Unlock()
-	for _, r := range g.Frames {
-		if err := c.Delivery(ctx, c.stream, r); err != nil {
-			return err
+	return c.alone(func() error {
+		for _, r := range g.Frames {
+			if err := c.Delivery(ctx, c.stream, r); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
-}
-
-func (c *chain) shown(r *format.Recorded) error {
-	c.one.Lock()
-	defer c.one.Unlock()
-	return c.Shown(r)
+		return nil
+	})
 }
 
 // end is the end of the shard that the tip store has applied.
 func (c *chain) end() format.Head { return c.Archive.Ends[c.shard] }
 
-// applied reports whether the tip store has applied the event at an address.
 func (c *chain) applied(seq uint64) bool { return format.GroupOf(seq) <= c.end().Seq }
 
-// event checks one event.
 func (c *chain) event(ctx context.Context, r *format.Recorded) error {
 	if c.Only != "" && (r.Aggregate != eventstore.Payments.Name || r.ID != string(c.Only)) {
 		return nil
@@ -240,7 +230,7 @@ func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error
 	return next, nil
 }
 
-// left compares the part that left the state with r.
+// left compares the part that r moved out of the state.
 func (c *chain) left(r *format.Recorded) error {
 	if !c.Archive.HasTips() || !c.applied(r.Seq) || !r.HasMore() {
 		return nil
@@ -251,7 +241,7 @@ func (c *chain) left(r *format.Recorded) error {
 	}
 	stored, err := c.Archive.Left(r.Key, r.Revision)
 	if err != nil || string(stored) != string(part) {
-		return c.report(of(c.stream, r, "the tip store does not have the part that left the state with it%s", cause(err)))
+		return c.report(of(c.stream, r, "the tip store does not have the part that it moved out of the state%s", cause(err)))
 	}
 	return nil
 }
@@ -278,7 +268,6 @@ func (c *chain) take(key format.Key) (*aggregate, error) {
 	return a, err
 }
 
-// keep puts an aggregate into the scratch store.
 func (c *chain) keep(key format.Key, a *aggregate) error {
 	c.away++
 	return c.scratch.put(c.shard, key, a)
@@ -353,7 +342,6 @@ func (c *chain) compareTip(key format.Key, a *aggregate, must bool) (same bool, 
 	return true, nil
 }
 
-// faultOf returns the function that reports a fault of an aggregate's newest event.
 func (c *chain) faultOf(key format.Key, a *aggregate) func(difference string, args ...any) error {
 	return func(difference string, args ...any) error {
 		return c.report(at(a.stream, key, format.GroupOf(a.seq), a.revision, difference, args...))

@@ -9,8 +9,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// claims checks the owner of a claim (D9), given the newest state of an aggregate: a payment with a single-use token is the one
-// that the token names, and an idempotency key of an operation belongs to a payment that exists.
+// claims checks the owner of a claim (D9), given the newest state of an aggregate.
 func (c *chain) claims(ctx context.Context, key format.Key, a *aggregate) error {
 	s, is := a.state.(payment.State)
 	if !is || !c.Archive.HasTips() || !c.applied(a.seq) {
@@ -19,7 +18,7 @@ func (c *chain) claims(ctx context.Context, key format.Key, a *aggregate) error 
 	fault := c.faultOf(key, a)
 	switch {
 	case s.Claim != nil && s.Claim.Operation != "":
-		owner := paymentKey(key.Account, s.Claim.Payment)
+		owner := eventstore.Payments.Key(key.Account, string(s.Claim.Payment))
 		if c.owners.know(exists(owner)) {
 			return nil
 		}
@@ -27,7 +26,7 @@ func (c *chain) claims(ctx context.Context, key format.Key, a *aggregate) error 
 			return fault("it claims a key for payment %s, which does not exist%s", s.Claim.Payment, cause(err))
 		}
 	case s.Exists() && s.Method.Token != "" && !s.Method.Vaulted:
-		token := tokenKey(key.Account, s.Method.Token)
+		token := eventstore.Instruments.Key(key.Account, string(s.Method.Token))
 		if c.owners.know(named(token, s.ID)) {
 			return nil
 		}

@@ -20,7 +20,6 @@ type rules interface {
 	// body is nil for an event of an older schema, whose recorded state has another form.
 	apply(before any, r *format.Recorded) (after any, body []byte, err error)
 	recorded(r *format.Recorded) (state any, err error)
-	encode(state any) ([]byte, error)
 	decode(state []byte) (any, error)
 }
 
@@ -65,24 +64,17 @@ func (t typed[S, E]) apply(before any, r *format.Recorded) (after any, body []by
 	if r.Schema == t.a.Schema {
 		body, err = t.a.EncodeFrom(r.Origin(), e, state)
 	}
-	return t.light(state), body, err
-}
-
-// light returns the state without the parts that left it: no later fold needs them.
-func (t typed[S, E]) light(state S) S {
-	if t.a.Leaving == nil {
-		return state
+	if t.a.Leaving != nil { // no later fold needs the parts that leave the state
+		var none S
+		state = t.a.Leaving.Earlier(state, none)
 	}
-	var none S
-	return t.a.Leaving.Earlier(state, none)
+	return state, body, err
 }
 
 func (t typed[S, E]) recorded(r *format.Recorded) (any, error) {
 	state, err := t.a.State(r)
 	return state, err
 }
-
-func (t typed[S, E]) encode(state any) ([]byte, error) { return codec.Marshal(state) }
 
 func (t typed[S, E]) decode(b []byte) (any, error) {
 	var state S
@@ -110,7 +102,7 @@ func difference(r *format.Recorded, body []byte) string {
 	_, left, err := r.Parts()
 	_, wantLeft, wantErr := want.Parts()
 	if errors.Join(err, wantErr) == nil && !bytes.Equal(left, wantLeft) {
-		return "the parts that left the state are not those of the fold"
+		return "the parts moved out of the state are not those of the fold"
 	}
 	return "the recorded bytes are not those of the fold"
 }

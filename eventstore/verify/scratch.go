@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"payledger/domain"
+	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tipstore"
 )
@@ -31,7 +32,6 @@ func newScratch(in string) (*scratch, error) {
 	return &scratch{dir: dir}, nil
 }
 
-// open opens the store, unless it is open.
 func (s *scratch) open() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,9 +67,9 @@ func (s *scratch) put(shard int, key format.Key, a *aggregate) error {
 		return err
 	}
 	var state []byte
-	if kind := known[key.Aggregate]; kind != nil && a.state != nil {
+	if a.state != nil {
 		var err error
-		if state, err = kind.encode(a.state); err != nil {
+		if state, err = codec.Marshal(a.state); err != nil {
 			return fmt.Errorf("verify: %s: %w", key, err)
 		}
 	}

@@ -17,9 +17,8 @@ import (
 	"payledger/eventstore/tiprow"
 )
 
-// tipList has the digest of each tip, in the order of the log. The tip store has the order of the keys, and a look-up for each
-// aggregate took a third of a whole check. So one pass over the tip store writes a record for each tip into a temporary file, in
-// sorted runs. Each shard merges its parts of the runs while it reads the log.
+// tipList has the digest of each tip, in the order of the log, as sorted runs in a temporary file (doc.go). A look-up for each aggregate took
+// a third of a whole check.
 type tipList struct {
 	sorting
 	digester
@@ -55,8 +54,6 @@ func (r *tipRecord) number() uint64 { return binary.BigEndian.Uint64(r[2:]) }
 // SHA-256 took 4 % of a whole check.
 type digester [2]maphash.Seed
 
-func newDigester() digester { return digester{maphash.MakeSeed(), maphash.MakeSeed()} }
-
 // digest returns the digest of a tip, given its key and its value in the tip store.
 func (d *digester) digest(key format.Key, value []byte) (sum [digestSize]byte) {
 	whole := append(append(tiprow.Key(key), 0), value...)
@@ -65,10 +62,9 @@ func (d *digester) digest(key format.Key, value []byte) (sum [digestSize]byte) {
 	return sum
 }
 
-// listTips makes the list in a folder. The caller closes it. If the tip store cannot be read, there is no list: the look-ups then name
-// the fault.
+// listTips makes the list in a folder; none if the tip store cannot be read: the look-ups then name the fault. The caller closes it.
 func listTips(ctx context.Context, a *archive.Archive, in string, by sorting) (l *tipList, err error) {
-	l = &tipList{sorting: by, digester: newDigester(), shards: a.Shards}
+	l = &tipList{sorting: by, digester: digester{maphash.MakeSeed(), maphash.MakeSeed()}, shards: a.Shards}
 	if l.file, err = os.CreateTemp(in, "tips-"); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
@@ -136,7 +132,6 @@ type tips struct {
 	runs tipRuns
 }
 
-// of returns the tips of a shard.
 func (l *tipList) of(shard int) (*tips, error) {
 	var parts []part
 	for _, run := range l.runs {
@@ -148,8 +143,7 @@ func (l *tipList) of(shard int) (*tips, error) {
 	return &tips{&l.digester, runs}, err
 }
 
-// has reports whether the tip store has exactly r as the newest event of its aggregate. Call it with the events of the shard in
-// their order.
+// has reports whether the tip store has exactly r as the newest event of its aggregate. The shard's events come in their order.
 func (t *tips) has(r *format.Recorded) (found bool, err error) {
 	for len(t.runs) > 0 && t.runs[0].next.number() <= r.Number {
 		first := &t.runs[0].next

@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/workers"
 )
 
 // Config is what a run checks, and where its results go.
@@ -74,7 +75,6 @@ const (
 	groupsAhead   = 256 // of a shard, before the tree takes them
 )
 
-// run is one run.
 type run struct {
 	Config
 	scratch *scratch
@@ -86,35 +86,33 @@ type run struct {
 	files   map[place]bool // that a fault of a file names
 }
 
-// place is a place in a stream.
 type place struct {
 	stream string
 	seq    uint64
 }
 
-func (r *run) report(f Fault) error {
+// alone calls do while no other function of Config runs.
+func (r *run) alone(do func() error) error {
 	r.one.Lock()
 	defer r.one.Unlock()
-	return r.Report(f)
+	return do()
 }
+
+func (r *run) report(f Fault) error { return r.alone(func() error { return r.Report(f) }) }
 
 func (r *run) newest(ctx context.Context, key eventstore.Key, a *aggregate, shard int) error {
 	if r.Newest == nil || a.state == nil {
 		return nil
 	}
-	r.one.Lock()
-	defer r.one.Unlock()
-	return r.Newest(ctx, Newest{Key: key, Stream: a.stream, Shard: shard, Seq: a.seq, Revision: a.revision, State: a.state})
+	n := Newest{Key: key, Stream: a.stream, Shard: shard, Seq: a.seq, Revision: a.revision, State: a.state}
+	return r.alone(func() error { return r.Newest(ctx, n) })
 }
 
-// event passes an event that the views show to Event.
 func (r *run) event(ctx context.Context, e *eventstore.Recorded) error {
 	if r.Event == nil || e.Seq > r.viewEnd(e.Shard) {
 		return nil
 	}
-	r.one.Lock()
-	defer r.one.Unlock()
-	return r.Event(ctx, e)
+	return r.alone(func() error { return r.Event(ctx, e) })
 }
 
 func (r *run) viewEnd(shard int) uint64 {
@@ -166,7 +164,6 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// inspect checks the files.
 func (r *run) inspect(ctx context.Context) error {
 	if r.Only != "" {
 		return nil
@@ -185,7 +182,6 @@ func (r *run) inspect(ctx context.Context) error {
 	return nil
 }
 
-// named reports whether a fault of a file names the stream.
 func (r *run) named(stream string) bool {
 	for at := range r.files {
 		if at.stream == stream {
@@ -195,28 +191,15 @@ func (r *run) named(stream string) bool {
 	return false
 }
 
-// showProgress reports the progress until the returned function is called.
 func (r *run) showProgress() (end func()) {
 	if r.Progress == nil {
 		return func() {}
 	}
-	ended := make(chan struct{})
-	var showing sync.WaitGroup
-	showing.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				r.one.Lock()
-				r.Progress(r.done.Load(), r.of)
-				r.one.Unlock()
-			case <-ended:
-				return
-			}
-		}
+	return workers.Repeat(progressEvery, func() {
+		r.one.Lock()
+		defer r.one.Unlock()
+		r.Progress(r.done.Load(), r.of)
 	})
-	return func() { close(ended); showing.Wait() }
 }
 
 // all reads all shards and the checkpoints, concurrently.
@@ -231,6 +214,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 			}
 		})
 	}
+	r.owners = newOwners()
 	f := &forest{run: r}
 	var chains []*chain
 	shards := make([]int, r.Archive.Shards, r.Archive.Shards+1)
@@ -243,7 +227,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 		shards = []int{domain.Shard(string(r.Only), r.Archive.Shards)}
 	}
 	for _, n := range shards {
-		c := &chain{run: r, shard: n, cache: cache{limit: r.Memory / len(shards)}}
+		c := &chain{run: r, shard: n, cache: aggregates{limit: r.Memory / len(shards)}}
 		if r.Only == "" && n != deliverylog.ShardNumber {
 			hashes := make(chan leaves, groupsAhead)
 			c.hashes, f.shards = hashes, append(f.shards, hashes)
@@ -263,7 +247,6 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 	return r.sum(chains, f)
 }
 
-// read checks one shard.
 func (c *chain) read(ctx context.Context) error {
 	if c.hashes != nil {
 		defer close(c.hashes)
@@ -311,7 +294,6 @@ func (c *chain) readTail(ctx context.Context) error {
 	})
 }
 
-// readCheckpoints sends all checkpoints.
 func (r *run) readCheckpoints(ctx context.Context, to chan<- numbered) error {
 	defer close(to)
 	return r.Archive.Checkpoints(ctx, r.damaged, func(stream string, c checkpoint.Checkpoint) error {

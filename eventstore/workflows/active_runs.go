@@ -20,17 +20,14 @@ const (
 	hardMaxActive        = 4 * maxActive
 	// actionsAtOnce bounds the concurrent actions of one workflow.
 	actionsAtOnce = 16
-	// abandonedAfter is the time without a change after which a run counts as abandoned by its node. It is longer than the wait
-	// for an operation.
+	// abandonedAfter is the time without a change after which any node takes a run over. It is longer than the wait for an operation.
 	abandonedAfter = 2 * time.Minute
-	// retryMost is the longest wait before a run in memory repeats an action. The run gives up its place after
-	// triesMost repeats in a row.
+	// retryMost is the longest wait before a run repeats an action. It gives up its place after triesMost repeats in a row.
 	retryMost = 30 * time.Second
 	triesMost = 6
 )
 
-// activeRun is a run in memory. It is in memory from shortly before it is due until it ends, another node drives it, or it must
-// wait for long.
+// activeRun is a run in memory, from shortly before it is due until it ends, another node drives it, or it must wait for long.
 type activeRun struct {
 	OpenRun
 	due     due.Time      // of its first action
@@ -39,7 +36,6 @@ type activeRun struct {
 	wake    chan struct{} // holds one signal to repeat the action now
 }
 
-// activeRuns holds the runs in memory.
 type activeRuns struct {
 	ctx      context.Context // ends with close
 	stop     context.CancelFunc
@@ -57,7 +53,6 @@ type activeRuns struct {
 	parked     parked
 }
 
-// workflowQuota limits the concurrent actions and the runs in memory of one workflow.
 type workflowQuota struct {
 	slots      chan struct{} // for actions
 	active     int           // runs in memory
@@ -72,7 +67,6 @@ func (fs *activeRuns) start() {
 	fs.parked = parked{byID: map[domain.RunID]*parkedRun{}, byPayment: map[domain.PaymentID]map[domain.RunID]bool{}}
 }
 
-// close ends all runs and waits for them.
 func (fs *activeRuns) close() {
 	fs.mu.Lock()
 	fs.closed = true
@@ -138,10 +132,7 @@ func (fs *activeRuns) release(f *activeRun, l *workflowQuota) {
 	}
 	if l.turnedAway && l.active <= maxActiveOfWorkflow/2 || fs.turnedAway && (len(fs.byID) <= maxActive/2 || fs.accounts[f.Account] <= maxActiveOfAccount/2) {
 		l.turnedAway, fs.turnedAway = false, false
-		select {
-		case fs.sweepNow <- struct{}{}:
-		default:
-		}
+		due.Signal(fs.sweepNow)
 	}
 }
 
@@ -167,19 +158,11 @@ func (fs *activeRuns) forgetLocked(f *activeRun) {
 	}
 }
 
-func (f *activeRun) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
-
-// wake wakes the runs that wait for the payment.
 func (e *Engine) wake(payment domain.PaymentID) {
 	fs := &e.active
 	fs.mu.Lock()
 	for f := range fs.waits[payment] {
-		f.signal()
+		due.Signal(f.wake)
 	}
 	again := fs.parked.removeOf(payment)
 	fs.mu.Unlock()
@@ -193,7 +176,7 @@ func (fs *activeRuns) wakeRun(id domain.RunID) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.byID[id]; f != nil {
-		f.signal()
+		due.Signal(f.wake)
 	}
 }
 

@@ -2,52 +2,33 @@ package workflows
 
 import (
 	"strings"
-	"sync"
 
 	"payledger/domain/workflow"
 	"payledger/eventstore/workflows/condition"
 )
 
-// maxCompiled limits the number of cached conditions.
-const maxCompiled = 1024
-
-// conditions caches compiled conditions.
-type conditions struct {
-	compiler func(eventType string) *condition.Compiler
-
-	mu   sync.Mutex
-	kept map[compiledKey]compiled
-}
+const maxCompiled = 1024 // conditions that are cached
 
 type compiledKey struct{ eventType, text string }
 
-// compiled is a compiled condition, or its faults.
 type compiled struct {
 	*condition.Condition
 	faults []condition.Fault
 }
 
-func (c *conditions) of(d workflow.Definition) compiled {
+func (e *Engine) conditionOf(d workflow.Definition) compiled {
 	key := compiledKey{d.Trigger.EventType, d.Condition}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, there := c.kept[key]; there {
-		return known
+	made, there := e.conditions.Get(key)
+	if !there {
+		made.Condition, made.faults = e.compilerFor(d.Trigger.EventType).Compile(d.Condition)
+		e.conditions.Put(key, made)
 	}
-	var made compiled
-	made.Condition, made.faults = c.compiler(d.Trigger.EventType).Compile(d.Condition)
-	if c.kept == nil || len(c.kept) >= maxCompiled {
-		c.kept = map[compiledKey]compiled{}
-	}
-	c.kept[key] = made
 	return made
 }
 
-// allowance is the total cost of an account's conditions on one event, in CEL's units.
-const allowance uint64 = 5_000
+const allowance uint64 = 5_000 // the total cost of an account's conditions on one event, in CEL's units
 
-// evaluate evaluates a condition and subtracts its cost from the allowance. A condition that this build does not
-// support, or that has no allowance left, does not hold.
+// evaluate subtracts the cost from the allowance. A condition that this build does not support, or without allowance, does not hold.
 func (c compiled) evaluate(v condition.Values, spend *uint64) workflow.Evaluation {
 	switch {
 	case len(c.faults) > 0:

@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,36 +82,33 @@ func TestBooks(t *testing.T) {
 		t.Errorf("read again: %+v %v", again, err)
 	}
 	if unknown, err := b.at(ctx, "acct2", at); err == nil {
-		t.Errorf("a store that is closed told %+v", unknown)
+		t.Errorf("a closed store returned %+v", unknown)
 	}
 }
 
-// TestRecent checks that a simulation's cache is bounded by size and by number.
+// TestRecent checks that a simulation's cache is bounded by size, and has only the newest event of an aggregate.
 func TestRecent(t *testing.T) {
 	t.Parallel()
-	b := newEventCache()
-	held := func() (n, bytes int) {
-		for _, m := range []map[uint64]*eventstore.Recorded{b.newer, b.older} {
-			for _, r := range m {
-				n, bytes = n+1, bytes+len(r.Body)
-			}
-		}
-		return n, bytes
-	}
+	b := newRecent()
+	key := func(n int) eventstore.Key { return eventstore.Key{ID: strconv.Itoa(n)} }
 	large := []byte(strings.Repeat("x", 200<<10))
-	for seq := range uint64(1000) {
-		b.put(&eventstore.Recorded{Seq: seq + 1, Body: large})
-		if n, bytes := held(); bytes > 2*(cacheBytes+len(large)) {
-			t.Fatalf("%d events of %d bytes", n, bytes)
+	const many = 1000
+	for n := range many {
+		b.Put(key(n), &eventstore.Recorded{Key: key(n), Seq: uint64(n) + 1, Body: large})
+	}
+	for seq := range uint64(6000) {
+		b.Put(key(many), &eventstore.Recorded{Key: key(many), Seq: many + 1 + seq})
+	}
+	if r, there := b.Get(key(many)); !there || r.Seq != many+6000 {
+		t.Errorf("the newest event of an aggregate is %+v", r)
+	}
+	kept := 0
+	for n := range many {
+		if _, there := b.Get(key(n)); there {
+			kept++
 		}
 	}
-	if b.get(1000) == nil || b.get(1) != nil {
-		t.Error("the newest are not kept, or the oldest are")
-	}
-	for seq := uint64(2000); seq < 8000; seq++ {
-		b.put(&eventstore.Recorded{Seq: seq, PrevSeq: seq - 1})
-	}
-	if n, _ := held(); n > 100 {
-		t.Errorf("%d events, most of one aggregate", n)
+	if kept == 0 || kept*len(large) > recentBytes+len(large) {
+		t.Errorf("%d events of %d bytes are kept", kept, len(large))
 	}
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/cache"
 	"payledger/eventstore/position"
 	"payledger/eventstore/workflows/condition"
 )
@@ -48,7 +50,7 @@ type Engine struct {
 	fanout      *eventstore.Fanout // of its own: a problem of workflows delays no other reader
 	reader      *eventstore.Reader
 	position    *position.Position
-	conditions  conditions
+	conditions  *cache.Cache[compiledKey, compiled]
 	definitions definitionHistory
 	active      activeRuns
 	swept       map[domain.WorkflowID]sweepPlace
@@ -73,18 +75,20 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err := c.Store.CheckReader(ctx, readerName, at); err != nil {
 		return nil, err
 	}
+	if c.Lost == nil {
+		c.Lost = func() uint64 { return 0 }
+	}
 	e := &Engine{
 		Config: c, fanout: eventstore.NewFanout(c.Store), position: position.New(readerName, positions, at), definitions: definitionHistory{store: c.Store},
-		swept: map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
+		conditions: cache.New[compiledKey](maxCompiled, func(compiled) int { return 1 }, nil),
+		swept:      map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
 	}
 	e.reader = e.fanout.Reader(readerName, at)
-	e.conditions = conditions{compiler: e.compilerFor}
 	e.active.start()
 	return e, nil
 }
 
-// Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names the event. The actions of runs
-// begin after Act.
+// Run plans runs until ctx ends (nil), or until an event cannot be planned: the error names the event. Actions begin after Act.
 func (e *Engine) Run(ctx context.Context) error {
 	background, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -101,7 +105,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		err = cause // the log cannot be read
 	}
 	if err != nil {
-		e.health.stopped(err)
+		e.health.set(errors.Join(errStopped, err))
 		e.Logger.Error().Err(err).Msg("workflows are not started any more")
 	}
 	stop(nil)
@@ -123,7 +127,6 @@ func (e *Engine) Close() { e.active.close() }
 // Healthy returns nil while every event is planned, else the problem that holds up or ended the planner.
 func (e *Engine) Healthy() error { return e.health.err() }
 
-// save writes the position if it changed.
 func (e *Engine) save(ctx context.Context) {
 	if _, err := e.position.Save(ctx); err != nil && ctx.Err() == nil {
 		e.Logger.Warn().Err(err).Msg("the position of the workflows is not written; trying again")

@@ -5,44 +5,28 @@ import (
 	"sync"
 )
 
-// health is the reason why events are not planned.
-type health struct {
-	mu      sync.Mutex
-	ended   error // permanent
-	trouble error // retried
-}
-
 var (
 	errStopped = errors.New("workflows: events are not planned any more")
 	errTrouble = errors.New("workflows: an event cannot be planned; trying again")
 )
 
-func (h *health) stopped(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ended = errors.Join(errStopped, err)
+// health is the reason why events are not planned; nil: they are.
+type health struct {
+	mu      sync.Mutex
+	problem error
 }
 
-// set sets the trouble, and reports whether there was none before.
-func (h *health) set(err error) bool {
+// set sets or clears (nil) the problem, and reports whether there was none before.
+func (h *health) set(problem error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := h.trouble
-	h.trouble = errors.Join(errTrouble, err)
+	before := h.problem
+	h.problem = problem
 	return before == nil
-}
-
-func (h *health) clear() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.trouble = nil
 }
 
 func (h *health) err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ended != nil {
-		return h.ended
-	}
-	return h.trouble
+	return h.problem
 }

@@ -68,8 +68,7 @@ func (e *Engine) retryLater(f *activeRun, p progress, err error) progress {
 	return p
 }
 
-// request records that an action is about to be performed. drivenElsewhere reports whether another node recorded that, and may
-// perform the action now.
+// request records that an action is about to be performed. drivenElsewhere reports whether another node recorded it, and may perform it.
 func (e *Engine) request(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int) (requested eventstore.Tip[workflow.RunState], drivenElsewhere bool, err error) {
 	if tip.State.Steps[step].State == workflow.StepRequested {
 		f.adopt = f.adopt || tip.Recorded.CommandID == f.command // this node recorded the request, and the answer to the write was lost
@@ -85,7 +84,6 @@ func (e *Engine) request(ctx context.Context, f *activeRun, tip eventstore.Tip[w
 	return requested, err == nil && !requested.Appended && !f.adopt, err
 }
 
-// record records the outcome of an action.
 func (e *Engine) record(ctx context.Context, f *activeRun, tip eventstore.Tip[workflow.RunState], step int, result workflow.Result, failure string) error {
 	_, err := e.append(ctx, f, tip, step, func(s workflow.RunState, at time.Time) (workflow.RunEvent, error) {
 		if failure != "" {
@@ -108,7 +106,6 @@ func (e *Engine) append(ctx context.Context, f *activeRun, tip eventstore.Tip[wo
 
 func actor(s workflow.RunState) string { return "workflow:" + string(s.Workflow.ID) }
 
-// errUndecided means that the outcome of an action is not known yet.
 var errUndecided = errors.New("workflows: the outcome is not known yet")
 
 // act performs an action. failure is the reason of a failure, for the merchant. An error means that the action has no outcome yet.
@@ -146,17 +143,13 @@ func (e *Engine) send(ctx context.Context, s workflow.RunState, step int) (resul
 
 // refused reports whether err is a refusal, which no repetition changes. Other errors are temporary.
 func refused(err error) bool {
-	var e *domain.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	return e.Kind != domain.KindUnavailable && e.Kind != domain.KindInternal && e.Reason != domain.ReasonConcurrentModification
+	e, is := errors.AsType[*domain.Error](err)
+	return is && e.Kind != domain.KindUnavailable && e.Kind != domain.KindInternal && e.Reason != domain.ReasonConcurrentModification
 }
 
-// refusalText returns the text of a refusal, for the merchant.
 func refusalText(err error) string {
-	var e *domain.Error
-	if !errors.As(err, &e) {
+	e, is := errors.AsType[*domain.Error](err)
+	if !is {
 		return "The action was refused."
 	}
 	text := e.Message

@@ -8,13 +8,13 @@ import (
 
 	"payledger/domain/process"
 	"payledger/eventstore"
+	"payledger/eventstore/due"
 	"payledger/eventstore/format"
 )
 
 // unreadable is the time after which the planner gives up an event that cannot be evaluated while the log can be read.
 const unreadable = time.Minute
 
-// errUnreadable means that an event or its subject cannot be read, although the log can.
 var errUnreadable = errors.New("workflows: the event cannot be read")
 
 // persist repeats a call until it succeeds, fails for good, or ctx ends. Meanwhile health has the error.
@@ -22,8 +22,7 @@ func (e *Engine) persist(ctx context.Context, do func() error) error {
 	return e.repeat(ctx, do, func(error) error { return nil })
 }
 
-// persistOn is persist for one event. If the call fails for e.patience although the log can read the event, persistOn
-// returns errUnreadable.
+// persistOn is persist for one event. If the call fails for e.patience although the log has the event, it returns errUnreadable.
 func (e *Engine) persistOn(ctx context.Context, r *eventstore.Recorded, do func() error) error {
 	since := time.Now()
 	return e.repeat(ctx, do, func(cause error) error {
@@ -44,29 +43,20 @@ func (e *Engine) repeat(ctx context.Context, do func() error, ends func(error) e
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
-			e.health.clear()
+			e.health.set(nil)
 			return nil
-		case !transient(err):
+		case errors.Is(err, format.ErrNewerSchema), errors.Is(err, format.ErrUnknownEvent): // no repeat can succeed
 			return err
 		}
 		if end := ends(err); end != nil {
-			e.health.clear()
+			e.health.set(nil)
 			return end
 		}
-		if e.health.set(err) {
+		if e.health.set(errors.Join(errTrouble, err)) {
 			e.Logger.Error().Err(err).Msg("workflow runs cannot be started; trying again")
 		}
-		pause := time.NewTimer(min(process.NextInterval(tried), retryMost))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
-		case <-pause.C:
+		if err := due.Rest(ctx, min(process.NextInterval(tried), retryMost), nil); err != nil {
+			return err
 		}
 	}
-}
-
-// transient reports whether a repeat may succeed.
-func transient(err error) bool {
-	return !errors.Is(err, format.ErrNewerSchema) && !errors.Is(err, format.ErrUnknownEvent)
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"payledger/domain"
 	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/workers"
 )
 
 const (
@@ -56,8 +56,7 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 	return nil
 }
 
-// wakeRuns wakes the runs that wait for an event's payment. If the event is of a run, another node may have changed the run,
-// and wakeRuns wakes it.
+// wakeRuns wakes the runs that wait for an event's payment, and a run that another node may have changed.
 func (e *Engine) wakeRuns(r *eventstore.Recorded) {
 	switch {
 	case r.Aggregate == eventstore.Payments.Name:
@@ -72,8 +71,7 @@ type start struct {
 	cause   *eventstore.Recorded // the trigger
 }
 
-// starts returns the runs that an event starts. For an unreadable event they report the fault and are skipped, so that the
-// event does not hold up other events.
+// starts returns the runs that an event starts. Those of an unreadable event report the fault and are skipped: it holds up no others.
 func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
 	candidates, err := causes.Candidates(r)
 	if err != nil || len(candidates) == 0 {
@@ -132,7 +130,7 @@ func (e *Engine) startsOf(ctx context.Context, r *eventstore.Recorded, candidate
 		}
 		s := startOf(r, kind, w)
 		s.command.Payment, s.command.Amount, s.command.Cause = subject.Payment.ID, subject.Payment.Amount, cause
-		s.command.Condition = e.conditions.of(w.Definition).evaluate(subject.Values, spend)
+		s.command.Condition = e.conditionOf(w.Definition).evaluate(subject.Values, spend)
 		begun = append(begun, s)
 	}
 	return begun, nil
@@ -156,7 +154,6 @@ func unreadableStarts(r *eventstore.Recorded, kind string, waiting []workflow.Wo
 	return begun
 }
 
-// matches reports whether a trigger matches the payment's new status.
 func matches(t workflow.Trigger, s Subject) bool {
 	return t.Status == "" || t.Status == string(s.Payment.Status())
 }
@@ -168,8 +165,7 @@ func occasion(r *eventstore.Recorded, kind string) workflow.Occasion {
 	}
 }
 
-// causeOf returns the run whose action caused the event; nil: no run did. A run that is not found is an error: the check for
-// chains of runs needs the run.
+// causeOf returns the run whose action caused the event; nil: no run did. The check for chains of runs needs it: a missing one is an error.
 func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow.RunState, error) {
 	id, is := workflow.CausedBy(r.CorrelationID)
 	if !is {
@@ -187,28 +183,9 @@ func (e *Engine) causeOf(ctx context.Context, r *eventstore.Recorded) (*workflow
 
 // startRuns records the first events of runs, and activates the runs that are due soon.
 func (e *Engine) startRuns(ctx context.Context, starts []start) error {
-	var (
-		mu      sync.Mutex
-		first   error
-		running sync.WaitGroup
-		next    = make(chan start)
-	)
-	for range min(startWriters, len(starts)) {
-		running.Go(func() {
-			for s := range next {
-				err := e.persist(ctx, func() error { return e.startRun(ctx, s) })
-				mu.Lock()
-				first = cmp.Or(first, err)
-				mu.Unlock()
-			}
-		})
-	}
-	for _, s := range starts {
-		next <- s
-	}
-	close(next)
-	running.Wait()
-	return first
+	return cmp.Or(workers.Each(len(starts), startWriters, func(i int) error {
+		return e.persist(ctx, func() error { return e.startRun(ctx, starts[i]) })
+	})...)
 }
 
 func (e *Engine) startRun(ctx context.Context, s start) error {

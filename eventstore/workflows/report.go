@@ -8,7 +8,7 @@ import (
 	"payledger/domain"
 )
 
-// report is the Report of one shard, or the sum of several.
+// report is a Report that the shards add to concurrently.
 type report struct {
 	mu sync.Mutex
 	Report
@@ -20,8 +20,16 @@ type sumKey struct {
 	currency domain.Currency
 }
 
+func (p *report) count(n *int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*n++
+}
+
 // addMatch adds a trigger on which the condition holds.
 func (p *report) addMatch(s Simulated) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.Met++
 	if p.Payments = append(p.Payments, s); len(p.Payments) > 2*MaxSimulated {
 		p.oldest()
@@ -38,27 +46,7 @@ func (p *report) addMatch(s Simulated) {
 			continue
 		}
 		sum.Count++
-		sum.Amount = added(sum.Amount, effect.Amount)
-	}
-}
-
-// added returns a sum, at most the largest amount: clients of JSON do not read larger numbers exactly (§8).
-func added(a, b domain.Amount) domain.Amount { return min(a+b, domain.MaxAmount) }
-
-func (p *report) add(o *report) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.Events, p.Triggered, p.Met, p.Errors = p.Events+o.Events, p.Triggered+o.Triggered, p.Met+o.Met, p.Errors+o.Errors
-	p.More, p.Read = p.More || o.More, p.Read+o.Read
-	p.Payments = append(p.Payments, o.Payments...)
-	p.oldest()
-	for key, more := range o.sums {
-		if p.sums[key] == nil {
-			p.sums[key] = more
-			continue
-		}
-		sum := p.sums[key]
-		sum.Count, sum.Refused, sum.Amount = sum.Count+more.Count, sum.Refused+more.Refused, added(sum.Amount, more.Amount)
+		sum.Amount = min(sum.Amount+effect.Amount, domain.MaxAmount) // clients of JSON do not read larger numbers exactly (§8)
 	}
 }
 

@@ -190,14 +190,14 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 		Dir: t.TempDir(), Store: n.store, Fanout: fanout, Secrets: n.vault, Logger: zerolog.Nop(), Now: time.Now,
 	})
 	must(t, err)
-	told, err := notifier.New(ctx, notifier.Config{
+	notifications, err := notifier.New(ctx, notifier.Config{
 		Store: n.store, Fanout: fanout, Secrets: n.vault, Views: n.views, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
 		AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Nodes: sender{},
 	})
 	must(t, err)
 	ofPayments, ofDisputes, err := notifier.Compilers()
 	must(t, err)
-	subjects := workflows.Subjects(told.Workflows())
+	subjects := workflows.Subjects(notifications.Workflows())
 	if c.subjects != nil {
 		subjects = c.subjects(subjects)
 	}
@@ -206,7 +206,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 	}
 	n.engine, err = workflows.New(ctx, workflows.Config{
 		Store: n.store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: subjects,
-		Requests: requests{told.Workflows(), n.wire}, Payments: n.Service, Now: c.now, Logger: zerolog.Nop(), Alone: !c.shared,
+		Requests: requests{notifications.Workflows(), n.wire}, Payments: n.Service, Now: c.now, Logger: zerolog.Nop(), Alone: !c.shared,
 		OpenRuns: n.views, SweepEvery: 300 * time.Millisecond, Left: c.left, Lost: c.lost,
 	})
 	must(t, err)
@@ -214,7 +214,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 		n.engine.SetPatience(c.patience)
 	}
 	n.engine.Act()
-	for _, loop := range []func(context.Context) error{fanout.Run, n.views.Run, told.Run, n.engine.Run} {
+	for _, loop := range []func(context.Context) error{fanout.Run, n.views.Run, notifications.Run, n.engine.Run} {
 		n.loops.Go(func() { _ = loop(ctx) }) // a node that is killed has errors
 	}
 }

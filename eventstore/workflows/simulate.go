@@ -12,7 +12,9 @@ import (
 	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/cache"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/workers"
 )
 
 // MaxSimulated bounds the payments that a simulation lists. Its sums cover all payments.
@@ -60,7 +62,7 @@ type Report struct {
 // One simulation of an account, and `simulations` of all accounts, may run at a time. Simulate refuses further ones
 // (RateLimitExceeded).
 func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
-	prepared := e.conditions.of(s.Workflow)
+	prepared := e.conditionOf(s.Workflow)
 	if len(prepared.faults) > 0 {
 		return Report{}, domain.Invalid("WorkflowRequest", domain.Violation{Path: "$.condition", Description: prepared.faults[0].String()})
 	}
@@ -71,19 +73,10 @@ func (e *Engine) Simulate(ctx context.Context, s Simulation) (Report, error) {
 	}
 	defer e.simulating.leave(s.Account)
 	total := &report{sums: map[sumKey]*Sum{}}
-	errs := make([]error, e.Store.Shards())
-	var running sync.WaitGroup
-	slots := make(chan struct{}, simulators)
-	for shard := range errs {
-		running.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			t := &trial{engine: e, Simulation: s, condition: prepared, before: newEventCache(), report: &report{sums: map[sumKey]*Sum{}}}
-			errs[shard] = t.read(ctx, shard)
-			total.add(t.report)
-		})
-	}
-	running.Wait()
+	errs := workers.Each(e.Store.Shards(), simulators, func(shard int) error {
+		t := &trial{engine: e, Simulation: s, condition: prepared, before: newRecent(), report: total}
+		return t.read(ctx, shard)
+	})
 	if err := cmp.Or(ctx.Err(), errors.Join(errs...)); err != nil {
 		return Report{}, domain.Unavailable(err)
 	}
@@ -96,7 +89,6 @@ const (
 	simulations = 2
 )
 
-// turnstile limits concurrent simulations.
 type turnstile struct {
 	mu sync.Mutex
 	in map[domain.AccountID]bool
@@ -121,16 +113,21 @@ func (t *turnstile) leave(account domain.AccountID) {
 	delete(t.in, account)
 }
 
+const recentBytes = 8 << 20 // the size of the events in memory on each shard
+
+func newRecent() *cache.Cache[eventstore.Key, *eventstore.Recorded] {
+	return cache.New[eventstore.Key](recentBytes, (*eventstore.Recorded).Size, nil)
+}
+
 // trial is a simulation on one shard.
 type trial struct {
 	Simulation
 	engine    *Engine
 	condition compiled
-	before    *eventCache
-	report    *report
+	before    *cache.Cache[eventstore.Key, *eventstore.Recorded] // the newest events of the aggregates that were read last
+	report    *report                                            // of all shards
 }
 
-// errEnd ends the reading of a shard at the end of its range.
 var errEnd = errors.New("workflows: the end of the simulated range")
 
 func (t *trial) read(ctx context.Context, shard int) error {
@@ -148,7 +145,7 @@ func (t *trial) read(ctx context.Context, shard int) error {
 		if t.To != nil && r.Time.After(t.To.Add(slack)) {
 			return errEnd
 		}
-		t.report.Read++
+		t.report.count(&t.report.Read)
 		if r.Account == t.Account {
 			if err := t.event(ctx, r); err != nil {
 				return err
@@ -170,11 +167,11 @@ const slack = time.Minute
 
 // event evaluates the workflow on one event of the account. It makes the cheapest checks first.
 func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
-	defer t.before.put(r)
+	defer t.before.Put(r.Key, r)
 	if t.From != nil && r.Time.Before(*t.From) || t.To != nil && r.Time.After(*t.To) {
 		return nil
 	}
-	t.report.Events++
+	t.report.count(&t.report.Events)
 	candidates, err := causes.Candidates(r)
 	kind := t.Workflow.Trigger.EventType
 	i := slices.IndexFunc(candidates, func(c webhook.Candidate) bool { return string(c.Kind) == kind })
@@ -185,11 +182,16 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 	if err != nil || !matches(t.Workflow.Trigger, subject) {
 		return err
 	}
-	caused, err := causes.Holds(ctx, t.engine.Store, r, candidates[i].When, t.previous)
+	caused, err := causes.Holds(ctx, t.engine.Store, r, candidates[i].When, func(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
+		if before, there := t.before.Get(r.Key); there && before.Seq == seq {
+			return before, nil
+		}
+		return t.engine.Store.Read(ctx, shard, seq)
+	})
 	if err != nil || !caused {
 		return err
 	}
-	t.report.Triggered++
+	t.report.count(&t.report.Triggered)
 	holds, personal, failed := t.condition.Holds(subject.Values)
 	if personal { // the condition needs personal data, which was not decrypted: evaluate again with it
 		if subject, err = t.engine.Subjects.Subject(ctx, r, kind, true); err != nil {
@@ -198,7 +200,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		holds, _, failed = t.condition.Holds(subject.Values)
 	}
 	if failed != nil {
-		t.report.Errors++
+		t.report.count(&t.report.Errors)
 	}
 	if holds {
 		cause, err := t.engine.causeOf(ctx, r)
@@ -211,12 +213,4 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		})
 	}
 	return nil
-}
-
-// previous returns the event at an address, from the cache or from the log.
-func (t *trial) previous(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
-	if r := t.before.get(seq); r != nil {
-		return r, nil
-	}
-	return t.engine.Store.Read(ctx, shard, seq)
 }

@@ -32,7 +32,7 @@ func (e *Engine) runSweeps(ctx context.Context) {
 	look := time.NewTicker(lostEvery)
 	defer look.Stop()
 	for {
-		lost := e.lostNow()
+		lost := e.Lost()
 		if e.sweepsAll = lost != e.lost; e.sweepsAll { // from the beginning
 			e.swept, e.sweptAhead = map[domain.WorkflowID]sweepPlace{}, sweepPlace{}
 		}
@@ -51,17 +51,10 @@ func (e *Engine) runSweeps(ctx context.Context) {
 			case <-e.active.sweepNow:
 				again = true
 			case <-look.C:
-				again = e.lostNow() != e.lost
+				again = e.Lost() != e.lost
 			}
 		}
 	}
-}
-
-func (e *Engine) lostNow() uint64 {
-	if e.Lost == nil {
-		return 0
-	}
-	return e.Lost()
 }
 
 // sweep activates the runs that are due and that no node drives, of every workflow in turn.
@@ -79,8 +72,7 @@ func (e *Engine) sweep(ctx context.Context) error {
 	return e.sweepAhead(ctx)
 }
 
-// sweepAhead finds runs that were noted ahead of the clock because the clock was set back since. Each run is taken when its
-// own delay is over, counted from the time when this process found the run.
+// sweepAhead finds runs noted ahead of the clock: it was set back. Their delays begin again when they are found.
 func (e *Engine) sweepAhead(ctx context.Context) error {
 	if now := e.Now().Round(0); e.sweptAhead.at.Before(now) {
 		e.sweptAhead = sweepPlace{at: now}
@@ -111,16 +103,13 @@ func (e *Engine) sweepAhead(ctx context.Context) error {
 	return nil
 }
 
-// drivenElsewhere reports whether another node may drive a run. After the loss of a node every run is looked at once: its last event names
-// the node that drives it (request).
+// drivenElsewhere reports whether another node may drive a run. After the loss of a node request decides, by the run's last event.
 func (e *Engine) drivenElsewhere(run OpenRun) bool {
 	return run.Running && !e.Alone && !e.sweepsAll && e.young(run)
 }
 
-// young reports whether a run changed a short time ago.
 func (e *Engine) young(run OpenRun) bool { return e.Now().Sub(run.Updated).Abs() <= abandonedAfter }
 
-// openRun returns the run of a state.
 func (e *Engine) openRun(s workflow.RunState) OpenRun {
 	run := OpenRunOf(s)
 	run.doubtful = run.Running && e.sweepsAll && e.young(run)

@@ -39,9 +39,9 @@ func (e *Engine) Versions(ctx context.Context, account domain.AccountID, id doma
 		if r.Key != key {
 			return nil, 0, fmt.Errorf("workflows: %w: %s has no change at sequence %d", eventstore.ErrUnhealthy, key, r.Seq)
 		}
-		v, is, err := versionOf(r, id)
-		if err != nil {
-			return nil, 0, err
+		v, is, fault := versionOf(r, id)
+		if fault != nil {
+			return nil, 0, fault
 		}
 		if is {
 			found = append(found, v)
@@ -53,9 +53,6 @@ func (e *Engine) Versions(ctx context.Context, account domain.AccountID, id doma
 			return found, r.PrevSeq, nil
 		}
 		r, err = e.Store.Read(ctx, r.Shard, r.PrevSeq)
-		if err != nil {
-			return nil, 0, err
-		}
 	}
 	return nil, 0, err
 }

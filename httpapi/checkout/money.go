@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"strings"
 
 	"payledger/domain"
@@ -22,11 +23,7 @@ func Money(a domain.Amount, c domain.Currency) string {
 	if rest, negative := strings.CutPrefix(number, "-"); negative {
 		sign, number = "\u2212", rest
 	}
-	symbol := symbols[c]
-	if symbol == "" {
-		symbol = string(c) + noBreak
-	}
-	return sign + symbol + grouped(number)
+	return sign + cmp.Or(symbols[c], string(c)+noBreak) + grouped(number)
 }
 
 func grouped(number string) string {

@@ -116,10 +116,7 @@ func (v Payment) Takes() string {
 
 // Brand returns the network's name for customers.
 func (c SavedCard) Brand() string {
-	if name := brands[c.Network]; name != "" {
-		return name
-	}
-	return "Card"
+	return cmp.Or(brands[c.Network], "Card")
 }
 
 // Expiry returns the expiry as printed on the card: "03 / 30".

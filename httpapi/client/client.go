@@ -16,7 +16,6 @@ import (
 // APIVersion is the version of the API that the client speaks (§9).
 const APIVersion = "2.4"
 
-// The repeats of a request.
 const (
 	maxAttempts = 4
 	firstWait   = 200 * time.Millisecond
@@ -64,14 +63,14 @@ func (c *Client) Call(ctx context.Context, r Request, into any) error {
 		if err == nil {
 			return decode(answer, into)
 		}
-		var told *Error
-		if errors.As(err, &told) && attempt > 1 && told.ErrorID == IdempotencyKeyAlreadyExists && told.PaymentID != "" {
-			return c.Get(ctx, "/payments/"+url.PathEscape(told.PaymentID), nil, into) // the lost answer was this payment
+		var apiErr *Error
+		if errors.As(err, &apiErr) && attempt > 1 && apiErr.ErrorID == IdempotencyKeyAlreadyExists && apiErr.PaymentID != "" {
+			return c.Get(ctx, "/payments/"+url.PathEscape(apiErr.PaymentID), nil, into) // the lost answer was this payment
 		}
 		if attempt == maxAttempts || !mayRepeat(ctx, r, err) {
 			return err
 		}
-		if c.wait(ctx, attempt, told) != nil {
+		if c.wait(ctx, attempt, apiErr) != nil {
 			return err
 		}
 	}
@@ -144,33 +143,35 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	return request, nil
 }
 
-// mayRepeat reports whether a request that failed may be sent again.
 func mayRepeat(ctx context.Context, r Request, err error) bool {
 	safe := r.Method == http.MethodGet || r.IdempotencyKey != ""
-	var told *Error
+	var apiErr *Error
 	switch {
 	case ctx.Err() != nil:
 		return false
-	case !errors.As(err, &told): // no answer
+	case !errors.As(err, &apiErr): // no answer
 		return safe
-	case told.Status == http.StatusTooManyRequests: // it was not executed
+	case apiErr.Status == http.StatusTooManyRequests: // it was not executed
 		return true
 	}
-	return safe && (told.Status == http.StatusServiceUnavailable || told.Status == http.StatusBadGateway || told.Status == http.StatusGatewayTimeout)
+	return safe && (apiErr.Status == http.StatusServiceUnavailable || apiErr.Status == http.StatusBadGateway || apiErr.Status == http.StatusGatewayTimeout)
 }
 
-func (c *Client) wait(ctx context.Context, attempt int, told *Error) error {
+func (c *Client) wait(ctx context.Context, attempt int, apiErr *Error) error {
 	pause := firstWait << (attempt - 1)
-	if told != nil && told.RetryAfter > 0 {
-		pause = min(told.RetryAfter, longestWait)
+	if apiErr != nil && apiErr.RetryAfter > 0 {
+		pause = min(apiErr.RetryAfter, longestWait)
 	}
 	if c.Sleep != nil {
 		return c.Sleep(ctx, pause)
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
+	return Pause(ctx, pause)
+}
+
+// Pause waits for d. It returns an error if ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -184,12 +185,12 @@ func decode(answer *http.Response, into any) error {
 	if err != nil {
 		return fmt.Errorf("the server's answer broke off: %w", err)
 	}
-	var told struct {
+	var decoded struct {
 		Error *Error `json:"error"`
 	}
-	if answer.StatusCode == http.StatusAccepted && json.Unmarshal(text, &told) == nil && told.Error != nil {
-		told.Error.Status = answer.StatusCode
-		return told.Error
+	if answer.StatusCode == http.StatusAccepted && json.Unmarshal(text, &decoded) == nil && decoded.Error != nil {
+		decoded.Error.Status = answer.StatusCode
+		return decoded.Error
 	}
 	if into == nil {
 		return nil

@@ -83,13 +83,13 @@ func TestRepeats(t *testing.T) {
 			api, s, waited := at(t, c.answers...)
 			var p client.Payment
 			err := api.Call(t.Context(), c.request, &p)
-			var told *client.Error
+			var apiErr *client.Error
 			switch {
 			case c.fails == "" && (err != nil || p.Status != "AUTHORIZED"):
 				t.Errorf("%+v %v", p, err)
-			case c.fails == "no answer" && (err == nil || errors.As(err, &told)):
+			case c.fails == "no answer" && (err == nil || errors.As(err, &apiErr)):
 				t.Errorf("%v", err)
-			case c.fails != "" && c.fails != "no answer" && (!errors.As(err, &told) || told.ErrorID != c.fails):
+			case c.fails != "" && c.fails != "no answer" && (!errors.As(err, &apiErr) || apiErr.ErrorID != c.fails):
 				t.Errorf("%v", err)
 			case int(s.next.Load()) != len(c.answers):
 				t.Errorf("%d requests", s.next.Load())
@@ -134,9 +134,9 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	api, _, _ := at(t, unavailable)
-	var told *client.Error
-	if err := api.Post(t.Context(), "/payments", nil, nil); !errors.As(err, &told) || told.DiagnosticsID != "r-1" || told.Status != http.StatusServiceUnavailable {
-		t.Errorf("%+v", told)
+	var apiErr *client.Error
+	if err := api.Post(t.Context(), "/payments", nil, nil); !errors.As(err, &apiErr) || apiErr.DiagnosticsID != "r-1" || apiErr.Status != http.StatusServiceUnavailable {
+		t.Errorf("%+v", apiErr)
 	}
 }
 

@@ -55,7 +55,6 @@ func (e *Error) Error() string {
 	return strings.Join(parts, " ")
 }
 
-// errorLimit bounds the bytes of an error answer that are read.
 const errorLimit = 1 << 20
 
 // ReadError returns the error of an answer that is not 2xx. Its body need not be the API's: a proxy may have answered.
@@ -64,15 +63,15 @@ func ReadError(answer *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("the server's answer %d broke off: %w", answer.StatusCode, err)
 	}
-	var told struct {
+	var decoded struct {
 		Error *Error `json:"error"`
 	}
-	if err := json.Unmarshal(body, &told); err != nil || told.Error == nil || told.Error.ErrorID == "" {
-		told.Error = &Error{ErrorID: "HTTP " + strconv.Itoa(answer.StatusCode), Description: "the answer is not one of the API; is the URL right?"}
+	if err := json.Unmarshal(body, &decoded); err != nil || decoded.Error == nil || decoded.Error.ErrorID == "" {
+		decoded.Error = &Error{ErrorID: "HTTP " + strconv.Itoa(answer.StatusCode), Description: "the answer is not one of the API; is the URL right?"}
 	}
-	told.Error.Status = answer.StatusCode
+	decoded.Error.Status = answer.StatusCode
 	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-		told.Error.RetryAfter = time.Duration(seconds) * time.Second
+		decoded.Error.RetryAfter = time.Duration(seconds) * time.Second
 	}
-	return told.Error
+	return decoded.Error
 }

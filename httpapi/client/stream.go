@@ -25,11 +25,11 @@ type ServerEvent struct {
 func (c *Client) Stream(ctx context.Context, r Request, opened func(), handle func(ServerEvent) error) error {
 	r.Method = http.MethodGet
 	answer, err := c.Do(ctx, r)
-	var told *Error
+	var apiErr *Error
 	switch {
-	case errors.As(err, &told) && (told.Status == http.StatusServiceUnavailable || told.Status == http.StatusTooManyRequests):
+	case errors.As(err, &apiErr) && (apiErr.Status == http.StatusServiceUnavailable || apiErr.Status == http.StatusTooManyRequests):
 		return fmt.Errorf("%w: %w", ErrBroken, err) // it is starting, or has too many streams: it can be tried again
-	case err != nil && told == nil:
+	case err != nil && apiErr == nil:
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	case err != nil:
 		return err

@@ -149,7 +149,6 @@ type sent struct {
 	begun bool
 }
 
-// noteOf returns the notes about the request that w answers.
 func noteOf(w http.ResponseWriter) *Served { return &w.(*sent).Served } //nolint:forcetypeassert // Serve passes no other writer
 
 // WriteHeader implements http.ResponseWriter.
@@ -188,7 +187,7 @@ func (d *Dashboard) personal(pattern string, screen func(*frame.Visit, users.Cur
 			return d.unavailable(w, r, err)
 		}
 		note := noteOf(w)
-		note.Account, note.Actor = current.Account, current.Actor()
+		note.Account, note.Actor = current.Account, users.Actor(current.User.ID)
 		v := d.frame.Visit(w, r, identity(r, current))
 		return d.shown(v, screen(v, current))
 	})

@@ -13,8 +13,8 @@ const ipv6Bits = 64
 
 // Clients counts the connections or requests of each client address. Behind a trusted proxy the forwarded address counts.
 type Clients struct {
+	*Shares[netip.Addr]
 	trusted []netip.Prefix
-	counts  *Shares[netip.Addr]
 }
 
 // NewClients makes the counts. most is the limit of one address; 0 is no limit.
@@ -22,14 +22,8 @@ func NewClients(trusted []netip.Prefix, most int) *Clients {
 	if most <= 0 {
 		most = math.MaxInt
 	}
-	return &Clients{trusted, NewShares[netip.Addr](math.MaxInt64, int64(most))}
+	return &Clients{NewShares[netip.Addr](math.MaxInt64, int64(most)), trusted}
 }
-
-// Take counts one more for an address, false when the address is at its limit.
-func (c *Clients) Take(who netip.Addr) bool { return c.counts.Take(who, 1) }
-
-// Give counts one less for an address.
-func (c *Clients) Give(who netip.Addr) { c.counts.Give(who, 1) }
 
 // Trusts reports whether an address is a trusted proxy's.
 func (c *Clients) Trusts(peer netip.Addr) bool {
@@ -72,7 +66,6 @@ func (c *Clients) rightmost(peer netip.Addr, lines []string, address func(entry 
 	return found, len(lines) > 0
 }
 
-// forField returns the value of an entry's parameter "for" (RFC 7239); "" without one.
 func forField(entry string) string {
 	for part := range strings.SplitSeq(entry, ";") {
 		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok && strings.EqualFold(name, "for") {
@@ -92,10 +85,7 @@ func parseAddress(text string) netip.Addr {
 
 // peerOf reads the address of "address:port". Other texts give an invalid address.
 func peerOf(text string) netip.Addr {
-	at, err := netip.ParseAddrPort(text)
-	if err != nil {
-		return netip.Addr{}
-	}
+	at, _ := netip.ParseAddrPort(text)
 	return at.Addr().Unmap().WithZone("")
 }
 
@@ -104,9 +94,6 @@ func client(at netip.Addr) netip.Addr {
 	if !at.Is6() {
 		return at
 	}
-	prefix, err := at.Prefix(ipv6Bits)
-	if err != nil {
-		return at
-	}
+	prefix, _ := at.Prefix(ipv6Bits) // an IPv6 address has more bits
 	return prefix.Addr()
 }

@@ -47,19 +47,19 @@ func TestClientsOf(t *testing.T) {
 func TestClientsTake(t *testing.T) {
 	c := NewClients(nil, 2)
 	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	taken := []bool{c.Take(one), c.Take(one), c.Take(one), c.Take(other)}
+	taken := []bool{c.Take(one, 1), c.Take(one, 1), c.Take(one, 1), c.Take(other, 1)}
 	if !slices.Equal(taken, []bool{true, true, false, true}) {
 		t.Error("the limit does not hold")
 	}
-	c.Give(one)
-	if !c.Take(one) {
+	c.Give(one, 1)
+	if !c.Take(one, 1) {
 		t.Error("what was given back cannot be taken")
 	}
-	c.Give(one)
-	c.Give(one)
-	c.Give(other)
-	if len(c.counts.by) != 0 {
-		t.Errorf("%v are remembered", c.counts.by)
+	c.Give(one, 1)
+	c.Give(one, 1)
+	c.Give(other, 1)
+	if len(c.by) != 0 {
+		t.Errorf("%v are remembered", c.by)
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// idleGrace is the time that a connection may be idle, or take no byte of its answer, before it can be closed to make room: a
-	// client that was answered just now is about to send its next request.
+	// idleGrace is the time that a connection may be idle, or take no byte, before it can be closed: its client may be about to send again.
 	idleGrace = 2 * time.Second
 	// search is the number of idle connections that are searched for one of an address.
 	search = 1000
@@ -114,7 +113,7 @@ func (l *Listener) place(inner net.Conn) {
 // admit counts a connection within the caps, false when they are reached.
 func (l *Listener) admit(c *conn) bool {
 	counted := l.caps.Clients != nil && !l.caps.Clients.Trusts(peerOf(c.RemoteAddr().String()))
-	if counted && !l.caps.Clients.Take(c.peer) && !l.replace(c.peer) {
+	if counted && !l.caps.Clients.Take(c.peer, 1) && !l.replace(c.peer) {
 		l.tally.Add(AddressConnections)
 		c.why = AddressConnections
 		return false
@@ -128,7 +127,7 @@ func (l *Listener) admit(c *conn) bool {
 	if full && old == nil {
 		l.mu.Unlock()
 		if counted {
-			l.caps.Clients.Give(c.peer)
+			l.caps.Clients.Give(c.peer, 1)
 		}
 		l.tally.Add(Connections)
 		c.why = Connections
@@ -156,11 +155,10 @@ func (l *Listener) replace(peer netip.Addr) bool {
 	}
 	l.tally.Add(Evicted)
 	_ = old.Close() // the peer gets no answer on it
-	return l.caps.Clients.Take(peer)
+	return l.caps.Clients.Take(peer, 1)
 }
 
-// oldestIdle returns the connection that has been idle the longest among those that match, nil if none has for idleGrace. The
-// caller holds the lock.
+// oldestIdle returns the longest idle connection that matches, nil if none is idle for idleGrace. The caller holds the lock.
 func (l *Listener) oldestIdle(match func(*conn) bool) *conn {
 	now, left := l.caps.Now(), search
 	for at := l.idle.Front(); at != nil && left > 0; at, left = at.Next(), left-1 {
@@ -245,7 +243,7 @@ func (l *Listener) busy(c *conn) {
 
 func (l *Listener) closed(c *conn) {
 	if c.counted {
-		l.caps.Clients.Give(c.peer)
+		l.caps.Clients.Give(c.peer, 1)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

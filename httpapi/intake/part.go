@@ -9,9 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// newPerProcessor is the number of new connections a second that a server takes for each of the machine's processors, and
-// burstPerProcessor the number at one moment. A server starts a goroutine for each connection; 2,000 of them at one moment delayed
-// a probe by 180 ms (measured).
+// The new connections that a server takes for each of the machine's processors: in a second, and at one moment. It starts a goroutine for
+// each; 2,000 of them at one moment delayed a probe by 180 ms (measured).
 const newPerProcessor, burstPerProcessor = 5000, 32
 
 // part is one half of a Listener's connections. Its server gets them at a bounded pace, the newest first: a probe does not wait
@@ -115,5 +114,3 @@ func (p *part) end() {
 func (p *part) Close() error { return p.of.close() }
 
 func (p *part) Addr() net.Addr { return p.of.inner.Addr() }
-
-var _ net.Listener = (*part)(nil)

@@ -39,8 +39,7 @@ type Uses struct {
 // InMemory returns Uses without a file.
 func InMemory() *Uses { return &Uses{minutes: map[domain.APIKeyID]int64{}} }
 
-// Open reads the file; a missing file is an empty one. When the file cannot be read, Open returns the error together
-// with Uses that are ready and empty.
+// Open reads the file; a missing file is an empty one. With an error it also returns Uses that are ready and empty.
 func Open(file string) (*Uses, error) {
 	u := InMemory()
 	u.file = file
@@ -107,8 +106,12 @@ func (u *Uses) Save() error {
 	text, err := json.Marshal(u.minutes)
 	u.changed = false
 	u.mu.Unlock()
+	next := u.file + ".next"
 	if err == nil {
-		err = replace(u.file, text)
+		err = os.WriteFile(next, text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(next, u.file)
 	}
 	if err != nil {
 		u.mu.Lock()
@@ -119,18 +122,9 @@ func (u *Uses) Save() error {
 	return nil
 }
 
-func replace(file string, text []byte) error {
-	next := file + ".next"
-	if err := os.WriteFile(next, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, file)
-}
-
 const saveEvery = time.Minute
 
-// Run saves every minute until ctx ends, and then once more. A key for which there reports false is forgotten. failed receives the
-// errors; Run saves again a minute later.
+// Run saves every minute, and once more when ctx ends. Keys for which there reports false are forgotten; failed gets the errors.
 func (u *Uses) Run(ctx context.Context, there func(domain.APIKeyID) bool, failed func(error)) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()

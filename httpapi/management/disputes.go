@@ -45,13 +45,11 @@ type disputedMethodData struct {
 	Network domain.Network `json:"network"`
 }
 
-// disputeDetail is a dispute with all notifications about it, in the order of their receipt.
 type disputeDetail struct {
 	disputeAnswer
 	History []disputeFact `json:"history"`
 }
 
-// disputeFact is the content of one notification, and its disposition (D16).
 type disputeFact struct {
 	ProcessorEventID    string                  `json:"processorEventId"`
 	At                  paymentjson.Time        `json:"at"`
@@ -71,23 +69,11 @@ type disputeFact struct {
 func (h *Handlers) ListDisputes(c *request.Call) (any, error) {
 	filter := disputeFilter(c.Query)
 	cursors := c.Cursors("disputes", filter)
-	from, err := cursors.Place(c.Query.Get("cursor"))
-	if err != nil {
-		return nil, err // the validation has refused it
-	}
-	var after *projections.DisputePlace
-	if from != nil {
-		after = &projections.DisputePlace{At: from.At, ID: domain.DisputeID(from.ID)}
-	}
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, after, request.Limit(c.Query))
-	answer := request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute)}
-	if next := found.Next; next != nil {
-		answer.NextCursor = cursors.Next(next.At, string(next.ID))
-	}
-	return answer, err
+	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
+	return request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute), NextCursor: cursors.Text(found.Next)}, err
 }
 
 // GetDispute serves GET /management/disputes/{id}.
@@ -119,7 +105,6 @@ func renderDispute(d dispute.State) disputeAnswer {
 	}
 }
 
-// disputeFilter reads the filters of the list, as far as they are valid.
 func disputeFilter(query url.Values) projections.DisputeFilter {
 	several := func(name string) []string { return request.Several(query, name) }
 	return projections.DisputeFilter{

@@ -2,7 +2,6 @@ package management
 
 import (
 	"errors"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -35,7 +34,7 @@ func (h *Handlers) CreateEndpoint(c *request.Call, body accounts.EndpointInput) 
 }
 
 // ChangeEndpoint serves PATCH /management/webhook-endpoints/{id}.
-func (h *Handlers) ChangeEndpoint(c *request.Call, body accounts.EndpointChange) (any, error) {
+func (h *Handlers) ChangeEndpoint(c *request.Call, body account.ChangeEndpoint) (any, error) {
 	if body.URL != nil {
 		if err := h.checkURL(c, *body.URL); err != nil {
 			return nil, err
@@ -51,15 +50,6 @@ func (h *Handlers) DeleteEndpoint(c *request.Call) (any, error) {
 	return h.shown(c, renderEndpoint(deleted), err)
 }
 
-// EndpointTest is the result of sending the test message (D20).
-type EndpointTest struct {
-	StartedAt  time.Time
-	Duration   time.Duration
-	StatusCode int    // 0: no answer came
-	Failure    string // the class of the failure; "" is success
-	Excerpt    string // the answer's first bytes
-}
-
 type endpointTestAnswer struct {
 	StartedAt  paymentjson.Time `json:"startedAt"`
 	DurationMs int64            `json:"durationMs"`
@@ -69,8 +59,7 @@ type endpointTestAnswer struct {
 	Excerpt    string           `json:"excerpt"`
 }
 
-// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. A receiver's failure is an
-// answer, not an error of the call.
+// TestEndpoint serves POST /management/webhook-endpoints/{id}/test. A receiver's failure is an answer, not an error of the call.
 func (h *Handlers) TestEndpoint(c *request.Call) (any, error) {
 	if _, known := c.Merchant.Endpoint(endpointID(c)); !known {
 		return nil, account.NoEndpoint()

@@ -20,24 +20,26 @@ import (
 	"payledger/httpapi/request"
 	"payledger/projections"
 	"payledger/projections/auditlog"
+	"payledger/projections/deliveries"
+	"payledger/projections/listing"
 	"payledger/projections/statistics"
 )
 
 // Commands are the commands of these calls; every method records, or refuses with a domain.Error.
 type Commands interface {
 	// CreateAPIKey also returns the key's text, which is shown once.
-	CreateAPIKey(ctx context.Context, by commands.Caller, in accounts.APIKeyInput) (account.APIKey, string, error)
+	CreateAPIKey(ctx context.Context, by commands.Caller, made account.APIKey) (account.APIKey, string, error)
 	// RevokeAPIKey returns the key as it was; it is not valid any more.
 	RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error)
 	CreateEndpoint(ctx context.Context, by commands.Caller, in accounts.EndpointInput) (account.Endpoint, error)
-	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in accounts.EndpointChange) (account.Endpoint, error)
+	ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in account.ChangeEndpoint) (account.Endpoint, error)
 	// DeleteEndpoint returns the endpoint as it was.
 	DeleteEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID) (account.Endpoint, error)
 	// RotateSigningSecret also returns the new secret's text, which is shown once.
 	RotateSigningSecret(ctx context.Context, by commands.Caller) (accounts.RotatedSecret, error)
 	ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error)
-	ChangeProcessor(ctx context.Context, by commands.Caller, in accounts.ProcessorInput) (account.Processor, error)
-	ChangeSettings(ctx context.Context, by commands.Caller, in accounts.SettingsInput) (account.Settings, error)
+	ChangeProcessor(ctx context.Context, by commands.Caller, in account.ChangeProcessor) (account.Processor, error)
+	ChangeSettings(ctx context.Context, by commands.Caller, in account.ChangeSettings) (account.Settings, error)
 	// AddUser also returns the user's password, which is shown once.
 	AddUser(ctx context.Context, by commands.Caller, in accounts.UserInput) (account.User, string, error)
 	// ChangeUser also returns the user's new password if it was reset, which is shown once.
@@ -55,16 +57,16 @@ type Commands interface {
 type Reader interface {
 	request.Lagging
 	// ListDisputes reads a page of an account's disputes, newest first; nil is the newest end.
-	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *projections.DisputePlace, limit int) (projections.DisputePage, error)
+	ListDisputes(ctx context.Context, account domain.AccountID, f projections.DisputeFilter, from *listing.Place, limit int) (listing.Page[dispute.State], error)
 	// Dispute returns the newest state of an account's dispute; EntityNotFound when the account has no such dispute.
 	Dispute(ctx context.Context, account domain.AccountID, id domain.DisputeID) (dispute.State, error)
 	// Statistics counts an account's payments that were created from one day to another, both included.
 	Statistics(ctx context.Context, account domain.AccountID, from, to statistics.Day) (statistics.Report, error)
 	// ListAudit reads a page of an account's audit log, newest first; nil is the newest end.
-	ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *auditlog.Place, limit int) (projections.AuditPage, error)
+	ListAudit(ctx context.Context, account domain.AccountID, f auditlog.Filter, from *listing.Place, limit int) (listing.Page[auditlog.Entry], error)
 	// Payment returns PaymentError when the account has no such payment.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
-	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
+	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *listing.Place, limit int) (projections.PaymentPage, error)
 	// PaymentsOfTransaction returns payments with a transaction of this id at a processor, the newest first.
 	PaymentsOfTransaction(ctx context.Context, account domain.AccountID, id string, limit int) ([]payment.State, error)
 	// FindRun returns the zero state when the account has no such run.
@@ -89,7 +91,7 @@ type Handlers struct {
 	// own machine has a method Loopback() bool that returns true.
 	CheckURL func(ctx context.Context, url string) error
 	// SendTest sends the test message to a webhook endpoint, once (§6.1, D20); an error means that it was not sent.
-	SendTest func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (EndpointTest, error)
+	SendTest func(ctx context.Context, account domain.AccountID, endpoint domain.EndpointID) (deliveries.Attempt, error)
 }
 
 // Rules are the rules of requests that openapi.yaml cannot express, by operation.
@@ -101,7 +103,6 @@ func (h *Handlers) Rules() map[string]request.Rule {
 	}
 }
 
-// shownWithin is the longest time that an answer waits for the views.
 const shownWithin = 5 * time.Second
 
 // shown returns the answer to a change when this node's views show the change, or err: a key works, and a list has it, as soon as

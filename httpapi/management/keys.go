@@ -8,13 +8,11 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/paymentjson"
 )
 
-// keyRequest is the body of POST /management/api-keys (D20).
 type keyRequest struct {
 	Name      string        `json:"name"`
 	Scopes    []string      `json:"scopes"`
@@ -43,7 +41,7 @@ func (h *Handlers) CreateAPIKey(c *request.Call, body keyRequest) (any, error) {
 	if err := checkScopes(c, body.Scopes); err != nil {
 		return nil, err
 	}
-	in := accounts.APIKeyInput{Name: body.Name, Scopes: body.Scopes, ExpiresAt: body.ExpiresAt.Pointer()}
+	in := account.APIKey{Name: body.Name, Scopes: body.Scopes, ExpiresAt: body.ExpiresAt.Pointer()}
 	if err := checkExpiry(c, in.ExpiresAt); err != nil {
 		return nil, err
 	}
@@ -71,8 +69,7 @@ func checkExpiry(c *request.Call, end *time.Time) error {
 		"must be sent and not be later than %s, when the API key of this request expires", own.UTC().Format("2006-01-02T15:04:05.000000Z"))})
 }
 
-// RevokeAPIKey serves DELETE /management/api-keys/{id}. Every node reads the account for each request (AccountByKey), so the key
-// admits no request after this answer.
+// RevokeAPIKey serves DELETE /management/api-keys/{id}. Every request reads AccountByKey, so the key admits none after this answer.
 func (h *Handlers) RevokeAPIKey(c *request.Call) (any, error) {
 	revoked, err := h.Commands.RevokeAPIKey(c.Ctx, c.Caller(), domain.APIKeyID(c.Vars["id"]))
 	return h.shown(c, h.renderKey(revoked, ""), err)
@@ -86,7 +83,6 @@ func (h *Handlers) renderKey(k account.APIKey, text string) keyAnswer {
 	return a
 }
 
-// keyRules checks the expiry (D20).
 func keyRules(v *validation.Violations, c *request.Call) {
 	v.Date(c.Body.Tree, "expiresAt")
 }

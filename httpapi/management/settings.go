@@ -3,7 +3,6 @@ package management
 import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
-	"payledger/eventstore/commands/accounts"
 	"payledger/httpapi/request"
 )
 
@@ -12,22 +11,14 @@ func (h *Handlers) ListProcessors(c *request.Call) (any, error) {
 	return request.Page(c, c.Merchant.Processors, func(p account.Processor) string { return string(p.Name) })
 }
 
-// processorRequest is the body of PATCH /management/processors/{name} (D20).
-type processorRequest struct {
-	Enabled    *bool   `json:"enabled"`
-	MerchantID *string `json:"processorMerchantId"`
-}
-
 // ChangeProcessor serves PATCH /management/processors/{name}.
-func (h *Handlers) ChangeProcessor(c *request.Call, body processorRequest) (any, error) {
-	changed, err := h.Commands.ChangeProcessor(c.Ctx, c.Caller(), accounts.ProcessorInput{
-		Name: processor.Name(c.Vars["name"]), Enabled: body.Enabled, MerchantID: body.MerchantID,
-	})
+func (h *Handlers) ChangeProcessor(c *request.Call, in account.ChangeProcessor) (any, error) {
+	in.Name = processor.Name(c.Vars["name"])
+	changed, err := h.Commands.ChangeProcessor(c.Ctx, c.Caller(), in)
 	return h.shown(c, changed, err)
 }
 
-// settingsAnswer has the account's settings. Without clientTokenTtl the service's default applies; without displayName customers
-// read "the shop".
+// settingsAnswer has the settings. Without clientTokenTtl the default applies; without displayName customers read "the shop".
 type settingsAnswer struct {
 	CaptureMode    string `json:"captureMode"`
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"`
@@ -40,9 +31,8 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 	return renderSettings(c.Merchant.Settings), nil
 }
 
-// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl, and removes
-// displayName.
-func (h *Handlers) ChangeSettings(c *request.Call, in accounts.SettingsInput) (any, error) {
+// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl, and removes displayName.
+func (h *Handlers) ChangeSettings(c *request.Call, in account.ChangeSettings) (any, error) {
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
 	}

@@ -7,7 +7,6 @@ import (
 	"payledger/httpapi/request"
 )
 
-// attemptRequest is the body of POST /payment-attempts (D12).
 type attemptRequest struct {
 	PaymentMethodToken domain.Token `json:"paymentMethodToken"`
 	shownPrice
@@ -31,7 +30,6 @@ func (h *Handlers) StartAttempt(c *request.Call, body attemptRequest) (any, erro
 	return request.Accepted{Answer: attemptStarted{currentAttempt{made.ID, made.Status(h.Now()), made.Token}}}, err
 }
 
-// browserAttempt is an attempt as the customer's browser sees it.
 type browserAttempt struct {
 	ID             domain.AttemptID `json:"id"`
 	ApprovalStatus attempt.Status   `json:"approvalStatus"`
@@ -43,7 +41,7 @@ type browserAttempt struct {
 func (h *Handlers) GetAttempt(c *request.Call) (any, error) {
 	found, err := h.Commands.Attempt(c.Ctx, c.Merchant.ID, attemptID(c))
 	if err == nil && found.Session != c.Session {
-		err = attempt.Unknown()
+		err = attempt.NotFound()
 	}
 	if err != nil {
 		return nil, err
@@ -79,7 +77,7 @@ type attemptAborted struct {
 
 // AbortAttempt serves POST /payment-attempts/{id}/abort.
 func (h *Handlers) AbortAttempt(c *request.Call, body abortRequest) (any, error) {
-	done, err := h.Commands.AbortAttempt(c.Ctx, c.Caller(), approvals.AbortInput{Attempt: attemptID(c), Reason: body.Reason})
+	done, err := h.Commands.AbortAttempt(c.Ctx, c.Caller(), attemptID(c), body.Reason)
 	return attemptAborted{done.ID, done.Status(h.Now())}, err
 }
 

@@ -13,7 +13,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// checkoutConfiguration has everything that a checkout page needs (D12).
 type checkoutConfiguration struct {
 	Session               sessionContent `json:"session"`
 	PaymentMethods        []methodOffer  `json:"paymentMethods"`
@@ -52,7 +51,6 @@ func (h *Handlers) GetConfiguration(c *request.Call) (any, error) {
 	}, nil
 }
 
-// checkoutPayment is a payment as the customer's browser sees it (D12).
 type checkoutPayment struct {
 	ID             domain.PaymentID            `json:"id"`
 	Status         payment.Status              `json:"status"`
@@ -70,7 +68,6 @@ type shownPrice struct {
 	CurrencyCode domain.Currency `json:"currencyCode"`
 }
 
-// price returns the price; nil when the page did not send it.
 func (p shownPrice) price() *domain.Price {
 	if p.Amount == nil {
 		return nil
@@ -95,8 +92,7 @@ func (h *Handlers) GetCheckoutPayment(c *request.Call) (any, error) {
 	return h.answerCheckout(h.paymentOfSession(c))
 }
 
-// ResumeInCheckout serves POST /checkout/payments/{id}/resume. If the payment is not finished within the payment timeout, the
-// answer is 202 with the error NoActionsToHandle (D8).
+// ResumeInCheckout serves POST /checkout/payments/{id}/resume; 202 with NoActionsToHandle as in ResumePayment (D8).
 func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, error) {
 	if _, err := h.paymentOfSession(c); err != nil {
 		return nil, err
@@ -111,12 +107,11 @@ func (h *Handlers) ResumeInCheckout(c *request.Call, body resumeRequest) (any, e
 func (h *Handlers) paymentOfSession(c *request.Call) (payment.State, error) {
 	found, err := h.Reader.Payment(c.Ctx, c.Merchant.ID, paymentID(c))
 	if err == nil && found.Session != c.Session {
-		err = payment.Unknown()
+		err = payment.NotFound()
 	}
 	return found, err
 }
 
-// answerCheckout returns a payment as the browser sees it, or err.
 func (h *Handlers) answerCheckout(p payment.State, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -125,7 +120,6 @@ func (h *Handlers) answerCheckout(p payment.State, err error) (any, error) {
 	return checkoutPayment{p.ID, p.Status(), paymentjson.RenderAction(p.RequiredAction(), token)}, err
 }
 
-// actionRequest is the body of POST /required-actions/complete (D12).
 type actionRequest struct {
 	Outcome processor.Outcome `json:"outcome"`
 }

@@ -22,6 +22,7 @@ import (
 	"payledger/httpapi/request"
 	"payledger/projections"
 	"payledger/projections/history"
+	"payledger/projections/listing"
 )
 
 // Commands executes the commands of these calls. A method returns a domain.Error for a command that it refuses.
@@ -50,7 +51,7 @@ type Commands interface {
 	AmountChanged(ctx context.Context, a attempt.State) (bool, error)
 	// ApproveAttempt also creates the payment and waits for its authorization (D5.15).
 	ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error)
-	AbortAttempt(ctx context.Context, by commands.Caller, in approvals.AbortInput) (attempt.State, error)
+	AbortAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID, reason string) (attempt.State, error)
 }
 
 // Reader reads the data of the answers.
@@ -61,7 +62,7 @@ type Reader interface {
 	// Settings returns the newest settings of an account.
 	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
 	// ListPayments returns a page of at most limit payments of an account at from; nil means the newest payments.
-	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *projections.Place, limit int) (projections.PaymentPage, error)
+	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *listing.Place, limit int) (projections.PaymentPage, error)
 	// Instruments returns a customer's vaulted instruments and the token of the default instrument; "" if there is none.
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
 	// Personal opens sealed personal data; erased data opens as empty.
@@ -70,9 +71,8 @@ type Reader interface {
 	Erasures() uint64
 }
 
-// History replays one payment and passes its entries to hand as it reads them. next is the revision after which more entries
-// follow; 0 if there are none. Payment returns history.ErrNotThere, before the first entry, for a revision or time that the
-// payment does not have.
+// History replays one payment and passes its entries to hand; next is the revision after which more follow, or 0. Payment returns
+// history.ErrNotThere, before the first entry, for a revision or time that the payment does not have.
 type History interface {
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID, part history.Part, hand func(history.Entry) error) (next uint64, err error)
 }

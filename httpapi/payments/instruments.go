@@ -9,13 +9,11 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// instrumentRequest is the body of POST /payment-instruments (D12).
 type instrumentRequest struct {
 	PaymentInstrument processor.Card `json:"paymentInstrument"`
 	PaymentFlow       string         `json:"paymentFlow"`
 }
 
-// flowVault is the paymentFlow that also vaults the card (D5.5).
 const flowVault = "VAULT"
 
 // newInstrument is a new token (D12). It has the card's data under two names.
@@ -31,8 +29,7 @@ type newInstrument struct {
 	ThreeDSecureAuthentication paymentjson.ThreeDSecure `json:"threeDSecureAuthentication"`
 }
 
-// threeDSNotPerformed is the result of 3-D Secure for a new token: tokenization sends nothing to the issuer (enums:
-// threeDSecureResponseCode).
+// threeDSNotPerformed is the threeDSecureResponseCode of a new token: tokenization sends nothing to the issuer.
 const threeDSNotPerformed = "NOT_PERFORMED"
 
 // CreateInstrument serves POST /payment-instruments, from the customer's browser.
@@ -135,14 +132,11 @@ func (h *Handlers) renderVaulted(c *request.Call, s instrument.State, byDefault 
 		return vaulted{}, err
 	}
 	card := paymentjson.RenderCard(s.Card, nil, personal.CardholderName, c.Merchant.Settings.First6Digits)
-	out := vaulted{
+	return vaulted{
 		Token: s.Token, TokenType: s.Type, CustomerID: s.CustomerID, IsVaulted: s.Vaulted() && s.Good(), IsVerified: s.Verified,
-		Default: s.Token == byDefault, CreatedAt: paymentjson.Time{Time: s.CreatedAt}, AnalyticsID: s.AnalyticsID,
+		Default: s.Token == byDefault, CreatedAt: paymentjson.Time{Time: s.CreatedAt},
+		Deleted: s.DeletedAt != nil, DeletedAt: request.Time(s.DeletedAt), AnalyticsID: s.AnalyticsID,
 		PaymentMethodType: instrument.MethodCard, PaymentMethodData: card,
 		PaymentInstrumentType: instrument.MethodCard, PaymentInstrumentData: card,
-	}
-	if s.DeletedAt != nil {
-		out.Deleted, out.DeletedAt = true, &paymentjson.Time{Time: *s.DeletedAt}
-	}
-	return out, nil
+	}, nil
 }

@@ -21,7 +21,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// paymentRequest is the body of POST /payments (D5).
 type paymentRequest struct {
 	PaymentMethodToken domain.Token    `json:"paymentMethodToken"`
 	OrderID            string          `json:"orderId"`
@@ -69,7 +68,7 @@ func (h *Handlers) GetPayment(c *request.Call) (any, error) {
 	}
 	c.Revision = found.Revision
 	c.ShowRevision(found.Revision)
-	// c.Merchant comes from the views and may be older than the payment; its settings are read from the store.
+	// c.Merchant was read before the payment: the settings are read again, after it.
 	c.Merchant.Settings, err = h.Reader.Settings(c.Ctx, c.Merchant.ID)
 	return h.answer(c, found, err, c.Query.Get("expand") == expandEvents)
 }
@@ -142,7 +141,6 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	}), nil
 }
 
-// paymentList is the answer of GET /payments (D11).
 type paymentList struct {
 	Data       []projections.PaymentSummary `json:"data"`
 	NextCursor string                       `json:"nextCursor,omitempty"`
@@ -153,18 +151,13 @@ type paymentList struct {
 func (h *Handlers) ListPayments(c *request.Call) (any, error) {
 	filter := paymentFilter(c.Query)
 	cursors := c.Cursors("payments", filter)
-	from, err := cursors.Place(c.Query.Get("cursor"))
-	if err != nil {
-		return nil, err // not reached: the validation refuses it
-	}
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, from, request.Limit(c.Query))
+	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
 	return paymentList{Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer)}, err
 }
 
-// paymentFilter returns the valid filters of D11.
 func paymentFilter(query url.Values) projections.PaymentFilter {
 	several := func(name string) []string { return request.Several(query, name) }
 	return projections.PaymentFilter{
@@ -182,7 +175,6 @@ func parseAmount(text string) (domain.Amount, error) {
 	return domain.Amount(n), err
 }
 
-// listRules checks the parameters of D11 against each other.
 func listRules(v *validation.Violations, c *request.Call) {
 	filter := paymentFilter(c.Query)
 	if filter.From != nil && filter.To != nil && filter.From.After(*filter.To) {

@@ -29,14 +29,14 @@ type rendering struct {
 	body     json.RawMessage
 }
 
-// renderedBytes is the size of a generation. There are two.
 const renderedBytes = 8 << 20
 
-// get returns the JSON of a payment; nil if the cache does not have it.
 func (r *rendered) get(key renderedKey, revision, erasures uint64) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forget(erasures)
+	if r.erasures != erasures { // personal data may have been erased since the entries were made
+		r.newer, r.older, r.size, r.erasures = nil, nil, 0, erasures
+	}
 	found, ok := r.newer[key]
 	if !ok {
 		if found, ok = r.older[key]; ok && found.revision == revision {
@@ -55,13 +55,6 @@ func (r *rendered) put(key renderedKey, one rendering, erasures uint64) {
 	defer r.mu.Unlock()
 	if r.erasures == erasures {
 		r.keep(key, one)
-	}
-}
-
-// forget drops all entries if personal data may have been erased since they were made. The caller holds the lock.
-func (r *rendered) forget(erasures uint64) {
-	if r.erasures != erasures {
-		r.newer, r.older, r.size, r.erasures = nil, nil, 0, erasures
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// sessionRules checks the common fields and the return URL (§2.5, D4).
 func (h *Handlers) sessionRules(v *validation.Violations, c *request.Call) {
 	v.Order(c.Body.Tree)
 	if text, ok := c.Body.Tree["returnUrl"].(string); ok && !validReturnURL(text, h.Environment) {
@@ -29,7 +28,6 @@ func validReturnURL(text, environment string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && environment == account.Sandbox
 }
 
-// paymentRules checks the common fields (§4, D5).
 func paymentRules(v *validation.Violations, c *request.Call) { v.Order(c.Body.Tree) }
 
 // priceRules checks the price that the customer saw: an amount with its currency (D12).
@@ -46,7 +44,6 @@ func priceRules(v *validation.Violations, c *request.Call) {
 	}
 }
 
-// metadataRules checks the metadata of a capture or refund (D10).
 func metadataRules(v *validation.Violations, c *request.Call) {
 	v.Metadata(c.Body.Tree)
 }
@@ -84,6 +81,5 @@ func expired(month, year string, now time.Time) bool {
 	if monthErr != nil || yearErr != nil || m < 1 || m > 12 {
 		return false // the schema reports it
 	}
-	end := time.Date(y, time.Month(m)+1, 1, 12, 0, 0, 0, time.UTC)
-	return !now.Before(end)
+	return !now.Before(time.Date(y, time.Month(m)+1, 1, 12, 0, 0, 0, time.UTC))
 }

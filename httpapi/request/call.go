@@ -14,27 +14,29 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/httpapi/clienttoken"
 	"payledger/httpapi/validation"
+	"payledger/projections/listing"
 )
 
 // Call is one request after its guards.
 type Call struct {
-	Ctx       context.Context
-	ID        string // X-Request-Id, diagnosticsId
-	Header    http.Header
-	Query     url.Values
-	Vars      map[string]string   // the variable parts of the path
-	Model     string              // the name of the body's schema
-	Body      validation.Document // validated
-	Merchant  account.State
-	Key       account.APIKey // of a call by API key
-	Actor     string
-	Origin    string             // the client's address, of a call under /management only (D20)
-	Session   domain.SessionID   // of a call by client token
-	Action    clienttoken.Action // of a call by an action's client token
-	CursorKey []byte             // signs cursors
-	Answer    http.Header        // of the answer
-	Seen      uint64             // revision of the payment that a form of the dashboard showed; 0: any
-	Revision  uint64             // of the payment in the answer of GetPayment
+	Ctx          context.Context
+	ID           string // X-Request-Id, diagnosticsId
+	Header       http.Header
+	Query        url.Values
+	Vars         map[string]string   // the variable parts of the path
+	Model        string              // the name of the body's schema
+	Body         validation.Document // validated
+	Merchant     account.State
+	Key          account.APIKey // of a call by API key
+	Actor        string
+	Origin       string             // the client's address, of a call under /management only (D20)
+	Session      domain.SessionID   // of a call by client token
+	Action       clienttoken.Action // of a call by an action's client token
+	CursorKey    []byte             // signs cursors
+	From         *listing.Place     // of a list with Cursors: where the page begins; nil: at its start
+	AnswerHeader http.Header        // of the answer
+	Seen         uint64             // revision of the payment that a form of the dashboard showed; 0: any
+	Revision     uint64             // of the payment in the answer of GetPayment
 }
 
 // Caller returns the origin of the call's commands.
@@ -88,13 +90,11 @@ type Accepted struct{ Answer any }
 // Stream produces an answer line by line. Each line is a JSON object. After an error the last line is an error body (D3).
 type Stream func(line func(any) error) error
 
-// Listing produces an answer {"data": […], "nextAfter"?} element by element. next is the value of nextAfter; 0 omits the field.
-// An error before the first element is answered as any other error. A later error closes the connection, so that no client takes
-// a part of the answer for the whole.
+// Listing produces an answer {"data": […], "nextAfter"?} element by element. next is the value of nextAfter; 0 omits the field. An error
+// after the first element closes the connection, so that no client takes a part of the answer for the whole.
 type Listing func(element func(any) error) (next uint64, err error)
 
-// Text produces an answer of JSON piece by piece. An error before the first piece is answered as any other error. A later error closes
-// the connection.
+// Text produces an answer of JSON piece by piece. An error after the first piece closes the connection, as in a Listing.
 type Text func(to io.Writer) error
 
 // Integers converts the numbers of validated metadata to int64 (D4).

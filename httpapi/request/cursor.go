@@ -9,9 +9,8 @@ import (
 	"errors"
 	"time"
 
-	"payledger/domain"
 	"payledger/httpapi/validation"
-	"payledger/projections"
+	"payledger/projections/listing"
 )
 
 // Cursors encodes and decodes the cursors of one list for one account and one filter (D11). A cursor is a place with its HMAC, so
@@ -45,7 +44,7 @@ const (
 var errCursor = errors.New("httpapi: not a cursor of this list")
 
 // Text encodes a place; "" for nil.
-func (c Cursors) Text(p *projections.Place) string {
+func (c Cursors) Text(p *listing.Place) string {
 	if p == nil {
 		return ""
 	}
@@ -60,13 +59,8 @@ func (c Cursors) Text(p *projections.Place) string {
 	return base64.RawURLEncoding.EncodeToString(append(c.code(place), place...))
 }
 
-// Next encodes the place of the element with that time and id. The list continues after the element.
-func (c Cursors) Next(at time.Time, id string) string {
-	return c.Text(&projections.Place{At: at, ID: domain.PaymentID(id)})
-}
-
 // Place decodes a cursor of Text; nil for "".
-func (c Cursors) Place(text string) (*projections.Place, error) {
+func (c Cursors) Place(text string) (*listing.Place, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -78,15 +72,16 @@ func (c Cursors) Place(text string) (*projections.Place, error) {
 		return nil, errCursor
 	}
 	way, at := all[cursorCodeSize], binary.BigEndian.Uint64(all[cursorCodeSize+1:])
-	return &projections.Place{
-		At: time.UnixMicro(int64(at)).UTC(), ID: domain.PaymentID(all[cursorHead:]),
+	return &listing.Place{
+		At: time.UnixMicro(int64(at)).UTC(), ID: string(all[cursorHead:]),
 		Newer: way&cursorNewer != 0, Here: way&cursorHere != 0,
 	}, nil
 }
 
-// Check adds a violation if the request's cursor is not a cursor of this list.
+// Check sets Call.From to the place of the request's cursor. It adds a violation if that is not a cursor of this list.
 func (c Cursors) Check(v *validation.Violations, call *Call) {
-	if _, err := c.Place(call.Query.Get("cursor")); err != nil {
+	var err error
+	if call.From, err = c.Place(call.Query.Get("cursor")); err != nil {
 		v.Add("$.cursor", "is not a cursor of this list")
 	}
 }

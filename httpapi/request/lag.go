@@ -27,15 +27,14 @@ func (c *Call) ShowLag(views Lagging) error {
 	if err != nil {
 		return err
 	}
-	c.Answer.Set(HeaderLag, fmt.Sprintf("events=%d, ms=%d", lag.Events, milliseconds(lag.Age)))
+	c.AnswerHeader.Set(HeaderLag, fmt.Sprintf("events=%d, ms=%d", lag.Events, milliseconds(lag.Age)))
 	return nil
 }
 
 // HeaderStale is the header of answers that may be old because the caller allowed it (D11).
 const HeaderStale = "Payledger-Stale"
 
-// ShowStale sets the header of an answer that may be old. It does nothing if the caller did not allow an old answer. It must be
-// called before the read. now is the time of the call.
+// ShowStale sets the header of an answer that may be old, if the caller allowed it. Call it before the read; now is the call's time.
 func (c *Call) ShowStale(views Lagging, now time.Time) error {
 	if !eventstore.Stale(c.Ctx) {
 		return nil
@@ -48,14 +47,14 @@ func (c *Call) ShowStale(views Lagging, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	c.Answer.Set(HeaderStale, fmt.Sprintf("as-of=%s, ms=%d", asOf, milliseconds(now.Sub(at))))
+	c.AnswerHeader.Set(HeaderStale, fmt.Sprintf("as-of=%s, ms=%d", asOf, milliseconds(now.Sub(at))))
 	return nil
 }
 
 // ShowRevision adds the newest revision in an old answer to its header.
 func (c *Call) ShowRevision(revision uint64) {
-	if stale := c.Answer.Get(HeaderStale); stale != "" {
-		c.Answer.Set(HeaderStale, fmt.Sprintf("%s, revision=%d", stale, revision))
+	if stale := c.AnswerHeader.Get(HeaderStale); stale != "" {
+		c.AnswerHeader.Set(HeaderStale, fmt.Sprintf("%s, revision=%d", stale, revision))
 	}
 }
 

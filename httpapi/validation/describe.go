@@ -19,12 +19,10 @@ func describe(e *openapi3.SchemaError) string {
 	switch e.SchemaField {
 	case "maxLength":
 		return fmt.Sprintf("must be at most %d characters long", *s.MaxLength)
-	case "minLength":
+	case "minLength", "minItems":
 		return "must not be empty"
 	case "maxItems":
 		return fmt.Sprintf("must have at most %d elements", *s.MaxItems)
-	case "minItems":
-		return "must not be empty"
 	case "maxProperties":
 		return fmt.Sprintf("must have at most %d keys", *s.MaxProps)
 	case "uniqueItems":
@@ -99,7 +97,6 @@ func bounds(s *openapi3.Schema) string {
 	}
 }
 
-// anyName joins the types that a value may have: "a string, or an integer, or true or false".
 func anyName(any openapi3.SchemaRefs) string {
 	names := make([]string, len(any))
 	for i, s := range any {
@@ -124,7 +121,6 @@ func enumName(s *openapi3.Schema) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-// formName returns the schema's description as the rest of a sentence.
 func formName(s *openapi3.Schema) string {
 	if s.Description == "" {
 		return "of another form"

@@ -8,11 +8,9 @@ import (
 	"payledger/domain"
 )
 
-// plainDigits is the length up to which every integer is exact as a float64.
-const plainDigits = 15
+const plainDigits = 15 // the length up to which every integer is exact as a float64
 
-// number reads a number as a float64, which the schema compares. Within the limits of the contract (§8) no fraction becomes a
-// whole number, and no integer changes.
+// number reads a number as a float64. Within the limits of the contract (§8) no fraction becomes whole, and no integer changes.
 func (p *parser) number() (any, error) {
 	start := p.at
 	plain, ok := p.skipNumber()
@@ -25,10 +23,10 @@ func (p *parser) number() (any, error) {
 		return float64(n), err
 	}
 	digits, kind := integer(text, maxDigits)
-	if kind == fraction {
+	switch kind {
+	case fraction:
 		return inexact(text), nil
-	}
-	if kind == tooLarge {
+	case tooLarge:
 		return approximate(text), nil
 	}
 	if !plain && !p.verbatim {
@@ -86,8 +84,7 @@ const (
 // maxDigits is the greatest number of digits of an integer; MaxAmount has 16.
 const maxDigits = 18
 
-// integer returns the digits of a whole number: "1000" for 1e3 and 1000.0. A number with more digits than most is too large.
-// integer does no arithmetic, so that 1e999999999 is cheap.
+// integer returns the digits of a whole number, most at most: "1000" for 1e3 and 1000.0. No arithmetic: 1e999999999 is cheap.
 func integer(text string, most int) (digits string, kind numberKind) {
 	sign, rest := "", text
 	if rest[0] == '-' {
@@ -124,11 +121,9 @@ func approximate(text string) float64 {
 	return max(-math.MaxFloat64, min(math.MaxFloat64, f))
 }
 
-// halves is a bound below which a float64 can have the fraction 0.5.
-const halves = 1 << 51
+const halves = 1 << 51 // a bound below which a float64 can have the fraction 0.5
 
-// inexact returns a float64 with a fraction for a number with a fraction, also if the nearest float64 is whole, as for
-// 9007199254740990.5.
+// inexact returns a float64 with a fraction for such a number, also if the nearest one is whole, as for 9007199254740990.5.
 func inexact(text string) float64 {
 	f := approximate(text)
 	if f == math.Trunc(f) && math.Abs(f) <= float64(domain.MaxAmount) {

@@ -29,7 +29,6 @@ func (v *Violations) Add(path, description string) {
 	*v = append(*v, domain.Violation{Path: path, Description: description})
 }
 
-// sorted sorts the violations by path and removes repeated ones.
 func (v Violations) sorted() Violations {
 	slices.SortFunc(v, func(a, b domain.Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Description, b.Description))
@@ -42,15 +41,14 @@ func (v *Violations) ofSchema(tree any, err error) {
 	if err == nil {
 		return
 	}
-	var many openapi3.MultiError
-	if errors.As(err, &many) {
+	if many, is := errors.AsType[openapi3.MultiError](err); is {
 		for _, one := range many {
 			v.ofSchema(tree, one)
 		}
 		return
 	}
-	var one *openapi3.SchemaError
-	if !errors.As(err, &one) {
+	one, is := errors.AsType[*openapi3.SchemaError](err)
+	if !is {
 		v.Add("$", "is not valid")
 		return
 	}
@@ -88,8 +86,7 @@ func pathOf(tree any, pointer []string) string {
 	return b.String()
 }
 
-// nameShown is the number of characters of an unknown field's name that a path shows.
-const nameShown = 64
+const nameShown = 64 // the number of characters of an unknown field's name that a path shows
 
 // Member returns a field's part of a path. A name that contains a card number is not echoed.
 func Member(name string) string {

@@ -12,17 +12,16 @@ import (
 	"payledger/httpapi/validation"
 	"payledger/projections/deliveries"
 	"payledger/projections/history"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
-// Deliveries is the log of webhook deliveries (D18, D20). An id that is unknown or belongs to another account is
-// EntityNotFound.
+// Deliveries is the log of webhook deliveries (D18, D20). An unknown id, and one of another account, is EntityNotFound.
 type Deliveries interface {
 	// List returns a page of at most limit deliveries, newest first, after the place from; nil: from the newest on.
-	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *deliveries.Place, limit int) (deliveries.Page, error)
+	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (listing.Page[deliveries.Row], error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
-	// Resend makes an attempt and returns after it. A receiver's failure is not an error. With an idempotency key ("" for none), a repeat
-	// makes no further attempt.
+	// Resend makes an attempt, which may fail, and returns after it. A repeat with the same idempotency key makes no further one.
 	Resend(ctx context.Context, account domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error)
 	// StartReplay counts the deliveries. It starts the replay unless dry is set. With an idempotency key, a repeat returns the first replay.
 	StartReplay(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error)
@@ -45,7 +44,6 @@ type deliveryAnswer struct {
 	Dropped     bool              `json:"dropped,omitempty"`
 }
 
-// deliveryDetail is a delivery with its attempts, oldest first.
 type deliveryDetail struct {
 	deliveryAnswer
 	Tried []history.WebhookAttempt `json:"attempts"`
@@ -56,20 +54,8 @@ type deliveryDetail struct {
 func (h *Handlers) ListDeliveries(c *request.Call) (any, error) {
 	filter := deliveryFilter(c.Query)
 	cursors := c.Cursors("deliveries", filter)
-	from, err := cursors.Place(c.Query.Get("cursor"))
-	if err != nil {
-		return nil, err // not reached: deliveryRules has checked the cursor
-	}
-	var after *deliveries.Place
-	if from != nil {
-		after = &deliveries.Place{At: from.At, ID: string(from.ID)}
-	}
-	found, err := h.Deliveries.List(c.Ctx, c.Merchant.ID, filter, after, request.Limit(c.Query))
-	answer := request.List[deliveryAnswer]{Data: request.Map(found.Data, renderDelivery)}
-	if next := found.Next; next != nil {
-		answer.NextCursor = cursors.Next(next.At, next.ID)
-	}
-	return answer, err
+	found, err := h.Deliveries.List(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
+	return request.List[deliveryAnswer]{Data: request.Map(found.Data, renderDelivery), NextCursor: cursors.Text(found.Next)}, err
 }
 
 // GetDelivery serves GET /management/webhook-deliveries/{id}.

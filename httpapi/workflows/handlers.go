@@ -8,7 +8,7 @@ import (
 	"payledger/eventstore/commands"
 	"payledger/eventstore/workflows"
 	"payledger/httpapi/request"
-	"payledger/projections"
+	"payledger/projections/listing"
 )
 
 // Commands are the commands of these calls; every method records, or refuses with a domain.Error.
@@ -25,7 +25,7 @@ type Commands interface {
 type Reader interface {
 	request.Lagging
 	// Runs reads a page of a workflow's runs, newest first, at most limit, from a place on, and returns the next page's place.
-	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *projections.RunPlace, limit int) ([]workflow.RunState, *projections.RunPlace, error)
+	Runs(ctx context.Context, account domain.AccountID, id domain.WorkflowID, from *listing.Place, limit int) (listing.Page[workflow.RunState], error)
 }
 
 // Handlers serve the calls.

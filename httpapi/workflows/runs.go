@@ -5,7 +5,6 @@ import (
 	"payledger/domain/workflow"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
-	"payledger/projections"
 	"payledger/projections/paymentjson"
 )
 
@@ -52,26 +51,13 @@ func (h *Handlers) ListRuns(c *request.Call) (any, error) {
 		return nil, err
 	}
 	cursors := c.Cursors("runs", workflowID(c))
-	from, err := cursors.Place(c.Query.Get("cursor"))
-	if err != nil {
-		return nil, err // the validation has refused it
-	}
-	var after *projections.RunPlace
-	if from != nil {
-		after = &projections.RunPlace{At: from.At, ID: domain.RunID(from.ID)}
-	}
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	found, next, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), after, request.Limit(c.Query))
-	answer := request.List[runAnswer]{Data: request.Map(found, renderRun)}
-	if next != nil {
-		answer.NextCursor = cursors.Next(next.At, string(next.ID))
-	}
-	return answer, err
+	found, err := h.Reader.Runs(c.Ctx, c.Merchant.ID, workflowID(c), c.From, request.Limit(c.Query))
+	return request.List[runAnswer]{Data: request.Map(found.Data, renderRun), NextCursor: cursors.Text(found.Next)}, err
 }
 
-// runRules checks the cursor (D20).
 func runRules(v *validation.Violations, c *request.Call) {
 	c.Cursors("runs", workflowID(c)).Check(v, c)
 }

@@ -10,7 +10,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// simulationRequest is the body of POST /management/workflows/{id}/simulate (D20).
 type simulationRequest struct {
 	From *request.Date `json:"from"`
 	To   *request.Date `json:"to"`
@@ -44,7 +43,7 @@ func (h *Handlers) SimulateDraft(c *request.Call, body draftRequest) (any, error
 			return nil, err
 		}
 		if _, known := all.Find(body.WorkflowID); !known {
-			return nil, workflow.Unknown()
+			return nil, workflow.NotFound()
 		}
 	}
 	return h.simulate(c, body.WorkflowID, body.definition(), body.simulationRequest)
@@ -57,13 +56,11 @@ func (h *Handlers) simulate(c *request.Call, id domain.WorkflowID, d workflow.De
 	return renderReport(report), err
 }
 
-// draftRules are the rules of a definition and of a period.
 func (h *Handlers) draftRules(v *validation.Violations, c *request.Call) {
 	h.workflowRules(v, c)
 	request.PeriodRule(v, c)
 }
 
-// checkRequest is the body of POST /management/workflows/check (D20).
 type checkRequest struct {
 	EventType string `json:"eventType"`
 	Condition string `json:"condition"`
@@ -94,7 +91,6 @@ type effectAnswer struct {
 	Refusal string        `json:"refusal,omitempty"`
 }
 
-// simulatedAnswer is the run that one event would have started.
 type simulatedAnswer struct {
 	PaymentID    domain.PaymentID `json:"paymentId"`
 	EventID      string           `json:"eventId"`

@@ -9,10 +9,10 @@ import (
 	"payledger/eventstore/workflows"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
+	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
 )
 
-// versionAnswer is one version of a workflow, with the change that made it.
 type versionAnswer struct {
 	Version int64 `json:"version"`
 	workflowBody
@@ -27,13 +27,10 @@ func (h *Handlers) ListVersions(c *request.Call) (any, error) {
 		return nil, err
 	}
 	cursors := c.Cursors("versions", workflowID(c))
-	from, err := cursors.Place(c.Query.Get("cursor"))
-	if err != nil {
-		return nil, err // the validation has refused it
-	}
 	address := uint64(0)
-	if from != nil {
-		if address, err = strconv.ParseUint(string(from.ID), 10, 64); err != nil {
+	if c.From != nil {
+		var err error
+		if address, err = strconv.ParseUint(c.From.ID, 10, 64); err != nil {
 			return nil, err // a signed cursor of this list has an address
 		}
 	}
@@ -48,17 +45,15 @@ func (h *Handlers) ListVersions(c *request.Call) (any, error) {
 		}
 	})}
 	if next > 0 {
-		answer.NextCursor = cursors.Next(c.Merchant.CreatedAt, strconv.FormatUint(next, 10))
+		answer.NextCursor = cursors.Text(&listing.Place{At: c.Merchant.CreatedAt, ID: strconv.FormatUint(next, 10)})
 	}
 	return answer, nil
 }
 
-// versionRules checks the cursor (D20).
 func versionRules(v *validation.Violations, c *request.Call) {
 	c.Cursors("versions", workflowID(c)).Check(v, c)
 }
 
-// actorName returns the name of an API key or a user; "" for others.
 func actorName(s account.State, actor string) string {
 	switch kind, id, _ := strings.Cut(actor, ":"); kind {
 	case "api_key":

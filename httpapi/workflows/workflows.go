@@ -13,7 +13,6 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// actionBody is an action of a workflow (D19).
 type actionBody struct {
 	Type    string         `json:"type"`
 	Amount  *domain.Amount `json:"amount,omitempty"`
@@ -24,7 +23,6 @@ type actionBody struct {
 	URL     string         `json:"url,omitempty"`
 }
 
-// workflowBody is the definition of a workflow, in requests and answers (D19).
 type workflowBody struct {
 	Name         string           `json:"name"`
 	Trigger      workflow.Trigger `json:"trigger"`
@@ -69,8 +67,7 @@ func (b workflowBody) definition() workflow.Definition {
 func renderAction(a workflow.Action) actionBody {
 	body := actionBody{Type: a.Type, Amount: a.Amount, Final: a.Final, Reason: a.Reason, OrderID: a.OrderID, URL: a.URL}
 	if a.Share != 0 {
-		share := float64(a.Share) / workflow.WholeShare
-		body.Share = &share
+		body.Share = new(float64(a.Share) / workflow.WholeShare)
 	}
 	return body
 }
@@ -148,7 +145,7 @@ func (h *Handlers) workflow(c *request.Call) (workflow.Workflow, error) {
 	}
 	found, known := all.Find(workflowID(c))
 	if !known {
-		return found, workflow.Unknown()
+		return found, workflow.NotFound()
 	}
 	return found, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Schema is the schema version of a Delivery's bytes. Raise it when a field's meaning changes, and convert older records in
-// upgraded. The golden bytes in testdata never change.
+// upgraded. The golden bytes in notifier/testdata never change.
 const Schema = 2
 
 // ErrNewerRecord means that a newer build wrote the record. This build would lose fields if it wrote the record again.
@@ -35,7 +35,7 @@ type Status string
 
 // The states of a delivery. Planned and Failed are open: an automatic attempt follows.
 const (
-	Planned   Status = "PLANNED"   // no automatic attempt was made
+	Planned   Status = "PLANNED"   // no automatic attempt was made; manual ones may exist
 	Failed    Status = "FAILED"    // the last automatic attempt failed, the next is due at NextAt (§6.1)
 	Succeeded Status = "SUCCEEDED" // an attempt was answered with 2xx
 	Exhausted Status = "EXHAUSTED" // all automatic attempts failed; a person can still resend it (D18)
@@ -45,8 +45,8 @@ const (
 // Open reports whether automatic attempts follow.
 func (s Status) Open() bool { return s == Planned || s == Failed }
 
-// Delivery is one webhook for one endpoint. It refers to the event and has no body and no personal data: the body is
-// rendered for each attempt. Each attempt writes the whole record again.
+// Delivery is one webhook for one endpoint. It refers to the event, and has no body and no personal data: the body is rendered for each
+// attempt.
 type Delivery struct {
 	Schema      int               `json:"schema"`
 	Account     domain.AccountID  `json:"accountId"`
@@ -59,11 +59,11 @@ type Delivery struct {
 	AggregateID string            `json:"aggregateId"`
 	Revision    uint64            `json:"revision"`
 	PlannedAt   time.Time         `json:"plannedAt"`
-	Planner     string            `json:"planner"` // the planning process, so that no two processes write the same bytes
+	Planner     string            `json:"planner"` // owner id of the planning node, so that no two nodes write the same bytes
 	Status      Status            `json:"status"`
 	Attempts    []Attempt         `json:"attempts,omitempty"` // oldest first
 	NextAt      time.Time         `json:"nextAt,omitempty"`   // when the next attempt is due; only while FAILED
-	Sender      string            `json:"sender,omitempty"`   // with several processes: the process that tried it last or took it over
+	Sender      string            `json:"sender,omitempty"`   // in a cluster: owner id of the node that tried it last or took it over
 	TakenAt     time.Time         `json:"takenAt,omitempty"`  // when Sender took it over; zero after Sender's attempt
 }
 
@@ -104,13 +104,10 @@ func RequestOf(key string) string {
 	return IDOf(key)
 }
 
-// Requested reports whether an attempt was made for a request with a key, which is not empty.
+// Requested reports whether an attempt was made with this non-empty request hash.
 func (d Delivery) Requested(request string) bool {
 	return slices.ContainsFunc(d.Attempts, func(a Attempt) bool { return a.Request == request })
 }
-
-// idBytes is the number of bytes of the name's hash in an id.
-const idBytes = 16
 
 // ID returns the delivery's id for clients. The id is stable, fits into a URL, and discloses nothing.
 func (d Delivery) ID() string { return IDOf(d.Name()) }
@@ -118,25 +115,16 @@ func (d Delivery) ID() string { return IDOf(d.Name()) }
 // IDOf returns the id of the delivery with a name.
 func IDOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:idBytes]))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// Name returns the delivery's name in the stream. Planning the event again gives the same name.
+// Name returns the delivery name: the name of its record in the stream. Planning the event again gives the same name.
 func (d Delivery) Name() string {
 	return strings.Join([]string{string(d.Account), string(d.Endpoint), d.EventID, d.Kind.Token()}, ".")
 }
 
 // Lane returns the part of the name that all deliveries of the endpoint share.
 func (d Delivery) Lane() string { return string(d.Account) + "." + string(d.Endpoint) }
-
-// LaneOf returns the lane in a delivery's name.
-func LaneOf(name string) (string, bool) {
-	parts := strings.Split(name, ".")
-	if len(parts) != 4 {
-		return "", false
-	}
-	return parts[0] + "." + parts[1], true
-}
 
 // Plan returns the new delivery of r to an endpoint.
 func Plan(r *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind, planner string, at time.Time) Delivery {
@@ -175,11 +163,10 @@ func (d Delivery) WithAttempt(a Attempt, retries Schedule) Delivery {
 	return d
 }
 
-// LastTried returns the end of the last automatic attempt, from which the delay until the next one counts. Without an
-// attempt it returns the time of planning.
+// LastTried returns the end of the last automatic attempt, from which the next delay counts, or without one the time of planning.
 func (d Delivery) LastTried() time.Time {
-	for i := len(d.Attempts) - 1; i >= 0; i-- {
-		if a := d.Attempts[i]; !a.Manual {
+	for _, a := range slices.Backward(d.Attempts) {
+		if !a.Manual {
 			return a.End()
 		}
 	}
@@ -215,7 +202,7 @@ func Decode(stored deliverylog.Record) (Delivery, error) {
 	case d.Schema > Schema:
 		err = fmt.Errorf("%w: schema %d, known is %d", ErrNewerRecord, d.Schema, Schema)
 	case d.Schema < 1 || d.Name() != stored.Name:
-		err = fmt.Errorf("it is not the record of that name")
+		err = errors.New("its schema or its name is wrong")
 	}
 	if err != nil {
 		return d, fmt.Errorf("notifier: delivery %s at sequence %d: %w", stored.Name, stored.Seq, err)
@@ -223,8 +210,7 @@ func Decode(stored deliverylog.Record) (Delivery, error) {
 	return d.upgraded(), nil
 }
 
-// upgraded converts a record of an older schema to Schema. Builds of schema 1 made one attempt and no retries: their FAILED
-// is EXHAUSTED.
+// upgraded converts an older record to Schema. Builds of schema 1 made one attempt and no retries: their FAILED is EXHAUSTED.
 func (d Delivery) upgraded() Delivery {
 	if d.Schema == 1 && d.Status == Failed {
 		d.Status = Exhausted

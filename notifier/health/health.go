@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"payledger/domain/process"
+	"payledger/eventstore/due"
 )
 
 // Health holds the present problems by name.
@@ -43,11 +46,10 @@ func (h *Health) First() error {
 	return h.problems[slices.Min(slices.Collect(maps.Keys(h.problems)))]
 }
 
-// Retry calls do until it succeeds (nil) or ctx ends (the context's error). Meanwhile the failure is a problem with this
-// name. begins is called with the first failure.
-func (h *Health) Retry(ctx context.Context, name string, do func() error, begins func(error)) error {
+// Retry calls op until it succeeds (nil) or ctx ends (the context's error). Meanwhile the failure is a problem with this name.
+func (h *Health) Retry(ctx context.Context, name string, op func() error, onFirstFailure func(error)) error {
 	for n := 0; ; n++ {
-		err := do()
+		err := op()
 		if err == nil {
 			h.Clear(name)
 			return nil
@@ -56,39 +58,18 @@ func (h *Health) Retry(ctx context.Context, name string, do func() error, begins
 			return ctx.Err()
 		}
 		if h.Set(name, err) {
-			begins(err)
+			onFirstFailure(err)
 		}
-		if !Pause(ctx, Backoff(n)) {
-			return ctx.Err()
+		if err := due.Rest(ctx, Backoff(n), nil); err != nil {
+			return err
 		}
 	}
 }
 
-const (
-	// firstBackoff and lastBackoff are the shortest and the longest wait after a problem.
-	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = time.Minute
-)
+const lastBackoff = time.Minute // the longest wait after a problem
 
-// Backoff returns the wait after n failures. It doubles with n, up to a limit.
-func Backoff(n int) time.Duration {
-	if n >= 10 {
-		return lastBackoff
-	}
-	return min(firstBackoff<<n, lastBackoff)
-}
-
-// Pause waits for d. It reports false if ctx ends first.
-func Pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
+// Backoff returns the wait after n failures. It doubles with n, up to lastBackoff.
+func Backoff(n int) time.Duration { return min(process.NextInterval(n), lastBackoff) }
 
 // Extend returns a context that ends when a time has passed since ctx ended, or with cancel.
 func Extend(ctx context.Context, by time.Duration) (extended context.Context, cancel context.CancelFunc) {

@@ -37,26 +37,18 @@ type Answer struct {
 	Body    string           `json:"body,omitempty"`    // its first bytes
 }
 
-// Begin is called immediately before the first byte of a request. Its error stops the request, and Send returns the error. end is called
-// after the write.
+// Begin is called immediately before the first byte of a request. Its error stops the request. end is called after the write.
 type Begin func() (end func(), err error)
-
-// Config is the configuration of a Hub.
-type Config struct {
-	// Key is derived from the master key: the same on every node. It seals messages between nodes, and makes listeners' secrets.
-	Key   []byte
-	Peers Peers // the other nodes; nil: this process is alone
-}
 
 // Hub has the streams that are read at this node.
 type Hub struct {
-	Config
+	// Key is derived from the master key: the same on every node. It seals messages between nodes, and makes listeners' secrets.
+	Key   []byte
+	Peers Peers // the other nodes; nil: this process is alone
+
 	mu      sync.Mutex
 	streams map[string]*Stream // by lane
 }
-
-// New returns a hub without streams.
-func New(c Config) *Hub { return &Hub{Config: c, streams: map[string]*Stream{}} }
 
 // Send hands a request to the reader of a lane, and waits for the answer until ctx ends.
 func (h *Hub) Send(ctx context.Context, lane string, r Request, begin Begin) (Answer, error) {
@@ -74,7 +66,11 @@ func (h *Hub) Answer(ctx context.Context, lane, id string, a Answer) error {
 	if s := h.here(lane); s != nil {
 		return s.answer(id, a)
 	}
-	return h.answerAway(ctx, lane, id, a)
+	err := h.tell(ctx, lane, message{Kind: kindAnswer, ID: id, Answer: &a})
+	if errors.Is(err, ErrNoReader) {
+		return ErrUnknown
+	}
+	return err
 }
 
 // Reading returns nil if somebody reads a lane, ErrNoReader if nobody does, and another error if that is not known.
@@ -82,7 +78,7 @@ func (h *Hub) Reading(ctx context.Context, lane string) error {
 	if h.here(lane) != nil {
 		return nil
 	}
-	return h.tell(ctx, lane, kindPing)
+	return h.tell(ctx, lane, message{Kind: kindPing})
 }
 
 // Close ends the stream of a lane, wherever it is read.
@@ -90,10 +86,9 @@ func (h *Hub) Close(ctx context.Context, lane string) {
 	if s := h.here(lane); s != nil {
 		s.Close()
 	}
-	_ = h.tell(ctx, lane, kindLeave) // without an answer nobody reads there
+	_ = h.tell(ctx, lane, message{Kind: kindLeave}) // an error means that no other node reads
 }
 
-// here returns the stream of a lane that is read at this node, or nil.
 func (h *Hub) here(lane string) *Stream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,6 +104,9 @@ func (h *Hub) Open(ctx context.Context, lane string) (*Stream, error) {
 	}
 	h.mu.Lock()
 	before := h.streams[lane]
+	if h.streams == nil {
+		h.streams = map[string]*Stream{}
+	}
 	h.streams[lane] = s
 	h.mu.Unlock()
 	if before != nil {

@@ -85,7 +85,7 @@ func TestSend(t *testing.T) {
 		between := &wire{}
 		var hubs []*Hub
 		for range 3 {
-			hubs = append(hubs, New(Config{Key: key, Peers: between}))
+			hubs = append(hubs, &Hub{Key: key, Peers: between})
 		}
 		for streaming := range hubs {
 			for answering := range hubs {
@@ -142,10 +142,10 @@ func TestOutcomes(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					between := &wire{}
-					h := New(Config{Key: key, Peers: between})
+					h := &Hub{Key: key, Peers: between}
 					sender := h
 					if elsewhere {
-						sender = New(Config{Key: key, Peers: between})
+						sender = &Hub{Key: key, Peers: between}
 					}
 					if c.reader != nil {
 						s, err := h.Open(t.Context(), lane)
@@ -174,7 +174,7 @@ func TestOutcomes(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := New(Config{Key: key})
+		h := &Hub{Key: key}
 		if err := h.Answer(t.Context(), lane, "1", Answer{Status: 200}); !errors.Is(err, ErrUnknown) {
 			t.Errorf("without a stream: %v", err)
 		}
@@ -214,13 +214,13 @@ func TestAnswers(t *testing.T) {
 func TestForgedMessage(t *testing.T) {
 	t.Parallel()
 	between := &wire{}
-	h := New(Config{Key: key, Peers: between})
+	h := &Hub{Key: key, Peers: between}
 	s, err := h.Open(t.Context(), lane)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	forge := New(Config{Key: []byte("another key")})
+	forge := &Hub{Key: []byte("another key")}
 	stranger, err := forge.seal(lane, message{Kind: kindLeave})
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestSecret(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range []string{"a", "b"} {
 		for _, l := range []string{lane, "acct1.endpoint2", "acct2.endpoint1"} {
-			h := New(Config{Key: []byte(k)})
+			h := &Hub{Key: []byte(k)}
 			text := h.Secret(l)
 			if !strings.HasPrefix(text, "plsec_") || len(text) != len("plsec_")+43 || seen[text] || text != h.Secret(l) {
 				t.Errorf("%s of %s: %s", l, k, text)
@@ -263,7 +263,7 @@ func TestSweeper(t *testing.T) {
 		began := time.Now()
 		e := Endpoint{Account: "acct1", ID: "endpoint1"}
 		unknown := Endpoint{Account: "acct1", ID: "unknown"}
-		h := New(Config{Key: key, Peers: flaky{}})
+		h := &Hub{Key: key, Peers: flaky{}}
 		deleted := map[Endpoint]time.Duration{}
 		var mu sync.Mutex
 		s := &Sweeper{Hub: h, Logger: zerolog.Nop(), Endpoints: func() []Endpoint { return []Endpoint{e, unknown} }, Delete: func(_ context.Context, gone Endpoint) error {

@@ -29,13 +29,10 @@ const requestTime = time.Minute
 // would be written long after it.
 const takeTime = 500 * time.Millisecond
 
-// topic begins the topics of listeners.
 const topic = "listener."
 
-// tellTime bounds a message that does not wait for a program.
 const tellTime = time.Second
 
-// The kinds of messages between nodes.
 const (
 	kindRequest = "request"
 	kindAnswer  = "answer"
@@ -53,42 +50,31 @@ type message struct {
 	Fault   string        `json:"fault,omitempty"` // "": none
 }
 
-// The faults in answers.
+// faults has the errors of the faults in answers. Any other fault, faultCut for example, is ErrCut.
+var faults = map[string]error{"": nil, "no reader": ErrNoReader, "unknown": ErrUnknown, faultTime: context.DeadlineExceeded}
+
 const (
-	faultNoReader = "no reader"
-	faultCut      = "cut"
-	faultTime     = "time"
-	faultUnknown  = "unknown"
+	faultTime = "time"
+	faultCut  = "cut"
 )
 
 func faultOf(err error) string {
-	switch {
-	case err == nil:
-		return ""
-	case errors.Is(err, ErrNoReader):
-		return faultNoReader
-	case errors.Is(err, ErrUnknown):
-		return faultUnknown
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return faultTime
-	default:
-		return faultCut
 	}
+	for fault, is := range faults {
+		if errors.Is(err, is) {
+			return fault
+		}
+	}
+	return faultCut
 }
 
 func (m message) err() error {
-	switch m.Fault {
-	case "":
-		return nil
-	case faultNoReader:
-		return ErrNoReader
-	case faultUnknown:
-		return ErrUnknown
-	case faultTime:
-		return context.DeadlineExceeded
-	default:
-		return ErrCut
+	if err, known := faults[m.Fault]; known {
+		return err
 	}
+	return ErrCut
 }
 
 // sendAway hands a request to the node that has the stream.
@@ -104,7 +90,7 @@ func (h *Hub) sendAway(ctx context.Context, lane string, r Request, begin Begin)
 	if err != nil {
 		return Answer{}, err
 	}
-	told, err := h.ask(ctx, lane, m, end)
+	reply, err := h.ask(ctx, lane, m, end)
 	switch {
 	case errors.Is(err, ErrNobody):
 		return Answer{}, ErrNoReader
@@ -112,59 +98,40 @@ func (h *Hub) sendAway(ctx context.Context, lane string, r Request, begin Begin)
 		return Answer{}, fmt.Errorf("%w: %w", ErrCut, err)
 	case err != nil:
 		return Answer{}, ctx.Err()
-	case told.Answer == nil:
-		return Answer{}, told.err()
+	case reply.Answer == nil:
+		return Answer{}, reply.err()
 	}
-	return *told.Answer, told.err()
+	return *reply.Answer, reply.err()
 }
 
-func (h *Hub) answerAway(ctx context.Context, lane, id string, a Answer) error {
-	if h.Peers == nil {
-		return ErrUnknown
-	}
-	ctx, cancel := context.WithTimeout(ctx, tellTime)
-	defer cancel()
-	told, err := h.ask(ctx, lane, message{Kind: kindAnswer, ID: id, Answer: &a}, func() {})
-	if errors.Is(err, ErrNobody) {
-		return ErrUnknown
-	}
-	if err != nil {
-		return err
-	}
-	return told.err()
-}
-
-// tell sends a message without contents. ErrNoReader means that no other node has the stream.
-func (h *Hub) tell(ctx context.Context, lane, kind string) error {
+// tell sends a message that the other node answers at once. ErrNoReader means that no other node has the stream.
+func (h *Hub) tell(ctx context.Context, lane string, m message) error {
 	if h.Peers == nil {
 		return ErrNoReader
 	}
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
-	told, err := h.ask(ctx, lane, message{Kind: kind}, func() {})
+	reply, err := h.ask(ctx, lane, m, func() {})
 	if errors.Is(err, ErrNobody) {
 		return ErrNoReader
 	}
-	if err != nil {
-		return err
-	}
-	return told.err()
+	return cmp.Or(err, reply.err())
 }
 
-func (h *Hub) ask(ctx context.Context, lane string, m message, sent func()) (told message, err error) {
+func (h *Hub) ask(ctx context.Context, lane string, m message, sent func()) (reply message, err error) {
 	sealed, err := h.seal(lane, m)
 	if err != nil {
 		sent()
-		return told, err
+		return reply, err
 	}
 	answer, err := h.Peers.Ask(ctx, topic+lane, sealed, sent)
 	if err != nil {
-		return told, err
+		return reply, err
 	}
-	return told, h.open(lane, answer, &told)
+	err = h.open(lane, answer, &reply)
+	return reply, err
 }
 
-// fromAway answers a message of another node.
 func (s *Stream) fromAway(ctx context.Context, data []byte) []byte {
 	var m message
 	if err := s.hub.open(s.lane, data, &m); err != nil {
@@ -197,7 +164,6 @@ func (s *Stream) fromAway(ctx context.Context, data []byte) []byte {
 	return sealed
 }
 
-// box returns the cipher of messages.
 func (h *Hub) box() (cipher.AEAD, error) {
 	block, err := aes.NewCipher(derive(h.Key, "messages between nodes")[:32])
 	if err != nil {

@@ -47,8 +47,7 @@ func (s *Stream) Next(ctx context.Context) (*Exchange, error) {
 	}
 }
 
-// Begin is called immediately before the first byte of the request is written, and end after the write. After an error the request must
-// not be written.
+// Begin is called immediately before the first byte of the request, and end after the write. After an error it must not be written.
 func (e *Exchange) Begin() (end func(), err error) {
 	if end, err = e.begin(); err != nil {
 		e.end(outcome{err: err})
@@ -102,7 +101,7 @@ func (s *Stream) serveAway(peers Peers) error {
 // Closed is closed when the stream has ended.
 func (s *Stream) Closed() <-chan struct{} { return s.closed }
 
-// send hands a request to the reader and waits for the answer. If the reader does not take it before late is ready, nobody reads; nil: never.
+// send hands a request to the reader and waits for the answer. ErrNoReader: late (nil: never) came before the reader took the request.
 func (s *Stream) send(ctx context.Context, r Request, begin Begin, late <-chan time.Time) (Answer, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -115,7 +114,9 @@ func (s *Stream) send(ctx context.Context, r Request, begin Begin, late <-chan t
 		return Answer{}, ctx.Err()
 	}
 	e := &Exchange{Request: r, begin: begin, ended: make(chan outcome, 1)}
-	s.note(e)
+	s.mu.Lock()
+	s.waiting[e.ID] = e
+	s.mu.Unlock()
 	defer s.forget(e)
 	select {
 	case s.next <- e:
@@ -136,19 +137,12 @@ func (s *Stream) send(ctx context.Context, r Request, begin Begin, late <-chan t
 	}
 }
 
-func (s *Stream) note(e *Exchange) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.waiting[e.ID] = e
-}
-
 func (s *Stream) forget(e *Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waiting, e.ID)
 }
 
-// answer ends the exchange with an id.
 func (s *Stream) answer(id string, a Answer) error {
 	s.mu.Lock()
 	e := s.waiting[id]

@@ -8,9 +8,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
+	"payledger/eventstore/due"
 )
 
-// The times of a Sweeper.
 const (
 	// Expiry is the time after which a listener without a reader is deleted.
 	Expiry     = time.Minute
@@ -36,23 +36,18 @@ type Sweeper struct {
 	Logger zerolog.Logger
 }
 
-// Run deletes listeners until ctx ends. Its times are of this process's own clock, which nobody sets back. Every node sweeps: each has
+// Run deletes listeners until ctx ends. Its times are of the monotonic clock. Every node sweeps: each has
 // seen for itself that nobody reads, and the second deletion changes nothing.
 func (s *Sweeper) Run(ctx context.Context) {
 	unread := map[Endpoint]time.Time{} // since when
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
 	for {
 		unread = s.sweep(ctx, unread)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if due.Rest(ctx, sweepEvery, nil) != nil {
 			return
 		}
 	}
 }
 
-// sweep looks at all listeners once, and returns the unread ones.
 func (s *Sweeper) sweep(ctx context.Context, before map[Endpoint]time.Time) map[Endpoint]time.Time {
 	unread := map[Endpoint]time.Time{}
 	for _, e := range s.Endpoints() {

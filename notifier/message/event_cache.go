@@ -14,8 +14,7 @@ import (
 const (
 	// cachedEvents is the number of cached events: enough for the events whose webhooks are being sent.
 	cachedEvents = 2048
-	// cachedBytes bounds the size of the cached events' bodies in the log. The renderings of an event are about as
-	// large.
+	// cachedBytes bounds the size of the cached events' bodies in the log. Their renderings are about as large.
 	cachedBytes = 16 << 20
 )
 
@@ -24,8 +23,7 @@ type logPosition struct {
 	seq   uint64
 }
 
-// eventCache holds the newest planned events and their renderings: an event is not read from the log again, and all
-// endpoints share a rendering.
+// eventCache holds the newest planned events and their renderings.
 type eventCache struct {
 	store *eventstore.Store
 
@@ -43,18 +41,13 @@ func newEventCache(s *eventstore.Store) *eventCache {
 func (c *eventCache) put(r *eventstore.Recorded) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.add(&cachedEvent{recorded: r})
-}
-
-// add adds an event in place of the oldest one. The caller holds the lock.
-func (c *eventCache) add(fresh *cachedEvent) {
-	at := logPosition{fresh.recorded.Shard, fresh.recorded.Seq}
+	at := logPosition{r.Shard, r.Seq}
 	if c.byPosition[at] != nil {
 		return
 	}
 	c.drop(c.next)
-	c.byPosition[at], c.ring[c.next] = fresh, at
-	c.bytes += len(fresh.recorded.Body)
+	c.byPosition[at], c.ring[c.next] = &cachedEvent{recorded: r}, at
+	c.bytes += len(r.Body)
 	c.next = (c.next + 1) % len(c.ring)
 	for oldest := c.next; c.bytes > cachedBytes && len(c.byPosition) > 1; oldest = (oldest + 1) % len(c.ring) {
 		c.drop(oldest)
@@ -70,8 +63,7 @@ func (c *eventCache) drop(place int) {
 	c.ring[place] = logPosition{}
 }
 
-// read returns the event at an address of the log, from the cache if it is there. read adds no event to the cache: retries
-// and replays need each event once, and would displace newer events.
+// read returns the event at an address of the log. It adds none to the cache: retries and replays would displace newer events.
 func (c *eventCache) read(ctx context.Context, shard int, seq uint64) (*eventstore.Recorded, error) {
 	c.mu.Lock()
 	known := c.byPosition[logPosition{shard, seq}]
@@ -88,16 +80,15 @@ type variant struct {
 	first6 bool
 }
 
-// render returns the JSON of an event's variant. It calls make unless the cache has a rendering with the same personal
-// data.
-func (c *eventCache) render(r *eventstore.Recorded, what variant, personal domain.Personal, make func() (any, error)) ([]byte, error) {
+// render returns the JSON of an event's variant. It calls build unless the cache has the JSON with the same personal data.
+func (c *eventCache) render(r *eventstore.Recorded, what variant, personal domain.Personal, build func() (any, error)) ([]byte, error) {
 	c.mu.Lock()
 	known := c.byPosition[logPosition{r.Shard, r.Seq}]
 	c.mu.Unlock()
 	if known == nil {
 		known = &cachedEvent{recorded: r}
 	}
-	return known.rendered(what, personal, make)
+	return known.rendered(what, personal, build)
 }
 
 type cachedEvent struct {
@@ -107,13 +98,11 @@ type cachedEvent struct {
 	bodies map[variant]body
 }
 
-// body is a rendering with the personal data in it.
 type body struct {
 	personal domain.Personal
 	json     []byte
 }
 
-// rendered returns the JSON of a variant. It calls render unless it has the JSON with the same personal data.
 func (c *cachedEvent) rendered(what variant, personal domain.Personal, render func() (any, error)) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain"
@@ -32,47 +33,49 @@ var (
 
 // Views is the part of package projections that messages need.
 type Views interface {
-	// Shown returns when GET shows the event at seq of shard, which is of an aggregate of this kind.
+	// Shown returns when GET shows the event at seq of shard. aggregate is the name of its aggregate.
 	Shown(ctx context.Context, aggregate string, shard int, seq uint64) error
-	// WaitFor returns when the views show the event at seq of shard.
 	WaitFor(ctx context.Context, shard int, seq uint64) error
-	// Account returns the newest state of an account in the views.
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// testText is the text of the test message (§6.1 rule 7).
 const testText = "This is a test of your webhook endpoint."
 
 // Writer composes messages.
 type Writer struct {
-	store    *eventstore.Store
-	secrets  *secrets.Store
-	views    Views
-	now      func() time.Time
-	keys     *keyring
-	events   *eventCache
-	accounts *accounts
+	store   *eventstore.Store
+	secrets *secrets.Store
+	views   Views
+	now     func() time.Time
+	keys    *keyring
+	events  *eventCache
+	ends    []uint64    // per shard: the last sequence when the process started
+	caught  atomic.Bool // the views show the log up to ends
 	// Listeners make the secrets of listeners; nil: there are none.
 	Listeners *listener.Hub
 }
 
-// NewWriter returns a writer. It reads the present ends of the log: the writer uses the views' accounts only after the views
-// show the log up to these ends.
+// NewWriter returns a writer. It uses the views' accounts only after the views show the current last sequence of each shard.
 func NewWriter(ctx context.Context, s *eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
-	accounts, err := newAccounts(ctx, s, views)
-	return &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), accounts: accounts}, err
+	w := &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), ends: make([]uint64, s.Shards())}
+	for shard := range w.ends {
+		var err error
+		if w.ends[shard], err = s.LastSeq(ctx, shard); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
-// Compose returns the message of a delivery, with the state at the delivery's event. It waits until GET shows at least that
-// state (D17). ErrNoEndpoint and ErrDisabled mean that the endpoint takes no webhooks. Any other error is a problem of
-// payledger's own, which may be temporary.
+// Compose returns the message of a delivery. It waits until GET shows at least the state at the delivery's event (D17). Any error but
+// ErrNoEndpoint and ErrDisabled is a problem of payledger's own, which may be temporary.
 func (w *Writer) Compose(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
-	return w.compose(ctx, d, w.accounts.endpoint)
+	return w.compose(ctx, d, w.endpoint)
 }
 
 // ComposeNow is Compose for an attempt that a person or a replay requested. It reads the endpoint from the log.
 func (w *Writer) ComposeNow(ctx context.Context, d delivery.Delivery) (sender.Message, error) {
-	m, err := w.compose(ctx, d, w.accounts.endpointNow)
+	m, err := w.compose(ctx, d, w.endpointNow)
 	m.About.Manual = true
 	return m, err
 }
@@ -102,8 +105,8 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 	}
 	body := payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint)}
 	moment := w.secrets.Moment() // before the data is opened
-	members, err := w.members(ctx, r, d.Kind, merchant.Settings.First6Digits)
-	body.Rest, m.Private = members.json, members.personal
+	members, err := w.Members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	body.Rest, m.Private = members.JSON, members.Personal
 	m.Body = body.SignedAt
 	unchanged := m.Fresh
 	m.Fresh = func() error {
@@ -115,7 +118,6 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 	return m, err
 }
 
-// event returns the event of a delivery.
 func (w *Writer) event(ctx context.Context, d delivery.Delivery) (*eventstore.Recorded, error) {
 	r, err := w.events.read(ctx, d.Shard, d.Seq)
 	if err == nil && (r.EventID != d.EventID || r.Account != d.Account) {
@@ -127,7 +129,7 @@ func (w *Writer) event(ctx context.Context, d delivery.Delivery) (*eventstore.Re
 // Body returns the body of a delivery for an attempt at a time, rendered now: erased data is left out. It reads the endpoint from the
 // log and reads no signing secret. ErrNoEndpoint means that the endpoint is deleted; a disabled one has bodies.
 func (w *Writer) Body(ctx context.Context, d delivery.Delivery, signedAt time.Time) ([]byte, error) {
-	merchant, endpoint, err := w.accounts.endpointNow(ctx, d.Account, d.Endpoint)
+	merchant, endpoint, err := w.endpointNow(ctx, d.Account, d.Endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +137,16 @@ func (w *Writer) Body(ctx context.Context, d delivery.Delivery, signedAt time.Ti
 	if err != nil {
 		return nil, err
 	}
-	members, err := w.members(ctx, r, d.Kind, merchant.Settings.First6Digits)
+	members, err := w.Members(ctx, r, d.Kind, merchant.Settings.First6Digits)
 	if err != nil {
 		return nil, err
 	}
-	return payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint), Rest: members.json}.SignedAt(signedAt)
+	return payload.Body{Head: payload.NewEnvelope(r, d.Kind, endpoint), Rest: members.JSON}.SignedAt(signedAt)
 }
 
 // ComposeTest returns the test message for an endpoint, enabled or not (D17, §6.1 rule 7).
 func (w *Writer) ComposeTest(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (sender.Message, error) {
-	merchant, endpoint, err := w.accounts.endpointNow(ctx, owner, id)
+	merchant, endpoint, err := w.endpointNow(ctx, owner, id)
 	if err != nil {
 		return sender.Message{}, err
 	}
@@ -164,18 +166,23 @@ func (w *Writer) signed(ctx context.Context, merchant account.State, endpoint ac
 		err = fmt.Errorf("notifier: signing secret of account %s: %w", merchant.ID, err)
 	}
 	m.Fresh = func() error {
-		if w.accounts.changed(merchant, endpoint) {
+		if w.changed(merchant, endpoint) {
 			return errChanged
 		}
 		return nil
 	}
-	if endpoint.Listener() {
-		w.forReader(&m, listener.Endpoint{Account: merchant.ID, ID: endpoint.ID})
+	if !endpoint.Listener() {
+		return m, err
+	}
+	// A listener's own secret signs, too: in X-Signature-Listener, and in X-Signature-Secondary unless the previous signing secret has that
+	// header (§5.2 rule 3), because a reader may know no other secret.
+	m.Listener = listener.Endpoint{Account: merchant.ID, ID: endpoint.ID}.Lane()
+	if w.Listeners != nil && len(m.Keys) > 0 {
+		m.Keys = append(m.Keys, sender.Key{Name: domain.SecretID("listener." + string(endpoint.ID)), Text: w.Listeners.Secret(m.Listener)})
 	}
 	return m, err
 }
 
-// about describes a delivery for the reader of a listener.
 func about(d delivery.Delivery) listener.Request {
 	r := listener.Request{Delivery: d.ID(), Kind: string(d.Kind), Attempt: len(d.Attempts) + 1}
 	if d.Aggregate == eventstore.Payments.Name {
@@ -184,58 +191,38 @@ func about(d delivery.Delivery) listener.Request {
 	return r
 }
 
-// forReader makes a message one for the reader of a listener, whose own secret signs, too. Its signature is in X-Signature-Listener, and in
-// X-Signature-Secondary unless the previous signing secret has that header (§5.2 rule 3): a reader may know no other secret.
-func (w *Writer) forReader(m *sender.Message, e listener.Endpoint) {
-	m.Listener = e.Lane()
-	if w.Listeners != nil && len(m.Keys) > 0 {
-		m.Keys = append(m.Keys, sender.Key{Name: domain.SecretID("listener." + string(e.ID)), Text: w.Listeners.Secret(m.Listener)})
-	}
-}
-
 // Endpoint returns an endpoint as it is in the log, or ErrNoEndpoint.
 func (w *Writer) Endpoint(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (account.Endpoint, error) {
-	_, endpoint, err := w.accounts.endpointNow(ctx, owner, id)
+	_, endpoint, err := w.endpointNow(ctx, owner, id)
 	return endpoint, err
-}
-
-// Account returns an account as it is in the log.
-func (w *Writer) Account(ctx context.Context, id domain.AccountID) (account.State, error) {
-	return w.accounts.latest(ctx, id)
 }
 
 // Remember caches an event that has new deliveries: composing their messages does not read it from the log.
 func (w *Writer) Remember(r *eventstore.Recorded) { w.events.put(r) }
 
-// Members returns the JSON object of the members after the envelope, and the personal data in it. Endpoints share the
-// rendering of an event and kind. The personal data is opened for each message: erased data is not sent.
-func (w *Writer) Members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) ([]byte, domain.Personal, error) {
-	m, err := w.members(ctx, r, kind, first6)
-	return m.json, m.personal, err
+// Members are the members of a body after the envelope.
+type Members struct {
+	JSON     []byte // an object
+	Personal domain.Personal
+	sealed   *domain.Sealed // the personal data before it was opened; nil: none
 }
 
-// members are the members after the envelope.
-type members struct {
-	json     []byte
-	personal domain.Personal
-	sealed   *domain.Sealed // the personal data as it was opened; nil: none
-}
-
-func (w *Writer) members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) (m members, err error) {
+// Members returns the members for an event and a kind. The personal data is opened for each message: erased data is not sent.
+func (w *Writer) Members(ctx context.Context, r *eventstore.Recorded, kind webhook.Kind, first6 bool) (m Members, err error) {
 	switch r.Aggregate {
 	case eventstore.Disputes.Name:
 		state, err := eventstore.StateAt(ctx, w.store, eventstore.Disputes, r)
 		if err != nil {
 			return m, err
 		}
-		m.json, err = w.events.render(r, variant{kind: kind}, m.personal, func() (any, error) { return payload.OfDispute(kind, r, state) })
+		m.JSON, err = w.events.render(r, variant{kind: kind}, m.Personal, func() (any, error) { return payload.OfDispute(kind, r, state) })
 		return m, err
 	case eventstore.WorkflowRuns.Name:
 		state, err := eventstore.StateAt(ctx, w.store, eventstore.WorkflowRuns, r)
 		if err != nil {
 			return m, err
 		}
-		m.json, err = w.events.render(r, variant{kind: kind}, m.personal, func() (any, error) { return payload.OfRun(r, state) })
+		m.JSON, err = w.events.render(r, variant{kind: kind}, m.Personal, func() (any, error) { return payload.OfRun(r, state) })
 		return m, err
 	}
 	state, err := eventstore.StateAt(ctx, w.store, eventstore.Payments, r)
@@ -244,12 +231,12 @@ func (w *Writer) members(ctx context.Context, r *eventstore.Recorded, kind webho
 	}
 	if payload.ShowsCustomer(kind) {
 		m.sealed = state.Details().Personal
-		if m.personal, err = w.secrets.Open(ctx, m.sealed); err != nil {
+		if m.Personal, err = w.secrets.Open(ctx, m.sealed); err != nil {
 			return m, fmt.Errorf("notifier: personal data of %s: %w", r.Key, err)
 		}
 	}
-	m.json, err = w.events.render(r, variant{kind: kind, first6: first6}, m.personal, func() (any, error) {
-		return payload.OfPayment(kind, r, state, m.personal, first6)
+	m.JSON, err = w.events.render(r, variant{kind: kind, first6: first6}, m.Personal, func() (any, error) {
+		return payload.OfPayment(kind, r, state, m.Personal, first6)
 	})
 	return m, err
 }

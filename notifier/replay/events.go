@@ -9,10 +9,8 @@ import (
 	"payledger/eventstore"
 )
 
-// walkAhead bounds the events of a shard that are read before the replay handles them.
 const walkAhead = 64
 
-// errEndOfRange ends the subscription of a shard at the replay's end.
 var errEndOfRange = errors.New("notifier: end of the replay's range")
 
 type relevantEvent struct {
@@ -64,17 +62,14 @@ type shardEvents struct {
 	events  chan relevantEvent
 	failure error // set before events is closed
 	head    *relevantEvent
-	ended   bool
 }
 
-// fill sets head to the shard's next event, unless head is set or the shard has ended.
 func (w *shardEvents) fill() error {
-	if w.head != nil || w.ended {
+	if w.head != nil {
 		return nil
 	}
 	next, open := <-w.events
-	if !open {
-		w.ended = true
+	if !open { // the shard has ended
 		return w.failure
 	}
 	w.head = &next

@@ -8,22 +8,17 @@ type firstAttempts struct {
 	waiting map[string]chan struct{}
 }
 
-// await returns a channel that closes when an attempt of the delivery is recorded.
 func (f *firstAttempts) await(name string) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known := f.waiting[name]; known != nil {
-		return known
+	c := f.waiting[name]
+	if c == nil {
+		c = make(chan struct{})
+		f.waiting[name] = c
 	}
-	c := make(chan struct{})
-	if f.waiting == nil {
-		f.waiting = map[string]chan struct{}{}
-	}
-	f.waiting[name] = c
 	return c
 }
 
-// recorded closes the channel of a delivery.
 func (f *firstAttempts) recorded(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

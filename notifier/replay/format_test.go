@@ -28,8 +28,8 @@ var goldenDelivery = delivery.Delivery{
 var goldenReplay = record{
 	Schema: 2, ID: "44444444-0000-4000-8000-000000000004", Account: "acct1", Endpoint: goldenDelivery.Endpoint,
 	From: goldenTime, To: goldenTime.Add(time.Hour), Kinds: []webhook.Kind{webhook.PaymentRefund, webhook.PaymentStatus}, OnlyFailed: true,
-	CreatedAt: goldenTime.Add(2 * time.Hour), Process: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
-	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, Ahead: []string{goldenDelivery.Name()}, Count: 9, Done: 3, Through: 70_001,
+	CreatedAt: goldenTime.Add(2 * time.Hour), Runner: goldenDelivery.Planner, State: deliveries.ReplayFailed, Failure: "the endpoint was deleted",
+	End: []uint64{7, 0, 70_000}, At: []uint64{7, 0, 400}, DoneAfterAt: []string{goldenDelivery.Name()}, Count: 9, Done: 3, Through: 70_001,
 }
 
 // goldenBytes reads a golden file. Nothing writes golden files anew: the bytes stay readable for ever.
@@ -58,7 +58,7 @@ func TestReplayBytes(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back, goldenReplay) {
 		t.Errorf("read back as %+v, %v", back, err)
 	}
-	open, err := codec.Marshal(openList{Schema: 1, Open: []string{goldenReplay.name()}, Process: goldenReplay.Process, Before: 12})
+	open, err := codec.Marshal(openList{Schema: 1, Open: []string{goldenReplay.name()}, Runner: goldenReplay.Runner, Before: 12})
 	if err != nil {
 		t.Fatal(err)
 	}

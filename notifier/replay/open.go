@@ -14,21 +14,18 @@ import (
 )
 
 const (
-	// listName is the name of the record that lists the open replays.
 	listName = "replays"
-	// maxOpen bounds the open replays of one account.
-	maxOpen = 4
+	maxOpen  = 4
 )
 
 // listSchema is the schema version of openList's bytes. The rules of delivery.Schema apply.
 const listSchema = 1
 
-// openList is the record that lists the open replays by name.
 type openList struct {
-	Schema  int      `json:"schema"`
-	Open    []string `json:"open"`
-	Process string   `json:"runner"` // with Before: so that no two writers write the same bytes
-	Before  uint64   `json:"before"` // place of the previous record
+	Schema int      `json:"schema"`
+	Open   []string `json:"open"`
+	Runner string   `json:"runner"` // with Before: so that no two writers write the same bytes
+	Before uint64   `json:"before"` // place of the previous record
 }
 
 func (r *Replayer) openList(ctx context.Context) (openList, uint64, error) {
@@ -49,7 +46,6 @@ func (r *Replayer) openList(ctx context.Context) (openList, uint64, error) {
 	return o, stored.Seq, nil
 }
 
-// changeOpen changes the list of open replays with compare-and-swap.
 func (r *Replayer) changeOpen(ctx context.Context, change func([]string) ([]string, error)) error {
 	for {
 		o, at, err := r.openList(ctx)
@@ -60,7 +56,7 @@ func (r *Replayer) changeOpen(ctx context.Context, change func([]string) ([]stri
 		if err != nil || slices.Equal(open, o.Open) {
 			return err
 		}
-		body, err := codec.Marshal(openList{Schema: listSchema, Open: open, Process: r.process, Before: at})
+		body, err := codec.Marshal(openList{Schema: listSchema, Open: open, Runner: r.process, Before: at})
 		if err != nil {
 			return fmt.Errorf("notifier: replays: %w", err)
 		}
@@ -76,7 +72,6 @@ func (r *Replayer) removeOpen(ctx context.Context, name string) error {
 	})
 }
 
-// refuseTooMany refuses a further replay of an account if maxOpen of its replays are open.
 func refuseTooMany(open []string, owner domain.AccountID) error {
 	mine := 0
 	for _, name := range open {
@@ -87,5 +82,5 @@ func refuseTooMany(open []string, owner domain.AccountID) error {
 	if mine < maxOpen {
 		return nil
 	}
-	return domain.Invalid(model, domain.Violation{Path: "$", Description: fmt.Sprintf("comes while %d replays are under way, which is as many as may be", mine)})
+	return domain.Invalid(model, domain.Violation{Path: "$", Description: fmt.Sprintf("exceeds the limit of %d replays at the same time", maxOpen)})
 }

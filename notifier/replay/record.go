@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"payledger/domain"
@@ -25,24 +24,24 @@ const prefix = "replay."
 
 // record is a replay: its request and its progress. The whole record is written again after each chunk.
 type record struct {
-	Schema     int                    `json:"schema"`
-	ID         string                 `json:"id"`
-	Account    domain.AccountID       `json:"accountId"`
-	Endpoint   domain.EndpointID      `json:"endpointId"`
-	From       time.Time              `json:"from"` // of the events, inclusive
-	To         time.Time              `json:"to"`
-	Kinds      []webhook.Kind         `json:"eventTypes"` // never empty
-	OnlyFailed bool                   `json:"onlyFailed,omitempty"`
-	CreatedAt  time.Time              `json:"createdAt"`
-	Process    string                 `json:"runner"` // the writing process, so that no two processes write the same bytes
-	State      deliveries.ReplayState `json:"state"`
-	Failure    string                 `json:"failure,omitempty"`
-	End        []uint64               `json:"end"`             // per shard: the sequence of the last event in the replay
-	At         []uint64               `json:"at"`              // per shard: the replay is done with events up to this sequence
-	Ahead      []string               `json:"ahead,omitempty"` // names of finished deliveries of events after At
-	Through    uint64                 `json:"through"`         // the end of the stream of deliveries at the time of the count
-	Count      int                    `json:"count"`
-	Done       int                    `json:"done"`
+	Schema      int                    `json:"schema"`
+	ID          string                 `json:"id"`
+	Account     domain.AccountID       `json:"accountId"`
+	Endpoint    domain.EndpointID      `json:"endpointId"`
+	From        time.Time              `json:"from"` // of the events, inclusive
+	To          time.Time              `json:"to"`
+	Kinds       []webhook.Kind         `json:"eventTypes"` // never empty
+	OnlyFailed  bool                   `json:"onlyFailed,omitempty"`
+	CreatedAt   time.Time              `json:"createdAt"`
+	Runner      string                 `json:"runner"` // the writing process, so that no two nodes write the same bytes
+	State       deliveries.ReplayState `json:"state"`
+	Failure     string                 `json:"failure,omitempty"`
+	End         []uint64               `json:"end"`             // per shard: the sequence of the last event in the replay
+	At          []uint64               `json:"at"`              // per shard: the replay is done with events up to this sequence
+	DoneAfterAt []string               `json:"ahead,omitempty"` // names of finished deliveries of events after At
+	Through     uint64                 `json:"through"`         // the end of the stream of deliveries at the time of the count
+	Count       int                    `json:"count"`
+	Done        int                    `json:"done"`
 }
 
 func nameOf(owner domain.AccountID, id string) string {
@@ -67,7 +66,7 @@ func decode(stored deliverylog.Record) (record, error) {
 	case r.Schema > schema:
 		err = fmt.Errorf("%w: schema %d, known is %d", delivery.ErrNewerRecord, r.Schema, schema)
 	case r.name() != stored.Name || len(r.At) != len(r.End) || len(r.Kinds) == 0:
-		err = errors.New("it does not fit its name")
+		err = errors.New("its name or its content is wrong")
 	}
 	if err != nil {
 		return r, fmt.Errorf("notifier: %s: %w", stored.Name, err)
@@ -88,11 +87,9 @@ func (r *record) value() deliveries.Replay {
 	return v
 }
 
-func (r *record) covers(at time.Time) bool { return !at.Before(r.From) && !at.After(r.To) }
-
 // wanted returns the webhooks that the event may cause among the replay's kinds.
 func (r *record) wanted(e *eventstore.Recorded) ([]webhook.Candidate, error) {
-	if e.Account != r.Account || !r.covers(e.Time) {
+	if e.Account != r.Account || e.Time.Before(r.From) || e.Time.After(r.To) {
 		return nil, nil
 	}
 	candidates, err := causes.Candidates(e)
@@ -106,8 +103,4 @@ func (r *record) wanted(e *eventstore.Recorded) ([]webhook.Candidate, error) {
 		}
 	}
 	return wanted, nil
-}
-
-func isReplay(stored deliverylog.Record) bool {
-	return strings.HasPrefix(stored.Name, prefix) && !stored.IsDelivery()
 }

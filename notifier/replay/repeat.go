@@ -22,56 +22,55 @@ func (r *Replayer) idFor(q deliveries.ReplayRequest) (string, error) {
 	return eventstore.NewUUID(bytes.NewReader(sum[:]))
 }
 
-// first is the record that an earlier request with the same idempotency key left.
-type first struct {
+// earlierReplay is the record that an earlier request with the same idempotency key left.
+type earlierReplay struct {
 	record
 	at     uint64 // place of the record; 0: there is none
 	stands bool   // the replay runs or has run; if not, its start was cut short, and it never runs
 }
 
-// earlier returns what an earlier request with the idempotency key left.
-func (r *Replayer) earlier(ctx context.Context, q deliveries.ReplayRequest) (f first, err error) {
+func (r *Replayer) earlier(ctx context.Context, q deliveries.ReplayRequest) (e earlierReplay, err error) {
 	if q.Key == "" {
-		return f, nil
+		return e, nil
 	}
 	id, err := r.idFor(q)
 	if err != nil {
-		return f, err
+		return e, err
 	}
 	stored, err := r.Stream.Last(ctx, nameOf(q.Account, id))
 	if errors.Is(err, eventstore.ErrNotFound) {
-		return f, nil
+		return e, nil
 	}
 	if err == nil {
-		f.at = stored.Seq
-		f.record, err = decode(stored)
+		e.at = stored.Seq
+		e.record, err = decode(stored)
 	}
-	f.stands = f.State != deliveries.ReplayRunning
-	if err == nil && !f.stands {
+	e.stands = e.State != deliveries.ReplayRunning
+	if err == nil && !e.stands {
 		var list openList
 		list, _, err = r.openList(ctx)
-		f.stands = slices.Contains(list.Open, f.name())
+		e.stands = slices.Contains(list.Open, e.name())
 	}
 	if err != nil {
-		return f, deliveries.Unreadable(err)
+		return e, deliveries.Unreadable(err)
 	}
-	return f, nil
+	return e, nil
 }
 
-// orRefused returns the earlier replay for a repeat of its request, and refuses another request. It returns the error of earlier.
-func (f first) orRefused(q deliveries.ReplayRequest, err error) (deliveries.Replay, error) {
+// replayOrConflict returns the earlier replay for a repeat of its request, and refuses another request. It returns the error of earlier.
+func (e earlierReplay) replayOrConflict(q deliveries.ReplayRequest, err error) (deliveries.Replay, error) {
 	if err != nil {
 		return deliveries.Replay{}, err
 	}
 	asked := slices.Sorted(slices.Values(q.EventTypes))
-	same := f.Endpoint == q.Endpoint && f.From.Equal(q.From) && f.To.Equal(q.To) && f.OnlyFailed == q.OnlyFailed
+	same := e.Endpoint == q.Endpoint && e.From.Equal(q.From) && e.To.Equal(q.To) && e.OnlyFailed == q.OnlyFailed
 	if same && len(asked) > 0 {
-		same = slices.EqualFunc(slices.Compact(asked), f.Kinds, func(a string, k webhook.Kind) bool { return a == string(k) })
+		same = slices.EqualFunc(slices.Compact(asked), e.Kinds, func(a string, k webhook.Kind) bool { return a == string(k) })
 	}
 	if !same {
-		err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "Another replay was started with this X-Idempotency-Key: %s.", f.ID)
+		err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "Another replay was started with this X-Idempotency-Key: %s.", e.ID)
 		err.Recovery = "Use another X-Idempotency-Key for another replay. GET /management/webhook-replays/{id} shows the first one."
 		return deliveries.Replay{}, err
 	}
-	return f.value(), nil
+	return e.value(), nil
 }

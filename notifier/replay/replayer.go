@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,34 +21,22 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// Stream is the part of deliverylog.Stream that replays use.
-type Stream interface {
-	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
-	Last(ctx context.Context, name string) (deliverylog.Record, error)
-	AsOf(ctx context.Context, name string, place uint64) (deliverylog.Record, error)
-	Floor() deliverylog.Floor
-}
-
-// Notifier plans and sends deliveries.
+// Notifier is the part of the notifier that replays use.
 type Notifier interface {
-	// Planned waits until the present events are planned, for a bounded time, and returns the planner's position.
 	Planned(ctx context.Context) ([]uint64, error)
-	// Plan plans the deliveries of an event for one endpoint and returns the names of the new ones.
 	Plan(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kinds []webhook.Kind) ([]string, error)
-	// ResendUntil makes one attempt of a delivery. The end of ctx prevents the attempt, the end of cut interrupts it.
 	ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error
 }
 
 // Config is what a Replayer needs.
 type Config struct {
 	Store    *eventstore.Store
-	Stream   Stream
+	Stream   *deliverylog.Stream
 	Notifier Notifier
 	// Endpoint returns an account's endpoint, or message.ErrNoEndpoint.
-	Endpoint func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (account.Endpoint, error)
-	Index    *deliveries.Index
-	// WaitForIndex waits until the index shows every record that is in the stream now. It returns the place of the last one.
-	WaitForIndex func(ctx context.Context) (uint64, error)
+	Endpoint     func(ctx context.Context, owner domain.AccountID, id domain.EndpointID) (account.Endpoint, error)
+	Index        *deliveries.Index
+	WaitForIndex func(ctx context.Context) (uint64, error) // DeliveryLog.waitForIndex
 	Health       *health.Health
 	Now          func() time.Time
 	Random       io.Reader
@@ -62,7 +51,7 @@ type Replayer struct {
 	pace     *rate.Limiter
 	process  string        // the id of this process, in its records
 	counting chan struct{} // holds a token while a replay's range is counted: one at a time
-	first    firstAttempts
+	attempts firstAttempts
 
 	mu      sync.Mutex
 	context context.Context // of the replays; nil while Run does not run
@@ -79,7 +68,7 @@ func New(c Config) (*Replayer, error) {
 	}
 	return &Replayer{
 		Config: c, pace: rate.NewLimiter(rate.Limit(c.PerSecond), max(1, int(c.PerSecond/20))), process: process,
-		counting: make(chan struct{}, 1), active: map[string]bool{},
+		counting: make(chan struct{}, 1), attempts: firstAttempts{waiting: map[string]chan struct{}{}}, active: map[string]bool{},
 	}, nil
 }
 
@@ -101,19 +90,18 @@ func (r *Replayer) Run(ctx context.Context) {
 }
 
 // Attempted notes that an attempt of a delivery is recorded.
-func (r *Replayer) Attempted(name string) { r.first.recorded(name) }
+func (r *Replayer) Attempted(name string) { r.attempts.recorded(name) }
 
-// Needs reports whether a record of the stream must not be dropped while it is open. Earlier builds left open records of
-// replays that they refused; the list of open replays does not have them.
+// Needs reports whether a record of the stream must not be dropped while it is open. Older versions left open records of
+// replays that they refused; the list of open replays does not have those.
 func (r *Replayer) Needs(ctx context.Context, stored deliverylog.Record) (bool, error) {
-	if !isReplay(stored) {
+	if stored.IsDelivery() || !strings.HasPrefix(stored.Name, prefix) { // not of a replay
 		return true, nil
 	}
 	list, _, err := r.openList(ctx)
 	return slices.Contains(list.Open, stored.Name), err
 }
 
-// startOpen runs every open replay whose record can be read.
 func (r *Replayer) startOpen(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,10 +143,10 @@ func (r *Replayer) start(p record, at uint64) {
 		return
 	}
 	r.active[p.name()] = true
-	p.Process = r.process
+	p.Runner = r.process
 	r.running.Go(func() {
-		t := &run{Replayer: r, replay: p, at: at, skip: p.Ahead}
-		t.run(ctx)
+		j := &job{Replayer: r, replay: p, at: at, skip: p.DoneAfterAt}
+		j.run(ctx)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.active, p.name())

@@ -8,9 +8,8 @@ import (
 	"payledger/domain/webhook"
 )
 
-// sendAll sends the chunk in order, maxAttempts deliveries at a time. After a failure it begins no further delivery, and
-// returns when the deliveries under way have ended.
-func (t *run) sendAll(ctx context.Context) error {
+// sendAll sends the chunk in order, maxAttempts deliveries at a time. After a failure it begins no other, and waits for those under way.
+func (j *job) sendAll(ctx context.Context) error {
 	var (
 		mu      sync.Mutex
 		first   error
@@ -20,19 +19,19 @@ func (t *run) sendAll(ctx context.Context) error {
 	following := func() *task {
 		mu.Lock()
 		defer mu.Unlock()
-		if first != nil || ctx.Err() != nil || next == len(t.chunk) {
+		if first != nil || ctx.Err() != nil || next == len(j.chunk) {
 			return nil
 		}
 		next++
-		return &t.chunk[next-1]
+		return &j.chunk[next-1]
 	}
-	for range min(maxAttempts, len(t.chunk)) {
+	for range min(maxAttempts, len(j.chunk)) {
 		running.Go(func() {
 			for one := following(); one != nil; one = following() {
-				counted, err := t.do(ctx, one)
+				counted, err := j.do(ctx, one)
 				mu.Lock()
 				if one.done = err == nil; counted && err == nil {
-					t.replay.Done++
+					j.replay.Done++
 				}
 				if err != nil && first == nil {
 					first = err
@@ -42,40 +41,40 @@ func (t *run) sendAll(ctx context.Context) error {
 		})
 	}
 	running.Wait()
-	if first == nil && next < len(t.chunk) {
+	if first == nil && next < len(j.chunk) {
 		return ctx.Err()
 	}
 	return first
 }
 
 // do executes the step of one delivery. counted reports whether the delivery adds one to the replay's Done.
-func (t *run) do(ctx context.Context, one *task) (counted bool, err error) {
-	what, name, err := t.stepOf(ctx, &t.replay, one.event, one.candidate)
+func (j *job) do(ctx context.Context, one *task) (counted bool, err error) {
+	what, name, err := j.stepOf(ctx, &j.replay, one.event, one.candidate)
 	one.name = name
-	if err != nil || slices.Contains(t.skip, name) {
+	if err != nil || slices.Contains(j.skip, name) {
 		return false, err
 	}
-	if what == stepAgain || what == stepAnew {
-		if err := t.pace.Wait(ctx); err != nil {
+	if what == stepResend || what == stepPlan {
+		if err := j.pace.Wait(ctx); err != nil {
 			return false, err
 		}
 	}
 	switch what {
-	case stepAgain:
-		err = t.Notifier.ResendUntil(ctx, t.cut, t.replay.Account, name)
-	case stepAnew:
-		err = t.planAndWait(ctx, one)
+	case stepResend:
+		err = j.Notifier.ResendUntil(ctx, j.cut, j.replay.Account, name)
+	case stepPlan:
+		err = j.planAndWait(ctx, one)
 	}
 	return what != stepNone, err
 }
 
 // planAndWait plans a delivery and waits for its first attempt, so that a replay does not fill the endpoint's lane, which
 // live webhooks use too. The lane sends a planned delivery even if ctx ends.
-func (t *run) planAndWait(ctx context.Context, one *task) error {
-	first := t.first.await(one.name)
-	created, err := t.Notifier.Plan(ctx, one.event, t.replay.Endpoint, []webhook.Kind{one.candidate.Kind})
+func (j *job) planAndWait(ctx context.Context, one *task) error {
+	first := j.attempts.await(one.name)
+	created, err := j.Notifier.Plan(ctx, one.event, j.replay.Endpoint, []webhook.Kind{one.candidate.Kind})
 	if err != nil || len(created) == 0 {
-		t.first.recorded(one.name)
+		j.attempts.recorded(one.name)
 		return err
 	}
 	select {

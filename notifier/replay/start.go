@@ -14,17 +14,15 @@ import (
 	"payledger/projections/deliveries"
 )
 
-// model is the name of the request's model in violations.
 const model = "WebhookReplayRequest"
 
-// Start counts the webhooks of one endpoint for the events of a time range that were recorded before the call, and
-// starts to send them: existing deliveries again, missing ones for the first time, each with the state at its event. If dry
-// is set, Start only counts. It refuses an endpoint that is deleted or disabled. A request with the idempotency key of an earlier one
-// returns the replay of that one (repeat.go).
+// Start counts the webhooks of one endpoint for the events of a time range that were recorded before the call, and starts to send them:
+// existing deliveries again, missing ones for the first time. If dry is set, Start only counts. It refuses an endpoint that is deleted or
+// disabled. A request with the idempotency key of an earlier one returns the replay of that one (repeat.go).
 func (r *Replayer) Start(ctx context.Context, q deliveries.ReplayRequest, dry bool) (deliveries.Replay, error) {
 	if !dry {
-		if f, err := r.earlier(ctx, q); err != nil || f.stands {
-			return f.orRefused(q, err)
+		if e, err := r.earlier(ctx, q); err != nil || e.stands {
+			return e.replayOrConflict(q, err)
 		}
 	}
 	p, err := r.newReplay(ctx, q)
@@ -81,15 +79,13 @@ func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (r
 	if err != nil {
 		return record{}, deliveries.Unreadable(err)
 	}
-	p := record{
+	return record{
 		Schema: schema, ID: id, Account: q.Account, Endpoint: q.Endpoint, From: q.From, To: q.To,
 		Kinds: kindsOf(q.EventTypes, endpoint), OnlyFailed: q.OnlyFailed, CreatedAt: r.Now().UTC().Truncate(time.Microsecond),
-		Process: r.process, State: deliveries.ReplayRunning, End: end, At: make([]uint64, len(end)),
-	}
-	return p, nil
+		Runner: r.process, State: deliveries.ReplayRunning, End: end, At: make([]uint64, len(end)),
+	}, nil
 }
 
-// kindsOf returns the kinds of a replay: the requested kinds, else the kinds that the endpoint takes now.
 func kindsOf(asked []string, endpoint account.Endpoint) []webhook.Kind {
 	if len(asked) == 0 {
 		asked = endpoint.EventTypes
@@ -133,7 +129,7 @@ func (r *Replayer) count(ctx context.Context, p *record) error {
 }
 
 // recordAndStart makes a replay durable and starts it; doc.go describes the writes. The limit is checked before the first write, so a
-// refused replay leaves no record, and again with the second, because other processes may start replays meanwhile.
+// refused replay leaves no record, and again with the second, because other nodes may start replays meanwhile.
 func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.ReplayRequest) (deliveries.Replay, error) {
 	body, err := p.encode()
 	if err != nil {
@@ -141,9 +137,9 @@ func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.Re
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f, err := r.earlier(ctx, q)
-	if err != nil || f.stands {
-		return f.orRefused(q, err)
+	e, err := r.earlier(ctx, q)
+	if err != nil || e.stands {
+		return e.replayOrConflict(q, err)
 	}
 	list, _, err := r.openList(ctx)
 	if err != nil {
@@ -158,12 +154,12 @@ func (r *Replayer) recordAndStart(ctx context.Context, p record, q deliveries.Re
 		}
 		ctx = context.WithoutCancel(ctx) // the recorded replay begins even if the client has gone
 	}
-	at, err := r.Stream.Put(ctx, p.name(), f.at, body, false)
+	at, err := r.Stream.Put(ctx, p.name(), e.at, body, false)
 	if err != nil {
 		return deliveries.Replay{}, domain.Unavailable(err)
 	}
 	err = r.changeOpen(ctx, func(open []string) ([]string, error) {
-		if slices.Contains(open, p.name()) { // another process has begun the same request
+		if slices.Contains(open, p.name()) { // another node has begun the same request
 			return open, nil
 		}
 		return append(open, p.name()), refuseTooMany(open, p.Account)

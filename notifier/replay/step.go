@@ -15,8 +15,8 @@ type step int
 const (
 	stepNone    step = iota // the delivery does not belong to the replay
 	stepHandled             // the delivery belongs to the replay and needs no sending any more
-	stepAgain               // resend the delivery
-	stepAnew                // plan the delivery, which does not exist
+	stepResend              // resend the delivery
+	stepPlan                // plan the delivery, which does not exist
 )
 
 // stepOf returns the replay's step for a webhook that the event may cause, and the delivery's name. The step depends on the
@@ -42,24 +42,23 @@ func (r *Replayer) stepOf(ctx context.Context, p *record, e *eventstore.Recorded
 	if err != nil || !caused {
 		return stepNone, name, err
 	}
-	return stepAnew, name, nil
+	return stepPlan, name, nil
 }
 
 // stepFor returns the step for a delivery that exists. was is the status at the time of the count, "" for a delivery that was
-// planned later. is is the present status. With OnlyFailed, a delivery that has succeeded since the count needs no sending.
-func (r *record) stepFor(was, is delivery.Status) step {
+// planned later. now is the present status. With OnlyFailed, a delivery that has succeeded since the count needs no sending.
+func (r *record) stepFor(was, now delivery.Status) step {
 	failed := was == delivery.Failed || was == delivery.Exhausted || was == delivery.Cancelled
 	switch {
 	case r.OnlyFailed && !failed:
 		return stepNone
-	case was == "", r.OnlyFailed && is == delivery.Succeeded:
+	case was == "", r.OnlyFailed && now == delivery.Succeeded:
 		return stepHandled
 	}
-	return stepAgain
+	return stepResend
 }
 
-// statusAt returns a delivery's status when the stream of deliveries ended at a place, or "" if it was not planned then.
-// A place, unlike a time, is the same on all machines.
+// statusAt returns a delivery's status as of a place, equal on all nodes; "": the delivery was not planned.
 func (r *Replayer) statusAt(ctx context.Context, name string, place uint64) (delivery.Status, error) {
 	stored, err := r.Stream.AsOf(ctx, name, place)
 	if errors.Is(err, eventstore.ErrNotFound) {

@@ -15,11 +15,11 @@ func TestReplayStep(t *testing.T) {
 		all, onlyFailed step
 	}{
 		{none, delivery.Planned, stepHandled, stepNone}, {none, delivery.Succeeded, stepHandled, stepNone}, {none, delivery.Exhausted, stepHandled, stepNone},
-		{delivery.Planned, delivery.Planned, stepAgain, stepNone}, {delivery.Planned, delivery.Succeeded, stepAgain, stepNone}, {delivery.Planned, delivery.Failed, stepAgain, stepNone},
-		{delivery.Succeeded, delivery.Succeeded, stepAgain, stepNone},
-		{delivery.Failed, delivery.Failed, stepAgain, stepAgain}, {delivery.Failed, delivery.Exhausted, stepAgain, stepAgain}, {delivery.Failed, delivery.Succeeded, stepAgain, stepHandled},
-		{delivery.Exhausted, delivery.Exhausted, stepAgain, stepAgain}, {delivery.Exhausted, delivery.Succeeded, stepAgain, stepHandled},
-		{delivery.Cancelled, delivery.Cancelled, stepAgain, stepAgain}, {delivery.Cancelled, delivery.Succeeded, stepAgain, stepHandled},
+		{delivery.Planned, delivery.Planned, stepResend, stepNone}, {delivery.Planned, delivery.Succeeded, stepResend, stepNone}, {delivery.Planned, delivery.Failed, stepResend, stepNone},
+		{delivery.Succeeded, delivery.Succeeded, stepResend, stepNone},
+		{delivery.Failed, delivery.Failed, stepResend, stepResend}, {delivery.Failed, delivery.Exhausted, stepResend, stepResend}, {delivery.Failed, delivery.Succeeded, stepResend, stepHandled},
+		{delivery.Exhausted, delivery.Exhausted, stepResend, stepResend}, {delivery.Exhausted, delivery.Succeeded, stepResend, stepHandled},
+		{delivery.Cancelled, delivery.Cancelled, stepResend, stepResend}, {delivery.Cancelled, delivery.Succeeded, stepResend, stepHandled},
 	} {
 		for onlyFailed, want := range map[bool]step{false: c.all, true: c.onlyFailed} {
 			if got := (&record{OnlyFailed: onlyFailed}).stepFor(c.was, c.is); got != want {

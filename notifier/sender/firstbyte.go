@@ -18,39 +18,28 @@ var ErrNotSent = errors.New("notifier: not sent")
 // receiver, unless the receiver did not read the requests before.
 const firstWriteTime = time.Second
 
-// conn calls the check of each request immediately before the first byte of the request. It stands above TLS: a handshake is no request.
+// conn calls the check of each request immediately before its first byte. It stands above TLS: a handshake is no request.
 type conn struct {
 	net.Conn
 	gate *gate
 
 	mu   sync.Mutex
-	next *firstByte // of the next request; nil: the first byte was written
+	next *preSendCheck // of the next request; nil: the first byte was written
 }
 
-// firstByte is the first byte of one request.
-type firstByte struct {
+type preSendCheck struct {
 	check func() error
-	stop  context.CancelFunc // of the request
-
-	mu      sync.Mutex
-	refused error
+	stop  context.CancelCauseFunc // of the request
 }
 
-// of returns a context of the request. Each connection that the request gets checks it: the transport may try more than one.
-func (f *firstByte) of(ctx context.Context) context.Context {
+// of returns a context of the request. Each connection that the request gets runs the check: the transport may try more than one.
+func (p *preSendCheck) of(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		c := got.Conn.(*conn)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.next = f
+		c.next = p
 	}})
-}
-
-// err returns nil if the check passed, or was not made.
-func (f *firstByte) err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.refused
 }
 
 func (c *conn) Write(b []byte) (int, error) {
@@ -63,10 +52,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 	defer c.gate.enter()()
 	if err := first.check(); err != nil {
-		first.mu.Lock()
-		first.refused = fmt.Errorf("%w: %w", ErrNotSent, err)
-		first.mu.Unlock()
-		first.stop()
+		first.stop(fmt.Errorf("%w: %w", ErrNotSent, err))
 		return 0, err
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(firstWriteTime)); err != nil {
@@ -76,7 +62,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return n, errors.Join(err, c.SetWriteDeadline(time.Time{}))
 }
 
-// gate knows the checks whose first byte is not written yet.
+// gate counts the sends between check and first byte.
 type gate struct {
 	mu      sync.Mutex
 	passing sync.Mutex // one pass at a time
@@ -85,7 +71,6 @@ type gate struct {
 
 func newGate() *gate { return &gate{inside: &sync.WaitGroup{}} }
 
-// enter begins a check. The result ends it, after the write.
 func (g *gate) enter() (leave func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,12 +12,11 @@ import (
 	"payledger/notifier/signature"
 )
 
-// handOver hands a message to the reader of a listener, and waits for the program's answer.
 func (s *Sender) handOver(ctx context.Context, m Message, body []byte) (got reply, err error) {
-	if s.listeners == nil {
+	if s.Listeners == nil {
 		return got, listener.ErrNoReader
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	r := m.About
 	r.Header, r.Body = map[string]string{}, string(body)
@@ -25,11 +24,11 @@ func (s *Sender) handOver(ctx context.Context, m Message, body []byte) (got repl
 	if n := len(m.Keys); n > 0 {
 		r.Header[signature.HeaderListener] = signature.Sign(m.Keys[n-1].Text, body)
 	}
-	answer, err := s.listeners.Send(ctx, m.Listener, r, func() (func(), error) { return s.beginHandOver(m) })
+	answer, err := s.Listeners.Send(ctx, m.Listener, r, func() (func(), error) { return s.beginHandOver(m) })
 	if err != nil {
 		return got, err
 	}
-	got = reply{status: answer.Status, at: s.now(), start: []byte(answer.Body[:min(len(answer.Body), ExcerptLimit)])}
+	got = reply{status: answer.Status, at: s.Now(), start: []byte(answer.Body[:min(len(answer.Body), ExcerptLimit)])}
 	if answer.Status == 0 {
 		return got, programError{answer.Failure}
 	}
@@ -50,14 +49,12 @@ func (s *Sender) beginHandOver(m Message) (end func(), err error) {
 	return func() { timer.Stop(); leave() }, nil
 }
 
-// programError is the reason why a program that a reader calls gave no answer.
 type programError struct{ failure delivery.Failure }
 
 func (e programError) Error() string {
 	return "notifier: the program gave no answer: " + string(e.failure)
 }
 
-// listenerFailure returns the class of a failure of a listener; false for another error.
 func listenerFailure(err error) (delivery.Failure, bool) {
 	var of programError
 	switch {

@@ -17,7 +17,7 @@ const lane = "acct1.endpoint1"
 
 // handedOver is a sender with a hub, for a message to a listener.
 func handedOver(timeout time.Duration) (*Sender, *listener.Hub, Message) {
-	hub := listener.New(listener.Config{Key: []byte("key")})
+	hub := &listener.Hub{Key: []byte("key")}
 	m := Message{
 		URL: "listener:stream", Listener: lane, Body: Fixed([]byte(`{"message":"hello"}`)), About: listener.Request{Delivery: "d"},
 		Keys: []Key{{Name: "signing-secret.acct1.1", Text: "plsec_account"}, {Name: "listener.endpoint1", Text: hub.Secret(lane)}},

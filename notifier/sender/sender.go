@@ -30,10 +30,8 @@ const (
 	answerLimit = 16 << 10
 	// HeaderLimit bounds an answer's header.
 	HeaderLimit = 64 << 10
-	// idleTime is short: common servers close idle connections after 5 s, and a POST sent at that moment
-	// would be lost.
-	idleTime = 3 * time.Second
-	// idleConnections are kept per host for the next webhook.
+	// idleTime is short: common servers close idle connections after 5 s, and a POST sent at that moment would be lost.
+	idleTime        = 3 * time.Second
 	idleConnections = 32
 )
 
@@ -42,7 +40,7 @@ type Config struct {
 	Guard   guard.Guard
 	Timeout time.Duration // of one attempt
 	Now     func() time.Time
-	// Listeners take the messages with a Listener; nil: nobody reads them.
+	// Listeners receive messages with a Listener; nil: there are no readers.
 	Listeners *listener.Hub
 	// Dial opens connections; nil: TCP to the addresses that the guard allows.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -50,12 +48,9 @@ type Config struct {
 
 // Sender makes attempts.
 type Sender struct {
-	gate      *gate
-	guard     guard.Guard
-	client    *http.Client
-	listeners *listener.Hub
-	timeout   time.Duration
-	now       func() time.Time
+	Config
+	gate   *gate
+	client *http.Client
 }
 
 // New returns a sender.
@@ -64,7 +59,7 @@ func New(c Config) *Sender {
 		c.Dial = (&net.Dialer{Timeout: c.Timeout, Control: c.Guard.Control, Resolver: c.Guard.Resolver}).DialContext
 	}
 	open, gate := dial(c.Dial), newGate()
-	return &Sender{gate: gate, guard: c.Guard, listeners: c.Listeners, timeout: c.Timeout, now: c.Now, client: &http.Client{
+	return &Sender{Config: c, gate: gate, client: &http.Client{
 		// A redirect counts as a failure: its target could be an address that the guard refuses (§6.1, D18).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -81,14 +76,13 @@ func New(c Config) *Sender {
 
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
-// Settle returns when no request will be sent whose Message.Fresh returned nil before the call: its first byte is written. A change that
-// takes effect before Settle, and that Fresh sees, is kept by all requests that begin after Settle.
+// Settle waits for the first bytes of requests whose Message.Fresh has already returned nil.
 func (s *Sender) Settle() { s.gate.pass() }
 
 // Attempt signs the message and sends it once. It returns an error if it cannot render the body, ErrNotSent if the message is not fresh
 // any more, or ctx's error if ctx ends first. A receiver's failure is no error.
 func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, error) {
-	start := s.now()
+	start := s.Now()
 	body, err := m.Body(start)
 	if err != nil {
 		return delivery.Attempt{}, fmt.Errorf("notifier: payload: %w", err)
@@ -105,7 +99,7 @@ func (s *Sender) Attempt(ctx context.Context, m Message) (delivery.Attempt, erro
 		return delivery.Attempt{}, ctx.Err()
 	}
 	a := delivery.Attempt{
-		StartedAt: start.UTC().Truncate(time.Microsecond), Duration: s.now().Sub(start).Microseconds(),
+		StartedAt: start.UTC().Truncate(time.Microsecond), Duration: s.Now().Sub(start).Microseconds(),
 		StatusCode: got.status, Excerpt: excerpt(got.start, m),
 	}
 	if err == nil {
@@ -141,19 +135,19 @@ func headers(m Message, body []byte, set func(name, value string)) {
 	}
 }
 
-// signatureHeaders are the headers of a message's first keys, in their order (§5.2).
 var signatureHeaders = []string{signature.HeaderPrimary, signature.HeaderSecondary}
 
 // post sends the body. It returns an error if no status line arrived.
 func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, err error) {
-	if _, err := s.guard.Parse(m.URL); err != nil {
+	if _, err := s.Guard.Parse(m.URL); err != nil {
 		return got, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	first := &firstByte{check: m.Fresh, stop: cancel}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if m.Fresh != nil {
-		ctx = first.of(ctx)
+		ctx = (&preSendCheck{check: m.Fresh, stop: stop}).of(ctx)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(body))
 	if err != nil {
@@ -161,10 +155,13 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	}
 	headers(m, body, request.Header.Set)
 	response, err := s.client.Do(request)
-	if err != nil {
-		return got, cmp.Or(first.err(), err)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrNotSent) {
+		return got, cause
 	}
-	got = reply{status: response.StatusCode, at: s.now()}
+	if err != nil {
+		return got, err
+	}
+	got = reply{status: response.StatusCode, at: s.Now()}
 	defer func() { _ = response.Body.Close() }() // the body does not change the outcome
 	if got.status == http.StatusSwitchingProtocols {
 		return got, nil // the following bytes are not a body, and no deadline ends the read
@@ -176,7 +173,6 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	return got, nil
 }
 
-// classify returns the class of a failure without a status line.
 func classify(err error) delivery.Failure {
 	var (
 		dns         *net.DNSError

@@ -30,8 +30,7 @@ var (
 	_ processor.Disputes = (*Adapter)(nil)
 )
 
-// New returns an adapter of the processors at baseURL ("http://127.0.0.1:8090"). A nil httpClient means a client with a
-// large connection pool and no timeout except the context's.
+// New returns an adapter of the processors at baseURL ("http://127.0.0.1:8090"). nil: a client with no timeout except the context's.
 func New(baseURL string, httpClient *http.Client) (*Adapter, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -88,7 +87,6 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.A
 	return answer, nil
 }
 
-// readAnswer decodes the answer to r, with its body as it is kept.
 func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
 	harmless := func(text string) bool { return !telling(text) }
 	// A plain answer has each field once, and none that is unknown. Without a telling text its body is kept unchanged.
@@ -144,7 +142,6 @@ func (c *Adapter) NotificationsSince(ctx context.Context, name processor.Name, s
 	return c.disputes(ctx, name, q, protocol.MaxBody)
 }
 
-// disputes reads a list of dispute notifications of up to limit bytes.
 func (c *Adapter) disputes(ctx context.Context, name processor.Name, q url.Values, limit int64) (processor.DisputePage, error) {
 	var list protocol.DisputeList
 	if _, err := c.do(ctx, http.MethodGet, protocol.DisputesPath(name)+"?"+q.Encode(), nil, &list, limit); err != nil {
@@ -152,17 +149,16 @@ func (c *Adapter) disputes(ctx context.Context, name processor.Name, q url.Value
 	}
 	page := processor.DisputePage{Next: list.Next, More: list.More}
 	for _, body := range list.Notifications {
-		told, err := readNotification(name, body)
-		if err != nil || told.Kind != processor.Dispute {
+		notification, err := readNotification(name, body)
+		if err != nil || notification.Kind != processor.Dispute {
 			page.Unreadable++
 			continue
 		}
-		page.Notifications = append(page.Notifications, told)
+		page.Notifications = append(page.Notifications, notification)
 	}
 	return page, nil
 }
 
-// check returns an error if an answer contradicts itself.
 func check(a processor.Answer) error {
 	switch {
 	case a.At.IsZero():
@@ -198,8 +194,7 @@ func (c *Adapter) request(ctx context.Context, method, path string, body io.Read
 	return r, nil
 }
 
-// do sends a request once, decodes an answer with status 200 and at most limit bytes into the given value, and returns its body.
-// Any other result is ErrUnknown.
+// do sends a request once, decodes an answer 200 of at most limit bytes into the value, and returns its body; all else is ErrUnknown.
 func (c *Adapter) do(ctx context.Context, method, path string, body io.Reader, into any, limit int64) ([]byte, error) {
 	r, err := c.request(ctx, method, path, body)
 	if err != nil {
@@ -238,7 +233,6 @@ func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
 	return text, nil
 }
 
-// refusal returns the code and message of an error body; "" for any other body.
 func refusal(text []byte) string {
 	var body protocol.ErrorBody
 	if json.Unmarshal(text, &body) != nil || body.Error.Code == "" {
@@ -252,7 +246,6 @@ func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnknown, fmt.Errorf(format, args...))
 }
 
-// unreadable is unknown for an answer that cannot be read.
 func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", processor.ErrUnreadable, fmt.Errorf(format, args...))
 }

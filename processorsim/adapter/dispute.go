@@ -3,7 +3,6 @@ package adapter
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,20 +10,16 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
 )
 
-// disputeFields are the mapped, unchecked fields of a dispute.
 type disputeFields struct {
 	processor.DisputeUpdate
 	currency string // as the processor spells it
-	// amount is in minor units; decimal, if not "", is in major units and counts instead.
-	amount  int64
-	decimal string
-	// exponent is the processor's number of digits of minor units; nil if absent.
-	exponent *int
+	amount   int64  // minor units
+	decimal  string // major units; it counts instead of amount unless it is ""
+	exponent *int   // the processor's number of digits of minor units; nil if absent
 }
-
-var schemeCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 
 const maxWording = 500
 
@@ -52,12 +47,12 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 		return nil, errors.New("the status of its dispute is not known")
 	case !years(d.At):
 		return nil, errors.New("its dispute has no time")
-	case !schemeCode.MatchString(d.ReasonCode):
+	case !protocol.ReasonCode.MatchString(d.ReasonCode):
 		return nil, errors.New("its dispute has no reason code")
 	case !d.Currency.Known():
 		return nil, errors.New("the currency of its dispute is not known")
 	case len(d.Wording) > maxWording || d.TransactionID != "" && !plainText(d.TransactionID, maxTransactionID) || len(d.MerchantID) > 255:
-		return nil, errors.New("a text of its dispute is too long, or is none")
+		return nil, errors.New("a text of its dispute is too long or malformed")
 	}
 	var known bool
 	if d.Amount, known = n.minor(); !known {
@@ -66,7 +61,6 @@ func readDispute(name processor.Name, body json.RawMessage) (*processor.DisputeU
 	return d, nil
 }
 
-// minor returns the amount in minor units of ISO 4217.
 func (n disputeFields) minor() (domain.Amount, bool) {
 	amount, fits := domain.Amount(n.amount), true
 	switch {
@@ -98,8 +92,7 @@ func endOf(day time.Time) time.Time {
 	return day.Add(24*time.Hour - time.Second)
 }
 
-// parseAmount reads an amount in major units with the currency's own number of digits, "12.50" of EUR, "1250" of
-// JPY; false for anything else.
+// parseAmount reads an amount in major units with exactly the currency's digits: "12.50" of EUR, "1250" of JPY.
 func parseAmount(text string, c domain.Currency) (domain.Amount, bool) {
 	whole, part, pointed := strings.Cut(text, ".")
 	digits := c.Digits()

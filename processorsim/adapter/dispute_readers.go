@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/processorsim/protocol"
 )
 
 // dialects are each processor's own form of a dispute (D16). An unlisted term gives an empty type or status.
@@ -15,7 +16,29 @@ var dialects = map[processor.Name]dialect{
 	processor.PayPal: dialectOf[paypalDispute](), processor.Stripe: dialectOf[stripeDispute](), processor.Worldpay: dialectOf[worldpayDispute](),
 }
 
-// dialect reads a dispute, and has the names of all its fields.
+// types, statuses and outcomes are the meanings of the processors' words (D16).
+var (
+	types    = meanings(protocol.Stages)
+	statuses = meanings(protocol.Statuses)
+	outcomes = meaningsOf(protocol.Outcomes)
+)
+
+func meanings[T ~string](words map[processor.Name]map[T]string) map[processor.Name]map[string]T {
+	all := map[processor.Name]map[string]T{}
+	for name, of := range words {
+		all[name] = meaningsOf(of)
+	}
+	return all
+}
+
+func meaningsOf[T ~string](words map[T]string) map[string]T {
+	all := map[string]T{}
+	for meaning, word := range words {
+		all[word] = meaning
+	}
+	return all
+}
+
 type dialect struct {
 	read   func(json.RawMessage) (disputeFields, error)
 	fields fields
@@ -170,7 +193,7 @@ func (w stripeDispute) fields() disputeFields {
 	}, amount: w.Amount, currency: w.Currency}
 	word := w.Status
 	for prefix, stage := range types[processor.Stripe] {
-		if rest, is := strings.CutPrefix(word, prefix); is {
+		if rest, is := strings.CutPrefix(word, prefix); is && prefix != "" { // without a prefix it is a chargeback
 			n.Type, word = stage, rest
 		}
 	}

@@ -37,9 +37,9 @@ func TestDisputeAmounts(t *testing.T) {
 		{"1.00", "EURO", -1}, {"1.00", "", -1}, {" 1.00", "EUR", -1},
 	} {
 		body := strings.NewReplacer(`"12.50"`, `"`+c.amount+`"`, `"EUR"`, `"`+c.currency+`"`).Replace(disputeOfBraintree)
-		told, err := parse(processor.Braintree, body)
-		if err != nil || c.want < 0 && told.Unreadable == "" || c.want >= 0 && (told.Unreadable != "" || told.Dispute.Amount != c.want) {
-			t.Errorf("%s %s: %+v %v", c.amount, c.currency, told, err)
+		notification, err := parse(processor.Braintree, body)
+		if err != nil || c.want < 0 && notification.Unreadable == "" || c.want >= 0 && (notification.Unreadable != "" || notification.Dispute.Amount != c.want) {
+			t.Errorf("%s %s: %+v %v", c.amount, c.currency, notification, err)
 		}
 	}
 }
@@ -65,11 +65,11 @@ func TestUnreadableDisputes(t *testing.T) {
 		"no time":               {change(`"updated_at"`, `"created_at"`), "its dispute has no time"},
 		"year 1":                {change("2026-03-01T", "0001-03-01T"), "its dispute has no time"},
 		"a number as amount":    {change(`"12.50"`, `12.5`), "its dispute cannot be parsed"},
-		"a long wording":        {change(`"reason":"fraud"`, `"reason":"`+strings.Repeat("x", 501)+`"`), "a text of its dispute is too long, or is none"},
+		"a long wording":        {change(`"reason":"fraud"`, `"reason":"`+strings.Repeat("x", 501)+`"`), "a text of its dispute is too long or malformed"},
 	} {
-		told, err := parse(processor.Braintree, c.body)
-		if err != nil || told.Unreadable != c.why || told.Dispute != nil || told.ID != "nt_1" || told.Reference != "01abc" || !strings.Contains(told.Body, "nt_1") {
-			t.Errorf("%s: %+v %v", name, told, err)
+		notification, err := parse(processor.Braintree, c.body)
+		if err != nil || notification.Unreadable != c.why || notification.Dispute != nil || notification.ID != "nt_1" || notification.Reference != "01abc" || !strings.Contains(notification.Body, "nt_1") {
+			t.Errorf("%s: %+v %v", name, notification, err)
 		}
 	}
 	for name, body := range map[string]string{
@@ -80,11 +80,11 @@ func TestUnreadableDisputes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if told, err := parse(processor.Worldpay, disputeOfWorldpay); err != nil || told.Dispute.Amount != 1250 || told.Dispute.TransactionID != "" || !told.Dispute.ChallengeBy.IsZero() {
-		t.Errorf("%+v %v", told.Dispute, err)
+	if notification, err := parse(processor.Worldpay, disputeOfWorldpay); err != nil || notification.Dispute.Amount != 1250 || notification.Dispute.TransactionID != "" || !notification.Dispute.ChallengeBy.IsZero() {
+		t.Errorf("%+v %v", notification.Dispute, err)
 	}
-	if told, err := parse(processor.Worldpay, strings.Replace(disputeOfWorldpay, `"exponent":2`, `"exponent":3`, 1)); err != nil || told.Unreadable == "" {
-		t.Errorf("other minor units: %+v %v", told, err)
+	if notification, err := parse(processor.Worldpay, strings.Replace(disputeOfWorldpay, `"exponent":2`, `"exponent":3`, 1)); err != nil || notification.Unreadable == "" {
+		t.Errorf("other minor units: %+v %v", notification, err)
 	}
 }
 
@@ -108,13 +108,13 @@ func TestDeadlinesThatAreNone(t *testing.T) {
 		{processor.Braintree, braintree("2026-03-15"), "2026-03-15T23:59:59Z"}, {processor.Braintree, braintree("15/03/2026"), ""}, {processor.Braintree, braintree(""), ""},
 		{processor.Worldpay, strings.Replace(disputeOfWorldpay, `"date"`, `"respondBy":"soon","date"`, 1), ""},
 	} {
-		told, err := parse(c.name, c.body)
-		if err != nil || told.Unreadable != "" {
-			t.Errorf("%s: %s %v", c.body, told.Unreadable, err)
+		notification, err := parse(c.name, c.body)
+		if err != nil || notification.Unreadable != "" {
+			t.Errorf("%s: %s %v", c.body, notification.Unreadable, err)
 			continue
 		}
 		text := ""
-		if by := told.Dispute.ChallengeBy; !by.IsZero() {
+		if by := notification.Dispute.ChallengeBy; !by.IsZero() {
 			text = by.Format(time.RFC3339)
 		}
 		if text != c.want {
@@ -122,8 +122,8 @@ func TestDeadlinesThatAreNone(t *testing.T) {
 		}
 	}
 	hidden := strings.Replace(disputeOfBraintree, `"tx_1"`, `"4111111111111111"`, 1)
-	if told, err := parse(processor.Braintree, hidden); err != nil || told.Unreadable != "" || told.Dispute.TransactionID != "" || !told.Redacted {
-		t.Errorf("%+v %v", told, err)
+	if notification, err := parse(processor.Braintree, hidden); err != nil || notification.Unreadable != "" || notification.Dispute.TransactionID != "" || !notification.Redacted {
+		t.Errorf("%+v %v", notification, err)
 	}
 }
 
@@ -156,29 +156,29 @@ func TestBodyIsKeptClean(t *testing.T) {
 		"before nothing":        {`"cvv":"739","cvv":null`, "739"},
 		"twice, deep down":      {`"a":[{"b":"5555555555554444","b":[]}]`, "5555"},
 	} {
-		told, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+c.add+",", 1))
-		if err != nil || strings.Contains(told.Body+told.Additional, c.hidden) || !strings.Contains(told.Body, `"nt_1"`) || told.ID != "nt_1" {
-			t.Errorf("%s: %v %s", name, err, told.Body)
+		notification, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+c.add+",", 1))
+		if err != nil || strings.Contains(notification.Body+notification.Additional, c.hidden) || !strings.Contains(notification.Body, `"nt_1"`) || notification.ID != "nt_1" {
+			t.Errorf("%s: %v %s", name, err, notification.Body)
 		}
-		if !told.Redacted {
+		if !notification.Redacted {
 			t.Errorf("%s: it is not said that something was taken out", name)
 		}
 	}
 	ours := strings.ReplaceAll(captured, "01abc", "01a4111111111111111b")
 	for _, body := range []string{captured, " " + captured + "\n", ours, strings.Replace(captured, "tx_1", "8825408195409504", 1)} {
-		if told, err := parse(processor.Adyen, body); err != nil || told.Redacted || told.Body != body || told.Additional != "" {
-			t.Errorf("%v %+v", err, told)
+		if notification, err := parse(processor.Adyen, body); err != nil || notification.Redacted || notification.Body != body || notification.Additional != "" {
+			t.Errorf("%v %+v", err, notification)
 		}
 	}
 	for _, others := range []string{`"at":1772366400123456,"cvv":null,"n":1.50`, `"company":{"note":1},"cvvResult":"MATCHED","expand":{"note":2},"shipping":"none"`} {
-		told, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+others+",", 1))
-		if err != nil || told.Redacted || told.Additional != "{"+others+"}" {
-			t.Errorf("%v %+v", err, told)
+		notification, err := parse(processor.Adyen, strings.Replace(captured, "{", "{"+others+",", 1))
+		if err != nil || notification.Redacted || notification.Additional != "{"+others+"}" {
+			t.Errorf("%v %+v", err, notification)
 		}
 	}
 	wording := strings.Replace(disputeOfBraintree, `"reason":"fraud"`, `"reason":"stolen 4111111111111111"`, 1)
-	if told, err := parse(processor.Braintree, wording); err != nil || strings.Contains(told.Dispute.Wording, "4111") || told.Dispute.Wording == "" {
-		t.Errorf("%+v %v", told.Dispute, err)
+	if notification, err := parse(processor.Braintree, wording); err != nil || strings.Contains(notification.Dispute.Wording, "4111") || notification.Dispute.Wording == "" {
+		t.Errorf("%+v %v", notification.Dispute, err)
 	}
 }
 
@@ -195,11 +195,11 @@ func TestNotificationsSinceReadsWhatItCan(t *testing.T) {
 	for _, all := range []func() error{
 		func() error { _, err := c.DisputesOf(t.Context(), processor.Braintree, "01abc"); return err },
 		func() error {
-			return c.DisputesTold(t.Context(), processor.Braintree, since, time.Time{}, func(processor.Notification) error { return nil })
+			return c.DisputesReported(t.Context(), processor.Braintree, since, time.Time{}, func(processor.Notification) error { return nil })
 		},
 	} {
 		if err := all(); !errors.Is(err, processor.ErrUnknown) {
-			t.Errorf("whoever needs all of it is not told that some cannot be read: %v", err)
+			t.Errorf("the list of all disputes hides that some cannot be read: %v", err)
 		}
 	}
 	for _, bad := range []string{"<html>", `{"notifications":1}`} {
@@ -225,17 +225,17 @@ func FuzzParseDispute(f *testing.F) {
 		if !processorNamed(name) {
 			return
 		}
-		told, err := parse(processor.Name(name), string(body))
-		if err != nil || told.Kind != processor.Dispute {
+		notification, err := parse(processor.Name(name), string(body))
+		if err != nil || notification.Kind != processor.Dispute {
 			return
 		}
-		if (told.Dispute == nil) == (told.Unreadable == "") {
-			t.Fatalf("%q gives %+v", body, told)
+		if (notification.Dispute == nil) == (notification.Unreadable == "") {
+			t.Fatalf("%q gives %+v", body, notification)
 		}
-		if told.Dispute == nil {
+		if notification.Dispute == nil {
 			return
 		}
-		d := told.Dispute
+		d := notification.Dispute
 		if d.ID == "" || d.At.IsZero() || d.Amount < 0 || d.Amount > domain.MaxAmount || !d.Currency.Known() || domain.MayHoldCardNumber(d.Wording) {
 			t.Fatalf("%q gives %+v", body, d)
 		}

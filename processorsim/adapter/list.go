@@ -17,8 +17,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// ByReference returns all operations of a payment at a processor, out-of-band ones too, in order of creation. Unreadable
-// ones are left out, with the error ErrUnreadable.
+// ByReference returns all operations of a payment at a processor, by creation. For unreadable ones the error is ErrUnreadable.
 func (c *Adapter) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
 	path := protocol.OperationsPath(name) + "?reference=" + url.QueryEscape(string(reference))
 	var found struct {
@@ -67,7 +66,6 @@ func (c *Adapter) Operations(ctx context.Context, name processor.Name, from, to 
 	})
 }
 
-// setRange adds the limits of a time range to a query. A zero time is no limit.
 func setRange(q url.Values, from, to time.Time) {
 	for name, at := range map[string]time.Time{"from": from, "to": to} {
 		if !at.IsZero() {
@@ -115,7 +113,7 @@ func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference
 	if err != nil {
 		return nil, err
 	}
-	told := make([]processor.Notification, 0, len(page.Notifications))
+	notifications := make([]processor.Notification, 0, len(page.Notifications))
 	for _, t := range page.Notifications {
 		if t.Unreadable != "" {
 			return nil, unreadable("disputes of a payment at %s: notification %q: %s", name, t.ID, t.Unreadable)
@@ -123,14 +121,14 @@ func (c *Adapter) DisputesOf(ctx context.Context, name processor.Name, reference
 		if t.Reference != reference {
 			return nil, unknown("disputes of a payment at %s: notification %q: it is of another payment", name, t.ID)
 		}
-		told = append(told, t.Notification)
+		notifications = append(notifications, t.Notification)
 	}
-	return told, nil
+	return notifications, nil
 }
 
-// DisputesTold calls handle with each dispute notification of a processor between two of its times, both included,
+// DisputesReported calls handle with each dispute notification of a processor between two of its times, both included,
 // delivered or not. A zero time is no limit. After an error the list may be incomplete.
-func (c *Adapter) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
+func (c *Adapter) DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
 		page, err := c.NotificationsSince(ctx, name, from, cursor)
 		if err == nil && page.Unreadable > 0 {
@@ -166,13 +164,13 @@ func checkEntry(e protocol.Entry, name processor.Name) error {
 	case e.Processor != name:
 		return fmt.Errorf("it is not of %s", name)
 	case !slices.Contains(protocol.Kinds, e.Operation):
-		return errors.New("its kind is none")
+		return errors.New("its kind is not known")
 	case !slices.Contains(states, e.State):
 		return fmt.Errorf("unknown state %q", e.State)
 	case e.Currency != "" && !e.Currency.Known():
 		return errors.New("its currency is not known")
 	case e.Amount < 0 || e.Amount > domain.MaxAmount:
-		return errors.New("its amount is none")
+		return errors.New("its amount is out of range")
 	default:
 		return check(e.Answer)
 	}

@@ -25,24 +25,24 @@ func TestBodyKeepsWhatIsNamed(t *testing.T) {
 		"an object for a text":    {`"answer":{`, `"answer":{"risk":"Ada","binData":{"issuerName":"Ada's bank","holder":"Ada"},`, ``},
 		"a dispute of no dispute": {`{"id"`, `{"dispute":{"reason":"Ada"},"id"`, `{"dispute":{"reason":"Ada"}}`},
 	} {
-		told, err := parse(processor.Adyen, strings.Replace(captured, c.old, c.new, 1))
+		notification, err := parse(processor.Adyen, strings.Replace(captured, c.old, c.new, 1))
 		if c.additional == "" { // a notification in another form than the protocol's is refused
 			if err == nil {
-				t.Errorf("%s: %+v", name, told)
+				t.Errorf("%s: %+v", name, notification)
 			}
 			continue
 		}
-		if err != nil || strings.Contains(told.Body, "Ada") || told.Additional != c.additional || told.Redacted {
-			t.Errorf("%s: %v %+v", name, err, told)
+		if err != nil || strings.Contains(notification.Body, "Ada") || notification.Additional != c.additional || notification.Redacted {
+			t.Errorf("%s: %v %+v", name, err, notification)
 		}
-		if again, err := parse(processor.Adyen, told.Body); err != nil || again.Notification.ID != plain.ID || *again.Answer != *plain.Answer || again.Additional != "" {
+		if again, err := parse(processor.Adyen, notification.Body); err != nil || again.Notification.ID != plain.ID || *again.Answer != *plain.Answer || again.Additional != "" {
 			t.Errorf("%s: the body does not tell the same: %v %+v", name, err, again)
 		}
 	}
 	unreadable := strings.NewReplacer(`"open"`, `{"of":"Ada"}`, `"reason":`, `"claimant":"Ada","reason":`).Replace(disputeOfBraintree)
-	told, err := parse(processor.Braintree, unreadable)
-	if err != nil || told.Unreadable == "" || strings.Contains(told.Body, "Ada") || told.Additional != `{"dispute":{"claimant":"Ada","status":{"of":"Ada"}}}` {
-		t.Errorf("%v %+v", err, told)
+	notification, err := parse(processor.Braintree, unreadable)
+	if err != nil || notification.Unreadable == "" || strings.Contains(notification.Body, "Ada") || notification.Additional != `{"dispute":{"claimant":"Ada","status":{"of":"Ada"}}}` {
+		t.Errorf("%v %+v", err, notification)
 	}
 }
 
@@ -59,9 +59,9 @@ func TestOwnFieldsAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told, err := parse(name, string(body))
-			if err != nil || told.Additional != "" || told.Body != string(body) || told.Unreadable != "" {
-				t.Errorf("%s, %s: %v %+v", name, status, err, told)
+			notification, err := parse(name, string(body))
+			if err != nil || notification.Additional != "" || notification.Body != string(body) || notification.Unreadable != "" {
+				t.Errorf("%s, %s: %v %+v", name, status, err, notification)
 			}
 		}
 	}

@@ -32,15 +32,14 @@ func ParseNotification(secret []byte, name processor.Name, header http.Header, b
 		return processor.SignedNotification{}, domain.Refuse(domain.KindInvalid, domain.ReasonRequestTooLarge,
 			"The notification is larger than %d bytes.", protocol.MaxBody)
 	}
-	told, err := readNotification(name, body)
+	notification, err := readNotification(name, body)
 	if err != nil {
 		return processor.SignedNotification{}, domain.Refuse(domain.KindInvalid, domain.ReasonMalformedJSON,
 			"The notification is not well formed: %s.", err)
 	}
-	return told, nil
+	return notification, nil
 }
 
-// readNotification reads a body without its card data.
 func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
 	clean, tree, redacted := cleanTree(body)
 	var w protocol.Notification
@@ -51,18 +50,18 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 		return processor.SignedNotification{}, err
 	}
 	named, rest := fieldsFor(name, tree).splitTree(clean, tree)
-	told := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{
+	notification := processor.SignedNotification{Body: string(named), Additional: rest, Redacted: redacted, Notification: processor.Notification{
 		ID: w.ID, Processor: w.Processor, Kind: w.Type, Reference: w.Reference,
 	}}
 	if w.Type != processor.Dispute {
-		told.Key, told.Answer = w.IdempotencyKey, w.Answer
-		return told, nil
+		notification.Key, notification.Answer = w.IdempotencyKey, w.Answer
+		return notification, nil
 	}
 	var err error
-	if told.Dispute, err = readDispute(name, w.Dispute); err != nil {
-		told.Unreadable = err.Error()
+	if notification.Dispute, err = readDispute(name, w.Dispute); err != nil {
+		notification.Unreadable = err.Error()
 	}
-	return told, nil
+	return notification, nil
 }
 
 func checkNotification(w protocol.Notification, name processor.Name) error {
@@ -80,7 +79,7 @@ func checkNotification(w protocol.Notification, name processor.Name) error {
 	case !plainText(string(w.IdempotencyKey), 255):
 		return errors.New("it has no idempotencyKey")
 	case w.Answer == nil || check(*w.Answer) != nil:
-		return errors.New("its answer contradicts itself")
+		return errors.New("its answer is missing or not valid")
 	case w.Answer.ProcessorTransactionID != "" && !plainText(w.Answer.ProcessorTransactionID, maxTransactionID):
 		return errors.New("its transaction has no id that can be kept")
 	}

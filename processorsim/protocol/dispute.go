@@ -58,8 +58,8 @@ type Dispute struct {
 	UpdatedAt              time.Time               `json:"updatedAt"`
 }
 
-// reasonCode is the form of card schemes' codes: "10.4", "4837", "F29".
-var reasonCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
+// ReasonCode is the form of card schemes' codes: "10.4", "4837", "F29".
+var ReasonCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,16}$`)
 
 // Check returns an error for the first invalid field.
 func (o DisputeOrder) Check() error {
@@ -68,7 +68,7 @@ func (o DisputeOrder) Check() error {
 		return fmt.Errorf("reference must be a payment id")
 	case !slices.Contains(processor.DisputeTypes, o.Type):
 		return fmt.Errorf("type must be one of %v", processor.DisputeTypes)
-	case !reasonCode.MatchString(o.ReasonCode):
+	case !ReasonCode.MatchString(o.ReasonCode):
 		return fmt.Errorf("reasonCode must be 1 to 16 letters, digits and dots")
 	case o.Amount != nil && (*o.Amount < 1 || *o.Amount > domain.MaxAmount):
 		return fmt.Errorf("amount must be from 1 to %d minor units", domain.MaxAmount)

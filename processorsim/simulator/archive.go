@@ -14,8 +14,7 @@ import (
 // Archive reads the books of a simulator that does not run.
 type Archive struct{ books *books.Books }
 
-// OpenArchive reads the books in dir. It fails if a simulator uses them, or if they are damaged elsewhere than in a torn
-// last line.
+// OpenArchive reads the books in dir. It fails if a simulator uses them, or for damage elsewhere than in a torn last line.
 func OpenArchive(dir string) (*Archive, error) {
 	b, err := books.Read(dir)
 	return &Archive{b}, err
@@ -30,8 +29,7 @@ func (a *Archive) ByReference(ctx context.Context, name processor.Name, referenc
 	return found, err
 }
 
-// Operations calls handle with each operation that a processor created between two times, both included, in order of
-// creation.
+// Operations calls handle with each operation that a processor created between two times, both included, by creation.
 func (a *Archive) Operations(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Record) error) error {
 	return a.read(ctx, books.Filter{Processor: name, From: from, To: to}, handle)
 }
@@ -47,17 +45,16 @@ func (a *Archive) read(ctx context.Context, f books.Filter, handle func(processo
 
 // DisputesOf returns all notifications of a processor about disputes of a payment, oldest first.
 func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Notification, error) {
-	told, err := a.books.ReportsOf(name, reference)
-	list := make([]processor.Notification, 0, len(told))
-	for _, t := range told {
+	reports, err := a.books.ReportsOf(name, reference)
+	list := make([]processor.Notification, 0, len(reports))
+	for _, t := range reports {
 		list = append(list, notificationOf(t))
 	}
 	return list, err
 }
 
-// DisputesTold calls handle with each dispute notification of a processor between two of its times, both included, oldest
-// first.
-func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
+// DisputesReported calls handle with each dispute notification between two of the processor's times, both included, oldest first.
+func (a *Archive) DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
 		page, more, _, err := a.books.ReportsSince(name, from, cursor, protocol.MaxDisputePage)
 		if err != nil {
@@ -78,7 +75,6 @@ func (a *Archive) DisputesTold(ctx context.Context, name processor.Name, from, t
 	}
 }
 
-// notificationOf returns a report in the contract's terms.
 func notificationOf(t books.DisputeReport) processor.Notification {
 	d := t.Dispute
 	return processor.Notification{ID: t.ID, Processor: d.Processor, Kind: processor.Dispute, Reference: d.Reference, Dispute: &processor.DisputeUpdate{

@@ -13,10 +13,9 @@ import (
 	"payledger/processorsim/simulator/books"
 )
 
-// postFault sets a fault (D14.13).
 func (s *Simulator) postFault(w http.ResponseWriter, r *http.Request) error {
-	var fault protocol.Fault
-	if err := decode(r, &fault); err != nil {
+	fault, err := decode[protocol.Fault](r)
+	if err != nil {
 		return err
 	}
 	s.faults.add(fault)
@@ -39,11 +38,11 @@ func (s *Simulator) deleteFaults(w http.ResponseWriter, _ *http.Request) error {
 // act returns the handler of an out-of-band operation (D14.14). It sends no notification.
 func (s *Simulator) act(kind processor.Kind) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		var body struct {
+		body, err := decode[struct {
 			Reference domain.PaymentID `json:"reference"`
 			Amount    *domain.Amount   `json:"amount"`
-		}
-		if err := decode(r, &body); err != nil {
+		}](r)
+		if err != nil {
 			return err
 		}
 		switch {
@@ -86,7 +85,6 @@ func (s *Simulator) getBooks(w http.ResponseWriter, r *http.Request) error {
 	return s.lines(w, filter, func(e protocol.Entry) any { return e.Line })
 }
 
-// lines streams the operations that the filter selects.
 func (s *Simulator) lines(w http.ResponseWriter, filter books.Filter, show func(protocol.Entry) any) error {
 	w.Header().Set("Content-Type", "application/jsonl")
 	lines := bufio.NewWriterSize(w, 64<<10)

@@ -16,8 +16,7 @@ import (
 	"payledger/processorsim/protocol/plainjson"
 )
 
-// invalid returns the error for an invalid request. The message must not repeat a value of the body, which may be a card
-// number.
+// invalid returns the error for an invalid request. message must not repeat a value of the body: it may be a card number.
 func invalid(message string) error {
 	return problem(http.StatusUnprocessableEntity, protocol.CodeInvalidRequest, message)
 }
@@ -34,21 +33,18 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode reads a body that is one JSON object with the fields of into, and nothing else. It calls the method Check of into, if any.
-func decode(r *http.Request, into any) error {
+// decode reads a body that is one JSON object with the fields of T, and nothing else. It calls the method Check of T, if any.
+func decode[T any](r *http.Request) (value T, err error) {
 	body, err := readBody(r)
-	if err != nil {
-		return err
+	if err == nil {
+		err = decodeBody(body, &value)
 	}
-	if err := decodeBody(body, into); err != nil {
-		return err
-	}
-	if checked, is := into.(interface{ Check() error }); is {
+	if checked, is := any(value).(interface{ Check() error }); is && err == nil {
 		if err := checked.Check(); err != nil {
-			return invalid(err.Error())
+			return value, invalid(err.Error())
 		}
 	}
-	return nil
+	return value, err
 }
 
 func decodeBody(body []byte, into any) error {
@@ -67,7 +63,6 @@ func decodeBody(body []byte, into any) error {
 	return nil
 }
 
-// decodeOperation reads and checks an operation; name and key come from path and header.
 func decodeOperation(body []byte, name processor.Name, key domain.OperationKey) (processor.Operation, error) {
 	op, plain := plainjson.ReadOperation(body)
 	if !plain {
@@ -143,7 +138,6 @@ func processorName(s string) (processor.Name, error) {
 	return processor.Name(s), nil
 }
 
-// checkKey accepts 1–255 visible ASCII characters.
 func checkKey(key string) (domain.OperationKey, error) {
 	if key == "" || len(key) > 255 || strings.IndexFunc(key, func(r rune) bool { return r < '!' || r > '~' }) >= 0 {
 		return "", invalid("the idempotency key is not 1 to 255 visible ASCII characters")

@@ -15,32 +15,29 @@ import (
 	"payledger/processorsim/simulator/dialect"
 )
 
-// postDispute opens a dispute (D14.15).
 func (s *Simulator) postDispute(w http.ResponseWriter, r *http.Request) error {
-	var order protocol.DisputeOrder
-	if err := decode(r, &order); err != nil {
+	order, err := decode[protocol.DisputeOrder](r)
+	if err != nil {
 		return err
 	}
-	told, err := s.books.OpenDispute(order)
-	return s.reported(w, told, err)
+	report, err := s.books.OpenDispute(order)
+	return s.reported(w, report, err)
 }
 
-// reported notifies the service of a report, and answers with the dispute.
-func (s *Simulator) reported(w http.ResponseWriter, told books.DisputeReport, err error) error {
+func (s *Simulator) reported(w http.ResponseWriter, report books.DisputeReport, err error) error {
 	if err == nil {
-		s.notifier.sendDispute(told)
+		s.notifier.sendDispute(report)
 	}
-	return respond(w, told.Dispute, err)
+	return respond(w, report.Dispute, err)
 }
 
-// patchDispute changes a dispute, even in an impossible way (D14.15, D16).
 func (s *Simulator) patchDispute(w http.ResponseWriter, r *http.Request) error {
-	var change protocol.DisputeChange
-	if err := decode(r, &change); err != nil {
+	change, err := decode[protocol.DisputeChange](r)
+	if err != nil {
 		return err
 	}
-	told, err := s.books.ChangeDispute(mux.Vars(r)["id"], change)
-	return s.reported(w, told, err)
+	report, err := s.books.ChangeDispute(mux.Vars(r)["id"], change)
+	return s.reported(w, report, err)
 }
 
 // getDisputes lists dispute notifications, delivered or not, oldest first: all of one payment, else a page.
@@ -50,23 +47,23 @@ func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if reference := r.URL.Query().Get("reference"); reference != "" {
-		told, err := s.books.ReportsOf(name, domain.PaymentID(reference))
-		return respond(w, disputeList(told, "", false), err)
+		reports, err := s.books.ReportsOf(name, domain.PaymentID(reference))
+		return respond(w, disputeList(reports, "", false), err)
 	}
 	since, after, limit, err := disputesAsked(r)
 	if err != nil {
 		return err
 	}
-	told, more, known, err := s.books.ReportsSince(name, since, after, limit)
+	reports, more, known, err := s.books.ReportsSince(name, since, after, limit)
 	if err == nil && !known {
 		return invalid("after is no cursor of this list")
 	}
-	return respond(w, disputeList(told, after, more), err)
+	return respond(w, disputeList(reports, after, more), err)
 }
 
-func disputeList(told []books.DisputeReport, next string, more bool) protocol.DisputeList {
+func disputeList(reports []books.DisputeReport, next string, more bool) protocol.DisputeList {
 	list := protocol.DisputeList{Notifications: []json.RawMessage{}, Next: next, More: more}
-	for _, t := range told {
+	for _, t := range reports {
 		list.Notifications, list.Next = append(list.Notifications, disputeBody(t)), t.ID
 	}
 	return list
@@ -88,7 +85,6 @@ func disputesAsked(r *http.Request) (since time.Time, after string, limit int, e
 	return since, q.Get("after"), limit, nil
 }
 
-// disputeBody returns the body of a dispute's notification in the processor's terms.
 func disputeBody(t books.DisputeReport) json.RawMessage {
 	return encode(protocol.Notification{
 		ID: t.ID, Processor: t.Dispute.Processor, Type: processor.Dispute, Reference: t.Dispute.Reference, Dispute: dialect.Write(t.Dispute),

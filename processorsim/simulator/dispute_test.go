@@ -38,8 +38,8 @@ func (b *bench) sale(card string, r *receiver) (capture processor.Answer) {
 	return capture
 }
 
-// told returns a processor's notifications about disputes.
-func (b *bench) told(name processor.Name) []processor.SignedNotification {
+// notifications returns a processor's notifications about disputes.
+func (b *bench) notifications(name processor.Name) []processor.SignedNotification {
 	b.t.Helper()
 	page, err := b.client.NotificationsSince(b.t.Context(), name, time.Time{}, "")
 	must(b.t, err)
@@ -89,21 +89,21 @@ func TestDisputedCard(t *testing.T) {
 			b := newBench(t)
 			sale := b.send(b.authorize(disputedCard, 1000))
 			b.clock.Advance(time.Hour)
-			if told := b.told(processor.Adyen); len(told) != 0 {
-				t.Errorf("before settlement: %+v", told)
+			if sent := b.notifications(processor.Adyen); len(sent) != 0 {
+				t.Errorf("before settlement: %+v", sent)
 			}
 			settle(b, sale)
 			lines := b.books()
 			b.clock.Advance(2*time.Second - 1)
-			if told := b.told(processor.Adyen); len(told) != 0 {
-				t.Errorf("too early: %+v", told)
+			if sent := b.notifications(processor.Adyen); len(sent) != 0 {
+				t.Errorf("too early: %+v", sent)
 			}
 			b.clock.Advance(1)
 			b.reopen()
 			b.clock.Advance(time.Hour)
-			told := b.told(processor.Adyen)
-			if len(told) != 1 || told[0].Dispute.Type != processor.Chargeback || told[0].Dispute.Status != processor.DisputeOpen || told[0].Dispute.ReasonCode != "10.4" {
-				t.Fatalf("%+v", told)
+			sent := b.notifications(processor.Adyen)
+			if len(sent) != 1 || sent[0].Dispute.Type != processor.Chargeback || sent[0].Dispute.Status != processor.DisputeOpen || sent[0].Dispute.ReasonCode != "10.4" {
+				t.Fatalf("%+v", sent)
 			}
 			if after := b.books(); !reflect.DeepEqual(after, lines) {
 				t.Errorf("a dispute adds lines to the books: %+v", after)
@@ -117,13 +117,13 @@ func TestSettleOpensDisputes(t *testing.T) {
 	b := newBench(t)
 	capture := b.sale(disputedCard, nil)
 	n, err := b.client.Settle(t.Context())
-	told := b.told(processor.Adyen)
-	if err != nil || n != 1 || len(told) != 1 || told[0].Dispute.TransactionID != capture.ProcessorTransactionID || told[0].Dispute.Amount != 1000 {
-		t.Fatalf("%d %v %+v", n, err, told)
+	sent := b.notifications(processor.Adyen)
+	if err != nil || n != 1 || len(sent) != 1 || sent[0].Dispute.TransactionID != capture.ProcessorTransactionID || sent[0].Dispute.Amount != 1000 {
+		t.Fatalf("%d %v %+v", n, err, sent)
 	}
 	b.clock.Advance(time.Hour)
-	if told := b.told(processor.Adyen); len(told) != 1 {
-		t.Errorf("its timer opened it again: %+v", told)
+	if sent := b.notifications(processor.Adyen); len(sent) != 1 {
+		t.Errorf("its timer opened it again: %+v", sent)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestNotificationsSince(t *testing.T) {
 		if err != nil || len(late.Notifications) != 5 || late.Notifications[0].ID != seen[60] {
 			t.Errorf("since an hour later: %+v %v", late, err)
 		}
-		if other := on.told(processor.Stripe); len(other) != 0 {
+		if other := on.notifications(processor.Stripe); len(other) != 0 {
 			t.Errorf("another processor's: %+v", other)
 		}
 	}
@@ -230,11 +230,11 @@ func TestNotificationsSince(t *testing.T) {
 // hears receives one notification and returns it.
 func (r *receiver) hears(b *bench) processor.SignedNotification {
 	b.t.Helper()
-	h := <-r.heard
+	h := <-r.received
 	r.status <- http.StatusOK
-	told, err := adapter.ParseNotification(secret, h.note.Processor, http.Header{protocol.HeaderSignature: {h.signature}}, h.body)
+	sent, err := adapter.ParseNotification(secret, h.note.Processor, http.Header{protocol.HeaderSignature: {h.signature}}, h.body)
 	must(b.t, err)
-	return told
+	return sent
 }
 
 // TestDisputeNotifications checks that notifications go to the payment's URL until they are delivered, also after a
@@ -258,8 +258,8 @@ func TestDisputeNotifications(t *testing.T) {
 	if won, again := r.hears(b), r.hears(b); won.Dispute.Status != processor.DisputeWon || again.ID != won.ID {
 		t.Errorf("%+v %+v", won, again)
 	}
-	if told := b.told(processor.Adyen); len(told) != 3 || told[1].Dispute.Status != processor.DisputeChallenged {
-		t.Errorf("a look-up finds %+v", told)
+	if sent := b.notifications(processor.Adyen); len(sent) != 3 || sent[1].Dispute.Status != processor.DisputeChallenged {
+		t.Errorf("a look-up finds %+v", sent)
 	}
 
 	fault(protocol.Latency, 5000)
@@ -278,10 +278,10 @@ func TestDisputeNotifications(t *testing.T) {
 
 	b.awaitNotified(6) // the lost one too
 	b.change(d.ID, "", processor.DisputeOpen)
-	unheard := <-r.heard
+	unanswered := <-r.received
 	b.reopen() // its answer never came
 	r.status <- http.StatusOK
-	if again := r.hears(b); again.ID != unheard.note.ID {
+	if again := r.hears(b); again.ID != unanswered.note.ID {
 		t.Errorf("after the restart %+v", again)
 	}
 	for _, mode := range []protocol.Mode{protocol.TechnicalError, protocol.DropAfter} {
@@ -291,8 +291,8 @@ func TestDisputeNotifications(t *testing.T) {
 	}
 	b.fault(protocol.Fault{Mode: protocol.DropBefore}) // of all operations
 	b.change(d.ID, "", processor.DisputeWon)
-	if heard := r.hears(b); heard.Dispute.Status != processor.DisputeWon {
-		t.Errorf("%+v", heard)
+	if received := r.hears(b); received.Dispute.Status != processor.DisputeWon {
+		t.Errorf("%+v", received)
 	}
 }
 
@@ -315,17 +315,17 @@ func TestDialects(t *testing.T) {
 				must(t, json.Indent(&pages, words, "", "  "))
 				pages.WriteString("\n")
 				body := encode(t, protocol.Notification{ID: "nt_1", Processor: name, Type: processor.Dispute, Reference: "01payment", Dispute: words})
-				told, err := adapter.ParseNotification(secret, name, http.Header{protocol.HeaderSignature: {protocol.Sign(secret, []byte(body))}}, []byte(body))
+				sent, err := adapter.ParseNotification(secret, name, http.Header{protocol.HeaderSignature: {protocol.Sign(secret, []byte(body))}}, []byte(body))
 				must(t, err)
 				want := processor.DisputeUpdate{
 					ID: "dp_1", MerchantID: "merchant 1", TransactionID: "tx_1", Type: typ, Status: status, ReasonCode: d.ReasonCode,
-					Wording: told.Dispute.Wording, Amount: d.Amount, Currency: d.Currency, At: at,
+					Wording: sent.Dispute.Wording, Amount: d.Amount, Currency: d.Currency, At: at,
 				}
 				if status == processor.DisputeOpen && !(name == processor.PayPal && typ == processor.Retrieval) {
 					want.ChallengeBy = by
 				}
-				if *told.Dispute != want || told.Dispute.Wording == "" {
-					t.Errorf("%s %s %s\n got %+v\nwant %+v", name, typ, status, *told.Dispute, want)
+				if *sent.Dispute != want || sent.Dispute.Wording == "" {
+					t.Errorf("%s %s %s\n got %+v\nwant %+v", name, typ, status, *sent.Dispute, want)
 				}
 			}
 		}

@@ -24,8 +24,7 @@ func (f *faults) add(fault protocol.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if fault.Count != nil {
-		count := *fault.Count // a copy, which counts down
-		fault.Count = &count
+		fault.Count = new(*fault.Count) // a copy, which counts down
 	}
 	f.list = append(f.list, fault)
 	f.active.Store(int64(len(f.list)))
@@ -38,23 +37,20 @@ func (f *faults) clear() {
 	f.active.Store(0)
 }
 
-// all lists the faults with the counts that are left.
 func (f *faults) all() []protocol.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := make([]protocol.Fault, len(f.list))
 	for i, fault := range f.list {
 		if fault.Count != nil {
-			count := *fault.Count
-			fault.Count = &count
+			fault.Count = new(*fault.Count)
 		}
 		list[i] = fault
 	}
 	return list
 }
 
-// draw returns the fault of a mode for an operation, and decrements its count; false if there is none. Only a fault that names
-// disputes loses or delays a dispute's notification.
+// draw returns the fault that hits an operation, and counts it. Only a fault that names disputes loses or delays their notifications.
 func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mode) (protocol.Fault, bool) {
 	named := kind == processor.Dispute && (mode == protocol.DropBefore || mode == protocol.Latency)
 	if f.active.Load() == 0 {
@@ -80,7 +76,6 @@ func (f *faults) draw(name processor.Name, kind processor.Kind, mode protocol.Mo
 	return protocol.Fault{}, false
 }
 
-// hits draws a random number against a rate; nil always hits.
 func (f *faults) hits(rate *float64) bool {
 	if rate == nil {
 		return true

@@ -16,30 +16,30 @@ import (
 // receiver is the service's notification address. Each request waits for its status.
 type receiver struct {
 	*httptest.Server
-	heard  chan heard
-	status chan int
+	received chan receipt
+	status   chan int
 }
 
-type heard struct {
+type receipt struct {
 	note      protocol.Notification
 	signature string
 	body      []byte
 }
 
 func newReceiver(t *testing.T) *receiver {
-	r := &receiver{heard: make(chan heard), status: make(chan int)}
+	r := &receiver{received: make(chan receipt), status: make(chan int)}
 	over := make(chan struct{})
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
 			return // the simulator was closed meanwhile
 		}
-		h := heard{signature: request.Header.Get(protocol.HeaderSignature), body: body}
+		h := receipt{signature: request.Header.Get(protocol.HeaderSignature), body: body}
 		if err := json.Unmarshal(body, &h.note); err != nil {
 			t.Error(err)
 		}
 		select {
-		case r.heard <- h:
+		case r.received <- h:
 		case <-over:
 			return
 		}
@@ -66,7 +66,7 @@ func TestNotification(t *testing.T) {
 	b, r := newBench(t), newReceiver(t)
 	op := b.asyncCapture(r)
 	b.clock.Advance(2 * time.Second)
-	first := <-r.heard
+	first := <-r.received
 	switch {
 	case !protocol.Verify(secret, first.body, first.signature) || protocol.Verify([]byte("other"), first.body, first.signature):
 		t.Errorf("signature %q", first.signature)
@@ -74,10 +74,10 @@ func TestNotification(t *testing.T) {
 		t.Errorf("%+v", first.note)
 	}
 	expect(t, *first.note.Answer, processor.Succeeded, "")
-	told := *b.lookup(op).Answer
-	told.RawAnswer = nil // a notification's answer has none
-	if told != *first.note.Answer {
-		t.Errorf("the look-up tells %+v, the notification %+v", told, *first.note.Answer)
+	found := *b.lookup(op).Answer
+	found.RawAnswer = nil // a notification's answer has none
+	if found != *first.note.Answer {
+		t.Errorf("the look-up has %+v, the notification %+v", found, *first.note.Answer)
 	}
 	r.status <- http.StatusOK
 }
@@ -87,14 +87,14 @@ func TestNotificationRetries(t *testing.T) {
 	b, r := newBench(t), newReceiver(t)
 	b.asyncCapture(r)
 	b.clock.Advance(2 * time.Second)
-	first := <-r.heard
+	first := <-r.received
 	r.status <- http.StatusFound // a redirect is no success, and is not followed
 	wait := time.Second
 	for range 6 {
 		b.clock.AwaitTimers(1)
 		b.clock.Advance(wait)
 		wait *= 2
-		again := <-r.heard
+		again := <-r.received
 		if string(again.body) != string(first.body) || again.signature != first.signature {
 			t.Errorf("%s, first %s", again.body, first.body)
 		}
@@ -105,7 +105,7 @@ func TestNotificationRetries(t *testing.T) {
 	b.reopen() // nothing is sent after a restart
 	b.asyncCapture(r)
 	b.clock.Advance(2 * time.Second)
-	if next := <-r.heard; next.note.ID == first.note.ID {
+	if next := <-r.received; next.note.ID == first.note.ID {
 		t.Error("sent again after it was given up")
 	}
 	r.status <- http.StatusOK
@@ -118,10 +118,10 @@ func TestNotificationAfterRestart(t *testing.T) {
 	b.reopen()
 	b.clock.AwaitTimers(1)
 	b.clock.Advance(2 * time.Second)
-	first := <-r.heard
+	first := <-r.received
 	b.reopen() // the receiver has not answered: the result is durable, the delivery of the notification is not confirmed
 	r.status <- http.StatusOK
-	again := <-r.heard
+	again := <-r.received
 	if string(again.body) != string(first.body) || again.note.IdempotencyKey != op.Key {
 		t.Errorf("%s, first %s", again.body, first.body)
 	}
@@ -133,9 +133,9 @@ func TestFaultDuplicateNotification(t *testing.T) {
 	b.fault(protocol.Fault{Mode: protocol.DuplicateNotification, Count: new(1)})
 	b.asyncCapture(r)
 	b.clock.Advance(2 * time.Second)
-	first := <-r.heard
+	first := <-r.received
 	r.status <- http.StatusOK
-	if again := <-r.heard; string(again.body) != string(first.body) {
+	if again := <-r.received; string(again.body) != string(first.body) {
 		t.Errorf("%s, first %s", again.body, first.body)
 	}
 	r.status <- http.StatusOK
@@ -149,7 +149,7 @@ func TestFaultReorder(t *testing.T) {
 	quick := b.asyncCapture(r)
 	b.clock.Advance(2 * time.Second)
 	for _, want := range []processor.Operation{quick, slow} {
-		if got := <-r.heard; got.note.IdempotencyKey != want.Key {
+		if got := <-r.received; got.note.IdempotencyKey != want.Key {
 			t.Errorf("%s came, want %s", got.note.IdempotencyKey, want.Key)
 		}
 		r.status <- http.StatusOK
@@ -159,7 +159,7 @@ func TestFaultReorder(t *testing.T) {
 	alone := b.asyncCapture(r)
 	b.clock.Advance(2 * time.Second)
 	b.clock.Advance(700 * time.Millisecond) // no other comes: it is not held for ever
-	if got := <-r.heard; got.note.IdempotencyKey != alone.Key {
+	if got := <-r.received; got.note.IdempotencyKey != alone.Key {
 		t.Errorf("%+v", got.note)
 	}
 	r.status <- http.StatusOK

@@ -164,8 +164,8 @@ func TestSetBack(t *testing.T) {
 		b.open()
 		b.clock.Advance(2 * time.Second)
 		expect(t, *b.lookup(op).Answer, processor.Succeeded, "")
-		if told := b.told(processor.Adyen); len(told) != 1 {
-			t.Errorf("set back by %s, the dispute is not opened after its delay: %+v", jump, told)
+		if sent := b.notifications(processor.Adyen); len(sent) != 1 {
+			t.Errorf("set back by %s, the dispute is not opened after its delay: %+v", jump, sent)
 		}
 	}
 }

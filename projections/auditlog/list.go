@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -21,14 +22,8 @@ type Filter struct {
 	To    *time.Time `json:"to"`
 }
 
-// Place is the place after the entry of this time and event.
-type Place struct {
-	At time.Time
-	ID string
-}
-
 // List returns at most n rows of the reader's account, newest first, after a place; nil is the newest end.
-func (e *Reader) List(ctx context.Context, f Filter, from *Place, n int) ([]Row, error) {
+func (e *Reader) List(ctx context.Context, f Filter, from *listing.Place, n int) ([]Row, error) {
 	var actors []string
 	if f.Actor != "" {
 		actors = []string{f.Actor}
@@ -60,9 +55,8 @@ func scan(scan sqlitefile.Scan) (r Row, err error) {
 
 const columns = "account, at, id, shard, seq, type, actor, subject"
 
-// listQuery returns the query of a page of some actors; none: of all. With several actors or types it has one SELECT for each, each in the
-// order of its index, and merges them.
-func listQuery(account domain.AccountID, f Filter, actors []string, from *Place, n int) (string, []any) {
+// listQuery returns the query of a page of some actors; none: of all. It merges one SELECT for each actor or type, in its index's order.
+func listQuery(account domain.AccountID, f Filter, actors []string, from *listing.Place, n int) (string, []any) {
 	var all sqlitefile.Where
 	all.And("account = ?", string(account))
 	all.Between("at", f.From, f.To)
@@ -93,7 +87,6 @@ func listQuery(account domain.AccountID, f Filter, actors []string, from *Place,
 
 const selectUsersMade = "SELECT " + columns + " FROM audit INDEXED BY audit_type WHERE account = ? AND type IN (?, ?)"
 
-// selectSubject selects the first row about a thing.
 const selectSubject = "SELECT " + columns + " FROM audit INDEXED BY audit_subject WHERE account = ? AND subject = ? AND type IN (?, ?) ORDER BY at LIMIT 1"
 
 // Find returns the row of the same event as another row; false: there is none.

@@ -3,16 +3,17 @@ package auditlog
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
+	"payledger/projections/listing"
 )
 
-// Tables is the table of the audit log. id is the event's, at its time in microseconds since 1970 UTC; shard and seq are its place in the
-// log. subject is the id of the changed thing.
+// Tables is the table of the audit log. id and at (microseconds since 1970 UTC) are the event's, shard and seq its place in the log.
 const Tables = `
 CREATE TABLE audit (
 	account TEXT    NOT NULL,
@@ -50,6 +51,11 @@ func (r Row) Values() []any {
 	return []any{r.Account, r.At, r.ID, int64(r.Shard), int64(r.Seq), r.Type, r.Actor, r.Subject}
 }
 
+// Place returns the place after the row.
+func (r Row) Place() *listing.Place {
+	return &listing.Place{At: time.UnixMicro(r.At).UTC(), ID: r.ID}
+}
+
 // user begins the actor of an event that a user of the dashboard caused.
 const user = "user:"
 
@@ -80,7 +86,6 @@ func audited(r *eventstore.Recorded) bool {
 	return false
 }
 
-// fact is a decoded event or state.
 type fact map[string]any
 
 func factOf(r *eventstore.Recorded) (fact, error) {
@@ -100,7 +105,6 @@ func decoded(stored []byte, err error) (fact, error) {
 	return f, err
 }
 
-// text returns the text at a path of fields; "" if there is none.
 func (f fact) text(path ...string) string {
 	var at any = map[string]any(f)
 	for _, name := range path {
@@ -167,7 +171,6 @@ func (f fact) first(paths [][]string) string {
 	return ""
 }
 
-// named returns the name of a thing in the lists of a state; "" if the state does not have it.
 func (f fact) named(lists []string, id string) string {
 	for _, list := range lists {
 		all, _ := f[list].([]any)

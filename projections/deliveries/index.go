@@ -26,8 +26,7 @@ type Mark struct {
 	Hash [sha256.Size]byte // of the record's bytes
 }
 
-// Index is the index of deliveries. Only one goroutine may call Apply and Reset. All other methods are safe for concurrent
-// use.
+// Index is the index of deliveries, safe for concurrent use. Only one goroutine may call Apply and Reset.
 type Index struct {
 	*writer  // in use; switching guards it
 	dir      string
@@ -40,10 +39,8 @@ type Index struct {
 	rebuilding sync.Mutex // held by Rebuild
 }
 
-// writer is a file with its statements.
 type writer struct {
-	file      *sqlitefile.File
-	row, mark *sql.Stmt
+	file *sqlitefile.File
 
 	reads   int  // under way; Index.switching guards both
 	retired bool // another file is in use
@@ -79,7 +76,7 @@ func (x *Index) SizeCache(ctx context.Context, bytes int64) error {
 // writerOf prepares a file, and returns its mark. After an error the file is closed.
 func writerOf(ctx context.Context, file *sqlitefile.File) (*writer, Mark, error) {
 	w := &writer{file: file}
-	err := file.Prepare(ctx, map[**sql.Stmt]string{&w.row: upsertRow, &w.mark: upsertMark})
+	err := file.Prepare(ctx, upsertRow, upsertMark)
 	var at Mark
 	if err == nil {
 		if at, err = ReadMark(ctx, file.Writer()); err != nil {
@@ -136,7 +133,7 @@ func (w *writer) apply(ctx context.Context, rows []Row, to Mark) error {
 				return err
 			}
 		}
-		_, err := w.mark.ExecContext(ctx, int64(to.Seq), to.Name, to.Hash[:])
+		_, err := w.file.Statements[upsertMark].ExecContext(ctx, int64(to.Seq), to.Name, to.Hash[:])
 		return err
 	})
 }
@@ -171,7 +168,7 @@ func (w *writer) transact(ctx context.Context, do func(context.Context) error) e
 }
 
 func (w *writer) write(ctx context.Context, r *Row) error {
-	_, err := w.row.ExecContext(ctx, Values(r)...)
+	_, err := w.file.Statements[upsertRow].ExecContext(ctx, Values(r)...)
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"payledger/domain"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -64,7 +65,7 @@ func row(n int, seq uint64, status string) Row {
 // listAll reads a list page by page.
 func listAll(t *testing.T, x *Index, f Filter, limit int) (ids []string) {
 	t.Helper()
-	for from := (*Place)(nil); ; {
+	for from := (*listing.Place)(nil); ; {
 		page, err := x.List(context.Background(), mine, f, from, limit)
 		must(t, err)
 		if page.Next != nil && len(page.Data) != limit {
@@ -221,7 +222,7 @@ func TestFailedIsIndexed(t *testing.T) {
 	} {
 		for _, f := range filters {
 			f.EverFailed = true
-			query, args := listQuery(mine, f, &Place{At: start, ID: "id"}, 10)
+			query, args := listQuery(mine, f, &listing.Place{At: start, ID: "id"}, 10)
 			plan, err := sqlitefile.Read(context.Background(), x.file.Readers(), func(scan sqlitefile.Scan) (step string, err error) {
 				var ignored int
 				return step, scan(&ignored, &ignored, &ignored, &step)
@@ -245,7 +246,7 @@ func TestStablePages(t *testing.T) {
 	}
 	want := listAll(t, x, Filter{}, 100)
 	var got []string
-	for from, n := (*Place)(nil), 10; ; n++ {
+	for from, n := (*listing.Place)(nil), 10; ; n++ {
 		page, err := x.List(ctx, mine, Filter{}, from, 3)
 		must(t, err)
 		for _, r := range page.Data {

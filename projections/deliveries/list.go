@@ -8,35 +8,28 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
-// List returns a page of at most limit deliveries of an account, newest first, after the place from. If from is nil, the
-// page begins with the newest delivery. List shows the applied records and does not wait.
-func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *Place, limit int) (Page, error) {
+// List returns a page of at most limit deliveries of an account, newest first, after from. It shows the applied records and does not wait.
+func (x *Index) List(ctx context.Context, account domain.AccountID, f Filter, from *listing.Place, limit int) (page listing.Page[Row], err error) {
 	w, done := x.reading()
 	defer done()
 	query, args := listQuery(account, f, from, limit+1)
 	rows, err := sqlitefile.Read(ctx, w.file.Readers(), scanRow, query, args...)
 	if err != nil {
-		return Page{}, fmt.Errorf("deliveries: list: %w", w.file.Noticed(err))
+		return page, fmt.Errorf("deliveries: list: %w", w.file.Noticed(err))
 	}
-	page := Page{Data: append([]Row{}, rows...)} // empty, not nil: the page is JSON
-	if len(page.Data) > limit {
-		page.Data = page.Data[:limit]
-		last := page.Data[limit-1]
-		page.Next = &Place{At: last.PlannedAt, ID: last.ID}
-	}
-	return page, nil
+	return listing.PageOf(rows, limit, func(r Row) *listing.Place { return &listing.Place{At: r.PlannedAt, ID: r.ID} }), nil
 }
 
 // succeeded is delivery.Succeeded of package notifier, the status of most deliveries.
 const succeeded = "SUCCEEDED"
 
-// listQuery returns the query of a page. It has one SELECT for each value of the index's column, each in the order of the
-// index, and merges them.
-func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, []any) {
-	index, column, values := walk(f)
+// listQuery returns the query of a page. It merges one SELECT for each value of the index's column, in the index's order.
+func listQuery(account domain.AccountID, f Filter, from *listing.Place, n int) (string, []any) {
+	index, column, values := indexFor(f)
 	where := conditions(f, from)
 	var selects []string
 	var args []any
@@ -56,11 +49,11 @@ func listQuery(account domain.AccountID, f Filter, from *Place, n int) (string, 
 		" ORDER BY page.planned_at DESC, page.id DESC", append(args, n)
 }
 
-// alwaysFailed are the statuses of deliveries that have a failed attempt.
+// alwaysFailed are the statuses whose deliveries all have a failed attempt.
 var alwaysFailed = []string{"EXHAUSTED", "FAILED"}
 
-// walk returns the index that the query uses, and the column and values that select its rows.
-func walk(f Filter) (index, column string, values []string) {
+// indexFor returns the index for a filter, and the values of its first column.
+func indexFor(f Filter) (index, column string, values []string) {
 	statuses := slices.Compact(slices.Sorted(slices.Values(f.Statuses)))
 	other := func(status string) bool { return !slices.Contains(alwaysFailed, status) }
 	switch {
@@ -76,8 +69,8 @@ func walk(f Filter) (index, column string, values []string) {
 	return "deliveries_planned", "", []string{""}
 }
 
-// conditions returns the conditions of all filters. They may repeat the filter of walk.
-func conditions(f Filter, from *Place) (w sqlitefile.Where) {
+// conditions returns the conditions of all filters. They may repeat the filter of indexFor.
+func conditions(f Filter, from *listing.Place) (w sqlitefile.Where) {
 	w.OneOf("+status", f.Statuses)
 	w.OneOf("+event_type", f.EventTypes)
 	if f.Endpoint != "" {
@@ -90,10 +83,7 @@ func conditions(f Filter, from *Place) (w sqlitefile.Where) {
 		w.And("failed > 0") // as the partial index has it
 	}
 	w.Between("planned_at", f.From, f.To)
-	if from != nil { // an index can use the first comparison
-		at := micros(from.At)
-		w.And("planned_at <= ? AND (planned_at < ? OR id < ?)", at, at, from.ID)
-	}
+	w.After("planned_at", from)
 	return w
 }
 

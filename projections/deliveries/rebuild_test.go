@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"payledger/projections/listing"
 )
 
 // stream is a stream of records in memory: one row each. Its first records were dropped.
@@ -61,7 +63,7 @@ func (s *stream) source() Source {
 func all(t *testing.T, x *Index) map[string]Row {
 	t.Helper()
 	found := map[string]Row{}
-	for from := (*Place)(nil); ; {
+	for from := (*listing.Place)(nil); ; {
 		page, err := x.List(context.Background(), mine, Filter{}, from, 7)
 		must(t, err)
 		for _, r := range page.Data {

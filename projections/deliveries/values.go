@@ -59,18 +59,6 @@ type Filter struct {
 	EverFailed bool              `json:"everFailed,omitempty"` // only those of which an attempt failed, also if a later one succeeded
 }
 
-// Place is a place in a list: right after the delivery with this time of planning and id.
-type Place struct {
-	At time.Time
-	ID string
-}
-
-// Page is one page of a list, newest first. Next is nil on the last page.
-type Page struct {
-	Data []Row
-	Next *Place
-}
-
 // ResendRequest is a request for a further attempt of a delivery.
 type ResendRequest struct {
 	Key string // the idempotency key of the request; "" for none
@@ -104,7 +92,6 @@ type Replay struct {
 // ReplayState is the state of a replay.
 type ReplayState string
 
-// The states of a replay.
 const (
 	ReplayRunning ReplayState = "RUNNING"
 	ReplayDone    ReplayState = "DONE"

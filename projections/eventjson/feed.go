@@ -103,8 +103,7 @@ func (f *Feed) At(ctx context.Context, account domain.AccountID, position uint64
 	return found, is && err == nil, err
 }
 
-// read calls handle with the existing events after a position, of the filter's payment or of the whole log. It returns the position
-// up to which it has read.
+// read calls handle with the events after a position, of the filter's payment or of the log. It returns the position where it ended.
 func (f *Feed) read(ctx context.Context, filter Filter, after uint64, handle func(ordered.Event) error) (uint64, error) {
 	if filter.Payment == "" {
 		return f.Log.Read(ctx, after, handle)
@@ -128,8 +127,7 @@ func (f *Feed) emit(ctx context.Context, e ordered.Event, emit func(Event) error
 	return emit(rendered)
 }
 
-// Check returns the errors of Page for a position that the log does not have, and for a payment that the filter's account does not
-// have.
+// Check returns the errors of Page: for a position that the log does not have, and a payment that the account does not have.
 func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
 	size, err := f.Log.Size(ctx)
 	if err != nil {
@@ -143,7 +141,7 @@ func (f *Feed) Check(ctx context.Context, filter Filter, after uint64) error {
 	}
 	tip, err := eventstore.Load(ctx, f.Store, eventstore.Payments, filter.key(), eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
-		err = payment.Unknown()
+		err = payment.NotFound()
 	}
 	return err
 }

@@ -129,14 +129,12 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 			return s, err
 		}
 	}
-	if err := b.setState(ctx, "position", strconv.FormatUint(max(start.fold, s.Last), 10)); err != nil {
-		return s, err
-	}
-	if err := b.setState(ctx, "format", string(c.Format)); err != nil {
-		return s, err
-	}
+	state := [][2]string{{"position", strconv.FormatUint(max(start.fold, s.Last), 10)}, {"format", string(c.Format)}}
 	if c.Window != (Window{}) {
-		if err := b.setState(ctx, "window", "1"); err != nil {
+		state = append(state, [2]string{"window", "1"})
+	}
+	for _, entry := range state {
+		if err := b.setState(ctx, entry[0], entry[1]); err != nil {
 			return s, err
 		}
 	}
@@ -150,15 +148,13 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	return s, files.rename(s.Files)
 }
 
-// starting says where an export begins: it folds the events after fold, and shows those after show. again: it continues one that was
-// committed.
+// starting says where an export begins: it folds the events after fold, and shows those after show. again: it continues a committed one.
 type starting struct {
 	fold, show uint64
 	again      bool
 }
 
-// start returns where the export begins. The first export into a folder folds the log from its first event, because the
-// entries need each payment's former balances.
+// start returns where the export begins. The first one folds the whole log: the entries need each payment's former balances.
 func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	done, err := b.position(ctx)
 	if err != nil {
@@ -201,7 +197,7 @@ func (c Config) known(ctx context.Context, position uint64) error {
 
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {
 	b.marks = at != starting{} || c.Window != Window{} // else every row of the books belongs to the export
-	rows := newBatch()
+	rows := &batch{payments: map[string]*change{}, disputes: map[string]DisputeRow{}, changed: map[string]bool{}}
 	flush := func() error {
 		if err := errors.Join(ctx.Err(), rows.flush(ctx, b)); err != nil {
 			return err

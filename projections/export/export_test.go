@@ -288,6 +288,28 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
+// TestExportsAreEqual: exports of the same events are the same bytes, so that their hashes can be compared.
+func TestExportsAreEqual(t *testing.T) {
+	f := newFeed(7)
+	f.grow(500)
+	window := export.Window{To: f.all[399].Time.Time}
+	var first []byte
+	for range 8 {
+		out := target(t, export.SQLite)
+		run(t, export.Config{Source: f, Format: export.SQLite, Out: out, Window: window})
+		file, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = file
+		}
+		if !bytes.Equal(file, first) {
+			t.Fatal("two exports differ")
+		}
+	}
+}
+
 func firstDifference(a, b []string) string {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// batchSize is the number of events that are folded before their rows are written.
 const batchSize = 2000
 
 // Window limits an export by the events' time; a zero time does not limit.
@@ -24,15 +23,10 @@ type batch struct {
 	changed  map[string]bool // ids of the payments and disputes with an event in the window
 }
 
-// change is a payment with events in a batch.
 type change struct {
 	before known
 	row    PaymentRow
 	newest Event
-}
-
-func newBatch() *batch {
-	return &batch{payments: map[string]*change{}, disputes: map[string]DisputeRow{}, changed: map[string]bool{}}
 }
 
 // clear empties the batch, and keeps its memory for the next one.
@@ -92,8 +86,8 @@ func (a *batch) flush(ctx context.Context, b *books) error {
 			return err
 		}
 	}
-	for _, row := range a.disputes {
-		if err := insertRows(ctx, b, disputes, []DisputeRow{row}); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(a.disputes)) {
+		if err := insertRows(ctx, b, disputes, []DisputeRow{a.disputes[id]}); err != nil {
 			return err
 		}
 	}
@@ -106,7 +100,6 @@ func (a *batch) flush(ctx context.Context, b *books) error {
 	return insertRows(ctx, b, entries, a.entries)
 }
 
-// mark marks the payments and disputes that belong to the export.
 func (a *batch) mark(ctx context.Context, b *books) error {
 	for id, changed := range a.changed {
 		if !changed || !b.marks {

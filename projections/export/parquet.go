@@ -1,7 +1,6 @@
 package export
 
 import (
-	"io"
 	"sync"
 
 	fast "github.com/klauspost/compress/zstd"
@@ -12,14 +11,12 @@ import (
 // rowGroup is the number of rows of a Parquet row group, which is held in memory until it is written.
 const rowGroup = 20_000
 
-// codec compresses the pages of all tables. It has one encoder, with a window that is enough for a page: the library's own codec has
-// encoders of 16 MB for each table.
+// codec compresses the pages of all tables with one encoder: the library's own codec has encoders of 16 MB for each table.
 type codec struct {
 	zstd.Codec
 	encoder func() *fast.Encoder
 }
 
-// window is the largest distance in bytes to a repetition that the encoder finds.
 const window = 2 << 20
 
 func newCodec() *codec {
@@ -32,19 +29,13 @@ func newCodec() *codec {
 	})}
 }
 
-// Encode compresses a page.
 func (c *codec) Encode(dst, src []byte) ([]byte, error) {
 	return c.encoder().EncodeAll(src, dst[:0]), nil
 }
 
 var compression = newCodec()
 
-// parquetWriter writes columns, compressed with Zstandard.
 type parquetWriter[T any] struct{ to *parquet.GenericWriter[T] }
-
-func newParquetWriter[T any](to io.Writer) *parquetWriter[T] {
-	return &parquetWriter[T]{parquet.NewGenericWriter[T](to, parquet.Compression(compression), parquet.MaxRowsPerRowGroup(rowGroup))}
-}
 
 func (w *parquetWriter[T]) write(rows []T) error {
 	_, err := w.to.Write(rows)

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -25,7 +24,6 @@ type Column struct {
 // Kind is the type of a column.
 type Kind string
 
-// The kinds of columns.
 const (
 	Text    Kind = "text"
 	Integer Kind = "integer"
@@ -156,15 +154,14 @@ func (t table[T]) names() []string {
 	return names
 }
 
-func (t table[T]) keys() []string {
-	var keys []Column
+// keys returns the columns of the primary key, in its order: they are a row's first ones.
+func (t table[T]) keys() (keys []string) {
 	for _, c := range t.columns {
 		if c.key != "" {
-			keys = append(keys, c)
+			keys = append(keys, c.Name)
 		}
 	}
-	slices.SortFunc(keys, func(a, b Column) int { return cmp.Compare(a.key, b.key) })
-	return table[T]{columns: keys}.names()
+	return keys
 }
 
 func (t table[T]) create() string {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/parquet-go/parquet-go"
+
 	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
@@ -37,7 +39,7 @@ func newWriter[T any](f Format, t table[T], to io.Writer) (writer[T], error) {
 	case JSONLines:
 		return newLineWriter(t, to), nil
 	case Parquet:
-		return newParquetWriter[T](to), nil
+		return &parquetWriter[T]{parquet.NewGenericWriter[T](to, parquet.Compression(compression), parquet.MaxRowsPerRowGroup(rowGroup))}, nil
 	default:
 		return nil, fmt.Errorf("export: no writer for %s", f)
 	}
@@ -97,7 +99,6 @@ func newLineWriter[T any](t table[T], to io.Writer) *lineWriter[T] {
 	return w
 }
 
-// lineBuffer is the number of bytes that a writer of JSON lines collects before it writes them.
 const lineBuffer = 64 << 10
 
 func (w *lineWriter[T]) write(rows []T) error {

@@ -43,10 +43,10 @@ type Reader struct {
 	Secrets *secrets.Store
 	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
-	// NextAsk returns the time at which a running server sends its next query about an operation to the processor; requested
+	// NextQuestion returns the time at which a running server sends its next query about an operation to the processor; requested
 	// is zero for an operation that waits for its customer. nil: no server runs.
-	NextAsk    func(key domain.OperationKey, requested time.Time) (time.Time, bool)
-	Deliveries Deliveries // nil: no event has its webhooks
+	NextQuestion func(key domain.OperationKey, requested time.Time) (time.Time, bool)
+	Deliveries   Deliveries // nil: no event has its webhooks
 }
 
 // Part selects a part of a payment's history.
@@ -54,8 +54,8 @@ type Part struct {
 	At    At     // where the history ends
 	After uint64 // the part begins after this revision; 0: with the first event
 	Limit int    // of entries; 0: no limit
-	// Expand names the further parts of each entry: ExpandWebhooks, …
-	Expand []string
+
+	Expand []string // the further parts of each entry: ExpandWebhooks, …
 }
 
 // Payment replays a payment and calls emit with each entry of a part, oldest first. An error of emit ends the replay. next is
@@ -68,7 +68,7 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 		return 0, fmt.Errorf("history: %w", err)
 	}
 	if !tip.State.Exists() {
-		return 0, payment.Unknown()
+		return 0, payment.NotFound()
 	}
 	t, err := follow(ctx, h.Store, tip.Recorded)
 	if err != nil {
@@ -112,7 +112,6 @@ type replay struct {
 	link, previous eventstore.Hash // of the last folded event, and of the event before it
 }
 
-// prepare reads everything that the entries need except the events.
 func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domain.PaymentID, whole bool, times []time.Time) (err error) {
 	r.options.Events = true
 	if r.First6Digits != nil {
@@ -131,7 +130,6 @@ func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domai
 	return err
 }
 
-// event folds an event, and emits its entry if the part contains the event.
 func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	fact, err := eventstore.Payments.Event(e)
 	if err != nil {

@@ -27,7 +27,7 @@ func follow(ctx context.Context, store *eventstore.Store, tip *eventstore.Record
 		if end.Revision == 1 {
 			return t, nil
 		}
-		events, err := store.Since(ctx, end, start(end.Revision))
+		events, err := store.Since(ctx, end, max(end.Revision, piece+1)-piece)
 		if err != nil {
 			return nil, err
 		}
@@ -42,14 +42,6 @@ func follow(ctx context.Context, store *eventstore.Store, tip *eventstore.Record
 		light.Body = nil
 		end = &light
 	}
-}
-
-// start returns the first revision of the piece before a revision.
-func start(end uint64) uint64 {
-	if end <= piece {
-		return 1
-	}
-	return end - piece
 }
 
 func (t *trail) each(ctx context.Context, last uint64, visit func(context.Context, *eventstore.Recorded) error) error {

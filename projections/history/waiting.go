@@ -10,8 +10,7 @@ import (
 	"payledger/projections/paymentjson"
 )
 
-// Waiting is an open operation after an event, which waits for its processor (D8) or, in the state ACTION, for the customer's
-// action (D7).
+// Waiting is an open operation after an event. It waits for its processor (D8) or, in the state ACTION, for the customer (D7).
 type Waiting struct {
 	Operation processor.Kind         `json:"operation"`
 	Key       domain.OperationKey    `json:"key"`      // of the operation at its processor (D14.2)
@@ -22,7 +21,6 @@ type Waiting struct {
 	AskedNext *paymentjson.Time      `json:"askedNext,omitempty"` // newest entry of a running server: the time of the next query
 }
 
-// waiting returns the open operations and the action of a state, oldest request first.
 func waiting(s payment.State) []Waiting {
 	var list []Waiting
 	for _, op := range process.Open(s) {
@@ -50,9 +48,8 @@ func requiredSince(held payment.Operation) (since time.Time) {
 	return since
 }
 
-// schedule adds the times of the next queries to the newest entry.
 func (h *Reader) schedule(newest *Entry) {
-	if h.NextAsk == nil {
+	if h.NextQuestion == nil {
 		return
 	}
 	for i := range newest.Waiting {
@@ -60,7 +57,7 @@ func (h *Reader) schedule(newest *Entry) {
 		if newest.Waiting[i].ExpiresAt != nil {
 			requested = time.Time{} // the operation waits for the customer
 		}
-		if at, known := h.NextAsk(newest.Waiting[i].Key, requested); known && !at.IsZero() {
+		if at, known := h.NextQuestion(newest.Waiting[i].Key, requested); known && !at.IsZero() {
 			newest.Waiting[i].AskedNext = &paymentjson.Time{Time: at}
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 // Deliveries reads the records of webhooks.
 type Deliveries interface {
-	// Sent returns the delivery of an event's webhook to an endpoint, with its attempts. It returns false if there is no record.
-	Sent(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind) (deliveries.Detail, bool, error)
+	// Find returns the delivery of an event's webhook to an endpoint, with its attempts. It returns false if there is no record.
+	Find(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind) (deliveries.Detail, bool, error)
 	// MayBeDropped reports whether records of an event's webhooks may have been dropped.
 	MayBeDropped(e *eventstore.Recorded) bool
 }
@@ -48,7 +48,6 @@ type WebhookAttempt struct {
 	Keys       []string         `json:"keys"`    // names of the secrets that signed the request
 }
 
-// webhooks returns the webhooks that an event caused, by type and endpoint.
 func (r *replay) webhooks(ctx context.Context, e *eventstore.Recorded) (all []Webhook, err error) {
 	row, err := causes.Candidates(e)
 	if err != nil || len(row) == 0 {
@@ -65,7 +64,7 @@ func (r *replay) webhooks(ctx context.Context, e *eventstore.Recorded) (all []We
 			}
 		}
 		for _, id := range r.actors.endpoints() {
-			sent, found, err := r.Deliveries.Sent(ctx, e, id, c.Kind)
+			sent, found, err := r.Deliveries.Find(ctx, e, id, c.Kind)
 			switch {
 			case err != nil:
 				return nil, fmt.Errorf("history: webhooks of event %d: %w", e.Revision, err)
@@ -117,7 +116,6 @@ func (a *actors) endpoints() (ids []domain.EndpointID) {
 	return ids
 }
 
-// wanted reports whether an endpoint subscribed to webhooks of a kind at a time.
 func (a *actors) wanted(id domain.EndpointID, kind webhook.Kind, at time.Time) (wanted bool) {
 	for _, then := range a.hooks {
 		if then.since.After(at) {

@@ -16,7 +16,7 @@ import (
 // droppedAll is a Deliveries without records.
 type droppedAll struct{ may bool }
 
-func (droppedAll) Sent(context.Context, *eventstore.Recorded, domain.EndpointID, webhook.Kind) (deliveries.Detail, bool, error) {
+func (droppedAll) Find(context.Context, *eventstore.Recorded, domain.EndpointID, webhook.Kind) (deliveries.Detail, bool, error) {
 	return deliveries.Detail{}, false, nil
 }
 func (d droppedAll) MayBeDropped(*eventstore.Recorded) bool { return d.may }

@@ -164,13 +164,13 @@ func TestRequiredAction(t *testing.T) {
 	action := func(s payment.State, o Options) *RequiredAction {
 		return Render(s, customer, o).RequiredAction
 	}
-	told := Options{ActionToken: "TOKEN"}
+	options := Options{ActionToken: "TOKEN"}
 	l := born(t, nil, nil)
-	if a := action(l.state, told); a != nil {
+	if a := action(l.state, options); a != nil {
 		t.Errorf("before: %+v", a)
 	}
 	l.act()
-	if a := action(l.state, told); a == nil || a.Name != "3DS_AUTHENTICATION" || a.ClientToken != "TOKEN" || a.Description == "" {
+	if a := action(l.state, options); a == nil || a.Name != "3DS_AUTHENTICATION" || a.ClientToken != "TOKEN" || a.Description == "" {
 		t.Errorf("required: %+v", a)
 	}
 	if a := action(l.state, Options{Webhook: true, ActionToken: "TOKEN"}); a != nil {
@@ -180,15 +180,15 @@ func TestRequiredAction(t *testing.T) {
 		t.Errorf("without a token: %s, %v", text, err)
 	}
 	l.resume(processor.Authenticated)
-	if a := action(l.state, told); a != nil {
+	if a := action(l.state, options); a != nil {
 		t.Errorf("resumed: %+v", a)
 	}
 	l.answer(processor.Answer{State: processor.Failed, Retryable: true, Code: "technical"})
-	if a := action(l.state, told); a == nil {
+	if a := action(l.state, options); a == nil {
 		t.Error("it is required again when the completion did not happen")
 	}
 	l.cancel("")
-	if a := action(l.state, told); a != nil {
+	if a := action(l.state, options); a != nil {
 		t.Errorf("while it is cancelled: %+v", a)
 	}
 }

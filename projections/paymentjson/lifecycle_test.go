@@ -83,20 +83,20 @@ func (l *life) answerTo(request uint64, a processor.Answer) *life {
 // ok, pend and fail are answers that name the operation they are to.
 func (l *life) ok() *life {
 	l.t.Helper()
-	return l.answer(l.told(processor.Succeeded, "", ""))
+	return l.answer(l.answerOf(processor.Succeeded, "", ""))
 }
 
 func (l *life) pend() *life {
 	l.t.Helper()
-	return l.answer(l.told(processor.Pending, "", ""))
+	return l.answer(l.answerOf(processor.Pending, "", ""))
 }
 
 func (l *life) fail(code, message string) *life {
 	l.t.Helper()
-	return l.answer(l.told(processor.Failed, code, message))
+	return l.answer(l.answerOf(processor.Failed, code, message))
 }
 
-func (l *life) told(state processor.State, code, message string) processor.Answer {
+func (l *life) answerOf(state processor.State, code, message string) processor.Answer {
 	n := len(l.state.Whole().Operations)
 	return processor.Answer{
 		State: state, ProcessorTransactionID: fmt.Sprintf("ptx-%d", n),
@@ -106,7 +106,7 @@ func (l *life) told(state processor.State, code, message string) processor.Answe
 
 func (l *life) authorize() *life {
 	l.t.Helper()
-	a := l.told(processor.Succeeded, "", "")
+	a := l.answerOf(processor.Succeeded, "", "")
 	a.AuthorizationCode = "A1B2C3"
 	return l.answer(a)
 }
@@ -114,7 +114,7 @@ func (l *life) authorize() *life {
 // act moves the payment to the state in which its customer must act.
 func (l *life) act() *life {
 	l.t.Helper()
-	return l.answer(l.told(processor.ActionRequired, "", ""))
+	return l.answer(l.answerOf(processor.ActionRequired, "", ""))
 }
 
 func (l *life) timeOut() *life {
@@ -162,7 +162,7 @@ func threeTargets(c *payment.Create) { c.Route = []payment.Target{adyen, stripe,
 func capturedAuto(c *payment.Create) { c.AutoCapture = true }
 func (l *life) retryable(state processor.State, code, message string) *life {
 	l.t.Helper()
-	a := l.told(state, code, message)
+	a := l.answerOf(state, code, message)
 	a.Retryable = true
 	return l.answer(a)
 }

@@ -90,14 +90,11 @@ func renderMethod(s payment.State, cardholder string, o Options) PaymentMethod {
 	if wishes := s.Details().Preferences; wishes != nil {
 		out.OrderedAllowedCardNetworks, out.Options = wishes.AllowedNetworks, wishes.Options
 	}
-	if s.ThreeDS != "" {
-		out.ThreeDSecureAuthentication = &ThreeDSecure{ResponseCode: s.ThreeDS}
-	}
+	out.ThreeDSecureAuthentication = some(ThreeDSecure{ResponseCode: s.ThreeDS})
 	return out
 }
 
-// RenderCard renders the parts of a card that may be shown (§2.2). answered is the processor's bin data, or nil; first6Digits
-// reports whether the account opted in to them.
+// RenderCard renders the parts of a card that may be shown (§2.2), with the processor's bin data or nil.
 func RenderCard(c domain.Card, answered *processor.BinData, cardholder string, first6Digits bool) CardData {
 	out := CardData{
 		FirstDigits: c.FirstDigits, Last4Digits: c.Last4Digits,
@@ -149,20 +146,19 @@ func renderRisk(r *processor.Risk) *RiskData {
 	if r == nil {
 		return nil
 	}
-	out := &RiskData{}
-	if r.FraudSource != "" || r.FraudPre != "" || r.FraudPost != "" {
-		out.FraudChecks = &FraudChecks{
-			Source: r.FraudSource, PreAuthorizationResult: r.FraudPre, PostAuthorizationResult: r.FraudPost,
-		}
+	return &RiskData{
+		FraudChecks: some(FraudChecks{Source: r.FraudSource, PreAuthorizationResult: r.FraudPre, PostAuthorizationResult: r.FraudPost}),
+		CVVCheck:    some(CVVCheck{Source: r.CVVSource, Result: r.CVVResult}),
+		AVSCheck: some(AVSCheck{
+			Source: r.AVSSource, Result: some(AVSResult{StreetAddress: r.AVSStreet, PostalCode: r.AVSPostalCode}),
+		}),
 	}
-	if r.CVVSource != "" || r.CVVResult != "" {
-		out.CVVCheck = &CVVCheck{Source: r.CVVSource, Result: r.CVVResult}
+}
+
+// some returns nil for a value without any field.
+func some[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
 	}
-	if r.AVSSource != "" || r.AVSStreet != "" || r.AVSPostalCode != "" {
-		out.AVSCheck = &AVSCheck{Source: r.AVSSource}
-		if r.AVSStreet != "" || r.AVSPostalCode != "" {
-			out.AVSCheck.Result = &AVSResult{StreetAddress: r.AVSStreet, PostalCode: r.AVSPostalCode}
-		}
-	}
-	return out
+	return &v
 }

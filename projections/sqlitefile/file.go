@@ -39,17 +39,22 @@ const (
 
 // File is a SQLite file with one writer and several readers.
 type File struct {
-	path                    string
-	readers                 *sql.DB
-	writers                 *sql.DB
-	conn                    *sql.Conn // the one writing connection
-	begin, commit, rollback *sql.Stmt
-	statements              []*sql.Stmt // that Prepare has prepared
-	corrupt                 atomic.Bool // damaged: Close removes the file, and the next Open rebuilds it
+	Statements map[string]*sql.Stmt // on the writer, by their texts; Prepare prepares them
+	path       string
+	readers    *sql.DB
+	writers    *sql.DB
+	conn       *sql.Conn   // the one writing connection
+	corrupt    atomic.Bool // damaged: Close removes the file, and the next Open rebuilds it
 }
 
-// Open opens the file at path, or creates it with the tables and a table named meta. identity names everything that a
-// row depends on. A file of another identity, and a damaged file, is removed and created again.
+// The statements of a transaction.
+const (
+	begin    = "BEGIN IMMEDIATE"
+	commit   = "COMMIT"
+	rollback = "ROLLBACK"
+)
+
+// Open opens the file at path, or creates it. identity names everything that a row depends on; a damaged or other file is created again.
 func Open(ctx context.Context, path, identity, tables string, log zerolog.Logger) (*File, error) {
 	return Rebuilt(path, log, func() (*File, error) { return openOnce(ctx, path, identity, tables) })
 }
@@ -68,7 +73,7 @@ func Rebuilt[T any](path string, log zerolog.Logger, open func() (T, error)) (T,
 }
 
 func openOnce(ctx context.Context, path, identity, tables string) (*File, error) {
-	f := &File{path: path}
+	f := &File{path: path, Statements: map[string]*sql.Stmt{}}
 	if err := f.open(ctx, identity, tables); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -96,8 +101,7 @@ func (f *File) open(ctx context.Context, identity, tables string) (err error) {
 	if err := f.identify(ctx, identity, tables); err != nil {
 		return err
 	}
-	err = f.Prepare(ctx, map[**sql.Stmt]string{&f.begin: "BEGIN IMMEDIATE", &f.commit: "COMMIT", &f.rollback: "ROLLBACK"})
-	if err != nil {
+	if err := f.Prepare(ctx, begin, commit, rollback); err != nil {
 		return err
 	}
 	if err := os.Chmod(f.path, 0o600); err != nil {
@@ -129,7 +133,6 @@ func (f *File) SizeCache(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// identify creates the tables of a new file in one transaction, or checks the identity of an old one.
 func (f *File) identify(ctx context.Context, identity, tables string) error {
 	var n int
 	if err := f.conn.QueryRowContext(ctx, selectTables).Scan(&n); err != nil {
@@ -169,31 +172,30 @@ func (f *File) create(ctx context.Context, identity, tables string) error {
 }
 
 // Prepare prepares statements on the writer. Close closes them.
-func (f *File) Prepare(ctx context.Context, statements map[**sql.Stmt]string) error {
-	for to, text := range statements {
+func (f *File) Prepare(ctx context.Context, texts ...string) error {
+	for _, text := range texts {
 		prepared, err := f.conn.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close closes them all
 		if err != nil {
 			return fmt.Errorf("sqlitefile: prepare: %w", err)
 		}
-		*to = prepared
-		f.statements = append(f.statements, prepared)
+		f.Statements[text] = prepared
 	}
 	return nil
 }
 
 // Transact runs write in one transaction on the writer. COMMIT is the commit point: before it, nothing of write counts.
 func (f *File) Transact(ctx context.Context, write func() error) error {
-	_, err := f.begin.ExecContext(ctx)
+	_, err := f.Statements[begin].ExecContext(ctx)
 	if err != nil {
 		return f.Noticed(fmt.Errorf("begin: %w", err))
 	}
 	if err = write(); err == nil {
-		_, err = f.commit.ExecContext(ctx)
+		_, err = f.Statements[commit].ExecContext(ctx)
 	}
 	if err == nil {
 		return nil
 	}
-	_, rollbackErr := f.rollback.ExecContext(ctx)
+	_, rollbackErr := f.Statements[rollback].ExecContext(ctx)
 	return errors.Join(f.Noticed(fmt.Errorf("write: %w", err)), rollbackErr)
 }
 
@@ -255,15 +257,18 @@ func Unusable(err error) bool {
 	if errors.Is(err, ErrStale) {
 		return true
 	}
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	primary := e.Code() & 0xff
-	return primary == sqlite3.SQLITE_CORRUPT || primary == sqlite3.SQLITE_NOTADB
+	code := primaryCode(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// fullPause is the time between two tries of a write on a full disk.
+// primaryCode returns SQLite's code of an error without its details; SQLITE_OK for any other error.
+func primaryCode(err error) int {
+	if e, is := errors.AsType[*sqlite.Error](err); is {
+		return e.Code() & 0xff
+	}
+	return sqlite3.SQLITE_OK
+}
+
 const fullPause = 200 * time.Millisecond
 
 // WhenRoom calls write, and repeats it while the disk is full, until ctx ends.
@@ -281,21 +286,16 @@ func WhenRoom(ctx context.Context, write func() error) error {
 	}
 }
 
-// diskFull reports whether a write failed because the disk is full. Some of SQLite's files fail with the operating system's
-// error behind an input/output error.
+// diskFull reports whether a write failed because the disk is full. Some of SQLite's files fail with the system's error behind another.
 func diskFull(err error) bool {
-	var e *sqlite.Error
-	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_FULL {
-		return true
-	}
-	return errors.Is(err, syscall.ENOSPC)
+	return primaryCode(err) == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
 // Close closes the file and the prepared statements, and removes the file if it is damaged. SQLite keeps a connection and its
 // write-ahead log while a statement is open, and database/sql does not close statements that were prepared on a connection.
 func (f *File) Close() error {
 	var errs []error
-	for _, s := range f.statements {
+	for _, s := range f.Statements {
 		errs = append(errs, s.Close())
 	}
 	if f.readers != nil {

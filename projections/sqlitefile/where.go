@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"payledger/projections/listing"
 )
 
 // Where is a condition of a query with its arguments.
@@ -37,6 +39,14 @@ func (w *Where) Between(column string, from, to *time.Time) {
 	}
 	if to != nil {
 		w.And(column+" <= ?", to.UnixMicro())
+	}
+}
+
+// After adds the condition that a row comes after a place, in a list by a column of times and by id, newest first; nil is the newest end.
+func (w *Where) After(column string, from *listing.Place) {
+	if from != nil { // an index can use the first comparison
+		at := from.At.UnixMicro()
+		w.And(column+" <= ? AND ("+column+" < ? OR id < ?)", at, at, from.ID)
 	}
 }
 

@@ -21,15 +21,13 @@ type Day int64
 // DayOf returns the day of a time.
 func DayOf(at time.Time) Day { return Day(at.UnixMicro() / microsPerDay) }
 
-const dayLayout = time.DateOnly
-
 // ParseDay reads a day as "2026-03-14".
 func ParseDay(text string) (Day, error) {
-	at, err := time.Parse(dayLayout, text)
+	at, err := time.Parse(time.DateOnly, text)
 	return DayOf(at), err
 }
 
-func (d Day) String() string { return time.Unix(int64(d)*24*60*60, 0).UTC().Format(dayLayout) }
+func (d Day) String() string { return time.Unix(int64(d)*24*60*60, 0).UTC().Format(time.DateOnly) }
 
 // MarshalText writes the day as ParseDay reads it.
 func (d Day) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
@@ -109,7 +107,10 @@ type group struct {
 
 // Read returns the report of an account for some days.
 func Read(ctx context.Context, db *sql.DB, account domain.AccountID, from, to Day) (Report, error) {
-	t := newTally()
+	t := &tally{
+		all: counts{}, statuses: map[payment.Status]counts{}, processors: map[processor.Name]counts{}, days: map[Day]counts{},
+		daily: map[Day]map[payment.Status]int64{}, outcomes: map[processor.Name]*Authorizations{},
+	}
 	err := sqlitefile.Rows(db.QueryContext(ctx, selectGroups, string(account), int64(from), int64(to))).Each(func(scan sqlitefile.Scan) error {
 		var g group
 		s := &g.sums
@@ -134,15 +135,7 @@ type tally struct {
 	outcomes   map[processor.Name]*Authorizations
 }
 
-// counts are the sums of a group by currency.
 type counts map[domain.Currency]*OfCurrency
-
-func newTally() *tally {
-	return &tally{
-		all: counts{}, statuses: map[payment.Status]counts{}, processors: map[processor.Name]counts{}, days: map[Day]counts{},
-		daily: map[Day]map[payment.Status]int64{}, outcomes: map[processor.Name]*Authorizations{},
-	}
-}
 
 func (t *tally) add(g *group) {
 	for _, c := range []counts{t.all, within(t.statuses, g.status), within(t.processors, g.processor), within(t.days, g.day)} {
@@ -172,7 +165,6 @@ func (t *tally) add(g *group) {
 	}
 }
 
-// within returns the counts of a key, and makes them if there are none.
 func within[K comparable](all map[K]counts, key K) counts {
 	if all[key] == nil {
 		all[key] = counts{}
@@ -193,7 +185,6 @@ func (c counts) add(g *group) {
 	}
 }
 
-// count returns the sums in the order of their currencies.
 func (c counts) count() Count {
 	all := Count{Currencies: []OfCurrency{}}
 	for _, currency := range slices.Sorted(maps.Keys(c)) {
@@ -225,14 +216,12 @@ func (t *tally) report(from, to Day) Report {
 	return r
 }
 
-// rateDecimals is 10 to the number of decimals of a rate.
 const rateDecimals = 10_000
 
 // rated returns the outcomes with their rate, rounded down: a rate of 1 means that everything was approved.
 func (a Authorizations) rated() Authorizations {
 	if decided := a.Approved + a.Declined + a.Failed; decided > 0 {
-		rate := float64(a.Approved*rateDecimals/decided) / rateDecimals
-		a.Rate = &rate
+		a.Rate = new(float64(a.Approved*rateDecimals/decided) / rateDecimals)
 	}
 	return a
 }

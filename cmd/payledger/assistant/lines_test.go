@@ -19,12 +19,12 @@ func TestLines(t *testing.T) {
 		{"", ""}, {"  \r", ""}, {`{"jsonrpc":`, "-32700"}, {"hello", "-32700"}, {one + two, "-32700"}, {"{}", "-32600"}, {"7", "-32600"},
 		{"[]", "-32600"}, {"[7]", "-32600"}, {long, "-32600"},
 	} {
-		var told bytes.Buffer
-		passed, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(one+"\n"+c.between+"\n"+two)), &told))
+		var errOut bytes.Buffer
+		passed, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(one+"\n"+c.between+"\n"+two)), &errOut))
 		if err != nil || string(passed) != one+"\n"+two+"\n" {
 			t.Errorf("%.40q: the server reads %.200q, %v", c.between, passed, err)
 		}
-		if got := told.String(); (c.says == "") != (got == "") || !strings.Contains(got, c.says) || c.says != "" && (!strings.Contains(got, `"id":null`) || strings.Count(got, "\n") != 1) {
+		if got := errOut.String(); (c.says == "") != (got == "") || !strings.Contains(got, c.says) || c.says != "" && (!strings.Contains(got, `"id":null`) || strings.Count(got, "\n") != 1) {
 			t.Errorf("%.40q is answered with %q, want %s", c.between, got, c.says)
 		}
 	}

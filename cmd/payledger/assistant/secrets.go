@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"regexp"
+	"slices"
 )
 
 // Tokens are for the programs that pay with them: a reusable token charges its card, and a client token acts for the customer.
@@ -47,10 +48,5 @@ func withoutTokens(answer []byte) []byte {
 }
 
 func hasToken(raw []byte, tokens [][]byte) bool {
-	for _, token := range tokens {
-		if bytes.Contains(raw, token) {
-			return true
-		}
-	}
-	return signedToken.Match(raw)
+	return signedToken.Match(raw) || slices.ContainsFunc(tokens, func(token []byte) bool { return bytes.Contains(raw, token) })
 }

@@ -27,7 +27,7 @@ type Checkpoints struct {
 	FolderKey
 }
 
-// followPause is the time between two looks for new checkpoints.
+// followPause is the time between two looks for new checkpoints, and before a stream that broke is read again.
 const followPause = time.Second
 
 // Run prints the checkpoints; with --follow until it is interrupted.
@@ -73,10 +73,8 @@ func (c *Checkpoints) fromServer(ctx context.Context, notes io.Writer, w *witnes
 			connected = true
 		}
 		away = err != nil
-		select {
-		case <-ctx.Done():
+		if client.Pause(ctx, followPause) != nil {
 			return nil
-		case <-time.After(followPause):
 		}
 	}
 }

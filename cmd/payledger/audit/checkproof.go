@@ -30,6 +30,7 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 	case err != nil:
 		return fmt.Errorf("%s: %w; if the key is the ledger's, keep this file and make another one with `payledger prove`", c.File, err)
 	}
+	since := ""
 	if c.Since != "" {
 		old, _, err := readCheckpoint(c.Since)
 		if err != nil {
@@ -39,19 +40,15 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.File, err)
 		}
-		defer func() {
-			if err == nil {
-				_, err = fmt.Fprintf(std.Out, "Nothing was rewritten: the log begins with the log of %s of the old checkpoint.\n", terminal.Count(before.Size, "event"))
-			}
-		}()
+		since = fmt.Sprintf("Nothing was rewritten: the log begins with the log of %s of the old checkpoint.\n", terminal.Count(before.Size, "event"))
 	}
 	for _, e := range checked.Events {
 		fmt.Fprintf(std.Out, "%d  %s  %s\n", e.Revision, format.CleanLine(e.Time), format.CleanLine(e.Type))
 		fmt.Fprintf(std.Out, "   by %s, position %d, hash %s\n", format.CleanLine(e.Actor), e.Position, e.Hash)
 	}
 	payment := format.CleanLine(checked.Payment)
-	_, err = fmt.Fprintf(std.Out, "The proof holds: the %s unchanged in a log of %s with the root %s; none is missing, and event %d is the newest one there.\n",
+	_, err = fmt.Fprintf(std.Out, "The proof holds: the %s unchanged in a log of %s with the root %s; none is missing, and event %d is the newest one there.\n%s",
 		terminal.Count(len(checked.Events), "event of payment "+payment+" stands", "events of payment "+payment+" stand"), terminal.Count(checked.Tree.Size, "event"),
-		base64.StdEncoding.EncodeToString(checked.Tree.Root[:]), len(checked.Events))
+		base64.StdEncoding.EncodeToString(checked.Tree.Root[:]), len(checked.Events), since)
 	return err
 }

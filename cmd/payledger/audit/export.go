@@ -42,13 +42,14 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if err != nil {
 		return err
 	}
-	run := c.exportServer
+	run := export.Run
 	if folder {
 		run = c.exportFolder
 	}
 	shown := terminal.NewBar(std.Err)
 	s, err := run(ctx, export.Config{
-		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, Progress: shown.Events,
+		Source: serverFeed{c.Source}, Progress: shown.Events,
+		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window,
 	})
 	shown.Clear()
 	if err != nil {
@@ -87,7 +88,6 @@ func (c *Export) window() (w export.Window, err error) {
 	return w, nil
 }
 
-// exportFolder exports a stopped server's folder, with the events of all its accounts. It changes nothing there.
 func (c *Export) exportFolder(ctx context.Context, config export.Config) (s export.Summary, err error) {
 	err = ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
 		config.Source = folderFeed{eventjson.NewFeed(l.Store)}
@@ -137,12 +137,6 @@ func (f folderFeed) event(ctx context.Context, recorded ordered.Event) (export.E
 	return out, nil
 }
 
-func (c *Export) exportServer(ctx context.Context, config export.Config) (export.Summary, error) {
-	config.Source = serverFeed{c.Source}
-	return export.Run(ctx, config)
-}
-
-// serverFeed reads the events of a running server, page by page.
 type serverFeed struct{ Source }
 
 // exportPage is the largest page of GET /events (I2).

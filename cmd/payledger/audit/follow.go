@@ -9,13 +9,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"payledger/eventstore/feed"
 	"payledger/httpapi/client"
 )
-
-const followRetry = time.Second
 
 // follow reads the events of a running server, and connects again after a break: each event is printed once.
 func (c *Tail) follow(ctx context.Context, notes io.Writer, emit func([]byte) error) error {
@@ -26,15 +23,12 @@ func (c *Tail) follow(ctx context.Context, notes io.Writer, emit func([]byte) er
 			return err
 		}
 		fmt.Fprintf(notes, "payledger: %v; going on behind position %d\n", err, after)
-		select {
-		case <-time.After(followRetry):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := client.Pause(ctx, followPause); err != nil {
+			return err
 		}
 	}
 }
 
-// stream reads one connection's events, and moves after with each of them.
 func (c *Tail) stream(ctx context.Context, after *uint64, connected func(), emit func([]byte) error) error {
 	query := url.Values{}
 	if len(c.Type) > 0 {
@@ -43,7 +37,7 @@ func (c *Tail) stream(ctx context.Context, after *uint64, connected func(), emit
 	if c.Payment != "" {
 		query.Set("paymentId", c.Payment)
 	}
-	answer, err := c.get(ctx, "/events/stream?"+query.Encode(), "Last-Event-ID", strconv.FormatUint(*after, 10))
+	answer, err := c.get(ctx, "/events/stream?"+query.Encode(), http.Header{"Last-Event-ID": {strconv.FormatUint(*after, 10)}})
 	var refused *client.Error
 	switch {
 	case err != nil && errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable && refused.Status != http.StatusTooManyRequests:

@@ -52,10 +52,9 @@ func (c *History) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return out.end()
 }
 
-// printer prints entries as they arrive. end is called after the last one.
 type printer interface {
 	entry(json.RawMessage) error
-	end() error
+	end() error // after the last entry
 }
 
 // arrayPrinter prints one JSON array. An array without its end is incomplete.
@@ -97,12 +96,10 @@ func (c *History) readServer(ctx context.Context, emit func(json.RawMessage) err
 	return c.read(ctx, target, func(answer io.Reader) error { return parseHistory(answer, emit) })
 }
 
-// parseHistory reads the entries of the server's answer. An incomplete answer is an error.
 func parseHistory(answer io.Reader, emit func(json.RawMessage) error) error {
 	return readList(answer, "events", "the printed history is incomplete, try again", emit)
 }
 
-// readFolder replays the payment from a stopped server's folder, which it does not change.
 func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) error) error {
 	at, err := history.ParseAt(c.At)
 	if err != nil {
@@ -113,7 +110,7 @@ func (c *History) readFolder(ctx context.Context, emit func(json.RawMessage) err
 		part.Expand = history.Expansions
 	}
 	return ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
-		replay := history.Reader{Store: l.Store, Secrets: l.Secrets, Deliveries: notifier.NewSent(l.Store)}
+		replay := history.Reader{Store: l.Store, Secrets: l.Secrets, Deliveries: notifier.NewDeliveryReader(l.Store)}
 		return l.OfAccount(ctx, c.Account, func(account domain.AccountID) error {
 			_, err := replay.Payment(ctx, account, domain.PaymentID(c.Payment), part, func(e history.Entry) error {
 				text, err := json.Marshal(e)

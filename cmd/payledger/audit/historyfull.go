@@ -123,9 +123,8 @@ func waitingLine(w history.Waiting) string {
 	return text
 }
 
-// noticeLines returns the notification's outcome, and its body below.
 func noticeLines(n history.Notice) []string {
-	how := "told by"
+	how := "reported by"
 	if n.Found {
 		how = "found at"
 	}

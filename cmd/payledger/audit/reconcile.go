@@ -25,8 +25,7 @@ import (
 	"payledger/processorsim/simulator"
 )
 
-// Reconcile compares the ledger with the processors' books, at a running server or in a stopped server's folder (I1). Exit
-// status: 0 no differences, 1 differences, 2 the comparison is incomplete.
+// Reconcile compares the ledger with the processors' books, at a running server or in a stopped server's folder (I1).
 type Reconcile struct {
 	Processor processor.Name `help:"ADYEN, BRAINTREE, CHECKOUT, PAYPAL, STRIPE or WORLDPAY (default: all enabled ones, of a folder all)." placeholder:"NAME"`
 	From      string         `help:"Only what was created then or later: RFC 3339, or a day in UTC." placeholder:"TIME"`
@@ -141,9 +140,9 @@ func (c *Reconcile) enabled(ctx context.Context) (names []processor.Name, err er
 		}
 		return true
 	})
-	var told *client.Error
+	var apiErr *client.Error
 	switch {
-	case err != nil && !errors.As(err, &told):
+	case err != nil && !errors.As(err, &apiErr):
 		return nil, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
 	case err == nil && len(names) == 0:
 		err = errors.New("the account has no enabled processor; name one with --processor")
@@ -168,8 +167,7 @@ func (c *Reconcile) question() (q reconcile.Question, err error) {
 	return q, nil
 }
 
-// showComparison shows the progress of a comparison. The number of entries in a processor's books is unknown, so the bar shows only the
-// count.
+// showComparison shows the progress of a comparison. The total of a processor's books is unknown: the bar shows the count.
 func showComparison(b *terminal.Bar, p reconcile.Progress) {
 	if p.Books {
 		b.Show("entries of the books", uint64(p.Records+p.Disputes), 0)
@@ -178,7 +176,6 @@ func showComparison(b *terminal.Bar, p reconcile.Progress) {
 	}
 }
 
-// compareFolder compares all accounts of a stopped server's folder, or one of them. It does not change the folder.
 func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
@@ -221,7 +218,6 @@ func (c *Reconcile) accounts(ctx context.Context, store *eventstore.Store) ([]do
 	}
 }
 
-// books returns the external processors' books, or the simulator's in the folder.
 func (c *Reconcile) books() (reconcile.Books, error) {
 	if c.ProcessorURL != "" {
 		return adapter.New(c.ProcessorURL, nil)

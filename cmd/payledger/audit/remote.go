@@ -14,7 +14,6 @@ import (
 	"payledger/httpapi/client"
 )
 
-// compareThere requests the comparison from a running server. The differences arrive line by line.
 func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	query := url.Values{"processor": {string(q.Processor)}}
 	for name, at := range map[string]time.Time{"from": q.From, "to": q.To} {
@@ -22,7 +21,7 @@ func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, repo
 			query.Set(name, at.Format(time.RFC3339Nano))
 		}
 	}
-	answer, err := c.get(ctx, "/management/reconciliation?"+query.Encode())
+	answer, err := c.get(ctx, "/management/reconciliation?"+query.Encode(), nil)
 	if err != nil {
 		return reconcile.Counts{}, err
 	}

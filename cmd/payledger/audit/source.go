@@ -9,15 +9,13 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 
 	"payledger/cmd/payledger/options"
 	"payledger/httpapi/client"
 )
 
-// Source are the flags of a command that reads a running server, or the folder of a stopped one. The variable scope is the scope
-// that the command needs.
+// Source are the flags of a command that reads a server, running or stopped. The variable scope is the scope that the command needs.
 type Source struct {
 	URL    string `name:"url" help:"Running server." default:"http://127.0.0.1:8080"`
 	APIKey string `name:"api-key" help:"API key with the scope ${scope}." placeholder:"KEY"`
@@ -56,7 +54,6 @@ func (s Source) isFolder(args options.Arguments, account string) (bool, error) {
 	}
 }
 
-// noFile returns an error if a file stands at the place of a ledger's folder.
 func noFile(data string) error {
 	if info, err := os.Stat(data); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file: name the ledger's folder with --data", data)
@@ -72,23 +69,18 @@ func named(payment string) error {
 	return nil
 }
 
-// get reads a path of the server. headers are names and values. An answer other than 2xx is a *client.Error.
-func (s Source) get(ctx context.Context, path string, headers ...string) (*http.Response, error) {
-	request := client.Request{Method: http.MethodGet, Path: path, Header: http.Header{}}
-	for pair := range slices.Chunk(headers, 2) {
-		request.Header.Set(pair[0], pair[1])
-	}
+// get reads a path of the server. An answer other than 2xx is a *client.Error.
+func (s Source) get(ctx context.Context, path string, further http.Header) (*http.Response, error) {
+	request := client.Request{Method: http.MethodGet, Path: path, Header: further}
 	answer, err := (&client.Client{URL: s.URL, APIKey: s.APIKey}).Do(ctx, request)
-	var told *client.Error
-	if err != nil && !errors.As(err, &told) {
+	if _, answered := errors.AsType[*client.Error](err); err != nil && !answered {
 		return nil, fmt.Errorf("%w; is the server running? --data reads a stopped one", err)
 	}
 	return answer, err
 }
 
-// read calls use with the server's answer to a path.
 func (s Source) read(ctx context.Context, path string, use func(io.Reader) error) error {
-	answer, err := s.get(ctx, path)
+	answer, err := s.get(ctx, path, nil)
 	if err != nil {
 		return err
 	}

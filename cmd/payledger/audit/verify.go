@@ -26,6 +26,7 @@ import (
 	"payledger/projections"
 	"payledger/projections/compare"
 	"payledger/projections/deliveries"
+	"payledger/projections/sqlitefile"
 )
 
 // Verify checks the whole log, or one payment, beside a running service, in a stopped server's folder or in a back-up (I1).
@@ -44,7 +45,6 @@ type VerifyRequest struct {
 	All     bool             `json:"all,omitempty"`
 }
 
-// verifyLine is a line of the answer: a fault, or the progress.
 type verifyLine struct {
 	Fault *verify.Fault `json:"fault,omitempty"`
 	Done  uint64        `json:"done,omitempty"`
@@ -90,7 +90,6 @@ func VerifyHandler(store *eventstore.Store, secretStore *secrets.Store, views *p
 	}
 }
 
-// errFirst stops a check after the first fault.
 var errFirst = errors.New("a fault was found")
 
 type checker struct {
@@ -98,6 +97,7 @@ type checker struct {
 	verifier   note.Verifier       // nil: signatures are not checked
 	views      *compare.Comparison // nil: views are not compared
 	deliveries *compare.Deliveries // nil: the index of deliveries is not compared
+	open       []*sqlitefile.Still // the files of a stopped service's views
 	emit       func(verifyLine) error
 	keyless    bool // the secrets have no key for checkpoints
 	faults     int
@@ -206,10 +206,10 @@ func (c *Verify) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	case first != nil:
 		return fmt.Errorf("%s; copy %s before anything else, and see all faults with --all", first, c.Data)
 	}
-	return result.print(std.Out, c.Payment, time.Since(begun))
+	_, err = io.WriteString(std.Out, result.text(c.Payment, time.Since(begun)))
+	return err
 }
 
-// check sends the request to the service that runs on the folder. If no service runs, it checks the folder itself.
 func (c *Verify) check(ctx context.Context, emit func(verifyLine) error) (result verified, err error) {
 	request := VerifyRequest{Payment: domain.PaymentID(c.Payment), All: c.All}
 	service, err := control.Find(ctx, c.Data)
@@ -245,9 +245,12 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 		return result, err
 	}
 	if request.Payment == "" {
-		var views stoppedViews
-		defer func() { err = errors.Join(err, views.close()) }()
-		err := check.openViews(ctx, &views, filepath.Join(c.Data, ledger.ViewsFolder), files.Shards)
+		defer func() {
+			for _, file := range check.open {
+				err = errors.Join(err, file.Close())
+			}
+		}()
+		err := check.openViews(ctx, filepath.Join(c.Data, ledger.ViewsFolder), files.Shards)
 		if errors.Is(err, errFirst) {
 			result.Faults = check.faults
 			return result, nil
@@ -259,8 +262,7 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	return check.run(ctx, files)
 }
 
-// verifier returns the key that checks signatures, or a note with the reason why signatures are not checked. ErrNotFound: the folder
-// has no such key.
+// verifier returns the key that checks signatures, or a note why they are not checked. ErrNotFound: the folder has no such key.
 func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	text, err := options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile)
 	if err != nil {
@@ -294,10 +296,9 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-func (v verified) print(out io.Writer, payment string, took time.Duration) error {
+func (v verified) text(payment string, took time.Duration) string {
 	if payment != "" {
-		_, err := fmt.Fprintf(out, "payment %s is whole: %s, each with the hash and the state that follow from the events before it.\n", payment, terminal.Count(v.Events, "event"))
-		return err
+		return fmt.Sprintf("payment %s is whole: %s, each with the hash and the state that follow from the events before it.\n", payment, terminal.Count(v.Events, "event"))
 	}
 	also := ""
 	if v.Tips {
@@ -311,6 +312,5 @@ func (v verified) print(out io.Writer, payment string, took time.Duration) error
 	if v.Note != "" {
 		text += "note: " + v.Note + ".\n"
 	}
-	_, err := io.WriteString(out, text)
-	return err
+	return text
 }

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -16,8 +15,7 @@ import (
 	"payledger/eventstore/verify"
 )
 
-// VerifyCluster checks the whole log of a cluster, without views and tip store, which belong to the nodes. It returns the sentence of
-// verify. A fault is an error.
+// VerifyCluster checks the log of a cluster, without the nodes' views and tip store, and returns verify's sentence. A fault is an error.
 func VerifyCluster(ctx context.Context, files *archive.Archive, stored secretlog.Reader, master []secrets.Key, bar *terminal.Bar) (string, error) {
 	public, err := secrets.VerifierOn(ctx, stored, master...)
 	keyless := errors.Is(err, eventstore.ErrNotFound)
@@ -47,7 +45,5 @@ func VerifyCluster(ctx context.Context, files *archive.Archive, stored secretlog
 	if err != nil {
 		return "", err
 	}
-	var said strings.Builder
-	err = result.print(&said, "", time.Since(begun))
-	return said.String(), err
+	return result.text("", time.Since(begun)), nil
 }

@@ -14,19 +14,9 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-type stoppedViews []*sqlitefile.Still
-
-func (v *stoppedViews) close() error {
-	var errs []error
-	for _, file := range *v {
-		errs = append(errs, file.Close())
-	}
-	return errors.Join(errs...)
-}
-
 // openViews opens the views of a stopped service and prepares their comparisons. A file that cannot be read is a fault.
-func (c *checker) openViews(ctx context.Context, views *stoppedViews, folder string, shards int) error {
-	err := c.openFile(ctx, views, filepath.Join(folder, projections.FileName), projections.Identity(shards), "read model", compare.Remedy, func(file *sqlitefile.Still) (err error) {
+func (c *checker) openViews(ctx context.Context, folder string, shards int) error {
+	err := c.openFile(ctx, filepath.Join(folder, projections.FileName), projections.Identity(shards), "read model", compare.Remedy, func(file *sqlitefile.Still) (err error) {
 		c.views, err = compare.Stopped(ctx, file.DB, c.report)
 		if err != nil {
 			c.views = nil
@@ -36,7 +26,7 @@ func (c *checker) openViews(ctx context.Context, views *stoppedViews, folder str
 	if err != nil {
 		return err
 	}
-	return c.openFile(ctx, views, filepath.Join(folder, deliveries.FileName), deliveries.Identity, "index of deliveries", compare.DeliveriesRemedy, func(file *sqlitefile.Still) (err error) {
+	return c.openFile(ctx, filepath.Join(folder, deliveries.FileName), deliveries.Identity, "index of deliveries", compare.DeliveriesRemedy, func(file *sqlitefile.Still) (err error) {
 		c.deliveries, err = compare.StoppedDeliveries(ctx, file.DB, notifier.RowOf, c.report)
 		if err != nil {
 			c.deliveries = nil
@@ -45,9 +35,8 @@ func (c *checker) openViews(ctx context.Context, views *stoppedViews, folder str
 	})
 }
 
-// openFile opens one file and calls use with it. A start rebuilds a file that is missing or of another version; a note says that the
-// file was not compared.
-func (c *checker) openFile(ctx context.Context, views *stoppedViews, path, identity, what, remedy string, use func(*sqlitefile.Still) error) error {
+// openFile opens one file for use. A start rebuilds a missing file, or one of another version: a note says that it was not compared.
+func (c *checker) openFile(ctx context.Context, path, identity, what, remedy string, use func(*sqlitefile.Still) error) error {
 	file, err := sqlitefile.OpenStill(ctx, path, identity, "")
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -57,7 +46,7 @@ func (c *checker) openFile(ctx context.Context, views *stoppedViews, path, ident
 		c.note = joined(c.note, "the file of the "+what+" is of another version, and was not compared: a start rebuilds it")
 		return nil
 	case err == nil:
-		*views = append(*views, file)
+		c.open = append(c.open, file)
 		err = use(file)
 	}
 	if err != nil {

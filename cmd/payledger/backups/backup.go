@@ -2,7 +2,6 @@ package backups
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,17 +24,6 @@ type Backup struct {
 	Data    string `help:"Data folder, of a running service or of a stopped one." default:"./data" type:"path"`
 
 	options.NATS `embed:""`
-}
-
-// CutRequest is the body of the command backup-cut to a running service.
-type CutRequest struct{}
-
-// CutCommand is the command to a running service that returns the ends of its streams.
-const CutCommand = "backup-cut"
-
-// CutHandler serves CutCommand.
-func CutHandler(store *eventstore.Store) func(context.Context, CutRequest, func(any) error) (any, error) {
-	return func(ctx context.Context, _ CutRequest, _ func(any) error) (any, error) { return store.Cut(ctx) }
 }
 
 // Run makes the back-up, and prints one sentence.
@@ -90,7 +78,6 @@ func (c *Backup) cluster(ctx context.Context) (*backup.Source, error) {
 	return backup.Cluster(log), nil
 }
 
-// source returns the cluster, or the files of the folder, with the service that runs on it, if there is one.
 func (c *Backup) source(ctx context.Context) (*backup.Source, error) {
 	if c.NatsURL != "" {
 		return c.cluster(ctx)
@@ -99,7 +86,7 @@ func (c *Backup) source(ctx context.Context) (*backup.Source, error) {
 	service, err := control.Find(ctx, c.Data)
 	if err == nil {
 		return backup.Running(events, func(ctx context.Context) (cut backup.Cut, err error) {
-			err = service.Call(ctx, CutCommand, CutRequest{}, func(json.RawMessage) error { return nil }, &cut)
+			err = service.Call(ctx, "backup-cut", struct{}{}, nil, &cut)
 			return cut, err
 		}), nil
 	}

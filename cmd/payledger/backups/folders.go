@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 type folderFlag struct{ flag, dir string }
@@ -31,7 +30,7 @@ func apart(folders ...folderFlag) error {
 
 func within(inner, outer string) bool {
 	rest, err := filepath.Rel(outer, inner)
-	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
+	return err == nil && filepath.IsLocal(rest)
 }
 
 // resolved returns a path without symbolic links, also if its end does not exist yet.

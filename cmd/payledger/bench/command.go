@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -58,12 +59,11 @@ func (c *Command) Run(ctx context.Context, std terminal.Streams, args options.Ar
 		return errors.New("no request succeeded, so there are no figures")
 	}
 	if c.JSON {
-		return r.json(std.Out)
+		return json.NewEncoder(std.Out).Encode(r)
 	}
 	return r.text(std.Out)
 }
 
-// check returns one error with all faults of the flags.
 func (c *Command) check() error {
 	var faults []string
 	fault := func(wrong bool, text string) {
@@ -91,21 +91,16 @@ func (c *Command) check() error {
 	fault(c.Duration < time.Second, "--duration must be at least 1s")
 	fault(c.Rounds < 1 || c.Rounds > 100, "--rounds must be between 1 and 100")
 	fault(!(c.Rate >= 0 && c.Rate <= 1e6), "--rate must be between 0 and 1000000") // NaN is a fault, too
-	if len(faults) == 0 {
-		return nil
-	}
-	return options.Usage(errors.New(strings.Join(faults, "; ")))
+	return options.UsageOf(faults)
 }
 
-// measured is one service with its figures.
 type measured struct {
-	*scenario
+	*service
 	load  load
 	tally tally
 	spent used
 }
 
-// measurement is one run.
 type measurement struct {
 	command         *Command
 	dir             string
@@ -116,7 +111,6 @@ type measurement struct {
 	fsyncs, publish []ceiling.Rate
 }
 
-// run prepares the services and makes the rounds.
 func (m *measurement) run(ctx context.Context) (err error) {
 	c, id := m.command, strconv.FormatInt(time.Now().UnixMilli(), 36)
 	m.ours = c.measured("--url", c.URL, c.AdminURL, id)
@@ -156,9 +150,8 @@ func (m *measurement) run(ctx context.Context) (err error) {
 // measured returns a service without figures. check has checked the URL.
 func (c *Command) measured(flag, url, metrics, run string) *measured {
 	address, _ := addressOf(flag, url)
-	m := &measured{scenario: &scenario{
-		service: &service{url: strings.TrimSuffix(url, "/"), key: c.APIKey, address: address, metrics: metrics},
-		run:     run, began: map[string]time.Time{},
+	m := &measured{service: &service{
+		url: strings.TrimSuffix(url, "/"), key: c.APIKey, address: address, metrics: metrics, run: run, began: map[string]time.Time{},
 	}}
 	m.load.rate = c.Rate
 	for range c.Concurrency {
@@ -167,7 +160,6 @@ func (c *Command) measured(flag, url, metrics, run string) *measured {
 	return m
 }
 
-// close ends what the run started.
 func (m *measurement) close(ctx context.Context) (err error) {
 	for _, s := range []*measured{m.ours, m.theirs} {
 		if s != nil {
@@ -180,7 +172,6 @@ func (m *measurement) close(ctx context.Context) (err error) {
 	return err
 }
 
-// round loads the service for a time and adds what it measured.
 func (m *measured) round(ctx context.Context, scenario string, lasting time.Duration) error {
 	before, err := m.used(ctx)
 	if err != nil {
@@ -205,7 +196,6 @@ func (m *measured) round(ctx context.Context, scenario string, lasting time.Dura
 	return nil
 }
 
-// The extent of one round's measurements of the machine.
 const (
 	ceilingTrips     = 200
 	ceilingFsyncs    = 100
@@ -213,7 +203,6 @@ const (
 	ceilingSize      = 2300 // bytes of an event before compression
 )
 
-// ceilings measures the machine.
 func (m *measurement) ceilings(ctx context.Context) error {
 	w, err := dial(ctx, m.ours.service)
 	if err != nil {

@@ -77,7 +77,7 @@ func bench(t *testing.T, f *fake, scenario string) *Command {
 	return &Command{URL: f.URL, AdminURL: f.URL, APIKey: "key", Scenario: scenario, Concurrency: 2, Duration: time.Second, Rounds: 1, Scratch: t.TempDir(), JSON: true}
 }
 
-func run(ctx context.Context, c *Command) (r Report, out, told string, err error) {
+func run(ctx context.Context, c *Command) (r Report, out, errOut string, err error) {
 	var stdout, stderr strings.Builder
 	err = c.Run(ctx, terminal.Streams{Out: &stdout, Err: &stderr}, nil)
 	if err == nil {
@@ -99,9 +99,9 @@ func TestRuns(t *testing.T) {
 		ours, theirs := newFake(t, nil), newFake(t, nil)
 		c := bench(t, ours, authorizing)
 		c.Rate, c.Yardstick = 50, theirs.URL+"/"
-		r, _, told, err := run(t.Context(), c)
-		if err != nil || told != "" {
-			t.Fatalf("%v %q", err, told)
+		r, _, errOut, err := run(t.Context(), c)
+		if err != nil || errOut != "" {
+			t.Fatalf("%v %q", err, errOut)
 		}
 		if r.Requests != 50 || r.Errors != 0 || ours.paid.Load() != 100 || theirs.paid.Load() != 100 { // a second that does not count
 			t.Errorf("%d requests, %d errors; the services had %d and %d", r.Requests, r.Errors, ours.paid.Load(), theirs.paid.Load())
@@ -124,21 +124,21 @@ func TestRuns(t *testing.T) {
 	t.Run("one broken connection", func(t *testing.T) {
 		t.Parallel()
 		var once sync.Once
-		r, _, told, err := run(t.Context(), bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) (done bool) {
+		r, _, errOut, err := run(t.Context(), bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) (done bool) {
 			if f.counts() {
 				once.Do(func() { done = true })
 			}
 			return done && hangUp(w, r)
 		}), authorizing))
-		if err != nil || r.Errors != 1 || r.Requests == 0 || !strings.Contains(told, "1 request failed; the first: POST /payments: no answer") {
-			t.Errorf("%v, %d requests, %d errors: %s", err, r.Requests, r.Errors, told)
+		if err != nil || r.Errors != 1 || r.Requests == 0 || !strings.Contains(errOut, "1 request failed; the first: POST /payments: no answer") {
+			t.Errorf("%v, %d requests, %d errors: %s", err, r.Requests, r.Errors, errOut)
 		}
 	})
 	t.Run("every connection breaks", func(t *testing.T) {
 		t.Parallel()
-		_, out, told, err := run(t.Context(), bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) bool { return f.counts() && hangUp(w, r) }), authorizing))
-		if err == nil || !strings.Contains(err.Error(), "no request succeeded") || out != "" || !strings.Contains(told, "2 requests failed") {
-			t.Errorf("%v %q: %s", err, out, told)
+		_, out, errOut, err := run(t.Context(), bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) bool { return f.counts() && hangUp(w, r) }), authorizing))
+		if err == nil || !strings.Contains(err.Error(), "no request succeeded") || out != "" || !strings.Contains(errOut, "2 requests failed") {
+			t.Errorf("%v %q: %s", err, out, errOut)
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
@@ -150,9 +150,9 @@ func TestRuns(t *testing.T) {
 			<-r.Context().Done() // no answer
 			return true
 		})
-		_, out, told, err := run(ctx, bench(t, f, notifying))
-		if err == nil || !strings.Contains(err.Error(), "interrupted") || out != "" || told != "" {
-			t.Errorf("%v %q: %s", err, out, told)
+		_, out, errOut, err := run(ctx, bench(t, f, notifying))
+		if err == nil || !strings.Contains(err.Error(), "interrupted") || out != "" || errOut != "" {
+			t.Errorf("%v %q: %s", err, out, errOut)
 		}
 		if f.deleted.Load() != 1 {
 			t.Errorf("%d webhook endpoints were deleted", f.deleted.Load())
@@ -232,7 +232,7 @@ func TestReplayPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.disconnect()
-	s, c := scenario{}, l.connections[0]
+	s, c := service{}, l.connections[0]
 	for range 3 {
 		if err := s.replay(c, 0); err != nil {
 			t.Fatal(err)

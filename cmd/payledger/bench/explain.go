@@ -9,10 +9,8 @@ import (
 	"payledger/httpapi/client"
 )
 
-// metricsError means that the metrics of a service could not be read.
 type metricsError struct{ error }
 
-// Unwrap returns the reason.
 func (e metricsError) Unwrap() error { return e.error }
 
 // explained returns the error of a service with its flag and a remedy.
@@ -39,13 +37,12 @@ func (c *Command) explained(err error, yardstick bool) error {
 	return fmt.Errorf("%s %s: %w", flag, url, err)
 }
 
-// statusOfAnswer returns the status of the answer that the error is about, or 0.
 func statusOfAnswer(err error) int {
 	if wrong, is := errors.AsType[answerError](err); is {
 		return wrong.status
 	}
-	if told, is := errors.AsType[*client.Error](err); is {
-		return told.Status
+	if apiErr, is := errors.AsType[*client.Error](err); is {
+		return apiErr.Status
 	}
 	return 0
 }

@@ -2,17 +2,15 @@ package bench
 
 import "strconv"
 
-// order is the order that a connection works on in the scenario lifecycle.
 type order struct {
 	step                 int // the next call
 	name, token, payment string
 }
 
-// lifecycleCalls is the number of calls of an order.
 const lifecycleCalls = 5
 
 // lifecycle makes the next call of the connection's order. After a failed call the connection begins another order.
-func (s *scenario) lifecycle(c *connection, n int64) (err error) {
+func (s *service) lifecycle(c *connection, n int64) (err error) {
 	var answer []byte
 	switch o := &c.order; o.step {
 	case 0:
@@ -36,5 +34,4 @@ func (s *scenario) lifecycle(c *connection, n int64) (err error) {
 	return err
 }
 
-// idempotent returns the header line with an idempotency key.
 func idempotent(key string) string { return "X-Idempotency-Key: " + key + "\r\n" }

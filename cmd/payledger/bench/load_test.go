@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"slices"
@@ -94,7 +95,7 @@ func TestDelivered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := scenario{inbox: &receiver{came: map[string]time.Time{}}, began: map[string]time.Time{"a": began, "b": began.Add(time.Second), "lost": began}}
+		s := service{inbox: &receiver{came: map[string]time.Time{}}, began: map[string]time.Time{"a": began, "b": began.Add(time.Second), "lost": began}}
 		pauseUntil(t.Context(), began.Add(2*time.Second))
 		s.inbox.note("a")
 		s.inbox.note("of another run")
@@ -121,7 +122,7 @@ func TestReportWithoutFigures(t *testing.T) {
 	m.ours.tally = tally{took: []time.Duration{time.Millisecond}, lasted: time.Second, errors: 1, first: errors.New("x")}
 	r := m.report()
 	var out strings.Builder
-	if err := errors.Join(r.json(&out), r.text(&out)); err != nil || len(r.Ratios) != 0 || r.PerSecond != 1 {
+	if err := errors.Join(json.NewEncoder(&out).Encode(r), r.text(&out)); err != nil || len(r.Ratios) != 0 || r.PerSecond != 1 {
 		t.Errorf("%v, report %+v", err, r)
 	}
 }

@@ -12,60 +12,46 @@ import (
 // receiver takes webhooks and notes when each payment's first one arrived.
 type receiver struct {
 	listener net.Listener
+	end      context.CancelFunc // closes the connections
 	running  sync.WaitGroup
 	mu       sync.Mutex
-	open     map[net.Conn]bool
-	closed   bool
 	came     map[string]time.Time // by the payment's id
 }
 
-// listen starts a receiver on a free port of this machine.
 func listen(ctx context.Context) (*receiver, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{listener: listener, open: map[net.Conn]bool{}, came: map[string]time.Time{}}
-	r.running.Go(r.accept)
+	open, end := context.WithCancel(context.WithoutCancel(ctx))
+	r := &receiver{listener: listener, end: end, came: map[string]time.Time{}}
+	r.running.Go(func() { r.accept(open) })
 	return r, nil
 }
 
 func (r *receiver) url() string { return "http://" + r.listener.Addr().String() + "/webhooks" }
 
-// close ends the receiver with all its connections.
 func (r *receiver) close() {
 	r.listener.Close()
-	r.mu.Lock()
-	r.closed = true
-	for conn := range r.open {
-		conn.Close()
-	}
-	r.mu.Unlock()
+	r.end()
 	r.running.Wait()
 }
 
-func (r *receiver) accept() {
+func (r *receiver) accept(open context.Context) {
 	for {
 		conn, err := r.listener.Accept()
 		if err != nil {
 			return
 		}
-		r.mu.Lock()
-		if r.open[conn] = true; r.closed {
-			conn.Close()
-		}
-		r.mu.Unlock()
+		unbind := context.AfterFunc(open, func() { conn.Close() })
 		r.running.Go(func() {
+			defer conn.Close()
+			defer unbind()
 			r.serve(conn)
-			conn.Close()
-			r.mu.Lock()
-			delete(r.open, conn)
-			r.mu.Unlock()
 		})
 	}
 }
 
-// serve answers the webhooks of one connection.
 func (r *receiver) serve(conn net.Conn) {
 	in := bufio.NewReaderSize(conn, 16<<10)
 	var body []byte

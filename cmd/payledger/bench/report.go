@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -39,7 +38,6 @@ type Yardstick struct {
 	CPUMsPerRequest float64 `json:"serverCpuMsPerRequest,omitempty"`
 }
 
-// Names of yardsticks.
 const (
 	fsyncYardstick   = "fsync"
 	publishYardstick = "durablePublish"
@@ -47,7 +45,6 @@ const (
 	otherYardstick   = "otherService"
 )
 
-// report sums the rounds up.
 func (m *measurement) report() Report {
 	t, events := &m.ours.tally, float64(m.ours.spent.events)
 	t.sorted()
@@ -89,7 +86,6 @@ func (r *Report) compare(name string, figure, yardstick float64) {
 	}
 }
 
-// ratio returns a/b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -110,9 +106,6 @@ func mean(rates []ceiling.Rate) (y Yardstick) {
 	return y
 }
 
-func (r Report) json(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
-
-// text prints a table and a chart of the rates.
 func (r Report) text(out io.Writer) error {
 	fmt.Fprintf(out, "%s over %s, %.1f s: %s, %s\n\n", r.Scenario, terminal.Count(r.Concurrency, "connection"), r.Seconds,
 		terminal.Count(r.Requests, "request"), terminal.Count(r.Errors, "error"))
@@ -146,7 +139,6 @@ func (r Report) text(out io.Writer) error {
 	return nil
 }
 
-// figure formats a figure that may be missing.
 func figure(format string, value float64) string {
 	if value == 0 {
 		return ""

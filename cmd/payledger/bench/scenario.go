@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"payledger/httpapi/client"
 )
 
-// The names of the scenarios.
 const (
 	authorizing = "authorize"
 	wholeLife   = "lifecycle"
@@ -23,26 +21,15 @@ const (
 	replaying   = "replay"
 )
 
-// scenario is the load on one service.
-type scenario struct {
-	*service
-	run      string // makes the orders and keys of this run its own
-	inbox    *receiver
-	endpoint string // id of the webhook endpoint of this run
-	mu       sync.Mutex
-	began    map[string]time.Time // payments whose webhook is awaited, by id
-}
-
-// readPayments is the number of payments of the scenario read.
 const readPayments = 512
 
 // prepare makes what the requests of the scenario need. vaults reports whether the service keeps cards.
-func (s *scenario) prepare(ctx context.Context, name string, vaults bool) error {
-	w, err := dial(ctx, s.service)
+func (s *service) prepare(ctx context.Context, name string, vaults bool) error {
+	w, err := dial(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	w.close() // it shows that the service runs; a server closes a connection that sends nothing while the cards are vaulted
 	if vaults {
 		if err := s.vault(ctx, s.run); err != nil {
 			return err
@@ -54,6 +41,10 @@ func (s *scenario) prepare(ctx context.Context, name string, vaults bool) error 
 	}
 	switch name {
 	case reading:
+		if w, err = dial(ctx, s); err != nil {
+			return err
+		}
+		defer w.close()
 		for i := range readPayments {
 			id, err := s.pay(w, s.run+"-read", int64(i))
 			if err != nil {
@@ -67,8 +58,7 @@ func (s *scenario) prepare(ctx context.Context, name string, vaults bool) error 
 	return nil
 }
 
-// subscribe starts a receiver and makes a webhook endpoint for it.
-func (s *scenario) subscribe(ctx context.Context) (err error) {
+func (s *service) subscribe(ctx context.Context) (err error) {
 	if s.inbox, err = listen(ctx); err != nil {
 		return err
 	}
@@ -86,7 +76,7 @@ func (s *scenario) subscribe(ctx context.Context) (err error) {
 }
 
 // close ends the receiver, and deletes the webhook endpoint of the run. It does so after an interruption, too.
-func (s *scenario) close(ctx context.Context) error {
+func (s *service) close(ctx context.Context) error {
 	if s.inbox == nil {
 		return nil
 	}
@@ -103,28 +93,25 @@ func (s *scenario) close(ctx context.Context) error {
 	return nil
 }
 
-// cleanupPatience bounds the end of a run.
-const cleanupPatience = 10 * time.Second
+const cleanupPatience = 10 * time.Second // bounds the end of a run
 
-// request returns the scenario's request.
-func (s *scenario) request(name string) request {
+func (s *service) request(name string) request {
 	return map[string]request{
 		authorizing: s.authorize, wholeLife: s.lifecycle, reading: s.read, notifying: s.announced, replaying: s.replay,
 	}[name]
 }
 
-func (s *scenario) authorize(c *connection, n int64) error {
+func (s *service) authorize(c *connection, n int64) error {
 	_, err := s.pay(c.wire, s.run, n)
 	return err
 }
 
-func (s *scenario) read(c *connection, n int64) error {
+func (s *service) read(c *connection, n int64) error {
 	_, err := expect(c.wire, "GET", "/payments/"+s.payments[int(n*31)%len(s.payments)], "", "")
 	return err
 }
 
-// announced pays, and notes that the payment's webhook must come.
-func (s *scenario) announced(c *connection, n int64) error {
+func (s *service) announced(c *connection, n int64) error {
 	began := time.Now()
 	id, err := s.pay(c.wire, s.run, n)
 	if err == nil {
@@ -135,12 +122,11 @@ func (s *scenario) announced(c *connection, n int64) error {
 	return err
 }
 
-// webhookPatience is how long the run waits without any webhook while some are missing.
-const webhookPatience = 30 * time.Second
+const webhookPatience = 30 * time.Second // the wait without any webhook while some are missing
 
 // delivered waits for the webhooks of all payments of a round, after its load. It puts the time from each payment's request to its
 // webhook in the place of the time to its answer, counts missing webhooks as errors, and lets the round last until the last webhook.
-func (s *scenario) delivered(ctx context.Context, began time.Time, patience time.Duration, t *tally) {
+func (s *service) delivered(ctx context.Context, began time.Time, patience time.Duration, t *tally) {
 	t.took = t.took[:0]
 	for moved := time.Now(); ; {
 		for id, at := range s.inbox.take() {
@@ -163,11 +149,9 @@ func (s *scenario) delivered(ctx context.Context, began time.Time, patience time
 	clear(s.began)
 }
 
-// replayPage is the number of events in a page of the scenario replay.
 const replayPage = 1000
 
-// replay reads the next page of all events. After the last page it begins again.
-func (s *scenario) replay(c *connection, _ int64) error {
+func (s *service) replay(c *connection, _ int64) error {
 	answer, err := expect(c.wire, "GET", "/events?limit="+strconv.Itoa(replayPage)+c.after, "", "")
 	if err != nil {
 		return err

@@ -10,12 +10,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"payledger/httpapi/client"
 )
 
-// service is a service under load: payledger, or the service that --yardstick names.
+// service is a service under load: payledger, or the service that --yardstick names, with what the run made there.
 type service struct {
 	url, key  string
 	address   string   // host and port of the URL
@@ -23,9 +24,14 @@ type service struct {
 	customers []string // of the vaulted tokens
 	tokens    []string
 	payments  []string // for the scenario read
+
+	run      string // makes the orders and keys of this run its own
+	inbox    *receiver
+	endpoint string // id of the webhook endpoint of this run
+	mu       sync.Mutex
+	began    map[string]time.Time // payments whose webhook is awaited, by id
 }
 
-// addressOf returns host and port of the URL that a flag has.
 func addressOf(flag, text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -39,7 +45,6 @@ func addressOf(flag, text string) (string, error) {
 	return u.Host, nil
 }
 
-// answerError is an answer that the scenario did not expect.
 type answerError struct {
 	call   string
 	status int
@@ -48,19 +53,18 @@ type answerError struct {
 
 // Error returns the call, the status, and the server's own words (D3) or the beginning of the body.
 func (e answerError) Error() string {
-	var told struct {
+	var decoded struct {
 		Error struct {
 			ErrorID, Description, RecoverySuggestion string
 		}
 	}
 	text := e.body[:min(len(e.body), 300)]
-	if json.Unmarshal([]byte(e.body), &told) == nil && told.Error.ErrorID != "" {
-		text = strings.TrimSpace(told.Error.ErrorID + ": " + told.Error.Description + " " + told.Error.RecoverySuggestion)
+	if json.Unmarshal([]byte(e.body), &decoded) == nil && decoded.Error.ErrorID != "" {
+		text = strings.TrimSpace(decoded.Error.ErrorID + ": " + decoded.Error.Description + " " + decoded.Error.RecoverySuggestion)
 	}
 	return fmt.Sprintf("%s answered %d: %s", e.call, e.status, text)
 }
 
-// expect sends a request and returns the body of the answer 200.
 func expect(w *wire, method, path, further, body string) ([]byte, error) {
 	status, answer, err := w.call(method, path, further, body)
 	if err == nil && status != http.StatusOK {
@@ -75,7 +79,6 @@ func card(flow string) string {
 		time.Now().Year()+3, flow)
 }
 
-// vaultedTokens is the number of customers who pay.
 const vaultedTokens = 64
 
 // api returns a client of the service for the calls that are not measured.
@@ -83,7 +86,6 @@ func (s *service) api() *client.Client {
 	return &client.Client{URL: s.url, APIKey: s.key, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// vault makes customers with a vaulted card each.
 func (s *service) vault(ctx context.Context, run string) error {
 	api := s.api()
 	for i := range vaultedTokens {
@@ -132,13 +134,11 @@ func (s *service) pay(w *wire, run string, number int64) (id string, err error) 
 	return id, nil
 }
 
-// used is the total that a service has used up so far.
 type used struct {
 	cpu    time.Duration
 	events uint64 // of its log
 }
 
-// used reads the service's metrics. Without metrics it returns zero.
 func (s *service) used(ctx context.Context) (u used, err error) {
 	if s.metrics == "" {
 		return u, nil

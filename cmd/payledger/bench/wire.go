@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httputil"
 	"slices"
 	"strconv"
 	"time"
@@ -67,7 +68,6 @@ func (w *wire) call(method, path, further, body string) (status int, answer []by
 	return status, w.body, err
 }
 
-// statusOf returns the status code in the first line of an answer.
 func statusOf(line string) (int, error) {
 	const version = "HTTP/1.1 "
 	if len(line) >= len(version)+3 && line[:len(version)] == version {
@@ -78,13 +78,13 @@ func statusOf(line string) (int, error) {
 	return 0, fmt.Errorf("the answer begins with %q, which is not HTTP/1.1", line)
 }
 
-// chunked is the length of a body in chunks.
 const chunked = -1
 
 // maxBody bounds a body, in bytes. A page of 1,000 events has some megabytes.
 const maxBody = 64 << 20
 
-// readHead reads the first line of a message and its headers, and returns the line and the length of the body.
+var errLong = errors.New("a body is longer than 64 MiB")
+
 func readHead(r *bufio.Reader) (first string, length int, err error) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -99,56 +99,37 @@ func readHead(r *bufio.Reader) (first string, length int, err error) {
 		case len(line) == 0:
 			return first, length, nil
 		case bytes.EqualFold(name, []byte("Content-Length")):
-			if length, err = size(value, 10); err != nil {
+			n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 63)
+			if err == nil && n > maxBody {
+				err = errLong
+			}
+			if err != nil {
 				return "", 0, err
 			}
+			length = int(n)
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			length = chunked
 		}
 	}
 }
 
-// size returns a length in a message.
-func size(text []byte, base int) (int, error) {
-	n, err := strconv.ParseUint(string(bytes.TrimSpace(text)), base, 63)
-	if err == nil && n > maxBody {
-		err = errors.New("a body is longer than 64 MiB")
-	}
-	return int(n), err
-}
-
 // readBody reads a body into the buffer, from its beginning.
 func readBody(r *bufio.Reader, into []byte, length int) ([]byte, error) {
 	if length != chunked {
-		return readMore(r, into[:0], length)
+		into = slices.Grow(into[:0], length)[:length]
+		_, err := io.ReadFull(r, into)
+		return into, err
 	}
-	into = into[:0]
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil {
-			return nil, err
-		}
-		line, _, _ = bytes.Cut(line, []byte(";")) // an extension
-		n, err := size(line, 16)
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return into, skipTrailers(r)
-		}
-		if into, err = readMore(r, into, n); err != nil {
-			return nil, err
-		}
-		if _, err := r.Discard(len("\r\n")); err != nil {
-			return nil, err
-		}
-		if len(into) > maxBody {
-			return nil, errors.New("a body is longer than 64 MiB")
-		}
+	body := bytes.NewBuffer(into[:0])
+	if _, err := body.ReadFrom(io.LimitReader(httputil.NewChunkedReader(r), maxBody+1)); err != nil {
+		return nil, err
 	}
+	if body.Len() > maxBody {
+		return nil, errLong
+	}
+	return body.Bytes(), skipTrailers(r)
 }
 
-// skipTrailers reads the lines behind the last chunk.
 func skipTrailers(r *bufio.Reader) error {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -156,13 +137,6 @@ func skipTrailers(r *bufio.Reader) error {
 			return err
 		}
 	}
-}
-
-func readMore(r *bufio.Reader, into []byte, n int) ([]byte, error) {
-	from := len(into)
-	into = slices.Grow(into, n)[:from+n]
-	_, err := io.ReadFull(r, into[from:])
-	return into, err
 }
 
 // textOf returns the value of the first text field of that name in a JSON text. It does not know escapes: ids and tokens have none.

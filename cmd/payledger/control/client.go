@@ -19,9 +19,8 @@ var ErrNoService = errors.New("no service listens")
 
 // Client sends commands to the service of a data folder.
 type Client struct {
-	data   string
-	socket string
-	http   *http.Client
+	data string
+	http *http.Client
 }
 
 // Find returns a client of the service that runs on a data folder. ErrNoService: no service runs, and the folder can be read directly.
@@ -46,7 +45,7 @@ func Find(ctx context.Context, data string) (*Client, error) {
 		return nil, fmt.Errorf("control: %w", err)
 	}
 	_ = conn.Close() // nothing was sent
-	return &Client{data: data, socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
+	return &Client{data: data, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}, nil
 }
 
 // Unreachable returns the error for a data folder that is in use while no service listens on its socket.
@@ -55,7 +54,7 @@ func Unreachable(data string) error {
 		data, filepath.Join(data, socketName))
 }
 
-// Call sends a command. It calls each with every line of the answer except the last, which it decodes into done.
+// Call sends a command. It calls each, if set, with every line of the answer except the last, which it decodes into done.
 func (c *Client) Call(ctx context.Context, command string, in any, each func(json.RawMessage) error, done any) error {
 	defer c.http.CloseIdleConnections()
 	body, err := json.Marshal(in)
@@ -84,8 +83,7 @@ func (c *Client) Call(ctx context.Context, command string, in any, each func(jso
 	}
 }
 
-// same reports whether two paths name one folder. A folder that is not visible here, because the service runs in a container,
-// counts as the same.
+// same reports whether two paths name one folder. A folder that is not visible here, as of a service in a container, counts as the same.
 func same(theirs, ours string) bool {
 	there, err := os.Stat(theirs)
 	if err != nil {
@@ -108,7 +106,7 @@ func read(from io.Reader, each func(json.RawMessage) error, done any) error {
 				return fmt.Errorf("control: %w", err)
 			}
 			return nil
-		case l.Line != nil:
+		case l.Line != nil && each != nil:
 			if err := each(l.Line); err != nil {
 				return err
 			}

@@ -15,13 +15,12 @@ import (
 	"payledger/projections/export"
 )
 
-// analyst reads the events of the whole story once, in one order, and folds them to the payments.
 func (s *story) analyst(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, webhookPatience)
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	payments, read := feed.Payments{}, 0
 	s.out.line("   tail     position  event")
-	for e, err := range feed.HTTP(s.api, s.apiKey).Follow(ctx, 0) {
+	for e, err := range feed.HTTP(s.api, s.apiKey).Follow(waiting, 0) {
 		if err != nil {
 			return fmt.Errorf("of %d events %d were read: %w", s.result.Events, read, err)
 		}
@@ -38,12 +37,13 @@ func (s *story) analyst(ctx context.Context) error {
 	}
 	var captured, refunded domain.Amount
 	for id, p := range payments {
-		now, err := s.peek(ctx, string(id))
+		now, err := s.quiet().read(ctx, string(id))
 		if err != nil {
 			return err
 		}
-		if now.Status != string(p.Status) || now.Processor.AmountCaptured != int64(p.Processor.AmountCaptured) || now.Processor.AmountRefunded != int64(p.Processor.AmountRefunded) {
-			return fmt.Errorf("the events fold to %+v, the payment is %+v", p, now)
+		at := processorOf(now)
+		if now.Status != string(p.Status) || at.AmountCaptured != int64(p.Processor.AmountCaptured) || at.AmountRefunded != int64(p.Processor.AmountRefunded) {
+			return fmt.Errorf("the events fold to %+v, the payment is %s", p, note(now))
 		}
 		captured, refunded = captured+p.Processor.AmountCaptured, refunded+p.Processor.AmountRefunded
 	}
@@ -54,7 +54,6 @@ func (s *story) analyst(ctx context.Context) error {
 	return s.shares(ctx)
 }
 
-// shares exports the tables to a file, as the command does, and asks it what each processor refused.
 func (s *story) shares(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "payledger-tables-")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"payledger/projections/history"
 )
 
-// audited is an entry of a history.
 type audited struct {
 	history.Entry
 	Event json.RawMessage `json:"event"`
@@ -23,14 +22,11 @@ type audited struct {
 
 func (a audited) String() string { return fmt.Sprintf("%d %s", a.Revision, a.Type) }
 
-// audit replays the first payment as an auditor does, and checks its proof without the service.
 func (s *story) audit(ctx context.Context) error {
 	if _, err := s.delivered(ctx); err != nil { // the history has the receiver's answers, too
 		return err
 	}
-	var list struct {
-		Data []audited `json:"data"`
-	}
+	var list page[audited]
 	path := "/payments/" + s.paid.ID + "/events?expand=webhooks,processor"
 	err := s.call(ctx, request(http.MethodGet, path, nil), &list, func() string {
 		return terminal.Count(len(list.Data), "event") + ", each with the calls of the processor and the webhooks beside it"
@@ -46,7 +42,6 @@ func (s *story) audit(ctx context.Context) error {
 	return s.prove(ctx, link, len(list.Data))
 }
 
-// replay prints the entries, and computes the chain of their hashes. It returns the last hash.
 func (s *story) replay(entries []audited) (link string, err error) {
 	last, webhooks := make([]byte, sha256.Size), 0
 	for _, e := range entries {

@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"payledger/httpapi/client"
 )
 
 var chapters = []chapter[*story]{
@@ -78,7 +81,6 @@ func says(text string) step {
 	return func(s *story, _ context.Context) error { s.out.line("   %s", text); return nil }
 }
 
-// becomes waits for results that follow without a call.
 func becomes(status string, events []string, webhooks ...hook) step {
 	return func(s *story, ctx context.Context) error { return s.later(ctx, s.now, status, events, webhooks...) }
 }
@@ -92,7 +94,6 @@ func (s *story) register(ctx context.Context) (err error) {
 	return err
 }
 
-// keep keeps the payment of the first chapter for the later ones.
 func (s *story) keep(context.Context) error {
 	s.paid = s.now
 	return nil
@@ -104,10 +105,10 @@ func (s *story) refund(ctx context.Context) error {
 		return err
 	}
 	p, err := s.operate(ctx, "/payments/"+s.paid.ID+"/refund", "return-2", map[string]any{
-		"transactionEventId": now.newest("CAPTURE_SUCCEEDED").ID, "reason": "returned",
+		"transactionEventId": newest(now, "CAPTURE_SUCCEEDED"), "reason": "returned",
 	})
-	if err == nil && p.Processor.AmountRefunded != 1500 {
-		err = fmt.Errorf("%s was refunded, expected 15.00 EUR", euros(p.Processor.AmountRefunded))
+	if err == nil && processorOf(p).AmountRefunded != 1500 {
+		err = fmt.Errorf("%s was refunded, expected 15.00 EUR", euros(processorOf(p).AmountRefunded))
 	}
 	return s.then(ctx, err, p, "SETTLED", []string{"payment.refund_requested", "payment.refunded"},
 		hook{"PAYMENT.REFUND", "SETTLED"})
@@ -115,16 +116,15 @@ func (s *story) refund(ctx context.Context) error {
 
 func (s *story) decline(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1002", "Fountain pen", 8000, "4000000000009995"})
-	if err == nil && p.StatusReason.Code != "INSUFFICIENT_FUNDS" {
-		err = fmt.Errorf("the payment is %s, expected INSUFFICIENT_FUNDS", p.note())
+	if err == nil && reasonOf(p).Code != "INSUFFICIENT_FUNDS" {
+		err = fmt.Errorf("the payment is %s, expected INSUFFICIENT_FUNDS", note(p))
 	}
 	return s.then(ctx, err, p, "DECLINED", []string{"payment.created", "payment.declined"},
 		hook{"PAYMENT.STATUS", "DECLINED"})
 }
 
-// resume passes the 3-D Secure check, and repeats the payment with the token of the check.
 func (s *story) resume(ctx context.Context) error {
-	token, err := s.challenge(ctx, s.now.RequiredAction.ClientToken)
+	token, err := s.challenge(ctx, cmp.Or(s.now.RequiredAction, &client.RequiredAction{}).ClientToken)
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (s *story) resume(ctx context.Context) error {
 
 func (s *story) timeout(ctx context.Context) error {
 	p, err := s.checkout(ctx, order{"order-1005", "Bicycle bell", 1900, "4000000000006470"})
-	if err == nil && (p.Status != "PENDING" || p.StatusReason.Type != "GATEWAY_TIMEOUT") {
-		err = fmt.Errorf("the payment is %s, expected PENDING with GATEWAY_TIMEOUT", p.note())
+	if err == nil && (p.Status != "PENDING" || reasonOf(p).Type != "GATEWAY_TIMEOUT") {
+		err = fmt.Errorf("the payment is %s, expected PENDING with GATEWAY_TIMEOUT", note(p))
 	}
 	if err != nil {
 		return err
@@ -153,16 +153,14 @@ type order struct {
 	card    string
 }
 
-// checkout opens a session, enters the card and pays.
-func (s *story) checkout(ctx context.Context, o order) (payment, error) {
+func (s *story) checkout(ctx context.Context, o order) (client.Payment, error) {
 	token, err := s.enterCard(ctx, o)
 	if err != nil {
-		return payment{}, err
+		return client.Payment{}, err
 	}
 	return s.operate(ctx, "/payments", "key-"+o.id, map[string]any{"paymentMethodToken": token})
 }
 
-// enterCard opens a session, and exchanges the card for a token.
 func (s *story) enterCard(ctx context.Context, o order) (token string, err error) {
 	clientToken, err := s.clientSession(ctx, o.id, o.amount, o.article)
 	if err != nil {

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"payledger/httpapi/client"
 )
 
-// webhookPatience bounds the wait for a webhook. Webhooks come within milliseconds, or after a processor's decision.
-const webhookPatience = 15 * time.Second
+// patience bounds each wait for the service, a processor or a webhook. Most take milliseconds; on a machine with other work, longer.
+const patience = time.Minute
 
 // hook is an expected webhook: its event type, and the status of the payment or dispute in it ("" without one).
 type hook struct{ eventType, status string }
@@ -18,12 +20,12 @@ type hook struct{ eventType, status string }
 func (h hook) String() string { return strings.TrimSpace(h.eventType + " " + h.status) }
 
 // then checks the results of a call: the payment's status, its new events in the ledger, the webhooks.
-func (s *story) then(ctx context.Context, err error, p payment, status string, events []string, webhooks ...hook) error {
+func (s *story) then(ctx context.Context, err error, p client.Payment, status string, events []string, webhooks ...hook) error {
 	if err != nil {
 		return err
 	}
 	if p.Status != status {
-		return fmt.Errorf("the payment is %s, expected %s", p.note(), status)
+		return fmt.Errorf("the payment is %s, expected %s", note(p), status)
 	}
 	if err := s.checkEvents(ctx, p.ID, events); err != nil {
 		return err
@@ -32,13 +34,13 @@ func (s *story) then(ctx context.Context, err error, p payment, status string, e
 }
 
 // later checks results that follow without a call: first the webhooks, then the answer of GET.
-func (s *story) later(ctx context.Context, p payment, status string, events []string, webhooks ...hook) error {
+func (s *story) later(ctx context.Context, p client.Payment, status string, events []string, webhooks ...hook) error {
 	if err := s.checkWebhooks(ctx, p, webhooks); err != nil {
 		return err
 	}
 	now, err := s.read(ctx, p.ID)
 	if err == nil && now.Status != status {
-		err = fmt.Errorf("the payment is %s, expected %s", now.note(), status)
+		err = fmt.Errorf("the payment is %s, expected %s", note(now), status)
 	}
 	if err != nil {
 		return err
@@ -46,8 +48,7 @@ func (s *story) later(ctx context.Context, p payment, status string, events []st
 	return s.checkEvents(ctx, p.ID, events)
 }
 
-// checkEvents prints the payment's new events. Later events that are already there are for the next call, or for
-// nothingMore.
+// checkEvents prints the payment's new events. Later ones that are already there are for the next call, or for nothingMore.
 func (s *story) checkEvents(ctx context.Context, id string, expected []string) error {
 	events, err := s.history(ctx, id)
 	if err != nil {
@@ -78,11 +79,8 @@ type dispute struct {
 	ChallengeBy string `json:"challengeRequiredBy"`
 }
 
-// checkDispute reads a payment's one dispute, which must be open.
 func (s *story) checkDispute(ctx context.Context, id string, amount int64) error {
-	var found struct {
-		Data []dispute `json:"data"`
-	}
+	var found page[dispute]
 	err := s.call(ctx, request(http.MethodGet, "/management/disputes?paymentId="+id, nil), &found, func() string {
 		if len(found.Data) == 0 {
 			return "no dispute"
@@ -96,10 +94,9 @@ func (s *story) checkDispute(ctx context.Context, id string, amount int64) error
 	return err
 }
 
-// checkWebhooks waits for the webhooks, in any order (§6.1). Webhooks of the payment that are not expected yet are kept for
-// the next call, or for nothingMore.
-func (s *story) checkWebhooks(ctx context.Context, p payment, expected []hook) error {
-	ctx, cancel := context.WithTimeout(ctx, webhookPatience)
+// checkWebhooks waits for the webhooks, in any order (§6.1). Others of the payment are kept for the next call, or for nothingMore.
+func (s *story) checkWebhooks(ctx context.Context, p client.Payment, expected []hook) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	expected = slices.Clone(expected)
 	came := s.early
@@ -131,19 +128,19 @@ func (s *story) checkWebhooks(ctx context.Context, p payment, expected []hook) e
 }
 
 // nextWebhook waits for a webhook of this payment, and checks that it does not run ahead of the answer of GET.
-func (s *story) nextWebhook(ctx context.Context, p payment) (h webhook, err error) {
+func (s *story) nextWebhook(ctx context.Context, p client.Payment) (h webhook, err error) {
 	select {
 	case err = <-s.receiver.refused:
 		return h, notVerified(err)
 	case <-ctx.Done():
-		return h, fmt.Errorf("none came within %s", webhookPatience)
+		return h, fmt.Errorf("none came within %s", patience)
 	case h = <-s.receiver.webhooks:
 	}
 	if h.Payment.ID != p.ID {
 		return h, fmt.Errorf("%s of payment %s came, expected one of %s", h, h.Payment.ID, p.ID)
 	}
-	now, err := s.peek(ctx, p.ID)
-	if err == nil && now.DateUpdated < h.Payment.DateUpdated {
+	now, err := s.quiet().read(ctx, p.ID)
+	if err == nil && now.DateUpdated.Before(h.Payment.DateUpdated) {
 		err = fmt.Errorf("%s ran ahead of what GET answers", h)
 	}
 	return h, err

@@ -28,8 +28,7 @@ type CrashStage struct {
 	Out      io.Writer
 }
 
-// Crashes is the story of a service that is killed in the middle of its work. The service is a process of its own; the processors and
-// the merchant are in this process and outlive it.
+// Crashes is the story of a service that is killed in the middle of its work. The processors and the merchant outlive it.
 type Crashes struct {
 	*story
 	stage    CrashStage
@@ -58,7 +57,6 @@ func OpenCrashes(ctx context.Context, stage CrashStage) (*Crashes, error) {
 	return &Crashes{stage: stage, there: there}, nil
 }
 
-// crashIntroduction is the plot, in words that need no knowledge of the ledger.
 const crashIntroduction = `Three times a merchant sends a request, and the service is killed (kill -9) before it answers. The merchant cannot know what happened.
 The service starts again and must find out: it must not guess, lose or do anything twice. The merchant repeats its request under the
 same idempotency key, which says that it is the same request.
@@ -66,8 +64,7 @@ same idempotency key, which says that it is the same request.
 Everything below is real: a service in a process of its own, kill -9, a log on the disk. Only the processor that moves the money, ADYEN,
 is a simulator: it runs in this process, outlives the service, and keeps books of its own of all that it did.`
 
-// Play plays the story. A result that differs from the expected one does not end the story: the verdict names it. The error of Play is
-// the first claim of the verdict that does not hold, or the reason why the story cannot go on to its verdict.
+// Play plays the story. Its error is the first claim of the verdict that does not hold, or why the story cannot go on to its verdict.
 func (c *Crashes) Play(ctx context.Context) error {
 	out := &printer{c.stage.Out}
 	c.story = &story{merchant: &merchant{out: out}, shown: map[string]int{}}
@@ -138,7 +135,6 @@ func (c *Crashes) Wait(ctx context.Context) error {
 	}
 }
 
-// Close ends the service and the processors.
 func (c *Crashes) Close() error {
 	var errs []error
 	if c.service != nil {
@@ -199,7 +195,6 @@ func (c *Crashes) revive(ctx context.Context) error {
 	}
 }
 
-// again starts the service on the folder and addresses that it had.
 func (c *Crashes) again(ctx context.Context) error {
 	return c.start(ctx, addressOf(c.service.API), addressOf(c.service.Admin))
 }
@@ -216,10 +211,9 @@ func keptAddress(ctx context.Context, listen string) (string, error) {
 	if err != nil || port != "0" {
 		return listen, nil // serve checks it
 	}
-	var config net.ListenConfig
 	for range 100 {
 		address := net.JoinHostPort(host, strconv.Itoa(firstPort+mathrand.IntN(ports))) //nolint:gosec // any free port will do
-		listener, failed := config.Listen(ctx, "tcp", address)
+		listener, failed := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if failed == nil {
 			return address, listener.Close()
 		}
@@ -228,5 +222,4 @@ func keptAddress(ctx context.Context, listen string) (string, error) {
 	return "", fmt.Errorf("no free port: %w", err)
 }
 
-// addressOf returns host and port of a service's URL: it has no TLS.
 func addressOf(url string) string { return strings.TrimPrefix(url, "http://") }

@@ -16,26 +16,31 @@ import (
 	"payledger/processorsim/adapter"
 )
 
-// folder and server are the sources of the commands of an auditor, with the arguments that select them.
-func (c *Crashes) folder() (audit.Source, options.Arguments) {
-	return audit.Source{Data: c.data()}, options.Arguments{"--data"}
-}
+func (c *Crashes) folder() audit.Source { return audit.Source{Data: c.data()} }
 
-func (c *Crashes) server() (audit.Source, options.Arguments) {
-	return audit.Source{URL: c.api, APIKey: c.apiKey}, options.Arguments{"--url"}
+func (c *Crashes) server() audit.Source { return audit.Source{URL: c.api, APIKey: c.apiKey} }
+
+func output(ctx context.Context, of audit.Source, command interface {
+	Run(context.Context, terminal.Streams, options.Arguments) error
+}) (string, error) {
+	args := options.Arguments{"--url"}
+	if of.Data != "" {
+		args = options.Arguments{"--data"}
+	}
+	var text strings.Builder
+	err := command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args)
+	return text.String(), err
 }
 
 func (c *Crashes) readDisk(ctx context.Context, found *finding) error {
-	source, args := c.folder()
-	if err := c.showHistory(ctx, source, args, "--data "+c.data()); err != nil {
+	if err := c.showHistory(ctx, c.folder(), "--data "+c.data()); err != nil {
 		return err
 	}
-	var text strings.Builder
-	command := audit.History{Payment: c.paid.ID, JSON: true, Full: true, Source: source}
-	if err := command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args); err != nil {
+	text, err := output(ctx, c.folder(), &audit.History{Payment: c.paid.ID, JSON: true, Full: true, Source: c.folder()})
+	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal([]byte(text.String()), &found.disk); err != nil {
+	if err := json.Unmarshal([]byte(text), &found.disk); err != nil {
 		return err
 	}
 	difference := found.onDisk()
@@ -48,8 +53,7 @@ func (c *Crashes) readDisk(ctx context.Context, found *finding) error {
 
 // showOpen compares the folder of the killed service with the processor's books, which may be ahead.
 func (c *Crashes) showOpen(ctx context.Context, found *finding) error {
-	source, args := c.folder()
-	compared, err := c.compare(ctx, source, args)
+	compared, err := c.compare(ctx, c.folder())
 	if err != nil {
 		return err
 	}
@@ -82,8 +86,7 @@ func (c *Crashes) books(ctx context.Context) error {
 }
 
 func (c *Crashes) readBooks(ctx context.Context) (err error) {
-	source, args := c.server()
-	if err := c.showHistory(ctx, source, args, ""); err != nil {
+	if err := c.showHistory(ctx, c.server(), ""); err != nil {
 		return err
 	}
 	if c.facts.books, err = c.there.Books(ctx, adapter.Filter{}); err != nil {
@@ -96,36 +99,24 @@ func (c *Crashes) readBooks(ctx context.Context) (err error) {
 	return nil
 }
 
-func (c *Crashes) readDifferences(ctx context.Context) (err error) {
-	source, args := c.server()
-	var text strings.Builder
-	command := audit.Reconcile{Processor: c.facts.name, Source: source}
-	err = command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args)
+func (c *Crashes) readDifferences(ctx context.Context) error {
+	text, err := output(ctx, c.server(), &audit.Reconcile{Processor: c.facts.name, Source: c.server()})
 	c.out.command("payledger reconcile --processor " + string(c.facts.name))
-	c.out.output(text.String())
-	var trouble audit.TroubleError
-	if errors.As(err, &trouble) {
+	c.out.output(text)
+	if _, trouble := errors.AsType[audit.TroubleError](err); trouble {
 		return err
 	}
 	c.expect(err) // any other error counts the differences
-	c.facts.compared, err = c.compare(ctx, source, args)
+	c.facts.compared, err = c.compare(ctx, c.server())
 	return err
 }
 
 func (c *Crashes) readLog(ctx context.Context) error {
-	var log struct {
-		Data []audited `json:"data"`
-	}
-	quiet := c.quiet()
-	err := quiet.call(ctx, request(http.MethodGet, "/payments/"+c.paid.ID+"/events?expand=processor", nil), &log, func() string { return "" })
-	if err != nil {
+	var log page[audited]
+	if err := c.ask(ctx, request(http.MethodGet, "/payments/"+c.paid.ID+"/events?expand=processor", nil), &log); err != nil {
 		return err
 	}
-	var list struct {
-		Data []struct {
-			OrderID string `json:"orderId"`
-		} `json:"data"`
-	}
+	var list page[any]
 	if err := c.call(ctx, request(http.MethodGet, "/payments", nil), &list, func() string {
 		return terminal.Count(len(list.Data), "payment") + " in the account"
 	}); err != nil {
@@ -136,12 +127,10 @@ func (c *Crashes) readLog(ctx context.Context) error {
 	return nil
 }
 
-func (c *Crashes) showHistory(ctx context.Context, source audit.Source, args options.Arguments, flags string) error {
-	var text strings.Builder
-	command := audit.History{Payment: c.paid.ID, Source: source}
-	err := command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args)
+func (c *Crashes) showHistory(ctx context.Context, of audit.Source, flags string) error {
+	text, err := output(ctx, of, &audit.History{Payment: c.paid.ID, Source: of})
 	c.out.command(strings.TrimSpace("payledger history " + c.paid.ID + " " + flags))
-	c.out.output(text.String())
+	c.out.output(text)
 	return err
 }
 
@@ -151,14 +140,12 @@ type comparison struct {
 	Compared    reconcile.Counts       `json:"compared"`
 }
 
-func (c *Crashes) compare(ctx context.Context, source audit.Source, args options.Arguments) (found comparison, err error) {
-	var text strings.Builder
-	command := audit.Reconcile{Processor: c.facts.name, JSON: true, Source: source, ProcessorURL: c.there.recorded}
-	var trouble audit.TroubleError
-	if err := command.Run(ctx, terminal.Streams{Out: &text, Err: io.Discard}, args); errors.As(err, &trouble) {
+func (c *Crashes) compare(ctx context.Context, of audit.Source) (found comparison, err error) {
+	text, err := output(ctx, of, &audit.Reconcile{Processor: c.facts.name, JSON: true, Source: of, ProcessorURL: c.there.recorded})
+	if _, trouble := errors.AsType[audit.TroubleError](err); trouble {
 		return found, err // any other error counts the differences
 	}
-	if err := json.Unmarshal([]byte(text.String()), &found); err != nil {
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
 		return found, fmt.Errorf("reconcile --json: %w", err)
 	}
 	return found, nil

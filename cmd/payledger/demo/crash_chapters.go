@@ -35,7 +35,6 @@ func (c *Crashes) authorization(ctx context.Context) error {
 	})
 }
 
-// capture takes the amount while the processor is slow.
 func (c *Crashes) capture(ctx context.Context) error {
 	once := 1
 	fault := protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, Count: &once, DelayMs: 3_600_000}
@@ -53,7 +52,6 @@ func (c *Crashes) capture(ctx context.Context) error {
 	})
 }
 
-// refund refunds a part while no request reaches the processor.
 func (c *Crashes) refund(ctx context.Context) error {
 	if err := c.there.SetFault(ctx, protocol.Fault{Operation: processor.Refund, Mode: protocol.DropBefore}); err != nil {
 		return err
@@ -86,15 +84,13 @@ func (c *Crashes) performed(ctx context.Context, op *interruption) (string, bool
 		line.Processor, noun(line.Operation), euros(int64(line.Amount)), line.State), true, nil
 }
 
-// working waits until the processor has the operation without a result.
 func (c *Crashes) working(ctx context.Context, op *interruption) (string, bool, error) {
 	found, err := c.there.Lookup(ctx, c.facts.name, c.nextKey())
 	return fmt.Sprintf("%s has received the %s, and works on it", c.facts.name, op.kind), err == nil && found.State == processor.Running, err
 }
 
-// finished waits until the processor has the result that nobody waits for.
 func (c *Crashes) finished(ctx context.Context, op *interruption) error {
-	err := until(ctx, crashPatience, fmt.Sprintf("the result of the %s at %s", op.kind, c.facts.name), func() (bool, error) {
+	err := until(ctx, fmt.Sprintf("the result of the %s at %s", op.kind, c.facts.name), func() (bool, error) {
 		found, err := c.there.Lookup(ctx, c.facts.name, op.key)
 		return err == nil && found.State == processor.Known, err
 	})
@@ -124,13 +120,10 @@ func (c *Crashes) mended(ctx context.Context, _ *interruption) error {
 }
 
 // nextKey returns the key that the processor gets with the payment's next operation (D14.2).
-func (c *Crashes) nextKey() domain.OperationKey { return keyOf(c.paid.ID, c.shown[c.paid.ID]+1) }
-
-func keyOf(payment string, revision int) domain.OperationKey {
-	return domain.OperationKey(fmt.Sprintf("%s.%d", payment, revision))
+func (c *Crashes) nextKey() domain.OperationKey {
+	return domain.OperationKey(fmt.Sprintf("%s.%d", c.paid.ID, c.shown[c.paid.ID]+1))
 }
 
-// noun returns the name of an operation's kind as a noun.
 func noun(kind processor.Kind) string {
 	if kind == processor.Authorize {
 		return "authorization"
@@ -138,5 +131,4 @@ func noun(kind processor.Kind) string {
 	return string(kind)
 }
 
-// errEarly is the error for a service that was faster than its killer.
 var errEarly = errors.New("the request was answered before the service was killed")

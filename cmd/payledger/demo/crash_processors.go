@@ -15,6 +15,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/httpapi/client"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator"
@@ -32,12 +33,10 @@ type processors struct {
 	inside atomic.Int64 // calls without their end
 }
 
-// call is a call of the service at a processor.
 type call struct {
-	key  domain.OperationKey
-	send bool // the operation itself; otherwise a question about its key
-	// answer is the answer to a question.
-	answer processor.Lookup
+	key    domain.OperationKey
+	send   bool             // the operation itself; otherwise a question about its key
+	answer processor.Lookup // to a question
 }
 
 func openProcessors(ctx context.Context, dir, secret string) (_ *processors, err error) {
@@ -116,28 +115,21 @@ func (p *processors) about(key domain.OperationKey) []call {
 	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return c.key != key })
 }
 
-// crashPatience bounds each wait for the service and for the processor.
-const crashPatience = 60 * time.Second
-
 // errLate is the error of until for a result that does not come.
 var errLate = errors.New("did not come")
 
 // until calls done at short intervals until it reports true. After patience its error is errLate and names what.
-func until(ctx context.Context, patience time.Duration, what string, done func() (bool, error)) error {
-	tick, late := time.NewTicker(10*time.Millisecond), time.NewTimer(patience)
-	defer tick.Stop()
-	defer late.Stop()
-	for {
+func until(ctx context.Context, what string, done func() (bool, error)) error {
+	for late := time.Now().Add(patience); ; {
 		reached, err := done()
 		if reached || err != nil {
 			return err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-late.C:
+		if time.Now().After(late) {
 			return fmt.Errorf("%s %w within %s", what, errLate, patience)
+		}
+		if err := client.Pause(ctx, 10*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

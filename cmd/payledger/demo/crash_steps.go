@@ -101,10 +101,9 @@ func (c *Crashes) send(ctx context.Context, r client.Request) <-chan error {
 	return lost
 }
 
-// awaitMiddle waits until the processor is where the service is to be killed.
 func (c *Crashes) awaitMiddle(ctx context.Context, op *interruption, lost <-chan error) error {
 	var text string
-	err := until(ctx, crashPatience, "the request at the processor", func() (reached bool, err error) {
+	err := until(ctx, "the request at the processor", func() (reached bool, err error) {
 		select {
 		case err := <-lost:
 			return false, errors.Join(errEarly, err)
@@ -128,16 +127,16 @@ func (c *Crashes) kill(ctx context.Context, op *interruption, lost <-chan error)
 	}
 	c.out.command(fmt.Sprintf("kill -9 %d", c.service.PID))
 	err := <-lost
-	var told *client.Error
+	var apiErr *client.Error
 	var broken *url.Error
 	switch {
-	case err == nil || errors.As(err, &told):
+	case err == nil || errors.As(err, &apiErr):
 		return errors.Join(errEarly, err)
 	case errors.As(err, &broken):
 		err = broken.Err
 	}
 	c.out.unanswered(http.MethodPost, op.path, "no answer", fmt.Sprintf("the connection broke (%s): the merchant cannot know what happened", err))
-	return until(ctx, crashPatience, "the end of the calls of the killed service", func() (bool, error) { return c.there.inside.Load() == 0, nil })
+	return until(ctx, "the end of the calls of the killed service", func() (bool, error) { return c.there.inside.Load() == 0, nil })
 }
 
 // repeat sends the request again under its key. The answer names the payment (D9).
@@ -147,22 +146,22 @@ func (c *Crashes) repeat(ctx context.Context, op *interruption, found *finding) 
 		URL: c.api, APIKey: c.apiKey, HTTP: &c.client, Seen: func(_ client.Request, _ int, t time.Duration) { took = t },
 	}
 	answer, err := api.Do(ctx, op.request())
-	var told *client.Error
+	var apiErr *client.Error
 	switch {
 	case err == nil:
 		found.repeat = &client.Error{Status: answer.StatusCode}
 		if err := answer.Body.Close(); err != nil {
 			return err
 		}
-	case errors.As(err, &told):
-		found.repeat = told
+	case errors.As(err, &apiErr):
+		found.repeat = apiErr
 	default:
 		return err
 	}
 	difference := found.repeated(c.paid.ID)
 	note := ""
 	if difference == nil {
-		note = fmt.Sprintf("the same key again: the request is on record, and is not done twice (%s). It is payment %s, %s", told.ErrorID, told.PaymentID, told.PaymentStatus)
+		note = fmt.Sprintf("the same key again: the request is on record, and is not done twice (%s). It is payment %s, %s", apiErr.ErrorID, apiErr.PaymentID, apiErr.PaymentStatus)
 	}
 	c.out.request(http.MethodPost, op.path, found.repeat.Status, took, note)
 	c.expect(difference)
@@ -172,7 +171,7 @@ func (c *Crashes) repeat(ctx context.Context, op *interruption, found *finding) 
 // watchQuestions waits until the service, after its start, knows enough at the processor, and prints its calls there.
 func (c *Crashes) watchQuestions(ctx context.Context, op *interruption, asked int) error {
 	var calls []call
-	err := until(ctx, crashPatience, "a question to "+string(c.facts.name), func() (bool, error) {
+	err := until(ctx, "a question to "+string(c.facts.name), func() (bool, error) {
 		calls = c.there.about(op.key)[asked:]
 		return slices.ContainsFunc(calls, func(call call) bool {
 			return call.send || op.known == processor.Known && call.answer.State == processor.Known
@@ -210,9 +209,8 @@ func (c call) state() string {
 	}
 }
 
-// readOutcome waits for the webhook about the outcome, and reads the payment.
 func (c *Crashes) readOutcome(ctx context.Context, found *finding) error {
-	err := until(ctx, crashPatience, "the webhook "+found.hook.String(), func() (bool, error) {
+	err := until(ctx, "the webhook "+found.hook.String(), func() (bool, error) {
 		err := c.receive(ctx)
 		return c.facts.received(found.hook) > 0, err
 	})
@@ -239,11 +237,11 @@ func (c *Crashes) receive(ctx context.Context) error {
 			c.facts.webhooks = append(c.facts.webhooks, h)
 			c.result.Webhooks++
 			c.out.webhook(h)
-			now, err := c.peek(ctx, h.Payment.ID)
+			now, err := c.quiet().read(ctx, h.Payment.ID)
 			if err != nil {
 				return err
 			}
-			if now.DateUpdated < h.Payment.DateUpdated {
+			if now.DateUpdated.Before(h.Payment.DateUpdated) {
 				c.expect(fmt.Errorf("%s ran ahead of what GET answers", h))
 			}
 		default:
@@ -267,7 +265,7 @@ func (c *Crashes) showEvents(ctx context.Context) error {
 
 // recorded waits until the service has recorded that the merchant has every webhook: a kill before would deliver it again (D18).
 func (c *Crashes) recorded(ctx context.Context) error {
-	return c.late(until(ctx, crashPatience, "the record of the deliveries", func() (bool, error) {
+	return c.late(until(ctx, "the record of the deliveries", func() (bool, error) {
 		list, err := c.deliveries(ctx)
 		c.facts.deliveries = len(list)
 		return allDelivered(list, len(c.facts.webhooks)), err

@@ -32,13 +32,13 @@ func authorizedOnce() facts {
 		Step: history.CallAnswered, Key: op.key, Answer: &history.CallAnswer{TransactionID: "adyen_1"},
 	})
 	answered.Type, answered.Payment.Status = "payment.authorized", "AUTHORIZED"
-	told := hook{"PAYMENT.STATUS", "AUTHORIZED"}
+	authorized := hook{"PAYMENT.STATUS", "AUTHORIZED"}
 	return facts{
-		name: processor.Adyen, payment: "01p", payments: 1, webhooks: []webhook{about("01p", told)}, deliveries: 1,
+		name: processor.Adyen, payment: "01p", payments: 1, webhooks: []webhook{about("01p", authorized)}, deliveries: 1,
 		findings: []*finding{{
 			expectation: expectation{
 				operation: op, requested: "payment.created", outcome: "payment.authorized", before: "PENDING", status: "AUTHORIZED",
-				hook: told, known: processor.Known,
+				hook: authorized, known: processor.Known,
 			},
 			disk: []audited{requested}, open: 1, after: "AUTHORIZED",
 			repeat: &client.Error{Status: http.StatusConflict, ErrorID: client.IdempotencyKeyAlreadyExists, PaymentID: "01p"},
@@ -163,11 +163,11 @@ func TestDifferencesReachTheVerdict(t *testing.T) {
 	late, lost := errors.New("late"), errors.New("lost")
 	first, last := plays("first", "", nil, nil), plays("last", processor.Adyen, nil, nil)
 	for _, c := range []struct {
-		name     string
-		chapters []chapter[*Crashes]
-		passed   string
-		fails    string // the story's error before the verdict
-		told     string // the difference in the verdict
+		name       string
+		chapters   []chapter[*Crashes]
+		passed     string
+		fails      string // the story's error before the verdict
+		difference string // the difference in the verdict
 	}{
 		{"all well", []chapter[*Crashes]{first, plays("a", processor.Adyen, nil, nil), last}, "first a last", "", ""},
 		{"a difference", []chapter[*Crashes]{first, plays("a", processor.Adyen, nil, late), plays("b", processor.Adyen, nil, nil), last}, "first b last", "", "late"},
@@ -193,8 +193,8 @@ func TestDifferencesReachTheVerdict(t *testing.T) {
 			continue
 		}
 		want := "<nil>"
-		if c.told != "" {
-			want = "Everything went as expected: " + c.told
+		if c.difference != "" {
+			want = "Everything went as expected: " + c.difference
 		}
 		if got := fmt.Sprint(story.facts.verdict(&printer{io.Discard})); got != want {
 			t.Errorf("%s: the verdict is %q, expected %q", c.name, got, want)

@@ -17,9 +17,8 @@ type delivery struct {
 
 // nothingMore checks after the story that no payment has other events and that no other webhook came or is to come.
 func (s *story) nothingMore(ctx context.Context) error {
-	quiet := s.quiet()
 	for id, shown := range s.shown {
-		events, err := quiet.history(ctx, id)
+		events, err := s.quiet().history(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -41,28 +40,25 @@ func (s *story) nothingMore(ctx context.Context) error {
 	return nil
 }
 
-// delivered waits until every webhook to the receiver is delivered, and returns their number.
 func (s *story) delivered(ctx context.Context) (int, error) {
 	var list []delivery
-	err := until(ctx, webhookPatience, "the deliveries", func() (done bool, err error) {
+	err := until(ctx, "the deliveries", func() (done bool, err error) {
 		list, err = s.deliveries(ctx)
 		return allDelivered(list, s.result.Webhooks), err
 	})
 	if errors.Is(err, errLate) {
-		err = fmt.Errorf("of %d webhooks some were not delivered within %s: %v", s.result.Webhooks, webhookPatience, list)
+		err = fmt.Errorf("of %d webhooks some were not delivered within %s: %v", s.result.Webhooks, patience, list)
 	}
 	return len(list), err
 }
 
-// allDelivered reports whether the list has at least n deliveries, and all have succeeded.
 func allDelivered(list []delivery, n int) bool {
 	return len(list) >= n && !slices.ContainsFunc(list, func(d delivery) bool { return d.Outcome != "SUCCEEDED" })
 }
 
-// deliveries returns the deliveries to an endpoint, or with a Run those of the story's payments. A delivery about a dispute names no
-// payment.
+// deliveries returns the deliveries to an endpoint, or with a Run those of the story's payments: one about a dispute names no payment.
 func (s *story) deliveries(ctx context.Context) (all []delivery, err error) {
-	quiet, path := s.quiet(), "/management/webhook-deliveries?limit=100&endpointId="+url.QueryEscape(s.endpoint)
+	path := "/management/webhook-deliveries?limit=100&endpointId=" + url.QueryEscape(s.endpoint)
 	paths := []string{path}
 	if s.run != "" {
 		paths, all = paths[:0], slices.Repeat([]delivery{{Outcome: "SUCCEEDED"}}, s.disputes)
@@ -71,10 +67,8 @@ func (s *story) deliveries(ctx context.Context) (all []delivery, err error) {
 		}
 	}
 	for _, path := range paths {
-		var list struct {
-			Data []delivery `json:"data"`
-		}
-		if err := quiet.call(ctx, request(http.MethodGet, path, nil), &list, func() string { return "" }); err != nil {
+		var list page[delivery]
+		if err := s.ask(ctx, request(http.MethodGet, path, nil), &list); err != nil {
 			return nil, err
 		}
 		all = append(all, list.Data...)

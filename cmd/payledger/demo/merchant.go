@@ -40,8 +40,14 @@ func (m *merchant) quiet() *merchant {
 	return &merchant{api: m.api, apiKey: m.apiKey, run: m.run, out: &printer{io.Discard}}
 }
 
-func (m *merchant) peek(ctx context.Context, id string) (payment, error) {
-	return m.quiet().read(ctx, id)
+// ask is call without output.
+func (m *merchant) ask(ctx context.Context, r client.Request, into any) error {
+	return m.quiet().call(ctx, r, into, func() string { return "" })
+}
+
+// page is an answer of the API with a list.
+type page[T any] struct {
+	Data []T `json:"data"`
 }
 
 // request returns a request of the merchant's backend (§5.1).
@@ -90,16 +96,13 @@ func (m *merchant) tokenize(ctx context.Context, clientToken, number string) (st
 }
 
 func (m *merchant) history(ctx context.Context, id string) ([]audited, error) {
-	var list struct {
-		Data []audited `json:"data"`
-	}
+	var list page[audited]
 	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"/events", nil), &list, func() string {
 		return terminal.Count(len(list.Data), "event") + " in the ledger"
 	})
 	return list.Data, err
 }
 
-// subscribe registers the receiver for every kind of webhook, and returns the endpoint's id.
 func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 	var endpoint struct {
 		ID string `json:"id"`
@@ -108,11 +111,4 @@ func (m *merchant) subscribe(ctx context.Context, url string) (string, error) {
 		"url": url, "description": "the demo's receiver",
 	}), &endpoint, func() string { return "webhooks of every kind go to " + url })
 	return endpoint.ID, err
-}
-
-// unsubscribe deletes the endpoint without output: its receiver closes.
-func (m *merchant) unsubscribe(ctx context.Context, id string) error {
-	var deleted struct{}
-	quiet := m.quiet()
-	return quiet.call(ctx, request(http.MethodDelete, "/management/webhook-endpoints/"+id, nil), &deleted, func() string { return "" })
 }

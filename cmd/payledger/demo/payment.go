@@ -1,92 +1,71 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+
+	"payledger/httpapi/client"
 )
 
-// payment has the checked fields of the Payment JSON (D6).
-type payment struct {
-	ID           string `json:"id"`
-	OrderID      string `json:"orderId"`
-	Status       string `json:"status"`
-	DateUpdated  string `json:"dateUpdated"`
-	StatusReason struct {
-		Type          string `json:"type"`
-		Code          string `json:"code"`
-		AdvisedAction string `json:"advisedAction"`
-	} `json:"statusReason"`
-	Processor struct {
-		Name           string `json:"name"`
-		AmountCaptured int64  `json:"amountCaptured"`
-		AmountRefunded int64  `json:"amountRefunded"`
-	} `json:"processor"`
-	RequiredAction struct {
-		Name        string `json:"name"`
-		ClientToken string `json:"clientToken"`
-	} `json:"requiredAction"`
-	Transactions []struct {
-		TransactionType string             `json:"transactionType"`
-		Events          []transactionEvent `json:"events"`
-	} `json:"transactions"`
-}
-
-type transactionEvent struct {
-	ID   string `json:"id"`
-	Type string `json:"type"`
-}
-
-func (p payment) note() string {
+func note(p client.Payment) string {
 	text := p.Status
-	if p.Processor.Name != "" {
-		text += " at " + p.Processor.Name
+	at := processorOf(p)
+	if at.Name != "" {
+		text += " at " + at.Name
 	}
-	if p.Processor.AmountCaptured > 0 {
-		text += fmt.Sprintf(", captured %s", euros(p.Processor.AmountCaptured))
+	if at.AmountCaptured > 0 {
+		text += fmt.Sprintf(", captured %s", euros(at.AmountCaptured))
 	}
-	if p.Processor.AmountRefunded > 0 {
-		text += fmt.Sprintf(", refunded %s", euros(p.Processor.AmountRefunded))
+	if at.AmountRefunded > 0 {
+		text += fmt.Sprintf(", refunded %s", euros(at.AmountRefunded))
 	}
-	switch r := p.StatusReason; {
+	switch r := reasonOf(p); {
 	case r.Code != "":
 		text += fmt.Sprintf(" (%s %s, advised: %s)", r.Type, r.Code, r.AdvisedAction)
 	case r.Type != "":
 		text += fmt.Sprintf(" (%s)", r.Type)
 	}
-	if p.RequiredAction.Name != "" {
+	if p.RequiredAction != nil {
 		text += ", the customer must act: " + p.RequiredAction.Name
 	}
 	return text
 }
 
-// euros formats minor units of EUR.
 func euros(minor int64) string { return fmt.Sprintf("%d.%02d EUR", minor/100, minor%100) }
 
-func (p payment) newest(eventType string) (found transactionEvent) {
+func processorOf(p client.Payment) client.Processor {
+	return *cmp.Or(p.Processor, &client.Processor{})
+}
+
+func reasonOf(p client.Payment) client.StatusReason {
+	return *cmp.Or(p.StatusReason, &client.StatusReason{})
+}
+
+func newest(p client.Payment, eventType string) (id string) {
 	for _, t := range p.Transactions {
 		for _, e := range t.Events {
 			if e.Type == eventType {
-				found = e
+				id = e.ID
 			}
 		}
 	}
-	return found
+	return id
 }
 
-func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (payment, error) {
-	var p payment
+func (m *merchant) operate(ctx context.Context, path, key string, body map[string]any) (p client.Payment, err error) {
 	r := request(http.MethodPost, path, nil)
 	if r.IdempotencyKey = key + m.run; body != nil {
 		r.Body = body
 	}
-	err := m.call(ctx, r, &p, func() string { return p.note() })
+	err = m.call(ctx, r, &p, func() string { return note(p) })
 	return p, err
 }
 
-func (m *merchant) read(ctx context.Context, id string) (payment, error) {
-	var p payment
-	err := m.call(ctx, request(http.MethodGet, "/payments/"+id+"?expand=transactions.events", nil), &p, func() string { return p.note() })
+func (m *merchant) read(ctx context.Context, id string) (p client.Payment, err error) {
+	r := request(http.MethodGet, "/payments/"+id+"?expand=transactions.events", nil)
+	err = m.call(ctx, r, &p, func() string { return note(p) })
 	return p, err
 }
 

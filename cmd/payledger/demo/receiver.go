@@ -10,19 +10,20 @@ import (
 	"strings"
 	"time"
 
+	"payledger/httpapi/client"
 	"payledger/notifier/signature"
 )
 
 // webhook has the checked fields of a webhook's body (D17).
 type webhook struct {
-	EventType string  `json:"eventType"`
-	SignedAt  string  `json:"signedAt"`
-	Sequence  int     `json:"sequence"`
-	Payment   payment `json:"payment"`
-	Amount    int64   `json:"requestAmount"` // of a failed operation (§6.3)
-	PaymentID string  `json:"paymentId"`     // of a dispute (§6.4)
-	OrderID   string  `json:"orderId"`       // of a dispute
-	Status    string  `json:"status"`        // of a dispute
+	EventType string         `json:"eventType"`
+	SignedAt  string         `json:"signedAt"`
+	Sequence  int            `json:"sequence"`
+	Payment   client.Payment `json:"payment"`
+	Amount    int64          `json:"requestAmount"` // of a failed operation (§6.3)
+	PaymentID string         `json:"paymentId"`     // of a dispute (§6.4)
+	OrderID   string         `json:"orderId"`       // of a dispute
+	Status    string         `json:"status"`        // of a dispute
 }
 
 func (h webhook) hook() hook { return hook{h.EventType, h.Payment.Status} }
@@ -57,10 +58,8 @@ func newReceiver(ctx context.Context, secret, run string) (*receiver, error) {
 	return r, nil
 }
 
-// serve serves on a free port of this machine.
 func serve(ctx context.Context, handler http.Handler) (url string, server *http.Server, err error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}

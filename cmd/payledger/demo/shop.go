@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"net/http"
 )
 
-// Shop is a small web shop with the hosted checkout. Its pages have no API key, its back end opens the sessions, and it
-// delivers only after a signed webhook about the payment.
+// Shop is a small web shop with the hosted checkout. Its pages have no API key.
 type Shop struct {
 	URL      string
 	merchant *merchant
@@ -27,7 +25,7 @@ var shopFiles embed.FS
 // OpenShop opens the shop on a free port of this machine and registers its webhook endpoint.
 func OpenShop(ctx context.Context, stage Stage) (_ *Shop, err error) {
 	s := &Shop{
-		merchant: &merchant{api: stage.API, apiKey: stage.APIKey, out: &printer{io.Discard}},
+		merchant: &merchant{api: stage.API, apiKey: stage.APIKey},
 		secret:   stage.SigningSecret,
 		orders:   newOrders(),
 		pages:    template.Must(template.New("").Funcs(template.FuncMap{"euros": price}).ParseFS(shopFiles, "shop/*.html")),
@@ -45,18 +43,15 @@ func (s *Shop) Close() error { return s.server.Close() }
 
 // nameItself sets the shop's name in the checkout (D20).
 func (s *Shop) nameItself(ctx context.Context) error {
-	var settings struct{}
-	return s.merchant.call(ctx, request(http.MethodPatch, "/management/settings", map[string]any{"displayName": shopName}),
-		&settings, func() string { return "" })
+	return s.merchant.ask(ctx, request(http.MethodPatch, "/management/settings", map[string]any{"displayName": shopName}), nil)
 }
 
 const shopName = "Desk & Paper"
 
 func (s *Shop) subscribe(ctx context.Context) error {
-	var endpoint struct{}
-	return s.merchant.call(ctx, request(http.MethodPost, "/management/webhook-endpoints", map[string]any{
+	return s.merchant.ask(ctx, request(http.MethodPost, "/management/webhook-endpoints", map[string]any{
 		"url": s.URL + "/webhooks", "description": "the demo's shop", "eventTypes": []string{"PAYMENT.STATUS"},
-	}), &endpoint, func() string { return "" })
+	}), nil)
 }
 
 // handler has the shop's pages and its webhook endpoint. A form of another site is refused.
@@ -84,5 +79,4 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// price formats minor units of EUR for the shop's pages.
 func price(minor int64) string { return fmt.Sprintf("€%d.%02d", minor/100, minor%100) }

@@ -53,15 +53,14 @@ func (s *Shop) openSession(r *http.Request, order purchase) (string, error) {
 	var session struct {
 		ClientToken string `json:"clientToken"`
 	}
-	err := s.merchant.call(r.Context(), request(http.MethodPost, "/client-session", map[string]any{
+	err := s.merchant.ask(r.Context(), request(http.MethodPost, "/client-session", map[string]any{
 		"orderId": order.ID, "currencyCode": "EUR", "order": map[string]any{"lineItems": items},
 		"metadata": map[string]any{"channel": "demo shop"}, "returnUrl": s.URL + "/orders/" + order.ID,
-	}), &session, func() string { return "" })
+	}), &session)
 	return session.ClientToken, err
 }
 
-// showReceipt shows the page that the customer returns to from the checkout. It ignores the payment in the query: a customer
-// can change the address.
+// showReceipt shows the page after the checkout. It ignores the payment in the query: a customer can change the address.
 func (s *Shop) showReceipt(w http.ResponseWriter, r *http.Request) {
 	order, _, known := s.orders.find(r.PathValue("order"))
 	if !known {

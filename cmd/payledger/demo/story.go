@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"payledger/eventstore/commands/accounts"
+	"payledger/httpapi/client"
 )
 
 // Stage is the running service for the story.
@@ -42,8 +44,8 @@ type story struct {
 	shown    map[string]int // events of each payment that the reader has seen
 	disputes int            // webhooks about disputes
 	early    []webhook      // webhooks that came before they were expected
-	now      payment        // of the chapter
-	paid     payment        // of the first chapter, for the later ones
+	now      client.Payment // of the chapter
+	paid     client.Payment // of the first chapter, for the later ones
 	result   Result
 }
 
@@ -53,7 +55,6 @@ type chapter[S any] struct {
 	play  func(S, context.Context) error
 }
 
-// perform plays chapters up to the first unexpected result.
 func perform[S any](ctx context.Context, out *printer, s S, chapters []chapter[S]) error {
 	for i, c := range chapters {
 		out.chapter(i+1, c.title)
@@ -82,5 +83,5 @@ func Play(ctx context.Context, stage Stage) (_ Result, err error) {
 		return s.result, fmt.Errorf("after the last chapter: %w", err)
 	}
 	s.result.Paid, s.result.Payments = s.paid.ID, len(s.shown)
-	return s.result, s.unsubscribe(ctx, s.endpoint)
+	return s.result, s.ask(ctx, request(http.MethodDelete, "/management/webhook-endpoints/"+s.endpoint, nil), nil) // its receiver closes
 }

@@ -31,7 +31,6 @@ type incoming struct {
 	Body     string            `json:"body"`
 }
 
-// answered is the program's answer to a webhook.
 type answered struct {
 	ID      string `json:"id"`
 	Status  int    `json:"status,omitempty"`
@@ -39,10 +38,8 @@ type answered struct {
 	Body    string `json:"body,omitempty"`
 }
 
-// bodyLimit bounds the part of the program's answer that is reported.
-const bodyLimit = 512
+const bodyLimit = 512 // bytes of the program's answer that are reported
 
-// take forwards a webhook, reports the answer, and prints a line.
 func (l *listening) take(ctx context.Context, w incoming) {
 	header := http.Header{}
 	for name, value := range w.Headers {
@@ -68,8 +65,7 @@ func (l *listening) take(ctx context.Context, w incoming) {
 	l.show(w, verified, a, took, reported)
 }
 
-// signedByListener returns the signature of the listener's own secret as the header that is verified. An older service has it in one of
-// the usual headers.
+// signedByListener returns the listener's own signature as the header that is verified. An older service has it in a usual header.
 func signedByListener(header http.Header) http.Header {
 	if own := header.Get(signature.HeaderListener); own != "" {
 		return http.Header{signature.HeaderPrimary: {own}}
@@ -77,7 +73,6 @@ func signedByListener(header http.Header) http.Header {
 	return header
 }
 
-// call sends a webhook to the program.
 func (l *listening) call(ctx context.Context, header http.Header, w incoming) answered {
 	a := answered{ID: w.ID}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.target, strings.NewReader(w.Body))
@@ -125,7 +120,7 @@ func failureOf(err error) string {
 // report sends the program's answer to the service, and returns a text if the service did not take it.
 func (l *listening) report(ctx context.Context, a answered) string {
 	err := l.api.Post(ctx, l.path("/answers"), a, nil)
-	if told, is := errors.AsType[*client.Error](err); is && told.Status == http.StatusUnprocessableEntity && a.Body != "" { // its text may hold a card number
+	if apiErr, is := errors.AsType[*client.Error](err); is && apiErr.Status == http.StatusUnprocessableEntity && a.Body != "" { // its text may hold a card number
 		a.Body = ""
 		err = l.api.Post(ctx, l.path("/answers"), a, nil)
 	}
@@ -135,7 +130,6 @@ func (l *listening) report(ctx context.Context, a answered) string {
 	return "the server did not take the answer: " + err.Error()
 }
 
-// show prints the line of a webhook.
 func (l *listening) show(w incoming, verified string, a answered, took time.Duration, problem string) {
 	about := cmp.Or(w.Kind, "test message")
 	switch {

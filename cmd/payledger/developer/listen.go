@@ -20,8 +20,7 @@ import (
 	"payledger/httpapi/client"
 )
 
-// Listen brings webhooks to a program on this machine: it reads them from the server as a stream, calls the program, and reports the
-// program's answer (I1). Nothing has to reach this machine.
+// Listen brings webhooks to a program on this machine (I1). Nothing has to reach this machine: it reads them from the server as a stream.
 type Listen struct {
 	ForwardTo string    `required:"" help:"Where the program takes webhooks, for example http://127.0.0.1:9000/webhooks." placeholder:"URL"`
 	Events    []string  `help:"Only webhooks of these types, for example PAYMENT.STATUS,PAYMENT.REFUND (default: all)." placeholder:"TYPE"`
@@ -93,13 +92,11 @@ type listener struct {
 // answerTime is the part of the time for an answer that the way to the service and back may take.
 const answerTime = 500 * time.Millisecond
 
-// within returns how long the program may take.
 func (l listener) within() time.Duration {
 	all := time.Duration(l.WithinMs) * time.Millisecond
 	return max(all-answerTime, all/2)
 }
 
-// listening is a listener at work.
 type listening struct {
 	api     *client.Client
 	made    listener
@@ -115,7 +112,6 @@ type listening struct {
 	last string // the newest delivery
 }
 
-// print prints a line.
 func (l *listening) print(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,12 +121,11 @@ func (l *listening) print(format string, args ...any) {
 // endTime bounds the request that ends the listener. The service ends it by itself after a minute.
 const endTime = 3 * time.Second
 
-// end ends the listener.
 func (l *listening) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	err := l.api.Call(ctx, client.Request{Method: http.MethodDelete, Path: l.path("")}, nil)
-	if told, is := errors.AsType[*client.Error](err); err != nil && (!is || told.ErrorID != client.EntityNotFound) {
+	if apiErr, is := errors.AsType[*client.Error](err); err != nil && (!is || apiErr.ErrorID != client.EntityNotFound) {
 		l.print("The listener was not ended (%v); the server ends it after a minute.", err)
 	}
 }
@@ -139,18 +134,17 @@ func (l *listening) path(part string) string {
 	return listeners + "/" + url.PathEscape(l.made.ID) + part
 }
 
-// retry is the time before a broken stream is opened again.
 const retry = time.Second
 
 // read reads the stream until ctx ends, and opens it again after a break. It reports one break until the stream works again.
 func (l *listening) read(ctx context.Context) error {
 	for {
 		err := l.api.Stream(ctx, client.Request{Path: l.path("/stream")}, func() {}, func(e client.ServerEvent) error { return l.message(ctx, e) })
-		told, is := errors.AsType[*client.Error](err)
+		apiErr, is := errors.AsType[*client.Error](err)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case is && told.ErrorID == client.EntityNotFound:
+		case is && apiErr.ErrorID == client.EntityNotFound:
 			return errors.New("the listener ended: it was deleted, or had no reader for a minute; start payledger listen again")
 		case !errors.Is(err, client.ErrBroken):
 			return err
@@ -159,10 +153,7 @@ func (l *listening) read(ctx context.Context) error {
 			l.print("%v; connecting again", err)
 		}
 		l.broken = true
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
-		}
+		_ = client.Pause(ctx, retry) // the next round returns the end of ctx
 	}
 }
 
@@ -182,7 +173,6 @@ func (l *listening) message(ctx context.Context, e client.ServerEvent) error {
 	return nil
 }
 
-// obey sends the last webhook again for each line "r".
 func (l *listening) obey(ctx context.Context, input io.Reader) {
 	lines := bufio.NewScanner(input)
 	for lines.Scan() && ctx.Err() == nil {

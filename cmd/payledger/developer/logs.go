@@ -42,7 +42,6 @@ type logged struct {
 	KeyName   string    `json:"keyName"`
 }
 
-// String returns a line for people.
 func (r logged) String() string {
 	line := fmt.Sprintf("%s  %-6s %-52s %d %8.1f ms  %s  %s", r.Time.UTC().Format("15:04:05.000"), r.Method, r.Path, r.Status, r.TookMs, r.RequestID, cmp.Or(r.KeyName, r.Caller))
 	if r.ErrorID != "" {
@@ -75,15 +74,12 @@ func (c *LogsTail) Run(ctx context.Context, std terminal.Streams, args options.A
 			return reached(err)
 		}
 		fmt.Fprintf(std.Err, "payledger: %s; connecting again, requests in between are missing\n", safe(err.Error()))
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
+		if client.Pause(ctx, retry) != nil {
 			return nil
 		}
 	}
 }
 
-// message prints one message of the stream.
 func (c *LogsTail) message(std terminal.Streams, e client.ServerEvent) error {
 	switch e.Type {
 	case "ready":

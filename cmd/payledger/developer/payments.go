@@ -93,23 +93,11 @@ func (c *PaymentsList) query() (url.Values, error) {
 	return query, nil
 }
 
-// paymentTable prints payments as rows for people, or as lines of JSON.
 type paymentTable struct {
 	to    *tabwriter.Writer
 	lines io.Writer
 	json  bool
 	rows  int
-}
-
-// summary has the fields of a payment in a list that the table shows.
-type summary struct {
-	ID           string            `json:"id"`
-	Date         time.Time         `json:"date"`
-	Status       string            `json:"status"`
-	OrderID      string            `json:"orderId"`
-	CurrencyCode string            `json:"currencyCode"`
-	Amount       int64             `json:"amount"`
-	Processor    *client.Processor `json:"processor"`
 }
 
 func (t *paymentTable) add(text json.RawMessage) error {
@@ -118,7 +106,7 @@ func (t *paymentTable) add(text json.RawMessage) error {
 		_, err := fmt.Fprintf(t.lines, "%s\n", text)
 		return err
 	}
-	var p summary
+	var p client.Payment
 	if err := json.Unmarshal(text, &p); err != nil {
 		return fmt.Errorf("the server's answer is no list of payments: %w", err)
 	}
@@ -131,7 +119,6 @@ func (t *paymentTable) add(text json.RawMessage) error {
 	return err
 }
 
-// moved formats an amount; "-" for nothing.
 func moved(amount int64, currency string) string {
 	if amount == 0 {
 		return "-"

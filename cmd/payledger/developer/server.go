@@ -35,14 +35,13 @@ func (s Server) API(args options.Arguments) (*client.Client, error) {
 	return &client.Client{URL: s.URL, APIKey: s.APIKey}, nil
 }
 
-// page returns the address of a payment's page in the dashboard.
 func (s Server) page(payment string) string {
 	return strings.TrimRight(s.URL, "/") + "/dashboard/payments/" + url.PathEscape(payment)
 }
 
 // reached adds advice to an error without an answer of the API.
 func reached(err error) error {
-	if _, told := errors.AsType[*client.Error](err); err == nil || told || errors.Is(err, context.Canceled) {
+	if _, answered := errors.AsType[*client.Error](err); err == nil || answered || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if _, broken := errors.AsType[*url.Error](err); broken {
@@ -69,13 +68,10 @@ func atFlags(err error, flags map[string]string) error {
 	return err
 }
 
-// money formats an amount in minor units.
 func money(amount int64, currency string) string {
 	return domain.Amount(amount).Format(domain.Currency(currency))
 }
 
-// moment formats a time for people, in UTC and to the second.
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
 
-// safe returns a text of the server for a terminal.
 func safe(text string) string { return terminal.Harmless(text) }

@@ -3,7 +3,6 @@ package developer
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +50,9 @@ func (c *Trigger) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
-	s := &shop{Trigger: c, api: api, out: std.Out, run: newRun()}
+	var run [4]byte
+	rand.Read(run[:]) // it never fails
+	s := &shop{Trigger: c, api: api, out: std.Out, run: fmt.Sprintf("%x", run)}
 	if c.Order == "" {
 		c.Order = "trigger-" + found.name + "-" + s.run
 	}
@@ -61,10 +62,8 @@ func (c *Trigger) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	return s.end(ctx)
 }
 
-// minAmount is the smallest amount of a payment that can be captured in two parts.
-const minAmount = 2
+const minAmount = 2 // the smallest payment that can be captured in two parts
 
-// scenario returns the scenario of the argument.
 func (c *Trigger) scenario() (scenario, error) {
 	for _, s := range scenarios {
 		if s.name == c.Name {
@@ -88,41 +87,30 @@ func listScenarios(out io.Writer) error {
 	return w.Flush()
 }
 
-// newRun returns a text that makes orders and idempotency keys of this run its own.
-func newRun() string {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return hex.EncodeToString(b[:])
-}
-
 // shop is the merchant and the customer of one scenario.
 type shop struct {
 	*Trigger
 	api     *client.Client
 	out     io.Writer
-	run     string
+	run     string // makes orders and idempotency keys its own
 	calls   int
 	payment client.Payment
 	others  []string // lines with further ids
 }
 
-// step prints one step with its result.
 func (s *shop) step(format string, args ...any) {
 	fmt.Fprintln(s.out, safe(fmt.Sprintf(format, args...)))
 }
 
-// key returns the idempotency key of the next call.
 func (s *shop) key() string {
 	s.calls++
 	return fmt.Sprintf("trigger-%s-%d", s.run, s.calls)
 }
 
-// note adds an id to the end of the output.
 func (s *shop) note(name, value string) {
 	s.others = append(s.others, fmt.Sprintf("%-10s %s", name, safe(value)))
 }
 
-// end prints the payment's ids, its newest status and its page.
 func (s *shop) end(ctx context.Context) error {
 	var about disputes
 	if s.payment.ID != "" {
@@ -145,7 +133,6 @@ func (s *shop) end(ctx context.Context) error {
 	return nil
 }
 
-// failed adds the payment to the error of a scenario.
 func (s *shop) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("the outcome did not come within --patience %s: %w", s.Patience, err)
@@ -156,24 +143,19 @@ func (s *shop) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (payment %s, %s; %s)", err, s.payment.ID, s.payment.Status, s.page(s.payment.ID))
 }
 
-// lookEvery is the time between two looks at what changes by itself.
 const lookEvery = 200 * time.Millisecond
 
-// await looks again and again until there is what the scenario waits for.
 func await(ctx context.Context, there func() (bool, error)) error {
 	for {
 		if is, err := there(); err != nil || is {
 			return err
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := client.Pause(ctx, lookEvery); err != nil {
+			return err
 		}
 	}
 }
 
-// until waits until the payment has a status.
 func (s *shop) until(ctx context.Context, status string) error {
 	err := await(ctx, func() (bool, error) {
 		now, err := s.api.Payment(ctx, s.payment.ID)
@@ -188,7 +170,6 @@ func (s *shop) until(ctx context.Context, status string) error {
 	return err
 }
 
-// wants returns an error unless the payment has a status.
 func (s *shop) wants(status string) error {
 	if s.payment.Status != status {
 		return fmt.Errorf("the payment is %s%s, and should be %s", s.payment.Status, because(s.payment.StatusReason), status)
@@ -196,7 +177,6 @@ func (s *shop) wants(status string) error {
 	return nil
 }
 
-// simulate sends a request to the control API of the simulator.
 func (s *shop) simulate(ctx context.Context, method, path string, body any) error {
 	sim := &client.Client{URL: s.Simulator}
 	err := sim.Call(ctx, client.Request{Method: method, Path: path, Body: body}, nil)
@@ -207,7 +187,6 @@ func (s *shop) simulate(ctx context.Context, method, path string, body any) erro
 	return nil
 }
 
-// disputed waits for the dispute of the payment with a status.
 func (s *shop) disputed(ctx context.Context, status string) (processorsID string, err error) {
 	var list struct {
 		Data []dispute `json:"data"`

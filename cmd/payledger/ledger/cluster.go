@@ -71,7 +71,7 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	if err := c.claim(ctx, store, vault, presence); err != nil {
 		return err
 	}
-	_, err = accounts.InitializeShown(ctx, store, vault, rand.Reader, c.Environment, "cli:init", func(made accounts.Credentials) error {
+	_, err = accounts.Initialize(ctx, store, vault, rand.Reader, c.Environment, "cli:init", func(made accounts.Credentials) error {
 		if err := vault.Claim(ctx); err != nil { // another init took this one for dead
 			return fmt.Errorf("another init of this cluster has begun: %w", err)
 		}

@@ -11,8 +11,6 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// masterKey is the key that seals every secret of a ledger. A ledger that has a sealed value opens only with its own key: with
-// another key it would get values that its own key does not open.
 type masterKey struct {
 	key  secrets.Key
 	held bool // false: no key is set, and the data folder has none
@@ -25,15 +23,11 @@ type masterKey struct {
 	took   bool // next opens the ledger: a rotation was cut short after it was decided
 }
 
-// ErrOtherKey means that the ledger is sealed with another master key.
-var ErrOtherKey = errors.New("the ledger is sealed with another master key")
-
 // readMasterKey returns the key of the options, or the data folder's own key. It creates none.
-func readMasterKey(o options.Options) (*masterKey, error) {
-	m := &masterKey{data: o.Data, from: "PAYLEDGER_MASTER_KEY (or --master-key-file)"}
+func readMasterKey(o options.Options) (m *masterKey, err error) {
+	m = &masterKey{data: o.Data, from: "PAYLEDGER_MASTER_KEY (or --master-key-file)"}
 	text := o.MasterKey
 	if text == "" { // else WithFiles has read the file
-		var err error
 		if text, err = options.ReadSecret("--master-key", "", o.MasterKeyFile); err != nil {
 			return m, options.Usage(err)
 		}
@@ -51,7 +45,6 @@ func readMasterKey(o options.Options) (*masterKey, error) {
 		}
 		m.others = []secrets.Key{previous}
 	}
-	var err error
 	m.key, err = secrets.MasterKey(text, o.Data)
 	if errors.Is(err, os.ErrNotExist) {
 		return m, nil
@@ -86,15 +79,10 @@ func (m *masterKey) check(name string, value []byte) error {
 			return nil
 		}
 	}
-	return otherKeyError(fmt.Sprintf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or that the last rotation gave it; nothing was changed", m.from))
+	return otherKeyError{fmt.Errorf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or that the last rotation gave it; nothing was changed", m.from)}
 }
 
-// otherKeyError is an ErrOtherKey with a text of its own.
-type otherKeyError string
-
-func (e otherKeyError) Error() string { return string(e) }
-
-func (e otherKeyError) Is(target error) bool { return target == ErrOtherKey }
+type otherKeyError struct{ error }
 
 // settle ends a rotation of the folder's own key that was cut short: the key that opens the ledger stays.
 func (m *masterKey) settle() error {

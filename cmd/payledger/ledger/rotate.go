@@ -33,8 +33,7 @@ type Rotated struct {
 
 // Run rotates the master key, or completes a rotation that was cut short. Without an error exactly the new key opens the ledger. After
 // an error it is the old one, unless the error is secrets.ErrUndecided, or says that the rotation is decided.
-func (r Rotation) Run(ctx context.Context) (Rotated, error) {
-	var done Rotated
+func (r Rotation) Run(ctx context.Context) (done Rotated, err error) {
 	next, err := keyOrNew(r.Next)
 	if err != nil {
 		return done, err
@@ -44,7 +43,7 @@ func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 		done.File = secrets.MasterKeyPath(r.Data)
 	}
 	l, err := r.open(ctx, r.Options)
-	if errors.Is(err, ErrOtherKey) && r.Next != "" { // the new one, if an earlier run was cut short
+	if _, other := errors.AsType[otherKeyError](err); other && r.Next != "" { // the new one, if an earlier run was cut short
 		if l, newErr := r.open(ctx, r.sealed(next)); newErr == nil {
 			done.Completed, done.File = true, ""
 			return done, l.Close()
@@ -91,14 +90,12 @@ func (r Rotation) open(ctx context.Context, o options.Options) (*Ledger, error) 
 	return Open(ctx, o, Rotating, eventstore.Config{Logger: zerolog.Nop()})
 }
 
-// sealed returns the options with another master key.
 func (r Rotation) sealed(key secrets.Key) options.Options {
 	o := r.Options
 	o.MasterKey, o.MasterKeyFile = key.Text(), ""
 	return o
 }
 
-// keyOrNew returns the key of a text, and a random key for "".
 func keyOrNew(text string) (secrets.Key, error) {
 	if text != "" {
 		return secrets.ParseKey(text)
@@ -106,8 +103,7 @@ func keyOrNew(text string) (secrets.Key, error) {
 	return secrets.NewKey(rand.Reader)
 }
 
-// completed reports whether this open completed the wanted rotation: to a given key, or to the random key that the folder keeps. An open may
-// also complete an earlier rotation, to another key.
+// completed reports whether this open completed the wanted rotation, to the given or the folder's random key, and not an earlier one.
 func (l *Ledger) completed(given string, next secrets.Key) bool {
 	if given == "" {
 		return l.tookNext

@@ -76,7 +76,7 @@ func (m Bounds) Connections(files int) int {
 func Of(flag Size) Bounds {
 	limit := int64(flag)
 	if limit == 0 {
-		limit = available() / 100 * memoryShare
+		limit = available("/") / 100 * memoryShare
 	}
 	held := min(limit/heldShare, maxHeld)
 	return Bounds{
@@ -94,11 +94,8 @@ func (m Bounds) Apply() {
 	}
 }
 
-// available returns the least memory of the machine and of the process's cgroups, in bytes.
-func available() int64 { return availableBelow("/") }
-
-// availableBelow is available with the system's files below root.
-func availableBelow(root string) int64 {
+// available returns the least memory of the machine and of the process's cgroups, in bytes. root is the folder of the system's files.
+func available(root string) int64 {
 	least := int64(8 << 30) // if nothing reports the memory
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		for line := range strings.Lines(string(text)) {

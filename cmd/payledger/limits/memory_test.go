@@ -38,8 +38,8 @@ func TestMemoryBounds(t *testing.T) {
 			t.Errorf("%+v: %d connections", test, n)
 		}
 	}
-	if m := Of(0); m.Limit < 100<<20 || m.Limit > available() {
-		t.Errorf("by default %+v of %d", m, available())
+	if m := Of(0); m.Limit < 100<<20 || m.Limit > available("/") {
+		t.Errorf("by default %+v of %d", m, available("/"))
 	}
 }
 
@@ -82,7 +82,7 @@ func TestAvailable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := availableBelow(root); got != test.want {
+		if got := available(root); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}

@@ -10,9 +10,7 @@ import (
 	"payledger/projections"
 )
 
-// waiting exports the operations without an outcome (D8): their number, the oldest request, and the time of the next
-// query to the processor. The views list all operations; the queries that this process has planned are in memory.
-// A failed count exports nothing.
+// waiting exports the operations without an outcome (D8). The views list all of them; the queries that are planned here are in memory.
 func (c Config) waiting() prometheus.Collector {
 	w := &waitingOperations{Config: c}
 	return collector{[]*prometheus.Desc{waitingCount, waitingSince, waitingNext}, w.collect}
@@ -46,7 +44,7 @@ func (c *waitingOperations) collect(out chan<- prometheus.Metric) {
 	soon := map[label]time.Time{}
 	for _, w := range c.Questions() {
 		at := label{string(w.Kind), string(w.State)}
-		soon[at] = earlier(soon[at], w.AskNext)
+		soon[at] = earlier(soon[at], w.NextQuestion)
 	}
 	for _, g := range c.counted() {
 		next := earlier(soon[label{string(g.Kind), string(g.State)}], g.Next)
@@ -59,7 +57,6 @@ func (c *waitingOperations) collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// counted returns a count of the views that is recent enough.
 func (c *waitingOperations) counted() []projections.PendingOperations {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,6 @@ import (
 	"strings"
 )
 
-// secretFlags are the flags that hold a secret. Every user of the machine can read the arguments of a process, but not its
-// environment or a file that only its user may read.
 var secretFlags = []string{"--master-key", "--master-key-previous", "--processor-secret"}
 
 // urlFlags are the flags that hold a URL, which may have a password in it.
@@ -21,26 +19,20 @@ const LivePrefix = "plk_live_"
 // Arguments are the arguments of the process.
 type Arguments []string
 
-func (args Arguments) secretsIn() (flags []string) {
+// Faults are the secrets that the arguments of a process hold.
+func (args Arguments) Faults() (faults []string) {
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")
 		if !joined && i+1 < len(args) {
 			value = args[i+1]
 		}
+		secret := slices.Contains(secretFlags, flag)
 		live := flag == "--api-key" && strings.HasPrefix(strings.TrimSpace(value), LivePrefix)
-		if live || slices.Contains(secretFlags, flag) || slices.Contains(urlFlags, flag) && holdsPassword(value) {
-			flags = append(flags, flag)
+		if !secret && !live && (!slices.Contains(urlFlags, flag) || !holdsPassword(value)) {
+			continue
 		}
-	}
-	return flags
-}
-
-// Faults are the secrets that the arguments of a process hold.
-func (args Arguments) Faults() (faults []string) {
-	for _, flag := range args.secretsIn() {
-		name := "PAYLEDGER_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
-		way := "set " + name
-		if slices.Contains(secretFlags, flag) {
+		way := "set PAYLEDGER_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
+		if secret {
 			way += " or " + flag + "-file"
 		}
 		faults = append(faults, flag+" holds a secret, and everybody on the machine can read the arguments of a process: "+way+" instead")
@@ -48,12 +40,10 @@ func (args Arguments) Faults() (faults []string) {
 	return faults
 }
 
-// Refused returns the error for arguments that hold a secret, or nil. Commands that do not know the ledger's environment call
-// it.
+// Refused returns the error for arguments that hold a secret, or nil, for commands that do not know the ledger's environment.
 func (args Arguments) Refused() error { return UsageOf(args.Faults()) }
 
-// selecting are the flags that select a part of what a command reads. Without a value, a variable that is not set in a script for
-// instance, a command would read everything.
+// selecting are the flags that select what a command reads. With an empty value, as of an unset variable, it would read everything.
 var selecting = []string{"--account", "--at", "--from", "--payment", "--to", "--type"}
 
 // Empty returns a usage error that names the selecting flags without a value, or nil.
@@ -73,8 +63,7 @@ func (args Arguments) Has(flag string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
 
-// ReadsFolder reports whether a client command reads the folder of a stopped server instead of a running server. A flag
-// overrides the environment. Both flags, or both variables without a flag, are a usage error.
+// ReadsFolder reports whether a client command reads a stopped server's folder. A flag overrides a variable; both of a kind are an error.
 func (args Arguments) ReadsFolder(data string) (bool, error) {
 	folder, server := args.Has("--data"), args.Has("--url")
 	switch {
@@ -88,8 +77,7 @@ func (args Arguments) ReadsFolder(data string) (bool, error) {
 	return data != "", nil
 }
 
-// holdsPassword reports whether a URL, or one of several separated by commas, has a user or a password. An invalid URL with an
-// @ counts as well.
+// holdsPassword reports whether a URL, or one of a list, has a user or a password. An invalid URL with an @ counts as well.
 func holdsPassword(text string) bool {
 	for part := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
@@ -105,8 +93,7 @@ func Unset(environment []string) []string {
 	return slices.DeleteFunc(slices.Clone(environment), func(set string) bool { return strings.HasPrefix(set, "PAYLEDGER_") })
 }
 
-// WithoutUsers returns a URL, or a list separated by commas, without users and passwords. If a list holds a password, its
-// invalid parts are left out.
+// WithoutUsers returns a URL, or a list, without users and passwords. If a list holds a password, its invalid parts are left out.
 func WithoutUsers(text string) string {
 	if !holdsPassword(text) {
 		return text

@@ -44,7 +44,7 @@ type Options struct {
 	DisputeLookup       time.Duration   `name:"dispute-lookup" help:"How often processors are asked for disputes whose notification was lost." default:"1m"`
 	WebhookTimeout      time.Duration   `help:"How long a webhook's receiver may take." default:"10s"`
 	WebhookRetryDelays  []time.Duration `name:"webhook-retry-delays" help:"Delays between the attempts of a webhook, each ±10 % (§6.1)." default:"10s,60s,5m,10m,15m"`
-	DeliveryRetention   time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept once they are over." default:"2160h"`
+	DeliveryRetention   time.Duration   `name:"delivery-retention" help:"How long deliveries of webhooks are kept after they have finished." default:"2160h"`
 	WebhookAllowCIDR    []netip.Prefix  `name:"webhook-allow-cidr" help:"Networks that webhooks may go to although they are private."`
 	FrameAncestors      []string        `name:"checkout-frame-ancestors" help:"Origins whose pages may show the checkout in a frame (default: none)." placeholder:"ORIGIN"`
 	Memory              limits.Size     `help:"Memory that the process stays below, for example 4GiB (default: 75 % of the cgroup's or the machine's)." placeholder:"SIZE"`
@@ -80,7 +80,6 @@ type PreviousKey struct {
 	MasterKeyPreviousFile string `help:"File that holds the master key before." type:"path"`
 }
 
-// read returns the flags with the key from the file, and their faults.
 func (p PreviousKey) read(nats string) (PreviousKey, []string) {
 	text, err := ReadSecret("--master-key-previous", p.MasterKeyPrevious, p.MasterKeyPreviousFile)
 	if err != nil {
@@ -131,7 +130,9 @@ func (o Options) limitFaults() (faults []string) {
 	}
 	check(o.PaymentTimeout <= 0 || o.ActionTimeout <= 0 || o.ClientTokenTTL <= 0 || o.WebhookTimeout <= 0,
 		"--payment-timeout, --action-timeout, --client-token-ttl and --webhook-timeout must be more than 0")
-	check(!retryDelays(o.WebhookRetryDelays), "--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)
+	outside := func(d time.Duration) bool { return d < time.Millisecond || d > 24*time.Hour }
+	check(len(o.WebhookRetryDelays) > maxRetries || slices.ContainsFunc(o.WebhookRetryDelays, outside),
+		"--webhook-retry-delays must be at most %d delays, each between 1ms and 24h", maxRetries)
 	check(o.DeliveryRetention < minRetention, "--delivery-retention is %s; it must be at least %s", o.DeliveryRetention, minRetention)
 	check(o.DisputeLookup < 10*time.Millisecond, "--dispute-lookup must be at least 10ms")
 	check(o.Memory != 0 && o.Memory < limits.MinMemory, "--memory must be at least %d MiB", limits.MinMemory>>20)
@@ -154,12 +155,6 @@ const DefaultWriteTimeout = 30 * time.Second
 const minRetention = time.Minute
 
 const maxRetries = 20
-
-func retryDelays(delays []time.Duration) bool {
-	return len(delays) <= maxRetries && !slices.ContainsFunc(delays, func(d time.Duration) bool {
-		return d < time.Millisecond || d > 24*time.Hour
-	})
-}
 
 // Logger returns a logger that writes to w in the level and format of the options.
 func (o Options) Logger(w io.Writer) (zerolog.Logger, error) {

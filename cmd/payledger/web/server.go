@@ -20,7 +20,6 @@ type Server struct {
 // Certificate has the files of a certificate and its key.
 type Certificate struct{ Cert, Key string }
 
-// The time-outs of a server's requests and connections.
 const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = 30 * time.Second // until the body is read
@@ -34,8 +33,7 @@ const maxHeaderBytes = 36 << 10
 
 // Listen listens on a TCP address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
-	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", address)
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }
 
 // Config has the handlers and the caps of a server.
@@ -52,11 +50,6 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ServeOn(listener, c), nil
-}
-
-// ServeOn serves on a listener.
-func ServeOn(listener net.Listener, c Config) *Server {
 	w := &Server{URL: "http://" + listener.Addr().String(), done: make(chan error, 2)}
 	if c.TLS != nil {
 		w.URL = "https://" + listener.Addr().String()
@@ -64,7 +57,7 @@ func ServeOn(listener net.Listener, c Config) *Server {
 	server := newServer(c.Handler)
 	if c.Surplus == nil {
 		w.serve(server, listener, c.TLS)
-		return w
+		return w, nil
 	}
 	split := intake.Listen(listener, c.Caps)
 	server.ConnState, server.ConnContext = split.State, split.Context
@@ -74,7 +67,7 @@ func ServeOn(listener net.Listener, c Config) *Server {
 	surplus.ConnContext = split.Context
 	surplus.SetKeepAlivesEnabled(false)
 	w.serve(surplus, split.Beyond(), c.TLS)
-	return w
+	return w, nil
 }
 
 // newServer returns a server for HTTP/1.1: the limits count one request per connection.
@@ -96,8 +89,10 @@ func (w *Server) serve(server *http.Server, on net.Listener, tls *Certificate) {
 	go func() { w.done <- serve() }()
 }
 
-// Stop accepts no new requests. It waits for running requests until ctx ends, and then closes their connections.
-func (w *Server) Stop(ctx context.Context) (err error) {
+// Stop accepts no new requests. It waits for running requests, for a time at most, and then closes their connections.
+func (w *Server) Stop(within time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
 	for _, server := range w.servers {
 		stopped := server.Shutdown(ctx)
 		if stopped != nil {
@@ -110,6 +105,9 @@ func (w *Server) Stop(ctx context.Context) (err error) {
 		if !errors.Is(served, http.ErrServerClosed) && !errors.Is(served, net.ErrClosed) {
 			err = errors.Join(err, served)
 		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // connections that had to be cut are no failure of the stop
+		return nil
 	}
 	return err
 }

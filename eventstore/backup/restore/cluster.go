@@ -60,8 +60,7 @@ func Unused(ctx context.Context, a external.Access) error {
 	return err
 }
 
-// Cluster makes the log on an external cluster. Until the end, the first stream has a mark, and no node serves the log. A restore that was
-// cut short is removed first.
+// Cluster makes the log on an external cluster. It first removes what a restore that was cut short left. Until the end no node serves the log.
 func (b *Backup) Cluster(ctx context.Context, to Target) error {
 	if len(b.Streams) == 0 || b.Streams[0] != firstStream {
 		return fmt.Errorf("%w: its first stream is not %s", backup.ErrDamaged, firstStream)
@@ -122,7 +121,6 @@ func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	return nil, nil
 }
 
-// remove deletes what an earlier restore left behind.
 func (t *target) remove(ctx context.Context) error {
 	names, err := t.leftovers(ctx)
 	for _, name := range names {
@@ -178,7 +176,7 @@ func (s *stream) compareOn(ctx context.Context, log *remote.Log) error {
 			if r.Subject == filler { // a replica has not purged it yet
 				return nil
 			}
-			note(digest, backup.Message{Seq: r.Seq, Subject: r.Subject, Header: r.Header, Body: r.Body})
+			note(digest, r)
 			return nil
 		})
 		if err != nil {
@@ -216,21 +214,19 @@ func (b *Backup) beside(ctx context.Context, t *target) error {
 		return nil
 	}
 	server := sidelog.Server{JS: t.js, API: &jetapi.Client{Replicas: t.replicas, Placement: t.placement}}
-	if !slices.ContainsFunc(b.Streams, func(name string) bool { of, _, _ := sidelog.ParseName(name); return of == checkpoint.Stream }) {
+	if len(sidelog.SegmentsOf(checkpoint.Stream, b.Streams)) == 0 {
 		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, checkpoint.Stream)
 	}
-	if !slices.ContainsFunc(b.Streams, func(name string) bool { shard, _, _ := streams.Parse(name); return shard == deliverylog.ShardNumber }) {
+	if len(streams.Segments(deliverylog.ShardNumber, b.Streams)) == 0 {
 		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, deliverylog.StreamName)
 	}
 	if err := sidelog.MakePositions(ctx, server); err != nil {
 		return err
 	}
-	for name := range t.streams {
-		if sidelog.IsSecrets(name) {
-			return nil
-		}
+	if len(sidelog.SegmentsOf(sidelog.SecretStream, slices.Collect(maps.Keys(t.streams)))) == 0 {
+		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)
 	}
-	return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)
+	return nil
 }
 
 func (t *target) step(name string) error {

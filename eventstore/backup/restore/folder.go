@@ -11,15 +11,13 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"payledger/eventstore/backup"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/streams"
 )
 
-// Folder makes the folder of an embedded server. The folder is durable when Folder returns. After an error it is incomplete: the caller
-// removes it.
+// Folder makes the folder of an embedded server, durably. After an error the folder is incomplete: the caller removes it.
 func (b *Backup) Folder(ctx context.Context, dir string, progress func(done, of uint64)) error {
 	s, err := embedded.Start(embedded.Config{Dir: dir, Name: "payledger", Options: func(o *server.Options) { o.SyncAlways = false }})
 	if err != nil {
@@ -52,18 +50,16 @@ func (b *Backup) publish(ctx context.Context, s *embedded.Server, progress func(
 
 // compare reads a stream back from its files: every message must stand there with its bytes.
 func (s *stream) compare(ctx context.Context, dir string) error {
-	digest, seen := sha256.New(), uint64(0)
+	digest := sha256.New()
 	filler, _ := secretlog.Filler(s.name)
 	report, err := blocks.Verify(dir, streams.Account, s.name, blocks.Options{
 		Deletes: s.fillers > 0, Pace: func(int) error { return ctx.Err() },
-		Handle: func(r blocks.Record) error {
-			if r.Tombstone || r.Erased || r.Subject == filler || r.Seq <= seen {
-				return nil
+		Handle: blocks.Standing(func(r blocks.Record) error {
+			if r.Subject != filler {
+				note(digest, r)
 			}
-			seen = r.Seq
-			note(digest, backup.Message{Seq: r.Seq, Subject: r.Subject, Header: r.Header, Body: r.Body})
 			return nil
-		},
+		}),
 	})
 	if err != nil {
 		return err
@@ -74,7 +70,6 @@ func (s *stream) compare(ctx context.Context, dir string) error {
 	return nil
 }
 
-// syncAll syncs every file and folder below a folder.
 func syncAll(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

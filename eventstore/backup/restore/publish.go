@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/backup"
+	"payledger/eventstore/blocks"
 	"payledger/eventstore/streams"
 )
 
@@ -31,7 +32,6 @@ const (
 // serverMetadata begins the names of metadata that the server sets itself.
 const serverMetadata = "_nats."
 
-// target is the server that gets the streams.
 type target struct {
 	js        jetstream.JetStream
 	replicas  int
@@ -43,7 +43,6 @@ type target struct {
 	stepped   func(step string) error // for tests
 }
 
-// stream is a stream of the target.
 type stream struct {
 	name    string
 	next    uint64    // the sequence of the next message
@@ -54,7 +53,6 @@ type stream struct {
 	kept    uint64 // the sequence of the last message that stays
 }
 
-// sent is a message that waits for its acknowledgement.
 type sent struct {
 	to    *stream
 	seq   uint64
@@ -70,7 +68,6 @@ func newTarget(nc *nats.Conn, replicas int) (*target, error) {
 	return &target{js: js, replicas: replicas, streams: map[string]*stream{}}, nil
 }
 
-// create creates a stream by its description in the back-up.
 func (t *target) create(ctx context.Context, name string, description json.RawMessage) (*stream, error) {
 	var c jetstream.StreamConfig
 	if err := json.Unmarshal(description, &c); err != nil || c.Name != name {
@@ -93,7 +90,7 @@ func (t *target) create(ctx context.Context, name string, description json.RawMe
 }
 
 // publish sends a message to a stream. The stream must give it its sequence.
-func (t *target) publish(ctx context.Context, to *stream, m backup.Message) error {
+func (t *target) publish(ctx context.Context, to *stream, m blocks.Record) error {
 	if m.Seq != to.next {
 		return fmt.Errorf("%w: %s has no message at sequence %d", backup.ErrDamaged, to.name, to.next)
 	}
@@ -126,7 +123,7 @@ func (t *target) publish(ctx context.Context, to *stream, m backup.Message) erro
 }
 
 // keep publishes a message that stays.
-func (t *target) keep(ctx context.Context, to *stream, m backup.Message) error {
+func (t *target) keep(ctx context.Context, to *stream, m blocks.Record) error {
 	note(to.digest, m)
 	to.stays++
 	to.kept = m.Seq
@@ -134,7 +131,7 @@ func (t *target) keep(ctx context.Context, to *stream, m backup.Message) error {
 }
 
 // note adds a message to a digest. The order of header lines does not count: a client writes them in any order.
-func note(digest hash.Hash, m backup.Message) {
+func note(digest hash.Hash, m blocks.Record) {
 	lines := bytes.Split(m.Header, []byte("\r\n"))
 	slices.SortFunc(lines, bytes.Compare)
 	b := binary.BigEndian.AppendUint64(nil, m.Seq)
@@ -164,7 +161,6 @@ func (t *target) acknowledged(ctx context.Context) error {
 	}
 }
 
-// flush waits for all acknowledgements.
 func (t *target) flush(ctx context.Context) error {
 	for len(t.waiting) > 0 {
 		if err := t.acknowledged(ctx); err != nil {

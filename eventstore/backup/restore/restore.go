@@ -1,10 +1,10 @@
 package restore
 
 import (
-	"errors"
 	"fmt"
 
 	"payledger/eventstore/backup"
+	"payledger/eventstore/blocks"
 	"payledger/eventstore/secretlog"
 )
 
@@ -15,8 +15,8 @@ type Backup struct {
 	KeysNumber uint64
 
 	chain *backup.Chain
-	keys  string // path of the file of keys
-	ended secretlog.Ended
+	keys  string           // path of the file of keys
+	ended blocks.Sequences // destroyed while backup copied them
 }
 
 // Open checks the back-up in a folder, and its keys. It does not read the files of the log.
@@ -25,7 +25,7 @@ func Open(from, keys string) (*Backup, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backup{Manifest: chain.Newest(), chain: chain}
+	b := &Backup{Manifest: chain.Newest(), chain: chain, ended: blocks.Sequences{}}
 	if b.Manifest == nil {
 		return nil, fmt.Errorf("%s holds no complete back-up: name the folder that backup wrote with --out", from)
 	}
@@ -35,43 +35,23 @@ func Open(from, keys string) (*Backup, error) {
 	if b.keys, b.KeysNumber, err = backup.KeysFile(keys, chain); err != nil {
 		return nil, err
 	}
-	return b, b.readEnded()
-}
-
-// readEnded finds the values that were destroyed while backup copied them.
-func (b *Backup) readEnded() error {
-	b.ended = secretlog.NewEnded()
-	_, err := backup.Read(b.keys, nil, func(m backup.Message) error {
-		if err := b.ended.Note(m.Seq, m.Body); err != nil {
+	_, err = backup.Read(b.keys, nil, func(m blocks.Record) error {
+		if err := secretlog.AddEnded(b.ended, m.Seq, m.Body); err != nil {
 			return b.damaged(m.Seq, err)
 		}
 		return nil
 	})
-	return err
+	return b, err
 }
 
 func (b *Backup) damaged(seq uint64, err error) error {
 	return fmt.Errorf("%w: %s at sequence %d: %w", backup.ErrDamaged, b.keys, seq, err)
 }
 
-// errStop ends a read.
-var errStop = errors.New("restore: no more is wanted")
-
-// CheckSecret calls check with the oldest value of the keys, and after an error with the proof of the newest generation, if there is one.
-// Without a value it does not call check.
+// CheckSecret calls check for the values of the keys (secretlog.Check).
 func (b *Backup) CheckSecret(check secretlog.Check) error {
-	k := secretlog.KeyCheck{Check: check}
-	_, err := backup.Read(b.keys, nil, func(m backup.Message) error {
-		if k.Opens(m.Seq, m.Subject, m.Body) {
-			return errStop
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errStop):
-		return nil
-	case err != nil:
+	return secretlog.CheckRead(func(handle func(blocks.Record) error) error {
+		_, err := backup.Read(b.keys, nil, handle)
 		return err
-	}
-	return k.Result()
+	}, check)
 }

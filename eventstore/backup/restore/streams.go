@@ -3,10 +3,12 @@ package restore
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
 	"payledger/eventstore/backup"
+	"payledger/eventstore/blocks"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
@@ -14,7 +16,6 @@ import (
 	"payledger/eventstore/streams"
 )
 
-// into publishes everything to a target.
 func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uint64)) error {
 	done := uint64(0)
 	for _, name := range b.Streams {
@@ -53,7 +54,7 @@ func (b *Backup) stream(ctx context.Context, t *target, name string, events func
 				to, err = t.create(ctx, name, h.Configs[name])
 			}
 			return err
-		}, func(m backup.Message) error {
+		}, func(m blocks.Record) error {
 			if counted {
 				events(format.CountFrames(m.Body))
 			}
@@ -63,7 +64,7 @@ func (b *Backup) stream(ctx context.Context, t *target, name string, events func
 			return err
 		}
 		if read.SHA256 != f.SHA256 {
-			return fmt.Errorf("%w: %s is another file than the one that was written: its checksum is wrong", backup.ErrDamaged, path)
+			return fmt.Errorf("%w: %s has changed since it was written: its checksum is wrong", backup.ErrDamaged, path)
 		}
 	}
 	if to == nil {
@@ -78,10 +79,9 @@ func (b *Backup) stream(ctx context.Context, t *target, name string, events func
 	return t.step("filled " + name)
 }
 
-// secrets restores the segments of SECRETS, with their gaps.
 func (b *Backup) secrets(ctx context.Context, t *target) error {
 	var segments []string
-	_, err := backup.Read(b.keys, func(h backup.Header) error { return b.createSecrets(ctx, t, h, &segments) }, func(m backup.Message) error {
+	_, err := backup.Read(b.keys, func(h backup.Header) error { return b.createSecrets(ctx, t, h, &segments) }, func(m blocks.Record) error {
 		to := t.streams[secretlog.StreamOf(m.Subject)]
 		if to == nil {
 			return b.damaged(m.Seq, fmt.Errorf("subject %q", m.Subject))
@@ -114,7 +114,7 @@ func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
 	subject, body := secretlog.Filler(to.name)
 	for to.next < before {
 		to.fillers++
-		if err := t.publish(ctx, to, backup.Message{Seq: to.next, Subject: subject, Body: body}); err != nil {
+		if err := t.publish(ctx, to, blocks.Record{Seq: to.next, Subject: subject, Body: body}); err != nil {
 			return err
 		}
 	}
@@ -122,14 +122,7 @@ func (t *target) fill(ctx context.Context, to *stream, before uint64) error {
 }
 
 func (b *Backup) createSecrets(ctx context.Context, t *target, h backup.Header, segments *[]string) error {
-	for name := range h.Configs {
-		*segments = append(*segments, name)
-	}
-	slices.SortFunc(*segments, func(x, y string) int {
-		_, i, _ := sidelog.ParseName(x)
-		_, j, _ := sidelog.ParseName(y)
-		return int(i) - int(j)
-	})
+	*segments = sidelog.SegmentsOf(sidelog.SecretStream, slices.Collect(maps.Keys(h.Configs)))
 	for _, name := range *segments {
 		if _, err := t.create(ctx, name, h.Configs[name]); err != nil {
 			return err

@@ -9,13 +9,6 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// APIKeyInput describes a new API key (D20).
-type APIKeyInput struct {
-	Name      string
-	Scopes    []string
-	ExpiresAt *time.Time
-}
-
 // RevokeAPIKey revokes an API key and returns it as it was (D20). The event is acknowledged when RevokeAPIKey returns.
 func (s *Accounts) RevokeAPIKey(ctx context.Context, by commands.Caller, id domain.APIKeyID) (account.APIKey, error) {
 	var revoked account.APIKey
@@ -26,8 +19,8 @@ func (s *Accounts) RevokeAPIKey(ctx context.Context, by commands.Caller, id doma
 	return revoked, err
 }
 
-// CreateAPIKey adds an API key and returns its text, which is shown once (D20).
-func (s *Accounts) CreateAPIKey(ctx context.Context, by commands.Caller, in APIKeyInput) (account.APIKey, string, error) {
+// CreateAPIKey adds an API key with the name, scopes and expiry of made, and returns its text, which is shown once (D20).
+func (s *Accounts) CreateAPIKey(ctx context.Context, by commands.Caller, made account.APIKey) (account.APIKey, string, error) {
 	merchant, err := s.Merchant(by)
 	if err != nil {
 		return account.APIKey{}, "", err
@@ -36,7 +29,7 @@ func (s *Accounts) CreateAPIKey(ctx context.Context, by commands.Caller, in APIK
 	if err != nil {
 		return account.APIKey{}, "", err
 	}
-	made := account.APIKey{ID: key.ID, Name: in.Name, Hash: key.Hash, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt}
+	made.ID, made.Hash = key.ID, key.Hash
 	_, _, err = s.changeShown(ctx, by, func(state account.State, at time.Time) (account.Event, error) { // a new key may work a moment later elsewhere
 		made.CreatedAt = at
 		return account.DecideCreateAPIKey(state, account.CreateAPIKey{At: at, Key: made})

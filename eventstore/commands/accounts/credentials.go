@@ -47,7 +47,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, secretStore 
 	})}
 	defer s.Close()
 	by := commands.Caller{Account: owner, Actor: actor, RequestID: "credentials-reset"}
-	_, key, err := s.CreateAPIKey(ctx, by, APIKeyInput{Name: "credentials reset", Scopes: account.Scopes})
+	_, key, err := s.CreateAPIKey(ctx, by, account.APIKey{Name: "credentials reset", Scopes: account.Scopes})
 	if err != nil {
 		return Credentials{}, err
 	}

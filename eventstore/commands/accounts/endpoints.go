@@ -17,14 +17,6 @@ type EndpointInput struct {
 	EventTypes  []string `json:"eventTypes"` // empty: all
 }
 
-// EndpointChange changes a webhook endpoint; nil leaves a field unchanged (D20).
-type EndpointChange struct {
-	URL         *string   `json:"url"`
-	Description *string   `json:"description"`
-	EventTypes  *[]string `json:"eventTypes"` // empty: all
-	Enabled     *bool     `json:"enabled"`
-}
-
 // CreateEndpoint adds a webhook endpoint (D20). The caller has checked its URL.
 func (s *Accounts) CreateEndpoint(ctx context.Context, by commands.Caller, in EndpointInput) (account.Endpoint, error) {
 	id, err := eventstore.NewUUID(s.Random)
@@ -42,11 +34,10 @@ func (s *Accounts) CreateEndpoint(ctx context.Context, by commands.Caller, in En
 }
 
 // ChangeEndpoint changes a webhook endpoint and returns it (D20). The caller has checked its URL.
-func (s *Accounts) ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in EndpointChange) (account.Endpoint, error) {
+func (s *Accounts) ChangeEndpoint(ctx context.Context, by commands.Caller, id domain.EndpointID, in account.ChangeEndpoint) (account.Endpoint, error) {
 	state, err := s.change(ctx, by, func(state account.State, at time.Time) (account.Event, error) {
-		return account.DecideChangeEndpoint(state, account.ChangeEndpoint{
-			At: at, ID: id, URL: in.URL, Description: in.Description, EventTypes: in.EventTypes, Enabled: in.Enabled,
-		})
+		in.At, in.ID = at, id
+		return account.DecideChangeEndpoint(state, in)
 	})
 	changed, _ := state.Endpoint(id)
 	return changed, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/big"
 	"strings"
 
 	"payledger/domain"
@@ -28,29 +27,21 @@ type Credentials struct {
 // ErrInitialized means that the log already has its first account.
 var ErrInitialized = errors.New("the ledger is initialized already")
 
-const (
-	firstName = "default" // of the first account
-	firstUser = "admin"   // of the dashboard user of a new account
-)
+const firstUser = "admin" // the dashboard user of a new account
 
 // Initialize creates the first account of a log. Secrets are stored first, then the account, then the claim that the
 // log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
-// account.
-func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string) (Credentials, error) {
-	return InitializeShown(ctx, store, secretStore, random, environment, actor, func(Credentials) error { return nil })
-}
-
-// InitializeShown is Initialize for a log whose credentials nobody can replace if they are lost. It calls show before the claim: if show
-// or the claim fails, the log is not initialized, and the credentials are void.
-func InitializeShown(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string, show func(Credentials) error) (Credentials, error) {
+// account. show is for a log whose credentials nobody can replace if they are lost; nil: none. It is called before the claim: if
+// show or the claim fails, the log is not initialized, and the credentials are void.
+func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string, show func(Credentials) error) (Credentials, error) {
 	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
 			err = ErrInitialized
 		}
 		return Credentials{}, err
 	}
-	credentials, err := Create(ctx, store, secretStore, random, firstName, environment, actor)
-	if err == nil {
+	credentials, err := Create(ctx, store, secretStore, random, "default", environment, actor)
+	if err == nil && show != nil {
 		err = show(credentials)
 	}
 	if err != nil {
@@ -92,7 +83,6 @@ func Create(ctx context.Context, store *eventstore.Store, secretStore *secrets.S
 	return shown, err
 }
 
-// draftAccount generates the random values of an account, and the event with their public parts.
 func draftAccount(random io.Reader, name, environment string) (Credentials, account.Created, error) {
 	var ids [2][16]byte
 	for i := range ids {
@@ -137,7 +127,6 @@ func newAPIKey(environment string, random io.Reader) (apikey.Key, error) {
 	return apikey.New(environment, b), nil
 }
 
-// allProcessors enables every processor with a merchant account named after the account.
 func allProcessors(id domain.AccountID) []account.Processor {
 	var list []account.Processor
 	for _, name := range processor.Names {
@@ -150,7 +139,6 @@ const (
 	signingSecretPrefix = "plsec_" // D2
 	signingSecretLength = 43       // base62: 256 bits
 	passwordLength      = 24       // base62: 142 bits
-	base62              = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
 // randomText returns n random base62 characters, each equally likely.
@@ -159,11 +147,5 @@ func randomText(random io.Reader, n int) (string, error) {
 	if _, err := io.ReadFull(random, raw); err != nil {
 		return "", err
 	}
-	value, base, digit := new(big.Int).SetBytes(raw), big.NewInt(int64(len(base62))), new(big.Int)
-	text := make([]byte, n)
-	for i := range text {
-		value.DivMod(value, base, digit)
-		text[i] = base62[digit.Int64()]
-	}
-	return string(text), nil
+	return apikey.Base62(raw, n), nil
 }

@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"payledger/domain"
@@ -19,31 +18,21 @@ import (
 // Approvals carries out the commands of payment attempts.
 type Approvals struct {
 	*commands.Base
-	sessions    *sessions.Sessions
-	instruments *instruments.Instruments
-	payments    *payments.Payments
-}
-
-// New returns the commands of payment attempts.
-func New(b *commands.Base, s *sessions.Sessions, i *instruments.Instruments, p *payments.Payments) *Approvals {
-	return &Approvals{Base: b, sessions: s, instruments: i, payments: p}
-}
-
-// AbortInput is a request to abort a payment attempt (D5.17).
-type AbortInput struct {
-	Attempt domain.AttemptID
-	Reason  string
+	Sessions    *sessions.Sessions
+	Instruments *instruments.Instruments
+	Payments    *payments.Payments
 }
 
 // AbortAttempt aborts an attempt and invalidates its token (§3.3, D5.17).
-func (s *Approvals) AbortAttempt(ctx context.Context, by commands.Caller, in AbortInput) (attempt.State, error) {
-	return s.abort(ctx, by, in, false)
+func (s *Approvals) AbortAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID, reason string) (attempt.State, error) {
+	return s.abort(ctx, by, id, attempt.Abort{Reason: reason})
 }
 
-func (s *Approvals) abort(ctx context.Context, by commands.Caller, in AbortInput, tokenKept bool) (attempt.State, error) {
+func (s *Approvals) abort(ctx context.Context, by commands.Caller, id domain.AttemptID, c attempt.Abort) (attempt.State, error) {
 	ctx = context.WithoutCancel(ctx)
-	tip, err := commands.Request(ctx, s.Base, by, s.Log.Attempts.Execute, in.Attempt, func(state attempt.State, at time.Time) (attempt.Event, error) {
-		return attempt.DecideAbort(state, attempt.Abort{At: at, Reason: in.Reason, TokenKept: tokenKept})
+	tip, err := commands.Request(ctx, s.Base, by, s.Log.Attempts.Execute, id, func(state attempt.State, at time.Time) (attempt.Event, error) {
+		c.At = at
+		return attempt.DecideAbort(state, c)
 	})
 	if err != nil {
 		return tip.State, err
@@ -51,8 +40,7 @@ func (s *Approvals) abort(ctx context.Context, by commands.Caller, in AbortInput
 	return s.finish(ctx, by, tip.State)
 }
 
-// ApproveAttempt approves an attempt and creates its payment. A repeat returns the same payment (§3.3, D5.15). It waits
-// for the authorization as CreatePayment does.
+// ApproveAttempt approves an attempt, creates its one payment (§3.3, D5.15), and waits for the authorization as CreatePayment does.
 func (s *Approvals) ApproveAttempt(ctx context.Context, by commands.Caller, id domain.AttemptID) (attempt.State, error) {
 	asked, err := s.Attempt(ctx, by.Account, id)
 	if err != nil {
@@ -72,8 +60,7 @@ func (s *Approvals) ApproveAttempt(ctx context.Context, by commands.Caller, id d
 	return s.finish(ctx, by, tip.State)
 }
 
-// mayApprove returns the attempt's session. Before anything is recorded, it returns an error for an attempt that could
-// not pay.
+// mayApprove returns the attempt's session. It returns an error, before anything is recorded, for an attempt that could not pay.
 func (s *Approvals) mayApprove(ctx context.Context, by commands.Caller, asked attempt.State) (session.State, error) {
 	if asked.Decision == attempt.Approved {
 		return session.State{}, nil // a repeat
@@ -88,9 +75,8 @@ func (s *Approvals) mayApprove(ctx context.Context, by commands.Caller, asked at
 	if tip.State.Attempt != asked.ID {
 		return tip.State, attempt.NotCurrent()
 	}
-	err = s.payments.CheckApproved(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
-	var used *domain.Error
-	if errors.As(err, &used) && used.Reason == domain.ReasonPayment {
+	err = s.Payments.CheckApproved(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
+	if domain.ReasonOf(err) == domain.ReasonPayment {
 		if newer, loadErr := s.Attempt(ctx, by.Account, asked.ID); loadErr == nil && newer.Decision != "" {
 			return tip.State, nil // decided meanwhile; that decision stands
 		}
@@ -111,7 +97,6 @@ func (s *Approvals) RecoverAttempt(ctx context.Context, account domain.AccountID
 	return err
 }
 
-// invalidate ends the token of an aborted attempt.
 func (s *Approvals) invalidate(ctx context.Context, by commands.Caller, a attempt.State) error {
 	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, a.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
 		return instrument.DecideInvalidate(state, instrument.Invalidate{At: at, Session: a.Session, Attempt: a.ID})
@@ -119,7 +104,7 @@ func (s *Approvals) invalidate(ctx context.Context, by commands.Caller, a attemp
 	if err != nil || !tip.State.Exists() || tip.State.Good() {
 		return err
 	}
-	s.instruments.Discard(instruments.CardRef(tip.State))
+	s.Instruments.Discard(instruments.CardRef(tip.State))
 	if err := s.Secrets.DestroyKept(ctx, instruments.CardRef(tip.State)); err != nil { // vaulted when it was tokenized
 		return domain.Unavailable(err)
 	}

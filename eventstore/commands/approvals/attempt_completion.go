@@ -16,7 +16,6 @@ import (
 	"payledger/eventstore/due"
 )
 
-// awaiting waits for the open operations of a payment, at most until the deadline.
 type awaiting = func(ctx context.Context, deadline due.Time)
 
 // finish carries out an attempt's decision and waits for the payment's outcome, at most until the payment timeout.
@@ -28,9 +27,8 @@ func (s *Approvals) finish(ctx context.Context, by commands.Caller, a attempt.St
 	return a, err
 }
 
-// carryOut carries out an attempt's decision and records its completion. Repeated and concurrent calls are safe: the
-// payment's id is derived from the attempt, so there is one payment (§3.3). It waits for no processor; await waits for the
-// payment's open operations.
+// carryOut carries out an attempt's decision and records its completion. Repeated and concurrent calls are safe (§3.3). It waits for no
+// processor; await waits for the payment's open operations.
 func (s *Approvals) carryOut(ctx context.Context, by commands.Caller, a attempt.State) (after attempt.State, await awaiting, err error) {
 	await = func(context.Context, due.Time) {}
 	switch {
@@ -42,7 +40,10 @@ func (s *Approvals) carryOut(ctx context.Context, by commands.Caller, a attempt.
 		err = s.invalidate(ctx, by, a)
 	}
 	if err == nil && a.Due() {
-		a, err = s.complete(ctx, by, a)
+		var tip eventstore.Tip[attempt.State]
+		if tip, err = commands.Follow(ctx, s.Base, by, s.Log.Attempts.Execute, a.ID, attempt.DecideComplete); err == nil {
+			a = tip.State
+		}
 	}
 	if err != nil {
 		return a, nil, unfinished(err)
@@ -50,21 +51,12 @@ func (s *Approvals) carryOut(ctx context.Context, by commands.Caller, a attempt.
 	return a, await, nil
 }
 
-// complete records that the decision is carried out.
-func (s *Approvals) complete(ctx context.Context, by commands.Caller, a attempt.State) (attempt.State, error) {
-	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Attempts.Execute, a.ID, attempt.DecideComplete)
-	if err != nil {
-		return a, err
-	}
-	return tip.State, nil
-}
-
 // final reports whether err refuses the payment of an approved attempt for good (D5.16). A lack of processors is final
 // only after the session has expired: one may be enabled before.
 func (s *Approvals) final(a attempt.State, err error) bool {
-	var refused *domain.Error
+	refused, is := errors.AsType[*domain.Error](err)
 	switch {
-	case !errors.As(err, &refused), refused.Kind != domain.KindInvalid && refused.Kind != domain.KindConflict:
+	case !is, refused.Kind != domain.KindInvalid && refused.Kind != domain.KindConflict:
 		return false
 	case refused.Reason == domain.ReasonConcurrentModification:
 		return false
@@ -78,7 +70,7 @@ func (s *Approvals) final(a attempt.State, err error) bool {
 // refuseApproved ends an approval whose payment can never be created: it first blocks the payment's id on every node,
 // then records the refusal on the attempt. A payment that was created meanwhile stands.
 func (s *Approvals) refuseApproved(ctx context.Context, by commands.Caller, a attempt.State, refusal error) (attempt.State, awaiting, error) {
-	tip, err := s.payments.GiveUp(ctx, by, a.Payment, "")
+	tip, err := s.Payments.GiveUp(ctx, by, a.Payment, "")
 	if err != nil {
 		return a, nil, unfinished(err)
 	}
@@ -86,8 +78,7 @@ func (s *Approvals) refuseApproved(ctx context.Context, by commands.Caller, a at
 		return s.carryOut(ctx, by, a)
 	}
 	reason := refusal.Error()
-	var refused *domain.Error
-	if errors.As(refusal, &refused) {
+	if refused, is := errors.AsType[*domain.Error](refusal); is {
 		reason = refused.Message
 	}
 	s.Logger.Warn().Err(refusal).Str("paymentAttempt", string(a.ID)).Msg("an approved payment cannot be made")
@@ -100,11 +91,9 @@ func (s *Approvals) refuseApproved(ctx context.Context, by commands.Caller, a at
 	return ended.State, nil, refusal
 }
 
-// unfinished returns the error for a failure after the decision became durable. The decision stands; a repeat or the
-// recovery carries it out.
+// unfinished returns the error for a failure after the decision is durable: a repeat or the recovery carries it out.
 func unfinished(err error) error {
-	var e *domain.Error
-	if !errors.As(err, &e) || e.Reason != domain.ReasonServiceUnavailable {
+	if domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
 		return err
 	}
 	unknown := domain.OutcomeUnknown(err)
@@ -123,12 +112,12 @@ func (s *Approvals) payApproved(ctx context.Context, by commands.Caller, a attem
 		if err != nil {
 			return nil, err
 		}
-		tip, err = s.payments.CreateApproved(ctx, by, payments.Approval{Payment: a.Payment, Token: a.Token, At: a.DecidedAt, Session: from})
+		tip, err = s.Payments.CreateApproved(ctx, by, payments.Approval{Payment: a.Payment, Token: a.Token, At: a.DecidedAt, Session: from})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return s.payments.Continue(tip), nil
+	return s.Payments.Continue(tip), nil
 }
 
 // terms returns the session as it was approved, without later changes.

@@ -19,25 +19,21 @@ type AttemptInput struct {
 	Shown   *domain.Price // the price that the customer saw; nil: unknown
 }
 
-// superseded is the abort reason of an attempt that another attempt of its session replaced.
-const superseded = "Another payment attempt was started."
-
 // Attempt loads a payment attempt. An unknown attempt is refused (D3).
 func (s *Approvals) Attempt(ctx context.Context, account domain.AccountID, id domain.AttemptID) (attempt.State, error) {
 	tip, err := s.Log.Attempts.Load(ctx, account, id, eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
-		err = attempt.Unknown()
+		err = attempt.NotFound()
 	}
 	return tip.State, err
 }
 
-// AmountChanged reports whether a pending attempt's price differs from the session's. Such an attempt cannot be
-// approved; its customer must confirm the new price (D12).
+// AmountChanged reports whether a pending attempt's price differs from the session's: its customer must confirm the new price (D12).
 func (s *Approvals) AmountChanged(ctx context.Context, a attempt.State) (bool, error) {
 	if a.Shown == nil || a.Status(s.Store.Now()) != attempt.RequiresApproval {
 		return false, nil
 	}
-	from, err := s.sessions.Session(ctx, a.Account, a.Session)
+	from, err := s.Sessions.Session(ctx, a.Account, a.Session)
 	return err == nil && !payments.AsShown(a.Shown, from), err
 }
 
@@ -47,12 +43,11 @@ func (s *Approvals) StartAttempt(ctx context.Context, by commands.Caller, in Att
 	return commands.Retry(func() (attempt.State, bool, error) { return s.startAttempt(ctx, by, in) })
 }
 
-// startAttempt tries once. moved reports that another attempt was started meanwhile. The attempt is durable before its
-// session names it. An attempt that no session names is invisible and cannot be approved. A repeat returns the attempt
-// in which its token waits or has paid (D5.18). A vaulted token pays again in the session only if the first payment
-// ended unpaid (D5.19).
+// startAttempt tries once. moved reports that another attempt was started meanwhile. An attempt that no session names is invisible and
+// cannot be approved. A repeat returns the attempt in which its token waits or has paid (D5.18). A vaulted token pays again in the session
+// only if the first payment ended unpaid (D5.19).
 func (s *Approvals) startAttempt(ctx context.Context, by commands.Caller, in AttemptInput) (made attempt.State, moved bool, err error) {
-	from, err := s.sessions.Session(ctx, by.Account, in.Session)
+	from, err := s.Sessions.Session(ctx, by.Account, in.Session)
 	if err != nil {
 		return made, false, err
 	}
@@ -68,7 +63,7 @@ func (s *Approvals) startAttempt(ctx context.Context, by commands.Caller, in Att
 		return before, false, err
 	}
 	id := domain.NewAttemptID(from.ID, in.Token, in.Shown, from.Attempts)
-	if err := s.payments.CheckToken(ctx, by.Account, s.approved(id, from, in)); err != nil {
+	if err := s.Payments.CheckToken(ctx, by.Account, s.approved(id, from, in)); err != nil {
 		if before.Decision == attempt.Approved && before.Token == in.Token && domain.ReasonOf(err) == domain.ReasonPayment {
 			return before, false, nil // a repeat: the attempt has paid meanwhile
 		}
@@ -100,16 +95,15 @@ func (s *Approvals) supersedeAttempt(ctx context.Context, by commands.Caller, be
 		}
 		kept = inst.State.Vaulted()
 	}
-	_, err = s.abort(ctx, by, AbortInput{Attempt: before.ID, Reason: superseded}, kept)
+	_, err = s.abort(ctx, by, before.ID, attempt.Abort{Reason: "Another payment attempt was started.", TokenKept: kept})
 	if domain.ReasonOf(err) == domain.ReasonAttemptNotPending {
 		return true, nil
 	}
 	return false, err
 }
 
-// answers reports whether an attempt is the answer to a repeated request: it is pending at the price that the customer
-// sees, or its payment has not ended unpaid. Beside such a payment, another token is refused: a session is paid once
-// (D5.19).
+// answers reports whether an attempt is the answer to a repeated request: it is pending at the price that the customer sees, or its payment
+// has not ended unpaid. Beside such a payment, another token is refused (D5.19).
 func (s *Approvals) answers(ctx context.Context, made attempt.State, in AttemptInput, waits bool) (bool, error) {
 	if made.Decision != attempt.Approved {
 		same := in.Shown == nil || made.Shown != nil && *made.Shown == *in.Shown
@@ -158,7 +152,6 @@ func (s *Approvals) recordAttempt(ctx context.Context, by commands.Caller, from 
 	return tip.State, err
 }
 
-// nameAttempt makes the attempt its session's current attempt.
 func (s *Approvals) nameAttempt(ctx context.Context, by commands.Caller, from session.State, id domain.AttemptID) (moved bool, err error) {
 	_, err = commands.Request(ctx, s.Base, by, s.Log.Sessions.Execute, from.ID, func(state session.State, at time.Time) (e session.Event, err error) {
 		e, moved, err = session.DecideStartAttempt(state, session.StartAttempt{At: at, Attempt: id, Before: from.Attempts})

@@ -15,12 +15,7 @@ import (
 // Erasures erases persons.
 type Erasures struct {
 	*commands.Base
-	instruments *instruments.Instruments
-}
-
-// New returns the commands of erasures.
-func New(b *commands.Base, i *instruments.Instruments) *Erasures {
-	return &Erasures{Base: b, instruments: i}
+	Instruments *instruments.Instruments
 }
 
 // who names a person: the customer, or else the guest of a session.
@@ -33,10 +28,6 @@ type who struct {
 
 func (w who) key() domain.SecretID { return secrets.PersonalKeyName(w.account, w.customer, w.session) }
 func (w who) id() domain.PersonID  { return domain.PersonIDFor(w.key()) }
-
-func whoOf(s person.State) who {
-	return who{account: s.Account, customer: s.CustomerID, session: s.Session}
-}
 
 // EraseCustomer erases a customer. It returns when the key is destroyed. A repeat changes nothing, unless there is new data.
 func (s *Erasures) EraseCustomer(ctx context.Context, by commands.Caller, customer string) (person.State, error) {
@@ -72,7 +63,6 @@ func (s *Erasures) eraseEverywhere(ctx context.Context, by commands.Caller, w wh
 	return state, err
 }
 
-// erase records the erasure of the person's present data, and carries it out.
 func (s *Erasures) erase(ctx context.Context, by commands.Caller, w who) (person.State, error) {
 	tip, err := s.Log.Persons.Load(ctx, w.account, w.id(), eventstore.Latest)
 	if err != nil {
@@ -108,8 +98,11 @@ func (s *Erasures) erase(ctx context.Context, by commands.Caller, w who) (person
 // left reports whether there is data of a person that is not erased, and whether the person is known at all.
 func (s *Erasures) left(ctx context.Context, w who, state person.State) (something, known bool, err error) {
 	something, err = s.Secrets.HasKey(ctx, w.key(), state.Number())
-	if err != nil || w.customer == "" {
-		return something, true, unreadable(err)
+	if err != nil {
+		return false, false, domain.Unavailable(err)
+	}
+	if w.customer == "" {
+		return something, true, nil
 	}
 	sessions, known, err := s.guests(ctx, w, always)
 	if err != nil {
@@ -120,10 +113,9 @@ func (s *Erasures) left(ctx context.Context, w who, state person.State) (somethi
 	return something, known || something, err
 }
 
-// finish carries out a recorded erasure, from any point of it. Of a finished one it destroys the erased keys again, and nothing
-// else: what the person entered later stays.
+// finish carries out a recorded erasure, from any point of it. If it is finished, only the erased keys are destroyed again.
 func (s *Erasures) finish(ctx context.Context, by commands.Caller, state person.State, belongs func(time.Time, person.State) bool) (person.State, error) {
-	w := whoOf(state)
+	w := who{account: state.Account, customer: state.CustomerID, session: state.Session}
 	if state.Due() {
 		s.Secrets.Forget(w.key(), state.Erased)
 		if err := s.eraseRest(ctx, by, w, belongs); err != nil {
@@ -143,8 +135,7 @@ func (s *Erasures) finish(ctx context.Context, by commands.Caller, state person.
 	return now, nil
 }
 
-// FinishErasure continues a recorded erasure. Of a finished one it destroys the erased keys again, which a request may have left
-// that began before the erasure and ended after it; usually they are gone, and this is a look at an index.
+// FinishErasure continues a recorded erasure. If it is finished, this is usually a look at an index: the erased keys are gone.
 func (s *Erasures) FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error {
 	tip, err := s.Log.Persons.Load(ctx, account, id, eventstore.Latest)
 	if err != nil || !tip.State.Exists() {
@@ -154,19 +145,10 @@ func (s *Erasures) FinishErasure(ctx context.Context, account domain.AccountID, 
 	return err
 }
 
-// pending is the error for an erasure that is recorded and not finished.
 func pending(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
 		Message:  "The erasure is recorded, but the key is not destroyed yet. The service continues by itself.",
 		Recovery: "Repeat the request: it answers when the key is destroyed.", Err: err,
 	}
-}
-
-// unreadable is the error for secrets that cannot be read: nothing was recorded.
-func unreadable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return domain.Unavailable(err)
 }

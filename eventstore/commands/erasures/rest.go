@@ -1,9 +1,9 @@
 package erasures
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"payledger/domain"
@@ -11,10 +11,10 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/workers"
 )
 
-// atOnce is how many guests and cards of a customer are erased at the same time.
-const atOnce = 32
+const atOnce = 32 // how many guests and cards of a customer are erased at the same time
 
 // guests returns the guests of a customer's sessions who have data that is not erased.
 func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Time, erased person.State) bool) (guests []who, known bool, err error) {
@@ -30,7 +30,7 @@ func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Ti
 		}
 		there, err := s.Secrets.HasKey(ctx, guest.key(), tip.State.Number())
 		if err != nil {
-			return nil, known, unreadable(err)
+			return nil, known, domain.Unavailable(err)
 		}
 		if tip.State.Due() || there && belongs(linked.Since, tip.State) {
 			guests = append(guests, guest)
@@ -42,8 +42,7 @@ func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Ti
 // always is what belongs to an erasure that a caller asks for: everything that is there.
 func always(time.Time, person.State) bool { return true }
 
-// until returns what belongs to an erasure that is continued later: what belonged to the customer at the time of the erasure, and
-// was not erased since.
+// until limits an erasure that is continued later to the data that the customer had at that time and that was not erased since.
 func until(at time.Time) func(time.Time, person.State) bool {
 	return func(since time.Time, erased person.State) bool {
 		return !since.After(at) && (!erased.Exists() || erased.ErasedAt.Before(at))
@@ -63,7 +62,7 @@ func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, bel
 	if err != nil {
 		return err
 	}
-	err = each(len(cards), func(i int) error {
+	failed := workers.Each(len(cards), atOnce, func(i int) error {
 		since := cards[i].CreatedAt
 		if cards[i].VaultedAt != nil {
 			since = *cards[i].VaultedAt
@@ -71,19 +70,19 @@ func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, bel
 		if !belongs(since, person.State{}) {
 			return nil
 		}
-		_, err := s.instruments.DeleteInstrument(ctx, by, cards[i].Token)
+		_, err := s.Instruments.DeleteInstrument(ctx, by, cards[i].Token)
 		if domain.ReasonOf(err) == domain.ReasonInstrumentToken {
 			return nil // it was made invalid meanwhile
 		}
 		return err
 	})
-	return errors.Join(err, s.eraseGuests(ctx, by, guests))
+	return errors.Join(cmp.Or(failed...), s.eraseGuests(ctx, by, guests))
 }
 
 // eraseGuests erases guests: their erasures are in the log first, and their keys are then destroyed together.
 func (s *Erasures) eraseGuests(ctx context.Context, by commands.Caller, guests []who) error {
 	keys := make([]secrets.PersonKeys, len(guests))
-	err := each(len(guests), func(i int) error {
+	failed := workers.Each(len(guests), atOnce, func(i int) error {
 		w := guests[i]
 		tip, err := commands.Follow(ctx, s.Base, by, s.Log.Persons.Execute, w.id(), func(state person.State, at time.Time) (person.Event, error) {
 			return person.DecideErase(state, person.Erase{At: at, ID: w.id(), Account: w.account, Session: w.session})
@@ -94,40 +93,18 @@ func (s *Erasures) eraseGuests(ctx context.Context, by commands.Caller, guests [
 		}
 		return err
 	})
-	if err := errors.Join(err, s.Secrets.DestroyPersons(ctx, keys)); err != nil {
+	if err := errors.Join(cmp.Or(failed...), s.Secrets.DestroyPersons(ctx, keys)); err != nil {
 		return err
 	}
-	return each(len(guests), func(i int) error {
+	return cmp.Or(workers.Each(len(guests), atOnce, func(i int) error {
 		_, err := s.destroyed(ctx, by, guests[i], keys[i].Through)
 		return err
-	})
+	})...)
 }
 
-// destroyed records that a person's keys up to a number are destroyed.
 func (s *Erasures) destroyed(ctx context.Context, by commands.Caller, w who, number uint64) (person.State, error) {
 	tip, err := commands.Follow(ctx, s.Base, by, s.Log.Persons.Execute, w.id(), func(now person.State, at time.Time) (person.Event, error) {
 		return person.DecideKeyDestroyed(now, at, number)
 	})
 	return tip.State, err
-}
-
-// each calls do with the numbers below n, some at once, and returns the first error of the lowest number.
-func each(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	slots := make(chan struct{}, atOnce)
-	var running sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		running.Go(func() {
-			errs[i] = do(i)
-			<-slots
-		})
-	}
-	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

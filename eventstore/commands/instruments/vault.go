@@ -39,8 +39,7 @@ func (s *Instruments) VaultInstrument(ctx context.Context, by commands.Caller, i
 	return s.Vault(ctx, by, tip.State, validAt, command)
 }
 
-// Vault records the vaulting and then copies the card. After a crash in between, the janitor finds that the card is
-// needed and copies it (CardNeeded). The token was valid at validAt.
+// Vault records the vaulting and then copies the card; after a crash in between, the janitor does (CardNeeded). The token was valid at validAt.
 func (s *Instruments) Vault(ctx context.Context, by commands.Caller, inst instrument.State, validAt time.Time, command instrument.Vault) (instrument.State, error) {
 	if _, err := s.Secrets.Card(ctx, CardRef(inst), validAt); err != nil {
 		return inst, domain.Unavailable(err) // no card to keep
@@ -60,8 +59,7 @@ func (s *Instruments) Vault(ctx context.Context, by commands.Caller, inst instru
 	return tip.State, s.KeepVaulted(ctx, tip.State)
 }
 
-// personalOfCustomer seals the cardholder's name under the customer's key, so that it is erased with the customer; nil
-// if it is sealed under that key already.
+// personalOfCustomer seals the cardholder's name under the customer's key, to be erased with the customer; nil if it is so already.
 func (s *Instruments) personalOfCustomer(ctx context.Context, inst instrument.State, customer string) (*domain.Sealed, error) {
 	key := secrets.PersonalKeyName(inst.Account, customer, inst.Session)
 	if inst.Personal == nil || inst.Personal.Key == key {
@@ -105,11 +103,8 @@ func (s *Instruments) lose(ctx context.Context, inst instrument.State) error {
 	if _, err := s.changeInstrument(ctx, by, inst.Token, instrument.DecideLose); err != nil {
 		return domain.OutcomeUnknown(err)
 	}
-	return errLost
+	return domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token has expired.")
 }
-
-// errLost refuses a vaulted token that has no card.
-var errLost = domain.Refuse(domain.KindInvalid, domain.ReasonInstrumentToken, "The payment method token has expired.")
 
 // DeleteInstrument deletes a token from the vault, with its card (D5.13).
 func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error) {
@@ -129,7 +124,6 @@ func (s *Instruments) MakeDefault(ctx context.Context, by commands.Caller, token
 	return s.changeInstrument(ctx, by, token, instrument.DecideMakeDefault)
 }
 
-// change records the event that decide returns for a token, if any, and returns the token's instrument.
 func (s *Instruments) changeInstrument(ctx context.Context, by commands.Caller, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) (instrument.State, error) {
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, token, decide)
 	return tip.State, err

@@ -19,12 +19,8 @@ import (
 	"payledger/eventstore/due"
 )
 
-// verifyCurrency is the verification currency of a session without a currency.
-const verifyCurrency = "EUR"
-
-// verify requests an authorization of zero from the processors of the route, one after the other (D5.11). It returns
-// the revision of the approved request. It looks an unknown outcome up by the request's key until the payment timeout;
-// the next call continues.
+// verify requests an authorization of zero from the processors of the route in turn (D5.11), and returns the revision of the approved
+// request. It looks up an unknown outcome until the payment timeout; the next call continues.
 func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instrument.State, customer string) (uint64, error) {
 	targets, err := s.verifiers(ctx, by, inst)
 	if err != nil {
@@ -57,8 +53,7 @@ func (s *Instruments) verify(ctx context.Context, by commands.Caller, inst instr
 	return 0, domain.OutcomeUnknown(errors.New("no processor could verify the card"))
 }
 
-// verifiers returns the processors that the account's rules choose for an amount of zero in the session's currency
-// (D15).
+// verifiers returns the processors that the account's rules choose for zero in the session's currency (D15).
 func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst instrument.State) ([]instrument.Verification, error) {
 	merchant, err := s.Merchant(by)
 	if err != nil {
@@ -68,7 +63,7 @@ func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst in
 	if err != nil {
 		return nil, err
 	}
-	currency := cmp.Or(tip.State.Currency, verifyCurrency)
+	currency := cmp.Or(tip.State.Currency, "EUR") // a session may have none
 	var targets []instrument.Verification
 	for _, p := range merchant.Route(account.RouteFacts{Currency: currency, Network: inst.Card.Network}) {
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
@@ -98,20 +93,17 @@ func (s *Instruments) verified(ctx context.Context, inst instrument.State, send 
 			return answer, nil
 		}
 		send = false
-		again := time.NewTimer(process.NextInterval(asked))
 		select {
-		case <-again.C:
+		case <-time.After(process.NextInterval(asked)):
 			continue
 		case <-ctx.Done():
 		case <-s.Draining:
 		}
-		again.Stop()
 		return answer, stillVerifying(err)
 	}
 }
 
-// askVerifier sends the request, or asks for its outcome and sends it again if it never arrived. It moves no money, so
-// sending it again under its key is safe.
+// askVerifier sends the request, or asks for its outcome and sends it again under its key if it never arrived: it moves no money.
 func (s *Instruments) askVerifier(ctx context.Context, inst instrument.State, op processor.Operation, send bool) (processor.Answer, bool, error) {
 	if !send {
 		found, err := s.Processors.Lookup(ctx, op.Processor, op.Key)
@@ -137,7 +129,6 @@ func stillVerifying(err error) error {
 	return unknown
 }
 
-// refute records that the card failed the verification, and ends the token.
 func (s *Instruments) refute(ctx context.Context, by commands.Caller, inst instrument.State, asked instrument.Verification, answer processor.Answer) error {
 	_, err := commands.Follow(ctx, s.Base, by, s.Log.Instruments.Execute, inst.Token, func(state instrument.State, at time.Time) (instrument.Event, error) {
 		return instrument.DecideFailVerification(state, instrument.FailVerification{At: at, Request: asked.Revision, Code: answer.Code, Message: answer.Message})

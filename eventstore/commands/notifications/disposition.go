@@ -13,14 +13,13 @@ import (
 	"payledger/eventstore"
 )
 
-// disposition is the result of a notification.
 type disposition struct {
 	effect  string // type of the event that it caused
 	refusal string // why it was rejected
 	dispute domain.DisputeID
 }
 
-// stored is a notification with the correlation id of its arrival. The events that it causes have the same id.
+// stored is a notification with the correlation id of its arrival. inbox.applied, inbox.rejected and the dispute's event have the same id.
 type stored struct {
 	inbox.Received
 	correlation string
@@ -29,8 +28,7 @@ type stored struct {
 // errNotYet means that a notification must stay pending.
 var errNotYet = errors.New("it waits for something else")
 
-// applyNotification applies a notification about a payment of account. A repeated call changes nothing: payment and
-// dispute know the notifications that they have applied.
+// applyNotification applies a notification about a payment of account. A repeated call changes nothing.
 func (s *Notifications) applyNotification(ctx context.Context, account domain.AccountID, e stored) (disposition, error) {
 	payload := e.Payload
 	tip, err := s.Log.Payments.Load(ctx, account, payload.Reference, eventstore.Latest)
@@ -43,8 +41,7 @@ func (s *Notifications) applyNotification(ctx context.Context, account domain.Ac
 	return s.applyAnswer(ctx, tip, payload)
 }
 
-// applyAnswer records the result of an operation. A result that contradicts the recorded result is rejected, also if
-// another node recorded it (D14.7).
+// applyAnswer records the result of an operation. It rejects a result that contradicts the recorded one, also if another node recorded it (D14.7).
 func (s *Notifications) applyAnswer(ctx context.Context, tip eventstore.Tip[payment.State], payload processor.Notification) (disposition, error) {
 	revision, _ := tip.State.RevisionOf(payload.Key)
 	op, found := tip.State.Operation(revision)

@@ -1,6 +1,7 @@
 package notifications
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,17 +20,19 @@ type Notifications struct {
 	*commands.Base
 	payments *payments.Payments
 	pending  pendingInboxes
-	sweeps   sweeps
+	sweeps   map[processor.Name]*sweep
 }
 
 // New returns the commands of notifications.
 func New(b *commands.Base, p *payments.Payments) *Notifications {
-	return &Notifications{Base: b, payments: p}
+	s := &Notifications{Base: b, payments: p, sweeps: map[processor.Name]*sweep{}}
+	for _, name := range processor.Names {
+		s.sweeps[name] = &sweep{}
+	}
+	return s
 }
 
-// Notify stores a processor's unsolicited notification and applies it as far as possible now (D14.5, D14.6). It returns
-// nil if the notification is durable. A notification about an unknown payment stays pending, and
-// so does a notification that depends on the answer of another operation.
+// Notify stores a processor's notification and applies it as far as possible now (D14.5, D14.6). Without an error it is durable.
 func (s *Notifications) Notify(ctx context.Context, requestID string, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return domain.Invalid("ProcessorNotification", domain.Violation{Path: "$.reference", Description: "is not an id that a payment here can have"})
@@ -42,8 +45,7 @@ func (s *Notifications) Notify(ctx context.Context, requestID string, payload pr
 	return s.receive(ctx, requestID, payload, false)
 }
 
-// receive stores a notification once and applies the pending notifications of its inbox. found means that a sweep found
-// it.
+// receive stores a notification once, and applies the pending ones of its inbox. found means that a sweep found it.
 func (s *Notifications) receive(ctx context.Context, requestID string, payload processor.SignedNotification, found bool) error {
 	meta, err := s.Store.NewMeta("processor:"+string(payload.Processor), requestID)
 	if err != nil {
@@ -70,13 +72,11 @@ func (s *Notifications) receive(ctx context.Context, requestID string, payload p
 	return nil
 }
 
-// noRoom reports whether err says that the inbox is full.
 func noRoom(err error) bool {
 	return errors.Is(err, inbox.ErrFull) || errors.Is(err, eventstore.ErrTooLarge)
 }
 
-// ApplyPendingNotifications applies the pending notifications of a payment as far as possible now. Repeated and
-// concurrent calls are safe.
+// ApplyPendingNotifications applies the pending notifications of a payment as far as possible now. Repeated calls are safe.
 func (s *Notifications) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
 	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
 	if err != nil {
@@ -85,8 +85,7 @@ func (s *Notifications) ApplyPendingNotifications(ctx context.Context, reference
 	return s.applyInbox(ctx, tip)
 }
 
-// applyInbox applies the pending notifications of an inbox in the order of their arrival, and remembers the inbox if
-// some stay pending.
+// applyInbox applies the pending notifications in the order of their arrival, and remembers the inbox if some stay pending.
 func (s *Notifications) applyInbox(ctx context.Context, tip eventstore.Tip[inbox.State]) error {
 	waiting := tip.State.Waiting()
 	if len(waiting) == 0 {
@@ -115,7 +114,7 @@ func (s *Notifications) applyInbox(ctx context.Context, tip eventstore.Tip[inbox
 			err = fmt.Errorf("%w: the payment is not known here", errNotYet)
 		}
 		if err == nil {
-			tip, err = s.recordDisposition(ctx, tip, n, result)
+			tip, err = s.recordDisposition(ctx, tip, n, cmp.Or(payload[n.Revision].correlation, tip.Recorded.CorrelationID), result)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s of %s: %w", n.ID, n.Processor, err))
@@ -125,8 +124,7 @@ func (s *Notifications) applyInbox(ctx context.Context, tip eventstore.Tip[inbox
 	return errors.Join(failed...)
 }
 
-// payloadsIn returns the pending notifications by the revision of their event: all of them, or, without reading the
-// log, only the notification of the newest event.
+// payloadsIn returns the pending notifications by the revision of their event: all, or only the newest event's, without reading the log.
 func (s *Notifications) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox.State], waiting []inbox.Notification, all bool) (map[uint64]stored, error) {
 	events := []*eventstore.Recorded{tip.Recorded}
 	if first := waiting[0].Revision; all && first != tip.Recorded.Revision {
@@ -148,8 +146,8 @@ func (s *Notifications) payloadsIn(ctx context.Context, tip eventstore.Tip[inbox
 	return payload, nil
 }
 
-func (s *Notifications) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, result disposition) (eventstore.Tip[inbox.State], error) {
-	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), tip.Recorded.CorrelationID)
+func (s *Notifications) recordDisposition(ctx context.Context, tip eventstore.Tip[inbox.State], n inbox.Notification, correlation string, result disposition) (eventstore.Tip[inbox.State], error) {
+	meta, err := s.Store.NewMeta("processor:"+string(n.Processor), correlation)
 	if err != nil {
 		return tip, err
 	}

@@ -9,9 +9,8 @@ import (
 // maxPendingInboxes limits the remembered inboxes; the views know all of them.
 const maxPendingInboxes = 10_000
 
-// pendingInboxes are the payments whose inboxes have pending notifications, as far as this process knows. A new event
-// of such a payment applies its inbox again. If there are too many, the oldest half is forgotten: the payment of an
-// early notification appears soon, or never.
+// pendingInboxes are the payments with pending notifications, as far as this process knows: a new event of one applies them again. If
+// there are too many, the oldest half is forgotten: the payment of an early notification appears soon, or never.
 type pendingInboxes struct {
 	mu         sync.Mutex
 	young, old map[domain.PaymentID]bool
@@ -44,7 +43,7 @@ func (s *Notifications) ApplyWaiting(reference domain.PaymentID) {
 	}
 	s.Go(func() {
 		if err := s.ApplyPendingNotifications(s.Life, reference); err != nil && s.Life.Err() == nil {
-			s.Logger.Debug().Err(err).Str("payment", string(reference)).Msg("a notification goes on waiting")
+			s.Logger.Debug().Err(err).Str("payment", string(reference)).Msg("notification still pending")
 		}
 	})
 }

@@ -17,32 +17,12 @@ const (
 	// sweepOverlap is the period that a start reads again: a processor may list events out of order.
 	sweepOverlap = time.Hour
 	// sweepPages limits one sweep of a processor; the next sweep continues.
-	sweepPages = 20
-	// sweepTimeout limits one question.
+	sweepPages   = 20
 	sweepTimeout = 20 * time.Second
-	// Timestamps more than sweepAhead ahead of our clock do not advance the cursor.
+	// Timestamps more than sweepAhead ahead of our clock do not move through.
 	sweepAhead = time.Hour
 )
 
-// sweeps are the process's cursors, by processor.
-type sweeps struct {
-	mu sync.Mutex
-	at map[processor.Name]*sweep
-}
-
-func (w *sweeps) of(name processor.Name) *sweep {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.at == nil {
-		w.at = map[processor.Name]*sweep{}
-	}
-	if w.at[name] == nil {
-		w.at[name] = &sweep{}
-	}
-	return w.at[name]
-}
-
-// sweep is the cursor of one processor.
 type sweep struct {
 	mu      sync.Mutex // held during a sweep
 	loaded  bool       // the fields below are set
@@ -51,7 +31,7 @@ type sweep struct {
 	through time.Time // the newest time seen that is not ahead of the clock
 }
 
-// saw advances the cursor to at, the time of a dispute event.
+// saw moves through to at, the time of a dispute event.
 func (w *sweep) saw(at, now time.Time) {
 	if at.After(now.Add(sweepAhead)) {
 		return // a time in the future does not count
@@ -64,7 +44,7 @@ func (w *sweep) saw(at, now time.Time) {
 	}
 }
 
-// restart moves the cursor back by sweepOverlap. A cursor ahead of now is reset: the clock was set back.
+// restart drops the cursor: the list is read from sweepOverlap before through. A through ahead of now is reset: the clock was set back.
 func (w *sweep) restart(now time.Time) {
 	w.cursor, w.since = "", time.Time{}
 	if w.through.After(now) {
@@ -75,13 +55,12 @@ func (w *sweep) restart(now time.Time) {
 	}
 }
 
-// SweepDisputesAt asks one processor for its dispute notifications since the last sweep, and applies those that never
-// arrived (D14.12).
+// SweepDisputesAt asks a processor for its dispute notifications since the last sweep, and applies the lost ones (D14.12).
 func (s *Notifications) SweepDisputesAt(ctx context.Context, name processor.Name) error {
 	if s.Disputes == nil {
 		return nil
 	}
-	at := s.sweeps.of(name)
+	at := s.sweeps[name]
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if err := s.sweep(ctx, name, at); err != nil {
@@ -121,7 +100,6 @@ func (s *Notifications) sweep(ctx context.Context, name processor.Name, at *swee
 	return s.recordCursor(ctx, name, at.through)
 }
 
-// loadCursor loads the cursor from the log and moves it back by sweepOverlap.
 func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at *sweep) error {
 	if at.loaded {
 		return nil
@@ -136,8 +114,7 @@ func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at 
 	return nil
 }
 
-// receiveListed applies a notification found by a sweep, unless it arrived before. It ignores references that are no payment
-// ids: the merchant account may have other users.
+// receiveListed applies a notification found by a sweep. It ignores references that are no payment ids: others may use the merchant account.
 func (s *Notifications) receiveListed(ctx context.Context, payload processor.SignedNotification) error {
 	if !domain.PaymentIDShaped(payload.Reference) {
 		return nil

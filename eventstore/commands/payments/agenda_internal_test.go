@@ -22,13 +22,13 @@ func errandAt(name processor.Name, n int, next time.Time) *question {
 	return &question{key: domain.OperationKey(fmt.Sprintf("%s.%d", name, n)), processor: name, next: next, state: payment.StatePending}
 }
 
-// TestAgenda checks, for random additions and removals, that every open errand is started once, not before its time, and by no more
-// goroutines of its processor than allowed.
+// TestAgenda checks, for random additions and removals, that every open errand is started once, not before its time, and not beside more
+// errands to its processor than allowed.
 func TestAgenda(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, now := newAgenda(), noon
 		stands, out := map[domain.OperationKey]time.Time{}, map[domain.OperationKey]bool{}
-		running := map[*processorQueue]int{}
+		var under []*question
 		key := func() *question {
 			name := rapid.SampledFrom(processor.Names[:2]).Draw(t, "name")
 			return errandAt(name, rapid.IntRange(0, 30).Draw(t, "n"), now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "in"))*time.Second))
@@ -54,55 +54,51 @@ func TestAgenda(t *testing.T) {
 			},
 			"turn": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "later")) * time.Second)
-				start, next := a.moveDue(now)
-				for _, l := range start {
-					running[l]++
+				ready, next := a.start(now)
+				for _, e := range ready {
+					if out[e.key] || stands[e.key].IsZero() || stands[e.key].After(now) {
+						t.Fatalf("%s is handed out; due at %s", e.key, stands[e.key])
+					}
+					out[e.key] = true
 				}
+				under = append(under, ready...)
 				if !next.IsZero() && !next.After(now) {
 					t.Fatalf("%s is due at %s", next, now)
 				}
 			},
-			"take": func(t *rapid.T) {
-				for l, n := range running {
-					if n == 0 {
-						continue
-					}
-					e := a.next(l)
-					switch {
-					case e == nil:
-						running[l]--
-					case out[e.key] || stands[e.key].IsZero() || stands[e.key].After(now):
-						t.Fatalf("%s is handed out; due at %s", e.key, stands[e.key])
-					default:
-						out[e.key] = true
-					}
-					break
+			"done": func(*rapid.T) {
+				if len(under) > 0 {
+					a.done(under[0])
+					under = under[1:]
 				}
 			},
 			"": func(t *rapid.T) {
-				held := 0
-				for _, l := range a.queues {
+				running, held := map[processor.Name]int{}, 0
+				for _, e := range under {
+					running[e.processor]++
+				}
+				for name, l := range a.queues {
 					held += l.held
-					if l.running > questionsAtOnce || l.running != running[l] {
-						t.Fatalf("%d goroutines, %d started", l.running, running[l])
+					if l.running > questionsAtOnce || l.running != running[name] {
+						t.Fatalf("%d are under way, %d started", l.running, running[name])
 					}
 				}
-				if held != len(stands) || len(a.by) != len(stands) {
-					t.Fatalf("%d held, %d known, %d stand", held, len(a.by), len(stands))
+				if held != len(stands) || len(a.byKey) != len(stands) {
+					t.Fatalf("%d held, %d known, %d stand", held, len(a.byKey), len(stands))
 				}
 			},
 		})
 		now = now.Add(time.Minute)
-		start, next := a.moveDue(now)
-		for _, l := range start {
-			running[l]++
-		}
-		for l, n := range running {
-			for ; n > 0; n-- {
-				for e := a.next(l); e != nil; e = a.next(l) {
-					out[e.key] = true
-				}
+		var next time.Time
+		for more := true; more; {
+			for _, e := range under {
+				a.done(e)
 			}
+			under, next = a.start(now)
+			for _, e := range under {
+				out[e.key] = true
+			}
+			more = len(under) > 0
 		}
 		if len(out) != len(stands) || !next.IsZero() {
 			t.Fatalf("%d of %d were handed out; next %s", len(out), len(stands), next)
@@ -121,8 +117,8 @@ func TestAgendaRoom(t *testing.T) {
 	rare := errandAt(processor.Stripe, 2, noon)
 	rare.asked = 12
 	a.add(rare)
-	if len(a.by) != agendaRoom+1 || a.has(rare.key) || !a.has("STRIPE.1") {
-		t.Errorf("%d errands", len(a.by))
+	if len(a.byKey) != agendaRoom+1 || a.has(rare.key) || !a.has("STRIPE.1") {
+		t.Errorf("%d errands", len(a.byKey))
 	}
 	failed := errandAt(processor.Stripe, 3, noon)
 	failed.tries = tries{asked: 12, failures: 1}
@@ -132,29 +128,29 @@ func TestAgendaRoom(t *testing.T) {
 	a.drop(failed.key)
 	a.drop("ADYEN.0")
 	a.add(errandAt(processor.Adyen, 2*agendaRoom, noon))
-	if len(a.by) != agendaRoom+1 {
-		t.Errorf("%d errands after one has left", len(a.by))
+	if len(a.byKey) != agendaRoom+1 {
+		t.Errorf("%d errands after one has left", len(a.byKey))
 	}
 }
 
-// TestPark: a flight ends with the wait of its callers. A question that a caller joins goes on until the caller's
+// TestMoveToAgenda: a flight ends with the wait of its callers. A question that a caller joins goes on until the caller's
 // deadline; a signal that comes while it ends is not lost.
-func TestPark(t *testing.T) { synctest.Test(t, testPark) }
+func TestMoveToAgenda(t *testing.T) { synctest.Test(t, testMoveToAgenda) }
 
-func testPark(t *testing.T) {
+func testMoveToAgenda(t *testing.T) {
 	tip := eventstore.Tip[payment.State]{State: payment.State{ID: "01p", Operations: []payment.Operation{
 		{Revision: 1, State: payment.StateRequested, RequestedAt: noon, Target: payment.Target{Processor: processor.Adyen}},
 	}}}
 	fs := newInFlightOperations()
-	fly := func(awaited bool) *operationInFlight {
-		f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), awaited))
+	fly := func(hasCallers bool) *operationInFlight {
+		f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), hasCallers))
 		if !fresh {
 			t.Fatal("flies already")
 		}
 		return f
 	}
 	question := fly(false)
-	if !fs.park(question, noon, question.wait(false)) || fs.find("01p.1") != nil || !fs.agenda.has("01p.1") {
+	if !fs.moveToAgenda(question, noon, question.wait(false)) || fs.find("01p.1") != nil || !fs.agenda.has("01p.1") {
 		t.Fatal("a question for which nobody waits goes on")
 	}
 	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(time.Now().Add(100*time.Millisecond)) || e.asked != 1 {
@@ -164,14 +160,17 @@ func testPark(t *testing.T) {
 	if fs.agenda.has("01p.1") {
 		t.Fatal("in the agenda while it flies")
 	}
+	if fs.schedule(questionAbout(tip.State, 1)); fs.agenda.has("01p.1") {
+		t.Fatal("a question whose load failed is in the agenda while the operation flies")
+	}
 	if f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != question {
 		t.Fatal("flies twice")
 	}
-	if fs.park(question, noon.Add(59*time.Second), time.Second) {
+	if fs.moveToAgenda(question, noon.Add(59*time.Second), time.Second) {
 		t.Fatal("ended while a caller waits")
 	}
 	fs.askNow("01p.1")
-	if !fs.park(question, noon.Add(time.Minute), time.Second) {
+	if !fs.moveToAgenda(question, noon.Add(time.Minute), time.Second) {
 		t.Fatal("goes on after the deadline")
 	}
 	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(time.Now()) {
@@ -179,7 +178,7 @@ func testPark(t *testing.T) {
 	}
 	answered := fly(true)
 	answered.publish(tip.State, true)
-	if !fs.park(answered, noon, time.Second) {
+	if !fs.moveToAgenda(answered, noon, time.Second) {
 		t.Fatal("goes on although its callers were answered")
 	}
 }
@@ -201,7 +200,7 @@ func TestAgendaOfADamagedShard(t *testing.T) {
 		a, q := newAgenda(), errandAt(processor.Names[0], 1, noon)
 		q.tries = tries{asked: c.asked, failures: c.failures}
 		a.add(q)
-		if start, _ := a.moveDue(noon); (len(start) == 1) != c.kept {
+		if start, _ := a.start(noon); (len(start) == 1) != c.kept {
 			t.Errorf("after %d questions and %d failures of the log the agenda has %d questions", c.asked, c.failures, len(start))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestChangeLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all, key := changeLocks{by: map[eventstore.Key]*changeLock{}}, eventstore.Payments.Key("account", "payment")
+		all, key := changeLocks{byKey: map[eventstore.Key]*changeLock{}}, eventstore.Payments.Key("account", "payment")
 		first, held := all.join(key, 0)
 		if again, _ := all.join(key, 0); !held || again != nil {
 			t.Fatal("the lock was taken twice, or never")
@@ -57,8 +57,8 @@ func TestChangeLocks(t *testing.T) {
 			}
 		}
 		first.unlock()
-		if len(all.by) != 0 {
-			t.Errorf("%d payments are in memory", len(all.by))
+		if len(all.byKey) != 0 {
+			t.Errorf("%d payments are in memory", len(all.byKey))
 		}
 	})
 }

@@ -14,15 +14,11 @@ import (
 	"payledger/eventstore/commands/instruments"
 )
 
-// creation is a payment that is being created.
 type creation struct {
 	PaymentInput
 	id       domain.PaymentID // "" until the instrument is loaded
 	approval *Approval        // nil: no approval was required
 }
-
-// inBrowser reports whether the customer's browser creates the payment (D12).
-func (c creation) inBrowser() bool { return c.Session != "" && c.approval == nil }
 
 // vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
 func (c creation) vaulted(inst instrument.State) bool {
@@ -32,17 +28,8 @@ func (c creation) vaulted(inst instrument.State) bool {
 	return inst.Vaulted()
 }
 
-// at returns the time of the decision to pay.
-func (c creation) at(now time.Time) time.Time {
-	if c.approval != nil {
-		return c.approval.At
-	}
-	return now
-}
-
-// identify derives the payment's id from the idempotency key, the single-use token, or checkout and token (D9, D12), so
-// that a repeated request has the same id. A merchant's payment with a vaulted token and without a key has a new id
-// each time.
+// identify derives the payment's id, so that a repeated request has the same id (D9, D12). A merchant's payment with a
+// vaulted token and without a key has a new id each time.
 func (s *Payments) identify(account domain.AccountID, c *creation, inst instrument.State) error {
 	switch {
 	case c.approval != nil: // derived from the attempt
@@ -79,12 +66,12 @@ func (s *Payments) payWith(ctx context.Context, account domain.AccountID, c *cre
 		tip, err = s.Log.Sessions.Load(ctx, account, inst.Session, eventstore.Latest)
 		from = tip.State
 	}
-	wishes := laidOver(c.Method.Preferences, from.Method.Preferences)
+	preferences := overridden(c.Method.Preferences, from.Method.Preferences)
 	switch {
 	case err != nil:
 		return inst, from, err
-	case !wishes.Takes(inst.Card.Network): // a saved card, or changed networks
-		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + instruments.Listed(wishes.AllowedNetworks))
+	case !preferences.Takes(inst.Card.Network): // a saved card, or changed networks
+		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + instruments.Listed(preferences.AllowedNetworks))
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
 		err = cannotPay("its client session asks for the approval of a payment attempt")
 	case c.Session != "" && !vaulted && inst.Session != c.Session:
@@ -92,7 +79,10 @@ func (s *Payments) payWith(ctx context.Context, account domain.AccountID, c *cre
 	case c.Session != "" && vaulted && inst.CustomerID != from.CustomerID:
 		err = cannotPay(otherCustomer)
 	case !AsShown(c.Shown, from):
-		err = amountChanged()
+		changed := domain.Refuse(domain.KindConflict, domain.ReasonAmountChanged,
+			"The client session asks for another amount or currency than the customer was shown.")
+		changed.Recovery = "Show the customer what the session asks for now; nothing was charged."
+		err = changed
 	}
 	return inst, from, err
 }
@@ -103,15 +93,7 @@ func AsShown(shown *domain.Price, from session.State) bool {
 	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
 }
 
-func amountChanged() *domain.Error {
-	err := domain.Refuse(domain.KindConflict, domain.ReasonAmountChanged,
-		"The client session asks for another amount or currency than the customer was shown.")
-	err.Recovery = "Show the customer what the session asks for now; nothing was charged."
-	return err
-}
-
-// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag
-// behind the token or its vaulting.
+// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag.
 func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
@@ -129,9 +111,11 @@ func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *cre
 	return inst, err
 }
 
-// use returns the claim of the token.
 func (s *Payments) use(ctx context.Context, inst instrument.State, c *creation) instrument.Use {
-	use := instrument.Use{At: c.at(s.Store.Now()), Payment: c.id}
+	use := instrument.Use{At: s.Store.Now(), Payment: c.id}
+	if c.approval != nil {
+		use.At = c.approval.At
+	}
 	if inst.UsedBy != c.id && !inst.Vaulted() {
 		use.Instead = s.lostClaim(ctx, inst)
 	}
@@ -142,7 +126,7 @@ func (s *Payments) use(ctx context.Context, inst instrument.State, c *creation) 
 func (s *Payments) claimToken(ctx context.Context, by commands.Caller, c *creation, vaulted bool) error {
 	_, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, c.Token, func(state instrument.State, _ time.Time) (instrument.Event, error) {
 		if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
-			return nil, commands.Overtaken()
+			return nil, eventstore.Overtaken()
 		}
 		return instrument.DecideUse(state, s.use(ctx, state, c))
 	})
@@ -162,25 +146,16 @@ func (s *Payments) lostClaim(ctx context.Context, inst instrument.State) domain.
 	return inst.UsedBy
 }
 
-// ofCustomer refuses a payment with a vaulted token of another customer (§4 rule 3).
-func ofCustomer(c payment.Create, inst instrument.State) error {
-	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
-		return cannotPay(otherCustomer)
-	}
-	return nil
-}
-
 const otherCustomer = "the payment method token is tied to another customerId"
 
 func cannotPay(why string) *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
 }
 
-// madeBefore adds the payment that the same checkout created before to the refusal of a token, so that a customer whose
-// first answer was lost finds the payment (D12).
-func (s *Payments) madeBefore(ctx context.Context, account domain.AccountID, c *creation, err error) error {
-	var refused *domain.Error
-	if c.Session == "" || !errors.As(err, &refused) || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
+// addEarlierPayment adds the checkout's earlier payment to the refusal of a token: the answer about it may have been lost (D12).
+func (s *Payments) addEarlierPayment(ctx context.Context, account domain.AccountID, c *creation, err error) error {
+	refused, is := errors.AsType[*domain.Error](err)
+	if c.Session == "" || !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
 		return err
 	}
 	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
@@ -191,7 +166,7 @@ func (s *Payments) madeBefore(ctx context.Context, account domain.AccountID, c *
 		if made == "" {
 			continue
 		}
-		p, loadErr := s.standing(ctx, account, made)
+		p, loadErr := s.loadEffective(ctx, account, made)
 		if loadErr != nil {
 			return loadErr
 		}
@@ -202,8 +177,8 @@ func (s *Payments) madeBefore(ctx context.Context, account domain.AccountID, c *
 	return err
 }
 
-// standing loads a payment. If its id was given up, it loads the payment that was created instead (D12).
-func (s *Payments) standing(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
+// loadEffective loads a payment. If its id was given up, it loads the payment that was created instead (D12).
+func (s *Payments) loadEffective(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
 	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
 		tip, err = s.Log.Payments.Load(ctx, account, claim.Payment, eventstore.Latest)

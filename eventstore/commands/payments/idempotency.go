@@ -12,9 +12,9 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// claimPlace returns the id under which the operation's key is claimed (D9). No claim is needed for the key that created
+// claimID returns the id under which the operation's key is claimed (D9). No claim is needed for the key that created
 // the payment, and for the key of a workflow's action, which no other payment uses.
-func (o operation) claimPlace(account domain.AccountID) (id domain.PaymentID, needed bool) {
+func (o operation) claimID(account domain.AccountID) (id domain.PaymentID, needed bool) {
 	if o.key == "" || workflow.IsStepKey(o.key) {
 		return "", false
 	}
@@ -24,35 +24,34 @@ func (o operation) claimPlace(account domain.AccountID) (id domain.PaymentID, ne
 
 // checkKey refuses a key that belongs to another payment (D9). It records nothing.
 func (s *Payments) checkKey(ctx context.Context, by commands.Caller, o operation) error {
-	place, needed := o.claimPlace(by.Account)
+	id, needed := o.claimID(by.Account)
 	if !needed {
 		return nil
 	}
-	tip, err := s.Log.Payments.Load(ctx, by.Account, place, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.AllowStale)
 	if err != nil {
 		return err
 	}
 	_, err = payment.DecideClaim(tip.State, payment.ClaimKey{Payment: o.payment})
-	return s.ofOwner(ctx, by.Account, err)
+	return s.addOwnerStatus(ctx, by.Account, err)
 }
 
-// claimKey records that the key belongs to the payment (D9). After a crash, a repeat of the request finds the claim and
-// continues.
+// claimKey records that the key belongs to the payment (D9). After a crash, a repeat of the request finds the claim.
 func (s *Payments) claimKey(ctx context.Context, by commands.Caller, o operation) error {
-	place, needed := o.claimPlace(by.Account)
+	id, needed := o.claimID(by.Account)
 	if !needed {
 		return nil
 	}
-	_, err := commands.Request(ctx, s.Base, by, s.Log.Payments.ExecuteNew, place, func(state payment.State, at time.Time) (payment.Event, error) {
+	_, err := commands.Request(ctx, s.Base, by, s.Log.Payments.ExecuteNew, id, func(state payment.State, at time.Time) (payment.Event, error) {
 		return payment.DecideClaim(state, payment.ClaimKey{At: at, Account: by.Account, Payment: o.payment, Operation: o.kind})
 	})
-	return s.ofOwner(ctx, by.Account, err)
+	return s.addOwnerStatus(ctx, by.Account, err)
 }
 
-// ofOwner adds the owner's status to the error of a used key (D3). It returns any other error unchanged.
-func (s *Payments) ofOwner(ctx context.Context, account domain.AccountID, err error) error {
-	var refused *domain.Error
-	if !errors.As(err, &refused) || refused.Reason != domain.ReasonIdempotencyKeyExists {
+// addOwnerStatus adds the owner's status to the error of a used key (D3). It returns any other error unchanged.
+func (s *Payments) addOwnerStatus(ctx context.Context, account domain.AccountID, err error) error {
+	refused, is := errors.AsType[*domain.Error](err)
+	if !is || refused.Reason != domain.ReasonIdempotencyKeyExists {
 		return err
 	}
 	owner, loadErr := s.Log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)

@@ -2,12 +2,15 @@ package payments
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/process"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/due"
@@ -15,21 +18,21 @@ import (
 
 // The first call to the processor about an operation.
 const (
-	sendFirst = true  // it was just recorded
-	askFirst  = false // it was found without an outcome: the processor may have received it
+	sendFirst = true  // the request was just recorded
+	askFirst  = false // the request was found without an outcome: the processor may have received it
 )
 
-// operationInFlight is an operation on which this process works until its outcome is recorded or no caller waits. Without an
-// outcome, its next question is then in the agenda. An operation is in flight at most once in a process. Between
+// operationInFlight is an operation on which this process works until its outcome is recorded or no caller waits. If it ends
+// without an outcome, its next question is in the agenda. An operation is in flight at most once in a process. Between
 // processes, the operation's key at the processor and the compare-and-swap on the outcome prevent a second effect.
 type operationInFlight struct {
-	key      domain.OperationKey
-	revision uint64
-	deadline due.Time                      // end of the operation's payment timeout
-	tip      eventstore.Tip[payment.State] // owned by the operation's goroutine
-	awaited  bool                          // callers may wait until the deadline; guarded by inFlightOperations.mu
+	key        domain.OperationKey
+	revision   uint64
+	deadline   due.Time                      // when callers stop waiting
+	tip        eventstore.Tip[payment.State] // owned by the operation's goroutine
+	hasCallers bool                          // callers may wait until the deadline; guarded by inFlightOperations.mu
 	tries
-	logFailed bool // the newest try failed at the log, or was left out because the log takes no events
+	logFailed bool // the newest try failed because of the log, or was skipped after such failures
 
 	answered chan struct{} // closed when callers can be answered
 	ended    chan struct{} // closed when the operation is no longer in flight
@@ -65,8 +68,14 @@ func (f *operationInFlight) newest() payment.State {
 	return f.state
 }
 
-// asksNext returns the time of the next question; zero: a question is under way.
-func (f *operationInFlight) asksNext() time.Time {
+// processor returns the processor of the operation, which never changes.
+func (f *operationInFlight) processor() processor.Name {
+	op, _ := f.newest().Operation(f.revision)
+	return op.Target.Processor
+}
+
+// nextQuestion returns the time of the next question; zero: a question is under way.
+func (f *operationInFlight) nextQuestion() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.next
@@ -81,14 +90,14 @@ func (f *operationInFlight) setNext(t time.Time) {
 // inFlightOperations are the operations in flight in this process, and its agenda.
 type inFlightOperations struct {
 	mu          sync.Mutex
-	by          map[domain.OperationKey]*operationInFlight
+	byKey       map[domain.OperationKey]*operationInFlight
 	agenda      *agenda // mu is locked before agenda.mu
 	logFailures logFailures
 }
 
 func newInFlightOperations() inFlightOperations {
 	return inFlightOperations{
-		by: map[domain.OperationKey]*operationInFlight{}, agenda: newAgenda(), logFailures: logFailures{at: map[logPlace]domain.OperationKey{}},
+		byKey: map[domain.OperationKey]*operationInFlight{}, agenda: newAgenda(), logFailures: logFailures{at: map[logPlace]domain.OperationKey{}},
 	}
 }
 
@@ -96,11 +105,11 @@ func newInFlightOperations() inFlightOperations {
 func (fs *inFlightOperations) join(f *operationInFlight) (joined *operationInFlight, fresh bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if under, ok := fs.by[f.key]; ok {
-		under.awaited = under.awaited || f.awaited
-		return under, false
+	if existing, ok := fs.byKey[f.key]; ok {
+		existing.hasCallers = existing.hasCallers || f.hasCallers
+		return existing, false
 	}
-	fs.by[f.key] = f
+	fs.byKey[f.key] = f
 	fs.agenda.drop(f.key)
 	return f, true
 }
@@ -108,87 +117,85 @@ func (fs *inFlightOperations) join(f *operationInFlight) (joined *operationInFli
 func (fs *inFlightOperations) find(key domain.OperationKey) *operationInFlight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	return fs.by[key]
+	return fs.byKey[key]
 }
 
-// leave ends an operation's flight. A repeated call does nothing.
-func (fs *inFlightOperations) leave(f *operationInFlight) {
+// endFlight ends an operation's flight. A repeated call does nothing.
+func (fs *inFlightOperations) endFlight(f *operationInFlight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.remove(f)
+	fs.endFlightLocked(f)
 }
 
-// remove is leave for a caller that holds mu.
-func (fs *inFlightOperations) remove(f *operationInFlight) {
-	if fs.by[f.key] == f {
-		delete(fs.by, f.key)
+func (fs *inFlightOperations) endFlightLocked(f *operationInFlight) {
+	if fs.byKey[f.key] == f {
+		delete(fs.byKey, f.key)
 		close(f.ended)
 	}
 }
 
-// park ends the flight of an operation for which no caller waits, and adds its next question, after a wait, to the agenda. It
-// returns false if a caller waits.
-func (fs *inFlightOperations) park(f *operationInFlight, now time.Time, wait time.Duration) bool {
+// moveToAgenda schedules the next question, wait from now, and ends the flight. If a caller waits, it does neither and returns false.
+func (fs *inFlightOperations) moveToAgenda(f *operationInFlight, now time.Time, wait time.Duration) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	select {
 	case <-f.answered:
 	default:
-		if f.awaited && !f.deadline.Over(now) {
+		if f.hasCallers && !f.deadline.Over(now) {
 			return false
 		}
 	}
-	e := questionAbout(f.tip.State, f.revision)
-	e.tries, e.next = f.tries, time.Now().Add(wait)
+	q := questionAbout(f.tip.State, f.revision)
+	q.tries, q.next = f.tries, time.Now().Add(wait)
 	select {
 	case <-f.wake:
-		e.next = time.Now()
+		q.next = time.Now()
 	default:
 	}
-	fs.agenda.add(e)
-	fs.remove(f)
+	fs.agenda.add(q)
+	fs.endFlightLocked(f)
 	return true
 }
 
-// askNow makes the next question about an operation due now.
+// schedule adds a question to the agenda, in the place of an earlier one about the same operation. It adds none about an operation in
+// flight: moveToAgenda adds the next one, and would not replace a question that has become due meanwhile.
+func (fs *inFlightOperations) schedule(q *question) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.byKey[q.key] == nil {
+		fs.agenda.replace(q)
+	}
+}
+
 func (fs *inFlightOperations) askNow(key domain.OperationKey) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.by[key]; f != nil {
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
+	if f := fs.byKey[key]; f != nil {
+		due.Signal(f.wake)
 		return
 	}
 	fs.agenda.hurry(key, time.Now())
 }
 
-// awaits reports whether callers may wait for f.
-func (fs *inFlightOperations) awaits(f *operationInFlight) bool {
+func (fs *inFlightOperations) hasCallers(f *operationInFlight) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	return f.awaited
+	return f.hasCallers
 }
 
 func (fs *inFlightOperations) all() []*operationInFlight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	list := make([]*operationInFlight, 0, len(fs.by))
-	for _, f := range fs.by {
-		list = append(list, f)
-	}
-	return list
+	return slices.Collect(maps.Values(fs.byKey))
 }
 
-// launch starts an open operation, or joins it if it is in flight. The operation's payment timeout begins with its
-// request. A clock that is set back does not extend it.
+// launch starts an open operation, or joins it if it is in flight. Its callers stop waiting one payment
+// timeout after its request. A clock that is set back does not extend that time.
 func (s *Payments) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *operationInFlight {
 	op, _ := tip.State.Operation(revision)
 	return s.launchUntil(tip, revision, send, s.timeoutOf(op))
 }
 
-// timeoutOf returns the end of an operation's payment timeout.
 func (s *Payments) timeoutOf(op payment.Operation) due.Time {
 	return due.At(s.Store.Now(), op.RequestedAt, op.RequestedAt.Add(s.PaymentTimeout))
 }
@@ -200,22 +207,22 @@ func (s *Payments) launchUntil(tip eventstore.Tip[payment.State], revision uint6
 	f, fresh := s.inFlight.join(newInFlight(tip, revision, deadline, true))
 	if fresh {
 		s.Go(func() {
-			defer s.inFlight.leave(f)
+			defer s.inFlight.endFlight(f)
 			s.callUntilDone(s.Life, f, send)
 		})
 	}
 	return f
 }
 
-func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline due.Time, awaited bool) *operationInFlight {
+func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline due.Time, hasCallers bool) *operationInFlight {
 	return &operationInFlight{
-		key: tip.State.OperationKey(revision), revision: revision, tip: tip, state: tip.State, deadline: deadline, awaited: awaited,
+		key: tip.State.OperationKey(revision), revision: revision, tip: tip, state: tip.State, deadline: deadline, hasCallers: hasCallers,
 		answered: make(chan struct{}), ended: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 }
 
-// launchRequested starts the operation that the newest event requested; nil: it requested none. Its payment timeout
-// ends at deadline; if deadline is over, one payment timeout after its request.
+// launchRequested starts the operation that the newest event requested; nil: it requested none. Callers wait for it until deadline.
+// If deadline is over, they wait until one payment timeout after its request.
 func (s *Payments) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *operationInFlight {
 	op, requested := process.Requested(tip.State)
 	switch {
@@ -227,29 +234,25 @@ func (s *Payments) launchRequested(tip eventstore.Tip[payment.State], deadline d
 	return s.launch(tip, op.Revision, sendFirst)
 }
 
-// timeOutGrace is how long callers wait past their deadline for the time-out to be recorded, so that their answer
-// equals a later read.
+// timeOutGrace is how long callers wait past their deadline for the time-out to be recorded: their answer equals a later read.
 const timeOutGrace = time.Second
 
-// await returns the payment when the operation has an answer, its time-out is recorded, or the service drains. It
+// await returns the payment when the operation has an answer, the deadline is timeOutGrace ago, or the service drains. It
 // ignores the end of ctx: the caller may be gone, the work continues.
 func (s *Payments) await(ctx context.Context, f *operationInFlight, deadline due.Time) payment.State {
 	defer commands.AsideLater(ctx)()
-	late := time.NewTimer(deadline.Left(s.Store.Now()) + timeOutGrace)
-	defer late.Stop()
 	select {
 	case <-f.answered:
 		return f.newest()
-	case <-late.C:
+	case <-time.After(deadline.Left(s.Store.Now()) + timeOutGrace):
 	case <-s.Draining:
 	case <-s.Life.Done():
 	}
 	return f.newest().Unanswered()
 }
 
-// callUntilDone calls the processor until the operation has an outcome or no caller waits; then it parks the operation. An
-// operation that the answer requests (at another processor, a capture, a void) is in flight by itself, and callers wait
-// for it, too.
+// callUntilDone calls the processor until the operation has an outcome or no caller waits; then it moves the operation to the
+// agenda. An operation that the answer requests has a goroutine of its own, and callers wait for it, too.
 func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send bool) {
 	for ; ; send = askFirst {
 		f.setNext(time.Time{})
@@ -266,7 +269,7 @@ func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send
 			s.timedOut(ctx, f)
 		}
 		wait := f.tries.wait(f.logFailed)
-		if s.inFlight.park(f, now, wait) {
+		if s.inFlight.moveToAgenda(f, now, wait) {
 			f.giveUpWaiting()
 			return
 		}
@@ -279,40 +282,41 @@ func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send
 }
 
 // try calls the processor once and records its answer. ended reports that the operation has its outcome; known, that the processor's
-// answer is known. While the log takes no events, try looks nothing up. It sets f.logFailed.
+// answer is known. While the log takes no events, a try without send calls no processor and sets f.logFailed.
 func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) (ended, known bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	at := logPlace{f.tip.Recorded.Shard, op.Target.Processor}
 	if !send {
 		f.logFailed = s.Store.Accepts(f.tip.Recorded.Key) != nil ||
-			!s.inFlight.awaits(f) && !s.inFlight.logFailures.begin(at, f.key)
+			!s.inFlight.hasCallers(f) && !s.inFlight.logFailures.startTry(at, f.key)
 		if f.logFailed {
 			return false, false
 		}
 	}
 	f.logFailed = false
-	defer func() { s.inFlight.logFailures.end(at, f.key, f.logFailed) }()
-	attempt, cancel := context.WithTimeout(ctx, s.patience(f))
+	defer func() { s.inFlight.logFailures.finishTry(at, f.key, f.logFailed) }()
+	attempt, cancel := context.WithTimeout(ctx, s.callTimeout(f))
 	answer, known := s.callProcessor(attempt, f, send)
 	cancel()
 	if !known {
 		return false, false
 	}
-	ended, unknown := s.record(ctx, f, answer)
-	return ended, !unknown
+	return s.record(ctx, f, answer)
 }
 
-// release answers the waiting callers. If the answer requested another operation, release first waits for it. Both
-// share one payment timeout (D8).
+// release starts the operation that the answer requested, waits for it, and then answers the callers. The two operations share one payment
+// timeout (D8). Without callers, release waits only for an operation at the same processor, which bounds the calls to it: an operation at
+// another processor may hang, and would occupy a question here.
 func (s *Payments) release(f *operationInFlight) {
 	f.publish(f.tip.State, false)
-	if next := s.launchRequested(f.tip, f.deadline); next != nil && next != f {
-		select {
-		case <-next.answered:
-			f.publish(next.newest(), true)
-		case <-s.Life.Done():
-		}
+	next := s.launchRequested(f.tip, f.deadline)
+	if next == nil || next == f || !s.inFlight.hasCallers(f) && next.processor() != f.processor() {
+		f.publish(f.tip.State, true)
 		return
 	}
-	f.publish(f.tip.State, true)
+	select {
+	case <-next.answered:
+		f.publish(next.newest(), true)
+	case <-s.Life.Done():
+	}
 }

@@ -10,23 +10,21 @@ import (
 	"payledger/domain/processor"
 )
 
-// logRetryMost is the longest wait before an operation is tried again after a failure of the log.
-const logRetryMost = 2 * time.Second
+const logRetryMost = 2 * time.Second // the longest wait before an operation is tried again after a failure of the log
 
 // tries counts the tries to learn and record the outcome of an operation.
 type tries struct {
 	asked    int // questions without an answer (D8)
-	failures int // of the log since the last try without one
+	failures int // log failures in a row
 }
 
-// wait counts a try without an outcome, and returns the wait before the next try. A failure of the log is no missing answer of
-// the processor and does not lengthen the interval of the questions (D8). The waits after failures double up to logRetryMost. Up to half of
-// each is random, so that the operations do not go on together.
+// wait counts a try without an outcome, and returns the wait before the next try. A failure of the log does not lengthen the interval of
+// the questions (D8). Up to half of the wait after such a failure is random, so that the operations do not all repeat at once.
 func (t *tries) wait(logFailed bool) time.Duration {
 	if logFailed {
 		most := min(process.NextInterval(t.failures), logRetryMost)
 		t.failures++
-		return most/2 + rand.N(most/2) //nolint:gosec // no secret hangs on it
+		return most/2 + rand.N(most/2) //nolint:gosec // not security-relevant
 	}
 	t.failures = 0
 	wait := process.NextInterval(t.asked)
@@ -34,7 +32,6 @@ func (t *tries) wait(logFailed bool) time.Duration {
 	return wait
 }
 
-// logFailed reports whether err is a failure of the log: it could not be read, or it did not take an event.
 func logFailed(err error) bool {
 	reason := domain.ReasonOf(err)
 	return err != nil && (reason == domain.ReasonServiceUnavailable || reason == domain.ReasonConcurrentModification)
@@ -46,15 +43,15 @@ type logPlace struct {
 	processor processor.Name
 }
 
-// logFailures holds the places at which the newest try failed at the log. Of the operations there for which no caller waits, one at a
-// time is tried: a failure can take many seconds, and the tries of all would take all goroutines of a processor.
+// logFailures holds the pairs of shard and processor whose newest try failed because of the log. Of a pair's operations without waiting
+// callers one at a time is tried: a failure can take many seconds, and the tries of all would take all goroutines of a processor.
 type logFailures struct {
 	mu sync.Mutex
 	at map[logPlace]domain.OperationKey // the operation that is tried now; "": none
 }
 
-// begin reports whether an operation may be tried now. After the try the caller must call end.
-func (l *logFailures) begin(at logPlace, key domain.OperationKey) bool {
+// startTry reports whether an operation may be tried now. After the try the caller must call finishTry.
+func (l *logFailures) startTry(at logPlace, key domain.OperationKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	trying, failed := l.at[at]
@@ -67,8 +64,7 @@ func (l *logFailures) begin(at logPlace, key domain.OperationKey) bool {
 	return true
 }
 
-// end notes the result of a try.
-func (l *logFailures) end(at logPlace, key domain.OperationKey, failed bool) {
+func (l *logFailures) finishTry(at logPlace, key domain.OperationKey, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

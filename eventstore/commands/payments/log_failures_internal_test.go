@@ -13,22 +13,22 @@ import (
 // TestWaits checks that failures of the log do not change the intervals between questions to a processor. The waits after such failures
 // double up to two seconds, are at least half of that value, and start again after a try without a failure (D8).
 func TestWaits(t *testing.T) {
-	var so tries
+	var soFar tries
 	for asked := range 15 {
 		for failures := range 6 {
 			most := min(100*time.Millisecond<<failures, logRetryMost)
-			if wait := so.wait(true); wait < most/2 || wait >= most {
+			if wait := soFar.wait(true); wait < most/2 || wait >= most {
 				t.Errorf("failure %d after %d questions: %s, expected %s to %s", failures, asked, wait, most/2, most)
 			}
 		}
-		if wait := so.wait(false); wait != process.NextInterval(asked) {
+		if wait := soFar.wait(false); wait != process.NextInterval(asked) {
 			t.Errorf("question %d: %s", asked, wait)
 		}
 	}
 	for range 100 {
-		so.wait(true)
+		soFar.wait(true)
 	}
-	if wait := so.wait(true); wait < logRetryMost/2 || wait >= logRetryMost {
+	if wait := soFar.wait(true); wait < logRetryMost/2 || wait >= logRetryMost {
 		t.Errorf("after many failures: %s", wait)
 	}
 }
@@ -37,8 +37,8 @@ func TestWaits(t *testing.T) {
 func TestWaitsApart(t *testing.T) {
 	waits := map[time.Duration]bool{}
 	for range 100 {
-		so := tries{failures: 10}
-		waits[so.wait(true)] = true
+		soFar := tries{failures: 10}
+		waits[soFar.wait(true)] = true
 	}
 	if len(waits) < 50 {
 		t.Errorf("100 operations have %d different waits", len(waits))
@@ -49,28 +49,28 @@ func TestWaitsApart(t *testing.T) {
 func TestLogFailures(t *testing.T) {
 	l := logFailures{at: map[logPlace]domain.OperationKey{}}
 	here := logPlace{1, processor.Adyen}
-	if !l.begin(here, "a.1") || !l.begin(here, "b.1") {
+	if !l.startTry(here, "a.1") || !l.startTry(here, "b.1") {
 		t.Fatal("operations wait although nothing failed")
 	}
-	l.end(here, "a.1", true)
-	if !l.begin(here, "c.1") || l.begin(here, "a.1") {
+	l.finishTry(here, "a.1", true)
+	if !l.startTry(here, "c.1") || l.startTry(here, "a.1") {
 		t.Fatal("not one operation at a time")
 	}
 	for _, there := range []logPlace{{2, processor.Adyen}, {1, processor.Stripe}} {
-		if !l.begin(there, "d.1") || !l.begin(there, "e.1") {
+		if !l.startTry(there, "d.1") || !l.startTry(there, "e.1") {
 			t.Errorf("%v waits", there)
 		}
 	}
-	l.end(here, "b.1", true) // it began before the failure
-	if l.begin(here, "a.1") {
+	l.finishTry(here, "b.1", true) // it began before the failure
+	if l.startTry(here, "a.1") {
 		t.Error("two are tried at a time")
 	}
-	l.end(here, "c.1", true)
-	if !l.begin(here, "a.1") || l.begin(here, "b.1") {
+	l.finishTry(here, "c.1", true)
+	if !l.startTry(here, "a.1") || l.startTry(here, "b.1") {
 		t.Error("the place is not given on")
 	}
-	l.end(here, "a.1", false)
-	if !l.begin(here, "b.1") || !l.begin(here, "c.1") || len(l.at) > 0 {
+	l.finishTry(here, "a.1", false)
+	if !l.startTry(here, "b.1") || !l.startTry(here, "c.1") || len(l.at) > 0 {
 		t.Error("operations wait although the log takes events")
 	}
 }

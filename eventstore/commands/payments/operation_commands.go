@@ -15,58 +15,40 @@ import (
 
 // Capture takes authorized money (D10). A refusal by the processor is an outcome of the payment, not an error.
 func (s *Payments) Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error) {
-	_, after, err := s.runOperation(ctx, by, operation{
-		payment: id, kind: processor.Capture, key: c.IdempotencyKey,
-		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			c.Request = r
-			return payment.DecideCapture(state, c)
-		},
-	})
+	_, after, err := s.runOperation(ctx, by, operationOf(id, processor.Capture, &c, &c.Request, payment.DecideCapture))
 	return after, err
 }
 
 // Refund gives captured money back (D10).
 func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error) {
-	_, after, err := s.runOperation(ctx, by, operation{
-		payment: id, kind: processor.Refund, key: c.IdempotencyKey,
-		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			c.Request = r
-			return payment.DecideRefund(state, c)
-		},
-	})
+	_, after, err := s.runOperation(ctx, by, operationOf(id, processor.Refund, &c, &c.Request, payment.DecideRefund))
 	return after, err
 }
 
 // Adjust gives the authorization a new total (D10).
 func (s *Payments) Adjust(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Adjust) (payment.State, error) {
-	_, after, err := s.runOperation(ctx, by, operation{
-		payment: id, kind: processor.Adjust, key: c.IdempotencyKey,
-		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			c.Request = r
-			return payment.DecideAdjust(state, c)
-		},
-	})
+	_, after, err := s.runOperation(ctx, by, operationOf(id, processor.Adjust, &c, &c.Request, payment.DecideAdjust))
 	return after, err
 }
 
-// Cancel releases the authorized money (§3.1, D7). For a SETTLED payment it returns an error after the processor
-// refused the void.
+// Cancel releases the authorized money (§3.1, D7). It returns an error if the processor refused to void a SETTLED payment.
 func (s *Payments) Cancel(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error) {
-	before, after, err := s.runOperation(ctx, by, operation{
-		payment: id, kind: processor.Void, key: c.IdempotencyKey,
-		decide: func(state payment.State, r payment.Request) (payment.Event, error) {
-			c.Request = r
-			return payment.DecideCancel(state, c)
-		},
-	})
+	before, after, err := s.runOperation(ctx, by, operationOf(id, processor.Void, &c, &c.Request, payment.DecideCancel))
 	if err == nil && before.Status() == payment.StatusSettled && after.VoidRefused() {
 		err = after.CannotCancel()
 	}
 	return after, err
 }
 
-// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is the revision of the action that the
-// resume token names; 0 if the token is unreadable.
+// operationOf returns the operation of a command. request is the part of the command that is set for each decision.
+func operationOf[C any](id domain.PaymentID, kind processor.Kind, command *C, request *payment.Request, decide func(payment.State, C) (payment.Event, error)) operation {
+	return operation{payment: id, kind: kind, key: request.IdempotencyKey, decide: func(state payment.State, r payment.Request) (payment.Event, error) {
+		*request = r
+		return decide(state, *command)
+	}}
+}
+
+// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is its revision; 0 if the resume token is unreadable.
 type ResumeInput struct {
 	Payment        domain.PaymentID
 	Action         uint64
@@ -74,9 +56,8 @@ type ResumeInput struct {
 	IdempotencyKey string
 }
 
-// Resume continues a payment after its customer's action, and waits for a payment that continues by itself (§4 rule 1,
-// D8). It returns NoActionsToHandle at the payment timeout. If the call waited for another completion and the action is
-// still required, it decides again.
+// Resume continues a payment after its customer's action (§4 rule 1, D8). If the payment continues by itself, Resume waits, and returns
+// NoActionsToHandle at the payment timeout. If the call waited for another completion and the action is still required, it decides again.
 func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInput) (payment.State, error) {
 	deadline := s.fromNow()
 	unknown := in.Outcome == "" && in.Action != 0
@@ -112,9 +93,8 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 	}
 }
 
-// lookUpAction asks the processor for the result of the customer's action and records it. In production only the
-// processor knows the result (D12). done reports that the returned payment is the answer: its action has just ended, or
-// is still required. overdue means that the action has expired even if the clock, set back, shows an earlier time.
+// lookUpAction asks the processor for the result of the customer's action, which in production nobody else knows (D12), and records it.
+// done reports that the returned payment is the answer. overdue is as in isAbandoned.
 func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
@@ -132,7 +112,7 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 		return tip.State, true, stillProcessing(tip.State)
 	}
 	if found.Answer.State == processor.ActionRequired {
-		return tip.State, !s.abandonedBy(tip.State, overdue), nil
+		return tip.State, !s.isAbandoned(tip.State, overdue), nil
 	}
 	tip, err = s.recordAnswer(ctx, tip, op.Revision, *found.Answer)
 	switch {
@@ -148,6 +128,6 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 }
 
 func stillProcessing(state payment.State) error {
-	return notNow(state, domain.ReasonNoActionsToHandle, "The payment is still being processed and has no action to handle.",
+	return conflictOn(state, domain.ReasonNoActionsToHandle, "The payment is still being processed and has no action to handle.",
 		"Read the payment by its id to see what becomes of it.")
 }

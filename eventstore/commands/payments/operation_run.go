@@ -52,27 +52,26 @@ func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o opera
 	return before, tip.State, refusal(tip)
 }
 
-// unchangedSince returns decide for a payment that still has the revision seen. The error of a repeated key comes first (D3).
+// unchangedSince wraps decide: it refuses if the payment's revision differs from seen. The error of a used key is returned first (D3).
 func unchangedSince(seen uint64, decide func(payment.State, payment.Request) (payment.Event, error)) func(payment.State, payment.Request) (payment.Event, error) {
 	return func(state payment.State, r payment.Request) (payment.Event, error) {
 		event, err := decide(state, r)
 		if state.Exists() && state.Revision != seen && domain.ReasonOf(err) != domain.ReasonIdempotencyKeyExists {
-			return nil, notNow(state, domain.ReasonConcurrentModification, "The payment has changed since its caller read it.", "Read the payment and decide again.")
+			return nil, conflictOn(state, domain.ReasonConcurrentModification, "The payment has changed since its caller read it.", "Read the payment and decide again.")
 		}
 		return event, err
 	}
 }
 
-// appendRequest loads the payment, decides, claims the idempotency key and appends the request. before is the state on
-// which it decided. A refused request does not use its key (D9). If the payment exists, the error of a key of another
-// payment comes first (D3).
+// appendRequest decides on the payment, claims the idempotency key and appends the request. A refused request claims no key (D9). If the
+// payment exists and the key belongs to another payment, that error is returned first (D3).
 func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
 	meta, err := s.RequestMeta(by)
 	if err != nil {
 		return tip, before, err
 	}
 	meta.GivesBack = o.kind == processor.Refund || o.kind == processor.Void
-	recording := context.WithoutCancel(ctx)
+	recording := context.WithoutCancel(ctx) // the work continues even if the caller disconnects
 	tip, err = s.Log.Payments.Execute(recording, by.Account, o.payment, meta, func(state payment.State) (payment.Event, error) {
 		before = state
 		event, err := o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
@@ -82,8 +81,7 @@ func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o oper
 		if err != nil {
 			return nil, err
 		}
-		// Commit point: the claim and the request are the first records. From here on the work continues even if the
-		// caller disconnects. After a crash Recover continues a recorded request.
+		// Commit point: the first record, the claim or the request. After a crash Recover continues a recorded request.
 		return event, s.claimKey(recording, by, o)
 	})
 	if errors.Is(err, eventstore.ErrTooLarge) {
@@ -118,41 +116,38 @@ func refusal(tip eventstore.Tip[payment.State]) error {
 	return nil
 }
 
-// rereadInterval is the interval at which the log is read while an operation of another node runs.
+// rereadInterval is the interval at which the log is read while another operation of the payment runs.
 const rereadInterval = 50 * time.Millisecond
 
-// waitForRunning returns nil when the running operation may have ended. After the deadline it returns
-// ConcurrentModification (D7).
+// waitForRunning returns nil when the caller should decide again; after the deadline ConcurrentModification (D7).
 func (s *Payments) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
-	var left <-chan struct{}
+	var operationEnded <-chan struct{}
 	for _, op := range state.Operations {
 		if f := s.inFlight.find(state.OperationKey(op.Revision)); f != nil && op.State.Open() {
-			left = f.ended
+			operationEnded = f.ended
 		}
 	}
 	defer commands.Aside(ctx)()
-	again := time.NewTimer(rereadInterval)
-	defer again.Stop()
 	select {
-	case <-left:
-	case <-again.C:
+	case <-operationEnded:
+	case <-time.After(rereadInterval):
 	case <-ctx.Done():
 		return domain.Unavailable(ctx.Err())
 	case <-s.Draining:
-		return busy(state)
+		return runningConflict(state)
 	}
 	if deadline.Over(s.Store.Now()) {
-		return busy(state)
+		return runningConflict(state)
 	}
 	return nil
 }
 
-func busy(state payment.State) error {
-	return notNow(state, domain.ReasonConcurrentModification, "Another operation of the payment has no outcome yet.", "It is safe to repeat the request later.")
+func runningConflict(state payment.State) error {
+	return conflictOn(state, domain.ReasonConcurrentModification, "Another operation of the payment has no outcome yet.", "It is safe to repeat the request later.")
 }
 
-// notNow refuses a command on a payment that may accept it later.
-func notNow(state payment.State, reason domain.Reason, message, recovery string) error {
+// conflictOn refuses a command on a payment that may accept it later.
+func conflictOn(state payment.State, reason domain.Reason, message, recovery string) error {
 	err := domain.Refuse(domain.KindConflict, reason, "%s", message)
 	err.Payment, err.Status, err.Recovery = state.ID, string(state.Status()), recovery
 	return err

@@ -10,9 +10,8 @@ import (
 	"payledger/eventstore"
 )
 
-// recordOutOfBand looks for the reason of a refusal (§6.3, D14.14): it lists the processor's operations for the payment
-// and records those that this service did not request, in the processor's order. They are recorded before the refusal.
-// After a crash in between the operation has no outcome, so its recovery repeats the look-up.
+// recordOutOfBand looks for the cause of a refusal before it is recorded (§6.3, D14.14): it lists the processor's operations for the
+// payment and records those that this service did not request, in the processor's order.
 func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	if !process.SuspectsOutOfBand(op, answer) {
@@ -28,10 +27,10 @@ func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payme
 		return tip, err
 	}
 	for _, r := range records {
-		if asked, ours := tip.State.RevisionOf(r.Key); !ours {
+		if requested, ours := tip.State.RevisionOf(r.Key); !ours {
 			tip, err = s.recordUnrequested(ctx, tip, revision, r)
-		} else if asked != revision {
-			tip, err = s.recordRequested(ctx, tip, asked, r)
+		} else if requested != revision {
+			tip, err = s.recordRequested(ctx, tip, requested, r)
 		}
 		if err != nil {
 			return tip, err
@@ -51,11 +50,11 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 	if err != nil || event == nil {
 		if err == nil {
 			s.Logger.Info().Str("payment", string(r.Reference)).Str("operation", r.ID).Str("kind", string(r.Kind)).
-				Str("state", string(r.State)).Msg("the processor's books hold an operation that is not ours; it is no fact about the payment")
+				Str("state", string(r.State)).Msg("ignored an operation that payledger did not request: it does not change the payment")
 		}
-		return tip, nil //nolint:nilerr // known already, or no fact
+		return tip, nil //nolint:nilerr // known already, or ignored
 	}
-	return s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+	return s.appendEvent(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		found.At, found.EventID = meta.At, meta.EventID
 		return payment.DecideOutOfBand(state, found)
 	})
@@ -63,14 +62,14 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 
 // recordRequested records the outcome of another operation that this service requested, if the outcome is missing here.
 // An out-of-band operation can depend on it, as a refund depends on its capture.
-func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], asked uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
-	op, known := tip.State.Operation(asked)
-	if !known || !op.State.Open() && !tip.State.Late(asked, r.Answer) || r.State == processor.Pending {
+func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
+	op, known := tip.State.Operation(revision)
+	if !known || !op.State.Open() && !tip.State.IsLateSuccess(revision, r.Answer) || r.State == processor.Pending {
 		return tip, nil
 	}
-	next, err := s.appendAnswer(ctx, tip, asked, r.Answer)
+	next, err := s.appendAnswer(ctx, tip, revision, r.Answer)
 	if errors.Is(err, payment.ErrRunning) || errors.Is(err, processor.ErrUnknown) {
-		return next, nil // its own questions continue
+		return next, nil // its look-ups continue
 	}
 	if err == nil && next.Appended {
 		s.Logger.Debug().Str("operation", string(r.Key)).Msg("outcome found in the processor's books")

@@ -13,18 +13,17 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// cardOf returns the reference of the card that pays.
 func cardOf(p payment.State) secrets.CardRef {
 	return secrets.CardRef{Account: p.Account, Token: p.Method.Token, TokenizedAt: p.Method.TokenizedAt}
 }
 
-// destroyCards destroys queued cards outside the payments' calls. The janitor destroys those that a crash leaves.
+// destroyCards destroys queued cards. The janitor destroys those that a crash leaves.
 func (s *Payments) destroyCards() {
 	for {
 		select {
 		case ref := <-s.instruments.Discarded():
 			if err := s.Secrets.DestroyCard(s.Life, ref, s.Store.Now(), s.CardNeeded); err != nil && s.Life.Err() == nil {
-				s.Logger.Warn().Err(err).Msg("card not destroyed; the janitor will")
+				s.Logger.Warn().Err(err).Msg("card not destroyed; the janitor tries again")
 			}
 		case <-s.Life.Done():
 			return
@@ -32,8 +31,7 @@ func (s *Payments) destroyCards() {
 	}
 }
 
-// vaultOrDestroyCard vaults the card of a paid payment where that was agreed (D5.5), and destroys the card as it was
-// entered (D5.13). The janitor repeats what fails here.
+// vaultOrDestroyCard vaults the card of a paid payment (D5.5), or destroys it (D5.13). The janitor repeats what fails here.
 func (s *Payments) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	if p.Vaults() && !p.Method.Vaulted {
 		if err := s.vaultPaid(ctx, p); err != nil {
@@ -61,14 +59,12 @@ func (s *Payments) vaultPaid(ctx context.Context, p payment.State) error {
 	return err
 }
 
-// slowest limits, beside the time for the customer's action, how long a card is kept for a payment without an outcome
-// (D5.13).
+// slowest, after the time for the customer's action, limits how long a payment without an outcome keeps its card (D5.13).
 const slowest = 48 * time.Hour
 
-// CardNeeded returns the time until which a token's card is needed as it was entered (D5.13). An unused token needs its
-// card until it expires; a token that pays, until the outcome is known, with a limit. Before CardNeeded returns that a
-// card is not needed, it completes a vaulting that a crash interrupted (D5.5). On a lagging log it may return a later
-// time.
+// CardNeeded returns the time until which a token's card is needed as it was entered (D5.13): an unused token's until it expires, a
+// paying token's until the outcome is known, with a limit. Before it returns that a card is not needed, it completes a vaulting
+// that a crash interrupted (D5.5). On a lagging log it may return a later time.
 func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
 	tip, err := s.Log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
@@ -104,7 +100,6 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	return none, nil
 }
 
-// lastUse limits the life of a card that has begun to pay.
 func (s *Payments) lastUse(expires, began time.Time) time.Time {
 	last := began.Add(s.ActionTimeout + slowest)
 	if last.Before(expires) {
@@ -113,15 +108,11 @@ func (s *Payments) lastUse(expires, began time.Time) time.Time {
 	return last
 }
 
-// unkept returns the time until which a card that could not be vaulted now is needed. A card that is gone, or whose
-// token cannot be vaulted, is not needed.
+// unkept returns the time until which a card that could not be vaulted now is needed: none if it is gone or cannot be vaulted.
 func (s *Payments) unkept(inst instrument.State, until time.Time, err error) time.Time {
 	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
-	switch domain.ReasonOf(err) {
-	case domain.ReasonInstrumentToken, domain.ReasonRequestValidation:
-		return time.Time{}
-	}
-	if errors.Is(err, secrets.ErrGone) {
+	reason := domain.ReasonOf(err)
+	if reason == domain.ReasonInstrumentToken || reason == domain.ReasonRequestValidation || errors.Is(err, secrets.ErrGone) {
 		return time.Time{}
 	}
 	return until

@@ -17,19 +17,19 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// Payments carries out the commands of payments. It is safe for concurrent use.
+// Payments carries out the commands of payments.
 type Payments struct {
 	*commands.Base
 	sessions    *sessions.Sessions
 	instruments *instruments.Instruments
 	inFlight    inFlightOperations
 	locks       changeLocks
-	changed     func(domain.PaymentID) // called after an event of the payment
+	changed     func(domain.PaymentID) // called after a creation or an answer
 }
 
 // New returns the commands of payments. Start must follow.
 func New(b *commands.Base, s *sessions.Sessions, i *instruments.Instruments) *Payments {
-	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), locks: changeLocks{by: map[eventstore.Key]*changeLock{}}}
+	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), locks: changeLocks{byKey: map[eventstore.Key]*changeLock{}}}
 }
 
 // Start starts the background work. changed is called after each new event of a payment that can let a notification pass.
@@ -39,8 +39,7 @@ func (s *Payments) Start(changed func(domain.PaymentID)) {
 	s.Go(s.keepAgenda)
 }
 
-// PaymentInput is a validated request for a payment (D5.1). The session that created the token supplies the missing
-// fields.
+// PaymentInput is a validated request for a payment (D5.1). The token's session supplies the missing fields.
 type PaymentInput struct {
 	Token          domain.Token
 	Session        domain.SessionID // of the checkout in the browser (D12); "" for a merchant's request
@@ -66,19 +65,18 @@ func (s *Payments) CreatePayment(ctx context.Context, by commands.Caller, in Pay
 	if in.IdempotencyKey != "" {
 		id := domain.PaymentIDForKey(by.Account, in.IdempotencyKey)
 		if tip, known := s.Log.Payments.Remembered(by.Account, id); known {
-			return payment.State{}, s.usedKey(ctx, tip.State, in) // the usual repeat is refused first, without a load
+			return payment.State{}, s.usedKey(ctx, tip.State, in) // a repeat is usually refused here, without a load
 		}
 	}
 	c := &creation{PaymentInput: in}
-	tip, err := s.make(ctx, by, c)
+	tip, err := s.createRecord(ctx, by, c)
 	if err != nil {
-		return payment.State{}, s.madeBefore(ctx, by.Account, c, err)
+		return payment.State{}, s.addEarlierPayment(ctx, by.Account, c, err)
 	}
 	return s.await(ctx, s.launch(tip, tip.State.Revision, sendFirst), deadline), nil
 }
 
-// make records the payment after it claimed the checkout and the token.
-func (s *Payments) make(ctx context.Context, by commands.Caller, c *creation) (eventstore.Tip[payment.State], error) {
+func (s *Payments) createRecord(ctx context.Context, by commands.Caller, c *creation) (eventstore.Tip[payment.State], error) {
 	none := eventstore.Tip[payment.State]{}
 	command, err := s.assemble(ctx, by, c)
 	if err == nil {
@@ -89,7 +87,7 @@ func (s *Payments) make(ctx context.Context, by commands.Caller, c *creation) (e
 		err = s.claimToken(ctx, by, c, command.Method.Vaulted)
 	}
 	if err != nil {
-		return none, s.keyFirst(ctx, by.Account, c.PaymentInput, err)
+		return none, s.preferKeyError(ctx, by.Account, c.PaymentInput, err)
 	}
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Payments.ExecuteNew, c.id, func(state payment.State, at time.Time) (payment.Event, error) {
 		if c.approval != nil && state.Exists() {
@@ -101,15 +99,14 @@ func (s *Payments) make(ctx context.Context, by commands.Caller, c *creation) (e
 	if err == nil && tip.Appended {
 		s.changed(c.id)
 	}
-	return tip, s.ofOwner(ctx, by.Account, err)
+	return tip, s.addOwnerStatus(ctx, by.Account, err)
 }
 
-// sessionKey returns the key that stands for a browser's idempotency key, which is valid in its session only (D12). It
-// has spaces, so it equals no merchant's key (D9).
+// sessionKey returns the key for a browser's idempotency key in its session (D12). Its spaces tell it from a merchant's key (D9).
 func sessionKey(id domain.SessionID, key string) string { return "checkout " + string(id) + " " + key }
 
-// keyFirst returns the error of a used key, else refusal (D3): the first request with the key may have used the token.
-func (s *Payments) keyFirst(ctx context.Context, account domain.AccountID, in PaymentInput, refusal error) error {
+// preferKeyError returns the error of a used key, else refusal (D3): the first request with the key may have used the token.
+func (s *Payments) preferKeyError(ctx context.Context, account domain.AccountID, in PaymentInput, refusal error) error {
 	if in.IdempotencyKey == "" {
 		return refusal
 	}
@@ -123,10 +120,10 @@ func (s *Payments) keyFirst(ctx context.Context, account domain.AccountID, in Pa
 	return s.usedKey(ctx, tip.State, in)
 }
 
-// usedKey refuses a used key. found is the state at the id that the key derives.
+// usedKey refuses a used key. found is the state at the id derived from the key.
 func (s *Payments) usedKey(ctx context.Context, found payment.State, in PaymentInput) error {
 	_, err := payment.DecideCreate(found, payment.Create{IdempotencyKey: in.IdempotencyKey})
-	return s.ofOwner(ctx, found.Account, err)
+	return s.addOwnerStatus(ctx, found.Account, err)
 }
 
 // assemble combines request, session and instrument (D5.1), and refuses before anything is recorded.
@@ -158,8 +155,8 @@ func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creatio
 	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
 		return none, err
 	}
-	if err := ofCustomer(c, inst); err != nil {
-		return none, err
+	if c.Method.Vaulted && c.CustomerID != inst.CustomerID {
+		return none, cannotPay(otherCustomer) // §4 rule 3
 	}
 	c.Personal, err = s.personal(ctx, c, inst, from, in.Customer)
 	return c, err
@@ -202,15 +199,15 @@ func method(c *creation, inst instrument.State, from session.Method) payment.Met
 
 // preferences merges the request's preferences over the session's (D5.1, D21); nil for none.
 func preferences(in, from domain.Preferences) *domain.Preferences {
-	from = laidOver(in, from)
+	from = overridden(in, from)
 	if from.AllowedNetworks == nil && from.Options == "" {
 		return nil
 	}
 	return &from
 }
 
-// laidOver returns the session's preferences with the request's over them.
-func laidOver(in, from domain.Preferences) domain.Preferences {
+// overridden returns the session's preferences, overridden by the request's.
+func overridden(in, from domain.Preferences) domain.Preferences {
 	if in.AllowedNetworks != nil {
 		from.AllowedNetworks = in.AllowedNetworks
 	}

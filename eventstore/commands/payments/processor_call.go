@@ -19,9 +19,9 @@ import (
 // askTimeout limits a call to a processor for which no caller waits.
 const askTimeout = 20 * time.Second
 
-// patience returns the time limit of one call: the time to the deadline while callers wait, else askTimeout.
-func (s *Payments) patience(f *operationInFlight) time.Duration {
-	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.awaits(f) {
+// callTimeout returns the time limit of one call: the time to the deadline while callers wait, else askTimeout.
+func (s *Payments) callTimeout(f *operationInFlight) time.Duration {
+	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.hasCallers(f) {
 		return left
 	}
 	return askTimeout
@@ -44,7 +44,7 @@ func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send
 	}
 	switch {
 	case err != nil:
-		s.unanswered(f, err)
+		s.logNoAnswer(f, err)
 		return processor.Answer{}, false
 	case found.State == processor.Known && found.Answer != nil:
 		return *found.Answer, true
@@ -67,7 +67,7 @@ func notSent(now time.Time) processor.Answer {
 func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
 	if errors.Is(err, secrets.ErrGone) {
-		s.unpayable(ctx, f.tip.State)
+		s.endCardlessToken(ctx, f.tip.State)
 		found, err := s.Processors.Fence(ctx, op.Processor, f.key)
 		if err != nil || found.State != processor.Fenced {
 			return processor.Answer{}, false // the next question finds the answer
@@ -79,7 +79,7 @@ func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.An
 		answer, err = s.Processors.Send(ctx, op)
 	}
 	if err != nil {
-		s.unanswered(f, err)
+		s.logNoAnswer(f, err)
 		return processor.Answer{}, false
 	}
 	return answer, true
@@ -101,8 +101,8 @@ func (s *Payments) operation(ctx context.Context, f *operationInFlight) (process
 	return op, err
 }
 
-// unpayable ends a vaulted token that has no card (D5.14).
-func (s *Payments) unpayable(ctx context.Context, p payment.State) {
+// endCardlessToken ends a vaulted token that has no card (D5.14).
+func (s *Payments) endCardlessToken(ctx context.Context, p payment.State) {
 	if !p.Method.Vaulted {
 		return
 	}
@@ -115,45 +115,45 @@ func (s *Payments) unpayable(ctx context.Context, p payment.State) {
 	}
 }
 
-func (s *Payments) unanswered(f *operationInFlight, err error) {
+func (s *Payments) logNoAnswer(f *operationInFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
-// record appends the outcome. ended reports that the operation has its outcome. unknown reports that the answer has no
-// meaning for the operation and counts as no answer. If the log fails, record sets f.logFailed: the next question gets the same answer.
-func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) (ended, unknown bool) {
+// record appends the outcome. ended reports that the operation has its outcome. known is false if the answer, or the
+// list of operations that a refusal needs, counts as no answer. If the log fails, record sets f.logFailed: the next question gets the same answer.
+func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) (ended, known bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
-		return false, false // already known
+		return false, true // it was recorded before
 	}
 	var err error
 	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
 	switch {
 	case errors.Is(err, payment.ErrRunning):
-		return false, false // wait for the other operation's answer
+		return false, true // wait for the other operation's answer
 	case errors.Is(err, processor.ErrUnknown):
-		s.unanswered(f, err)
-		return false, true
+		s.logNoAnswer(f, err)
+		return false, false
 	case err != nil:
 		level := zerolog.WarnLevel
 		if f.logFailed = logFailed(err); f.failures > 0 { // it was logged
 			level = zerolog.DebugLevel
 		}
 		s.Logger.WithLevel(level).Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; trying again")
-		return false, false
+		return false, true
 	}
 	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // another outcome may have been recorded meanwhile
 		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("the processor's answer contradicts its earlier answer")
 	}
 	op, _ := f.tip.State.Operation(f.revision)
 	if !op.State.Open() {
-		return true, false
+		return true, true
 	}
 	if op.State != before.State {
 		f.asked = 0
 		s.release(f)
 	}
-	return false, false
+	return false, true
 }
 
 // recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If the operation
@@ -182,9 +182,9 @@ func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[paymen
 
 // appendAnswer is recordAnswer without the look-up of out-of-band operations.
 func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
-	pending := tip.State.Status() == payment.StatusPending
+	wasUnauthorized := tip.State.Status() == payment.StatusPending
 	answer.RawAnswer = s.sealedAnswer(ctx, tip.State, answer.RawAnswer)
-	next, err := s.append(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+	next, err := s.appendEvent(ctx, tip, revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(state, payment.RecordAnswer{
 			At: meta.At, EventID: meta.EventID, Request: revision, Answer: answer,
 			ActionExpiresAt: meta.At.Add(s.ActionTimeout),
@@ -193,10 +193,10 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	if err == nil && next.Appended {
 		s.changed(next.State.ID)
 		if op, _ := next.State.Operation(revision); op.Kind == processor.Complete && op.State == payment.StateFailed {
-			s.expireLater(next.State)
+			s.scheduleExpiryAfterFailure(next.State)
 		}
 	}
-	if paid := next.State; err == nil && pending && paid.Status() != payment.StatusPending {
+	if paid := next.State; err == nil && wasUnauthorized && paid.Status() != payment.StatusPending {
 		s.vaultOrDestroyCard(ctx, paid) // the authorization is over
 	}
 	return next, err
@@ -221,7 +221,7 @@ func (s *Payments) timedOut(ctx context.Context, f *operationInFlight) {
 		return
 	}
 	var err error
-	f.tip, err = s.append(ctx, f.tip, f.revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
+	f.tip, err = s.appendEvent(ctx, f.tip, f.revision, func(meta eventstore.Meta, state payment.State) (payment.Event, error) {
 		return payment.DecideTimeOut(state, payment.TimeOut{At: meta.At, Request: f.revision})
 	})
 	if err != nil {
@@ -230,9 +230,8 @@ func (s *Payments) timedOut(ctx context.Context, f *operationInFlight) {
 	f.publish(f.tip.State.Unanswered(), true) // the time-out, even if it was not recorded
 }
 
-// append records one command about an operation. If the operation already has its outcome, append returns the newest
-// tip and no error.
-func (s *Payments) append(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
+// appendEvent records one command about an operation. If the operation has its outcome, it returns the newest tip and no error.
+func (s *Payments) appendEvent(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	meta, err := s.metaOf(ctx, op.Target.Processor, tip.Recorded, revision)
 	if err != nil {

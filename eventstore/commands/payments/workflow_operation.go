@@ -14,9 +14,9 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// Outcome is the result of an operation that is made once for its key.
+// Outcome is the result of an operation that runs at most once for its key.
 type Outcome struct {
-	Known     bool // false: the processor has not answered yet
+	Known     bool // false: there is no final answer yet
 	Succeeded bool
 	Operation domain.OperationKey // "" if none was necessary
 	Message   string              // of a failure, for the merchant
@@ -38,7 +38,7 @@ func (s *Payments) RunWorkflowOperation(ctx context.Context, by commands.Caller,
 }
 
 // errNothingMade cannot happen: an accepted operation is recorded on its payment.
-var errNothingMade = errors.New("commands: an operation was taken and stands nowhere")
+var errNothingMade = errors.New("payments: an accepted operation was not recorded")
 
 // requestAction requests the operation. A used key is no error here: a repeat requested it first.
 func (s *Payments) requestAction(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (err error) {
@@ -51,13 +51,13 @@ func (s *Payments) requestAction(ctx context.Context, by commands.Caller, id dom
 	case workflow.Refund:
 		_, err = s.Refund(ctx, by, id, payment.Refund{Request: request, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason})
 	default:
-		err = fmt.Errorf("commands: %q is no operation of a payment", a.Type)
+		err = fmt.Errorf("payments: %q is no operation of a payment", a.Type)
 	}
 	return err
 }
 
-// outcomeOfKey finds the operation of a key on its payment, and its outcome. It looks up an operation without an answer
-// at the processor, or joins it in flight, and waits.
+// outcomeOfKey finds the operation of a key and its outcome. It looks up an operation without an answer, or joins it in
+// flight, and waits.
 func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
@@ -83,8 +83,7 @@ func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id doma
 	return outcomeOf(state, op), found, nil
 }
 
-// requestedWith finds the event that used a key. intent reports that it is a cancellation that waits for the
-// authorization.
+// requestedWith finds the event that used a key. intent reports that it is a cancellation before the authorization's outcome.
 func (s *Payments) requestedWith(ctx context.Context, tip eventstore.Tip[payment.State], hash string) (revision uint64, intent bool, err error) {
 	for r := tip.Recorded; ; {
 		event, err := eventstore.Payments.Event(r)

@@ -44,7 +44,7 @@ func TestAdditionalFieldsAreErased(t *testing.T) {
 	key := secrets.PersonalKeyName(paid.Account, paid.CustomerID, paid.Session)
 	notify := func(id string) inbox.Received {
 		t.Helper()
-		n := toldOf(id, paid.ID, "OPEN", disputedAt)
+		n := disputeNotification(id, paid.ID, "OPEN", disputedAt)
 		n.Additional = `{"claimant":"Zenobia"}`
 		if err := s.Notify(background, "request", n); err != nil {
 			t.Fatal(err)

@@ -88,7 +88,7 @@ func TestAbortSparesWhatHasPaid(t *testing.T) {
 	}
 	r.start(s, from, other)
 	further := r.start(s, from, paid)
-	if _, err := s.AbortAttempt(background, r.by, approvals.AbortInput{Attempt: further.ID}); err != nil {
+	if _, err := s.AbortAttempt(background, r.by, further.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	if !r.instrument(paid).Good() || r.instrument(other).Good() {
@@ -258,7 +258,7 @@ func TestApprovalThatCannotBePaid(t *testing.T) {
 				}
 				_, err := healthy.ApproveAttempt(background, r.by, a.ID)
 				refused(t, err, domain.ReasonAttemptNotPending)
-				if _, err := healthy.AbortAttempt(background, r.by, approvals.AbortInput{Attempt: a.ID}); err != nil {
+				if _, err := healthy.AbortAttempt(background, r.by, a.ID, ""); err != nil {
 					t.Error(err)
 				}
 				if r.payment(a.Payment).Exists() || r.operations(a.Payment) != 0 || !r.instrument(a.Token).Good() {

@@ -143,7 +143,7 @@ func (r *rig) decideThrough(healthy *service.Service, what string, f *fault) {
 	r.t.Cleanup(func() { closeOnce(f.resume) })
 	decide := func(s *service.Service) error {
 		if what == "abort" {
-			_, err := s.AbortAttempt(background, r.by, approvals.AbortInput{Attempt: a.ID})
+			_, err := s.AbortAttempt(background, r.by, a.ID, "")
 			return err
 		}
 		done, err := s.ApproveAttempt(background, r.by, a.ID)
@@ -298,7 +298,7 @@ func (r *rig) decide(s *service.Service, id domain.AttemptID, q decision) decide
 	case "approve":
 		a, err = s.ApproveAttempt(background, r.by, id)
 	case "abort":
-		a, err = s.AbortAttempt(background, r.by, approvals.AbortInput{Attempt: id})
+		a, err = s.AbortAttempt(background, r.by, id, "")
 	default:
 		a, err = s.Attempt(background, r.by.Account, id)
 	}

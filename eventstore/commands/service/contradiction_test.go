@@ -93,8 +93,8 @@ func TestContradictingNotice(t *testing.T) {
 	declined, approved := r.pay(s, "4000000000000002"), r.pay(s, approvedCard)
 	held := approved.Operations[0].TransactionID
 	for _, c := range []struct {
-		told processor.SignedNotification
-		why  string
+		notification processor.SignedNotification
+		why          string
 	}{
 		{resultOf("nt_1", declined.ID, "1", processor.Authorize, processor.Succeeded, "x"), "The authorize is already DECLINED and cannot be SUCCEEDED."},
 		{resultOf("nt_2", declined.ID, "1", processor.Authorize, processor.Failed, ""), "The authorize is already DECLINED and cannot be FAILED."},
@@ -104,15 +104,15 @@ func TestContradictingNotice(t *testing.T) {
 		{resultOf("nt_6", approved.ID, "1", processor.Authorize, processor.Succeeded, "another"), "The processor's transaction id of the authorize differs from the recorded one."},
 		{resultOf("nt_7", approved.ID, "1", processor.Authorize, processor.Succeeded, held), ""},
 	} {
-		if err := s.Notify(background, "request", c.told); err != nil {
+		if err := s.Notify(background, "request", c.notification); err != nil {
 			t.Fatal(err)
 		}
-		got, rejected := r.refusals(c.told.Reference)[c.told.ID]
-		if got != c.why || rejected != (c.why != "") || len(r.inbox(c.told.Reference).Waiting()) != 0 {
-			t.Errorf("%s: %q", c.told.ID, got)
+		got, rejected := r.refusals(c.notification.Reference)[c.notification.ID]
+		if got != c.why || rejected != (c.why != "") || len(r.inbox(c.notification.Reference).Waiting()) != 0 {
+			t.Errorf("%s: %q", c.notification.ID, got)
 		}
-		if c.why != "" && !log.has(`"level":"warn"`, `"notification":"`+c.told.ID+`"`, c.why) {
-			t.Errorf("%s is not warned of", c.told.ID)
+		if c.why != "" && !log.has(`"level":"warn"`, `"notification":"`+c.notification.ID+`"`, c.why) {
+			t.Errorf("%s is not warned of", c.notification.ID)
 		}
 	}
 	for _, before := range []payment.State{declined, approved} {

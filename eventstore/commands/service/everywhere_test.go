@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
@@ -37,7 +38,7 @@ func TestRepeatWaitsElsewhere(t *testing.T) {
 	})}
 	t.Cleanup(s.Close)
 	ctx := t.Context()
-	key, _, err := s.CreateAPIKey(ctx, r.by, accounts.APIKeyInput{Name: "second", Scopes: []string{"transactions:retrieve"}})
+	key, _, err := s.CreateAPIKey(ctx, r.by, account.APIKey{Name: "second", Scopes: []string{"transactions:retrieve"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +54,13 @@ func TestRepeatWaitsElsewhere(t *testing.T) {
 	}{
 		{"revoke a key", func() error { _, err := s.RevokeAPIKey(ctx, r.by, key.ID); return err }, domain.ReasonEntityNotFound},
 		{"change an endpoint", func() error {
-			_, err := s.ChangeEndpoint(ctx, r.by, endpoint.ID, accounts.EndpointChange{Enabled: &off})
+			_, err := s.ChangeEndpoint(ctx, r.by, endpoint.ID, account.ChangeEndpoint{Enabled: &off})
 			return err
 		}, ""},
 		{"delete an endpoint", func() error { _, err := s.DeleteEndpoint(ctx, r.by, endpoint.ID); return err }, domain.ReasonEntityNotFound},
 		{"change the settings", func() error {
 			name := "A shop"
-			_, err := s.ChangeSettings(ctx, r.by, accounts.SettingsInput{DisplayName: &name})
+			_, err := s.ChangeSettings(ctx, r.by, account.ChangeSettings{DisplayName: &name})
 			return err
 		}, ""},
 	}

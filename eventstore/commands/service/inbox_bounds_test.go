@@ -81,7 +81,7 @@ func TestFullInbox(t *testing.T) {
 	at := disputedAt
 	tell := func(id string, status processor.DisputeStatus) processor.SignedNotification {
 		at = at.Add(time.Second)
-		return toldOf(id, paid.ID, status, at)
+		return disputeNotification(id, paid.ID, status, at)
 	}
 	for i := range 500 {
 		if err := s.Notify(background, "request", tell(fmt.Sprint("nt_", i), processor.DisputeOpen)); err != nil {
@@ -122,7 +122,7 @@ func TestSweepPastAFullInbox(t *testing.T) {
 	var more []processor.SignedNotification
 	unknown := domain.PaymentIDForKey(r.by.Account, "never")
 	for i := range 510 {
-		n := toldOf(fmt.Sprint("nt_", i), unknown, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
+		n := disputeNotification(fmt.Sprint("nt_", i), unknown, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
 		n.Dispute.Wording, n.Dispute.MerchantID = strings.Repeat("w", 480), strings.Repeat("m", 250)
 		more = append(more, n)
 	}
@@ -147,7 +147,7 @@ func TestSizeOfAnInbox(t *testing.T) {
 	id := domain.PaymentIDForKey(r.by.Account, "never")
 	payload := 0
 	for i := range 500 {
-		n := toldOf(fmt.Sprint("nt_", i), id, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
+		n := disputeNotification(fmt.Sprint("nt_", i), id, processor.DisputeOpen, disputedAt.Add(time.Duration(i)*time.Second))
 		n.Dispute.Wording, n.Body = strings.Repeat("w", 480), strings.Repeat("b", 900)
 		if err := s.Notify(background, "request", n); err != nil {
 			t.Fatal(i, err)
@@ -162,9 +162,9 @@ func TestSizeOfAnInbox(t *testing.T) {
 	for _, e := range history {
 		kept += len(e.Body)
 	}
-	t.Logf("%d bytes told, %d kept in %d events", payload, kept, len(history))
+	t.Logf("%d bytes received, %d kept in %d events", payload, kept, len(history))
 	if len(history) != 500 || kept > 30*payload {
-		t.Errorf("%d bytes kept of %d told, in %d events", kept, payload, len(history))
+		t.Errorf("%d bytes kept of %d, in %d events", kept, payload, len(history))
 	}
 }
 
@@ -173,7 +173,7 @@ func TestSizeOfAnInbox(t *testing.T) {
 func TestUnreadableDisputeIsKept(t *testing.T) {
 	t.Parallel()
 	r, log := newRig(t), &logbook{}
-	unreadable := toldOf("nt_1", domain.PaymentIDForKey(r.by.Account, "never"), processor.DisputeOpen, disputedAt)
+	unreadable := disputeNotification("nt_1", domain.PaymentIDForKey(r.by.Account, "never"), processor.DisputeOpen, disputedAt)
 	unreadable.Dispute, unreadable.Unreadable = nil, "the status of its dispute is not known"
 	paid := r.pay(r.logging(log), approvedCard)
 	found := unreadable
@@ -231,7 +231,7 @@ func TestSweepOfTimesToCome(t *testing.T) {
 	for _, believed := range []bool{false, true} {
 		s := r.logging(&logbook{})
 		paid := r.pay(s, approvedCard)
-		future = toldOf(fmt.Sprint("nt_future", believed), paid.ID, processor.DisputeOpen, time.Date(2126, 3, 1, 12, 0, 0, 0, time.UTC))
+		future = disputeNotification(fmt.Sprint("nt_future", believed), paid.ID, processor.DisputeOpen, time.Date(2126, 3, 1, 12, 0, 0, 0, time.UTC))
 		future.Dispute.ID = fmt.Sprint("dp_", believed)
 		s.Disputes = &moreDisputes{r.sim, []processor.SignedNotification{future}}
 		if r.sweeps(s); r.inbox("ADYEN").Through.After(time.Now().Add(time.Minute)) {

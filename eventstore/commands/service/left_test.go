@@ -120,7 +120,7 @@ func TestNoticesOfLeft(t *testing.T) {
 		}
 		got, rejected := r.refusals(r.id)[id]
 		if got != c.why || rejected != (c.why != "") || len(r.inbox(r.id).Waiting()) != 0 {
-			t.Errorf("%s told as %s %s: %q, not %q", c.of, c.kind, c.state, got, c.why)
+			t.Errorf("%s reported as %s %s: %q, not %q", c.of, c.kind, c.state, got, c.why)
 		}
 	}
 	if now := r.payment(r.id); now.Revision != before.Revision {

@@ -169,14 +169,14 @@ func TestKeysAreLinearizable(t *testing.T) {
 	}
 }
 
-// moneyAsked is a request about the one payment of a history.
-type moneyAsked struct {
+// moneyRequest is a request about the one payment of a history.
+type moneyRequest struct {
 	what   string
 	amount domain.Amount
 }
 
-// moneyTold is the answer: a refusal with its reason, or the sums after the request.
-type moneyTold struct {
+// moneyAnswer is the answer: a refusal with its reason, or the sums after the request.
+type moneyAnswer struct {
 	reason                         domain.Reason
 	authorized, captured, refunded domain.Amount
 	status                         payment.Status
@@ -202,7 +202,7 @@ func (m money) status() payment.Status {
 }
 
 // after returns the model after a request, and the reason of a refusal.
-func (m money) after(q moneyAsked) (money, domain.Reason) {
+func (m money) after(q moneyRequest) (money, domain.Reason) {
 	status := m.status()
 	open := status == payment.StatusAuthorized || status == payment.StatusPartiallySettled
 	switch {
@@ -232,12 +232,12 @@ func (m money) after(q moneyAsked) (money, domain.Reason) {
 var moneyModel = porcupine.Model{
 	Init: func() any { return money{authorized: 2500} },
 	Step: func(state, input, output any) (bool, any) {
-		got := output.(moneyTold)
-		m, reason := state.(money).after(input.(moneyAsked))
+		got := output.(moneyAnswer)
+		m, reason := state.(money).after(input.(moneyRequest))
 		if reason != "" || got.reason != "" {
 			return reason == got.reason, m
 		}
-		return got == moneyTold{"", m.authorized, m.captured, m.refunded, m.status()}, m
+		return got == moneyAnswer{"", m.authorized, m.captured, m.refunded, m.status()}, m
 	},
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
@@ -253,10 +253,10 @@ func TestMoneyIsLinearizable(t *testing.T) {
 	var all sync.WaitGroup
 	for range payments {
 		p := r.pay(nodes[0].Service, approvedCard)
-		var plan [clients][requests]moneyAsked
+		var plan [clients][requests]moneyRequest
 		for c := range plan {
 			for i := range plan[c] {
-				plan[c][i] = moneyAsked{[]string{"capture", "capture", "capture", "refund", "refund", "adjust", "cancel"}[random.IntN(7)], domain.Amount(1 + random.IntN(1500))}
+				plan[c][i] = moneyRequest{[]string{"capture", "capture", "capture", "refund", "refund", "adjust", "cancel"}[random.IntN(7)], domain.Amount(1 + random.IntN(1500))}
 				if plan[c][i].what == "cancel" && random.IntN(2) == 0 { // it ends the story
 					plan[c][i].what = "refund"
 				}
@@ -277,7 +277,7 @@ func TestMoneyIsLinearizable(t *testing.T) {
 }
 
 // ask sends a request and returns its answer.
-func (r *rig) ask(s *service.Service, id domain.PaymentID, q moneyAsked) moneyTold {
+func (r *rig) ask(s *service.Service, id domain.PaymentID, q moneyRequest) moneyAnswer {
 	var p payment.State
 	var err error
 	switch q.what {
@@ -291,7 +291,7 @@ func (r *rig) ask(s *service.Service, id domain.PaymentID, q moneyAsked) moneyTo
 		p, err = s.Cancel(background, r.by, id, payment.Cancel{})
 	}
 	if err != nil {
-		return moneyTold{reason: domain.ReasonOf(err)}
+		return moneyAnswer{reason: domain.ReasonOf(err)}
 	}
-	return moneyTold{"", p.Amount, p.Captured(), p.Refunded(), p.Status()}
+	return moneyAnswer{"", p.Amount, p.Captured(), p.Refunded(), p.Status()}
 }

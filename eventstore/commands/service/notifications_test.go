@@ -48,8 +48,8 @@ func (r *rig) inboxService(known *atomic.Bool, change ...func(*commands.Config))
 	return s
 }
 
-// toldOf is a dispute's notification.
-func toldOf(id string, reference domain.PaymentID, status processor.DisputeStatus, at time.Time) processor.SignedNotification {
+// disputeNotification is a dispute's notification.
+func disputeNotification(id string, reference domain.PaymentID, status processor.DisputeStatus, at time.Time) processor.SignedNotification {
 	return processor.SignedNotification{Body: `{"id":"` + id + `"}`, Notification: processor.Notification{
 		ID: id, Processor: processor.Adyen, Kind: processor.Dispute, Reference: reference, Dispute: &processor.DisputeUpdate{
 			ID: "dp_1", MerchantID: "m", Type: processor.Chargeback, Status: status, ReasonCode: "13.1", Wording: "late", Amount: 700, Currency: "EUR", At: at,
@@ -113,8 +113,8 @@ func TestNoticeBeforePayment(t *testing.T) {
 	const key = "early-1"
 	id := domain.PaymentIDForKey(r.by.Account, key)
 	for _, n := range []processor.SignedNotification{
-		toldOf("nt_3", id, processor.DisputeLost, disputedAt.Add(2*time.Hour)), toldOf("nt_1", id, processor.DisputeOpen, disputedAt),
-		toldOf("nt_2", id, processor.DisputeChallenged, disputedAt.Add(time.Hour)), toldOf("nt_1", id, processor.DisputeOpen, disputedAt),
+		disputeNotification("nt_3", id, processor.DisputeLost, disputedAt.Add(2*time.Hour)), disputeNotification("nt_1", id, processor.DisputeOpen, disputedAt),
+		disputeNotification("nt_2", id, processor.DisputeChallenged, disputedAt.Add(time.Hour)), disputeNotification("nt_1", id, processor.DisputeOpen, disputedAt),
 	} {
 		if err := s.Notify(context.Background(), "request", n); err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ func TestNoticeAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if err := nodes[i%2].Notify(context.Background(), "request", toldOf("nt_1", paid.ID, processor.DisputeOpen, disputedAt)); err != nil {
+			if err := nodes[i%2].Notify(context.Background(), "request", disputeNotification("nt_1", paid.ID, processor.DisputeOpen, disputedAt)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -180,7 +180,7 @@ func TestNoticeAfterCrash(t *testing.T) {
 			known := &atomic.Bool{} // nothing is applied at first
 			s := r.inboxService(known)
 			paid := r.pay(s, approvedCard)
-			payload := toldOf("nt_1", paid.ID, processor.DisputeOpen, disputedAt)
+			payload := disputeNotification("nt_1", paid.ID, processor.DisputeOpen, disputedAt)
 			if err := s.Notify(context.Background(), "request", payload); err != nil {
 				t.Fatal(err)
 			}
@@ -242,14 +242,14 @@ func TestNoticesThatCannotBeTrue(t *testing.T) {
 		}}
 	}
 	of := func(revision string) string { return string(paid.ID) + "." + revision }
-	elsewhere := toldOf("nt_5", paid.ID, processor.DisputeOpen, disputedAt)
+	elsewhere := disputeNotification("nt_5", paid.ID, processor.DisputeOpen, disputedAt)
 	elsewhere.Processor = processor.Stripe
-	impossible := toldOf("nt_6", paid.ID, processor.DisputeWon, disputedAt)
+	impossible := disputeNotification("nt_6", paid.ID, processor.DisputeWon, disputedAt)
 	impossible.Dispute.Type = processor.Retrieval
 	want := map[string]inbox.Outcome{}
 	for i, c := range []struct {
-		told    processor.SignedNotification
-		outcome inbox.Outcome
+		notification processor.SignedNotification
+		outcome      inbox.Outcome
 	}{
 		{answer("nt_1", of("9"), processor.Capture, processor.Adyen, processor.Succeeded), inbox.Rejected},
 		{answer("nt_2", of("1"), processor.Capture, processor.Adyen, processor.Succeeded), inbox.Rejected},
@@ -258,10 +258,10 @@ func TestNoticesThatCannotBeTrue(t *testing.T) {
 		{elsewhere, inbox.Rejected},
 		{impossible, inbox.Rejected},
 	} {
-		if err := s.Notify(context.Background(), "request", c.told); err != nil {
+		if err := s.Notify(context.Background(), "request", c.notification); err != nil {
 			t.Fatal(i, err)
 		}
-		want[c.told.ID] = c.outcome
+		want[c.notification.ID] = c.outcome
 	}
 	for _, n := range r.inbox(paid.ID).Notifications {
 		if n.Outcome != want[n.ID] {
@@ -283,7 +283,7 @@ func TestNoPaymentAppears(t *testing.T) {
 	r := newRig(t)
 	s := r.inboxService(&atomic.Bool{})
 	id := domain.PaymentIDForKey(r.by.Account, "never")
-	if err := s.Notify(context.Background(), "request", toldOf("nt_1", id, processor.DisputeOpen, disputedAt)); err != nil {
+	if err := s.Notify(context.Background(), "request", disputeNotification("nt_1", id, processor.DisputeOpen, disputedAt)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.ApplyPendingNotifications(context.Background(), id); err == nil || len(r.inbox(id).Waiting()) != 1 {

@@ -56,7 +56,7 @@ func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, erro
 // Each readable entry is a fact (§6.3).
 func TestUnreadableBooks(t *testing.T) {
 	t.Parallel()
-	unreadable := fmt.Errorf("%w: operation 3: its kind is none", processor.ErrUnreadable)
+	unreadable := fmt.Errorf("%w: operation 3: its kind is not known", processor.ErrUnreadable)
 	for name, c := range map[string]struct {
 		odd   func([]processor.Record) ([]processor.Record, error)
 		found bool
@@ -71,7 +71,7 @@ func TestUnreadableBooks(t *testing.T) {
 			if void.State != payment.StateFailed || (p.Captured() == 2500) != c.found {
 				t.Errorf("the void is %s, %d captured", void.State, p.Captured())
 			}
-			if !log.has(`"level":"warn"`, string(p.ID), "its kind is none") {
+			if !log.has(`"level":"warn"`, string(p.ID), "its kind is not known") {
 				t.Error("it is not warned of")
 			}
 			s := r.service(nil)

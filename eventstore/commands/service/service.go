@@ -30,9 +30,9 @@ func New(c commands.Config) *Service {
 	s.Sessions = &sessions.Sessions{Base: s.Base}
 	s.Instruments = instruments.New(s.Base, s.Sessions)
 	s.Payments = payments.New(s.Base, s.Sessions, s.Instruments)
-	s.Approvals = approvals.New(s.Base, s.Sessions, s.Instruments, s.Payments)
+	s.Approvals = &approvals.Approvals{Base: s.Base, Sessions: s.Sessions, Instruments: s.Instruments, Payments: s.Payments}
 	s.Notifications = notifications.New(s.Base, s.Payments)
-	s.Erasures = erasures.New(s.Base, s.Instruments)
+	s.Erasures = &erasures.Erasures{Base: s.Base, Instruments: s.Instruments}
 	s.Payments.Start(s.Notifications.ApplyWaiting)
 	return s
 }

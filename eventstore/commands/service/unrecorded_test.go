@@ -60,7 +60,7 @@ func (c *counted) operations() (sent, keys int) {
 // soon checks that the next question about an operation comes within the longest wait after a failure of the log.
 func (n *node) soon(key domain.OperationKey) {
 	n.t.Helper()
-	next, held := n.AskNext(key)
+	next, held := n.NextQuestion(key)
 	if !held {
 		n.t.Fatal("the operation is left to package pending: the next try is up to five minutes away")
 	}

@@ -10,7 +10,6 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
-	"payledger/eventstore/commands/approvals"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
@@ -216,7 +215,7 @@ func TestCardNeeded(t *testing.T) {
 	needed("once the outcome is known", token, false)
 	needed("while the processor is at it", pending, true)
 	needed("of a waiting attempt", aborted.Token, true)
-	if _, err := s.AbortAttempt(background, r.by, approvals.AbortInput{Attempt: aborted.ID}); err != nil {
+	if _, err := s.AbortAttempt(background, r.by, aborted.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	needed("of an aborted attempt", aborted.Token, false)

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -11,7 +12,6 @@ const (
 	mostAddresses = 16 << 10         // further ones share one limit
 )
 
-// addresses limits the tries of client addresses.
 type addresses struct {
 	mu sync.Mutex
 	by map[netip.Addr]tries
@@ -39,7 +39,6 @@ func counted(from netip.Addr) netip.Addr {
 	return network.Addr()
 }
 
-// take counts a try, or refuses it.
 func (a *addresses) take(from netip.Addr, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +51,6 @@ func (a *addresses) take(from netip.Addr, now time.Time) error {
 	return nil
 }
 
-// giveBack takes a counted try back.
 func (a *addresses) giveBack(from netip.Addr, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,11 +66,7 @@ func (a *addresses) place(who netip.Addr, now time.Time) netip.Addr {
 	if _, known := a.by[who]; known || len(a.by) < mostAddresses {
 		return who
 	}
-	for other, t := range a.by {
-		if t.left(now) == 0 {
-			delete(a.by, other)
-		}
-	}
+	maps.DeleteFunc(a.by, func(_ netip.Addr, t tries) bool { return t.left(now) == 0 })
 	if len(a.by) < mostAddresses {
 		return who
 	}

@@ -1,37 +1,25 @@
 package users
 
-import (
-	"context"
-	"sync/atomic"
-)
+import "context"
 
 // gate bounds the sign-ins that compare a password at the same time, and those that wait.
-type gate struct {
-	slots   chan struct{}
-	waiting *atomic.Int64
-	most    int64
-}
+type gate struct{ admitted, slots chan struct{} }
 
 func newGate(slots, waiting int) gate {
-	return gate{slots: make(chan struct{}, slots), waiting: new(atomic.Int64), most: int64(waiting)}
+	return gate{admitted: make(chan struct{}, slots+waiting), slots: make(chan struct{}, slots)}
 }
 
-// enter waits for a slot. leave gives it back.
 func (g gate) enter(ctx context.Context) (leave func(), err error) {
-	leave = func() { <-g.slots }
 	select {
-	case g.slots <- struct{}{}:
-		return leave, nil
+	case g.admitted <- struct{}{}:
 	default:
-	}
-	defer g.waiting.Add(-1)
-	if g.waiting.Add(1) > g.most {
 		return nil, refuse(Busy)
 	}
 	select {
 	case g.slots <- struct{}{}:
-		return leave, nil
+		return func() { <-g.slots; <-g.admitted }, nil
 	case <-ctx.Done():
+		<-g.admitted
 		return nil, ctx.Err()
 	}
 }

@@ -2,6 +2,7 @@ package users
 
 import (
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"payledger/domain/account"
 )
 
-// mostNames is the number of names that are remembered.
 const mostNames = 4 << 10
 
 // names locks names that belong to no one user, as a user is locked (account.MaxFailures, account.LockFor): those that no user has, so that
@@ -20,7 +20,6 @@ type names struct {
 	by map[[sha256.Size]byte]failures
 }
 
-// failures are those of a name.
 type failures struct {
 	count  int       // since the newest lock
 	newest time.Time // of those that count; zero: none
@@ -31,7 +30,6 @@ type failures struct {
 // guesses. A user's own failures count for longer (account.ForgetFailures), but end with a sign-in.
 const forgetName = time.Hour
 
-// locked returns the refusal of a name that is locked at now.
 func (f failures) locked(now time.Time) error {
 	if now.Before(f.until) {
 		return &Refusal{Reason: LockedUser, Until: f.until}
@@ -39,7 +37,6 @@ func (f failures) locked(now time.Time) error {
 	return nil
 }
 
-// over reports whether no failure counts any more.
 func (f failures) over(now time.Time) bool {
 	return f.locked(now) == nil && now.Sub(f.newest) >= forgetName
 }
@@ -55,7 +52,6 @@ func (f failures) and(now time.Time) failures {
 	return failures{until: now.Add(account.LockFor)}
 }
 
-// locked returns the refusal of a locked name.
 func (n *names) locked(owner domain.AccountID, name string, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,11 +81,7 @@ func (n *names) makeRoom(now time.Time) {
 	if len(n.by) < mostNames {
 		return
 	}
-	for hash, f := range n.by {
-		if f.over(now) {
-			delete(n.by, hash)
-		}
-	}
+	maps.DeleteFunc(n.by, func(_ [sha256.Size]byte, f failures) bool { return f.over(now) })
 	for hash := range n.by {
 		if len(n.by) < mostNames {
 			return

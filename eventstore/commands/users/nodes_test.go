@@ -56,7 +56,7 @@ func TestSessionEndsOnEveryNode(t *testing.T) {
 	} {
 		who, password := a.add(fmt.Sprintf("user-%d@example.com", i), account.RoleAuditor)
 		token, second := a.signIn(who.Name, password, "").Token, b.signIn(who.Name, password, "").Token
-		if got := b.current(token); got.User.ID != who.ID || got.Actor() != "user:"+string(who.ID) {
+		if got := b.current(token); got.User.ID != who.ID || users.Actor(got.User.ID) != "user:"+string(who.ID) {
 			t.Errorf("%s: another node has the session of %+v", end.name, got.User)
 		}
 		if err := end.end(who, token, password); err != nil {

@@ -12,7 +12,7 @@ import (
 // Reason tells the refusals apart.
 type Reason string
 
-// Reasons of refusals.
+// Reasons of refusals. texts has the meaning of those without a comment.
 const (
 	// WrongCredentials: there is no such user, or the password is wrong. Both have the same answer.
 	WrongCredentials Reason = "WRONG_CREDENTIALS"
@@ -24,23 +24,19 @@ const (
 	LockedUser Reason = "LOCKED"
 	// TooManyTries: too many tries from this address; Refusal.Until is the time of the next one.
 	TooManyTries Reason = "TOO_MANY_TRIES"
-	// Busy: too many sign-ins at the same time. Repeat in a moment.
-	Busy Reason = "BUSY"
+	Busy         Reason = "BUSY"
 	// AccountNeeded: users of several accounts fit. SignInInput.Account must name the account; Refusal.Accounts has those whose password
 	// was right, or is empty if there are too many to compare.
 	AccountNeeded Reason = "ACCOUNT_NEEDED"
-	// StepExpired: too much time since the password. Begin again.
-	StepExpired Reason = "STEP_EXPIRED"
+	StepExpired   Reason = "STEP_EXPIRED"
 	// NoSession: there is no token, or it is not one of ours.
 	NoSession Reason = "NO_SESSION"
 	// SessionExpired: nothing was done for an hour, or 12 hours are over. Sign in again.
 	SessionExpired Reason = "SESSION_EXPIRED"
 	// SessionEnded: the user signed out or was removed, or the password, the role or the second factor was changed. Sign in again.
 	SessionEnded Reason = "SESSION_ENDED"
-	// FactorOn: the second factor is on already; turn it off before another one.
-	FactorOn Reason = "FACTOR_ON"
-	// FactorOff: there is no second factor to turn off, or none to confirm.
-	FactorOff Reason = "FACTOR_OFF"
+	FactorOn     Reason = "FACTOR_ON"
+	FactorOff    Reason = "FACTOR_OFF"
 )
 
 // Refusal is the error of a command of this package that the user can do something about. It is also a *domain.Error, for errors.As.
@@ -98,8 +94,7 @@ func (r *Refusal) Unwrap() error {
 
 // ReasonOf returns the reason of a refusal; "" for another error, and for none.
 func ReasonOf(err error) Reason {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, is := errors.AsType[*Refusal](err); is {
 		return r.Reason
 	}
 	return ""

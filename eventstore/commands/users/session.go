@@ -47,12 +47,10 @@ func (u *Users) SignOut(ctx context.Context, token string, from Origin) error {
 	return err
 }
 
-// token signs the token of a session.
 func (u *Users) token(owner domain.AccountID, s account.UserSession, now time.Time) (string, error) {
 	return u.sign(claims{Account: owner, User: s.User, Session: s.ID, Issued: now.UTC(), Expires: s.ExpiresAt})
 }
 
-// tokenEnd returns the end of a token.
 func tokenEnd(issued time.Time, s account.UserSession) time.Time {
 	if idle := issued.Add(Idle); idle.Before(s.ExpiresAt) {
 		return idle
@@ -60,13 +58,19 @@ func tokenEnd(issued time.Time, s account.UserSession) time.Time {
 	return s.ExpiresAt
 }
 
-func (u *Users) newSession() (domain.UserSessionID, error) {
-	id, err := eventstore.NewUUID(u.Accounts.Random)
-	return domain.UserSessionID(id), err
-}
-
-// signedIn returns a session that an event began.
-func (u *Users) signedIn(state account.State, user domain.UserID, id domain.UserSessionID) (SignedIn, error) {
+// begin records an event of a user that begins a session, and returns the session. decide gets the id of the session.
+func (u *Users) begin(ctx context.Context, c candidate, from Origin, decide func(account.State, time.Time, domain.UserSessionID) (account.Event, error)) (SignedIn, error) {
+	text, err := eventstore.NewUUID(u.Accounts.Random)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	id, user := domain.UserSessionID(text), c.user.ID
+	state, err := u.record(ctx, from.caller(c.state.ID, Actor(user)), func(state account.State, at time.Time) (account.Event, error) {
+		return decide(state, at, id)
+	})
+	if err != nil {
+		return SignedIn{}, err
+	}
 	now := u.now()
 	session, open := state.UserSession(user, id, now)
 	if !open {

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,12 +12,10 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
 )
-
-// actorUnknown is the actor of failures: nobody proved to be the user.
-const actorUnknown = "process:sign-in"
 
 // longestPassword bounds the work of a comparison, in bytes.
 const longestPassword = 1024
@@ -30,7 +29,7 @@ func (u *Users) SignIn(ctx context.Context, in SignInInput) (SignedIn, error) {
 	made, err := u.admitted(ctx, in)
 	if reason := ReasonOf(err); err == nil || reason == CodeNeeded || reason == AccountNeeded || reason == Busy {
 		u.addresses.giveBack(in.From, u.now())
-	} else if refusal := (*Refusal)(nil); reason == LockedUser && in.Step == "" && in.Account == "" && errors.As(err, &refusal) {
+	} else if refusal, is := errors.AsType[*Refusal](err); is && reason == LockedUser && in.Step == "" && in.Account == "" {
 		refusal.NameOnly = true
 	}
 	return made, err
@@ -59,8 +58,7 @@ func (u *Users) admitted(ctx context.Context, in SignInInput) (SignedIn, error) 
 	})
 }
 
-// normal returns a password in the form that is compared: keyboards write one character in different ways. No password is as long as a
-// too long one.
+// normal returns a password in the form that is compared: keyboards write one character in different ways. A too long one becomes "".
 func normal(password string) string {
 	if len(password) > longestPassword {
 		return ""
@@ -68,18 +66,14 @@ func normal(password string) string {
 	return norm.NFKC.String(password)
 }
 
-// candidate is a user whose name was given.
 type candidate struct {
 	state account.State
 	user  account.User
 }
 
 func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error) {
-	found, many, err := u.candidates(ctx, in)
-	if err != nil || many {
-		if many {
-			err = refuse(AccountNeeded)
-		}
+	found, err := u.candidates(ctx, in)
+	if err != nil {
 		return SignedIn{}, err
 	}
 	if len(found) == 0 {
@@ -115,7 +109,6 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error
 	return u.enter(ctx, matched[0], in)
 }
 
-// byStep continues after the password.
 func (u *Users) byStep(ctx context.Context, in SignInInput) (SignedIn, error) {
 	c, ours := u.read(in.Step)
 	if !ours || c.Checked == "" || !u.now().Before(c.Expires) {
@@ -134,8 +127,8 @@ func (u *Users) byStep(ctx context.Context, in SignInInput) (SignedIn, error) {
 	return u.enter(ctx, candidate{state, user}, in)
 }
 
-// candidates returns the newest states of the users of a name. many reports that there are more than are compared.
-func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candidate, many bool, err error) {
+// candidates returns the newest states of the users of a name, or AccountNeeded if there are more than are compared.
+func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candidate, err error) {
 	var owners []domain.AccountID
 	for _, a := range u.Directory() {
 		if in.Account != "" && a.ID != in.Account {
@@ -146,18 +139,18 @@ func (u *Users) candidates(ctx context.Context, in SignInInput) (found []candida
 		}
 	}
 	if len(owners) > MaxCandidates {
-		return nil, true, nil
+		return nil, refuse(AccountNeeded)
 	}
 	for _, id := range owners {
 		state, known, err := u.Newest(ctx, id)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if user, has := state.UserNamed(in.Email); known && has {
 			found = append(found, candidate{state, user})
 		}
 	}
-	return found, false, nil
+	return found, nil
 }
 
 // work returns the number of comparisons that each name costs: those of the most common name.
@@ -182,7 +175,7 @@ func (u *Users) compare(ctx context.Context, open []candidate, password string, 
 	for _, c := range open {
 		verifier, err := u.Accounts.Secrets.Get(ctx, c.user.Password)
 		if errors.Is(err, secrets.ErrGone) { // replaced just now
-			return nil, commands.Overtaken()
+			return nil, eventstore.Overtaken()
 		}
 		if err != nil {
 			return nil, err
@@ -210,10 +203,7 @@ func (u *Users) refuseStranger(ctx context.Context, in SignInInput) error {
 
 // failName counts a failure of a name that belongs to no one user, and returns the refusal.
 func (u *Users) failName(in SignInInput) error {
-	if err := u.names.fail(in.Account, in.Email, u.now()); err != nil {
-		return err
-	}
-	return refuse(WrongCredentials)
+	return cmp.Or(u.names.fail(in.Account, in.Email, u.now()), error(refuse(WrongCredentials)))
 }
 
 // fail records a failure of each candidate, even if the browser has gone, and returns the refusal.
@@ -222,7 +212,8 @@ func (u *Users) fail(ctx context.Context, failed []candidate, code bool, from Or
 	refusal := error(refuse(WrongCredentials))
 	for _, c := range failed {
 		at := time.Time{}
-		state, err := u.record(ctx, from.caller(c.state.ID, actorUnknown), func(state account.State, now time.Time) (account.Event, error) {
+		by := from.caller(c.state.ID, "process:sign-in") // nobody proved to be the user
+		state, err := u.record(ctx, by, func(state account.State, now time.Time) (account.Event, error) {
 			at = now
 			return account.DecideFailSignIn(state, account.FailSignIn{At: now, User: c.user.ID, Code: code, From: from.address()})
 		})
@@ -248,23 +239,16 @@ func (u *Users) enter(ctx context.Context, c candidate, in SignInInput) (SignedI
 		}
 		proof.TOTPCounter = counter
 	}
-	id, err := u.newSession()
-	if err != nil {
-		return SignedIn{}, err
-	}
-	state, err := u.record(ctx, in.caller(c.state.ID, Actor(c.user.ID)), func(state account.State, at time.Time) (account.Event, error) {
+	made, err := u.begin(ctx, c, in.Origin, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 		return account.DecideSignIn(state, account.SignIn{At: at, User: c.user.ID, Proof: proof, Session: id, From: in.address()})
 	})
-	if err != nil {
-		return SignedIn{}, u.withStep(err, c)
-	}
-	return u.signedIn(state, c.user.ID, id)
+	return made, u.withStep(err, c)
 }
 
-// withStep adds the step to a refusal that asks for a code.
+// withStep adds the step to a refusal that asks for a code. Another error, and nil, stays.
 func (u *Users) withStep(err error, c candidate) error {
-	var r *Refusal
-	if !errors.As(err, &r) || r.Reason != CodeNeeded && r.Reason != CodeWrong {
+	r, refused := errors.AsType[*Refusal](err)
+	if !refused || r.Reason != CodeNeeded && r.Reason != CodeWrong {
 		return err
 	}
 	now := u.now().UTC()
@@ -282,7 +266,7 @@ func (u *Users) checkCode(ctx context.Context, c candidate, code string, from Or
 	}
 	secret, err := u.Accounts.Secrets.Get(ctx, c.user.TOTP)
 	if errors.Is(err, secrets.ErrGone) { // turned off just now
-		return 0, commands.Overtaken()
+		return 0, eventstore.Overtaken()
 	}
 	if err != nil {
 		return 0, err
@@ -293,7 +277,6 @@ func (u *Users) checkCode(ctx context.Context, c candidate, code string, from Or
 	return 0, u.failCode(ctx, c, from)
 }
 
-// failCode records a wrong code, and returns the refusal.
 func (u *Users) failCode(ctx context.Context, c candidate, from Origin) error {
 	err := u.fail(ctx, []candidate{c}, true, from)
 	if ReasonOf(err) == WrongCredentials {

@@ -26,7 +26,6 @@ const (
 	issuer     = "payledger"
 )
 
-// matchCode returns the counter of a code.
 func matchCode(secret []byte, code string, now time.Time) (counter uint64, right bool) {
 	key := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
 	present := uint64(now.Unix()) / codePeriod
@@ -46,24 +45,23 @@ func matchCode(secret []byte, code string, now time.Time) (counter uint64, right
 //  2. The event makes it the one to confirm. After a crash here it was never shown: the user begins again.
 //  3. Earlier secrets, which were not confirmed, are destroyed. After a crash here CleanUsers destroys them.
 func (u *Users) BeginTOTP(ctx context.Context, who Current, password string, from Origin) (NewFactor, error) {
-	var made NewFactor
-	err := u.withPassword(ctx, who, password, from, func(c candidate) error {
+	return withPassword(ctx, u, who, password, from, func(c candidate) (made NewFactor, err error) {
 		if c.user.TOTP != "" {
-			return refuse(FactorOn)
+			return made, refuse(FactorOn)
 		}
 		secret := make([]byte, secretSize)
 		if _, err := io.ReadFull(u.Accounts.Random, secret); err != nil {
-			return err
+			return made, err
 		}
 		key, err := totp.Generate(totp.GenerateOpts{
 			Issuer: issuer + " " + c.state.Environment, AccountName: c.user.Name, Secret: secret, Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1,
 		})
 		if err != nil {
-			return err
+			return made, err
 		}
 		name, err := u.storeTOTP(ctx, c, secret)
 		if err != nil {
-			return err
+			return made, err
 		}
 		_, err = u.record(ctx, from.caller(c.state.ID, Actor(c.user.ID)), func(state account.State, at time.Time) (account.Event, error) {
 			return account.DecideBeginUserTOTP(state, account.BeginUserTOTP{
@@ -71,12 +69,10 @@ func (u *Users) BeginTOTP(ctx context.Context, who Current, password string, fro
 			})
 		})
 		if err != nil {
-			return err
+			return made, err
 		}
-		made = NewFactor{Secret: key.Secret(), URI: key.URL()}
-		return u.Accounts.Secrets.DestroyUserSecretsBefore(ctx, name)
+		return NewFactor{Secret: key.Secret(), URI: key.URL()}, u.Accounts.Secrets.DestroyUserSecretsBefore(ctx, name)
 	})
-	return made, err
 }
 
 // storeTOTP stores a secret under a number that the user never had.
@@ -93,47 +89,32 @@ func (u *Users) storeTOTP(ctx context.Context, c candidate, secret []byte) (doma
 	})
 }
 
-// ConfirmTOTP turns the second factor on, if the code is one of the secret of BeginTOTP. It ends all of the user's sessions and begins a new one.
-// A Refusal has the reason CodeWrong, LockedUser, TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as those of a sign-in do, so that nobody
-// tries out codes until one is right.
-func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (made SignedIn, err error) {
-	err = u.counted(ctx, who, from, func(c candidate) error {
-		made, err = u.confirmTOTP(ctx, c, code, from)
-		return err
+// ConfirmTOTP turns the second factor on if the code is of BeginTOTP's secret, ends all of the user's sessions and begins a new one. A Refusal
+// has the reason CodeWrong, LockedUser, TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as in a sign-in.
+func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
+	return limited(ctx, u, who, from, func(c candidate) (SignedIn, error) {
+		user := c.user
+		switch {
+		case user.TOTP != "":
+			return SignedIn{}, refuse(FactorOn)
+		case user.TOTPBegun == "":
+			return SignedIn{}, refuse(FactorOff)
+		}
+		secret, err := u.Accounts.Secrets.Get(ctx, user.TOTPBegun)
+		if errors.Is(err, secrets.ErrGone) {
+			return SignedIn{}, refuse(FactorOff)
+		}
+		if err != nil {
+			return SignedIn{}, err
+		}
+		counter, right := matchCode(secret, strings.Join(strings.Fields(code), ""), u.now())
+		if !right {
+			return SignedIn{}, u.failCode(ctx, c, from)
+		}
+		return u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
+			return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id})
+		})
 	})
-	return made, err
-}
-
-func (u *Users) confirmTOTP(ctx context.Context, c candidate, code string, from Origin) (SignedIn, error) {
-	state, user := c.state, c.user
-	switch {
-	case user.TOTP != "":
-		return SignedIn{}, refuse(FactorOn)
-	case user.TOTPBegun == "":
-		return SignedIn{}, refuse(FactorOff)
-	}
-	secret, err := u.Accounts.Secrets.Get(ctx, user.TOTPBegun)
-	if errors.Is(err, secrets.ErrGone) {
-		return SignedIn{}, refuse(FactorOff)
-	}
-	if err != nil {
-		return SignedIn{}, err
-	}
-	counter, right := matchCode(secret, strings.Join(strings.Fields(code), ""), u.now())
-	if !right {
-		return SignedIn{}, u.failCode(ctx, c, from)
-	}
-	id, err := u.newSession()
-	if err != nil {
-		return SignedIn{}, err
-	}
-	state, err = u.record(ctx, from.caller(state.ID, Actor(user.ID)), func(state account.State, at time.Time) (account.Event, error) {
-		return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id})
-	})
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return u.signedIn(state, user.ID, id)
 }
 
 // DisableTOTP turns the second factor off, if the code is right. It ends all of the user's sessions and begins a new one. A Refusal has the reason
@@ -142,67 +123,58 @@ func (u *Users) confirmTOTP(ctx context.Context, c candidate, code string, from 
 //  1. The event. After a crash here the secret is not in force, and CleanUsers destroys it.
 //  2. The secret is destroyed.
 func (u *Users) DisableTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
-	var made SignedIn
-	err := u.counted(ctx, who, from, func(c candidate) error {
+	return limited(ctx, u, who, from, func(c candidate) (SignedIn, error) {
 		if c.user.TOTP == "" {
-			return refuse(FactorOff)
+			return SignedIn{}, refuse(FactorOff)
 		}
 		counter, err := u.checkCode(ctx, c, code, from)
 		if err != nil {
-			return err
-		}
-		id, err := u.newSession()
-		if err != nil {
-			return err
+			return SignedIn{}, err
 		}
 		proof := account.Proof{TOTP: c.user.TOTP, TOTPCounter: counter}
-		state, err := u.record(ctx, from.caller(c.state.ID, Actor(c.user.ID)), func(state account.State, at time.Time) (account.Event, error) {
+		made, err := u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 			return account.DecideDisableUserTOTP(state, account.DisableUserTOTP{At: at, User: c.user.ID, Proof: &proof, Session: id})
 		})
 		if err != nil {
-			return err
+			return made, err
 		}
-		if made, err = u.signedIn(state, c.user.ID, id); err != nil {
-			return err
-		}
-		return u.Accounts.Secrets.DestroyUserSecrets(ctx, c.user.TOTPLast)
+		return made, u.Accounts.Secrets.DestroyUserSecrets(ctx, c.user.TOTPLast)
 	})
-	return made, err
 }
 
-// counted runs a command of a signed-in user that a wrong password or code refuses, with the newest state of the user, under the limits of
+// limited runs a command of a signed-in user that a wrong password or code refuses, with the newest state of the user, under the limits of
 // sign-ins: a stolen session must not try out the password.
-func (u *Users) counted(ctx context.Context, who Current, from Origin, run func(candidate) error) error {
+func limited[T any](ctx context.Context, u *Users, who Current, from Origin, run func(candidate) (T, error)) (made T, err error) {
 	if err := u.addresses.take(from.From, u.now()); err != nil {
-		return err
+		return made, err
 	}
 	leave, err := u.gate.enter(ctx)
 	if err != nil {
-		return err
+		return made, err
 	}
 	defer leave()
 	state, user, err := u.newest(ctx, who.Account.ID, who.User.ID)
 	if err != nil {
-		return err
+		return made, err
 	}
 	if err := user.Locked(u.now()); err != nil {
-		return refusalOf(err)
+		return made, refusalOf(err)
 	}
-	if err = run(candidate{state, user}); !slices.Contains([]Reason{WrongCredentials, CodeWrong, LockedUser}, ReasonOf(err)) {
+	if made, err = run(candidate{state, user}); !slices.Contains([]Reason{WrongCredentials, CodeWrong, LockedUser}, ReasonOf(err)) {
 		u.addresses.giveBack(from.From, u.now())
 	}
-	return err
+	return made, err
 }
 
-// withPassword is counted for a command that needs the user's password again.
-func (u *Users) withPassword(ctx context.Context, who Current, password string, from Origin, run func(candidate) error) error {
-	return u.counted(ctx, who, from, func(c candidate) error {
+// withPassword is limited for a command that needs the user's password again.
+func withPassword[T any](ctx context.Context, u *Users, who Current, password string, from Origin, run func(candidate) (T, error)) (T, error) {
+	return limited(ctx, u, who, from, func(c candidate) (none T, err error) {
 		matched, err := u.compare(ctx, []candidate{c}, normal(password), 1)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if len(matched) == 0 {
-			return u.fail(ctx, []candidate{c}, false, from)
+			return none, u.fail(ctx, []candidate{c}, false, from)
 		}
 		return run(c)
 	})

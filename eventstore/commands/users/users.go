@@ -53,20 +53,15 @@ func New(c Config) (*Users, error) {
 // now is the clock of the log.
 func (u *Users) now() time.Time { return u.Accounts.Store.Now() }
 
-// newest returns an account and one of its users.
 func (u *Users) newest(ctx context.Context, id domain.AccountID, user domain.UserID) (account.State, account.User, error) {
 	state, _, err := u.Newest(ctx, id)
-	if err != nil {
-		return state, account.User{}, err
-	}
 	found, known := state.User(user)
-	if !known {
-		return state, found, refuse(SessionEnded)
+	if err == nil && !known {
+		err = refuse(SessionEnded)
 	}
-	return state, found, nil
+	return state, found, err
 }
 
-// caller is the origin of a user's events.
 func (o Origin) caller(owner domain.AccountID, actor string) commands.Caller {
 	return commands.Caller{Account: owner, Actor: actor, RequestID: o.RequestID, Origin: o.address()}
 }
@@ -79,7 +74,6 @@ func (o Origin) address() string {
 	return o.From.Unmap().String()
 }
 
-// record records an event of an account.
 func (u *Users) record(ctx context.Context, by commands.Caller, decide func(account.State, time.Time) (account.Event, error)) (account.State, error) {
 	tip, err := commands.Request(ctx, u.Accounts.Base, by, u.Accounts.Log.Accounts.Execute, by.Account, decide)
 	if domain.ReasonOf(err) == domain.ReasonEntityNotFound { // the user was removed
@@ -120,9 +114,6 @@ type Current struct {
 	ExpiresAt time.Time // of the token, or of the renewed one
 	Renewed   string    // the token to use from now on; "": the one of the request stays
 }
-
-// Actor returns the actor of the user's events.
-func (c Current) Actor() string { return Actor(c.User.ID) }
 
 // Actor returns the actor of a user's events.
 func Actor(id domain.UserID) string { return "user:" + string(id) }

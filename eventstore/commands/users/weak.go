@@ -3,6 +3,7 @@ package users
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,7 +81,6 @@ func lettersBeside(text, plain string, words []string) int {
 	return letters
 }
 
-// substitutes are the signs that stand for letters.
 var substitutes = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 
 // plainText has as many characters as the text.
@@ -112,7 +112,7 @@ func row(text string) bool {
 	return pieces*3 < utf8.RuneCountInString(text)
 }
 
-// rowPiece returns the length of the longest beginning of a text that is a piece of a row; 1 at least.
+// rowPiece returns the length of the longest beginning of a text that is a piece of a row; at least 1.
 func rowPiece(text []rune) int {
 	longest := 1
 	for _, r := range rows {
@@ -129,9 +129,7 @@ func rowPiece(text []rune) int {
 
 func reversed(text string) string {
 	runes := []rune(text)
-	for i, j := 0, len(runes)-1; i < j; i, j = i+1, j-1 {
-		runes[i], runes[j] = runes[j], runes[i]
-	}
+	slices.Reverse(runes)
 	return string(runes)
 }
 

@@ -41,14 +41,13 @@ type Key struct {
 
 // New returns a key for an environment, made from random bytes.
 func New(environment string, random [RandomSize]byte) Key {
-	id := base62(random[:16], idLength)
-	text := "plk_" + prefixes[environment] + "_" + id + "_" + base62(random[16:], secretLength)
+	id := Base62(random[:16], idLength)
+	text := "plk_" + prefixes[environment] + "_" + id + "_" + Base62(random[16:], secretLength)
 	text += check(text)
 	return Key{ID: domain.APIKeyID(id), Text: text, Hash: Hash(text)}
 }
 
-// Parse returns the environment and the id in a key's text; ErrMalformed if the text is not a key. A key that parses may
-// still be unknown: the caller compares its hash.
+// Parse returns the environment and the id in a key's text, or ErrMalformed. The key may be unknown: the caller compares its hash.
 func Parse(text string) (environment string, id domain.APIKeyID, err error) {
 	parts := strings.Split(text, "_")
 	if len(parts) != 4 || parts[0] != "plk" || len(parts[2]) != idLength || len(parts[3]) != secretLength+checkLength {
@@ -79,11 +78,11 @@ func Matches(hash []byte, text string) bool {
 
 func check(text string) string {
 	sum := crc32.ChecksumIEEE([]byte(text))
-	return base62([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, checkLength)
+	return Base62([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, checkLength)
 }
 
-// base62 returns b, a big-endian number, as n base62 digits, left-padded with 0. Higher digits are dropped.
-func base62(b []byte, n int) string {
+// Base62 returns b, a big-endian number, as n base62 digits, left-padded with 0. Higher digits are dropped.
+func Base62(b []byte, n int) string {
 	value, base, digit := new(big.Int).SetBytes(b), big.NewInt(int64(len(alphabet))), new(big.Int)
 	text := make([]byte, n)
 	for i := n - 1; i >= 0; i-- {

@@ -23,14 +23,6 @@ const (
 	maxRegex = 500
 )
 
-// Config describes the values that conditions read.
-type Config struct {
-	// Variables maps the variables' names to Go types. Conditions read the JSON of these types.
-	Variables map[string]reflect.Type
-	// Personal lists the paths of personal data, such as "payment.customer".
-	Personal []string
-}
-
 // Compiler compiles conditions. It is safe for concurrent use.
 type Compiler struct {
 	env      *cel.Env
@@ -38,8 +30,9 @@ type Compiler struct {
 	personal []string
 }
 
-// NewCompiler returns a compiler for conditions over the given values.
-func NewCompiler(c Config) (*Compiler, error) {
+// NewCompiler returns a compiler for conditions that read the JSON of the variables' Go types. personal lists the paths of personal data,
+// such as "payment.customer".
+func NewCompiler(variables map[string]reflect.Type, personal []string) (*Compiler, error) {
 	s := &schema{byType: map[reflect.Type]*object{}, byName: map[string]*object{}}
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -52,14 +45,14 @@ func NewCompiler(c Config) (*Compiler, error) {
 		cel.ClearMacros(), cel.Macros(macros...),
 		cel.ASTValidators(restricted{}, cel.ValidateRegexLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateDurationLiterals()),
 	}
-	for name, t := range c.Variables {
+	for name, t := range variables {
 		options = append(options, cel.Variable(name, s.typeOf(t)))
 	}
 	env, err := cel.NewEnv(options...)
 	if err != nil {
 		return nil, fmt.Errorf("condition: %w", err)
 	}
-	return &Compiler{env: env, schema: s, personal: c.Personal}, nil
+	return &Compiler{env: env, schema: s, personal: personal}, nil
 }
 
 // Fault is a compile error of a condition, with its place; line and column count from 1.
@@ -72,7 +65,6 @@ func (f Fault) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 }
 
-// maxFaults bounds the faults of one condition that Compile returns.
 const maxFaults = 10
 
 // Condition is a compiled condition. It is safe for concurrent use.
@@ -104,7 +96,7 @@ func (c *Compiler) Compile(text string) (*Condition, []Fault) {
 	return &Condition{program: program, compiler: c, guard: guard{most: evaluateMost}}, nil
 }
 
-// Values holds the variables of one evaluation: structs, or pointers to structs, of the types in the Config. A value may be a
+// Values holds the variables of one evaluation: structs, or pointers to structs, of the types in the compiler. A value may be a
 // func() any that returns the struct: it is called when the condition reads the variable.
 type Values map[string]any
 

@@ -22,10 +22,8 @@ type event struct {
 
 func compiler(t testing.TB) *condition.Compiler {
 	t.Helper()
-	c, err := condition.NewCompiler(condition.Config{
-		Variables: map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[event]()},
-		Personal:  []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"},
-	})
+	variables := map[string]reflect.Type{"payment": reflect.TypeFor[paymentjson.Payment](), "event": reflect.TypeFor[event]()}
+	c, err := condition.NewCompiler(variables, []string{"payment.customer", "payment.paymentMethod.paymentMethodData.cardholderName"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ type priced struct {
 
 // TestGivenUp: an evaluation that does not end lets its caller go, and its condition is not tried again for a while.
 func TestGivenUp(t *testing.T) {
-	c, err := NewCompiler(Config{Variables: map[string]reflect.Type{"payment": reflect.TypeFor[priced]()}})
+	c, err := NewCompiler(map[string]reflect.Type{"payment": reflect.TypeFor[priced]()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

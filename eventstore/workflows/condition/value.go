@@ -143,11 +143,9 @@ func (e entries) Find(key ref.Val) (ref.Val, bool) {
 	return found, there
 }
 
-// Get returns an entry. An absent entry is an error.
+// Get returns an entry.
 func (e entries) Get(key ref.Val) ref.Val {
-	if _, there := e.Find(key); !there {
-		return e.Mapper.Get(key)
-	}
+	e.Find(key) // it notes the entry
 	return e.Mapper.Get(key)
 }
 
@@ -159,9 +157,7 @@ func (e entries) Contains(key ref.Val) ref.Val {
 
 // The interfaces of CEL values.
 func (v *value) Type() ref.Type { return v.object.typ }
-
-// Value returns the object itself.
-func (v *value) Value() any { return v }
+func (v *value) Value() any     { return v }
 
 // Equal compares the JSON.
 func (v *value) Equal(other ref.Val) ref.Val {

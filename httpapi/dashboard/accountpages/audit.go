@@ -61,7 +61,7 @@ func (a *auditView) addPeople(v *frame.Visit) error {
 
 func audit(v *frame.Visit) error {
 	out := auditView{Form: frame.Form{Values: v.Request.URL.Query()}, Actions: actions}
-	if kind := out.Text("type"); kind != "" && !listed(kind) {
+	if kind := out.Text("type"); wordsOf(kind) == "" {
 		out.Other = kind
 	}
 	q := out.query()

@@ -23,12 +23,12 @@ const (
 // Routes are the pages and forms.
 var Routes = map[string]frame.Screen{
 	"GET " + pathKeys:                   keys,
-	"POST " + pathKeys:                  frame.Admins(createKey),
-	"GET " + pathKeys + "/{id}/revoke":  frame.Admins(askRevoke),
-	"POST " + pathKeys + "/{id}/revoke": frame.Admins(revoke),
+	"POST " + pathKeys:                  frame.Admins(frame.Sent(createKey)),
+	"GET " + pathKeys + "/{id}/revoke":  frame.Admins(frame.With(keyOf, askRevoke)),
+	"POST " + pathKeys + "/{id}/revoke": frame.Admins(frame.Sent(revoke)),
 	"GET " + pathUsers:                  users,
-	"POST " + pathUsers:                 frame.Admins(addUser),
+	"POST " + pathUsers:                 frame.Admins(frame.Sent(addUser)),
 	"GET " + pathUsers + "/{id}":        frame.Admins(user),
-	"POST " + pathUsers + "/{id}":       frame.Admins(changeUser),
+	"POST " + pathUsers + "/{id}":       frame.Admins(frame.Sent(changeUser)),
 	"GET " + pathAudit:                  audit,
 }

@@ -22,7 +22,6 @@ type key struct {
 
 type scope struct{ Name, Text string }
 
-// scopeTexts say what the scopes allow (D2).
 var scopeTexts = map[string]string{
 	account.ScopeClientTokensWrite:      "Open and change client sessions",
 	account.ScopeTransactionsAuthorize:  "Create, resume and adjust payments; approve attempts",
@@ -50,7 +49,6 @@ func keys(v *frame.Visit) error {
 	return showKeys(v, keysView{Form: newKey()})
 }
 
-// newKey returns the form for a new key, with the scope that changes nothing.
 func newKey() frame.Form {
 	return frame.Form{Values: url.Values{"scopes": {account.ScopeTransactionsRetrieve}}}
 }
@@ -70,11 +68,7 @@ func showKeys(v *frame.Visit, out keysView) error {
 }
 
 // createKey creates an API key and shows it once. A repeat of the form makes another key, which can be revoked.
-func createKey(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func createKey(v *frame.Visit, form frame.Form) error {
 	out := keysView{Form: form}
 	body := map[string]any{"name": form.Text("name"), "scopes": append([]string{}, form.Values["scopes"]...)}
 	if day := form.Text("expiresAt"); day != "" {
@@ -106,24 +100,16 @@ func keyOf(v *frame.Visit) (key, error) {
 		frame.Missing("The account has no such API key. It may be revoked already.", "Look at the list of API keys."))
 }
 
-func askRevoke(v *frame.Visit) error {
-	k, err := keyOf(v)
-	if err != nil {
-		return err
-	}
+func askRevoke(v *frame.Visit, k key) error {
 	return v.Show(frame.Page{Name: "revoke", Title: "Revoke an API key", Nav: pathKeys, Data: k})
 }
 
 // revoke revokes an API key. To revoke it again does no harm.
-func revoke(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func revoke(v *frame.Visit, form frame.Form) error {
 	if form.Review {
-		return askRevoke(v)
+		return frame.With(keyOf, askRevoke)(v)
 	}
-	err = v.Send(http.MethodDelete, frame.Path("management", "api-keys", v.Request.PathValue("id")), nil, "", nil)
+	err := v.Send(http.MethodDelete, frame.Path("management", "api-keys", v.Request.PathValue("id")), nil, "", nil)
 	if err != nil && frame.StatusOf(err) != http.StatusNotFound {
 		return err
 	}

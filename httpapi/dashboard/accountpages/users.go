@@ -45,7 +45,6 @@ func users(v *frame.Visit) error {
 	return showUsers(v, usersView{Form: newUser()})
 }
 
-// newUser returns the form for a new user, with the role that changes nothing.
 func newUser() frame.Form {
 	return frame.Form{Values: url.Values{"role": {string(account.RoleAuditor)}}}
 }
@@ -68,11 +67,7 @@ func showUsers(v *frame.Visit, out usersView) error {
 }
 
 // addUser adds a user and shows the password once. A repeat of the form is refused: the name is taken.
-func addUser(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func addUser(v *frame.Visit, form frame.Form) error {
 	out := usersView{Form: form}
 	body := map[string]any{"email": form.Text("email"), "role": form.Text("role")}
 	var made member
@@ -108,19 +103,17 @@ func showUser(v *frame.Visit, out userView, status int) error {
 	return v.Show(frame.Page{Name: "user", Title: "User " + out.User.Email, Nav: pathUsers, Status: status, Data: out})
 }
 
-// changeUser carries out one change of a user: the role, a new password, codes off, or the removal.
-func changeUser(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func changeUser(v *frame.Visit, form frame.Form) error {
 	out := userView{Form: form, Asked: form.Text("change")}
 	if form.Review {
 		return showUser(v, out, http.StatusOK)
 	}
 	path := frame.Path("management", "users", v.Request.PathValue("id"))
-	done := "saved"
-	var changed member
+	var (
+		done    = "saved"
+		changed member
+		err     error
+	)
 	switch form.Text("change") {
 	case "role":
 		err = v.Send(http.MethodPatch, path, map[string]any{"role": form.Text("role")}, "", &changed)

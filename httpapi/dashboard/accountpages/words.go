@@ -1,7 +1,7 @@
 package accountpages
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 
 	"payledger/httpapi/dashboard/frame"
@@ -46,14 +46,8 @@ var actions = []actionGroup{
 	}},
 }
 
-func listed(kind string) bool {
-	return slices.ContainsFunc(actions, func(g actionGroup) bool {
-		return slices.ContainsFunc(g.Actions, func(a actionName) bool { return a.Type == kind })
-	})
-}
-
-// actionText returns the words of a type of events. A type that is not in the filter has the words of its name.
-func actionText(kind string) string {
+// wordsOf returns the words of a type of events; "" for a type that is not in the filter.
+func wordsOf(kind string) string {
 	for _, g := range actions {
 		for _, a := range g.Actions {
 			if a.Type == kind {
@@ -61,13 +55,11 @@ func actionText(kind string) string {
 			}
 		}
 	}
-	return frame.Plain(kind)
+	return ""
 }
 
-func kindText(kind string) string { return strings.Replace(frame.Plain(kind), "Api", "API", 1) }
-
 // Text returns the words of the action.
-func (c change) Text() string { return actionText(c.Action) }
+func (c change) Text() string { return cmp.Or(wordsOf(c.Action), frame.Plain(c.Action)) }
 
 // Kind returns the name of the changed object's kind, for people.
-func (c change) Kind() string { return kindText(c.What.Kind) }
+func (c change) Kind() string { return strings.Replace(frame.Plain(c.What.Kind), "Api", "API", 1) }

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/httpapi/client"
 )
 
 // Identity is a signed-in user, in whose name the API is called.
@@ -38,11 +39,8 @@ type Answer struct {
 	Revision uint64
 }
 
-// API is the API as a signed-in user calls it.
-type API interface {
-	// Do answers one call. It checks the user's role, then the request, as for every other caller.
-	Do(ctx context.Context, by Identity, r Request) Answer
-}
+// API answers one call of the API for a signed-in user. It checks the user's role, then the request, as for every other caller.
+type API func(ctx context.Context, by Identity, r Request) Answer
 
 // Failure is an error answer of the API (D3).
 type Failure struct {
@@ -85,16 +83,7 @@ func isErrorBody(body []byte) bool {
 
 func (a Answer) failure() error {
 	var body struct {
-		Error struct {
-			ErrorID            string `json:"errorId"`
-			Description        string `json:"description"`
-			DiagnosticsID      string `json:"diagnosticsId"`
-			RecoverySuggestion string `json:"recoverySuggestion"`
-			PaymentID          string `json:"paymentId"`
-			ValidationErrors   []struct {
-				Errors []struct{ Path, Description string } `json:"errors"`
-			} `json:"validationErrors"`
-		} `json:"error"`
+		Error client.Error `json:"error"`
 	}
 	if err := json.Unmarshal(a.Body, &body); err != nil {
 		return fmt.Errorf("frame: an error answer does not decode: %w", err)

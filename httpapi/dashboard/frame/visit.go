@@ -16,6 +16,27 @@ import (
 // Screen serves one page or one form.
 type Screen func(*Visit) error
 
+// With returns a screen for what open reads, such as the object that the address names.
+func With[T any](open func(*Visit) (T, error), screen func(*Visit, T) error) Screen {
+	return func(v *Visit) error {
+		opened, err := open(v)
+		if err != nil {
+			return err
+		}
+		return screen(v, opened)
+	}
+}
+
+// Sent returns a screen for a form that was sent.
+func Sent(screen func(*Visit, Form) error) Screen { return With((*Visit).Input, screen) }
+
+// SentWith returns a screen for a form that was sent, about what open reads.
+func SentWith[T any](open func(*Visit) (T, error), screen func(*Visit, T, Form) error) Screen {
+	return With(open, func(v *Visit, opened T) error {
+		return Sent(func(v *Visit, sent Form) error { return screen(v, opened, sent) })(v)
+	})
+}
+
 // Visit is one request of a signed-in user's browser.
 type Visit struct {
 	Identity
@@ -30,25 +51,25 @@ type Visit struct {
 
 // Get reads from the API: it decodes the answer into to. The error is a *Failure if the API refused.
 func (v *Visit) Get(path string, query url.Values, to any) error {
-	answer := v.frame.API.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	answer := v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
 	v.Lag, v.Revision = cmp.Or(answer.Lag, v.Lag), cmp.Or(answer.Revision, v.Revision)
 	return answer.decode(to)
 }
 
 // Raw reads from the API and returns the body of the answer.
 func (v *Visit) Raw(path string, query url.Values) ([]byte, error) {
-	answer := v.frame.API.Do(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
+	answer := v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodGet, Path: path, Query: query})
 	return answer.Body, answer.decode(nil)
 }
 
 // Send changes something through the API: it decodes the answer into to (nil: not at all). key is the idempotency key; "" for none.
 func (v *Visit) Send(method, path string, body any, key string, to any) error {
-	return v.frame.API.Do(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
+	return v.frame.API(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
 }
 
 // Operate sends an operation on a payment. It is refused with ConcurrentModification if the payment's revision is not seen.
 func (v *Visit) Operate(seen uint64, path string, body any, key string) error {
-	return v.frame.API.Do(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(nil)
+	return v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(nil)
 }
 
 // Path joins segments to a path of the API. It escapes nothing: the router matches decoded paths.
@@ -71,8 +92,7 @@ func (v *Visit) Redirect(path, done string) error {
 	return nil
 }
 
-// Messages are the texts that a page may show after a redirect, by their name in the address: an address cannot put words of its own
-// on a page.
+// Messages are the texts that a page may show after a redirect, by their name in the address, which cannot put words of its own there.
 var Messages = map[string]string{
 	"captured":     "The capture was requested.",
 	"refunded":     "The refund was requested.",

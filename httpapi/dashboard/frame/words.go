@@ -158,13 +158,6 @@ func Answered(status int, failure string) string {
 
 // Indented writes a value as JSON for reading.
 func Indented(v any) (string, error) {
-	if raw, is := v.(json.RawMessage); is {
-		var b bytes.Buffer
-		if err := json.Indent(&b, raw, "", "  "); err != nil {
-			return "", fmt.Errorf("frame: %w", err)
-		}
-		return b.String(), nil
-	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetIndent("", "  ")
@@ -200,8 +193,7 @@ func ParseAmount(text string, c domain.Currency) (domain.Amount, error) {
 	return domain.Amount(n), nil
 }
 
-// ungrouped removes the commas between groups of three digits. Any other comma stays, and is then refused: in some countries it
-// separates the decimals.
+// ungrouped removes the commas between groups of three digits. Any other comma, which may separate decimals, stays and is refused.
 func ungrouped(text string) string {
 	text = strings.TrimSpace(text)
 	whole, rest, _ := strings.Cut(text, ".")

@@ -31,6 +31,6 @@ var Routes = map[string]frame.Screen{
 	"GET /dashboard/payments.csv":               export,
 	"GET /dashboard/payments/{id}":              show,
 	"GET /dashboard/payments/{id}/proof":        proof,
-	"GET /dashboard/payments/{id}/{operation}":  frame.Operators(ask),
-	"POST /dashboard/payments/{id}/{operation}": frame.Operators(operate),
+	"GET /dashboard/payments/{id}/{operation}":  frame.Operators(frame.With(open, ask)),
+	"POST /dashboard/payments/{id}/{operation}": frame.Operators(frame.SentWith(open, operate)),
 }

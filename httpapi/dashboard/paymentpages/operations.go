@@ -103,11 +103,7 @@ type form struct {
 	Returned domain.Amount // of Left, by disputes
 }
 
-func ask(v *frame.Visit) error {
-	out, err := open(v)
-	if err != nil {
-		return err
-	}
+func ask(v *frame.Visit, out form) error {
 	out.Key = v.NewKey()
 	if out.Returned == 0 || out.Returned < out.Left {
 		out.Values.Set("amount", frame.AmountText(out.Left-out.Returned, out.Payment.CurrencyCode))
@@ -141,16 +137,9 @@ func (f form) page(status int) frame.Page {
 	return frame.Page{Name: "operation", Title: f.Title, Nav: pathPayments, Status: status, Data: f}
 }
 
-// operate carries an operation out. The form's idempotency key makes a repeat harmless. The form's revision refuses a form that was opened
-// before the payment changed: in another tab, by a colleague, by a program or by the processor.
-func operate(v *frame.Visit) error {
-	out, err := open(v)
-	if err != nil {
-		return err
-	}
-	if out.Form, err = v.Input(); err != nil {
-		return err
-	}
+// operate carries an operation out. The form's idempotency key makes a repeat harmless; its revision refuses a form that is out of date.
+func operate(v *frame.Visit, out form, sent frame.Form) error {
+	out.Form = sent
 	out.Key = cmp.Or(out.Key, v.NewKey())
 	seen := out.seen()
 	if out.Review {
@@ -163,7 +152,7 @@ func operate(v *frame.Visit) error {
 		return v.Show(out.page(http.StatusUnprocessableEntity))
 	}
 	path := pathPayments + "/" + out.Payment.ID
-	err = v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key)
+	err := v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key)
 	switch {
 	case err == nil:
 		return v.Redirect(path, out.done)
@@ -196,10 +185,8 @@ func refused(v *frame.Visit, out form, seen uint64, err error) error {
 	return v.Show(out.page(http.StatusUnprocessableEntity))
 }
 
-// never is the revision of no payment.
 const never = math.MaxUint64
 
-// seen returns the revision of the payment that the form showed.
 func (f *form) seen() uint64 {
 	if seen, err := strconv.ParseUint(f.Text("revision"), 10, 64); err == nil && seen > 0 {
 		return seen
@@ -221,7 +208,6 @@ func (f *form) compare(seen uint64) {
 	}
 }
 
-// body returns the body of the API's call. It notes invalid input in the form.
 func (f *form) body() map[string]any {
 	body := map[string]any{}
 	if f.kind.Amount {

@@ -16,11 +16,11 @@ type moment struct {
 	Type      string
 	Payment   paymentData
 	JSON      json.RawMessage // the Payment JSON
-	Told      []told          // webhooks that the merchant had accepted, newest first
+	Accepted  []accepted      // webhooks that the merchant had accepted, newest first
 	Processor []processorCall // what each operation's processor had been sent and had answered, oldest first
 }
 
-type told struct {
+type accepted struct {
 	At                    time.Time
 	EventType, EndpointID string
 	Status                string // the payment's status in the webhook
@@ -54,19 +54,19 @@ func (v *view) travel(at string) error {
 	if err := json.Unmarshal(v.Then.JSON, &v.Then.Payment); err != nil {
 		return fmt.Errorf("paymentpages: a payment in the history: %w", err)
 	}
-	v.Then.Told, v.Then.Processor = v.told(until), v.calls()
+	v.Then.Accepted, v.Then.Processor = v.accepted(until), v.calls()
 	return nil
 }
 
-// told returns the webhooks that were accepted before until; nil: by now.
-func (v *view) told(until *time.Time) (all []told) {
+// accepted returns the webhooks that were accepted before until; nil: by now.
+func (v *view) accepted(until *time.Time) (all []accepted) {
 	for _, e := range v.Entries {
 		var p struct{ Status string }
 		_ = json.Unmarshal(e.Payment, &p) // "" is shown
 		for _, w := range e.Webhooks {
 			for _, a := range w.Attempts {
 				if a.Failure == "" && (until == nil || a.StartedAt.Before(*until)) {
-					all = append([]told{{a.StartedAt, w.EventType, w.EndpointID, p.Status, e.Revision}}, all...)
+					all = append([]accepted{{a.StartedAt, w.EventType, w.EndpointID, p.Status, e.Revision}}, all...)
 					break
 				}
 			}
@@ -75,7 +75,6 @@ func (v *view) told(until *time.Time) (all []told) {
 	return all
 }
 
-// calls returns the newest step of each operation's call by the revision that is shown.
 func (v *view) calls() (all []processorCall) {
 	place := map[string]int{}
 	for _, e := range v.Entries {

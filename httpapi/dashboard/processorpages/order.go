@@ -2,51 +2,38 @@ package processorpages
 
 import (
 	"net/http"
+	"slices"
 
 	"payledger/domain/account"
 	"payledger/httpapi/dashboard/frame"
 )
 
-func moveRule(v *frame.Visit) error {
-	return changeRules(v, func(form frame.Form, after *routing) {
-		from, there := after.place(form.Text("place"))
-		to := from + 1
-		if form.Text("way") == "up" {
-			to = from - 1
-		}
-		if there && to >= 0 && to < len(after.Rules) {
-			after.Rules[from], after.Rules[to] = after.Rules[to], after.Rules[from]
-		}
-	})
+func moveRule(v *frame.Visit, before routing, form frame.Form) error {
+	after := before.clone()
+	from, there := after.place(form.Text("place"))
+	to := from + 1
+	if form.Text("way") == "up" {
+		to = from - 1
+	}
+	if there && to >= 0 && to < len(after.Rules) {
+		after.Rules[from], after.Rules[to] = after.Rules[to], after.Rules[from]
+	}
+	return finish(v, form, before, after)
 }
 
-func removeRule(v *frame.Visit) error {
-	return changeRules(v, func(form frame.Form, after *routing) {
-		if i, there := after.place(form.Text("place")); there {
-			after.Rules = append(after.Rules[:i], after.Rules[i+1:]...)
-		}
-	})
+func removeRule(v *frame.Visit, before routing, form frame.Form) error {
+	after := before.clone()
+	if i, there := after.place(form.Text("place")); there {
+		after.Rules = slices.Delete(after.Rules, i, i+1)
+	}
+	return finish(v, form, before, after)
 }
 
-// changeRules makes a change that has no form of its own.
-func changeRules(v *frame.Visit, edit func(form frame.Form, after *routing)) error {
-	all, err := readRouting(v)
-	if err != nil {
-		return err
-	}
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+// finish makes a change that has no form of its own.
+func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	if form.Review {
 		return v.Redirect(pathProcessors, "")
 	}
-	after := all.clone()
-	edit(form, &after)
-	return finish(v, form, all, after)
-}
-
-func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	saved, _, err := change(v, &form, before, after)
 	if err != nil {
 		if err := form.Refused(err); err != nil {
@@ -70,11 +57,7 @@ type removal struct {
 	Mark       string
 }
 
-func askRemove(v *frame.Visit) error {
-	all, err := readRouting(v)
-	if err != nil {
-		return err
-	}
+func askRemove(v *frame.Visit, all routing) error {
 	i, there := all.place(v.Value("place"))
 	if !there {
 		return noRule()

@@ -25,11 +25,7 @@ func openProcessor(v *frame.Visit) (account.Processor, error) {
 	return list.Data[i], nil
 }
 
-func askProcessor(v *frame.Visit) error {
-	p, err := openProcessor(v)
-	if err != nil {
-		return err
-	}
+func askProcessor(v *frame.Visit, p account.Processor) error {
 	out := processorForm{Processor: p, Form: frame.Form{Values: map[string][]string{"processorMerchantId": {p.MerchantID}}}}
 	if p.Enabled {
 		out.Values.Set("enabled", "yes")
@@ -42,15 +38,7 @@ func (f processorForm) show(v *frame.Visit) error {
 }
 
 // changeProcessor saves the form. A repeat changes nothing.
-func changeProcessor(v *frame.Visit) error {
-	p, err := openProcessor(v)
-	if err != nil {
-		return err
-	}
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func changeProcessor(v *frame.Visit, p account.Processor, form frame.Form) error {
 	out := processorForm{Form: form, Processor: p}
 	body := map[string]any{"enabled": form.Has("enabled", "yes"), "processorMerchantId": form.Text("processorMerchantId")}
 	switch sent, err := out.Send(v, http.MethodPatch, frame.Path("management", "processors", string(p.Name)), body, "", nil, "processorMerchantId"); {

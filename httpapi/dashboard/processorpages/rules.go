@@ -18,6 +18,8 @@ import (
 
 type ruleForm struct {
 	frame.Form
+	before   routing
+	place    int // of the rule in before; its length: a new rule
 	Title    string
 	Action   string // the form's address
 	Mark     string
@@ -48,7 +50,6 @@ func (f ruleForm) show(v *frame.Visit, status int) error {
 	return v.Show(frame.Page{Name: "rule", Title: f.Title, Nav: pathProcessors, Status: status, Data: f})
 }
 
-// list reads the chosen processors in order. A place without a choice is left out.
 func (f *ruleForm) list() []processor.Name {
 	chosen := []processor.Name{}
 	for i := range processor.Names {
@@ -117,67 +118,53 @@ func (f *ruleForm) rule() account.Rule {
 	return r
 }
 
-// openRule returns the rule of the address, with all rules; place is the number of rules for a new one.
-func openRule(v *frame.Visit) (all routing, place int, out ruleForm, err error) {
-	if all, err = readRouting(v); err != nil {
-		return all, 0, out, err
+func openRule(v *frame.Visit) (out ruleForm, err error) {
+	if out.before, err = readRouting(v); err != nil {
+		return out, err
 	}
-	out.Mark = all.mark()
+	out.Mark, out.place = out.before.mark(), len(out.before.Rules)
 	text := v.Request.PathValue("place")
 	if text == "" {
 		out.Title, out.Action = "Add a routing rule", pathRules+"/new"
-		return all, len(all.Rules), out, nil
-	}
-	place, there := all.place(text)
-	if !there && v.Request.Method == http.MethodPost && text != "" { // the rule was removed meanwhile: the mark refuses the form
-		place, there = len(all.Rules), true
-	}
-	if !there {
-		return all, 0, out, noRule()
+		return out, nil
 	}
 	out.Title, out.Action = "Change a routing rule", pathRules+"/"+text
-	return all, place, out, nil
+	if place, there := out.before.place(text); there {
+		out.place = place
+	} else if v.Request.Method != http.MethodPost { // else the rule was removed meanwhile: the mark refuses the form
+		return out, noRule()
+	}
+	return out, nil
 }
 
 func noRule() error {
 	return frame.Missing("There is no routing rule at this place.", "Processors and routing lists all rules.")
 }
 
-func askRule(v *frame.Visit) error {
-	all, place, out, err := openRule(v)
-	if err != nil {
-		return err
-	}
+func askRule(v *frame.Visit, out ruleForm) error {
 	out.Values = url.Values{}
-	if place < len(all.Rules) {
-		out.Values = values(all.Rules[place])
+	if out.place < len(out.before.Rules) {
+		out.Values = values(out.before.Rules[out.place])
 	}
 	return out.show(v, http.StatusOK)
 }
 
-func saveRule(v *frame.Visit) error {
-	all, place, out, err := openRule(v)
-	if err != nil {
-		return err
-	}
-	if out.Form, err = v.Input(); err != nil {
-		return err
-	}
-	rule := out.rule()
-	after := all.clone()
-	if place < len(after.Rules) {
-		after.Rules[place] = rule
+func saveRule(v *frame.Visit, out ruleForm, sent frame.Form) error {
+	out.Form = sent
+	after := out.before.clone()
+	if rule := out.rule(); out.place < len(after.Rules) {
+		after.Rules[out.place] = rule
 	} else {
 		after.Rules = append(after.Rules, rule)
 	}
-	return out.save(v, all, after, fmt.Sprintf("rules[%d]", place))
+	return out.save(v, after, fmt.Sprintf("rules[%d]", out.place))
 }
 
 // save saves changed rules, or shows the form with the reasons. Faults of the API below path belong to the form's fields.
-func (f ruleForm) save(v *frame.Visit, before, after routing, path string) error {
+func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
 	status := f.Status()
 	if f.Sound() && !f.Review {
-		saved, same, err := change(v, &f.Form, before, after)
+		saved, same, err := change(v, &f.Form, f.before, after)
 		switch {
 		case saved:
 			return v.Redirect(pathProcessors, "saved")
@@ -219,30 +206,20 @@ func (f *ruleForm) refused(err error, path string) error {
 	return f.Refused(&own, ruleFields...)
 }
 
-func askDefault(v *frame.Visit) error {
-	all, out, err := openDefault(v)
-	if err != nil {
-		return err
-	}
+func openDefault(v *frame.Visit) (ruleForm, error) {
+	all, err := readRouting(v)
+	return ruleForm{before: all, Title: "Change the default list", Action: pathDefault, Default: true, Mark: all.mark()}, err
+}
+
+func askDefault(v *frame.Visit, out ruleForm) error {
 	out.Values = url.Values{}
-	setList(out.Values, all.Default)
+	setList(out.Values, out.before.Default)
 	return out.show(v, http.StatusOK)
 }
 
-func openDefault(v *frame.Visit) (all routing, out ruleForm, err error) {
-	all, err = readRouting(v)
-	return all, ruleForm{Title: "Change the default list", Action: pathDefault, Default: true, Mark: all.mark()}, err
-}
-
-func saveDefault(v *frame.Visit) error {
-	all, out, err := openDefault(v)
-	if err != nil {
-		return err
-	}
-	if out.Form, err = v.Input(); err != nil {
-		return err
-	}
-	after := all.clone()
+func saveDefault(v *frame.Visit, out ruleForm, sent frame.Form) error {
+	out.Form = sent
+	after := out.before.clone()
 	after.Default = out.list()
-	return out.save(v, all, after, "default")
+	return out.save(v, after, "default")
 }

@@ -29,7 +29,6 @@ func (a attempt) Reason() *reason { return reasonOf(a.Failure) }
 // Withheld reports whether the answer is not kept. Its excerpt says so in place of the answer.
 func (a attempt) Withheld() bool { return strings.HasPrefix(a.Excerpt, "(withheld: ") }
 
-// signed is one signature of an attempt: its header, and the secret in words.
 type signed struct{ Header, Secret string }
 
 // Signatures returns the signatures of the attempt: those of the signing secrets (§5.2), and that of a listener's own secret (D18).
@@ -49,10 +48,8 @@ func (a attempt) Signatures() (all []signed) {
 	return all
 }
 
-// number returns the number of a signing secret among those of its account, which counts rotations.
 func number(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// ofListener reports whether a name is that of a listener's own secret.
 func ofListener(key string) bool { return strings.HasPrefix(key, "listener.") }
 
 // Listener reports whether a listener reads the webhook, or has read it before it ended.
@@ -115,11 +112,7 @@ func (d delivery) since() time.Time {
 	return before
 }
 
-func show(v *frame.Visit) error {
-	out, err := deliveryOf(v)
-	if err != nil {
-		return err
-	}
+func show(v *frame.Visit, out deliveryView) error {
 	slices.Reverse(out.Attempts) // newest first
 	return v.Show(frame.Page{Name: "delivery", Title: "Webhook delivery", Nav: pathDeliveries, Live: true, Data: out})
 }
@@ -133,24 +126,13 @@ func (f resendForm) page() frame.Page {
 	return frame.Page{Name: "resend", Title: "Resend a webhook", Nav: pathDeliveries, Status: f.Status(), Data: f}
 }
 
-func askResend(v *frame.Visit) error {
-	d, err := deliveryOf(v)
-	if err != nil {
-		return err
-	}
+func askResend(v *frame.Visit, d deliveryView) error {
 	return v.Show(resendForm{Form: frame.Form{Key: v.NewKey()}, Delivery: d}.page())
 }
 
 // resend makes one attempt. The form's idempotency key makes a repeat harmless.
-func resend(v *frame.Visit) error {
-	d, err := deliveryOf(v)
-	if err != nil {
-		return err
-	}
-	f := resendForm{Delivery: d}
-	if f.Form, err = v.Input(); err != nil {
-		return err
-	}
+func resend(v *frame.Visit, d deliveryView, form frame.Form) error {
+	f := resendForm{Form: form, Delivery: d}
 	f.Key = cmp.Or(f.Key, v.NewKey())
 	var after delivery
 	sent, err := f.Send(v, http.MethodPost, frame.Path("management", "webhook-deliveries", d.ID, "resend"), nil, f.Key, &after)

@@ -33,11 +33,7 @@ func askCreate(v *frame.Visit) error {
 }
 
 // create creates an endpoint. A second one with the same URL needs a tick, so that a repeat of the form makes no second one.
-func create(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func create(v *frame.Visit, form frame.Form) error {
 	f := endpointForm{Form: form}
 	if f.Review {
 		return v.Show(f.page())
@@ -63,7 +59,6 @@ func create(v *frame.Visit) error {
 	return v.Show(f.page())
 }
 
-// body returns the body of the API's call. It notes missing input in the form.
 func (f *endpointForm) body() map[string]any {
 	address := f.Text("url")
 	if address == "" {
@@ -78,11 +73,7 @@ func (f *endpointForm) body() map[string]any {
 	return map[string]any{"url": address, "description": f.Text("description"), "eventTypes": kinds}
 }
 
-func askEdit(v *frame.Visit) error {
-	e, err := endpointOf(v)
-	if err != nil {
-		return err
-	}
+func askEdit(v *frame.Visit, e endpoint) error {
 	values := url.Values{"url": {e.URL}, "description": {e.Description}, "eventTypes": e.EventTypes, "which": {"some"}}
 	if len(e.EventTypes) == 0 {
 		values.Set("which", "all")
@@ -94,15 +85,7 @@ func askEdit(v *frame.Visit) error {
 }
 
 // edit changes an endpoint. A repeat changes nothing more.
-func edit(v *frame.Visit) error {
-	e, err := endpointOf(v)
-	if err != nil {
-		return err
-	}
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func edit(v *frame.Visit, e endpoint, form frame.Form) error {
 	f := endpointForm{Form: form, Endpoint: &e}
 	body := f.body()
 	body["enabled"] = f.Has("enabled", "yes")
@@ -115,11 +98,7 @@ func edit(v *frame.Visit) error {
 	return v.Show(f.page())
 }
 
-func askDelete(v *frame.Visit) error {
-	e, err := endpointOf(v)
-	if err != nil {
-		return err
-	}
+func askDelete(v *frame.Visit, e endpoint) error {
 	h, err := healthOf(v, e)
 	if err != nil {
 		return err
@@ -128,15 +107,11 @@ func askDelete(v *frame.Visit) error {
 }
 
 // remove deletes an endpoint. To delete it again does no harm.
-func remove(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func remove(v *frame.Visit, form frame.Form) error {
 	if form.Review {
-		return askDelete(v)
+		return frame.With(endpointOf, askDelete)(v)
 	}
-	err = v.Send(http.MethodDelete, frame.Path("management", "webhook-endpoints", v.Request.PathValue("id")), nil, "", nil)
+	err := v.Send(http.MethodDelete, frame.Path("management", "webhook-endpoints", v.Request.PathValue("id")), nil, "", nil)
 	if err != nil && frame.IDOf(err) != string(domain.ReasonEntityNotFound) {
 		return err
 	}
@@ -154,11 +129,7 @@ type trialResult struct {
 	Succeeded bool
 }
 
-func askTest(v *frame.Visit) error {
-	e, err := endpointOf(v)
-	if err != nil {
-		return err
-	}
+func askTest(v *frame.Visit, e endpoint) error {
 	return v.Show(trial{Endpoint: e}.page())
 }
 
@@ -167,15 +138,8 @@ func (t trial) page() frame.Page {
 }
 
 // sendTest sends the test message and shows how that ended. The message is no event, so a second one does no harm.
-func sendTest(v *frame.Visit) error {
-	e, err := endpointOf(v)
-	if err != nil {
-		return err
-	}
-	t := trial{Endpoint: e}
-	if t.Form, err = v.Input(); err != nil {
-		return err
-	}
+func sendTest(v *frame.Visit, e endpoint, form frame.Form) error {
+	t := trial{Form: form, Endpoint: e}
 	var done trialResult
 	sent, err := t.Send(v, http.MethodPost, frame.Path("management", "webhook-endpoints", e.ID, "test"), nil, "", &done)
 	if err != nil {

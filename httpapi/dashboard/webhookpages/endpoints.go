@@ -51,7 +51,6 @@ func endpoints(v *frame.Visit) error {
 	return v.Show(frame.Page{Name: "endpoints", Title: "Webhook endpoints", Nav: pathEndpoints, Live: true, Data: out})
 }
 
-// allEndpoints returns the account's endpoints, oldest first.
 func allEndpoints(v *frame.Visit) ([]endpoint, error) { return frame.All[endpoint](v, apiEndpoints) }
 
 // Names returns the names of the account's endpoints, by their ids.
@@ -83,15 +82,12 @@ type endpointView struct {
 	Act        bool // the user may test it and replay
 }
 
-func showEndpoint(v *frame.Visit) error {
-	e, err := endpointOf(v)
+func showEndpoint(v *frame.Visit, e endpoint) error {
+	h, err := healthOf(v, e)
 	if err != nil {
 		return err
 	}
-	out := endpointView{endpointRow: endpointRow{endpoint: e}, Change: v.Admin(), Act: !v.Auditor()}
-	if out.Health, err = healthOf(v, e); err != nil {
-		return err
-	}
+	out := endpointView{endpointRow: endpointRow{e, h}, Change: v.Admin(), Act: !v.Auditor()}
 	var page frame.List[deliveryRow]
 	if err := v.Get(apiDeliveries, frame.Query("endpointId", e.ID, "limit", "10"), &page); err != nil {
 		return err

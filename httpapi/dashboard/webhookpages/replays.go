@@ -27,8 +27,7 @@ func (f replayForm) page() frame.Page {
 	return frame.Page{Name: "replayform", Title: "Replay webhooks", Nav: pathDeliveries, Status: f.Status(), Data: f}
 }
 
-// askReplay serves the form. The address may fill it in. With step=count it serves the confirmation: the browser's way back keeps the input
-// and the idempotency key.
+// askReplay serves the form, or with step=count the confirmation: the browser's way back keeps the input and the idempotency key.
 func askReplay(v *frame.Visit) error {
 	f := replayForm{Form: frame.Form{Values: v.Request.URL.Query(), Key: v.NewKey()}}
 	if kinds := f.Values["eventType"]; len(kinds) > 0 { // of a filtered list
@@ -54,13 +53,8 @@ func askReplay(v *frame.Visit) error {
 	return v.Show(f.page())
 }
 
-// startReplay leads to the number of the webhooks. Once the user has confirmed it, the replay starts. The idempotency key of the form makes
-// a repeat harmless.
-func startReplay(v *frame.Visit) error {
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+// startReplay leads to the number of the webhooks and, once it is confirmed, starts the replay. The form's key makes a repeat harmless.
+func startReplay(v *frame.Visit, form frame.Form) (err error) {
 	f := replayForm{Form: form}
 	f.Key = cmp.Or(f.Key, v.NewKey())
 	if f.Endpoints, err = allEndpoints(v); err != nil {
@@ -89,7 +83,6 @@ func startReplay(v *frame.Visit) error {
 	return v.Redirect(pathReplays+"/"+made.ID, "") // its page shows the progress
 }
 
-// body returns the body of the API's call. It notes missing and invalid input in the form.
 func (f *replayForm) body() map[string]any {
 	body := map[string]any{"endpointId": f.Text("endpointId"), "onlyFailed": f.Has("onlyFailed", "yes")}
 	var known bool

@@ -36,12 +36,15 @@ func viewOf(v *frame.Visit, s secret) signingView {
 	return out
 }
 
-func signing(v *frame.Visit) error {
+// present returns the secret that signs now.
+func present(v *frame.Visit) (signingView, error) {
 	var s secret
-	if err := v.Get(apiSigning, nil, &s); err != nil {
-		return err
-	}
-	return v.Show(frame.Page{Name: "signing", Title: "Signing secret", Nav: pathSigning, Live: true, Data: viewOf(v, s)})
+	err := v.Get(apiSigning, nil, &s)
+	return viewOf(v, s), err
+}
+
+func signing(v *frame.Visit, now signingView) error {
+	return v.Show(frame.Page{Name: "signing", Title: "Signing secret", Nav: pathSigning, Live: true, Data: now})
 }
 
 type rotateForm struct {
@@ -56,29 +59,20 @@ func (f rotateForm) page() frame.Page {
 	return frame.Page{Name: "rotate", Title: "Rotate the signing secret", Nav: pathSigning, Status: f.Status(), Data: f}
 }
 
-func askRotate(v *frame.Visit) error {
-	var s secret
-	if err := v.Get(apiSigning, nil, &s); err != nil {
-		return err
-	}
-	return v.Show(rotateForm{Now: viewOf(v, s)}.page())
+func askRotate(v *frame.Visit, now signingView) error {
+	return v.Show(rotateForm{Now: now}.page())
 }
 
-// rotate rotates the secret and shows the new one once. The form names the secret that it replaces: a repeat does nothing, because a
-// second rotation would end the overlap.
-func rotate(v *frame.Visit) error {
-	form, err := v.Input()
+// rotate shows the new secret once. The form names the secret that it replaces, because a second rotation would end the overlap.
+func rotate(v *frame.Visit, form frame.Form) error {
+	if form.Review {
+		return frame.With(present, askRotate)(v)
+	}
+	now, err := present(v)
 	if err != nil {
 		return err
 	}
-	if form.Review {
-		return askRotate(v)
-	}
-	var s secret
-	if err := v.Get(apiSigning, nil, &s); err != nil {
-		return err
-	}
-	f := rotateForm{Form: form, Now: viewOf(v, s)}
+	f := rotateForm{Form: form, Now: now}
 	if f.Text("replaces") != f.Replaces() {
 		return v.Show(f.changed().page())
 	}
@@ -86,10 +80,9 @@ func rotate(v *frame.Visit) error {
 	err = v.Send(http.MethodPost, apiSigning+"/rotate", nil, "", &made)
 	switch {
 	case frame.IDOf(err) == string(domain.ReasonConcurrentModification):
-		if err := v.Get(apiSigning, nil, &s); err != nil {
+		if f.Now, err = present(v); err != nil {
 			return err
 		}
-		f.Now = viewOf(v, s)
 		return v.Show(f.changed().page())
 	case err != nil:
 		if err := f.Refused(err); err != nil {

@@ -33,7 +33,7 @@ func eventTypes() (all []eventType) {
 var outcomes = []string{"PLANNED", "FAILED", "SUCCEEDED", "EXHAUSTED", "CANCELLED"}
 
 var outcomeTexts = map[string]string{
-	"PLANNED":   "The first attempt is about to be made.",
+	"PLANNED":   "The first attempt is pending.",
 	"FAILED":    "The last attempt failed. Another one follows by itself.",
 	"SUCCEEDED": "The receiver has answered with a 2xx status.",
 	"EXHAUSTED": "All automatic attempts failed. No further one follows. You can resend it.",
@@ -54,7 +54,6 @@ var reasons = map[string]reason{
 	"ADDRESS_REFUSED":    {"Webhooks may not go to this address.", "Use a public address. In the sandbox the operator can allow private ones: --webhook-allow-cidr."},
 }
 
-// reasonOf returns the reason for a class of failures; nil for a success.
 func reasonOf(failure string) *reason {
 	if failure == "" {
 		return nil
@@ -65,7 +64,6 @@ func reasonOf(failure string) *reason {
 	return &reason{Text: failure}
 }
 
-// localTime is the form of a time in a field for a day and a time.
 const localTime = "2006-01-02T15:04"
 
 // granules are the accepted forms of a typed time, with the length of what each names.

@@ -65,19 +65,12 @@ func opened(v *frame.Visit) (editorView, error) {
 	if id == "" {
 		return out, nil
 	}
-	var before flow
-	if err := v.Get(frame.Path("management", "workflows", id), nil, &before); err != nil {
-		return out, err
-	}
+	before, err := flowOf(v)
 	out.Before, out.Title, out.Action = &before, "Change "+before.Name, pathWorkflows+"/"+id+"/edit"
-	return out, nil
+	return out, err
 }
 
-func edit(v *frame.Visit) error {
-	out, err := opened(v)
-	if err != nil {
-		return err
-	}
+func edit(v *frame.Visit, out editorView) error {
 	if out.Before != nil {
 		out.Values = valuesOf(out.Before.definition)
 		out.Values.Set("version", strconv.FormatInt(out.Before.Version, 10))
@@ -120,14 +113,8 @@ func (o editorView) editor(v *frame.Visit, status int) error {
 }
 
 // write serves the buttons of the editor and of the page with the simulation.
-func write(v *frame.Visit) error {
-	out, err := opened(v)
-	if err != nil {
-		return err
-	}
-	if out.Form, err = v.Input(); err != nil {
-		return err
-	}
+func write(v *frame.Visit, out editorView, sent frame.Form) error {
+	out.Form = sent
 	out.Key = cmp.Or(out.Key, v.NewKey())
 	do := out.Text("do")
 	switch {
@@ -177,7 +164,6 @@ func (o editorView) refused(v *frame.Visit, err error) error {
 	return o.editor(v, http.StatusUnprocessableEntity)
 }
 
-// save creates the workflow, or makes a new version.
 func (o editorView) save(v *frame.Visit, enabled bool) error {
 	o.Definition = definitionOf(&o.Form)
 	if !o.Sound() {

@@ -117,12 +117,14 @@ type showView struct {
 	JSON     definition
 }
 
-func show(v *frame.Visit) error {
+func flowOf(v *frame.Visit) (w flow, err error) {
+	err = v.Get(frame.Path("management", "workflows", v.Request.PathValue("id")), nil, &w)
+	return w, err
+}
+
+func show(v *frame.Visit, w flow) error {
 	id := v.Request.PathValue("id")
-	out := showView{Change: v.Admin(), Newest: v.Value("cursor") == ""}
-	if err := v.Get(frame.Path("management", "workflows", id), nil, &out.Workflow); err != nil {
-		return err
-	}
+	out := showView{Workflow: w, Change: v.Admin(), Newest: v.Value("cursor") == ""}
 	var runs frame.List[run]
 	if err := v.Get(frame.Path("management", "workflows", id, "runs"), frame.Query("limit", "20", "cursor", v.Value("cursor")), &runs); err != nil {
 		return err

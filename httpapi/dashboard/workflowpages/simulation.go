@@ -37,13 +37,11 @@ type simulation struct {
 	}
 }
 
-// shown bounds the payments of a simulation on a page.
 const shown = 100
 
 // Cut reports whether the page shows fewer payments than there are.
 func (s simulation) Cut() bool { return s.More || len(s.Payments) > shown }
 
-// cut leaves the newest payments, newest first.
 func (s *simulation) cut() {
 	s.More = s.Cut()
 	slices.Reverse(s.Payments)
@@ -75,7 +73,6 @@ func (r resultView) show(v *frame.Visit, status int) error {
 	return v.Show(frame.Page{Name: "simulation", Title: title, Nav: pathWorkflows, Status: status, Data: r})
 }
 
-// run carries a simulation out, and notes why there is none.
 func (r *resultView) run(v *frame.Visit, path string, body any) error {
 	var result simulation
 	err := v.Send(http.MethodPost, path, body, "", &result)
@@ -96,12 +93,7 @@ func (r *resultView) run(v *frame.Visit, path string, body any) error {
 }
 
 // try serves the simulation of a stored workflow: the page asks for a period, and shows the result for the one in its address.
-func try(v *frame.Visit) error {
-	id := v.Request.PathValue("id")
-	var stored flow
-	if err := v.Get(frame.Path("management", "workflows", id), nil, &stored); err != nil {
-		return err
-	}
+func try(v *frame.Visit, stored flow) error {
 	out := resultView{Form: frame.Form{Values: v.Request.URL.Query()}, Stored: &stored, Definition: stored.definition}
 	if !out.Values.Has("from") && !out.Values.Has("to") {
 		p := usual(v.Now())
@@ -110,7 +102,7 @@ func try(v *frame.Visit) error {
 	}
 	body := map[string]any{}
 	if out.Days(func(field, at string) { body[field] = at }); out.Sound() {
-		if err := out.run(v, frame.Path("management", "workflows", id, "simulate"), body); err != nil {
+		if err := out.run(v, frame.Path("management", "workflows", v.Request.PathValue("id"), "simulate"), body); err != nil {
 			if err := out.Refused(err, "from", "to"); err != nil {
 				return err
 			}

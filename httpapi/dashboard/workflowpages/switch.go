@@ -15,7 +15,7 @@ type switchView struct {
 
 func openSwitch(v *frame.Visit) (out switchView, err error) {
 	out.Enable = path.Base(v.Request.URL.Path) == "enable"
-	err = v.Get(frame.Path("management", "workflows", v.Request.PathValue("id")), nil, &out.Workflow)
+	out.Workflow, err = flowOf(v)
 	return out, err
 }
 
@@ -27,24 +27,10 @@ func (o switchView) show(v *frame.Visit, status int) error {
 	return v.Show(frame.Page{Name: "switch", Title: title, Nav: pathWorkflows, Status: status, Data: o})
 }
 
-func askSwitch(v *frame.Visit) error {
-	out, err := openSwitch(v)
-	if err != nil {
-		return err
-	}
-	return out.show(v, http.StatusOK)
-}
+func askSwitch(v *frame.Visit, out switchView) error { return out.show(v, http.StatusOK) }
 
 // turn enables or disables the workflow. A repeat changes nothing.
-func turn(v *frame.Visit) error {
-	out, err := openSwitch(v)
-	if err != nil {
-		return err
-	}
-	form, err := v.Input()
-	if err != nil {
-		return err
-	}
+func turn(v *frame.Visit, out switchView, form frame.Form) error {
 	if out.Form = form; form.Review {
 		return out.show(v, http.StatusOK)
 	}

@@ -17,11 +17,17 @@ func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, 
 	text(r, "authorizationCode", &a.AuthorizationCode)
 	if r.object("binData") {
 		a.Bin = &processor.BinData{}
-		readBin(r, a.Bin)
+		for _, f := range binFields(a.Bin) {
+			text(r, f.name, f.text)
+		}
+		r.end()
 	}
 	if r.object("risk") {
 		a.Risk = &processor.Risk{}
-		readRisk(r, a.Risk)
+		for _, f := range riskFields(a.Risk) {
+			text(r, f.name, f.text)
+		}
+		r.end()
 	}
 	text(r, "threeDSecureResponseCode", &a.ThreeDS)
 	text(r, "actionToken", &a.ActionToken)
@@ -31,28 +37,25 @@ func ReadAnswer(body []byte, allow func(text string) bool) (a processor.Answer, 
 	return a, true
 }
 
-func readBin(r *reader, bin *processor.BinData) {
-	text(r, "network", &bin.Network)
-	text(r, "issuerCountryCode", &bin.IssuerCountryCode)
-	text(r, "issuerName", &bin.IssuerName)
-	text(r, "regionalRestriction", &bin.RegionalRestriction)
-	text(r, "accountNumberType", &bin.AccountNumberType)
-	text(r, "accountFundingType", &bin.AccountFundingType)
-	text(r, "prepaidReloadableIndicator", &bin.PrepaidReloadableIndicator)
-	text(r, "productUsageType", &bin.ProductUsageType)
-	text(r, "productCode", &bin.ProductCode)
-	text(r, "productName", &bin.ProductName)
-	r.end()
+// field is a text of an object, by its name.
+type field struct {
+	name string
+	text *string
 }
 
-func readRisk(r *reader, risk *processor.Risk) {
-	text(r, "fraudSource", &risk.FraudSource)
-	text(r, "fraudPreAuthorizationResult", &risk.FraudPre)
-	text(r, "fraudPostAuthorizationResult", &risk.FraudPost)
-	text(r, "cvvSource", &risk.CVVSource)
-	text(r, "cvvResult", &risk.CVVResult)
-	text(r, "avsSource", &risk.AVSSource)
-	text(r, "avsStreetAddress", &risk.AVSStreet)
-	text(r, "avsPostalCode", &risk.AVSPostalCode)
-	r.end()
+func binFields(bin *processor.BinData) [10]field {
+	return [...]field{
+		{"network", (*string)(&bin.Network)}, {"issuerCountryCode", &bin.IssuerCountryCode}, {"issuerName", &bin.IssuerName},
+		{"regionalRestriction", &bin.RegionalRestriction}, {"accountNumberType", &bin.AccountNumberType},
+		{"accountFundingType", &bin.AccountFundingType}, {"prepaidReloadableIndicator", &bin.PrepaidReloadableIndicator},
+		{"productUsageType", &bin.ProductUsageType}, {"productCode", &bin.ProductCode}, {"productName", &bin.ProductName},
+	}
+}
+
+func riskFields(risk *processor.Risk) [8]field {
+	return [...]field{
+		{"fraudSource", &risk.FraudSource}, {"fraudPreAuthorizationResult", &risk.FraudPre}, {"fraudPostAuthorizationResult", &risk.FraudPost},
+		{"cvvSource", &risk.CVVSource}, {"cvvResult", &risk.CVVResult},
+		{"avsSource", &risk.AVSSource}, {"avsStreetAddress", &risk.AVSStreet}, {"avsPostalCode", &risk.AVSPostalCode},
+	}
 }

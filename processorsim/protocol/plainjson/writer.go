@@ -61,38 +61,20 @@ func AppendAnswer(b []byte, a processor.Answer) []byte {
 	b = AppendTruth(b, "retryable", a.Retryable)
 	b = AppendField(b, "authorizationCode", a.AuthorizationCode)
 	if a.Bin != nil {
-		b = appendBin(append(b, `,"binData":{`...), a.Bin)
+		b = append(b, `,"binData":{`...)
+		for _, f := range binFields(a.Bin) {
+			b = AppendField(b, f.name, *f.text)
+		}
+		b = append(b, '}')
 	}
 	if a.Risk != nil {
-		b = appendRisk(append(b, `,"risk":{`...), a.Risk)
+		b = append(b, `,"risk":{`...)
+		for _, f := range riskFields(a.Risk) {
+			b = AppendField(b, f.name, *f.text)
+		}
+		b = append(b, '}')
 	}
 	b = AppendField(b, "threeDSecureResponseCode", a.ThreeDS)
 	b = AppendField(b, "actionToken", a.ActionToken)
-	return append(b, '}')
-}
-
-func appendBin(b []byte, bin *processor.BinData) []byte {
-	b = AppendField(b, "network", bin.Network)
-	b = AppendField(b, "issuerCountryCode", bin.IssuerCountryCode)
-	b = AppendField(b, "issuerName", bin.IssuerName)
-	b = AppendField(b, "regionalRestriction", bin.RegionalRestriction)
-	b = AppendField(b, "accountNumberType", bin.AccountNumberType)
-	b = AppendField(b, "accountFundingType", bin.AccountFundingType)
-	b = AppendField(b, "prepaidReloadableIndicator", bin.PrepaidReloadableIndicator)
-	b = AppendField(b, "productUsageType", bin.ProductUsageType)
-	b = AppendField(b, "productCode", bin.ProductCode)
-	b = AppendField(b, "productName", bin.ProductName)
-	return append(b, '}')
-}
-
-func appendRisk(b []byte, risk *processor.Risk) []byte {
-	b = AppendField(b, "fraudSource", risk.FraudSource)
-	b = AppendField(b, "fraudPreAuthorizationResult", risk.FraudPre)
-	b = AppendField(b, "fraudPostAuthorizationResult", risk.FraudPost)
-	b = AppendField(b, "cvvSource", risk.CVVSource)
-	b = AppendField(b, "cvvResult", risk.CVVResult)
-	b = AppendField(b, "avsSource", risk.AVSSource)
-	b = AppendField(b, "avsStreetAddress", risk.AVSStreet)
-	b = AppendField(b, "avsPostalCode", risk.AVSPostalCode)
 	return append(b, '}')
 }

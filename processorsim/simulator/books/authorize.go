@@ -11,8 +11,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideAuthorize answers as the table of D13 says for the card. An amount of zero is an account
-// verification (D5): approved without a hold.
+// decideAuthorize answers as D13's table says for the card. The amount 0 is an account verification (D5): no hold.
 func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answer, *card) {
 	row, listed := cardsByNumber[op.Card.Number]
 	if !listed {
@@ -56,8 +55,7 @@ func (b *Books) firstTry(op processor.Operation) bool {
 	return i < 0 || tries[i].Processor == op.Processor
 }
 
-// approve completes the answer to an approved authorization. Three processors give an authorization
-// code (D13).
+// approve completes the answer to an approved authorization. Three processors give an authorization code (D13).
 func (c *card) approve(name processor.Name, answer processor.Answer) processor.Answer {
 	answer.State, answer.ActionToken = processor.Succeeded, ""
 	switch {
@@ -70,9 +68,8 @@ func (c *card) approve(name processor.Name, answer processor.Answer) processor.A
 		answer.AuthorizationCode = authorizationCode(answer.ProcessorTransactionID)
 	}
 	if answer.Risk != nil {
-		risk := *answer.Risk
-		risk.FraudPost = "ACCEPT"
-		answer.Risk = &risk
+		answer.Risk = new(*answer.Risk)
+		answer.Risk.FraudPost = "ACCEPT"
 	}
 	return answer
 }
@@ -83,13 +80,11 @@ func authorizationCode(transaction string) string {
 	return fmt.Sprintf("%06d", h.Sum32()%1_000_000)
 }
 
-// expired reports whether the card's last month is over at the given time.
 func expired(c *processor.Card, at time.Time) bool {
 	last, err := time.Parse("01/2006", c.ExpirationMonth+"/"+c.ExpirationYear)
 	return err == nil && !at.Before(last.AddDate(0, 1, 0))
 }
 
-// applyAuthorize opens the sale of every authorization that got a transaction id.
 func (b *Books) applyAuthorize(o *Operation) error {
 	if o.Answer.ProcessorTransactionID == "" {
 		return nil
@@ -113,7 +108,6 @@ func (b *Books) applyAuthorize(o *Operation) error {
 
 func (s *sale) approve(amount domain.Amount) { s.phase, s.authorized = approved, amount }
 
-// finishAuthorize ends an asynchronous authorization that is still pending.
 func (b *Books) finishAuthorize(o *Operation) {
 	s := b.sales[o.Answer.ProcessorTransactionID]
 	if o.Answer.State == processor.Succeeded {

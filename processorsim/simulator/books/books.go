@@ -14,7 +14,6 @@ import (
 	"payledger/processorsim/simulator/journal"
 )
 
-// fileName is the journal inside the books' folder.
 const fileName = "books.jsonl"
 
 // ErrKeyReused means that the key was used for an operation with other contents.
@@ -23,7 +22,6 @@ var ErrKeyReused = errors.New("the idempotency key was used for another operatio
 // ErrInProgress means that the first request under the key is still running.
 var ErrInProgress = errors.New("the first request under this key is still running")
 
-// slot is an idempotency key at one processor.
 type slot struct {
 	processor processor.Name
 	key       domain.OperationKey
@@ -89,23 +87,27 @@ func (b *Books) read(line []byte) error {
 	return b.fold(r)
 }
 
-// write folds r and appends it to the file, under mu. The caller waits for the commit before it answers.
-func (b *Books) write(r record) (*journal.Commit, error) {
+// write folds r and appends it to the file, under mu. The caller waits for b.last before it answers.
+func (b *Books) write(r record) error {
 	line, err := r.line()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.fold(r); err != nil {
-		return nil, err
+		return err
 	}
 	b.last = b.journal.Append(line)
-	return b.last, nil
+	return nil
 }
 
-// wait blocks until everything written so far is durable. It must not be called under mu.
-func wait(c *journal.Commit) error {
-	if c == nil {
-		return nil
+// durably calls do under mu. Without an error it returns when every record up to then is durable.
+func (b *Books) durably(do func() error) error {
+	b.mu.Lock()
+	err := do()
+	last := b.last
+	b.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	return c.Wait()
+	return last.Wait()
 }

@@ -19,20 +19,15 @@ func (r *Refused) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Messag
 
 // Act captures, refunds or voids the newest approved authorization of a reference out of band (D14.14): at once, whatever the
 // card, under its own key. A nil amount means the whole amount left. A refused act adds no line and is a *Refused.
-func (b *Books) Act(kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (protocol.Line, error) {
-	b.mu.Lock()
-	s := b.newestSale(reference)
-	if s == nil {
-		b.mu.Unlock()
-		return protocol.Line{}, &Refused{protocol.CodeParentNotFound, "no approved authorization of this reference"}
-	}
-	line, err := b.act(kind, s, amount)
-	last := b.last
-	b.mu.Unlock()
-	if err != nil {
-		return protocol.Line{}, err
-	}
-	return line, wait(last)
+func (b *Books) Act(kind processor.Kind, reference domain.PaymentID, amount *domain.Amount) (line protocol.Line, err error) {
+	err = b.durably(func() error {
+		s, err := b.newestSale(reference)
+		if err == nil {
+			line, err = b.act(kind, s, amount)
+		}
+		return err
+	})
+	return line, err
 }
 
 // act decides and writes, under mu.
@@ -67,7 +62,7 @@ func (b *Books) act(kind processor.Kind, s *sale, amount *domain.Amount) (protoc
 	}
 	o := b.operation(op, d, answer)
 	o.Card = s.card.name
-	if _, err := b.write(record{Type: accepted, At: d.at, Operation: o}); err != nil {
+	if err := b.write(record{Type: accepted, At: d.at, Operation: o}); err != nil {
 		return protocol.Line{}, err
 	}
 	return o.Line(), nil
@@ -80,15 +75,14 @@ func orAll(amount *domain.Amount, all domain.Amount) domain.Amount {
 	return all
 }
 
-// newestSale finds the last authorization of reference that was approved or was voided since.
-func (b *Books) newestSale(reference domain.PaymentID) *sale {
+func (b *Books) newestSale(reference domain.PaymentID) (*sale, error) {
 	for _, o := range slices.Backward(b.byReference[reference]) {
 		if o.Kind != processor.Authorize {
 			continue
 		}
 		if s, ok := b.sales[o.Answer.ProcessorTransactionID]; ok && (s.phase == approved || s.phase == voided) {
-			return s
+			return s, nil
 		}
 	}
-	return nil
+	return nil, &Refused{protocol.CodeParentNotFound, "no approved authorization of this reference"}
 }

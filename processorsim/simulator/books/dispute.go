@@ -11,20 +11,16 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
-	"payledger/processorsim/simulator/journal"
 )
 
 const (
-	// disputeDelay is how long after settlement the disputed card's dispute opens (D13).
-	disputeDelay = 2 * time.Second
-	// disputeReason is the scheme code of that dispute: fraud, the card not present.
-	disputeReason = "10.4"
+	disputeDelay  = 2 * time.Second // from settlement to the dispute of the disputed card (D13)
+	disputeReason = "10.4"          // its scheme code: fraud, the card not present
 )
 
 // ErrNoDispute means that there is no dispute of an id.
 var ErrNoDispute = errors.New("there is no such dispute")
 
-// challengeDays is how long each stage may be challenged.
 var challengeDays = map[processor.DisputeType]int{
 	processor.Retrieval: 10, processor.Chargeback: 14, processor.Prearbitration: 7,
 }
@@ -83,70 +79,69 @@ func (b *Books) DueDisputes() []string {
 }
 
 // OpenDue opens the disputes of settled sales, except open ones, and returns when they are durable.
-func (b *Books) OpenDue(ids ...string) ([]DisputeReport, error) {
-	var opened []DisputeReport
-	var commit *journal.Commit
-	b.mu.Lock()
-	for _, id := range ids {
-		if _, due := b.disputes.due[id]; !due {
-			continue
-		}
-		s := b.sales[b.byID[id].Answer.ProcessorTransactionID]
-		t, err := b.newDispute(s, protocol.DisputeOrder{Type: processor.Chargeback, ReasonCode: disputeReason})
-		if err == nil {
+func (b *Books) OpenDue(ids ...string) (opened []DisputeReport, err error) {
+	err = b.durably(func() error {
+		for _, id := range ids {
+			if _, due := b.disputes.due[id]; !due {
+				continue
+			}
+			s := b.sales[b.byID[id].Answer.ProcessorTransactionID]
+			t, err := b.newDispute(s, protocol.DisputeOrder{Type: processor.Chargeback, ReasonCode: disputeReason})
+			if err != nil {
+				return err
+			}
 			t.Sale = id
-			commit, err = b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Report: t})
+			if err := b.report(t); err != nil {
+				return err
+			}
+			opened = append(opened, *t)
 		}
-		if err != nil {
-			b.mu.Unlock()
-			return nil, err
-		}
-		opened = append(opened, *t)
-	}
-	b.mu.Unlock()
-	return opened, wait(commit)
+		return nil
+	})
+	return opened, err
 }
 
 // OpenDispute opens a dispute of the newest approved authorization of a reference (D14.15).
-func (b *Books) OpenDispute(o protocol.DisputeOrder) (DisputeReport, error) {
-	b.mu.Lock()
-	s := b.newestSale(o.Reference)
-	if s == nil {
-		b.mu.Unlock()
-		return DisputeReport{}, &Refused{protocol.CodeParentNotFound, "no approved authorization of this reference"}
-	}
-	t, err := b.newDispute(s, o)
-	return b.report(t, err)
+func (b *Books) OpenDispute(o protocol.DisputeOrder) (opened DisputeReport, err error) {
+	err = b.durably(func() error {
+		s, err := b.newestSale(o.Reference)
+		if err != nil {
+			return err
+		}
+		t, err := b.newDispute(s, o)
+		if err != nil {
+			return err
+		}
+		opened = *t
+		return b.report(t)
+	})
+	return opened, err
 }
 
 // ChangeDispute changes a dispute's type or status, even to an impossible one.
-func (b *Books) ChangeDispute(id string, c protocol.DisputeChange) (DisputeReport, error) {
-	b.mu.Lock()
-	before, known := b.disputes.newest[id]
-	if !known {
-		b.mu.Unlock()
-		return DisputeReport{}, ErrNoDispute
-	}
-	d, err := b.newDraft()
-	t := &DisputeReport{ID: "nt_" + d.id, Dispute: before.Dispute, NotifyURL: b.notifyURL(before.Dispute.Reference)}
-	t.Dispute.Status, t.Dispute.UpdatedAt = c.Status, after(before.Dispute.UpdatedAt, d.at)
-	if c.Type != "" && c.Type != t.Dispute.Type {
-		t.Dispute.Type, t.Dispute.ChallengeRequiredBy = c.Type, challengeBy(c.Type, d.at)
-	}
-	return b.report(t, err)
+func (b *Books) ChangeDispute(id string, c protocol.DisputeChange) (changed DisputeReport, err error) {
+	err = b.durably(func() error {
+		before, known := b.disputes.newest[id]
+		if !known {
+			return ErrNoDispute
+		}
+		d, err := b.newDraft()
+		if err != nil {
+			return err
+		}
+		t := &DisputeReport{ID: "nt_" + d.id, Dispute: before.Dispute, NotifyURL: b.notifyURL(before.Dispute.Reference)}
+		t.Dispute.Status, t.Dispute.UpdatedAt = c.Status, after(before.Dispute.UpdatedAt, d.at)
+		if c.Type != "" && c.Type != t.Dispute.Type {
+			t.Dispute.Type, t.Dispute.ChallengeRequiredBy = c.Type, challengeBy(c.Type, d.at)
+		}
+		changed = *t
+		return b.report(t)
+	})
+	return changed, err
 }
 
-// report writes a report and returns when it is durable. It is called under mu, and unlocks it.
-func (b *Books) report(t *DisputeReport, err error) (DisputeReport, error) {
-	var commit *journal.Commit
-	if err == nil {
-		commit, err = b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Report: t})
-	}
-	b.mu.Unlock()
-	if err != nil {
-		return DisputeReport{}, err
-	}
-	return *t, commit.Wait()
+func (b *Books) report(t *DisputeReport) error {
+	return b.write(record{Type: disputedRecord, At: t.Dispute.UpdatedAt, Report: t})
 }
 
 // newDispute returns the first report of a dispute of the sale's newest capture, else of its authorization (D16).
@@ -176,7 +171,6 @@ func (b *Books) newDispute(s *sale, o protocol.DisputeOrder) (*DisputeReport, er
 	return t, nil
 }
 
-// challengeBy is the end of a day.
 func challengeBy(stage processor.DisputeType, from time.Time) time.Time {
 	day := from.UTC().AddDate(0, 0, challengeDays[stage])
 	return time.Date(day.Year(), day.Month(), day.Day(), 23, 59, 59, 0, time.UTC)
@@ -225,40 +219,37 @@ func (b *Books) Unreported() []DisputeReport {
 	return left
 }
 
-// ReportsSince returns up to n reports of a processor, oldest first: after the report with id after, or from since. known
-// is false if there is no such id.
+// ReportsSince returns up to n reports of a processor, oldest first: after the report after, or from since. known: there is such a report.
 func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more, known bool, err error) {
-	b.mu.Lock()
-	told, last := b.disputes.reports, b.last
-	start := 0
-	if after != "" {
-		start = 1 + slices.IndexFunc(told, func(t *DisputeReport) bool { return t.ID == after })
-		known = start > 0
-	}
-	for _, t := range told[start:] {
-		if t.Dispute.Processor != name || after == "" && t.Dispute.UpdatedAt.Before(since) {
-			continue
+	err = b.durably(func() error {
+		reports, start := b.disputes.reports, 0
+		if after != "" {
+			start = 1 + slices.IndexFunc(reports, func(t *DisputeReport) bool { return t.ID == after })
 		}
-		if len(page) == n {
-			more = true
-			break
+		known = after == "" || start > 0
+		for _, t := range reports[start:] {
+			if t.Dispute.Processor != name || after == "" && t.Dispute.UpdatedAt.Before(since) {
+				continue
+			}
+			if more = len(page) == n; more {
+				break
+			}
+			page = append(page, *t)
 		}
-		page = append(page, *t)
-	}
-	b.mu.Unlock()
-	return page, more, after == "" || known, wait(last)
+		return nil
+	})
+	return page, more, known, err
 }
 
 // ReportsOf returns all reports of a processor about the disputes of a payment, oldest first.
-func (b *Books) ReportsOf(name processor.Name, reference domain.PaymentID) ([]DisputeReport, error) {
-	b.mu.Lock()
-	var told []DisputeReport
-	for _, t := range b.disputes.about[reference] {
-		if t.Dispute.Processor == name {
-			told = append(told, *t)
+func (b *Books) ReportsOf(name processor.Name, reference domain.PaymentID) (reports []DisputeReport, err error) {
+	err = b.durably(func() error {
+		for _, t := range b.disputes.about[reference] {
+			if t.Dispute.Processor == name {
+				reports = append(reports, *t)
+			}
 		}
-	}
-	last := b.last
-	b.mu.Unlock()
-	return told, wait(last)
+		return nil
+	})
+	return reports, err
 }

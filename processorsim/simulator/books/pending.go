@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"payledger/processorsim/simulator/journal"
 )
 
 // Due is a pending operation, or a dispute to come, and the time at which it ends.
@@ -32,26 +30,23 @@ func (b *Books) Pending() []Due {
 }
 
 // Finish finishes the pending operations with these ids and returns them when they are durable. Other ids are left out.
-func (b *Books) Finish(ids ...string) ([]Operation, error) {
-	var ended []Operation
-	var commit *journal.Commit
-	b.mu.Lock()
-	for _, id := range ids {
-		o, ok := b.pending[id]
-		if !ok {
-			continue
+func (b *Books) Finish(ids ...string) (ended []Operation, err error) {
+	err = b.durably(func() error {
+		for _, id := range ids {
+			o, ok := b.pending[id]
+			if !ok {
+				continue
+			}
+			answer := b.result(o)
+			answer.At, answer.ProcessorEventID = b.now().UTC(), o.Answer.ProcessorEventID+"_result"
+			if err := b.write(record{Type: finished, At: answer.At, ID: id, Answer: &answer}); err != nil {
+				return err
+			}
+			ended = append(ended, *o)
 		}
-		answer := b.result(o)
-		answer.At, answer.ProcessorEventID = b.now().UTC(), o.Answer.ProcessorEventID+"_result"
-		c, err := b.write(record{Type: finished, At: answer.At, ID: id, Answer: &answer})
-		if err != nil {
-			b.mu.Unlock()
-			return nil, err
-		}
-		ended, commit = append(ended, *o), c
-	}
-	b.mu.Unlock()
-	return ended, wait(commit)
+		return nil
+	})
+	return ended, err
 }
 
 // Unnotified lists the operations with an undelivered result in order of creation, to be sent after Open.
@@ -72,6 +67,5 @@ func (b *Books) Unnotified() []Operation {
 func (b *Books) Notified(id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, err := b.write(record{Type: notified, At: b.now().UTC(), ID: id})
-	return err
+	return b.write(record{Type: notified, At: b.now().UTC(), ID: id})
 }

@@ -4,7 +4,6 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
-	"payledger/processorsim/simulator/journal"
 )
 
 // Admission is the result of Admit.
@@ -13,8 +12,7 @@ type Admission struct {
 	Answer   processor.Answer // otherwise: the answer under its key
 }
 
-// Admit admits op, or returns the answer of the first operation with its key, FAILED "fenced" included. It fails with
-// ErrInProgress and ErrKeyReused.
+// Admit admits op, or returns the answer of the first operation with its key. It fails with ErrInProgress and ErrKeyReused.
 func (b *Books) Admit(op processor.Operation) (Admission, error) {
 	s := slot{op.Processor, op.Key}
 	b.mu.Lock()
@@ -23,7 +21,7 @@ func (b *Books) Admit(op processor.Operation) (Admission, error) {
 		answer.At = b.now().UTC()
 		last := b.last
 		b.mu.Unlock()
-		return Admission{Answer: answer}, wait(last)
+		return Admission{Answer: answer}, last.Wait()
 	}
 	if o, seen := b.bySlot[s]; seen {
 		answer, same, last := o.Answer, o.same(op), b.last
@@ -31,7 +29,7 @@ func (b *Books) Admit(op processor.Operation) (Admission, error) {
 		if !same {
 			return Admission{}, ErrKeyReused
 		}
-		return Admission{Answer: answer}, wait(last)
+		return Admission{Answer: answer}, last.Wait()
 	}
 	defer b.mu.Unlock()
 	if _, running := b.running[s]; running {
@@ -49,26 +47,26 @@ type Performed struct {
 
 // Perform decides an admitted operation and returns when the decision is durable. technical makes the processor do nothing
 // and answer so (D14.13, fault mode error). After an error the outcome is unknown until the books are read again.
-func (b *Books) Perform(op processor.Operation, technical bool) (Performed, error) {
-	b.mu.Lock()
-	delete(b.running, slot{op.Processor, op.Key})
-	o, row, commit, err := b.perform(op, technical)
-	if err != nil {
-		b.mu.Unlock()
-		return Performed{}, err
-	}
-	p := Performed{Operation: *o}
-	p.Silent = row != nil && row.behaviour == neverAnswers && op.Kind == processor.Authorize &&
-		o.Answer.State == processor.Succeeded
-	b.mu.Unlock()
-	return p, commit.Wait()
+func (b *Books) Perform(op processor.Operation, technical bool) (p Performed, err error) {
+	err = b.durably(func() error {
+		delete(b.running, slot{op.Processor, op.Key})
+		o, row, err := b.perform(op, technical)
+		if err != nil {
+			return err
+		}
+		p.Operation = *o
+		p.Silent = row != nil && row.behaviour == neverAnswers && op.Kind == processor.Authorize &&
+			o.Answer.State == processor.Succeeded
+		return nil
+	})
+	return p, err
 }
 
 // perform decides, folds and writes op, under mu.
-func (b *Books) perform(op processor.Operation, technical bool) (*Operation, *card, *journal.Commit, error) {
+func (b *Books) perform(op processor.Operation, technical bool) (*Operation, *card, error) {
 	d, err := b.newDraft()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if s, ok := b.saleOf(op); ok && op.Currency == "" {
 		op.Currency = s.op.Currency
@@ -85,8 +83,7 @@ func (b *Books) perform(op processor.Operation, technical bool) (*Operation, *ca
 	if row != nil {
 		o.Card = row.name
 	}
-	commit, err := b.write(record{Type: accepted, At: d.at, Operation: o})
-	return o, row, commit, err
+	return o, row, b.write(record{Type: accepted, At: d.at, Operation: o})
 }
 
 func (b *Books) operation(op processor.Operation, d draft, answer processor.Answer) *Operation {
@@ -106,27 +103,24 @@ func (b *Books) operation(op processor.Operation, d draft, answer processor.Answ
 }
 
 // Lookup returns the state of the operation with the key.
-func (b *Books) Lookup(name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
-	b.mu.Lock()
-	l, last := b.lookup(slot{name, key}), b.last
-	b.mu.Unlock()
-	return l, wait(last)
+func (b *Books) Lookup(name processor.Name, key domain.OperationKey) (l processor.Lookup, err error) {
+	err = b.durably(func() error {
+		l = b.lookup(slot{name, key})
+		return nil
+	})
+	return l, err
 }
 
 // Fence refuses the key from now on. If the key was seen before, Fence is Lookup.
-func (b *Books) Fence(name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
-	b.mu.Lock()
-	l := b.lookup(slot{name, key})
-	if l.State == processor.Unseen {
-		if _, err := b.write(record{Type: fenced, At: b.now().UTC(), Processor: name, Key: key}); err != nil {
-			b.mu.Unlock()
-			return processor.Lookup{}, err
+func (b *Books) Fence(name processor.Name, key domain.OperationKey) (l processor.Lookup, err error) {
+	err = b.durably(func() error {
+		if l = b.lookup(slot{name, key}); l.State != processor.Unseen {
+			return nil
 		}
 		l.State = processor.Fenced
-	}
-	last := b.last
-	b.mu.Unlock()
-	return l, wait(last)
+		return b.write(record{Type: fenced, At: b.now().UTC(), Processor: name, Key: key})
+	})
+	return l, err
 }
 
 func (b *Books) lookup(s slot) processor.Lookup {

@@ -22,7 +22,6 @@ func (f Filter) matches(o *Operation) bool {
 		(f.To.IsZero() || !o.CreatedAt.After(f.To))
 }
 
-// chunk is the number of operations that Entries reads under one lock.
 const chunk = 512
 
 // Entries calls yield with every operation that f selects, in order of creation, until yield returns an error. Operations
@@ -34,7 +33,7 @@ func (b *Books) Entries(f Filter, yield func(protocol.Entry) error) error {
 		all = b.byReference[f.Reference]
 	}
 	b.mu.Unlock()
-	if err := wait(last); err != nil {
+	if err := last.Wait(); err != nil {
 		return err
 	}
 	entries := make([]protocol.Entry, 0, min(chunk, len(all)))

@@ -30,15 +30,17 @@ type Commit struct {
 	err  error // set before done is closed
 }
 
-// Wait blocks until the lines are durable, or returns the error of the write or fsync.
+// Wait blocks until the lines are durable, or returns the error of the write or fsync. A nil Commit has no lines.
 func (c *Commit) Wait() error {
+	if c == nil {
+		return nil
+	}
 	<-c.done
 	return c.err
 }
 
 func newCommit() *Commit { return &Commit{done: make(chan struct{})} }
 
-// settled is a commit that has its result already.
 func settled(err error) *Commit {
 	c := newCommit()
 	c.err = err
@@ -46,8 +48,7 @@ func settled(err error) *Commit {
 	return c
 }
 
-// Append adds line, which must not hold a newline, behind all earlier ones. It does not block on the
-// disk; the line counts once Wait of the commit returns nil.
+// Append adds line, without a newline, behind all earlier ones. It does not block: the line counts once the commit's Wait returns nil.
 func (j *Journal) Append(line []byte) *Commit {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -67,7 +68,6 @@ func (j *Journal) Append(line []byte) *Commit {
 	return j.batch
 }
 
-// run flushes batch after batch until Close.
 func (j *Journal) run() {
 	defer close(j.done)
 	for range j.wake {

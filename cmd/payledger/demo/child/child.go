@@ -66,12 +66,12 @@ func (p Program) Serve(ctx context.Context, args ...string) (*Service, error) {
 	s.command = exec.CommandContext(ctx, p.Path, append([]string{"serve"}, args...)...) //nolint:gosec // the program is our own
 	s.command.Env, s.command.Stderr, s.command.SysProcAttr = p.Env, s.said, tied()
 	s.command.Stdout = &lines{each: func(line string) {
-		var told struct {
+		var state struct {
 			Ready bool `json:"ready"`
 			Addresses
 		}
-		if json.Unmarshal([]byte(line), &told) == nil && told.Ready {
-			ready <- told.Addresses
+		if json.Unmarshal([]byte(line), &state) == nil && state.Ready {
+			ready <- state.Addresses
 		}
 	}}
 	started := make(chan error)
@@ -121,7 +121,6 @@ func (s *Service) Kill() error {
 	return nil
 }
 
-// log takes a line of stderr.
 func (p Program) log(line string) {
 	if !strings.HasPrefix(line, failed) {
 		fmt.Fprintln(p.Log, line)
@@ -157,7 +156,7 @@ func (l *lines) Write(text []byte) (int, error) {
 func (l *lines) reason(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if text, told := strings.CutPrefix(l.last, failed); told {
+	if text, found := strings.CutPrefix(l.last, failed); found {
 		return errors.New(text)
 	}
 	return err

@@ -35,7 +35,6 @@ func Initialized(t testing.TB, dir string) accounts.Credentials {
 	return made.credentials
 }
 
-// stoppedLog is what an embedded server left in its folder.
 type stoppedLog struct {
 	files       fstest.MapFS
 	credentials accounts.Credentials
@@ -54,7 +53,6 @@ var initialized = sync.OnceValues(func() (made stoppedLog, err error) {
 	return made, err
 })
 
-// initialize makes a log with an account in dir.
 func initialize(dir string) (made accounts.Credentials, err error) {
 	ctx := context.Background()
 	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
@@ -71,7 +69,7 @@ func initialize(dir string) (made accounts.Credentials, err error) {
 	if err != nil {
 		return made, err
 	}
-	return accounts.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init")
+	return accounts.Initialize(ctx, store, vault, rand.Reader, account.Sandbox, "cli:init", nil)
 }
 
 // contents reads all files below dir. Empty folders are left out: the server makes them again.

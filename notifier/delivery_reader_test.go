@@ -16,7 +16,7 @@ func TestSent(t *testing.T) {
 	inbox := newReceiver(t, nil)
 	r := newOldRig(t)
 	id := r.endpoint(inbox.url)
-	sent := NewSent(r.store)
+	sent := NewDeliveryReader(r.store)
 	ctx := context.Background()
 	pay := func(finished int) (*eventstore.Recorded, deliveries.Row) {
 		r.pay(processor.Succeeded)
@@ -30,11 +30,11 @@ func TestSent(t *testing.T) {
 	}
 	find := func(e *eventstore.Recorded, row deliveries.Row, found, dropped bool) {
 		t.Helper()
-		got, is, err := sent.Sent(ctx, e, id, "PAYMENT.STATUS")
+		got, is, err := sent.Find(ctx, e, id, "PAYMENT.STATUS")
 		if err != nil || is != found || sent.MayBeDropped(e) != dropped || is && (got.ID != row.ID || len(got.Tried) != 1 || got.Tried[0].StatusCode != 200) {
 			t.Errorf("%+v, %t, %v, may be dropped: %t", got, is, err, sent.MayBeDropped(e))
 		}
-		if _, is, err := sent.Sent(ctx, e, id, "PAYMENT.REFUND"); is || err != nil {
+		if _, is, err := sent.Find(ctx, e, id, "PAYMENT.REFUND"); is || err != nil {
 			t.Errorf("a webhook that was not sent: %t, %v", is, err)
 		}
 	}
