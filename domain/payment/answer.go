@@ -14,6 +14,9 @@ import (
 // ErrAlreadyAnswered means that the operation already has an answer. The caller continues from the current state.
 var ErrAlreadyAnswered = errors.New("operation already answered")
 
+// ErrImpossible wraps processor.ErrUnknown: the operation cannot have the answer's state, which counts as no answer (D8).
+var ErrImpossible = fmt.Errorf("%w", processor.ErrUnknown)
+
 // ErrNoSuchOperation means that the event at that revision did not request an operation.
 var ErrNoSuchOperation = errors.New("no such operation")
 
@@ -58,7 +61,7 @@ func DecideAnswer(s State, c RecordAnswer) (Event, error) {
 		e = c.oneOf(Adjusted{c.fact()}, AdjustmentPending{c.fact()}, AdjustmentFailed{c.failed()})
 	}
 	if e == nil { // an unknown state: it counts as no answer (D8)
-		return nil, fmt.Errorf("%s answered in state %q: %w", op.Kind, c.Answer.State, processor.ErrUnknown)
+		return nil, fmt.Errorf("%s answered in state %q: %w", op.Kind, c.Answer.State, ErrImpossible)
 	}
 	return e, nil
 }

@@ -53,10 +53,10 @@ func (s *Notifications) applyAnswer(ctx context.Context, tip eventstore.Tip[paym
 	}
 	next, err := s.payments.RecordNotified(ctx, tip, revision, *payload.Answer)
 	switch {
-	case errors.Is(err, payment.ErrRunning):
-		return disposition{}, fmt.Errorf("%w: %w", errNotYet, err)
-	case errors.Is(err, processor.ErrUnknown):
+	case errors.Is(err, payment.ErrImpossible):
 		return disposition{refusal: fmt.Sprintf("A %s cannot be %s.", payload.Kind, payload.Answer.State)}, nil
+	case errors.Is(err, payment.ErrRunning), errors.Is(err, processor.ErrUnknown): // the cause of a refusal is not known yet
+		return disposition{}, fmt.Errorf("%w: %w", errNotYet, err)
 	case err != nil:
 		return disposition{}, err
 	}

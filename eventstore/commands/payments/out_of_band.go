@@ -23,6 +23,7 @@ func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payme
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
 	if errors.Is(err, processor.ErrUnreadable) { // a repeated look-up would return the same
 		s.Logger.Warn().Err(err).Str("payment", string(tip.State.ID)).Msg("some of the processor's operations for the payment cannot be read")
+		err = nil
 	} else if err != nil {
 		return tip, err
 	}

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -61,7 +62,10 @@ func TestUnreadableBooks(t *testing.T) {
 		odd   func([]processor.Record) ([]processor.Record, error)
 		found bool
 	}{
-		"a part":  {func(all []processor.Record) ([]processor.Record, error) { return all, unreadable }, true},
+		"a part": {func(all []processor.Record) ([]processor.Record, error) { return all, unreadable }, true},
+		"the refused operation": {func(all []processor.Record) ([]processor.Record, error) {
+			return slices.DeleteFunc(all, func(r processor.Record) bool { return r.Kind != processor.Void }), unreadable
+		}, false},
 		"nothing": {func([]processor.Record) ([]processor.Record, error) { return nil, unreadable }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +86,44 @@ func TestUnreadableBooks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNotificationWithoutBooks checks that the notification of a refusal stays pending while the processor does not list its operations for
+// the payment: until then the refusal's cause is not known (§6.3, D14.14).
+func TestNotificationWithoutBooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known, down := &atomic.Bool{}, &atomic.Bool{}
+	known.Store(true)
+	s := r.inboxService(known, func(c *commands.Config) {
+		c.Processors = oddBooks{r.sim, func(all []processor.Record) ([]processor.Record, error) {
+			if down.Load() {
+				return nil, processor.ErrUnknown
+			}
+			return all, nil
+		}}
+	})
+	p := r.pay(s, "4000000000005142")
+	p, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true})
+	is(t, p, err, payment.StatusSettling)
+	down.Store(true)
+	r.settle()
+	capture := p.Operations[1]
+	refusal := resultOf("nt_1", p.ID, fmt.Sprint(capture.Revision), processor.Capture, processor.Failed, capture.TransactionID)
+	if err := s.Notify(background, "request", refusal); err != nil {
+		t.Fatal(err)
+	}
+	if why, waiting := r.refusals(p.ID), r.inbox(p.ID).Waiting(); len(why) != 0 || len(waiting) != 1 {
+		t.Errorf("rejected %v, pending %v", why, waiting)
+	}
+	down.Store(false)
+	if err := s.ApplyPendingNotifications(background, p.ID); err != nil {
+		t.Error(err)
+	}
+	if op := r.payment(p.ID).Operations[1]; op.State != payment.StateFailed || len(r.inbox(p.ID).Waiting()) != 0 || len(r.refusals(p.ID)) != 0 {
+		t.Errorf("the capture is %s, rejected %v", op.State, r.refusals(p.ID))
+	}
+	r.audit(p.ID)
 }
 
 // TestForeignBooks: an operation in the books that is of another currency or merchant account is no fact about the
