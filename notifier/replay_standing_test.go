@@ -2,12 +2,15 @@ package notifier
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/projections/deliveries"
 )
@@ -157,6 +160,52 @@ func TestReplayOvertaken(t *testing.T) {
 	r.stop()
 	r.start()
 	r.isDone(id, 5)
+	inbox.none()
+}
+
+// failingResends refuses as many calls of ResendUntil as left has.
+type failingResends struct {
+	*Notifier
+	left atomic.Int64
+}
+
+func (f *failingResends) ResendUntil(ctx, cut context.Context, owner domain.AccountID, name string) error {
+	if f.left.Add(-1) >= 0 {
+		return errors.New("the resend fails")
+	}
+	return f.Notifier.ResendUntil(ctx, cut, owner, name)
+}
+
+// TestReplayFailsAgain checks that a replay does not send the finished deliveries of its chunk again, if it fails once more before it
+// comes to them.
+func TestReplayFailsAgain(t *testing.T) {
+	t.Parallel()
+	const n, finished = 12, 3
+	r, inbox, q, _ := failing(t, 0)
+	var last []domain.PaymentID
+	for range n {
+		last = append(last, r.pay(processor.Declined).ID)
+	}
+	var ahead []string
+	for _, d := range r.settled(n, deliveries.Filter{Statuses: []string{"EXHAUSTED"}}) {
+		if slices.Contains(last[n-finished:], domain.PaymentID(d.AggregateID)) {
+			ahead = append(ahead, d.Name)
+		}
+	}
+	inbox.waitFor(n)
+	id := r.replay(q, n)
+	r.isDone(id, n)
+	inbox.waitFor(n)
+	r.asIfUnderWay(id, func(p *storedReplay) { p.Ahead, p.Done = ahead, finished })
+	r.stop()
+	r.opened = func(l *DeliveryLog) {
+		f := &failingResends{Notifier: l.Notifier}
+		f.left.Store(replayAttempts)
+		l.replays.Notifier = f
+	}
+	r.start()
+	r.isDone(id, n)
+	inbox.waitFor(n - finished)
 	inbox.none()
 }
 

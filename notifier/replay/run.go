@@ -121,20 +121,20 @@ func (j *job) open(ctx context.Context) error {
 // send sends a chunk and moves At to reached. After a failure, send records the finished deliveries in DoneAfterAt.
 func (j *job) send(ctx context.Context, reached []uint64) error {
 	err := j.sendAll(ctx)
-	var ahead []string
+	before := len(j.skip)
 	for _, one := range j.chunk {
-		if one.done {
-			ahead = append(ahead, one.name)
+		if one.done && !slices.Contains(j.skip, one.name) {
+			j.skip = append(j.skip, one.name)
 		}
 	}
+	done := len(j.skip) > before
 	if err == nil {
+		done = len(j.chunk) > 0
 		copy(j.replay.At, reached)
-		j.replay.DoneAfterAt, j.skip = nil, nil
-	} else {
-		j.replay.DoneAfterAt, j.skip = ahead, ahead
+		j.skip = nil
 	}
-	j.chunk = nil
-	if len(ahead) == 0 {
+	j.replay.DoneAfterAt, j.chunk = j.skip, nil
+	if !done {
 		return err
 	}
 	return errors.Join(err, j.save(ctx))
