@@ -29,11 +29,7 @@ func (b Batch) Len() int { return b.b.Len() }
 
 // Commit makes the batch visible. It is on the disk after the next Flush.
 func (b Batch) Commit() error {
-	if !b.s.enter() {
-		return ErrClosed
-	}
-	defer b.s.leave()
-	if err := b.b.Commit(pebble.NoSync); err != nil {
+	if err := b.s.write(nil, func() error { return b.b.Commit(pebble.NoSync) }); err != nil {
 		return fmt.Errorf("tipstore: %w", err)
 	}
 	return nil

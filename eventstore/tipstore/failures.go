@@ -40,7 +40,21 @@ func (s *Store) retried(err error) {
 	default:
 	}
 	s.report(err)
+	if s.hurried.Load() {
+		s.losing.Do(func() {
+			s.failure = err
+			s.stop(s.lost)
+		})
+	}
 	<-time.After(retryPause)
+}
+
+// stop closes a channel for which calls and Close wait.
+func (s *Store) stop(c chan struct{}) {
+	close(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle.Broadcast()
 }
 
 func (s *Store) report(err error) {
@@ -67,22 +81,19 @@ func (logger) Errorf(string, ...any) {}
 func (l logger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf("tipstore: "+format, args...)
 	l.s.report(err)
-	if l.s.fatal != nil && l.s.patient.Load() {
+	if l.s.fatal != nil && l.s.patient() {
 		l.s.fatal(err)
 	}
-	l.s.once.Do(func() {
+	l.s.ending.Do(func() {
 		l.s.end = err
-		close(l.s.ended)
-		l.s.mu.Lock()
-		l.s.idle.Broadcast()
-		l.s.mu.Unlock()
+		l.s.stop(l.s.ended)
 	})
 	select {}
 }
 
-func (s *Store) over() bool {
+func over(c <-chan struct{}) bool {
 	select {
-	case <-s.ended:
+	case <-c:
 		return true
 	default:
 		return false

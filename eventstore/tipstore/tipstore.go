@@ -58,14 +58,18 @@ type Store struct {
 	broken  chan error    // the newest failure of a background write
 	ended   chan struct{} // closed when Pebble has failed for good; end is the reason
 	end     error
-	once    sync.Once
+	ending  sync.Once
+	losing  sync.Once
 	room    func() bool
-	patient atomic.Bool // a write on a full disk waits
+	opened  atomic.Bool
+	hurried atomic.Bool   // Hurry was called
+	lost    chan struct{} // closed when a background write has failed after Hurry; failure is the reason
+	failure error
 
 	mu      sync.Mutex
 	users   int        // calls under way; Pebble panics in a call after its Close
 	closing bool       // no further calls
-	idle    *sync.Cond // users became 0, or ended was closed
+	idle    *sync.Cond // users became 0, or ended or lost was closed
 }
 
 // enter begins a call. It returns false when the store was closed.
@@ -104,7 +108,8 @@ const (
 
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard removes them.
 func Open(o Options) (*Store, error) {
-	s := &Store{dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), ended: make(chan struct{}), room: o.Room}
+	s := &Store{dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), room: o.Room}
+	s.ended, s.lost = make(chan struct{}), make(chan struct{})
 	s.idle = sync.NewCond(&s.mu)
 	if o.ReadOnly {
 		s.dir = "" // the store writes nothing, not even the mark of damage
@@ -136,7 +141,7 @@ func Open(o Options) (*Store, error) {
 	if err := s.open(dir, options); err != nil {
 		return nil, err
 	}
-	s.patient.Store(true)
+	s.opened.Store(true)
 	return s, nil
 }
 
@@ -161,9 +166,12 @@ func (s *Store) open(dir string, options *pebble.Options) error {
 	}
 }
 
+// patient reports whether a write on a full disk waits, and a fatal error stops the process.
+func (s *Store) patient() bool { return s.opened.Load() && !s.hurried.Load() }
+
 // waitForRoom waits until the disk has room, or Hurry is called.
 func (s *Store) waitForRoom() {
-	for s.patient.Load() && !s.room() {
+	for s.patient() && !s.room() {
 		<-time.After(retryPause)
 	}
 }
@@ -221,22 +229,50 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.
-func (s *Store) Flush() error {
+// write runs a call that Pebble may hold up while its background writes fail. The wait ends with the first such failure after
+// Hurry, and with a failure that failed delivers; the call itself may end later.
+func (s *Store) write(failed <-chan error, call func() error) error {
 	if !s.enter() {
 		return ErrClosed
 	}
-	defer s.leave()
+	if over(s.lost) {
+		s.leave()
+		return s.failure
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer s.leave()
+		done <- call()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case err := <-failed:
+		return err
+	case <-s.lost:
+		return s.failure
+	case <-s.ended:
+		return s.end
+	}
+}
+
+// Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.
+func (s *Store) Flush() error {
 	select { // drop the error of an earlier flush
 	case <-s.broken: //nolint:errcheck // an earlier flush reported it
 	default:
 	}
-	flushed, err := s.db.AsyncFlush()
+	flushed := make(chan (<-chan struct{}), 1)
+	err := s.write(s.broken, func() error {
+		done, err := s.db.AsyncFlush()
+		flushed <- done
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("tipstore: flush: %w", err)
 	}
 	select {
-	case <-flushed:
+	case <-<-flushed:
 		return nil
 	case err := <-s.broken:
 		return fmt.Errorf("tipstore: flush: %w", err)
@@ -245,8 +281,9 @@ func (s *Store) Flush() error {
 	}
 }
 
-// Hurry ends all waits for room on the disk: the next start reads the missing writes from the log. The caller then calls Close.
-func (s *Store) Hurry() { s.patient.Store(false) }
+// Hurry ends all waits for a disk that is full or fails: the next start reads the missing writes from the log. The caller then
+// calls Close.
+func (s *Store) Hurry() { s.hurried.Store(true) }
 
 // View is the store as it was at one moment.
 type View struct {
@@ -325,17 +362,22 @@ func After(prefix []byte) []byte {
 	return nil
 }
 
-// Close waits for calls under way, and flushes and closes the store.
+// Close waits for calls under way, and flushes and closes the store. If background writes fail and hold up a call, it leaves the
+// files open and returns the failure.
 func (s *Store) Close() error {
 	s.Hurry()
 	s.mu.Lock()
 	s.closing = true
-	for s.users > 0 && !s.over() {
+	for s.users > 0 && !over(s.ended) && !over(s.lost) {
 		s.idle.Wait()
 	}
+	held := s.users > 0
 	s.mu.Unlock()
-	if s.over() { // a call may wait in Pebble for ever
+	switch { // a call may wait in Pebble for ever
+	case over(s.ended):
 		return s.end
+	case held:
+		return fmt.Errorf("tipstore: %w", s.failure)
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.db.Close() }()
