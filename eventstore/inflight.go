@@ -19,7 +19,6 @@ import (
 
 const (
 	appendTimeout       = 15 * time.Second      // of an append with all publishes of its group
-	durableDeadline     = 5 * time.Second       // beyond PublishTimeout, for any answer of an embedded server; then it has lost its disk
 	resolvePause        = 50 * time.Millisecond // between two looks at a group with an unknown outcome
 	maxBody             = minPayload - 64<<10   // bytes of the largest event: its group must fit into a message
 	soleDepth           = 2                     // groups of a shard that a sole writer has under way; other writers have one, as they interleave

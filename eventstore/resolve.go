@@ -95,11 +95,11 @@ func (h *shard) waitOrEnd(f *groupInFlight, err error) {
 }
 
 // timedOut reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
-// that has not answered at all has lost its disk: the process must stop.
+// that has not answered at all, for longer than a publish and a read may take, has lost its disk: the process must stop.
 func (h *shard) timedOut(f *groupInFlight) bool {
 	age := time.Since(f.began)
 	switch {
-	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > jetapi.PublishTimeout+durableDeadline:
+	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > jetapi.PublishTimeout+h.s.api.Patience():
 		h.stop(f, f.err)
 	case age > appendTimeout:
 		h.giveUp(f, ErrUnknown, f.err)

@@ -48,13 +48,15 @@ type Config struct {
 	Now          func() time.Time
 	Random       io.Reader
 	Logger       zerolog.Logger
-	SoleWriter   bool          // no other process appends to this log: the folder is locked
-	Memory       int64         // bytes that the store's caches may use in all; 0 takes DefaultMemory
-	SegmentBytes int64         // the size from which a segment is closed; 0 takes DefaultSegmentBytes
-	SideBytes    int64         // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
-	Lags         bool          // Load returns the state that this process has applied, as on a replicated log (tests)
-	ReadTimeout  time.Duration // of one read from the server; 0 takes jetapi.ReadTimeout (tests on a busy machine take more)
-	Options      []nats.Option // added to the connection's (tests cut it)
+	SoleWriter   bool  // no other process appends to this log: the folder is locked
+	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
+	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
+	SideBytes    int64 // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
+	Lags         bool  // Load returns the state that this process has applied, as on a replicated log (tests)
+	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server that leaves writes without an answer
+	// for so long beyond jetapi.PublishTimeout has lost its disk. Tests on a busy machine take more.
+	ReadTimeout time.Duration
+	Options     []nats.Option // added to the connection's (tests cut it)
 	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
 	Secret secretlog.Check
 	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for others.
@@ -155,7 +157,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if s.beside.Bytes == 0 {
 		s.beside.Bytes = sidelog.SegmentBytes
 	}
-	s.side.Fail, s.side.Log = s.markUnhealthy, s.log
+	s.side.Fail, s.side.Log, s.side.Patience = s.markUnhealthy, s.log, s.api.Patience()
 	s.side.Watch = func() bool { return s.embedded != nil && s.replicas <= 1 && !s.closing.Load() }
 	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.gone = s.life.Done()

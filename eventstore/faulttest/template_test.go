@@ -51,17 +51,16 @@ const (
 )
 
 // start opens the log in dir. After an error nothing is left open.
-func start(ctx context.Context, dir string) (o *open, err error) {
-	return startWith(ctx, dir, segmentBytes)
-}
-
-func startWith(ctx context.Context, dir string, segment int64) (o *open, err error) {
+func start(ctx context.Context, dir string, changes ...func(*eventstore.Config)) (o *open, err error) {
 	o = &open{}
 	if o.server, err = embedded.Start(embedded.Config{Dir: dir, Name: "test"}); err != nil {
 		return nil, err
 	}
 	c := eventstoretest.Config(o.server)
-	c.Shards, c.SoleWriter, c.SegmentBytes, c.SideBytes, c.Memory = shards, true, segment, 4<<10, 1<<20
+	c.Shards, c.SoleWriter, c.SegmentBytes, c.SideBytes, c.Memory = shards, true, segmentBytes, 4<<10, 1<<20
+	for _, change := range changes {
+		change(&c)
+	}
 	if o.store, err = eventstore.Open(ctx, c); err != nil {
 		return nil, errors.Join(errOpen, err, o.server.Close())
 	}
@@ -108,7 +107,7 @@ func makeTemplate(t testing.TB) (*template, *books) {
 	b.keys = append(b.keys, notes.Key("acct", "01note99999999999999999999")) // it never exists
 	b.readers = []string{"workflows", "others", "nobody"}
 	use := func(phase int, segment int64) {
-		o, err := startWith(ctx, m.newer, segment)
+		o, err := start(ctx, m.newer, func(c *eventstore.Config) { c.SegmentBytes = segment })
 		if err == nil {
 			err = errors.Join(o.use(ctx, b, phase), o.stop())
 		}

@@ -1,6 +1,7 @@
 package sidelog
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,15 +15,15 @@ import (
 	"payledger/eventstore/tipstore"
 )
 
-const silentLimit = 5 * time.Second // how long an embedded server may leave publishes without an answer
-
 // Index is the witness of the streams beside the log: the newest acknowledged sequence of each, and in the sole writer's process the records.
 type Index struct {
 	Fail func(err error, stop bool) // marks the log as unhealthy; with stop, the process must stop
 	// Watch reports whether a server without answers is a fault: it is embedded and has no replicas.
 	Watch func() bool
-	Log   zerolog.Logger
-	Tips  *tipstore.Store // nil: this process keeps no records
+	// Patience is how long an embedded server may leave publishes without an answer.
+	Patience time.Duration
+	Log      zerolog.Logger
+	Tips     *tipstore.Store // nil: this process keeps no records
 
 	mu      sync.Mutex
 	acked   map[string]uint64    // by stream: every record up to it is in the index
@@ -157,7 +158,7 @@ func (x *Index) Changed(stream string, seq uint64) bool {
 	return replaced && err == nil
 }
 
-// Answered notes the result of a publish.
+// Answered notes the result of a publish. A publish that its caller gave up says nothing about the server.
 func (x *Index) Answered(stream string, err error) {
 	if !x.Watch() {
 		return
@@ -168,13 +169,13 @@ func (x *Index) Answered(stream string, err error) {
 	switch {
 	case err == nil:
 		delete(x.silent, stream)
-	case !jetapi.IsTimeout(err):
+	case !jetapi.IsTimeout(err), errors.Is(err, context.Canceled):
 	case !silent:
 		if x.silent == nil {
 			x.silent = map[string]time.Time{}
 		}
 		x.silent[stream] = time.Now()
-	case time.Since(since) > silentLimit:
+	case time.Since(since) > x.Patience:
 		x.Fail(fmt.Errorf("%s: no message after sequence %d is known to be on disk for %s: %w", stream, x.acked[stream],
 			time.Since(since).Round(time.Second), err), true)
 	}

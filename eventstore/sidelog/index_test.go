@@ -1,0 +1,43 @@
+package sidelog
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSilentServer checks when publishes without an answer stop the process: after a time without any acknowledgement. A publish that its
+// caller gave up says nothing about the server.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	late, given := fmt.Errorf("publish: %w", context.DeadlineExceeded), fmt.Errorf("publish: %w", context.Canceled)
+	for name, c := range map[string]struct {
+		answers []error // one each 3 s
+		stops   bool
+	}{
+		"without an answer":        {[]error{late, late, late}, true},
+		"not long enough":          {[]error{late, late}, false},
+		"acknowledged in between":  {[]error{late, late, nil, late, late}, false},
+		"given up":                 {[]error{given, given, given, given}, false},
+		"given up, then one late":  {[]error{given, given, given, late}, false},
+		"late, and given up after": {[]error{late, given, given, given}, false},
+		"given up in between":      {[]error{late, given, late}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				stopped := false
+				x := Index{Watch: func() bool { return true }, Patience: 5 * time.Second, Fail: func(_ error, stop bool) { stopped = stop }}
+				for _, err := range c.answers {
+					time.Sleep(3 * time.Second)
+					x.Answered("SECRETS_1", err)
+				}
+				if stopped != c.stops {
+					t.Errorf("the process stops: %t", stopped)
+				}
+			})
+		})
+	}
+}
