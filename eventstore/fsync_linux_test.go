@@ -140,7 +140,7 @@ func runSickDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := eventstoretest.Config(eventstoretest.Server(t, os.Getenv(fsyncDir)))
-	config.ReadTimeout = 0 // the usual time until the stop
+	config.ReadTimeout = 10 * time.Second // the stop comes after 13 s
 	writers[c.Writer](&config)
 	s := eventstoretest.OpenOn(t, config)
 	key := newKey()

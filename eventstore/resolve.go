@@ -99,7 +99,7 @@ func (h *shard) waitOrEnd(f *groupInFlight, err error) {
 func (h *shard) timedOut(f *groupInFlight) bool {
 	age := time.Since(f.began)
 	switch {
-	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > jetapi.PublishTimeout+h.s.api.Patience():
+	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > min(jetapi.PublishTimeout+h.s.api.Patience(), appendTimeout):
 		h.stop(f, f.err)
 	case age > appendTimeout:
 		h.giveUp(f, ErrUnknown, f.err)

@@ -360,6 +360,13 @@ func (s *Store) Damaged() (shards []int) {
 	return shards
 }
 
+// Hurry ends the waits of the tip store for a disk that is full or fails. Close follows.
+func (s *Store) Hurry() {
+	if s.tips != nil {
+		s.tips.Hurry()
+	}
+}
+
 // Close ends the store's own work and its connection. Appends under way fail. A second call does nothing.
 func (s *Store) Close() error {
 	if s.closing.Swap(true) {
@@ -367,9 +374,7 @@ func (s *Store) Close() error {
 	}
 	s.stop()
 	s.sendAll() // the store is closing: this refuses the waiting drafts
-	if s.tips != nil {
-		s.tips.Hurry()
-	}
+	s.Hurry()
 	s.loops.Wait()
 	s.api.Close()
 	var errs []error

@@ -61,6 +61,9 @@ func (a *App) Stop() error {
 	if a.api != nil {
 		errs = append(errs, a.stopRequests())
 	}
+	if a.ledger != nil {
+		a.ledger.Store.Hurry()
+	}
 	if a.commands != nil {
 		a.commands.Drain()
 	}

@@ -155,7 +155,7 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 func runFailingDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), eioMost)
 	defer cancel()
-	o, err := start(ctx, os.Getenv(eioDir), func(c *eventstore.Config) { c.ReadTimeout = 0 }) // the usual time until the stop
+	o, err := start(ctx, os.Getenv(eioDir), func(c *eventstore.Config) { c.ReadTimeout = 10 * time.Second }) // the stop comes after 13 s
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,15 @@ func (s *Store) Condemn() {
 const retryPause = 50 * time.Millisecond
 
 func (s *Store) retried(err error) {
+	if s.left.Load() {
+		select {} // another store may be in the folder
+	}
 	select {
 	case s.broken <- err:
 	default:
 	}
 	s.report(err)
-	if s.hurried.Load() {
+	if s.hurried.Load() && s.stalled.Load() {
 		s.losing.Do(func() {
 			s.failure = err
 			s.stop(s.lost)

@@ -63,8 +63,10 @@ type Store struct {
 	room    func() bool
 	opened  atomic.Bool
 	hurried atomic.Bool   // Hurry was called
-	lost    chan struct{} // closed when a background write has failed after Hurry; failure is the reason
+	stalled atomic.Bool   // Pebble holds up all writes, because too many wait for their flush
+	lost    chan struct{} // closed when a background write has failed after Hurry while Pebble held up writes; failure is the reason
 	failure error
+	left    atomic.Bool // Close has left the files open
 
 	mu      sync.Mutex
 	users   int        // calls under way; Pebble panics in a call after its Close
@@ -123,7 +125,10 @@ func Open(o Options) (*Store, error) {
 	for i := range options.Levels {
 		options.Levels[i].FilterPolicy, options.Levels[i].BlockSize = bloom.FilterPolicy(10), blockSize
 	}
-	listener := pebble.EventListener{BackgroundError: s.retried, DataCorruption: s.corrupt}
+	listener := pebble.EventListener{
+		BackgroundError: s.retried, DataCorruption: s.corrupt,
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.stalled.Store(true) }, WriteStallEnd: func() { s.stalled.Store(false) },
+	}
 	options.EventListener = &listener
 	dir := o.Dir
 	if dir == "" {
@@ -229,7 +234,7 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// write runs a call that Pebble may hold up while its background writes fail. The wait ends with the first such failure after
+// write runs a call that Pebble may hold up while its background writes fail. The wait ends with the first of these failures after
 // Hurry, and with a failure that failed delivers; the call itself may end later.
 func (s *Store) write(failed <-chan error, call func() error) error {
 	if !s.enter() {
@@ -258,6 +263,10 @@ func (s *Store) write(failed <-chan error, call func() error) error {
 
 // Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.
 func (s *Store) Flush() error {
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.leave()
 	select { // drop the error of an earlier flush
 	case <-s.broken: //nolint:errcheck // an earlier flush reported it
 	default:
@@ -362,7 +371,7 @@ func After(prefix []byte) []byte {
 	return nil
 }
 
-// Close waits for calls under way, and flushes and closes the store. If background writes fail and hold up a call, it leaves the
+// Close waits for calls under way and closes the store. If Pebble holds them up because its background writes fail, Close leaves the
 // files open and returns the failure.
 func (s *Store) Close() error {
 	s.Hurry()
@@ -377,6 +386,7 @@ func (s *Store) Close() error {
 	case over(s.ended):
 		return s.end
 	case held:
+		s.left.Store(true)
 		return fmt.Errorf("tipstore: %w", s.failure)
 	}
 	closed := make(chan error, 1)

@@ -36,7 +36,9 @@ func (s *scratch) open() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store == nil {
-		s.store, err = tipstore.Open(tipstore.Options{Dir: s.dir, Cache: scratchCache})
+		if s.store, err = tipstore.Open(tipstore.Options{Dir: s.dir, Cache: scratchCache}); err == nil {
+			s.store.Hurry() // a put on a full disk returns an error
+		}
 	}
 	return err
 }
