@@ -23,7 +23,7 @@ func seen(t *testing.T) map[string]bool {
 	t.Helper()
 	program := payledger(t)
 	serve := exec.Command(program, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8")
+		"--payment-timeout", "15s", "--webhook-allow-cidr", "127.0.0.0/8")
 	out, err := serve.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -216,7 +216,7 @@ func (w *secretWriters) write(t *testing.T, v *secrets.Store) {
 			_, err = v.Card(testContext(t), ref, ref.TokenizedAt)
 		}
 		if err == nil && i%3 == 0 {
-			err = v.Destroy(testContext(t), name)
+			err = eventstoretest.Again(testContext(t), func() error { return v.Destroy(testContext(t), name) })
 		}
 		if err != nil {
 			t.Error(err)

@@ -181,7 +181,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 		return fmt.Errorf("eventstore: the server takes messages of %d bytes; set max_payload to %d or more", s.nc.MaxPayload(), minPayload)
 	}
 	var err error
-	if s.js, err = jetstream.New(s.nc); err != nil {
+	if s.js, err = jetstream.New(s.nc, jetstream.WithDefaultTimeout(s.api.Patience())); err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
 	s.beside.JS = s.js

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -137,12 +138,19 @@ func startOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return a, nil
 }
 
+// embeddedReadTimeout bounds one read from an embedded server; 0 takes the usual time (tests on a busy machine take more).
+var embeddedReadTimeout time.Duration
+
 func (a *App) openLedger(ctx context.Context) (err error) {
+	timeout := a.options.ReadTimeout
+	if a.options.NatsURL == "" {
+		timeout = cmp.Or(timeout, embeddedReadTimeout)
+	}
 	if err := os.MkdirAll(a.options.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	a.ledger, err = ledger.Open(ctx, a.options, ledger.Create, eventstore.Config{
-		Now: a.clock, Logger: a.log, ReadTimeout: a.options.ReadTimeout, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+		Now: a.clock, Logger: a.log, ReadTimeout: timeout, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
 }

@@ -240,7 +240,7 @@ func (r *nodesRig) leavesBySignal(t *testing.T, stays *App) {
 	if err := os.WriteFile(key, []byte(r.made.MasterKey), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	goes := serveProcess(t, "--data", t.TempDir(), "--nats-url", r.url, "--master-key-file", key, "--processor-url", r.sim, "--drain", "8s")
+	goes := serveProcess(t, "--data", t.TempDir(), "--nats-url", r.url, "--master-key-file", key, "--processor-url", r.sim, "--drain", "20s")
 	r.leaves(t, stays, goes.ready.API, func(p *nodesProxy) {
 		if err := goes.command.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)

@@ -76,7 +76,20 @@ func newNodesProxy(t *testing.T, urls ...string) *nodesProxy {
 
 func (p *nodesProxy) url() string { return p.server.URL }
 
+// ServeHTTP waits for a ready node: on a machine that stands still for a while none is ready.
 func (p *nodesProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !p.forward(w, r); <-tick.C {
+		if time.Now().After(deadline) {
+			http.Error(w, "no node is ready", http.StatusBadGateway)
+			return
+		}
+	}
+}
+
+// forward sends the request to a ready node, and reports whether there was one.
+func (p *nodesProxy) forward(w http.ResponseWriter, r *http.Request) bool {
 	first := p.turn.Add(1)
 	for i := range p.nodes { // each node once, whatever other requests choose meanwhile
 		n := p.nodes[(first+int64(i))%int64(len(p.nodes))]
@@ -85,11 +98,11 @@ func (p *nodesProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			n.forward.ServeHTTP(w, r)
 			n.running.Add(-1)
 			n.served.Add(1)
-			return
+			return true
 		}
 		n.running.Add(-1)
 	}
-	http.Error(w, "no node is ready", http.StatusBadGateway)
+	return false
 }
 
 // quiet waits until the proxy sends no more requests to a node: the end of the drain time.

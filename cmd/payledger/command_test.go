@@ -129,7 +129,7 @@ func TestExitStatus(t *testing.T) {
 // TestDemoThere plays the story twice against a running server that has other payments (I1).
 func TestDemoThere(t *testing.T) {
 	t.Parallel()
-	p := serveProcess(t, "--data", t.TempDir(), "--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8")
+	p := serveProcess(t, "--data", t.TempDir(), "--payment-timeout", "15s", "--webhook-allow-cidr", "127.0.0.0/8")
 	for range 2 {
 		status, out, stderr := invoke(t, "demo", "--once", "--url", p.ready.API+"/", "--api-key", p.credentials.APIKey, "--signing-secret", p.credentials.SigningSecret)
 		if status != 0 || !strings.Contains(out, "Everything as expected: 31 events of 7 payments.") {

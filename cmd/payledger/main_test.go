@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/eventstore/eventstoretest"
 )
@@ -18,6 +19,7 @@ const asProgram = "TEST_AS_PAYLEDGER"
 const asProbe = "PAYLEDGER_TEST_AS_PROBE"
 
 func TestMain(m *testing.M) {
+	embeddedReadTimeout = time.Minute
 	if os.Getenv(asProgram) != "" {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}

@@ -18,7 +18,7 @@ const cardNeverAnswers = "4000000000006470"
 func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
-	o.PaymentTimeout = 1500 * time.Millisecond
+	o.PaymentTimeout = 10 * time.Second
 	app := startApp(t, o)
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	got, err := m.pay(m.token(t, "order-1", 2500, cardNeverAnswers), "key-1")
@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{time.Minute, protocol.Fault{Mode: protocol.DropBefore, Count: &once}}, // sent again under its key
 		{time.Minute, protocol.Fault{Mode: protocol.DropAfter, Count: &once}},  // found by its key
-		{1500 * time.Millisecond, protocol.Fault{Mode: protocol.Latency, Count: &once, DelayMs: 4000}},
+		{10 * time.Second, protocol.Fault{Mode: protocol.Latency, Count: &once, DelayMs: 15000}},
 	} {
 		t.Run(string(c.Mode), func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 func TestTrigger(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t.TempDir())
-	o.PaymentTimeout = time.Second
+	o.PaymentTimeout = 15 * time.Second // one scenario waits for it, the others must end before
 	app := startApp(t, o)
 	m := newMerchant(app.api.URL, app.credentials.APIKey)
 	_, list, _ := invoke(t, "trigger", "--list")

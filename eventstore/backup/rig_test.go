@@ -123,13 +123,13 @@ func (r *rig) fillBeside(t testing.TB, name string, from, n int, positions *side
 		secret := fmt.Sprintf("personal.%s.%d", name, i)
 		err := r.vault.Create(ctx, secret, fmt.Appendf(nil, "value of %s", secret))
 		if err == nil && i%5 > 0 {
-			err = r.vault.Destroy(ctx, secret)
+			err = eventstoretest.Again(ctx, func() error { return r.vault.Destroy(ctx, secret) })
 		}
 		if err == nil {
 			_, err = r.store.Deliveries().Put(ctx, fmt.Sprintf("account.delivery.endpoint.%s%d.kind", name, i), 0, []byte(secret), i%2 == 0)
 		}
 		if err == nil {
-			err = positions.Save(ctx, fmt.Sprint("reader", i%3), []uint64{0, 0, uint64(i)})
+			err = eventstoretest.Again(ctx, func() error { return positions.Save(ctx, fmt.Sprint("reader", i%3), []uint64{0, 0, uint64(i)}) })
 		}
 		if err != nil {
 			t.Error(err)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 )
 
 // These variables of the environment make the test binary a child process whose disk fails under one stream.
@@ -164,7 +165,8 @@ func runFailingDisk(t *testing.T) {
 	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "POSITIONS", "CHECKPOINTS_"}
 	for range 3 {
 		for _, stream := range streams {
-			what, err := w.write(ctx, stream)
+			var what string
+			err := eventstoretest.Again(ctx, func() (err error) { what, err = w.write(ctx, stream); return err })
 			if err != nil {
 				t.Fatal(stream, err)
 			}

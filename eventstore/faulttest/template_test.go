@@ -166,12 +166,12 @@ func (o *open) use(ctx context.Context, b *books, phase int) error {
 		err = o.useDelivery(ctx, b, phase, i)
 	}
 	for i := 0; i < 3 && err == nil; i++ {
-		err = o.positions.Save(ctx, b.readers[i%2], []uint64{format.At(uint64(phase), i), 0})
+		err = eventstoretest.Again(ctx, func() error { return o.positions.Save(ctx, b.readers[i%2], []uint64{format.At(uint64(phase), i), 0}) })
 		if err == nil {
 			b.beside, err = o.deliveries.Put(ctx, "beside", b.beside, fmt.Appendf(nil, "%d.%d", phase, i), false)
 		}
 	}
-	return errors.Join(err, o.checkpoint(ctx))
+	return errors.Join(err, eventstoretest.Again(ctx, func() error { return o.checkpoint(ctx) }))
 }
 
 // useLarge appends events that fill a block.
@@ -216,14 +216,14 @@ func (o *open) useSecrets(ctx context.Context, b *books, phase int) error {
 	}
 	b.secrets = append(b.secrets, fmt.Sprintf("customer-key.never.%d", phase))
 	for _, name := range []string{fmt.Sprintf("customer-key.acct.%d03", phase), fmt.Sprintf("signing-secret.acct.%d05", max(1, phase-1))} {
-		if err := o.secrets.Destroy(ctx, name); err != nil {
+		if err := eventstoretest.Again(ctx, func() error { return o.secrets.Destroy(ctx, name) }); err != nil {
 			return err
 		}
 	}
 	if phase < 2 {
 		return nil
 	}
-	return o.secrets.Purge(ctx, fmt.Sprintf("card.%d", phase-1))
+	return eventstoretest.Again(ctx, func() error { return o.secrets.Purge(ctx, fmt.Sprintf("card.%d", phase-1)) })
 }
 
 // useDelivery adds a record of a delivery; every third has an earlier one.
