@@ -3,6 +3,7 @@ package eventstoretest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"testing"
 	"time"
 
@@ -19,6 +20,15 @@ const readTimeout = time.Minute
 // Config is what Open uses for a store on server.
 func Config(server *embedded.Server) eventstore.Config {
 	return eventstore.Config{Server: server, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
+}
+
+// Again repeats a write that is safe to repeat while its publish has no answer in time: the disk of a busy machine can stand still for longer.
+func Again(ctx context.Context, write func() error) error {
+	for {
+		if err := write(); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // Server starts an embedded server on dir for the test's life.

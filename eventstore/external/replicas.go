@@ -30,7 +30,8 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) e
 		}
 		most = max(most, info.Config.Replicas)
 		counts[name], order = info.Config.Replicas, append(order, name)
-		if has := placementOf(info.Config.Placement); planned != nil && has != planned.Placement.String() {
+		placement := cmp.Or(info.Config.Placement, &jetstream.Placement{})
+		if has := (Placement{placement.Cluster, placement.Tags}).String(); planned != nil && has != planned.Placement.String() {
 			return fmt.Errorf("an earlier init made stream %s with another placement (%s): give the same one, or delete the stream", name, cmp.Or(has, "none"))
 		}
 	}
@@ -45,13 +46,6 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) e
 		}
 	}
 	return nil
-}
-
-func placementOf(p *jetstream.Placement) string {
-	if p == nil {
-		return ""
-	}
-	return Placement{p.Cluster, p.Tags}.String()
 }
 
 // Messages returns the number of messages in the shards of the log.

@@ -109,10 +109,6 @@ func newDestruction(name, group string, ended []uint64) record {
 	return record{kind: kindDestruction, name: name, group: group, ended: ended, body: b}
 }
 
-func newRotation() record {
-	return record{kind: kindRotation, body: appendText([]byte(magic+"\x02"), "")}
-}
-
 // destroyed returns the sequences that the message destroys, without those of an earlier value of its name.
 func (r record) destroyed() iter.Seq[uint64] {
 	if r.kind != kindRotation {

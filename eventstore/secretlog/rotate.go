@@ -95,7 +95,7 @@ func (b *Stream) Rotate(ctx context.Context, r Rotation) (count int, err error) 
 
 // writeAside writes the rotation and all values into a segment that does not count yet.
 func (b *Stream) writeAside(ctx context.Context, g sidelog.Segment, names []string, r Rotation) (int, error) {
-	seq, err := b.sendTo(ctx, g, rotationTopic, newRotation())
+	seq, err := b.sendTo(ctx, g, rotationTopic, record{kind: kindRotation, body: appendText([]byte(magic+"\x02"), "")})
 	if err != nil {
 		return 0, err
 	}

@@ -31,7 +31,7 @@ func TestSilentServer(t *testing.T) {
 				stopped := false
 				x := Index{Watch: func() bool { return true }, Patience: 5 * time.Second, Fail: func(_ error, stop bool) { stopped = stop }}
 				for _, err := range c.answers {
-					time.Sleep(3 * time.Second)
+					<-time.After(3 * time.Second)
 					x.Answered("SECRETS_1", err)
 				}
 				if stopped != c.stops {

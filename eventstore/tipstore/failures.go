@@ -60,6 +60,43 @@ func (s *Store) stop(c chan struct{}) {
 	s.idle.Broadcast()
 }
 
+// patient reports whether a write on a full disk waits, and a fatal error stops the process.
+func (s *Store) patient() bool { return s.opened.Load() && !s.hurried.Load() }
+
+// waitForRoom waits until the disk has room, or Hurry is called.
+func (s *Store) waitForRoom() {
+	for s.patient() && !s.room() {
+		<-time.After(retryPause)
+	}
+}
+
+// write runs a call that Pebble may hold up while its background writes fail. The wait ends with the first of these failures after
+// Hurry, and with a failure that failed delivers; the call itself may end later.
+func (s *Store) write(failed <-chan error, call func() error) error {
+	if !s.enter() {
+		return ErrClosed
+	}
+	if over(s.lost) {
+		s.leave()
+		return s.failure
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer s.leave()
+		done <- call()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case err := <-failed:
+		return err
+	case <-s.lost:
+		return s.failure
+	case <-s.ended:
+		return s.end
+	}
+}
+
 func (s *Store) report(err error) {
 	err = s.markIfCorrupt(err)
 	if s.failed != nil {

@@ -21,7 +21,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -171,16 +170,6 @@ func (s *Store) open(dir string, options *pebble.Options) error {
 	}
 }
 
-// patient reports whether a write on a full disk waits, and a fatal error stops the process.
-func (s *Store) patient() bool { return s.opened.Load() && !s.hurried.Load() }
-
-// waitForRoom waits until the disk has room, or Hurry is called.
-func (s *Store) waitForRoom() {
-	for s.patient() && !s.room() {
-		<-time.After(retryPause)
-	}
-}
-
 // Discard removes the store's files. A start rebuilds the store from the log.
 func Discard(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
@@ -232,33 +221,6 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 		err = s.markIfCorrupt(err)
 	}
 	return value, err
-}
-
-// write runs a call that Pebble may hold up while its background writes fail. The wait ends with the first of these failures after
-// Hurry, and with a failure that failed delivers; the call itself may end later.
-func (s *Store) write(failed <-chan error, call func() error) error {
-	if !s.enter() {
-		return ErrClosed
-	}
-	if over(s.lost) {
-		s.leave()
-		return s.failure
-	}
-	done := make(chan error, 1)
-	go func() {
-		defer s.leave()
-		done <- call()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case err := <-failed:
-		return err
-	case <-s.lost:
-		return s.failure
-	case <-s.ended:
-		return s.end
-	}
 }
 
 // Flush returns when all committed batches are on the disk. After an error Pebble tries again by itself.

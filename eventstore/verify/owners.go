@@ -15,10 +15,6 @@ import (
 // log, so most claims need no look-up. A fact is a digest.
 type owners struct{ *cache.Cache[fact, struct{}] }
 
-func newOwners() owners {
-	return owners{cache.New[fact](factsKept, func(struct{}) int { return 1 }, nil)}
-}
-
 type fact [16]byte
 
 const factsKept = 32 << 10

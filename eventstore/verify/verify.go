@@ -14,6 +14,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
+	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
@@ -214,7 +215,7 @@ func (r *run) all(parent context.Context) (result Result, err error) {
 			}
 		})
 	}
-	r.owners = newOwners()
+	r.owners = owners{cache.New[fact](factsKept, func(struct{}) int { return 1 }, nil)}
 	f := &forest{run: r}
 	var chains []*chain
 	shards := make([]int, r.Archive.Shards, r.Archive.Shards+1)

@@ -16,10 +16,6 @@ type schedule struct {
 	running sync.WaitGroup
 }
 
-func newSchedule(afterFunc func(time.Duration, func()) func() bool) *schedule {
-	return &schedule{afterFunc: afterFunc, stops: map[uint64]func() bool{}}
-}
-
 // after runs f after d. cancel prevents that if f has not begun.
 func (s *schedule) after(d time.Duration, f func()) (cancel func()) {
 	s.mu.Lock()

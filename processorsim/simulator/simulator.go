@@ -66,7 +66,7 @@ func New(c Config) (*Simulator, error) {
 	}
 	s := &Simulator{
 		log: c.Log, now: c.Now, books: b, faults: &faults{random: random}, closing: make(chan struct{}),
-		schedule: newSchedule(c.AfterFunc),
+		schedule: &schedule{afterFunc: c.AfterFunc, stops: map[uint64]func() bool{}},
 	}
 	s.notifier = newNotifier(c.Secret, s.schedule, s.faults, s.notified, c.Log)
 	s.handler = s.routes()

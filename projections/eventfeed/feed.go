@@ -31,7 +31,6 @@ type Feed struct {
 	Config
 	log      *ordered.Log
 	position atomic.Uint64
-	failures atomic.Uint64
 	failing  atomic.Bool
 	checked  chan struct{}
 	first    func() // closes checked
@@ -52,9 +51,6 @@ func (f *Feed) Checked() <-chan struct{} { return f.checked }
 // Position returns the position of the newest event that this feed knows to be in the stream.
 func (f *Feed) Position() uint64 { return f.position.Load() }
 
-// Failures returns the number of failed attempts.
-func (f *Feed) Failures() uint64 { return f.failures.Load() }
-
 // Failing reports whether the last attempt failed, and no event was written since.
 func (f *Feed) Failing() bool { return f.failing.Load() }
 
@@ -74,7 +70,6 @@ func (f *Feed) Run(ctx context.Context) error {
 			failed = 0
 		}
 		failed++
-		f.failures.Add(1)
 		f.failing.Store(true)
 		f.Logger.Error().Err(err).Uint64("position", f.position.Load()).Msg("the stream EVENTS for analysts gets no events; the service tries again")
 		if err := f.Pause(ctx, failed); err != nil {

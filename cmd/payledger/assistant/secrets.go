@@ -36,7 +36,7 @@ func withoutTokens(answer []byte) []byte {
 	}
 	answer = rawBytes.ReplaceAllFunc(answer, func(field []byte) []byte {
 		raw, err := base64.StdEncoding.AppendDecode(nil, rawBytes.FindSubmatch(field)[1])
-		if err != nil || hasToken(raw, tokens) {
+		if err != nil || signedToken.Match(raw) || slices.ContainsFunc(tokens, func(token []byte) bool { return bytes.Contains(raw, token) }) {
 			return []byte(`"raw":"` + hidden + `"`)
 		}
 		return field
@@ -45,8 +45,4 @@ func withoutTokens(answer []byte) []byte {
 		answer = bytes.ReplaceAll(answer, token, []byte(hidden))
 	}
 	return signedToken.ReplaceAll(answer, []byte(hidden))
-}
-
-func hasToken(raw []byte, tokens [][]byte) bool {
-	return signedToken.Match(raw) || slices.ContainsFunc(tokens, func(token []byte) bool { return bytes.Contains(raw, token) })
 }

@@ -63,7 +63,9 @@ func newBooks() *Books {
 	return &Books{
 		byID: map[string]*Operation{}, bySlot: map[slot]*Operation{}, byReference: map[domain.PaymentID][]*Operation{},
 		running: map[slot]struct{}{}, fences: map[slot]struct{}{}, pending: map[string]*Operation{},
-		sales: map[string]*sale{}, captures: map[string]*capture{}, disputes: newDisputes(),
+		sales: map[string]*sale{}, captures: map[string]*capture{}, disputes: disputes{
+			newest: map[string]*DisputeReport{}, byID: map[string]*DisputeReport{}, about: map[domain.PaymentID][]*DisputeReport{}, due: map[string]Due{},
+		},
 	}
 }
 

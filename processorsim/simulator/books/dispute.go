@@ -45,12 +45,6 @@ type disputes struct {
 	unscheduled []Due          // those of due that NextDisputes has not returned
 }
 
-func newDisputes() disputes {
-	return disputes{
-		newest: map[string]*DisputeReport{}, byID: map[string]*DisputeReport{}, about: map[domain.PaymentID][]*DisputeReport{}, due: map[string]Due{},
-	}
-}
-
 // settles records that a sale of the disputed card is settled at a time: no amount of it is held or pending.
 func (b *Books) settles(s *sale, at time.Time) {
 	if s.card.behaviour != disputed || s.disputed || s.captured == 0 || s.capturing > 0 || s.rest() > 0 {
