@@ -83,7 +83,7 @@ func TestHurriedWrites(t *testing.T) {
 	t.Parallel()
 	s, _ := lost(t)
 	s.Hurry()
-	for commit(s, 100<<10) == nil { //nolint:revive // Pebble takes some into memory
+	for commit(s, 100<<10) == nil { // Pebble takes some into memory
 	}
 	if err := s.Close(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Close says %v", err)
