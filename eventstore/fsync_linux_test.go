@@ -38,7 +38,7 @@ type sickDisk struct {
 	Fatal     time.Duration  // from the failure to the call to stop; 0: none came
 }
 
-// sickMost is the time within which the log must demand a stop: it takes 10 s on a machine with nothing else to do.
+// sickMost is the time within which the log must demand a stop: it takes 13 s on a machine with nothing else to do.
 const sickMost = 2 * time.Minute
 
 // sickCase has the aggregates that the child appends to when its disk fails, and whether it is the only writer, as in production.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -54,7 +55,7 @@ type Config struct {
 	SideBytes    int64 // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
 	Lags         bool  // Load returns the state that this process has applied, as on a replicated log (tests)
 	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server that leaves writes without an answer
-	// for so long beyond jetapi.PublishTimeout has lost its disk. Tests on a busy machine take more.
+	// for so long beyond jetapi.PublishTimeout, at most 15 s in all, has lost its disk. Tests on a busy machine take more.
 	ReadTimeout time.Duration
 	Options     []nats.Option // added to the connection's (tests cut it)
 	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
@@ -380,7 +381,7 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.tips != nil {
 		err := errors.Join(s.writeTips(), s.tips.Close())
-		if err != nil && s.disk.None() { // the next start reads the missing part from the log
+		if err != nil && (s.disk.None() || errors.Is(err, syscall.ENOSPC)) { // the next start reads the missing part from the log
 			s.log.Warn().Err(err).Msg("the tip store could not be written: the disk is full")
 			err = nil
 		}

@@ -49,6 +49,7 @@ func isNothing(body []byte) bool {
 func (c *call) bodyBytes(limit int64) ([]byte, error) {
 	body, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, limit), limit)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	kind, _, badKind := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	switch {
 	case tooLarge:
 		c.api.Intake.Tally.Add(intake.Body)
@@ -57,7 +58,7 @@ func (c *call) bodyBytes(limit int64) ([]byte, error) {
 		return nil, err
 	case err != nil:
 		return nil, malformed(errors.New("it could not be read whole"))
-	case len(body) > 0 && !isJSON(c.r.Header.Get("Content-Type")):
+	case len(body) > 0 && (badKind != nil || kind != "application/json"):
 		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must be application/json.")
 	}
 	return body, nil
@@ -81,11 +82,6 @@ func (c *call) readWithin(body io.Reader, limit int64) ([]byte, error) {
 	}
 	rest, err := io.ReadAll(body)
 	return append(read, rest...), err
-}
-
-func isJSON(contentType string) bool {
-	kind, _, err := mime.ParseMediaType(contentType)
-	return err == nil && kind == "application/json"
 }
 
 func malformed(cause error) error {

@@ -80,7 +80,7 @@ func (p *nodesProxy) url() string { return p.server.URL }
 func (p *nodesProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !p.forward(w, r); <-tick.C {
+	for deadline := time.Now().Add(20 * time.Second); !p.forward(w, r); <-tick.C {
 		if time.Now().After(deadline) {
 			http.Error(w, "no node is ready", http.StatusBadGateway)
 			return

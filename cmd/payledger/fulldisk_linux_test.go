@@ -216,7 +216,7 @@ func TestFullAnalyticsDisk(t *testing.T) {
 	for range 20 {
 		pay()
 	}
-	until(t, patience, "the service is ready", func() (bool, string) { // the views may be behind for a moment
+	until(t, 30*time.Second, "the service is ready", func() (bool, string) { // the views may be behind for a moment
 		err := app.healthy()
 		return err == nil, fmt.Sprint(err)
 	})

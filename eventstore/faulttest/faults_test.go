@@ -36,7 +36,7 @@ const (
 	atOpen   = "refused after the server started"
 	byRead   = "by read"
 	byScrub  = "by scrub"
-	byStop   = "at the stop"
+	byStop   = "at the stop" // a flush of the tip store failed
 	harmless = "harmless"
 )
 
@@ -146,11 +146,20 @@ func (e *experiment) stopped(ctx context.Context) {
 		e.refused(err, before)
 		return
 	}
-	if found := e.look(ctx, o); found != "" {
+	e.judge(ctx, e.look(ctx, o))
+}
+
+// judge counts how the fault was found, or restarts the log.
+func (e *experiment) judge(ctx context.Context, found string) {
+	switch found {
+	case byStop:
+		e.dir = copyOf(e.t, e.dir) // the store keeps the lock of its folder
+		e.again(ctx)
+	case "":
+		e.again(ctx)
+	default:
 		e.verdict(found)
-		return
 	}
-	e.again(ctx)
 }
 
 // refused judges a start that failed.
@@ -293,9 +302,5 @@ func (e *experiment) running(ctx context.Context) {
 		}
 		return
 	}
-	if found := e.look(ctx, o); found != "" {
-		e.verdict(found)
-		return
-	}
-	e.again(ctx)
+	e.judge(ctx, e.look(ctx, o))
 }

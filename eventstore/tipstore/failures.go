@@ -35,9 +35,8 @@ func (s *Store) Condemn() {
 const retryPause = 50 * time.Millisecond
 
 func (s *Store) retried(err error) {
-	if s.left.Load() {
-		select {} // another store may be in the folder
-	}
+	s.park()
+	defer s.park()
 	select {
 	case s.broken <- err:
 	default:
@@ -50,6 +49,13 @@ func (s *Store) retried(err error) {
 		})
 	}
 	<-time.After(retryPause)
+}
+
+// park holds up the background writes of a store whose files Close has left open.
+func (s *Store) park() {
+	if s.left.Load() {
+		select {}
+	}
 }
 
 // stop closes a channel for which calls and Close wait.

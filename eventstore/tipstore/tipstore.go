@@ -247,6 +247,8 @@ func (s *Store) Flush() error {
 		return nil
 	case err := <-s.broken:
 		return fmt.Errorf("tipstore: flush: %w", err)
+	case <-s.lost:
+		return fmt.Errorf("tipstore: flush: %w", s.failure)
 	case <-s.ended:
 		return s.end
 	}
@@ -265,7 +267,7 @@ type View struct {
 // Snapshot returns a view of the store as of now, or an empty view of a closed store. Open few views at a time, for a short
 // time: they keep old files, and Close of the store waits for them.
 func (s *Store) Snapshot() View {
-	if !s.enter() {
+	if over(s.ended) || !s.enter() { // after a fatal error Pebble keeps its lock
 		return View{}
 	}
 	return View{s, s.db.NewSnapshot()}
@@ -276,7 +278,9 @@ func (v View) Close() {
 	if v.s == nil {
 		return
 	}
-	_ = v.view.Close() // it has nothing to write
+	if !over(v.s.ended) {
+		_ = v.view.Close() // it has nothing to write
+	}
 	v.s.leave()
 }
 

@@ -77,7 +77,9 @@ func (s *site) addPostman() error {
 			Description: "Made from openapi.yaml. Set the variables url and apiKey; clientToken is the answer of POST /client-session.",
 			Schema:      "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
 		},
-		Auth: apiKeyAuth(),
+		Auth: &collectionAuth{"apikey", []keyValue{
+			{Key: "key", Value: "X-API-KEY", Type: "string"}, {Key: "value", Value: "{{apiKey}}", Type: "string"}, {Key: "in", Value: "header", Type: "string"},
+		}},
 		Variable: []keyValue{
 			{Key: "url", Value: strings.TrimSuffix(s.PublicURL, "/"), Type: "string"},
 			{Key: "apiKey", Type: "string", Description: "A key of the sandbox. Keep it in the current value, which Postman does not share."},
@@ -100,12 +102,6 @@ func (s *site) addPostman() error {
 		return err
 	}
 	return s.add(Postman, "application/json", cachePages, text)
-}
-
-func apiKeyAuth() *collectionAuth {
-	return &collectionAuth{"apikey", []keyValue{
-		{Key: "key", Value: "X-API-KEY", Type: "string"}, {Key: "value", Value: "{{apiKey}}", Type: "string"}, {Key: "in", Value: "header", Type: "string"},
-	}}
 }
 
 func (c *call) postman() collectionItem {
