@@ -19,7 +19,7 @@
 //     A store with WriteFor writes an event in a schema that every live node reads (format.Writing), or refuses it.
 //   - An unreadable event stops its reader; no reader skips it.
 //
-// What it must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
+// The package must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
 //
 // # Where things are
 //

@@ -15,7 +15,7 @@
 // InternalError, and only the log has its cause. suggestions.go has the recovery of each. Each request writes one log line,
 // without body, headers and query.
 //
-// What it must not know: how events are stored, how a processor is reached, how a webhook is sent.
+// The package must not know: how events are stored, how a processor is reached, how a webhook is sent.
 //
 // Design notes:
 //   - A path matches with and without a trailing slash, because the slash is removed before matching: a redirect would turn a

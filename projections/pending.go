@@ -41,7 +41,7 @@ func (p *Projections) ExpiredActions(ctx context.Context, name processor.Name, n
 	return p.items(ctx, "expired actions", selectActions, string(name), after.At, after.ID, now.UnixMicro(), limit)
 }
 
-// WaitingInboxes lists the inboxes with a processor's waiting notification (D14.6) of a known payment, or one that did not appear in time.
+// WaitingInboxes lists the inboxes with a waiting notification of a processor (D14.6) whose payment is known, or did not appear in time.
 func (p *Projections) WaitingInboxes(ctx context.Context, name processor.Name, now time.Time, after pending.Place, limit int) ([]pending.Item, error) {
 	return p.items(ctx, "inboxes", selectInboxes, string(name), after.At, after.ID, inbox.StaleBefore(now).UnixMicro(), limit)
 }

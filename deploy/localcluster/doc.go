@@ -32,5 +32,5 @@
 // The API nodes of the test are built with the tag clockoffset, so that their clocks can differ. Each server's copy of the log is verified
 // as files: the folder of a NATS server's store has the layout of a single node's folder of events.
 //
-// What it must not know: the log, the domain, and every package of payledger. It uses the programs as an operator does.
+// The package must not know: the log, the domain, and every package of payledger. It uses the programs as an operator does.
 package main

@@ -86,7 +86,7 @@
 // largest heap 22 MB; 0.3 s for a run without anything new; 78,000 events/s into a new folder, without tip store and verify
 // (go test -run - -bench Backup ./eventstore/backup).
 //
-// What it must not know: HTTP, SQL, encryption, and how a server appends.
+// The package must not know: HTTP, SQL, encryption, and how a server appends.
 //
 // # Design notes
 //

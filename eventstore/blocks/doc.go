@@ -11,7 +11,7 @@
 //   - A wrong record is never skipped without a report: it is a Fault, or the torn tail.
 //   - It reports the state of files; the caller decides whether to start, to cut or to stop.
 //
-// What it must not know: what is in a message. Options.Handle can look, and refuse a record with ErrRefused.
+// The package must not know: what is in a message. Options.Handle can look, and refuse a record with ErrRefused.
 //
 // # Byte layout
 //

@@ -7,5 +7,5 @@
 //   - A value never replaces a newer one of its key. A looked-up value enters only if no generation was dropped since the look-up
 //     began, because a newer value may have been dropped with it.
 //
-// What it must not know: events, groups and checkpoints.
+// The package must not know: events, groups and checkpoints.
 package cache

@@ -14,5 +14,5 @@
 // A caller's request gets metadata that a full store refuses (Request). The consequences of a recorded request have no
 // such limit (Follow). A caller that waits leaves its place in the limit of concurrent requests (Place, D1).
 //
-// What it must not know: the services, processors' answers, HTTP, JSON, scopes (httpapi checks them before it calls).
+// The package must not know: the services, processors' answers, HTTP, JSON, scopes (httpapi checks them before it calls).
 package commands

@@ -7,5 +7,5 @@
 //   - A start on a full disk has a ballast of its own. On a full disk the server would stop all its streams for good.
 //   - The free space is measured once a second and by appends. While much is free, appends measure at most every 20 ms.
 //
-// What it must not know: the log, and the content of the folder.
+// The package must not know: the log, and the content of the folder.
 package disk

@@ -8,5 +8,5 @@
 //     from the system account, or if Access has the credentials of a system user.
 //   - No error contains a user, a password or the content of a file.
 //
-// What it must not know: events, shards, commands.
+// The package must not know: events, shards, commands.
 package external

@@ -23,5 +23,5 @@
 //     instrument are fingerprints.
 //   - A type that is newer than this package has no Fact. JSON has the whole event.
 //
-// What it must not know: the log, and how the service makes the events.
+// The package must not know: the log, and how the service makes the events.
 package feed

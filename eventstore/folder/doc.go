@@ -7,5 +7,5 @@
 //     ever lost by a repair.
 //   - A repair runs after the inspection: a damaged folder is refused unchanged (package comment of eventstore, design notes).
 //
-// What it must not know: what the messages hold. Package blocks knows the layout of the files.
+// The package must not know: what the messages hold. Package blocks knows the layout of the files.
 package folder

@@ -9,5 +9,5 @@
 //   - Look-ups have connections of their own. The server answers a Direct Get in the loop that reads the connection, and waits there
 //     while the stream syncs: on a shared connection one look-up would delay every publish behind it.
 //
-// What it must not know: groups, events and shards.
+// The package must not know: groups, events and shards.
 package jetapi

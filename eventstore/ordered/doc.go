@@ -5,7 +5,7 @@
 // order depends on the log alone: two readers get the same events at the same positions, on any node, before and after a
 // restart. A reader has at most one page of the log in memory (64 groups), however long the log is.
 //
-// What it must not know: which events a caller shows, and how.
+// The package must not know: which events a caller shows, and how.
 //
 // Design notes
 //

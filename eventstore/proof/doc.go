@@ -57,5 +57,5 @@
 // A proof holds sealed personal data as the log does, and stays valid after the erasure of its key: the sealed bytes are hashed,
 // and no text of them. It holds no card number and no secret.
 //
-// What it must not know: the store, the payment's rules, HTTP.
+// The package must not know: the store, the payment's rules, HTTP.
 package proof

@@ -23,5 +23,5 @@
 //     the account has or had its merchant account there, and its reference is no payment of another account that shares the merchant
 //     account. An operation of an unknown payment is reported to all accounts that share it.
 //
-// What it must not know: how a processor is reached, which command compares, how differences are shown.
+// The package must not know: how a processor is reached, which command compares, how differences are shown.
 package reconcile

@@ -8,5 +8,5 @@
 //   - Secrets are destroyed without waiting for a processor (§5.2 rule 3), by Recoverer.RunOnce: the janitor.
 //   - Package pending decides when an operation is due, package payments continues it, package secrets destroys secrets.
 //
-// What it must not know: HTTP, SQL, options of the command line.
+// The package must not know: HTTP, SQL, options of the command line.
 package recovery

@@ -25,5 +25,5 @@
 // cut took 91 to 228 ms with holds, and 0.2 to 7.9 s without. The hold is a help, and no lock: it needs no answer, and a node that misses it
 // makes the two reads differ. Without an equal pair Cut ends with ErrBusy after three minutes.
 //
-// What it must not know: aggregates, secrets' values, files.
+// The package must not know: aggregates, secrets' values, files.
 package remote

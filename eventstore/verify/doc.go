@@ -33,5 +33,5 @@
 // A Fault names stream, sequence, aggregate, revision and difference. Config.Report ends the run at the first fault, or collects
 // all of them. After a fault the checks continue from the recorded state, so that one wrong event is one fault.
 //
-// What it must not know: servers, HTTP, SQL, secrets.
+// The package must not know: servers, HTTP, SQL, secrets.
 package verify

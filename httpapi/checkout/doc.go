@@ -8,7 +8,7 @@
 // Rules: every page has a content security policy without inline code, is not stored, sends no referrer, and can be framed only by
 // the configured origins. Amounts have the digits that ISO 4217 gives their currency.
 //
-// What it must not know: how a token is read, how a payment is made; httpapi provides the content.
+// The package must not know: how a token is read, how a payment is made; httpapi provides the content.
 //
 // Design notes:
 //   - The client token comes in the address and is removed from it at once (history.replaceState): it is in no history, bookmark

@@ -5,7 +5,7 @@
 //   - An action's client token is for one required action of one payment (D6).
 //   - A resume token reports that a required action has ended. To merchants it is opaque (D8).
 //
-// What it must not know: requests, routes, limits.
+// The package must not know: requests, routes, limits.
 //
 // Design notes:
 //   - A client token carries its account, so that the browser's calls need no look-up; an access token alone is looked up, and

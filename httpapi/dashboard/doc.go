@@ -16,5 +16,5 @@
 //   - After a refusal, the form comes back with its input and the reasons.
 //   - Secrets are shown once, in the answer to the request that made them, and are not stored by the browser (no-store).
 //
-// What it must not know: how events are stored, how passwords are checked, what a handler does.
+// The package must not know: how events are stored, how passwords are checked, what a handler does.
 package dashboard

@@ -6,7 +6,7 @@
 // the key stays in the tab's session storage. Pages show no secret. Every example is real: a test runs each curl command of the
 // pages against the whole service, and the recorded answers fit openapi.yaml.
 //
-// What it must not know: the ledger, accounts, API keys. It gets the documents, the calls with their scopes, and the errors.
+// The package must not know: the ledger, accounts, API keys. It gets the documents, the calls with their scopes, and the errors.
 //
 // Design notes:
 //   - The two documents are read as YAML nodes, which keep the order of calls and fields. kin-openapi reads them into maps.

@@ -8,7 +8,7 @@
 //   - The file is disposable. A file that cannot be read is replaced; lastUsedAt is then missing until the next use.
 //   - Each node has its own file, and knows only the uses that it served.
 //
-// What it must not know: whether a key is valid, HTTP, the log.
+// The package must not know: whether a key is valid, HTTP, the log.
 //
 // Design note. The alternative, a log record for each key and minute, would write 288,000 records a day for 200 keys, and none is
 // ever deleted. A file of 200 keys has 8 kB.

@@ -4,5 +4,5 @@
 //
 // A handler decodes, executes and responds. A change is answered when this node's views show it.
 //
-// What it must not know: how a caller is authenticated, how an answer is written, how a webhook is sent.
+// The package must not know: how a caller is authenticated, how an answer is written, how a webhook is sent.
 package management

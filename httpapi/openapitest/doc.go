@@ -4,5 +4,5 @@
 // Answers for paths and methods that the document does not have must be errors of D3. An answer that differs is a fault of the
 // service or of the document, which is published.
 //
-// What it must not know: how answers are made.
+// The package must not know: how answers are made.
 package openapitest

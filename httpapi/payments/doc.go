@@ -4,5 +4,5 @@
 // A handler decodes, executes and responds. A browser reads only the payments and attempts of its own session, with fewer fields.
 // For a payment of another session it gets the error of an unknown payment.
 //
-// What it must not know: how a caller is authenticated, how an answer is written.
+// The package must not know: how a caller is authenticated, how an answer is written.
 package payments

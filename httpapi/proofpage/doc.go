@@ -5,5 +5,5 @@
 // Nothing comes from a third party, and no text becomes code. The server fills in its own verifier key, and the page says that the
 // reader should compare it: who changes a proof can also serve another key.
 //
-// What it must not know: the ledger, accounts, API keys.
+// The package must not know: the ledger, accounts, API keys.
 package proofpage

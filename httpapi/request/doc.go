@@ -8,5 +8,5 @@
 //     (D9).
 //   - limit and cursor divide a list into pages (D20). A cursor is valid for one list of one account with one filter (D11).
 //
-// What it must not know: routes, authentication, how an answer is written, what a command does.
+// The package must not know: routes, authentication, how an answer is written, what a command does.
 package request

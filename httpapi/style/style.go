@@ -4,7 +4,7 @@
 //
 // Rules: base.css has every colour. A page's own stylesheet places things, and takes its colours from the custom properties.
 //
-// What it must not know: which pages there are.
+// The package must not know: which pages there are.
 package style
 
 import _ "embed"

@@ -7,7 +7,7 @@
 //   - Card numbers are refused in every text and name (D21).
 //   - A null field counts as absent (D21). In a change it clears the field (D4).
 //
-// What it must not know: who calls, what a handler does with the request, the HTTP status of an error.
+// The package must not know: who calls, what a handler does with the request, the HTTP status of an error.
 //
 // Design notes:
 //   - A body is parsed once, by a parser of our own: for a payment with all fields encoding/json's tokens take 42 µs and its maps

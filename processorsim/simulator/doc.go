@@ -81,7 +81,7 @@
 //
 // The books of a simulator that does not run are an Archive: read, and not changed.
 //
-// What it must not know: the service. It imports the values of domain/processor and nothing above them.
+// The package must not know: the service. It imports the values of domain/processor and nothing above them.
 //
 // Design notes:
 //   - A refusal by fault mode error is recorded under its key. Were it not, a repeat could be approved

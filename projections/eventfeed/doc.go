@@ -4,7 +4,7 @@
 // checkpoint covers are in it. The JSON is that of GET /events (package eventjson), without personal data. The feed cannot stop
 // the ledger: when the stream fails, the feed reports it and tries again.
 //
-// What it must not know: HTTP, and how the stream stores its messages.
+// The package must not know: HTTP, and how the stream stores its messages.
 //
 // Design notes
 //

@@ -1,4 +1,4 @@
 // Package jsontext appends JSON strings, byte for byte as encoding/json writes them, but without an allocation.
 //
-// What it must not know: what the strings mean.
+// The package must not know: what the strings mean.
 package jsontext

@@ -4,5 +4,5 @@
 // Rules: Render is a pure function of a payment's state, the opened personal data and Options. The same arguments give
 // the same JSON. Dates have six digits and are in UTC (D1). Amounts are minor units of the payment's currency.
 //
-// What it must not know: SQL, HTTP, the log, how a state came about.
+// The package must not know: SQL, HTTP, the log, how a state came about.
 package paymentjson

@@ -4,5 +4,5 @@
 // again from the log. A power failure may lose the newest transactions and never a part of one. secure_delete overwrites
 // replaced data.
 //
-// What it must not know: tables, events, payments.
+// The package must not know: tables, events, payments.
 package sqlitefile

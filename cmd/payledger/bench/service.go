@@ -16,7 +16,7 @@ import (
 	"payledger/httpapi/client"
 )
 
-// service is a service under load: payledger, or the service that --yardstick names, with what the run made there.
+// service is a service under load: payledger, or the service that --yardstick names, with the objects that the run made there.
 type service struct {
 	url, key  string
 	address   string   // host and port of the URL

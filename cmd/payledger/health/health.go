@@ -2,7 +2,7 @@
 //
 // Rules: the answer is the service's own (I1: /readyz). The command follows no redirect and sends no credentials.
 //
-// What it must not know: the log, the data folder, and any state of the service but its answer.
+// The package must not know: the log, the data folder, and any state of the service but its answer.
 package health
 
 import (

@@ -3,5 +3,5 @@
 // Rules: --memory, or 75 % of what the cgroup or the machine has, bounds the process. Every other size is a share of
 // it. Settings in GOMEMLIMIT, GOMAXPROCS and GOGC that are stricter stay in force.
 //
-// What it must not know: the parts that use the memory.
+// The package must not know: the parts that use the memory.
 package limits

@@ -43,7 +43,7 @@ func (args Arguments) Faults() (faults []string) {
 // Refused returns the error for arguments that hold a secret, or nil, for commands that do not know the ledger's environment.
 func (args Arguments) Refused() error { return UsageOf(args.Faults()) }
 
-// selecting are the flags that select what a command reads. With an empty value, as of an unset variable, it would read everything.
+// selecting are the flags that limit a command's reading. With an empty value, as of an unset variable, the command would read everything.
 var selecting = []string{"--account", "--at", "--from", "--payment", "--to", "--type"}
 
 // Empty returns a usage error that names the selecting flags without a value, or nil.

@@ -7,5 +7,5 @@
 //     secret comes from the environment or a file.
 //   - In production --listen needs TLS unless it is a loopback address or --behind-proxy is set.
 //
-// What it must not know: the log, HTTP handlers, the order in which the service starts.
+// The package must not know: the log, HTTP handlers, the order in which the service starts.
 package options

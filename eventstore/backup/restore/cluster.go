@@ -60,7 +60,7 @@ func Unused(ctx context.Context, a external.Access) error {
 	return err
 }
 
-// Cluster makes the log on an external cluster. It first removes what a restore that was cut short left. Until the end no node serves the log.
+// Cluster makes the log on an external cluster. It first removes the remains of an interrupted restore. Until the end no node serves the log.
 func (b *Backup) Cluster(ctx context.Context, to Target) error {
 	if len(b.Streams) == 0 || b.Streams[0] != firstStream {
 		return fmt.Errorf("%w: its first stream is not %s", backup.ErrDamaged, firstStream)

@@ -21,5 +21,5 @@
 // Publishing was chosen instead of copying the server's files: it does not depend on the format of these files, it checks each sequence,
 // and it also writes to a cluster. The receive times of the messages are new; nothing uses them.
 //
-// What it must not know: HTTP, SQL, encryption, and how the store opens a log.
+// The package must not know: HTTP, SQL, encryption, and how the store opens a log.
 package restore

@@ -4,5 +4,5 @@
 // A secret is stored before the event that names it, under a new number: no value is overwritten. After a crash in between, the
 // secret is unused and the caller repeats the command. Texts of keys and secrets are returned once (D2).
 //
-// What it must not know: payments, processors' answers, HTTP. Its callers check URLs and the conditions of workflows.
+// The package must not know: payments, processors' answers, HTTP. Its callers check URLs and the conditions of workflows.
 package accounts

@@ -7,5 +7,5 @@
 //
 // After a crash, RecoverAttempt carries out the decision. It waits for no processor.
 //
-// What it must not know: processors, notifications, HTTP.
+// The package must not know: processors, notifications, HTTP.
 package approvals

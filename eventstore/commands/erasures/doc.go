@@ -14,5 +14,5 @@
 //
 // Captures and refunds of the person's payments go on: they need no personal data.
 //
-// What it must not know: the personal data, HTTP, what callers may do.
+// The package must not know: the personal data, HTTP, what callers may do.
 package erasures

@@ -6,5 +6,5 @@
 //
 // A verification is an authorization of zero. It moves no money, so it may be sent again under its key.
 //
-// What it must not know: payments. Package payments decides how long a card is needed.
+// The package must not know: payments. Package payments decides how long a card is needed.
 package instruments

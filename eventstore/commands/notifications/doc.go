@@ -15,5 +15,5 @@
 // dispute event. The cursor is in memory; inbox.swept records the time read so far, every ten minutes of processor time. A
 // restart resumes one hour before that time.
 //
-// What it must not know: HTTP, signatures of messages (httpapi verifies them), how package payments asks processors.
+// The package must not know: HTTP, signatures of messages (httpapi verifies them), how package payments asks processors.
 package notifications

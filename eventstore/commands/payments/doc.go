@@ -57,6 +57,6 @@
 // A card is kept as it was entered until its payment has an outcome, with a limit (D5.13). CardNeeded decides that. A
 // payment that vaults its token does so after the authorization (D5.5).
 //
-// What it must not know: attempts, the inbox of notifications, HTTP. After a creation and each recorded answer it calls the function given
+// The package must not know: attempts, the inbox of notifications, HTTP. After a creation and each recorded answer it calls the function given
 // to Start.
 package payments

@@ -3,5 +3,5 @@
 // Its tests run all services on one embedded server and the simulator: each effect of a command fails, is lost, or
 // happens twice (TestCrashMatrix), and clients on several nodes change the same payments (TestKeysAreLinearizable, TestMoneyIsLinearizable).
 //
-// What it must not know: rules. It has no commands of its own.
+// The package must not know: rules. It has no commands of its own.
 package service

@@ -45,5 +45,5 @@
 // beside the verifiers of passwords. The counter of the newest used code is in the state: a code, and all before it, are accepted once
 // in the whole cluster.
 //
-// What it must not know: HTTP, cookies, pages.
+// The package must not know: HTTP, cookies, pages.
 package users

@@ -1,6 +1,6 @@
 // Package accountpages has the dashboard's pages about the account: API keys, users, the audit log.
 //
-// What it must not know: how keys and passwords are made and stored.
+// The package must not know: how keys and passwords are made and stored.
 package accountpages
 
 import (

@@ -3,7 +3,7 @@
 //
 // A package of pages has templates, each of which defines "content", and screens by the pattern of their address. A screen reads with
 // Visit.Get, changes with Visit.Send, and ends with Show, Redirect or an error, which becomes a page. With and Sent give a
-// screen what its address names and the form that was sent.
+// screen the values in its address and the form that was sent.
 //
-// What it must not know: how a user signs in, which screens there are.
+// The package must not know: how a user signs in, which screens there are.
 package frame

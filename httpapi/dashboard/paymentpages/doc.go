@@ -4,7 +4,7 @@
 // The form of an operation carries the revision of the payment that it showed. The operation is refused if the payment has another one, and
 // the form comes back with the new amounts: two tabs do not refund twice. A repeat under the form's idempotency key stays one operation.
 //
-// What it must not know: how a payment's status follows from its facts. The API decides whether an operation is allowed.
+// The package must not know: how a payment's status follows from its facts. The API decides whether an operation is allowed.
 package paymentpages
 
 import (

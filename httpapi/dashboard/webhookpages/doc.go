@@ -7,7 +7,7 @@
 //   - A new signing secret is shown once, in the answer to the form that made it.
 //   - Every form that has an effect does it once: by an idempotency key, or by a check that nothing changed since the form was shown.
 //
-// What it must not know: how webhooks are planned, signed and sent.
+// The package must not know: how webhooks are planned, signed and sent.
 package webhookpages
 
 import (

@@ -5,7 +5,7 @@
 // saved, the API applies it to the payments of a period without acting, and the page shows the result. The script checks the condition
 // while it is written, with the same button's request.
 //
-// What it must not know: how a condition is compiled and how a workflow runs.
+// The package must not know: how a condition is compiled and how a workflow runs.
 package workflowpages
 
 import (

@@ -5,7 +5,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// decideVoid releases what is held and not captured. When all of it is captured, it is too late (D7: the processor refuses).
+// decideVoid releases the amount that is held and not captured. It refuses a void after the whole amount was captured (D7).
 func decideVoid(s *sale) processor.Answer {
 	switch {
 	case s.phase == voided:
