@@ -105,3 +105,6 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+// The C sources of zstd, which Pebble would compile where gcc is installed, took a minute of CPU time.
+replace github.com/DataDog/zstd => ./eventstore/tipstore/zstd

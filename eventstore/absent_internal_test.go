@@ -28,7 +28,7 @@ func TestAbsentUntilFirstEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := draftOn(Logs, key, h.n, nil, LogState{}, meta, LogInitialized{At: meta.At}, Logs.Schema)
+	r, err := draftOn(Logs.Core, key, h.n, tip{state: LogState{}}, meta, LogInitialized{At: meta.At}, Logs.Schema)
 	if err == nil {
 		err = s.append(context.Background(), r)
 	}

@@ -377,7 +377,7 @@ func testOlderSchema(t testing.TB, r *rig) {
 	second := format.NewAggregate("tally", 2, []added2{{}}, func(s tally2, e added2) tally2 {
 		return tally2{Sum: s.Sum + e.Amount, Max: max(s.Max, e.Amount)}
 	})
-	second.Upgrades["tally.added"] = map[int]format.Upgrade{1: func(e map[string]any) map[string]any {
+	second.Core.Upgrades["tally.added"] = map[int]format.Upgrade{1: func(e map[string]any) map[string]any {
 		return map[string]any{"amount": e["n"].(int64)}
 	}}
 	tip, err := eventstore.Load(testContext(t), r.store(), second, key, eventstore.Latest)

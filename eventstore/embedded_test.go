@@ -16,12 +16,16 @@ func listening(dir string) embedded.Config {
 	return embedded.Config{Dir: dir, Name: "test", Options: listen}
 }
 
-func listen(o *server.Options) { o.Host, o.Port, o.DontListen = "127.0.0.1", server.RANDOM_PORT, false }
+func listen(native any) {
+	o := native.(*server.Options)
+	o.Host, o.Port, o.DontListen = "127.0.0.1", server.RANDOM_PORT, false
+}
 
 // member is the configuration of a server in a cluster, with the routes to the others.
 func member(dir, name string, routes []string) embedded.Config {
-	return embedded.Config{Dir: dir, Name: name, Options: func(o *server.Options) {
-		listen(o)
+	return embedded.Config{Dir: dir, Name: name, Options: func(native any) {
+		listen(native)
+		o := native.(*server.Options)
 		o.Cluster = server.ClusterOpts{Name: "test", Host: o.Host, Port: server.RANDOM_PORT, Advertise: nowhere, NoAdvertise: true}
 		for _, r := range routes {
 			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: r})
@@ -41,7 +45,8 @@ func startServer(t testing.TB, c embedded.Config) *embedded.Server {
 
 // listens returns a server's address.
 func listens(s *embedded.Server) serverListens {
-	ns, password := s.Native()
+	ns := native(s)
+	_, password := s.Native()
 	l := serverListens{Clients: ns.Addr().String(), Password: password}
 	if at := ns.ClusterAddr(); at != nil {
 		l.Cluster = at.String()
@@ -55,21 +60,27 @@ type serverListens struct{ Clients, Cluster, Password string }
 // url is the address of a server, perhaps through a proxy.
 func (l serverListens) url(at string) string { return "nats://payledger:" + l.Password + "@" + at }
 
+// native returns the NATS server of s.
+func native(s *embedded.Server) *server.Server {
+	ns, _ := s.Native()
+	return ns.(*server.Server)
+}
+
 // leads reports whether the server leads the stream.
 func leads(s *embedded.Server, stream string) bool {
-	ns, _ := s.Native()
+	ns := native(s)
 	return ns.JetStreamIsStreamLeader(streams.Account, stream)
 }
 
 // leadsAll reports whether the server leads the cluster's group of all servers.
 func leadsAll(s *embedded.Server) bool {
-	ns, _ := s.Native()
+	ns := native(s)
 	return ns.JetStreamIsLeader()
 }
 
 // hasLeader returns an error if the server does not know its cluster's leader.
 func hasLeader(s *embedded.Server) error {
-	ns, _ := s.Native()
+	ns := native(s)
 	info, err := ns.Jsz(nil)
 	if err == nil && (info.Meta == nil || info.Meta.Leader == "") {
 		err = errors.New("no leader")

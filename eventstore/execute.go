@@ -48,42 +48,68 @@ type Tip[S any] struct {
 // Execute loads the latest state and calls decide again. Execute returns errors of decide unchanged, and errors of the store as domain
 // errors (ServiceUnavailable, ConcurrentModification).
 func Execute[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	latest := !s.readsMayBeStale
-	tip, err := Load(ctx, s, a, key, AllowStale)
-	if err != nil {
-		return tip, err
-	}
-	return command[S, E]{s, a, key, meta, decide}.execute(ctx, tip, latest)
+	t, err := executeLoaded(ctx, command{s, a.Core, key, meta, untyped(decide)})
+	return typed[S](t), err
 }
 
 // ExecuteNew is Execute for an aggregate that should not exist yet: the first decision is on the zero state, without a load.
 func ExecuteNew[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return command[S, E]{s, a, key, meta, decide}.execute(ctx, Tip[S]{}, false)
+	t, err := command{s, a.Core, key, meta, untyped(decide)}.execute(ctx, tip{state: a.Core.None()}, false)
+	return typed[S](t), err
 }
 
 // ExecuteFrom is Execute with a tip that the caller has already loaded.
-func ExecuteFrom[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
-	return command[S, E]{s, a, tip.Recorded.Key, meta, decide}.execute(ctx, tip, false)
+func ExecuteFrom[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], from Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+	t, err := command{s, a.Core, from.Recorded.Key, meta, untyped(decide)}.execute(ctx, tip{from.State, from.Recorded, false}, false)
+	return typed[S](t), err
+}
+
+// tip is a Tip without its type.
+type tip struct {
+	state    any
+	recorded *Recorded
+	appended bool
+}
+
+func typed[S any](t tip) Tip[S] {
+	state, _ := t.state.(S)
+	return Tip[S]{state, t.recorded, t.appended}
+}
+
+func untyped[S any, E domain.Event](decide func(S) (E, error)) func(any) (domain.Event, error) {
+	return func(state any) (domain.Event, error) {
+		event, err := decide(state.(S))
+		return event, err
+	}
 }
 
 // command is a decision about one aggregate, and the metadata of its event.
-type command[S any, E domain.Event] struct {
+type command struct {
 	store     *Store
-	aggregate *Aggregate[S, E]
+	aggregate *format.Core
 	key       Key
 	meta      Meta
-	decide    func(S) (E, error)
+	decide    func(state any) (domain.Event, error)
+}
+
+func executeLoaded(ctx context.Context, c command) (tip, error) {
+	latest := !c.store.readsMayBeStale
+	loaded, err := c.store.load(ctx, c.aggregate, c.key, AllowStale)
+	if err != nil {
+		return loaded, err
+	}
+	return c.execute(ctx, loaded, latest)
 }
 
 // execute decides on tip and appends. latest reports that tip was loaded as Latest.
-func (c command[S, E]) execute(ctx context.Context, tip Tip[S], latest bool) (Tip[S], error) {
+func (c command) execute(ctx context.Context, tip tip, latest bool) (tip, error) {
 	if Stale(ctx) {
 		return tip, errors.New("eventstore: a command cannot rest on a stale read")
 	}
-	tip.Appended = false
+	tip.appended = false
 	for range maxConflicts {
-		event, err := c.decide(tip.State)
-		if nothing := any(event) == nil; (err != nil || nothing) && latest {
+		event, err := c.decide(tip.state)
+		if nothing := event == nil; (err != nil || nothing) && latest {
 			return tip, err
 		} else if err == nil && !nothing {
 			next, err := c.record(ctx, tip, event)
@@ -91,7 +117,7 @@ func (c command[S, E]) execute(ctx context.Context, tip Tip[S], latest bool) (Ti
 				return next, storeError(err)
 			}
 		}
-		if tip, err = Load(ctx, c.store, c.aggregate, c.key, Latest); err != nil {
+		if tip, err = c.store.load(ctx, c.aggregate, c.key, Latest); err != nil {
 			return tip, err
 		}
 		latest = true
@@ -110,64 +136,84 @@ func Overtaken() *domain.Error {
 
 // Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state and no event.
 func Load[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], key Key, consistency Consistency) (Tip[S], error) {
+	t, err := s.load(ctx, a.Core, key, consistency)
+	return typed[S](t), err
+}
+
+func (s *Store) load(ctx context.Context, a *format.Core, key Key, consistency Consistency) (tip, error) {
+	none := tip{state: a.None()}
 	r, err := s.Load(ctx, key, consistency)
 	if errors.Is(err, ErrNotFound) {
-		return Tip[S]{}, nil
+		return none, nil
 	}
 	if err != nil {
-		return Tip[S]{}, domain.Unavailable(err)
+		return none, domain.Unavailable(err)
 	}
-	state, err := StateAt(ctx, s, a, r)
+	state, err := s.stateAt(ctx, a, r)
 	if err != nil {
-		return Tip[S]{}, err
+		return none, err
 	}
-	return Tip[S]{State: state, Recorded: r}, nil
+	return tip{state: state, recorded: r}, nil
 }
 
 // Remembered returns an aggregate's tip if this process has it in memory. If not, it returns false: the aggregate may exist.
 func Remembered[S any, E domain.Event](s *Store, a *Aggregate[S, E], key Key) (Tip[S], bool) {
+	t, known := s.remembered(a.Core, key)
+	return typed[S](t), known
+}
+
+func (s *Store) remembered(a *format.Core, key Key) (tip, bool) {
+	none := tip{state: a.None()}
 	h := s.shard[s.ShardOf(key)]
 	h.mu.Lock()
 	r := h.known(key)
 	h.mu.Unlock()
 	if r == nil || !s.sole {
-		return Tip[S]{}, false
+		return none, false
 	}
-	state, err := a.State(r)
+	state, err := a.DecodeState(r)
 	if err == nil {
-		state, err = withRows(s, a, r, state)
+		state, err = s.withRows(a, r, state)
 	}
-	return Tip[S]{State: state, Recorded: r}, err == nil && a.Whole(state)
+	if err != nil {
+		return none, false
+	}
+	return tip{state: state, recorded: r}, a.Whole(state)
 }
 
 // StateAt returns the state after r, with the parts moved out of it. It folds the events again if an older schema wrote r.
 func StateAt[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
-	var none S
+	state, err := s.stateAt(ctx, a.Core, r)
+	at, _ := state.(S)
+	return at, err
+}
+
+func (s *Store) stateAt(ctx context.Context, a *format.Core, r *Recorded) (any, error) {
 	if r.Schema == a.Schema {
-		state, err := a.State(r)
+		state, err := a.DecodeState(r)
 		if err != nil || a.Whole(state) {
 			return state, err
 		}
-		return withLeft(ctx, s, a, r, state)
+		return s.withLeft(ctx, a, r, state)
 	}
 	if r.Schema > a.Schema {
-		return none, fmt.Errorf("%w: %s has schema %d, known is %d", format.ErrNewerSchema, r.Key, r.Schema, a.Schema)
+		return a.None(), fmt.Errorf("%w: %s has schema %d, known is %d", format.ErrNewerSchema, r.Key, r.Schema, a.Schema)
 	}
 	events, err := s.Since(ctx, r, 0)
 	if err != nil {
-		return none, err
+		return a.None(), err
 	}
-	return a.Fold(events)
+	return a.FoldAll(events)
 }
 
-func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S], error) {
-	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), tip.Recorded, tip.State, c.meta, event, c.store.readable(c.aggregate.Name))
+func (c command) record(ctx context.Context, on tip, event domain.Event) (tip, error) {
+	r, err := draftOn(c.aggregate, c.key, c.store.ShardOf(c.key), on, c.meta, event, c.store.readable(c.aggregate.Name))
 	if err != nil {
-		return tip, err
+		return on, err
 	}
 	if c.meta.Request {
 		if err := c.store.roomFor(r, c.meta); err != nil {
-			return tip, err
+			return on, err
 		}
 	}
 	err = c.store.append(ctx, r)
@@ -175,13 +221,13 @@ func (c command[S, E]) record(ctx context.Context, tip Tip[S], event E) (Tip[S],
 		noted.Store(true)
 	}
 	if err != nil {
-		return tip, err
+		return on, err
 	}
-	next, made := r.State().(S) // draftOn has set it
-	if !made {
-		return tip, fmt.Errorf("eventstore: %s was appended without a state", c.key)
+	next := r.State() // draftOn has set it
+	if !c.aggregate.Made(next) {
+		return on, fmt.Errorf("eventstore: %s was appended without a state", c.key)
 	}
-	return Tip[S]{State: next, Recorded: r, Appended: true}, nil
+	return tip{state: next, recorded: r, appended: true}, nil
 }
 
 type recordedKey struct{}
@@ -210,7 +256,7 @@ func (s *Store) roomFor(r *Recorded, meta Meta) error {
 }
 
 // draftOn returns the next event of an aggregate, given its newest event and its state, in a schema that every live node reads.
-func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip *Recorded, state S, meta Meta, event E, readable int) (*Recorded, error) {
+func draftOn(a *format.Core, key Key, shard int, on tip, meta Meta, event domain.Event, readable int) (*Recorded, error) {
 	if err := key.Valid(); err != nil {
 		return nil, err
 	}
@@ -220,20 +266,20 @@ func draftOn[S any, E domain.Event](a *Aggregate[S, E], key Key, shard int, tip 
 		Time: meta.At.UTC().Truncate(time.Microsecond), // as a reader of the log gets it
 	}
 	var previous Hash
-	if tip != nil {
-		if tip.Schema > a.Schema {
+	if newest := on.recorded; newest != nil {
+		if newest.Schema > a.Schema {
 			return nil, fmt.Errorf("%w: %s", format.ErrNewerSchema, key)
 		}
-		r.Revision, r.PrevSeq, previous, r.Schema = tip.Revision+1, tip.Seq, tip.Hash, tip.Schema
+		r.Revision, r.PrevSeq, previous, r.Schema = newest.Revision+1, newest.Seq, newest.Hash, newest.Schema
 	}
 	var err error
 	if r.Schema, err = a.WriteSchema(event, r.Schema, readable); err != nil {
 		return nil, err
 	}
-	if !a.Whole(state) {
+	if !a.Whole(on.state) {
 		return nil, fmt.Errorf("eventstore: %s was decided on without the parts moved out of its state", key)
 	}
-	return r, a.CompleteFrom(format.CleanLine(meta.Origin), r, previous, event, a.Evolve(state, event))
+	return r, a.Complete(format.CleanLine(meta.Origin), r, previous, event, a.Evolve(on.state, event))
 }
 
 func storeError(err error) error {

@@ -21,24 +21,24 @@ func (s *Store) Held() bool { return s.hold.Active() }
 func (r *Reader) Waiting() int { return len(r.events) }
 
 // Draft makes the next event of an aggregate and does not append it.
-func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], key Key, tip *Recorded, meta Meta, event E) (*Recorded, error) {
-	var state S
-	if tip != nil {
+func Draft[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], key Key, newest *Recorded, meta Meta, event E) (*Recorded, error) {
+	on := tip{a.Core.None(), newest, false}
+	if newest != nil {
 		var err error
-		if state, err = a.State(tip); err != nil {
+		if on.state, err = a.Core.DecodeState(newest); err != nil {
 			return nil, err
 		}
 	}
-	return draftOn(a, key, s.ShardOf(key), tip, state, meta, event, a.Schema)
+	return draftOn(a.Core, key, s.ShardOf(key), on, meta, event, a.Schema)
 }
 
 // StateByRows returns the state after an event, completed with the parts moved out of it that are in the tip store and in memory.
 func StateByRows[S any, E interface{ Type() string }](s *Store, a *Aggregate[S, E], r *Recorded) (S, error) {
-	state, err := a.State(r)
+	state, err := a.Core.DecodeState(r)
 	if err == nil {
-		state, err = withRows(s, a, r, state)
+		state, err = s.withRows(a.Core, r, state)
 	}
-	return state, err
+	return state.(S), err
 }
 
 // Append is Store.append.

@@ -89,7 +89,7 @@ func FuzzTime(f *testing.F) {
 	f.Add(int64(-1), int64(5))
 	f.Fuzz(func(t *testing.T, seconds, micros int64) {
 		at := time.Unix(seconds%(1<<36), micros%1_000_000*1000)
-		body, err := eventstore.Payments.EncodeFrom("", payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: at.In(time.FixedZone("x", 3600))}}, payment.State{})
+		body, err := eventstore.Payments.Core.Encode("", payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: at.In(time.FixedZone("x", 3600))}}, payment.State{})
 		if err != nil {
 			t.Fatal(err)
 		}

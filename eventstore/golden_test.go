@@ -70,7 +70,7 @@ func codecOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], events []E) e
 		name: a.Name, schema: a.Schema,
 		encode: func(name string) []byte {
 			event, state := example(name)
-			b, err := a.EncodeFrom("", event, state)
+			b, err := a.Core.Encode("", event, state)
 			if err != nil {
 				panic(err)
 			}
@@ -240,7 +240,7 @@ func checkUTC(t *testing.T, v reflect.Value, path string) {
 // TestZeroIsOmitted: an absent value takes no bytes, and is absent after decoding.
 func TestZeroIsOmitted(t *testing.T) {
 	t.Parallel()
-	body, err := eventstore.Payments.EncodeFrom("", payment.Created{Route: []payment.Target{}}, payment.State{Operations: []payment.Operation{{}}})
+	body, err := eventstore.Payments.Core.Encode("", payment.Created{Route: []payment.Target{}}, payment.State{Operations: []payment.Operation{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

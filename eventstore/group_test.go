@@ -28,7 +28,7 @@ func chain(t testing.TB, seq uint64, n, aggregates int, size int) []*eventstore.
 		}
 		event := added{N: int64(i), Who: string(who)}
 		state = addUp(state, event)
-		body, err := tallies.EncodeFrom("", event, state)
+		body, err := tallies.Core.Encode("", event, state)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,7 +110,7 @@ func examples(t testing.TB) (first, next *eventstore.Recorded) {
 
 func example(t testing.TB, event payment.Event, state payment.State, revision, prevSeq uint64, at time.Time) *eventstore.Recorded {
 	t.Helper()
-	body, err := eventstore.Payments.EncodeFrom("", event, state)
+	body, err := eventstore.Payments.Core.Encode("", event, state)
 	if err != nil {
 		t.Fatal(err)
 	}

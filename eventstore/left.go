@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"payledger/domain"
 	"payledger/eventstore/format"
 	"payledger/eventstore/tiprow"
 	"payledger/eventstore/tipstore"
@@ -15,19 +14,19 @@ import (
 
 // withLeft returns the state after r with the parts moved out of it. If the tip store lacks some of them, because an older
 // schema wrote the events, withLeft folds the events again.
-func withLeft[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
+func (s *Store) withLeft(ctx context.Context, a *format.Core, r *Recorded, state any) (any, error) {
 	if newest, ok := s.recent.Get(r.Key); ok && newest.Revision >= r.Revision {
-		if newer, made := newest.State().(S); made && a.Whole(newer) {
-			if earlier := a.Leaving.Earlier(state, newer); a.Whole(earlier) {
+		if newer := newest.State(); a.Made(newer) && a.Whole(newer) {
+			if earlier := a.Earlier(state, newer); a.Whole(earlier) {
 				return earlier, nil
 			}
 		}
 	}
-	state, err := withRows(s, a, r, state)
+	state, err := s.withRows(a, r, state)
 	if err == nil && !a.Whole(state) {
 		var events []*Recorded
 		if events, err = s.Since(ctx, r, 0); err == nil {
-			state, err = a.Fold(events)
+			state, err = a.FoldAll(events)
 		}
 	}
 	if err == nil {
@@ -46,7 +45,7 @@ func (h *shard) remember(r *Recorded, state any) {
 }
 
 // withRows is withLeft with only the parts in the tip store and in memory.
-func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, state S) (S, error) {
+func (s *Store) withRows(a *format.Core, r *Recorded, state any) (any, error) {
 	if a.Whole(state) {
 		return state, nil
 	}
@@ -54,7 +53,7 @@ func withRows[S any, E domain.Event](s *Store, a *Aggregate[S, E], r *Recorded, 
 	if err != nil {
 		return state, err
 	}
-	state, err = a.Leaving.Join(state, rows)
+	state, err = a.Join(state, rows)
 	if err != nil {
 		return state, s.unreadable(r.Key, fmt.Errorf("%w: %w", tipstore.ErrDamaged, err))
 	}

@@ -322,7 +322,7 @@ func TestLeftBytes(t *testing.T) {
 	}
 	state := payment.State{ID: "01p", Revision: 9, Operations: []payment.Operation{}, Totals: payment.Totals{Operations: 1, KeyHashes: 1, Captured: 7, Taken: true}}
 	state.Past = state.Past.Then(9, left)
-	body, err := eventstore.Payments.EncodeFrom("", payment.AdjustmentUnneeded{KeyHash: "hash"}, state)
+	body, err := eventstore.Payments.Core.Encode("", payment.AdjustmentUnneeded{KeyHash: "hash"}, state)
 	if err != nil {
 		t.Fatal(err)
 	}

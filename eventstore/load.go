@@ -186,23 +186,32 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 // state. tip is the newest event of the aggregate. If tip is nil, or the first event is after at, the state is zero.
 func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip *Recorded, at time.Time) (S, error) {
 	var none S
+	r, err := s.asOf(ctx, tip, at)
+	if r == nil || err != nil {
+		return none, err
+	}
+	return StateAt(ctx, s, a, r)
+}
+
+// asOf returns the newest event of an aggregate that is not after at; nil: there is none.
+func (s *Store) asOf(ctx context.Context, tip *Recorded, at time.Time) (*Recorded, error) {
 	for r := tip; r != nil; {
 		if !r.Time.After(at) {
-			return StateAt(ctx, s, a, r)
+			return r, nil
 		}
 		if r.PrevSeq == 0 {
-			return none, nil
+			return nil, nil
 		}
 		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
 		if err != nil {
-			return none, fmt.Errorf("eventstore: %s before revision %d: %w", r.Key, r.Revision, err)
+			return nil, fmt.Errorf("eventstore: %s before revision %d: %w", r.Key, r.Revision, err)
 		}
 		if previous.Key != r.Key || previous.Revision != r.Revision-1 {
-			return none, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
+			return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
 		}
 		r = previous
 	}
-	return none, nil
+	return nil, nil
 }
 
 // Before returns an address below all events of a shard from a time on. Their times grow only roughly: the caller subtracts a slack.

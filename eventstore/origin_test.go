@@ -22,7 +22,7 @@ func withOrigin(t *testing.T, origin string) *eventstore.Recorded {
 	}
 	state := payment.State{ID: "01p", Revision: 9, Operations: []payment.Operation{}, Totals: payment.Totals{Operations: 1, KeyHashes: 1, Captured: 7, Taken: true}}
 	state.Past = state.Past.Then(9, left)
-	body, err := eventstore.Payments.EncodeFrom(origin, payment.AdjustmentUnneeded{KeyHash: "hash"}, state)
+	body, err := eventstore.Payments.Core.Encode(origin, payment.AdjustmentUnneeded{KeyHash: "hash"}, state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func changePerson(t testing.TB, s *eventstore.Store, key domain.SecretID, decide
 	if err != nil {
 		t.Fatal(err)
 	}
-	tip, err := s.Repositories().Persons.Execute(testContext(t), "acct", domain.PersonIDFor(key), meta, func(p person.State) (person.Event, error) { return decide(p, meta) })
+	tip, err := eventstore.NewRepositories(s).Persons.Execute(testContext(t), "acct", domain.PersonIDFor(key), meta, func(p person.State) (person.Event, error) { return decide(p, meta) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func testErasedKeys(t testing.TB, r *rig) {
 		if erased := recordErasure(t, r.store(), key); erased != number {
 			t.Fatalf("erasure %d has the number %d", number, erased)
 		}
-		if _, err := r.other().Repositories().Persons.Load(testContext(t), "acct", domain.PersonIDFor(key), eventstore.Latest); err != nil {
+		if _, err := eventstore.NewRepositories(r.other()).Persons.Load(testContext(t), "acct", domain.PersonIDFor(key), eventstore.Latest); err != nil {
 			t.Fatal(err) // the other node has the event now
 		}
 		here.Forget(key, number)

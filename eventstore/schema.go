@@ -37,14 +37,14 @@ type (
 // The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes. Raise it when a struct tag, a
 // field's meaning or an event type changes, and add the upgrade of each older event to Upgrades. testdata/golden never changes.
 var (
-	Payments = format.NewAggregate("payment", 6, payment.Events(), payment.Evolve).Letting(format.Leaving[payment.State]{
+	Payments = format.Letting(format.NewAggregate("payment", 6, payment.Events(), payment.Evolve), format.Leaving[payment.State]{
 		Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
 		Whole:  payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
 	Sessions    = format.NewAggregate("session", 4, session.Events(), session.Evolve)
 	Instruments = format.NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
-	Attempts    = format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve).WrittenFrom(format.Writing[attempt.Event]{Oldest: 2})
-	Accounts    = format.NewAggregate("account", 6, account.Events(), account.Evolve).WrittenFrom(format.Writing[account.Event]{
+	Attempts    = format.WrittenFrom(format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve), format.Writing[attempt.Event]{Oldest: 2})
+	Accounts    = format.WrittenFrom(format.NewAggregate("account", 6, account.Events(), account.Evolve), format.Writing[account.Event]{
 		Oldest: 4, Since: userEvents(), Needs: settingsSchema,
 	})
 	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
@@ -151,9 +151,9 @@ type Repositories struct {
 	Webhooks     Repository[string, webhook.Requests, webhook.Event] // of an account, or of one idempotency key
 }
 
-// Repositories returns the aggregates of the log.
-func (s *Store) Repositories() Repositories {
-	return Repositories{
+// NewRepositories returns the aggregates of the log. It is no method: whoever imports the store would compile all of them.
+func NewRepositories(s *Store) *Repositories {
+	return &Repositories{
 		Payments:     Repository[domain.PaymentID, payment.State, payment.Event]{s, Payments},
 		Sessions:     Repository[domain.SessionID, session.State, session.Event]{s, Sessions},
 		Instruments:  Repository[domain.Token, instrument.State, instrument.Event]{s, Instruments},
@@ -169,32 +169,32 @@ func (s *Store) Repositories() Repositories {
 }
 
 // Key returns the name of an aggregate in the log.
-func (r Repository[ID, S, E]) Key(owner domain.AccountID, id ID) Key {
+func (r *Repository[ID, S, E]) Key(owner domain.AccountID, id ID) Key {
 	return r.aggregate.Key(owner, string(id))
 }
 
 // Load returns an aggregate's tip. The tip of an aggregate that does not exist has the zero state and no event.
-func (r Repository[ID, S, E]) Load(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error) {
+func (r *Repository[ID, S, E]) Load(ctx context.Context, owner domain.AccountID, id ID, consistency Consistency) (Tip[S], error) {
 	return Load(ctx, r.store, r.aggregate, r.Key(owner, id), consistency)
 }
 
 // Remembered returns an aggregate's tip if this process has it in memory.
-func (r Repository[ID, S, E]) Remembered(owner domain.AccountID, id ID) (Tip[S], bool) {
+func (r *Repository[ID, S, E]) Remembered(owner domain.AccountID, id ID) (Tip[S], bool) {
 	return Remembered(r.store, r.aggregate, r.Key(owner, id))
 }
 
 // Execute loads an aggregate, decides and appends.
-func (r Repository[ID, S, E]) Execute(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+func (r *Repository[ID, S, E]) Execute(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return Execute(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
 }
 
 // ExecuteNew is Execute for an aggregate that should not exist yet. The first decision is without a load.
-func (r Repository[ID, S, E]) ExecuteNew(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+func (r *Repository[ID, S, E]) ExecuteNew(ctx context.Context, owner domain.AccountID, id ID, meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return ExecuteNew(ctx, r.store, r.aggregate, r.Key(owner, id), meta, decide)
 }
 
 // ExecuteFrom is Execute with a tip that the caller has already loaded.
-func (r Repository[ID, S, E]) ExecuteFrom(ctx context.Context, tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
+func (r *Repository[ID, S, E]) ExecuteFrom(ctx context.Context, tip Tip[S], meta Meta, decide func(S) (E, error)) (Tip[S], error) {
 	return ExecuteFrom(ctx, r.store, r.aggregate, tip, meta, decide)
 }
 
@@ -245,4 +245,12 @@ func (s *Store) Initialize(ctx context.Context, state LogState, actor string) er
 		return ErrConflict
 	}
 	return err
+}
+
+// Cores returns the aggregates without their types, in the order above.
+func Cores() []*format.Core {
+	return []*format.Core{
+		Payments.Core, Sessions.Core, Instruments.Core, Attempts.Core, Accounts.Core, Disputes.Core, Inboxes.Core, Persons.Core,
+		Workflows.Core, WorkflowRuns.Core, Webhooks.Core, Logs.Core,
+	}
 }

@@ -49,7 +49,7 @@ func labelledUp(s labelled, e domain.Event) labelled {
 // newerBuild has schema 2 of the tallies.
 func newerBuild() *eventstore.Aggregate[labelled, domain.Event] {
 	a := format.NewAggregate("tally", 2, []domain.Event{labelledAdded{}, emptied{}}, labelledUp)
-	a.Writing = format.Writing[domain.Event]{
+	return format.WrittenFrom(a, format.Writing[domain.Event]{
 		Oldest: 1, Since: map[string]int{"tally.emptied": 2},
 		Needs: func(e domain.Event) int {
 			if added, ok := e.(labelledAdded); ok && added.Limit != 0 {
@@ -57,8 +57,7 @@ func newerBuild() *eventstore.Aggregate[labelled, domain.Event] {
 			}
 			return 0
 		},
-	}
-	return a
+	})
 }
 
 // TestUpgrade runs an older and a newer build on one log. The newer one writes the older schema while the older one is live, and then the

@@ -6,6 +6,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/person"
+	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 )
 
@@ -16,7 +17,7 @@ func (r *rig) recordErasure(customer string) {
 	must(r.t, err)
 	owner := r.account.AccountID
 	id := domain.PersonIDFor(secrets.PersonalKeyName(owner, customer, ""))
-	tip, err := r.store.Repositories().Persons.Execute(context.Background(), owner, id, meta, func(s person.State) (person.Event, error) {
+	tip, err := eventstore.NewRepositories(r.store).Persons.Execute(context.Background(), owner, id, meta, func(s person.State) (person.Event, error) {
 		return person.DecideErase(s, person.Erase{At: meta.At, ID: id, Account: owner, CustomerID: customer})
 	})
 	must(r.t, err)

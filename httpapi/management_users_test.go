@@ -181,13 +181,13 @@ func TestStaffIsHidden(t *testing.T) {
 	r, _ := newFeedRig(t)
 	r.user("ada@shop.example", "operator")
 	owner := r.accountNow().ID
-	tip, err := r.store.Repositories().Accounts.Load(context.Background(), owner, owner, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Accounts.Load(context.Background(), owner, owner, eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	who := tip.State.Users[1]
 	_, err = commands.Request(context.Background(), commands.NewBase(commands.Config{Store: r.store}), commands.Caller{Account: owner, Actor: "user:" + string(who.ID), RequestID: "sign-in"},
-		r.store.Repositories().Accounts.Execute, owner, func(s account.State, at time.Time) (account.Event, error) {
+		eventstore.NewRepositories(r.store).Accounts.Execute, owner, func(s account.State, at time.Time) (account.Event, error) {
 			return account.DecideSignIn(s, account.SignIn{At: at, User: who.ID, Proof: account.Proof{Password: who.Password}, Session: "session-of-ada", From: "192.0.2.77"})
 		})
 	if err != nil {

@@ -46,7 +46,7 @@ func record[S any, E domain.Event](l *logbook, a *eventstore.Aggregate[S, E], st
 	if err != nil {
 		panic(err)
 	}
-	state = a.Evolve(state, e)
+	state = a.Core.Evolve(state, e).(S)
 	body, err := codec.Marshal(map[string]any{"event": e, "state": state})
 	if err != nil {
 		panic(err)

@@ -78,7 +78,7 @@ func apply[S any, E domain.Event](a *eventstore.Aggregate[S, E], v view[S], r *e
 	if err != nil {
 		return v, err
 	}
-	next.state = a.Evolve(v.state, e)
+	next.state, _ = a.Core.Evolve(v.state, e).(S)
 	return next, nil
 }
 
@@ -244,15 +244,15 @@ var aggregates = map[string]aggregate{
 		func(b *batch) *views[inbox.State] { return &b.inboxes }, upsertInbox, deleteInbox),
 	eventstore.WorkflowRuns.Name: projected(eventstore.WorkflowRuns, "runs", rowOfRun,
 		func(b *batch) *views[workflow.RunState] { return &b.runs }, upsertRun),
-	eventstore.Logs.Name:      {schema: eventstore.Logs.Schema, knows: eventstore.Logs.Knows},
-	eventstore.Workflows.Name: {schema: eventstore.Workflows.Schema, knows: eventstore.Workflows.Knows},
-	eventstore.Webhooks.Name:  {schema: eventstore.Webhooks.Schema, knows: eventstore.Webhooks.Knows},
+	eventstore.Logs.Name:      {schema: eventstore.Logs.Schema, knows: eventstore.Logs.Core.Knows},
+	eventstore.Workflows.Name: {schema: eventstore.Workflows.Schema, knows: eventstore.Workflows.Core.Knows},
+	eventstore.Webhooks.Name:  {schema: eventstore.Webhooks.Schema, knows: eventstore.Webhooks.Core.Knows},
 }
 
 // projected returns a kind of aggregate with a table. row returns the values of its row, nil for none, and in the place of its views.
 func projected[S any, E domain.Event](a *eventstore.Aggregate[S, E], table string, row func(*view[S]) []any, in func(*batch) *views[S], statements ...string) aggregate {
 	return aggregate{
-		schema: a.Schema, knows: a.Knows, table: table, statements: statements,
+		schema: a.Schema, knows: a.Core.Knows, table: table, statements: statements,
 		fold: func(ctx context.Context, b *batch, r *eventstore.Recorded) error {
 			return foldInto(ctx, b, a, in(b), r)
 		},

@@ -227,7 +227,7 @@ func TestRevisionGap(t *testing.T) {
 func TestOlderSchema(t *testing.T) {
 	older := eventstore.Payments.Schema
 	newer := format.NewAggregate("payment", older+1, payment.Events(), payment.Evolve)
-	newer.Upgrades[payment.Created{}.Type()] = map[int]format.Upgrade{older: func(e map[string]any) map[string]any {
+	newer.Core.Upgrades[payment.Created{}.Type()] = map[int]format.Upgrade{older: func(e map[string]any) map[string]any {
 		e["orderId"] = "upgraded " + e["orderId"].(string)
 		return e
 	}}

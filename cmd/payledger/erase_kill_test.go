@@ -107,7 +107,7 @@ func cutShort(t *testing.T, data string, account domain.AccountID, key domain.Se
 		t.Fatal(err)
 	}
 	id := domain.PersonIDFor(key)
-	if _, err := l.Store.Repositories().Persons.Execute(ctx, account, id, meta, func(s person.State) (person.Event, error) {
+	if _, err := eventstore.NewRepositories(l.Store).Persons.Execute(ctx, account, id, meta, func(s person.State) (person.Event, error) {
 		return person.DecideErase(s, person.Erase{At: meta.At, ID: id, Account: account, CustomerID: herCustomer})
 	}); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func cutShort(t *testing.T, data string, account domain.AccountID, key domain.Se
 	if meta, err = l.Store.NewMeta("test", "request"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Store.Repositories().Instruments.Execute(ctx, account, token, meta, func(s instrument.State) (instrument.Event, error) {
+	if _, err := eventstore.NewRepositories(l.Store).Instruments.Execute(ctx, account, token, meta, func(s instrument.State) (instrument.Event, error) {
 		return instrument.DecideDelete(s, meta.At)
 	}); err != nil {
 		t.Fatal(err)

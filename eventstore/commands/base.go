@@ -53,7 +53,7 @@ type Customers interface {
 // Base is the part that all services share: their dependencies and their shutdown.
 type Base struct {
 	Config
-	Log      eventstore.Repositories
+	Log      *eventstore.Repositories
 	Life     context.Context // ends with Close: operations in flight stop, and the next start recovers them
 	Draining <-chan struct{} // closed by Drain
 
@@ -69,7 +69,7 @@ func NewBase(c Config) *Base {
 	life, stop := context.WithCancel(context.Background())
 	draining := make(chan struct{})
 	return &Base{
-		Config: c, Log: c.Store.Repositories(), Life: life, Draining: draining,
+		Config: c, Log: eventstore.NewRepositories(c.Store), Life: life, Draining: draining,
 		stop: stop, drain: sync.OnceFunc(func() { close(draining) }), workers: workers.New(),
 	}
 }

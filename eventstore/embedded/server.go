@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -37,17 +38,28 @@ type Config struct {
 	Name string
 	// Secret, if set, checks a secret of the folder before the folder is changed.
 	Secret secretlog.Check
-	// Options, if set, changes the server's options (tests), for example to open a port or to join a cluster.
-	Options func(*server.Options)
+	// Unsynced lets the server acknowledge writes before they are on the disk. A restore syncs the whole folder at its end.
+	Unsynced bool
+	// Options, if set, changes the server's options (tests), for example to open a port or to join a cluster. It gets a *server.Options
+	// of nats-server.
+	Options func(native any)
 }
 
 // Server is a JetStream server inside this process: every write is synced before it is acknowledged.
 type Server struct {
 	Dir      string // of the streams
-	ns       *server.Server
+	ns       native // nil before the start
 	lock     *flock.Flock
 	password string
 	swept    int // number of segments of SECRETS that a rotation replaced, and that the start removed
+}
+
+// native is what the package needs of a NATS server. No exported type names a type of nats-server: whoever imports this package would
+// compile the generic parts of nats-server again.
+type native interface {
+	Shutdown()
+	WaitForShutdown()
+	InProcessConn() (net.Conn, error)
 }
 
 // Completed reports whether the start completed a rotation of the master key that was cut short.
@@ -81,7 +93,7 @@ func (s *Server) start(c Config) error {
 			return err
 		}
 	}
-	opts, err := s.options(c)
+	opts, err := options(s, c)
 	if err != nil {
 		return err
 	}
@@ -101,11 +113,13 @@ func (s *Server) start(c Config) error {
 	if s.swept, err = secretlog.Sweep(c.Dir); err != nil {
 		return err
 	}
-	if s.ns, err = server.NewServer(opts); err != nil {
+	ns, err := server.NewServer(opts)
+	if err != nil {
 		return fmt.Errorf("eventstore: server: %w", err)
 	}
-	s.ns.Start()
-	if !s.ns.ReadyForConnections(30 * time.Second) {
+	s.ns = ns
+	ns.Start()
+	if !ns.ReadyForConnections(30 * time.Second) {
 		return errors.New("eventstore: the server did not become ready in 30 s")
 	}
 	return nil
@@ -132,7 +146,8 @@ func streamsFolder(dir string) string {
 	return filepath.Join(dir, "jetstream", streams.Account, "streams")
 }
 
-func (s *Server) options(c Config) (*server.Options, error) {
+// options returns the options of s.
+func options(s *Server, c Config) (*server.Options, error) {
 	s.password = rand.Text()
 	// Only the configuration language can enable JetStream for an account before the server starts.
 	opts := &server.Options{}
@@ -146,7 +161,7 @@ func (s *Server) options(c Config) (*server.Options, error) {
 	opts.JetStream = true
 	opts.StoreDir = c.Dir
 	opts.JetStreamMaxStore = maxStore // the server's default depends on the free space at the start; package disk watches the space
-	opts.SyncAlways = true            // the server's default syncs every two minutes: a power failure would lose answered payments
+	opts.SyncAlways = !c.Unsynced     // the server's default syncs every two minutes: a power failure would lose answered payments
 	opts.MaxPayload = serverPayload
 	opts.MaxPending = 256 << 20
 	opts.AuthTimeout = connectTimeout.Seconds()
@@ -165,8 +180,8 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect("", append(own, opts...)...)
 }
 
-// Native returns the NATS server and the service user's password (tests).
-func (s *Server) Native() (ns *server.Server, password string) { return s.ns, s.password }
+// Native returns the NATS server, a *server.Server, and the service user's password (tests).
+func (s *Server) Native() (ns any, password string) { return s.ns, s.password }
 
 // Close stops the server. Every acknowledged message is on the disk when Close returns.
 func (s *Server) Close() error {

@@ -92,12 +92,7 @@ func (s *Server) reload(public string) error {
 	if err != nil {
 		return fmt.Errorf("eventstream: %w", err)
 	}
-	account, err := s.ns.LookupAccount(public)
-	if err != nil {
-		return fmt.Errorf("eventstream: account %s: %w", claims.Name, err)
-	}
-	s.ns.UpdateAccountClaims(account, claims)
-	return nil
+	return s.ns.setClaims(public, claims)
 }
 
 // Credentials returns the credentials file and the public key of a new user of a merchant's account, valid while SetUsers lists the user.

@@ -11,14 +11,15 @@ var Pull = pull
 func (s *Server) EndServiceConnections() (ended int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, err := s.ns.Connz(&server.ConnzOptions{})
+	ns := s.ns.(natsServer).ns
+	all, err := ns.Connz(&server.ConnzOptions{})
 	if err != nil {
 		return 0, err
 	}
 	for _, c := range all.Conns {
 		if c.Name == "payledger" {
 			ended++
-			if err := s.ns.DisconnectClientByID(c.Cid); err != nil {
+			if err := ns.DisconnectClientByID(c.Cid); err != nil {
 				return ended, err
 			}
 		}

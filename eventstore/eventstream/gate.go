@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -75,7 +74,7 @@ func (s *Server) openGate(account string) error {
 const gatePause = 250 * time.Millisecond
 
 // connectGate opens a gate on a new connection. ended is closed when the connection has ended.
-func (s *Server) connectGate(ns *server.Server, account string) (conn *nats.Conn, ended <-chan struct{}, err error) {
+func (s *Server) connectGate(ns native, account string) (conn *nats.Conn, ended <-chan struct{}, err error) {
 	closed := make(chan struct{})
 	if conn, err = s.connect(ns, nats.ClosedHandler(func(*nats.Conn) { close(closed) })); err != nil {
 		return nil, nil, err

@@ -42,13 +42,47 @@ type Server struct {
 	address string // that the front listens on
 
 	mu       sync.Mutex
-	ns       *server.Server // nil while it does not run
-	failed   error          // why the server does not run
-	resolver *server.MemAccResolver
+	ns       native // nil while it does not run
+	failed   error  // why the server does not run
+	resolver resolver
 	gates    map[string]func() // by the merchant's account: closes its gate
 	opened   sync.WaitGroup    // gates
 
 	merchants map[string]merchant // by the merchant's account
+}
+
+// native is what the package needs of a NATS server. No exported type names a type of nats-server: whoever imports this package would
+// compile the generic parts of nats-server again.
+type native interface {
+	InProcessConn() (net.Conn, error)
+	JetStreamEnabled() bool
+	setClaims(account string, claims *jwt.AccountClaims) error
+	stop()
+}
+
+type resolver interface {
+	Store(account, token string) error
+	Fetch(account string) (token string, err error)
+}
+
+type natsServer struct{ ns *server.Server }
+
+func (n natsServer) InProcessConn() (net.Conn, error) { return n.ns.InProcessConn() }
+
+func (n natsServer) JetStreamEnabled() bool { return n.ns.JetStreamEnabled() }
+
+func (n natsServer) setClaims(public string, claims *jwt.AccountClaims) error {
+	account, err := n.ns.LookupAccount(public)
+	if err != nil {
+		return fmt.Errorf("eventstream: account %s: %w", claims.Name, err)
+	}
+	n.ns.UpdateAccountClaims(account, claims)
+	return nil
+}
+
+func (n natsServer) stop() {
+	n.ns.Shutdown()
+	n.ns.WaitForShutdown()
 }
 
 // startTimeout is the time in which a server is ready after its start, and in which a connection inside the process opens.
@@ -121,14 +155,15 @@ func (s *Server) open() error {
 	}
 	operator := jwt.NewOperatorClaims(public)
 	operator.SystemAccount = s.system.public
-	s.resolver = &server.MemAccResolver{}
+	resolver := &server.MemAccResolver{}
+	s.resolver = resolver
 	opts := &server.Options{
 		ServerName: "payledger-analytics", DontListen: true, NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: s.config.Dir, JetStreamMaxStore: 1 << 60, JetStreamMaxMemory: 1, // the ledger watches the disk
-		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: s.resolver, SystemAccount: s.system.public,
+		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: resolver, SystemAccount: s.system.public,
 		TLSConfig: s.config.TLS, TLS: s.config.TLS != nil,
 	}
-	s.limits.apply(opts)
+	apply(s.limits, opts)
 	if err := s.storeAccounts(); err != nil {
 		return err
 	}
@@ -136,7 +171,7 @@ func (s *Server) open() error {
 	if err != nil {
 		return fmt.Errorf("eventstream: server: %w", err)
 	}
-	s.ns = ns
+	s.ns = natsServer{ns}
 	ns.Start()
 	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) { // the server could not open its streams: otherwise it is ready at once
 		s.stop()
@@ -196,8 +231,7 @@ func (s *Server) stop() {
 	clear(s.gates)
 	s.opened.Wait()
 	if s.ns != nil {
-		s.ns.Shutdown()
-		s.ns.WaitForShutdown()
+		s.ns.stop()
 		s.ns = nil
 	}
 }
@@ -224,7 +258,7 @@ func (s *Server) streams() string { return filepath.Join(s.config.Dir, "jetstrea
 func (s *Server) folder() string { return filepath.Join(s.streams(), s.events.public, "streams", Name) }
 
 // connect returns a connection of the service in the account of the stream, inside the process. The connection does not reconnect.
-func (s *Server) connect(ns *server.Server, options ...nats.Option) (*nats.Conn, error) {
+func (s *Server) connect(ns native, options ...nats.Option) (*nats.Conn, error) {
 	if ns == nil || !ns.JetStreamEnabled() {
 		return nil, fmt.Errorf("%w: the server has stopped JetStream", ErrFailed)
 	}

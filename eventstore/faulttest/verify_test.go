@@ -19,7 +19,7 @@ import (
 
 var verifyFaults = flag.Int("verifyfaults", 25, "number of faults that TestVerify makes; with -short a third of it")
 
-func init() { verify.Register(notes) }
+func init() { verify.Register(notes.Core) }
 
 // byVerify is how verify found a fault.
 const byVerify = "by verify"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"payledger/domain"
 	"payledger/eventstore/codec"
 )
 
@@ -33,8 +34,9 @@ type Recorded struct {
 	Hash          Hash
 	Body          []byte // msgpack map {"event", "state"}, "left" if parts moved out of the state, and "origin" if it was recorded
 
-	event, state any  // the values that Body was made from, if this process made it; never changed
-	ends         bool // the event is the last of its group
+	event domain.Event // the values that Body was made from, if this process made it; never changed
+	state any
+	ends  bool // the event is the last of its group
 }
 
 // EndsGroup reports whether the event is the last of its group.

@@ -22,27 +22,37 @@ type Writing[E domain.Event] struct {
 	Needs func(E) int
 }
 
-// WrittenFrom returns the aggregate with rules for the events that it writes in an older schema.
-func (a *Aggregate[S, E]) WrittenFrom(w Writing[E]) *Aggregate[S, E] {
-	a.Writing = w
+// writing is a Writing without its type.
+type writing struct {
+	oldest int
+	since  map[string]int
+	needs  func(domain.Event) int
+}
+
+// WrittenFrom gives an aggregate rules for the events that it writes in an older schema, and returns it.
+func WrittenFrom[S any, E domain.Event](a *Aggregate[S, E], w Writing[E]) *Aggregate[S, E] {
+	a.Core.writing = writing{oldest: w.Oldest, since: w.Since}
+	if w.Needs != nil {
+		a.Core.writing.needs = func(e domain.Event) int { return w.Needs(e.(E)) }
+	}
 	return a
 }
 
 // WriteSchema returns the schema in which an event is written. tip is the schema of the aggregate's newest event; 0: none. readable
 // is the newest schema that every live node reads. The schema of an aggregate never decreases: an older build must not take a
 // state for whole that lost fields. ErrNotEverywhere: no schema fits.
-func (a *Aggregate[S, E]) WriteSchema(event E, tip, readable int) (int, error) {
-	schema := max(min(a.Schema, readable), tip)
-	needed := a.Writing.Oldest
+func (c *Core) WriteSchema(event domain.Event, tip, readable int) (int, error) {
+	schema := max(min(c.Schema, readable), tip)
+	needed := c.writing.oldest
 	if needed == 0 {
-		needed = a.Schema
+		needed = c.Schema
 	}
-	needed = max(needed, a.Writing.Since[event.Type()])
-	if a.Writing.Needs != nil {
-		needed = max(needed, a.Writing.Needs(event))
+	needed = max(needed, c.writing.since[event.Type()])
+	if c.writing.needs != nil {
+		needed = max(needed, c.writing.needs(event))
 	}
 	if needed > schema {
-		return 0, fmt.Errorf("%w: %s needs schema %d of %s, every live node reads schema %d", ErrNotEverywhere, event.Type(), needed, a.Name, readable)
+		return 0, fmt.Errorf("%w: %s needs schema %d of %s, every live node reads schema %d", ErrNotEverywhere, event.Type(), needed, c.Name, readable)
 	}
 	return schema, nil
 }

@@ -32,7 +32,7 @@ type Store struct {
 	erasures  atomic.Uint64
 	sole      bool // no other node destroys values
 	forgotten forgotten
-	persons   eventstore.Repository[domain.PersonID, person.State, person.Event]
+	persons   *eventstore.Repository[domain.PersonID, person.State, person.Event]
 	boxes     valueCache[[]byte]   // encrypted cards
 	ended     valueCache[struct{}] // entered cards that no longer exist
 	emails    sync.Map             // domain.AccountID → []byte, the keys of EmailHash
@@ -45,7 +45,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if err != nil {
 		return nil, err
 	}
-	v := &Store{bytes: b, master: master, random: random, now: store.Now, persons: store.Repositories().Persons}
+	v := &Store{bytes: b, master: master, random: random, now: store.Now, persons: &eventstore.NewRepositories(store).Persons}
 	for _, key := range append([]Key{master}, others...) {
 		box, err := key.aead()
 		if err != nil {

@@ -2,6 +2,5 @@ package tipstore
 
 // Memory returns how many bytes of memory the store uses, and the bytes of its files.
 func (s *Store) Memory() (memory, disk uint64) {
-	m := s.db.Metrics()
-	return uint64(m.BlockCache.Size) + m.MemTable.Size, m.DiskSpaceUsage()
+	return s.db.memory()
 }

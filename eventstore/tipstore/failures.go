@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // markIfCorrupt marks the folder as damaged if a file is not as it was written. The next start then rebuilds the store.
@@ -16,7 +14,7 @@ func (s *Store) markIfCorrupt(err error) error {
 	if err == nil {
 		return nil
 	}
-	if pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if isCorruption(err) || errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		s.Condemn()
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -111,10 +109,10 @@ func (s *Store) report(err error) {
 }
 
 // corrupt marks the folder. Pebble would end the process at a damaged file; here the read of the file returns ErrDamaged.
-func (s *Store) corrupt(info pebble.DataCorruptionInfo) {
+func (s *Store) corrupt(path string, details error) {
 	s.Condemn()
 	if s.failed != nil {
-		s.failed(fmt.Errorf("%w: %s: %w", ErrDamaged, info.Path, info.Details))
+		s.failed(fmt.Errorf("%w: %s: %w", ErrDamaged, path, details))
 	}
 }
 

@@ -26,17 +26,17 @@ func TestCacheHasRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if reserved := s.db.Metrics().MemTable.Size + s.db.Metrics().MemTable.ZombieSize; reserved > 4<<20 {
+	if reserved := s.db.(database).db.Metrics().MemTable.Size + s.db.(database).db.Metrics().MemTable.ZombieSize; reserved > 4<<20 {
 		t.Errorf("tables of waiting writes take %d bytes of the cache", reserved)
 	}
 	for range 100 { // a compaction may take the place of a file meanwhile
-		before := s.db.Metrics().BlockCache.Misses
+		before := s.db.(database).db.Metrics().BlockCache.Misses
 		for i := range 100 {
 			if _, err := s.Find(key(1<<30 + i)); !errors.Is(err, ErrNotFound) {
 				t.Fatal(err)
 			}
 		}
-		if s.db.Metrics().BlockCache.Misses == before {
+		if s.db.(database).db.Metrics().BlockCache.Misses == before {
 			return
 		}
 	}

@@ -3,8 +3,6 @@ package tipstore
 import (
 	"bytes"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Middle returns a key that divides the keys with a prefix into two parts of about the same size, or nil if they stand in one file.
@@ -12,27 +10,25 @@ func (v View) Middle(prefix []byte) []byte {
 	if v.s == nil {
 		return nil
 	}
-	levels, err := v.s.db.SSTables()
+	all, err := v.s.db.tables()
 	if err != nil {
 		return nil // a part may be empty
 	}
-	var files []pebble.SSTableInfo
+	var files []table
 	total := uint64(0)
-	for _, level := range levels {
-		for _, file := range level {
-			if bytes.HasPrefix(file.Smallest.UserKey, prefix) {
-				files = append(files, file)
-				total += file.Size
-			}
+	for _, file := range all {
+		if bytes.HasPrefix(file.smallest, prefix) {
+			files = append(files, file)
+			total += file.size
 		}
 	}
-	slices.SortFunc(files, func(a, b pebble.SSTableInfo) int { return bytes.Compare(a.Smallest.UserKey, b.Smallest.UserKey) })
+	slices.SortFunc(files, func(a, b table) int { return bytes.Compare(a.smallest, b.smallest) })
 	before := uint64(0)
 	for i, file := range files {
 		if before >= total/2 && i > 0 {
-			return slices.Clone(file.Smallest.UserKey)
+			return slices.Clone(file.smallest)
 		}
-		before += file.Size
+		before += file.size
 	}
 	return nil
 }

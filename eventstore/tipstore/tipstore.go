@@ -22,10 +22,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"payledger/eventstore/fault"
 )
 
@@ -50,7 +46,7 @@ type Options struct {
 
 // Store is an open tip store.
 type Store struct {
-	db      *pebble.DB
+	db      engine
 	dir     string
 	failed  func(error)
 	fatal   func(error)
@@ -94,19 +90,6 @@ func (s *Store) leave() {
 
 const damagedMark = "DAMAGED"
 
-// memTables is the ratio of the cache to the memory of one table of waiting writes. Pebble takes two tables, of at
-// least 256 KiB, out of the cache. Larger tables gain nothing, because each batch is flushed at once. With half the cache for
-// each, no room was left for blocks, and each look-up read the Bloom filters from files: 11 µs instead of 4.
-const memTables = 16
-
-const (
-	// l0Files is how many tables of L0 are compacted at once, one of each flush. With Pebble's 4 a tenth of the CPU time of a load went
-	// into compactions: ids are spread, and most of the next level is rewritten. A look-up asks as many Bloom filters at most.
-	l0Files = 16
-	// blockSize is the size of the blocks of a table, in bytes. A tip has some 3 KB: with Pebble's 4 KiB it was a block of its own.
-	blockSize = 32 << 10
-)
-
 // Open opens the store, or makes an empty one. ErrDamaged means that its files are damaged; Discard removes them.
 func Open(o Options) (*Store, error) {
 	s := &Store{dir: o.Dir, failed: o.Failed, fatal: o.Fatal, broken: make(chan error, 1), room: o.Room}
@@ -115,23 +98,9 @@ func Open(o Options) (*Store, error) {
 	if o.ReadOnly {
 		s.dir = "" // the store writes nothing, not even the mark of damage
 	}
-	options := &pebble.Options{
-		DisableWAL: true, MemTableSize: uint64(max(o.Cache/memTables, 256<<10)), MemTableStopWritesThreshold: 4, ReadOnly: o.ReadOnly, Logger: logger{s},
-		FormatMajorVersion: pebble.FormatNewest, CacheSize: o.Cache, MaxOpenFiles: 500,
-		CompactionConcurrencyRange: func() (int, int) { return 1, 1 },
-		L0CompactionThreshold:      l0Files, L0StopWritesThreshold: 4 * l0Files,
-	}
-	for i := range options.Levels {
-		options.Levels[i].FilterPolicy, options.Levels[i].BlockSize = bloom.FilterPolicy(10), blockSize
-	}
-	listener := pebble.EventListener{
-		BackgroundError: s.retried, DataCorruption: s.corrupt,
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.stalled.Store(true) }, WriteStallEnd: func() { s.stalled.Store(false) },
-	}
-	options.EventListener = &listener
 	dir := o.Dir
 	if dir == "" {
-		dir, options.FS = "tips", vfs.NewMem()
+		dir = "tips"
 	} else if _, err := os.Stat(filepath.Join(dir, damagedMark)); err == nil {
 		return nil, fmt.Errorf("%w: it was found damaged before", ErrDamaged)
 	} else if !o.ReadOnly {
@@ -139,20 +108,17 @@ func Open(o Options) (*Store, error) {
 			return nil, fmt.Errorf("tipstore: %w", err)
 		}
 	}
-	if o.Room != nil && options.FS == nil {
-		options.FS = vfs.OnDiskFull(vfs.Default, s.waitForRoom)
-	}
-	if err := s.open(dir, options); err != nil {
+	if err := s.open(func() (engine, error) { return openPebble(s, dir, o) }); err != nil {
 		return nil, err
 	}
 	s.opened.Store(true)
 	return s, nil
 }
 
-func (s *Store) open(dir string, options *pebble.Options) error {
+func (s *Store) open(pebble func() (engine, error)) error {
 	opened := make(chan error, 1)
 	go func() {
-		db, err := pebble.Open(dir, options)
+		db, err := pebble()
 		s.db = db
 		opened <- err
 	}()
@@ -187,9 +153,9 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 	return s.get(s.db, key)
 }
 
-func (s *Store) get(from pebble.Reader, key []byte) ([]byte, error) {
+func (s *Store) get(from getter, key []byte) ([]byte, error) {
 	value, closer, err := from.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
+	if errors.Is(err, ErrNotFound) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
@@ -205,7 +171,7 @@ func (s *Store) Find(key []byte) (value []byte, err error) {
 		return nil, ErrClosed
 	}
 	defer s.leave()
-	found, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	found, err := s.db.search()
 	if err != nil {
 		return nil, s.markIfCorrupt(err)
 	}
@@ -235,7 +201,7 @@ func (s *Store) Flush() error {
 	}
 	flushed := make(chan (<-chan struct{}), 1)
 	err := s.write(s.broken, func() error {
-		done, err := s.db.AsyncFlush()
+		done, err := s.db.flush()
 		flushed <- done
 		return err
 	})
@@ -261,7 +227,7 @@ func (s *Store) Hurry() { s.hurried.Store(true) }
 // View is the store as it was at one moment.
 type View struct {
 	s    *Store
-	view *pebble.Snapshot
+	view snapshot
 }
 
 // Snapshot returns a view of the store as of now, or an empty view of a closed store. Open few views at a time, for a short
@@ -270,7 +236,7 @@ func (s *Store) Snapshot() View {
 	if over(s.ended) || !s.enter() { // after a fatal error Pebble keeps its lock
 		return View{}
 	}
-	return View{s, s.db.NewSnapshot()}
+	return View{s, s.db.snapshot()}
 }
 
 // Close frees the view.
@@ -302,7 +268,7 @@ func (v View) Range(from, before []byte, handle func(key, value []byte) error) (
 	if v.s == nil {
 		return ErrClosed
 	}
-	all, err := v.view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: before})
+	all, err := v.view.between(from, before)
 	if err != nil {
 		return v.s.markIfCorrupt(err)
 	}

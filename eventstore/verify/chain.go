@@ -210,10 +210,10 @@ func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error
 		return next, c.report(of(c.stream, r, "this version of payledger does not know the aggregate %q", r.Aggregate))
 	}
 	if chained != "" || before != nil && state == nil { // the recorded state is the only one there is
-		next.state, _ = kind.recorded(r)
+		next.state, _ = kind.DecodeState(r)
 		return next, nil
 	}
-	after, body, err := kind.apply(state, r)
+	after, body, err := apply(kind, state, r)
 	next.state = after
 	switch {
 	case errors.Is(err, format.ErrNewerSchema):
@@ -224,7 +224,7 @@ func (c *chain) follow(before *aggregate, r *format.Recorded) (*aggregate, error
 		c.older++
 	case string(body) != string(r.Body):
 		fault := of(c.stream, r, "%s", difference(r, body))
-		next.state, _ = kind.recorded(r)
+		next.state, _ = kind.DecodeState(r)
 		return next, c.report(fault)
 	}
 	return next, nil

@@ -31,7 +31,7 @@ func (c *chain) claims(ctx context.Context, key format.Key, a *aggregate) error 
 			return nil
 		}
 		names := func(r *eventstore.Recorded) bool {
-			state, err := known[eventstore.Instruments.Name].recorded(r)
+			state, err := known[eventstore.Instruments.Name].DecodeState(r)
 			owner, is := state.(instrument.State)
 			return err != nil || r.Schema != eventstore.Instruments.Schema || is && owner.UsedBy == s.ID
 		}

@@ -44,7 +44,7 @@ func (f *forger) next(change func(s *session.State)) *format.Group {
 	if f.before != nil {
 		r.Revision, r.PrevSeq, previous = f.before.Revision+1, f.before.Seq, f.before.Hash
 	}
-	if err := eventstore.Sessions.CompleteFrom("", r, previous, e, recorded); err != nil {
+	if err := eventstore.Sessions.Core.Complete("", r, previous, e, recorded); err != nil {
 		f.t.Fatal(err)
 	}
 	g := &format.Group{

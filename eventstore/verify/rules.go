@@ -8,78 +8,42 @@ import (
 	"reflect"
 	"slices"
 
-	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
 )
 
-// rules are the rules of one kind of aggregate, without its types.
-type rules interface {
-	// apply returns the state after r, given the state before (nil before the first event), and the body that r must have; the
-	// body is nil for an event of an older schema, whose recorded state has another form.
-	apply(before any, r *format.Recorded) (after any, body []byte, err error)
-	recorded(r *format.Recorded) (state any, err error)
-	decode(state []byte) (any, error)
-}
-
-// known are the rules by the name of the aggregate.
-var known = map[string]rules{}
+// known has the rules of each kind of aggregate, by its name.
+var known = map[string]*format.Core{}
 
 func init() {
-	Register(eventstore.Payments)
-	Register(eventstore.Sessions)
-	Register(eventstore.Instruments)
-	Register(eventstore.Attempts)
-	Register(eventstore.Accounts)
-	Register(eventstore.Disputes)
-	Register(eventstore.Inboxes)
-	Register(eventstore.Persons)
-	Register(eventstore.Workflows)
-	Register(eventstore.WorkflowRuns)
-	Register(eventstore.Webhooks)
-	Register(eventstore.Logs)
+	for _, c := range eventstore.Cores() {
+		Register(c)
+	}
 }
 
 // Register adds the rules of an aggregate.
-func Register[S any, E domain.Event](a *format.Aggregate[S, E]) { known[a.Name] = typed[S, E]{a} }
+func Register(c *format.Core) { known[c.Name] = c }
 
-type typed[S any, E domain.Event] struct{ a *format.Aggregate[S, E] }
-
-func (t typed[S, E]) apply(before any, r *format.Recorded) (after any, body []byte, err error) {
+// apply returns the state after r, given the state before (nil before the first event), and the body that r must have; the
+// body is nil for an event of an older schema, whose recorded state has another form.
+func apply(c *format.Core, before any, r *format.Recorded) (after any, body []byte, err error) {
 	defer func() { // a wrong event may break what Evolve relies on
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the event cannot be applied: %v", cause)
 		}
 	}()
-	e, err := t.a.Event(r)
+	e, err := c.DecodeEvent(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	var state S
-	if before != nil {
-		state = before.(S)
+	if before == nil {
+		before = c.None()
 	}
-	state = t.a.Evolve(state, e)
-	if r.Schema == t.a.Schema {
-		body, err = t.a.EncodeFrom(r.Origin(), e, state)
+	state := c.Evolve(before, e)
+	if r.Schema == c.Schema {
+		body, err = c.Encode(r.Origin(), e, state)
 	}
-	if t.a.Leaving != nil { // no later fold needs the parts that leave the state
-		var none S
-		state = t.a.Leaving.Earlier(state, none)
-	}
-	return state, body, err
-}
-
-func (t typed[S, E]) recorded(r *format.Recorded) (any, error) {
-	state, err := t.a.State(r)
-	return state, err
-}
-
-func (t typed[S, E]) decode(b []byte) (any, error) {
-	var state S
-	err := codec.Unmarshal(b, &state)
-	return state, err
+	return c.Earlier(state, c.None()), body, err // no later fold needs the parts that leave the state
 }
 
 // difference returns the first difference between the recorded body and the one that the fold gives.

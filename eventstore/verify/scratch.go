@@ -118,7 +118,7 @@ func parseScratch(key format.Key, b []byte) (*aggregate, error) {
 	a.stream = string(b[fixed:end])
 	if kind := known[key.Aggregate]; kind != nil && len(b) > end {
 		var err error
-		if a.state, err = kind.decode(b[end:]); err != nil {
+		if a.state, err = kind.Decode(b[end:]); err != nil {
 			return nil, fmt.Errorf("verify: %s: %w", key, err)
 		}
 	}

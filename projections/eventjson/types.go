@@ -30,7 +30,7 @@ var kinds = map[string]kind{
 }
 
 func kindOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], state string) kind {
-	return kind{state, a.Types(), func(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded) ([]byte, []byte, error) {
+	return kind{state, a.Core.Types(), func(ctx context.Context, s *eventstore.Store, r *eventstore.Recorded) ([]byte, []byte, error) {
 		return bodies(ctx, s, a, r, state != "")
 	}}
 }

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/secretlog"
@@ -19,7 +17,7 @@ import (
 
 // Folder makes the folder of an embedded server, durably. After an error the folder is incomplete: the caller removes it.
 func (b *Backup) Folder(ctx context.Context, dir string, progress func(done, of uint64)) error {
-	s, err := embedded.Start(embedded.Config{Dir: dir, Name: "payledger", Options: func(o *server.Options) { o.SyncAlways = false }})
+	s, err := embedded.Start(embedded.Config{Dir: dir, Name: "payledger", Unsynced: true})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func ResetCredentials(ctx context.Context, store *eventstore.Store, secretStore 
 		return Credentials{}, err
 	}
 	owner = cmp.Or(owner, state.Account)
-	tip, err := store.Repositories().Accounts.Load(ctx, owner, owner, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(store).Accounts.Load(ctx, owner, owner, eventstore.Latest)
 	if err == nil && !tip.State.Exists() {
 		err = ErrNoAccount
 	}

@@ -76,7 +76,7 @@ func Create(ctx context.Context, store *eventstore.Store, secretStore *secrets.S
 		return Credentials{}, err
 	}
 	created.At, created.APIKey.CreatedAt, created.Signing.CreatedAt = meta.At, meta.At, meta.At
-	_, err = store.Repositories().Accounts.ExecuteNew(ctx, created.ID, created.ID, meta,
+	_, err = eventstore.NewRepositories(store).Accounts.ExecuteNew(ctx, created.ID, created.ID, meta,
 		func(state account.State) (account.Event, error) {
 			return account.DecideCreate(state, account.Create{Created: created})
 		})

@@ -13,7 +13,7 @@ import (
 // received returns the newest notification of an inbox.
 func (r *rig) received(reference domain.PaymentID) inbox.Received {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Inboxes.Load(background, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
+	tip, err := eventstore.NewRepositories(r.store).Inboxes.Load(background, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
 )
@@ -102,7 +103,7 @@ func (r *rig) leftWith(s *service.Service, card string, names ...processor.Name)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = r.store.Repositories().Payments.ExecuteNew(background, r.by.Account, id, meta,
+	_, err = eventstore.NewRepositories(r.store).Payments.ExecuteNew(background, r.by.Account, id, meta,
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: id, Account: r.by.Account, OrderID: "order-1", Currency: "EUR", Amount: amount(2500),

@@ -10,6 +10,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/payment"
 	"payledger/domain/session"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/approvals"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/service"
@@ -221,7 +222,7 @@ func (r *rig) impossible(s *service.Service) attempt.State {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	tip, err := r.store.Repositories().Attempts.Execute(background, r.by.Account, a.ID, meta,
+	tip, err := eventstore.NewRepositories(r.store).Attempts.Execute(background, r.by.Account, a.ID, meta,
 		func(state attempt.State) (attempt.Event, error) {
 			return attempt.DecideApprove(state, attempt.Approve{At: meta.At, Payment: domain.PaymentIDForAttempt(r.by.Account, a.ID), Terms: 2})
 		})

@@ -72,7 +72,7 @@ func (r *rig) asked(s *service.Service) attempt.State {
 
 func (r *rig) attempt(id domain.AttemptID) attempt.State {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Attempts.Load(background, r.by.Account, id, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Attempts.Load(background, r.by.Account, id, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func TestReplicaBehind(t *testing.T) {
 	from := r.opened(n.Service, session.Fields{CustomerID: "customer-1"})
 	behind := r.newNodeOn(t, &faultyConn{behind: true}, time.Minute)
 	token := r.enteredIn(n.Service, from, approvedCard, true)
-	tip, err := behind.store.Repositories().Instruments.Load(background, r.by.Account, token, eventstore.AllowStale)
+	tip, err := eventstore.NewRepositories(behind.store).Instruments.Load(background, r.by.Account, token, eventstore.AllowStale)
 	if err != nil || tip.Recorded != nil {
 		t.Fatalf("the node is not behind: %+v, %v", tip, err)
 	}

@@ -153,7 +153,7 @@ func (r *rig) givesUp(id domain.PaymentID) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = r.store.Repositories().Payments.Execute(background, r.by.Account, id, meta, func(p payment.State) (payment.Event, error) {
+	_, err = eventstore.NewRepositories(r.store).Payments.Execute(background, r.by.Account, id, meta, func(p payment.State) (payment.Event, error) {
 		return payment.DecideAnswer(p, payment.RecordAnswer{
 			At: meta.At, EventID: meta.EventID, Request: 1, Answer: processor.Answer{State: processor.Failed, At: meta.At, Code: processor.CodeFenced},
 		})

@@ -9,6 +9,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
 )
@@ -188,7 +189,7 @@ func requested(h *scenario) {
 		h.t.Fatal(err)
 	}
 	total := domain.Amount(2500)
-	_, err = h.store.Repositories().Payments.ExecuteNew(background, h.by.Account, h.id, meta,
+	_, err = eventstore.NewRepositories(h.store).Payments.ExecuteNew(background, h.by.Account, h.id, meta,
 		func(s payment.State) (payment.Event, error) {
 			return payment.DecideCreate(s, payment.Create{
 				At: meta.At, ID: h.id, Account: h.by.Account, OrderID: "order-1", Currency: "EUR", Amount: &total, IdempotencyKey: h.key,
@@ -209,7 +210,7 @@ func (r *rig) claim(token domain.Token, id domain.PaymentID) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = r.store.Repositories().Instruments.Execute(context.Background(), r.by.Account, token, meta,
+	_, err = eventstore.NewRepositories(r.store).Instruments.Execute(context.Background(), r.by.Account, token, meta,
 		func(s instrument.State) (instrument.Event, error) {
 			return instrument.DecideUse(s, instrument.Use{At: meta.At, Payment: id})
 		})

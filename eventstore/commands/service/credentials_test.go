@@ -166,7 +166,7 @@ func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credent
 		t.Fatal(err)
 	}
 	defer store.Close()
-	tip, err := store.Repositories().Accounts.Load(ctx, owner.AccountID, owner.AccountID, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(store).Accounts.Load(ctx, owner.AccountID, owner.AccountID, eventstore.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

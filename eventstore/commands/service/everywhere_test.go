@@ -95,7 +95,7 @@ func (r *rig) shardOfAccount() int {
 // accountAt returns the address of the newest event of the account.
 func (r *rig) accountAt() uint64 {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Accounts.Load(context.Background(), r.by.Account, r.by.Account, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Accounts.Load(context.Background(), r.by.Account, r.by.Account, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -214,7 +214,7 @@ func (r *rig) believes(through time.Time) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, err = r.store.Repositories().Inboxes.Execute(background, eventstore.InboxOwner, "ADYEN", meta, func(inbox.State) (inbox.Event, error) {
+	_, err = eventstore.NewRepositories(r.store).Inboxes.Execute(background, eventstore.InboxOwner, "ADYEN", meta, func(inbox.State) (inbox.Event, error) {
 		return inbox.Swept{At: meta.At, Processor: processor.Adyen, Through: through}, nil
 	})
 	if err != nil {

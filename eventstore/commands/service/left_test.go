@@ -185,7 +185,7 @@ func TestManyCaptures(t *testing.T) {
 			t.Fatal(err)
 		}
 		took = append(took, time.Since(start))
-		tip, err := r.store.Repositories().Payments.Load(background, r.by.Account, p.ID, eventstore.AllowStale)
+		tip, err := eventstore.NewRepositories(r.store).Payments.Load(background, r.by.Account, p.ID, eventstore.AllowStale)
 		if err != nil || tip.State.Captured() != domain.Amount(i+1) || now.Captured() != domain.Amount(i+1) {
 			t.Fatal(tip.State.Captured(), now.Captured(), err)
 		}

@@ -54,7 +54,7 @@ func (r *rig) newNodeOn(t testing.TB, w *faultyConn, paymentTimeout time.Duratio
 			return r.by.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := r.store.Repositories().Accounts.Load(background, id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.store).Accounts.Load(background, id, id, eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

@@ -32,11 +32,11 @@ func (r *rig) inboxService(known *atomic.Bool, change ...func(*commands.Config))
 		Store: r.store, Secrets: r.vault, Processors: r.sim, Disputes: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
-			tip, err := r.store.Repositories().Payments.Load(ctx, r.by.Account, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.store).Payments.Load(ctx, r.by.Account, id, eventstore.AllowStale)
 			return r.by.Account, known.Load() && tip.State.Exists(), err
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.store).Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	}
@@ -61,7 +61,7 @@ var disputedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func (r *rig) inbox(reference domain.PaymentID) inbox.State {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Inboxes.Load(context.Background(), eventstore.InboxOwner, string(reference), eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Inboxes.Load(context.Background(), eventstore.InboxOwner, string(reference), eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func (r *rig) record(paid payment.State, n inbox.Notification, payload processor
 		r.t.Fatal(err)
 	}
 	id := domain.DisputeIDFor(r.by.Account, "ADYEN", payload.Dispute.ID)
-	_, err = r.store.Repositories().Disputes.Execute(context.Background(), r.by.Account, id, meta,
+	_, err = eventstore.NewRepositories(r.store).Disputes.Execute(context.Background(), r.by.Account, id, meta,
 		func(s dispute.State) (dispute.Event, error) {
 			return dispute.DecideRecord(s, dispute.Record{
 				At: meta.At, ID: id, Account: r.by.Account, Subject: dispute.Subject{Payment: paid.ID}, Fact: dispute.Fact{

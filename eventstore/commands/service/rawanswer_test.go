@@ -26,7 +26,7 @@ func (p talkative) Send(ctx context.Context, op processor.Operation) (processor.
 // answerOf returns the body of the answer in a payment's newest event.
 func (r *rig) answerOf(paid payment.State) *processor.RawAnswer {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Payments.Load(background, paid.Account, paid.ID, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Payments.Load(background, paid.Account, paid.ID, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}

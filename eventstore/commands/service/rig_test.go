@@ -94,7 +94,7 @@ func (r *rig) service(port processor.Port) *service.Service {
 			return r.by.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.store).Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})
@@ -146,7 +146,7 @@ func (r *rig) pay(s *service.Service, number string) payment.State {
 // payment reads a payment at the log.
 func (r *rig) payment(id domain.PaymentID) payment.State {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Payments.Load(context.Background(), r.by.Account, id, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Payments.Load(context.Background(), r.by.Account, id, eventstore.Latest)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func (r *rig) payment(id domain.PaymentID) payment.State {
 
 func (r *rig) instrument(token domain.Token) instrument.State {
 	r.t.Helper()
-	tip, err := r.store.Repositories().Instruments.Load(context.Background(), r.by.Account, token, eventstore.AllowStale)
+	tip, err := eventstore.NewRepositories(r.store).Instruments.Load(context.Background(), r.by.Account, token, eventstore.AllowStale)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // merchant reads the account at the log.
 func (r *rig) merchant(id domain.AccountID) (account.State, bool) {
-	tip, err := r.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(r.store).Accounts.Load(context.Background(), id, id, eventstore.Latest)
 	return tip.State, err == nil && tip.State.Exists()
 }
 

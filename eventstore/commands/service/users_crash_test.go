@@ -85,7 +85,7 @@ func (s staff) process(server *embedded.Server, at int, after bool, run func(*st
 
 // state returns the account as this process knows it; the zero state for a process that has ended.
 func (s *staff) state() account.State {
-	tip, err := s.store.Repositories().Accounts.Load(s.ctx, s.owner, s.owner, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(s.store).Accounts.Load(s.ctx, s.owner, s.owner, eventstore.Latest)
 	if err != nil {
 		return account.State{}
 	}

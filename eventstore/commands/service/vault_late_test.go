@@ -224,7 +224,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 		Store: r.store, Secrets: r.vault, Processors: r.sim, PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
 		Random: rand.Reader, Logger: zerolog.New(log),
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := r.store.Repositories().Accounts.Load(background, id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.store).Accounts.Load(background, id, id, eventstore.AllowStale)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

@@ -87,7 +87,7 @@ func (r *rig) node() *node {
 			return all
 		},
 		Newest: func(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
-			tip, err := n.store.Repositories().Accounts.Load(ctx, id, id, eventstore.Latest)
+			tip, err := eventstore.NewRepositories(n.store).Accounts.Load(ctx, id, id, eventstore.Latest)
 			return tip.State, tip.State.Exists(), err
 		},
 	})
@@ -100,7 +100,7 @@ func (r *rig) node() *node {
 // state reads an account at the log.
 func (n *node) state(id domain.AccountID) account.State {
 	n.r.t.Helper()
-	tip, err := n.store.Repositories().Accounts.Load(context.Background(), id, id, eventstore.Latest)
+	tip, err := eventstore.NewRepositories(n.store).Accounts.Load(context.Background(), id, id, eventstore.Latest)
 	if err != nil {
 		n.r.t.Fatal(err)
 	}
