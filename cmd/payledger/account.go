@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/options"
@@ -24,27 +20,6 @@ type createAccountCommand struct {
 	Name string `arg:"" help:"Name of the merchant."`
 	Data string `help:"Data folder of the running service." default:"./data" type:"path"`
 	JSON bool   `name:"json" help:"Print the credentials as JSON."`
-}
-
-type accountRequest struct {
-	Name string `json:"name"`
-}
-
-const maxAccountName = 100 // characters
-
-func (r accountRequest) fault() string {
-	switch {
-	case strings.TrimSpace(r.Name) == "":
-		return "the name is empty"
-	case r.Name != strings.TrimSpace(r.Name):
-		return "the name begins or ends with a space"
-	case utf8.RuneCountInString(r.Name) > maxAccountName:
-		return fmt.Sprintf("the name has %d characters; %d are the limit", utf8.RuneCountInString(r.Name), maxAccountName)
-	case !utf8.ValidString(r.Name) || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return "the name has a character that cannot be printed"
-	default:
-		return ""
-	}
 }
 
 func (c *createAccountCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
@@ -74,28 +49,4 @@ func callService(ctx context.Context, data, hint, command string, request, answe
 		return err
 	}
 	return service.Call(ctx, command, request, nil, answer)
-}
-
-// createAccount serves the command account-create. It answers when the API knows the account.
-func (a *App) createAccount(ctx context.Context, in accountRequest, _ func(any) error) (any, error) {
-	if fault := in.fault(); fault != "" {
-		return nil, errors.New(fault)
-	}
-	a.creating.Lock() // of two accounts with one name, the second sees the first
-	defer a.creating.Unlock()
-	for _, other := range a.views.Accounts() {
-		if other.Name == in.Name {
-			return nil, fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, stop the service and run `payledger credentials reset --data %s --account %s`",
-				in.Name, other.ID, a.options.Data, other.ID)
-		}
-	}
-	state, err := a.ledger.Store.Initialized(ctx)
-	if err != nil {
-		return nil, err
-	}
-	made, err := accounts.Create(ctx, a.ledger.Store, a.ledger.Secrets, rand.Reader, in.Name, state.Environment, "cli:account")
-	if err != nil {
-		return nil, err
-	}
-	return made, a.views.CaughtUp(ctx)
 }

@@ -18,7 +18,6 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
-	"payledger/eventstore/commands/users"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 )
@@ -281,14 +280,5 @@ func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error 
 	}
 	text += "Back-ups from before are restored with the old key: keep it as long as you keep them, and make a new back-up now.\n"
 	_, err := fmt.Fprint(out, text)
-	return err
-}
-
-func (a *App) openUsers(ctx context.Context) error {
-	root, err := a.ledger.Secrets.SessionRoot(ctx)
-	if err != nil {
-		return err
-	}
-	a.users, err = users.New(users.Config{Accounts: a.commands.Accounts, Root: root, Directory: a.views.Accounts, Newest: a.views.AccountNow})
 	return err
 }
