@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/cmd/payledger/demo"
+	"payledger/cmd/payledger/terminal"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/eventstoretest"
 )
@@ -28,7 +30,7 @@ func TestDemoOnce(t *testing.T) {
 		t.Fatalf("demo --once exits %d: %s\n%s", status, stderr, out)
 	}
 	for _, part := range []string{
-		"payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "3DS_AUTHENTICATION",
+		"The demo keeps its files in ", "payment.authorized", "payment.declined", "received and verified", "INSUFFICIENT_FUNDS", "3DS_AUTHENTICATION",
 		"PARTIALLY_SETTLED", "PAYMENT.REFUND", "PAYMENT.CAPTURE.FAILED", "GATEWAY_TIMEOUT", "DISPUTE.OPENED", "DISPUTE.STATUS OPEN", "31 events of 7 payments, each once", "Everything as expected: 31 events of 7 payments.",
 		"the proof holds: 8 events", "one byte changed: ", "ADYEN: 1 of 7 authorizations refused",
 	} {
@@ -123,6 +125,18 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("a failure takes %d lines: %q", strings.Count(stderr, "\n"), stderr)
 			}
 		})
+	}
+}
+
+// TestDemoHints: the commands at the end of the demo name the program as it was started, and the demo's folder.
+func TestDemoHints(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	lookOn(terminal.Streams{Out: &out}, demo.Outlook{Payment: "PAYMENT", Data: "FOLDER"}, "")
+	for _, command := range []string{"history PAYMENT --full", "trigger --list", "listen --forward-to ", "logs tail", "verify --data FOLDER"} {
+		if !strings.Contains(out.String(), "\n  "+os.Args[0]+" "+command) {
+			t.Errorf("the hints lack %q:\n%s", command, out.String())
+		}
 	}
 }
 

@@ -52,11 +52,11 @@ func (c *demoCommand) Run(ctx context.Context, std terminal.Streams, args option
 				return options.Usage(fmt.Errorf("--crash kills the server, so it starts one of its own: leave %s out", flag))
 			}
 		}
-		return inFolder(func(dir string) error { return c.playCrashes(ctx, std, dir) })
+		return inFolder(std, func(dir string) error { return c.playCrashes(ctx, std, dir) })
 	case c.URL != "" && (c.Once || args.Has("--url")): // PAYLEDGER_URL alone, which the demo itself advises to set, does not redirect it
 		return c.playThere(ctx, std)
 	default:
-		return inFolder(func(dir string) error { return c.playHere(ctx, std, dir) })
+		return inFolder(std, func(dir string) error { return c.playHere(ctx, std, dir) })
 	}
 }
 
@@ -74,12 +74,14 @@ func (o output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-func inFolder(play func(dir string) error) (err error) {
+// inFolder plays in a temporary folder, and prints its name before.
+func inFolder(std terminal.Streams, play func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "payledger-demo-")
 	if err != nil {
 		return fmt.Errorf("temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fmt.Fprintf(std.Out, "The demo keeps its files in %s and removes the folder at its end.\n", dir)
 	return play(dir)
 }
 
@@ -103,7 +105,7 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 	}
 	c.passed(std, story)
 	r := app.ready()
-	return c.stay(ctx, std, stage, demo.Outlook{Payment: story.Paid, API: r.API, Admin: r.Admin, Simulator: r.Simulator, Credentials: *app.credentials}, func() error {
+	return c.stay(ctx, std, stage, demo.Outlook{Payment: story.Paid, Data: dir, API: r.API, Admin: r.Admin, Simulator: r.Simulator, Credentials: *app.credentials}, func() error {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -134,7 +136,7 @@ func (c *demoCommand) playCrashes(ctx context.Context, std terminal.Streams, dir
 	}
 	story, err := demo.OpenCrashes(ctx, demo.CrashStage{
 		Program: child.Program{Path: program, Env: options.Unset(os.Environ()), Log: std.Err},
-		Dir:     dir, Listen: c.Listen, LogLevel: c.LogLevel, Out: std.Out,
+		Name:    terminal.Program(), Dir: dir, Listen: c.Listen, LogLevel: c.LogLevel, Out: std.Out,
 	})
 	if err != nil {
 		return err
@@ -207,7 +209,7 @@ Try, in another terminal:
   # webhooks are signed with this secret
   SIGNING_SECRET=%[9]s
 
-  # the payment (README.md has five curls for one of your own)
+  # the payment (%[1]s/docs/guides/first-payment makes one of your own)
   curl -s $PAYLEDGER_URL/payments/%[3]s -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4'
 
   # what is settled, newest first
@@ -217,19 +219,22 @@ Try, in another terminal:
   curl -s $PAYLEDGER_URL/payments/%[3]s/refund -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' -d '{"amount": 99999}'
 
   # every event of the payment, one line each; --full adds what led to it and what followed it
-  go run ./cmd/payledger history %[3]s --full
+  %[10]s history %[3]s --full
 
   # four mistakes, one answer that names them all
   curl -s $PAYLEDGER_URL/payments -H "X-API-KEY: $PAYLEDGER_API_KEY" -H 'X-API-VERSION: 2.4' -H 'Content-Type: application/json' \
     -d '{"paymentMethodToken": "x", "currencyCode": "EURO", "amount": -1, "colour": "red", "orderId": "'$(printf 'x%%.0s' $(seq 256))'"}'
 
   # make something else happen, bring webhooks to a program of yours, or watch the requests
-  go run ./cmd/payledger trigger --list
-  go run ./cmd/payledger listen --forward-to http://127.0.0.1:9000/webhooks
-  go run ./cmd/payledger logs tail
+  %[10]s trigger --list
+  %[10]s listen --forward-to http://127.0.0.1:9000/webhooks
+  %[10]s logs tail
+
+  # check every event, hash and view of the log, beside the running service
+  %[10]s verify --data %[11]s
 
   reference %[1]s/docs
   metrics   %[4]s/metrics
   the processors' own books  %[5]s/sim/books
-`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, o.Simulator, shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret)
+`, o.API, o.Credentials.APIKey, o.Payment, o.Admin, o.Simulator, shop, o.Credentials.DashboardUser, o.Credentials.DashboardPassword, o.Credentials.SigningSecret, terminal.Program(), o.Data)
 }

@@ -95,7 +95,7 @@ func TestDemoCrash(t *testing.T) {
 		signal os.Signal
 		status int
 	}{
-		{"payledger init", syscall.SIGHUP, exitFailure}, {"no answer yet", os.Interrupt, exitFailure}, {"no answer yet", syscall.SIGHUP, exitFailure},
+		{" init --data ", syscall.SIGHUP, exitFailure}, {"no answer yet", os.Interrupt, exitFailure}, {"no answer yet", syscall.SIGHUP, exitFailure},
 		{"$ kill -9", syscall.SIGTERM, exitFailure}, {"the processors' own books", syscall.SIGHUP, 0},
 	} {
 		if c.signal == syscall.SIGHUP && signal.Ignored(syscall.SIGHUP) { // the tests run under nohup

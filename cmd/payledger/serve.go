@@ -93,7 +93,7 @@ func (a *announcer) ready(r Ready, environment string) error {
 		text += "  NATS        " + r.NATS + "\n"
 	}
 	if a.made != nil {
-		text += fmt.Sprintf("\nTry, in another terminal, the curls of the README:\n\n  export PAYLEDGER_URL=%s PAYLEDGER_API_KEY=%s\n", r.API, a.made.APIKey)
+		text += fmt.Sprintf("\nTry, in another terminal, the five calls of %[1]s/docs/guides/first-payment:\n\n  export PAYLEDGER_URL=%[1]s PAYLEDGER_API_KEY=%[2]s\n", r.API, a.made.APIKey)
 	}
 	_, err := fmt.Fprint(a.out, text+"\nCtrl-C stops it.\n")
 	return printed(err)

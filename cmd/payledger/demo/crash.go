@@ -22,6 +22,7 @@ import (
 // CrashStage is the stage of the story of crashes.
 type CrashStage struct {
 	Program  child.Program
+	Name     string // of the program, in the commands that the story prints
 	Dir      string // empty folder
 	Listen   string // address of the service's API at its first start
 	LogLevel string // of the service
@@ -119,7 +120,7 @@ func (c *Crashes) Stage() Stage {
 
 // Outlook returns what a newcomer can look at after the story.
 func (c *Crashes) Outlook() Outlook {
-	return Outlook{Payment: c.result.Paid, API: c.api, Admin: c.service.Admin, Simulator: c.there.recorded, Credentials: c.accounts}
+	return Outlook{Payment: c.result.Paid, Data: c.data(), API: c.api, Admin: c.service.Admin, Simulator: c.there.recorded, Credentials: c.accounts}
 }
 
 // Wait returns when ctx ends, or with the error of a service that ended by itself.
@@ -146,13 +147,16 @@ func (c *Crashes) Close() error {
 	return errors.Join(append(errs, c.there.close())...)
 }
 
+// program prints a command line of the program.
+func (c *Crashes) program(arguments string) { c.out.command(c.stage.Name + " " + arguments) }
+
 func (c *Crashes) data() string { return filepath.Join(c.stage.Dir, "data") }
 
 func (c *Crashes) begin(ctx context.Context) (err error) {
 	if c.accounts, err = c.stage.Program.Init(ctx, c.data()); err != nil {
 		return err
 	}
-	c.out.command("payledger init --data " + c.data())
+	c.program("init --data " + c.data())
 	c.out.note("account " + string(c.accounts.AccountID) + ", an API key and a signing secret")
 	c.apiKey = c.accounts.APIKey
 	listen, err := keptAddress(ctx, c.stage.Listen)
@@ -180,7 +184,7 @@ func (c *Crashes) start(ctx context.Context, listen, admin string) error {
 		return err
 	}
 	c.service, c.api = service, service.API
-	c.out.command("payledger serve --data " + c.data() + " --listen " + addressOf(service.API) + " --processor-url " + c.there.recorded)
+	c.program("serve --data " + c.data() + " --listen " + addressOf(service.API) + " --processor-url " + c.there.recorded)
 	c.out.note(fmt.Sprintf("process %d is ready after %d ms", service.PID, time.Since(began).Milliseconds()))
 	return nil
 }

@@ -57,7 +57,7 @@ func (c *Crashes) showOpen(ctx context.Context, found *finding) error {
 	if err != nil {
 		return err
 	}
-	c.out.command(fmt.Sprintf("payledger reconcile --processor %s --data %s --processor-url %s", c.facts.name, c.data(), c.there.recorded))
+	c.program(fmt.Sprintf("reconcile --processor %s --data %s --processor-url %s", c.facts.name, c.data(), c.there.recorded))
 	for _, d := range compared.Differences {
 		c.out.note(fmt.Sprintf("the %s is %s in the ledger and %s in the books of %s (%s)", noun(d.Operation), stateOf(d.Here), stateOf(d.There), c.facts.name, d.Kind))
 	}
@@ -101,7 +101,7 @@ func (c *Crashes) readBooks(ctx context.Context) (err error) {
 
 func (c *Crashes) readDifferences(ctx context.Context) error {
 	text, err := output(ctx, c.server(), &audit.Reconcile{Processor: c.facts.name, Source: c.server()})
-	c.out.command("payledger reconcile --processor " + string(c.facts.name))
+	c.program("reconcile --processor " + string(c.facts.name))
 	c.out.output(text)
 	if _, trouble := errors.AsType[audit.TroubleError](err); trouble {
 		return err
@@ -129,7 +129,7 @@ func (c *Crashes) readLog(ctx context.Context) error {
 
 func (c *Crashes) showHistory(ctx context.Context, of audit.Source, flags string) error {
 	text, err := output(ctx, of, &audit.History{Payment: c.paid.ID, Source: of})
-	c.out.command(strings.TrimSpace("payledger history " + c.paid.ID + " " + flags))
+	c.program(strings.TrimSpace("history " + c.paid.ID + " " + flags))
 	c.out.output(text)
 	return err
 }

@@ -33,6 +33,7 @@ type Result struct {
 // Outlook is what a newcomer can look at after a story.
 type Outlook struct {
 	Payment               string // id
+	Data                  string // folder
 	API, Admin, Simulator string
 	Credentials           accounts.Credentials
 }
