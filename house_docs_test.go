@@ -116,11 +116,11 @@ func ofType(d, above *ast.GenDecl) bool {
 // requirement matches a module in go.mod.
 var requirement = regexp.MustCompile(`(?m)^\t(\S+) v\S+( // indirect)?$`)
 
-// reason matches a row of the README's table of dependencies.
+// reason matches a row of the table of dependencies, deploy/DEPENDENCIES.md.
 var reason = regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \| [^|]*[^| ][^|]* \|$`)
 
-// TestDependencies: every imported module is a direct requirement and has a reason in the README, and the README has no other
-// reasons.
+// TestDependencies: every imported module is a direct requirement and has a reason in deploy/DEPENDENCIES.md, which has
+// no other reasons.
 func TestDependencies(t *testing.T) {
 	files := tree(t)
 	indirect, imported, reasons := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -132,10 +132,10 @@ func TestDependencies(t *testing.T) {
 			imported[moduleOf(indirect, strings.Trim(spec.Path.Value, `"`))] = true
 		}
 	}
-	for _, m := range reason.FindAllStringSubmatch(files["README.md"], -1) {
+	for _, m := range reason.FindAllStringSubmatch(files["deploy/DEPENDENCIES.md"], -1) {
 		reasons[m[1]] = true
 		if !imported[m[1]] {
-			t.Errorf("README.md has a reason for %s, which nothing imports", m[1])
+			t.Errorf("deploy/DEPENDENCIES.md has a reason for %s, which nothing imports", m[1])
 		}
 	}
 	for module, marked := range indirect {
@@ -143,7 +143,7 @@ func TestDependencies(t *testing.T) {
 			t.Errorf("go.mod marks %s as indirect: %v, imported is %v: go mod tidy", module, marked, imported[module])
 		}
 		if imported[module] && !reasons[module] {
-			t.Errorf("README.md gives no reason for %s", module)
+			t.Errorf("deploy/DEPENDENCIES.md gives no reason for %s", module)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 	Password = "pass:w%rd" // an unusual one: it must survive in URLs, and appear nowhere else
 )
 
-// accounts is the accounts' part of the servers' configuration. It is the example of the README.
+// accounts is the accounts' part of the servers' configuration. It is the example of RUNBOOK.md.
 const accounts = `
 accounts {
   SYS { users: [ { user: system, password: %[1]q } ]
