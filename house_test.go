@@ -36,7 +36,7 @@ func (s source) forTests() bool {
 }
 
 // testPackages are imported by the tests of several packages.
-var testPackages = []string{"accountstest", "benchlog", "eventstoretest", "openapitest", "eventjsontest", "goclient", "duckdb", "cloudevents", "clustertest", "manifests"}
+var testPackages = []string{"accountstest", "benchlog", "eventstoretest", "openapitest", "eventjsontest", "goclient", "duckdb", "cloudevents", "clustertest", "manifests", "docstest"}
 
 // top returns the top-level folder, "" for a file at the root.
 func (s source) top() string {

@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"payledger/eventstore/eventstoretest"
+	"payledger/httpapi/docs/docstest"
 )
 
-// TestReadmeConsumers: the README's programs for analysts, in Node from the stream EVENTS and in Python over HTTP, print every event
+// TestAnalystsPrograms: the guide's programs for analysts, in Node from the stream EVENTS and in Python over HTTP, print every event
 // of the account once, in the order of positions, and from behind a position on.
-func TestReadmeConsumers(t *testing.T) {
+func TestAnalystsPrograms(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
@@ -67,12 +68,8 @@ func TestReadmeConsumers(t *testing.T) {
 			}
 		}
 	}
-	for language, file := range map[string]string{"javascript": "read.mjs", "py": "read.py"} {
-		_, blocks := readme(t, language)
-		if len(blocks) != 1 {
-			t.Fatalf("the README has %d programs in %s", len(blocks), language)
-		}
-		writeClient(t, at, file, []byte(blocks[0]))
+	for language, file := range map[string]string{"js": "read.mjs", "python": "read.py"} {
+		writeClient(t, at, file, []byte(docstest.Block(t, docstest.Guides+"analysts.md", language)))
 	}
 	check("python3", "read.py", app.api.URL, m.key)
 	if tools, there := npmTools(t); there {

@@ -8,18 +8,15 @@ import (
 
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/eventstoretest"
+	"payledger/httpapi/docs/docstest"
 )
 
-// Servers with the configuration of the README pass the checks of init, and nodes serve from them.
-func TestReadmeCluster(t *testing.T) {
+// Servers with the small configuration of the runbook pass the checks of init, and nodes serve from them.
+func TestRunbookCluster(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	_, blocks := readme(t, "conf")
-	if len(blocks) != 1 {
-		t.Fatalf("the README has %d configurations of NATS", len(blocks))
-	}
-	text := strings.NewReplacer("$SYSTEM_PASSWORD", "s", "$LEDGER_PASSWORD", `"`+clustertest.Password+`"`).Replace(blocks[0])
+	text := strings.NewReplacer("$SYSTEM_PASSWORD", "s", "$LEDGER_PASSWORD", `"`+clustertest.Password+`"`).Replace(docstest.Block(t, docstest.Runbook, "conf"))
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) {
 		own := *o
 		*o = server.Options{}

@@ -1,24 +1,20 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"payledger/httpapi/docs/docstest"
 )
 
-// duckViews returns the README's statements that make one view of each table's files.
+// duckViews returns the guide's statements that make one view of each table's files.
 func duckViews(t testing.TB) string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	views, is := strings.CutPrefix(docstest.Block(t, docstest.Guides+"analysts.md", "sql"), "-- DuckDB\n")
+	if !is {
+		t.Fatal("the guide has no statements for DuckDB")
 	}
-	_, views, found := strings.Cut(string(readme), "```sql\n-- DuckDB\n")
-	if !found {
-		t.Fatal("the README has no statements for DuckDB")
-	}
-	views, _, _ = strings.Cut(views, "```")
 	return views
 }
 

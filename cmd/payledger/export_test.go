@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"payledger/eventstore/ordered"
+	"payledger/httpapi/docs/docstest"
 )
 
 // TestExport: a running server and the folder of the stopped one give the same tables, in each format; an appended export has the
@@ -92,7 +93,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// checkExamples runs the README's queries; each has an answer.
+// checkExamples runs the guide's queries; each has an answer.
 func checkExamples(t *testing.T, path string) {
 	t.Helper()
 	for _, query := range examples(t) {
@@ -102,7 +103,7 @@ func checkExamples(t *testing.T, path string) {
 	}
 }
 
-// checkDuckDB compares the answers of DuckDB to the README's queries, from a folder of Parquet files, with those of SQLite.
+// checkDuckDB compares the answers of DuckDB to the guide's queries, from a folder of Parquet files, with those of SQLite.
 func checkDuckDB(t *testing.T, dir, sqlite string) {
 	t.Helper()
 	var queries []string
@@ -120,14 +121,10 @@ func checkDuckDB(t *testing.T, dir, sqlite string) {
 	}
 }
 
-// examples returns the README's queries.
+// examples returns the guide's queries.
 func examples(t *testing.T) (queries []string) {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(readme), "| question | query |\n|---|---|\n")
+	_, table, _ := strings.Cut(docstest.Read(t, docstest.Guides+"analysts.md"), "| question | query |\n|---|---|\n")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "`")
 		if len(cells) != 3 {
@@ -136,7 +133,7 @@ func examples(t *testing.T) (queries []string) {
 		queries = append(queries, cells[1])
 	}
 	if len(queries) != 6 {
-		t.Errorf("the README has %d examples, expected 6", len(queries))
+		t.Errorf("the guide has %d examples, expected 6", len(queries))
 	}
 	return queries
 }

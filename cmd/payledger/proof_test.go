@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"payledger/eventstore/proof"
+	"payledger/httpapi/docs/docstest"
 )
 
 // proofOf proves a new payment, captured and refunded, at a running server.
@@ -38,7 +39,7 @@ func proofOf(t *testing.T, p *process, out string) (id, key string) {
 }
 
 // TestProof checks that a proof from a running server and a proof from the stopped server's folder are the same file. The command, the
-// README's script and the page accept it. All three refuse a changed one, and name the same event (I1).
+// guide's script and the page accept it. All three refuse a changed one, and name the same event (I1).
 func TestProof(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -64,7 +65,7 @@ func TestProof(t *testing.T) {
 		"event 3": strings.Replace(string(file), rows[3], flipped, 1),
 		"missing": strings.Replace(strings.Replace(string(file), rows[6], "", 1), rows[5], strings.Replace(rows[5], ",\n", "\n", 1), 1),
 	}
-	python := script(t)
+	python := docstest.Path(t, checkScript)
 	if out, errOut := checkWithScript(t, python, good, key); !strings.Contains(out, "The proof holds: 6 events of "+id) {
 		t.Errorf("the script says %s %s", out, errOut)
 	}
@@ -96,7 +97,7 @@ func TestProof(t *testing.T) {
 }
 
 // TestChangedProof: the path of position 3 also leads from position 19, which a log of 11 events does not have; and a signature names its
-// signer. The command and the README's script refuse a change.
+// signer. The command and the guide's script refuse a change.
 func TestChangedProof(t *testing.T) {
 	t.Parallel()
 	example := filepath.Join("..", "..", "eventstore", "proof", "testdata")
@@ -108,7 +109,7 @@ func TestChangedProof(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, python := strings.TrimSpace(string(text)), script(t)
+	key, python := strings.TrimSpace(string(text)), docstest.Path(t, checkScript)
 	name, _, _ := strings.Cut(key, "+")
 	path := filepath.Join(t.TempDir(), "proof.json")
 	for _, c := range []struct{ before, after, says string }{
@@ -165,7 +166,18 @@ func TestHostileProof(t *testing.T) {
 	}
 }
 
-// checkWithScript runs the README's script. stdout is empty if the script fails.
+// checkScript checks a proof in plain Python. An auditor reads all of it: it has at most 65 lines (TestCheckScript).
+const checkScript = docstest.Guides + "check.py"
+
+// TestCheckScript: the script is short.
+func TestCheckScript(t *testing.T) {
+	t.Parallel()
+	if n := strings.Count(docstest.Read(t, checkScript), "\n"); n > 65 {
+		t.Errorf("the script has %d lines", n)
+	}
+}
+
+// checkWithScript runs the guide's script. stdout is empty if the script fails.
 func checkWithScript(t *testing.T, script, path, key string) (stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -202,26 +214,6 @@ func witnessed(t *testing.T, p *process, dir, id, key string) {
 	if status, _, stderr := invoke(t, "check-proof", filepath.Join(dir, "proof.json"), "--key", key, "--since", old); status != exitFailure || !strings.Contains(stderr, "make it with prove --since") {
 		t.Errorf("check-proof --since without a consistency proof exits %d: %s", status, stderr)
 	}
-}
-
-// script writes the README's script that checks a proof to a file.
-func script(t *testing.T) string {
-	t.Helper()
-	_, blocks := readme(t, "python")
-	for _, block := range blocks {
-		if strings.Contains(block, "RFC 9162") {
-			if n := strings.Count(block, "\n"); n > 60 {
-				t.Errorf("the README's script has %d lines", n)
-			}
-			path := filepath.Join(t.TempDir(), "check.py")
-			if err := os.WriteFile(path, []byte(block), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return path
-		}
-	}
-	t.Fatal("the README has no script that checks a proof")
-	return ""
 }
 
 // misusedProofs: each mistake has one line with its remedy, and leaves no file.

@@ -15,33 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"payledger/httpapi/docs/docstest"
 	"payledger/notifier/signature"
 )
 
-// fence is a block of code in the README, with its language.
-var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+// serveLine is a command of a document that starts a server.
+var serveLine = regexp.MustCompile(`(?m)^payledger serve ([^#\n]*)`)
 
-// readme reads the README and its blocks of a language.
-func readme(t *testing.T, language string) (text string, blocks []string) {
-	t.Helper()
-	read, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range fence.FindAllStringSubmatch(string(read), -1) {
-		if m[1] == language {
-			blocks = append(blocks, m[2])
-		}
-	}
-	return string(read), blocks
-}
-
-// serveLine is a command of the README that starts a server.
-var serveLine = regexp.MustCompile(`(?m)^go run ./cmd/payledger serve (.*)$`)
-
-// prelude prepares the shell for the README's commands: the program is the test's, and every call of curl prints its status.
+// prelude prepares the shell for the commands of a document: the program is the test's, and every call of curl prints its status.
 const prelude = `set -euo pipefail
-go() { [ "$1 $2" = "run ./cmd/payledger" ]; shift 2; TEST_AS_PAYLEDGER=1 "$PROGRAM" "$@"; }
+payledger() { TEST_AS_PAYLEDGER=1 "$PROGRAM" "$@"; }
 curl() { command curl -w '%{stderr}status %{http_code}\n' "$@"; }
 `
 
@@ -54,8 +37,8 @@ type ran struct {
 	statuses       []string // of the calls, in their order
 }
 
-// runReadme runs blocks in one shell, which keeps their variables from block to block as a reader's does.
-func runReadme(t *testing.T, blocks []string, environment ...string) []ran {
+// runExamples runs a document's blocks in one shell, which keeps their variables from block to block as a reader's does.
+func runExamples(t *testing.T, document string, blocks []string, environment ...string) []ran {
 	t.Helper()
 	script := prelude
 	for _, block := range blocks {
@@ -69,7 +52,7 @@ func runReadme(t *testing.T, blocks []string, environment ...string) []ran {
 	var out, errOut bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errOut
 	if err := command.Run(); err != nil {
-		t.Fatalf("the README's commands end with %v:\n%s\n%s", err, out.String(), errOut.String())
+		t.Fatalf("the commands of %s end with %v:\n%s\n%s", document, err, out.String(), errOut.String())
 	}
 	printed, statuses := strings.Split(out.String(), marker+"\n"), strings.Split(errOut.String(), marker+"\n")
 	results := make([]ran, len(blocks))
@@ -84,20 +67,33 @@ func runReadme(t *testing.T, blocks []string, environment ...string) []ran {
 	return results
 }
 
-// promise matches a README line with its expected output.
-var promise = regexp.MustCompile(`(?m)# prints (.+)$`)
+// promise matches the expected output in a block: "# prints" has the words of the whole output, "# shows" words that it contains.
+var promise = regexp.MustCompile(`(?m)# (prints|shows) (.+)$`)
 
-// promised are the words that a block says it prints.
-func promised(block string) (words []string) {
-	for _, m := range promise.FindAllStringSubmatch(block, -1) {
-		if !strings.HasPrefix(m[1], "a ") { // the output of a function
-			words = append(words, strings.Fields(m[1])...)
+// check compares the output of a block with its promises.
+func (r ran) check(t *testing.T, document string) {
+	t.Helper()
+	var whole []string
+	shows := false
+	for _, m := range promise.FindAllStringSubmatch(r.block, -1) {
+		words := strings.Fields(m[2])
+		if m[1] == "prints" {
+			whole = append(whole, words...)
+			continue
+		}
+		shows = true
+		for _, word := range words {
+			if !strings.Contains(r.printed, word) {
+				t.Errorf("%s: the output lacks %q:\n%s\n%s", document, word, r.block, r.printed)
+			}
 		}
 	}
-	return words
+	if got := strings.Fields(r.printed); !shows && !slices.Equal(got, whole) {
+		t.Errorf("%s prints %q, not %q:\n%s", document, got, whole, r.block)
+	}
 }
 
-// receiver listens on this machine as the README's reader does. It verifies each webhook before it passes it on.
+// receiver listens on this machine as a reader does. It verifies each webhook before it passes it on.
 func receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 	t.Helper()
 	received := make(chan string, 100)
@@ -116,75 +112,39 @@ func receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 	return server.URL + "/webhooks", received
 }
 
-// TestReadme runs every command of the README: servers start, and every sh block, in the README's order and in one shell, prints the
-// promised output. Every call succeeds, except the call that repeats an idempotency key.
+// TestReadme: the README is short. Its command that starts a server does so, and every sh block, in the README's order and in one shell,
+// prints the promised output. Every call succeeds.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	text, blocks := readme(t, "sh")
-	if len(blocks) < 12 {
-		t.Fatalf("README.md has only %d blocks of sh", len(blocks))
+	text, blocks := docstest.Read(t, docstest.Readme), docstest.Blocks(t, docstest.Readme, "sh")
+	if len(text) > 10_000 || len(blocks) < 7 {
+		t.Fatalf("README.md has %d bytes and %d blocks of sh; it has at most 10,000 bytes: a guide has the rest", len(text), len(blocks))
 	}
-	var p *process
-	for _, m := range serveLine.FindAllStringSubmatch(text, -1) {
-		data := filepath.Join(t.TempDir(), "data")
-		started := serveProcess(t, strings.Fields(strings.ReplaceAll(m[1], "./data", data))...)
-		if strings.Contains(m[1], "--webhook-allow-cidr") {
-			p = started
-		}
+	serve := serveLine.FindAllStringSubmatch(text, -1)
+	if len(serve) != 1 {
+		t.Fatalf("README.md starts %d servers", len(serve))
 	}
-	if p == nil {
-		t.Fatal("README.md does not say with which flag webhooks come to this machine")
-	}
-	hooks, bodies := receiver(t, p.credentials.SigningSecret)
-	results := runReadme(t, blocks, "PAYLEDGER_URL="+p.ready.API, "PAYLEDGER_API_KEY="+p.credentials.APIKey, "RECEIVER="+hooks)
-	var refused []string
-	for _, r := range results {
-		refused = append(refused, slices.DeleteFunc(r.statuses, func(s string) bool { return s == "200" })...)
-		switch want := promised(r.block); {
-		case len(want) > 0:
-			if got := strings.Fields(r.printed); !slices.Equal(got, want) {
-				t.Errorf("prints %q, not %q:\n%s", got, want, r.block)
-			}
-		case strings.HasPrefix(r.block, "go run ./cmd/payledger history"):
-			for _, event := range []string{"payment.authorized", "payment.captured", "payment.refunded"} {
-				if !strings.Contains(r.printed, event) {
-					t.Errorf("the history lacks %s:\n%s", event, r.printed)
-				}
-			}
-		case strings.HasPrefix(r.block, "go run ./cmd/payledger reconcile"):
-			if !strings.Contains(r.printed, "0 differences") {
-				t.Errorf("the books differ:\n%s", r.printed)
-			}
-		case r.printed != "":
-			t.Errorf("prints %q and does not say so:\n%s", r.printed, r.block)
-		}
-	}
-	if !slices.Equal(refused, []string{"409"}) {
-		t.Errorf("calls were refused with %v", refused)
-	}
-	late := time.After(settleDeadline)
-	for came := false; !came; {
-		select {
-		case body := <-bodies:
-			came = strings.Contains(body, `"eventType":"PAYMENT.STATUS"`) && strings.Contains(body, `"status":"AUTHORIZED"`)
-		case <-late:
-			t.Fatal("no webhook is about the payment")
+	p := serveProcess(t, strings.Fields(strings.ReplaceAll(serve[0][1], "./data", filepath.Join(t.TempDir(), "data")))...)
+	for _, r := range runExamples(t, docstest.Readme, blocks, "PAYLEDGER_URL="+p.ready.API, "PAYLEDGER_API_KEY="+p.credentials.APIKey) {
+		r.check(t, docstest.Readme)
+		if refused := slices.DeleteFunc(r.statuses, func(s string) bool { return s == "200" }); len(refused) > 0 {
+			t.Errorf("a call is answered %v:\n%s", refused, r.block)
 		}
 	}
 }
 
-// testCardRow is a row of the README's table of cards.
+// testCardRow is a row of a guide's table of cards.
 var testCardRow = regexp.MustCompile(`(?m)^\| ([0-9]{15,16}) \| ([A-Z]+)(?: \(([A-Z_]+)\))?(, a 3-D Secure check|, AUTHORIZED after 2 s)? \|$`)
 
-// TestReadmeCards checks that the test cards have the results of the README's table.
-func TestReadmeCards(t *testing.T) {
+// TestGuideCards checks that the test cards have the results of the guide's table.
+func TestGuideCards(t *testing.T) {
 	t.Parallel()
-	text, _ := readme(t, "sh")
+	text := docstest.Read(t, docstest.Guides+"first-payment.md")
 	app := startApp(t, testOptions(t.TempDir()))
 	m := newMerchant(app.ready().API, app.credentials.APIKey)
 	rows := testCardRow.FindAllStringSubmatch(text, -1)
 	if len(rows) < 6 {
-		t.Fatalf("README.md has %d cards to try", len(rows))
+		t.Fatalf("the guide has %d cards to try", len(rows))
 	}
 	for _, row := range rows {
 		got, err := m.pay(m.token(t, "order "+row[1][12:], 2500, row[1]), "")

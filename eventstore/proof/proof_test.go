@@ -196,7 +196,7 @@ func example(t require) (proof.File, string) {
 	return m.file(t, 11, []int{2, 7, 10}, [][]byte{raw(1, "first"), raw(2, "\x81\xa5event"), raw(3, "")}), m.key
 }
 
-// TestGolden: the bytes of a proof never change. The script of the README and the page read the same file.
+// TestGolden: the bytes of a proof never change. The script check.py of the guides and the page read the same file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	file, key := example(t)

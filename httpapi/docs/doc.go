@@ -1,5 +1,6 @@
 // Package docs has the documentation pages below /docs: the reference of every call, errorId, webhook and event, and guides. The
-// reference is made from openapi.yaml and asyncapi.yaml, so that it cannot differ from the documents that validate requests.
+// reference is made from openapi.yaml and asyncapi.yaml, so that it cannot differ from the documents that validate requests. The guides are
+// Markdown in the folder guides, which a reader of the repository reads as it is; package docstest takes their examples for tests.
 //
 // Rules: no file of a third party, no inline script or style, and no connection from a page: its content security policy forbids them.
 // Pages work without a script. The script filters the contents, copies examples, and puts the reader's sandbox key into copied text;

@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"payledger/httpapi/docs/docstest"
 	"payledger/httpapi/style"
 )
 
@@ -237,6 +238,38 @@ func TestWrite(t *testing.T) {
 		file, _ := d.Get(path)
 		if own := strings.HasPrefix(path, Path+"/assets/"); own != (file.cache == style.KeepForEver) {
 			t.Errorf("%s is kept by %q", path, file.cache)
+		}
+	}
+}
+
+// TestScripts: a guide's script is served as plain text, byte by byte.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	file, err := New(contents(t, true)).Get(Path + "/guides/check.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := file.Body()
+	if want := docstest.Read(t, docstest.Guides+"check.py"); err != nil || string(body) != want || file.Status != http.StatusOK || file.contentType != "text/plain; charset=utf-8" {
+		t.Errorf("check.py is %d %s %v: %s", file.Status, file.contentType, err, body)
+	}
+}
+
+// TestGuideFiles: every guide is in the list of guides, and has a title and a summary of one paragraph.
+func TestGuideFiles(t *testing.T) {
+	t.Parallel()
+	files, err := guideFiles.ReadDir("guides")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name, is := strings.CutSuffix(file.Name(), ".md")
+		if !is {
+			continue
+		}
+		text := docstest.Read(t, docstest.Guides+file.Name())
+		if summary := strings.Split(text, "\n\n")[1]; !slices.Contains(guideNames, name) || !strings.HasPrefix(text, "# ") || strings.ContainsAny(summary, "`#|[") {
+			t.Errorf("%s: add it to guideNames, and begin it with a title and a sentence", file.Name())
 		}
 	}
 }

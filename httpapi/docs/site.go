@@ -34,7 +34,6 @@ type site struct {
 	Groups         []group
 	Kinds          []*errorKind
 	Webhooks       []webhook
-	Receivers      []receiver
 	Events         []eventGroup
 	Event          string // an example
 	Guides         []guide
@@ -69,7 +68,7 @@ type page struct {
 
 func build(c Config) (map[string]File, error) {
 	s := &site{Config: c, files: map[string]File{}}
-	for _, step := range []func() error{s.loadAssets, s.parseTemplates, s.loadOpenAPI, s.loadRest, s.renderPages, s.addPostman} {
+	for _, step := range []func() error{s.loadAssets, s.parseTemplates, s.loadOpenAPI, s.loadRest, s.renderPages, s.addScripts, s.addPostman} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -170,9 +169,6 @@ func (s *site) loadRest() error {
 	if s.Webhooks, err = webhooks(); err != nil {
 		return err
 	}
-	if s.Receivers, err = receivers(); err != nil {
-		return err
-	}
 	s.Guides, err = guides(s.markdown, s.PublicURL)
 	return err
 }
@@ -203,6 +199,20 @@ func (s *site) renderPages() error {
 	missing := s.files[notFound]
 	missing.Status = http.StatusNotFound
 	s.files[notFound] = missing
+	return nil
+}
+
+// addScripts adds the files that the reader of a guide runs.
+func (s *site) addScripts() error {
+	for _, name := range []string{"check.py"} {
+		text, err := guideFiles.ReadFile("guides/" + name)
+		if err != nil {
+			return fmt.Errorf("docs: %w", err)
+		}
+		if err := s.add(Path+"/guides/"+name, "text/plain; charset=utf-8", cachePages, text); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -9,9 +9,6 @@ import (
 //go:embed webhooks
 var webhookFiles embed.FS
 
-//go:embed receivers
-var receiverFiles embed.FS
-
 // webhook is a kind of webhook (§6.2).
 type webhook struct {
 	Type, When, Version, Body string
@@ -42,20 +39,6 @@ func webhooks() ([]webhook, error) {
 		}
 		w.Body = strings.TrimSpace(string(body))
 		all[i] = w
-	}
-	return all, nil
-}
-
-type receiver struct{ Language, Word, File, Code string }
-
-func receivers() ([]receiver, error) {
-	all := []receiver{{"Go", "go", "verify.go.txt", ""}, {"Node", "js", "verify.js", ""}, {"Python", "python", "verify.py", ""}, {"Shell", "sh", "verify.sh", ""}}
-	for i := range all {
-		code, err := receiverFiles.ReadFile("receivers/" + all[i].File)
-		if err != nil {
-			return nil, fmt.Errorf("docs: %w", err)
-		}
-		all[i].Code = strings.TrimSpace(string(code))
 	}
 	return all, nil
 }

@@ -15,7 +15,8 @@
 // (§6.1): detect duplicates by eventId and eventType (D17).
 //
 // testdata/vectors.json has test vectors for receivers in any language: secrets, headers, body, the receiver's clock,
-// and the expected result. README.md has the check for Node and Python; a test runs both on the vectors.
+// and the expected result. The guide httpapi/docs/guides/webhooks.md has functions for other languages; a test of package docs runs
+// them on the vectors.
 //
 // The package is for receivers: it imports the standard library only and knows nothing of payledger.
 package signature
