@@ -8,12 +8,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"payledger/httpapi/docs/docstest"
 	"payledger/notifier/signature"
@@ -131,6 +133,56 @@ func TestReadme(t *testing.T) {
 			t.Errorf("a call is answered %v:\n%s", refused, r.block)
 		}
 	}
+}
+
+// relative matches a link of a document to a file of the repository, with its anchor.
+var relative = regexp.MustCompile(`\]\(([^):#]*)(#[^)]+)?\)`)
+
+// heading matches the headings of a document; GitHub makes anchors of them.
+var heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+
+// TestLinks: every link between the documents leads to a file of the repository, and to a heading of it. Guides also link to pages of the
+// service, which TestDocsHaveEverything checks.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, document := range append(guides(t), docstest.Readme, docstest.Runbook, "deploy/BENCHMARKS.md", "deploy/DEPENDENCIES.md", "deploy/SCALING.md") {
+		for _, m := range relative.FindAllStringSubmatch(docstest.Read(t, document), -1) {
+			if strings.HasPrefix(m[1], "/") {
+				continue
+			}
+			seen++
+			target := path.Join(path.Dir(document), m[1])
+			if m[1] == "" {
+				target = document
+			}
+			if _, err := os.Stat(docstest.Path(t, target)); err != nil {
+				t.Errorf("%s links to %s: %v", document, m[0], err)
+			} else if m[2] != "" && !slices.Contains(anchors(docstest.Read(t, target)), m[2]) {
+				t.Errorf("%s links to %s: %s has no such heading", document, m[0], target)
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("only %d links were found", seen)
+	}
+}
+
+// anchors returns the anchors of a document's headings.
+func anchors(text string) (all []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		kept := strings.Map(func(r rune) rune {
+			if r == ' ' {
+				return '-'
+			}
+			if r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		all = append(all, "#"+kept)
+	}
+	return all
 }
 
 // testCardRow is a row of a guide's table of cards.

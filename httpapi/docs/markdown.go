@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -31,7 +32,11 @@ type guide struct {
 // Address is the page of the guide.
 func (g guide) Address() string { return Path + "/guides/" + g.Name }
 
-// guides reads the guides. base, the address of the service, takes the place of {{url}} in their text.
+// besides matches a link to a file beside a guide: another guide, which may have an anchor, or a script.
+var besides = regexp.MustCompile(`\]\(([a-z0-9-]+)(?:\.md(#[^)]*)?|(\.py))\)`)
+
+// guides reads the guides. base, the address of the service, takes the place of {{url}} in their text. Links to files beside a guide, which
+// a reader of the repository follows, become links to their pages.
 func guides(m *markdown, base string) ([]guide, error) {
 	all := make([]guide, len(guideNames))
 	for i, name := range guideNames {
@@ -40,6 +45,7 @@ func guides(m *markdown, base string) ([]guide, error) {
 			return nil, fmt.Errorf("docs: %w", err)
 		}
 		text := strings.ReplaceAll(string(source), "{{url}}", strings.TrimSuffix(base, "/"))
+		text = besides.ReplaceAllString(text, "]("+Path+"/guides/$1$2$3)")
 		head, rest, _ := strings.Cut(text, "\n\n")
 		summary, _, _ := strings.Cut(rest, "\n\n")
 		content, err := m.html(rest)
