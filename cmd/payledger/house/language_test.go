@@ -1,4 +1,4 @@
-package payledger_test
+package house_test
 
 import (
 	"regexp"
@@ -22,10 +22,10 @@ var riddles = []struct {
 	{regexp.MustCompile(`(?i)\bno more of it\b|\bhas come to\b|\bmust be told\b`), "say it directly"},
 }
 
-// TestLanguage: comments are plain technical English.
 func TestLanguage(t *testing.T) {
+	check(t)
 	for _, s := range sources(t) {
-		if s.generated() || s.path == "house_language_test.go" {
+		if s.generated() || s.dir() == house && s.isTest() {
 			continue
 		}
 		for _, group := range s.file.Comments {

@@ -1,4 +1,4 @@
-package payledger_test
+package house_test
 
 import (
 	"go/ast"
@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// TestPackageComments: every package has exactly one package comment.
 func TestPackageComments(t *testing.T) {
+	check(t)
 	documented := map[string][]string{}
 	for _, s := range sources(t) {
-		if s.isTest() && s.top() != "" {
+		if s.isTest() {
 			continue
 		}
-		dir := path.Dir(s.path)
+		dir := s.dir()
 		files := documented[dir]
 		if s.file.Doc != nil {
 			files = append(files, path.Base(s.path))
@@ -37,9 +37,8 @@ var usual = []string{
 	"MarshalJSON", "UnmarshalJSON", "RoundTrip",
 }
 
-// TestDocComments: every exported name has a comment. A comment on a group of constants, or on a row of functions, counts for all of
-// them; the comment of a type counts for the constants of the type right below it.
 func TestDocComments(t *testing.T) {
+	check(t)
 	for _, s := range sources(t) {
 		if s.isTest() || s.generated() {
 			continue
@@ -60,7 +59,7 @@ func TestDocComments(t *testing.T) {
 					continue
 				}
 				if shown(d) {
-					t.Errorf("%s: %s says nothing about itself", s.at(d.Pos()), d.Name.Name)
+					t.Errorf("%s: %s has no comment", s.at(d.Pos()), d.Name.Name)
 				}
 			}
 		}
@@ -92,12 +91,12 @@ func checkGroup(t *testing.T, s source, d, above *ast.GenDecl) {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
 			if spec.Name.IsExported() && spec.Doc == nil && spec.Comment == nil {
-				t.Errorf("%s: %s says nothing about itself", s.at(spec.Pos()), spec.Name.Name)
+				t.Errorf("%s: %s has no comment", s.at(spec.Pos()), spec.Name.Name)
 			}
 		case *ast.ValueSpec:
 			for _, name := range spec.Names {
 				if name.IsExported() && spec.Doc == nil && spec.Comment == nil && !ofType(d, above) {
-					t.Errorf("%s: %s says nothing about itself", s.at(name.Pos()), name.Name)
+					t.Errorf("%s: %s has no comment", s.at(name.Pos()), name.Name)
 				}
 			}
 		}
@@ -119,17 +118,16 @@ var requirement = regexp.MustCompile(`(?m)^\t(\S+) v\S+( // indirect)?$`)
 // reason matches a row of the table of dependencies, deploy/DEPENDENCIES.md.
 var reason = regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \| [^|]*[^| ][^|]* \|$`)
 
-// TestDependencies: every imported module is a direct requirement and has a reason in deploy/DEPENDENCIES.md, which has
-// no other reasons.
 func TestDependencies(t *testing.T) {
+	check(t)
 	files := tree(t)
 	indirect, imported, reasons := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, m := range requirement.FindAllStringSubmatch(files["go.mod"], -1) {
 		indirect[m[1]] = m[2] != ""
 	}
 	for _, s := range sources(t) {
-		for _, spec := range s.file.Imports {
-			imported[moduleOf(indirect, strings.Trim(spec.Path.Value, `"`))] = true
+		for _, name := range s.imports() {
+			imported[moduleOf(indirect, name)] = true
 		}
 	}
 	for _, m := range reason.FindAllStringSubmatch(files["deploy/DEPENDENCIES.md"], -1) {

@@ -1,4 +1,4 @@
-package payledger_test
+package house_test
 
 import (
 	"regexp"
@@ -15,16 +15,15 @@ var heading = regexp.MustCompile(`(?m)^#{2,4} (§[0-9]+(?:\.[0-9]+)?|[DI][0-9]{1
 // numbered matches the beginning of a numbered part of a rule: D14.3.
 var numbered = regexp.MustCompile(`(?m)^- \*\*(D[0-9]{1,2}\.[0-9]{1,2})\*\* `)
 
-// notYet are the rules that no code points at so far, with what will.
+// notYet are the rules that no code points at, each with the reason.
 var notYet = map[string]string{
 	"§2":   "its parts are pointed at",
 	"§3":   "its parts are pointed at",
 	"§2.7": "errors are pointed at as D3",
 }
 
-// TestContract: every reference in code and tests resolves in CONTRACT.md, and code refers to every rule, or the rule waits for its
-// part of the service.
 func TestContract(t *testing.T) {
+	check(t)
 	rules, used := map[string]bool{}, map[string]string{}
 	for _, m := range heading.FindAllStringSubmatch(tree(t)["httpapi/CONTRACT.md"], -1) {
 		rules[m[1]] = true
@@ -40,7 +39,7 @@ func TestContract(t *testing.T) {
 		parts[m[1]] = true
 	}
 	for _, s := range sources(t) {
-		if strings.HasPrefix(s.path, "house_") {
+		if s.dir() == house {
 			continue
 		}
 		for _, group := range s.file.Comments {
@@ -65,7 +64,7 @@ func TestContract(t *testing.T) {
 			t.Errorf("nothing points at %s", rule)
 		}
 		if pointed && notYet[rule] != "" {
-			t.Errorf("%s points at %s: it waits no longer, take it off the list", path, rule)
+			t.Errorf("%s points at %s: take it off the list of rules without a reference", path, rule)
 		}
 	}
 	for rule := range notYet {

@@ -1,4 +1,4 @@
-package payledger_test
+package house_test
 
 import (
 	"encoding/json"
@@ -48,8 +48,8 @@ var ownEnums = map[string]string{
 
 var enumInYAML = regexp.MustCompile(`enum: \[([^\]]*)\]`)
 
-// TestOpenAPIEnums: the enumerations of openapi.yaml equal those of the contract, value by value.
 func TestOpenAPIEnums(t *testing.T) {
+	check(t)
 	files := tree(t)
 	var listed map[string][]string
 	if err := json.Unmarshal([]byte(files["domain/testdata/enums.json"]), &listed); err != nil {

@@ -1,4 +1,4 @@
-package payledger_test
+package house_test
 
 import (
 	"path"
@@ -25,11 +25,11 @@ var forbidden = []struct {
 	},
 }
 
-// TestForbiddenWords checks code, documents, configuration and scripts, dot-folders included. It does not check testdata.
 func TestForbiddenWords(t *testing.T) {
+	check(t)
 	kinds := []string{".go", ".md", ".yaml", ".yml", ".sh", ".mod", ".json", ".service", ".conf", ""}
 	for file, text := range tree(t) {
-		if !slices.Contains(kinds, path.Ext(file)) || strings.Contains(file, "testdata/") || file == "house_words_test.go" {
+		if !slices.Contains(kinds, path.Ext(file)) || strings.Contains(file, "testdata/") || file == house+"/words_test.go" {
 			continue
 		}
 		for _, f := range forbidden {

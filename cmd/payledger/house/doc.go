@@ -1,0 +1,206 @@
+// Package house has the rules of this tree as tests. This page lists every rule with its reason, and what to do when a
+// change meets it. A failed test ends with its entry on this page.
+//
+// A limit is there to make the author think before the code grows past it. It forbids nothing that the ledger needs: where
+// the advice under "What to do" does not help, change the rule and its reason on this page, in the same commit.
+//
+// It must not know: how the service works. The tests read the files of the tree, and run none of its code except
+// domain's lists of values.
+//
+// # TestPage: a rule has a reason
+//
+// Each rule is checked by a test of this folder, and this page has an entry for each test: the rule, its reason and what to
+// do. The folder has no Go file except this page and tests.
+//
+// Reason: an author who meets a rule without a reason can only work around it.
+//
+// What to do: write the entry of a new test on this page, and begin the test with check. Delete both together.
+//
+// # TestLayout: the root shows the parts of the project
+//
+// The top-level folders are those of mayImport, and dot-folders. The root has no Go file.
+//
+// Reason: the root is the first page that a reader sees. A folder for helpers of everything has no subject, and grows.
+//
+// What to do: put the code into the folder whose subject it is. A new part of the system gets its row in mayImport, in the
+// README's map and in the table of imports in cmd/payledger/doc.go.
+//
+// # TestImports: folders import in one direction
+//
+// A top-level folder imports only the folders in its row of mayImport. Tests may import every folder, but only cmd
+// imports cmd.
+//
+// Reason: the money rules can be read and tested without the log, and the log without HTTP. The folders httpapi, notifier
+// and processorsim never import each other, so each can change alone.
+//
+// What to do: move the shared value down into the folder that both may import, or let cmd pass a function or an interface
+// to the upper folder.
+//
+// # TestDrawnImports: the command's page has the same table
+//
+// The table of imports in cmd/payledger/doc.go equals mayImport.
+//
+// Reason: a reader learns the direction of imports from this table.
+//
+// What to do: change the table's row together with mayImport.
+//
+// # TestConfined: third-party packages stay in few folders
+//
+// Only the folders in a package's row of confined import it. Tests are excepted.
+//
+// Reason: a library can be replaced, and its faults can be found, where few folders use it.
+//
+// What to do: use the folder that wraps the library. A new large library gets a row.
+//
+// # TestApart: the service does not link the simulator
+//
+// The two folders of each pair in apart do not import each other, nor folders below the other.
+//
+// Reason: the service must not contain the simulator's server.
+//
+// What to do: move the shared values into a folder of their own, as processorsim/protocol.
+//
+// # TestTestFolders: code for tests stays out of the programs
+//
+// A folder is for tests if its name or the name of a folder above it ends in "test", or is "testdata". Only tests and such
+// folders import it. It imports no folder whose tests import it, except the folder above it.
+//
+// Reason: a program must not contain code for tests. A test inside a package cannot import a folder that imports this
+// package: that is a cycle.
+//
+// What to do: move code that a program needs out of the folder for tests. Let the test pass a function to a helper that
+// would import its user.
+//
+// # TestDomainIsPure: the money rules depend on nothing
+//
+// The folder domain imports only itself and the packages in pure: no I/O, clock, randomness or encoding. It starts no
+// goroutine, prints nothing and does not read the clock. Its tests may also import the whole standard library and the
+// packages in helpers.
+//
+// Reason: equal inputs give equal events. So an old event can be evaluated again, and a rule is tested in microseconds.
+//
+// What to do: let the time, an id or a processor's answer arrive in the command. Code that needs I/O belongs above domain.
+//
+// # TestAggregates: aggregates do not import each other
+//
+// A folder of domain is an aggregate if it is not listed in beside. An aggregate imports the root of domain and
+// domain/processor, and no other folder of domain. The root imports none of its folders.
+//
+// Reason: the log decides about one aggregate at a time. A rule about two of them would be false after a crash between
+// their events.
+//
+// What to do: put the rule about several aggregates into domain/process or into a package of eventstore/commands, or pass
+// the value in the command. A folder that is no aggregate gets a row in beside, with its purpose.
+//
+// # TestRulesSize: an aggregate can be reviewed as a whole
+//
+// A folder of domain has at most 2,500 lines of code. Comments, empty lines, tests and generated files do not count.
+// There is no limit for all of domain, and none for its number of files: a new aggregate gets a folder, and each operation
+// of an aggregate gets a file.
+//
+// Reason: a reviewer of a money rule must know all rules of the aggregate. Code that is no rule (texts, rendering,
+// special cases of one processor) has to be read as carefully, if it stands there.
+//
+// What to do: look for code that is no rule, and move it to the folder that uses it. If a part of the aggregate has
+// commands and a status of its own, as a dispute has, make it an aggregate. If all of it is needed, raise the limit in a
+// commit that names the operation.
+//
+// # TestFolderSize: a folder has one subject
+//
+// A folder has at most 20 Go files, tests aside. Folders of domain are excepted: TestRulesSize limits them.
+//
+// Reason: a reader finds a subject by the names of the files, and the list of names must fit on one screen. A longer list
+// has several subjects.
+//
+// What to do: move the files of one subject into a folder below, with few exported names. Do not join files of different
+// subjects: the folder has one file less and is as hard to read.
+//
+// # TestFileSize: files are short
+//
+// A file has at most 400 lines, a test at most 800. Generated files are excepted, and a file whose package line has
+// //house:exempt and a reason, as a table.
+//
+// Reason: a file is read as a whole. Most files here have 60 to 250 lines.
+//
+// What to do: split the file by subject. If the parts need many common names, make the subject a type.
+//
+// # TestFunctionSize: functions are short
+//
+// A function has at most 70 lines, in a test at most 120 with its table. Generated files are excepted, and a function whose
+// func line has //house:exempt and a reason, as a table.
+//
+// Reason: a reader keeps a function in mind as a whole. Most functions here have less than 40 lines.
+//
+// What to do: give a step of the function a name. Move a test's table into a variable.
+//
+// # TestSequential: the race detector tests everything that is concurrent
+//
+// The packages that .ci/run does not test under the race detector start no goroutine, and do not import sync.
+//
+// Reason: the race detector makes tests slow. It finds nothing in a package without concurrency.
+//
+// What to do: take the package out of the list "sequential" in .ci/run.
+//
+// # TestPackageComments: a package has a description
+//
+// Every package has exactly one package comment.
+//
+// Reason: the comment has the purpose, the rules and the decisions of a package. A reader looks for it in doc.go.
+//
+// What to do: write doc.go: what it is, its rules with references to CONTRACT.md, what it must not know, and design notes.
+//
+// # TestDocComments: an exported name has a comment
+//
+// Every exported name has a comment. A comment on a group of constants or on a row of functions counts for all of them, and
+// the comment of a type for the constants right below it. Methods that their interface explains need none.
+//
+// Reason: an importer reads the comment, not the code.
+//
+// What to do: write the unit, the range and the errors that a caller cannot see in the signature, or do not export the
+// name.
+//
+// # TestDependencies: a dependency has a reason
+//
+// Every imported module is a direct requirement in go.mod and has a reason in deploy/DEPENDENCIES.md, which has no
+// others.
+//
+// Reason: somebody must trust, update and build each module.
+//
+// What to do: run go mod tidy, and write the module's row in deploy/DEPENDENCIES.md or remove it.
+//
+// # TestContract: code and contract refer to each other
+//
+// Every reference in a comment (a section, D or I with a number) resolves in httpapi/CONTRACT.md. Code or a test refers to
+// every rule there, or the rule is in notYet with a reason.
+//
+// Reason: a rule without a reference is not implemented, or nobody can find where.
+//
+// What to do: write the reference at the line that implements the rule. If the contract changed, correct the references.
+//
+// # TestOpenAPIEnums: lists of values are the contract's
+//
+// Every list of values in httpapi/openapi.yaml equals a list of the contract, or is in ownEnums with its meaning.
+//
+// Reason: a client is generated from openapi.yaml. A missing value makes it fail on a valid answer.
+//
+// What to do: copy the list of domain/testdata/enums.json. A list that only this service has gets a row in ownEnums.
+//
+// # TestLanguage: comments are plain English
+//
+// No comment has a phrase from riddles.
+//
+// Reason: a reader whose first language is not English understands each sentence at the first reading.
+//
+// What to do: write the sentence again with the subject, the verb and the object. The failure names an alternative.
+//
+// # TestForbiddenWords: the tree needs no special machine and has no open ends
+//
+// Code, documents, configuration and scripts have no word from forbidden: fixed pauses, tests that are left out, notes
+// about unfinished work, paths of one machine, hosts of registries, names of documents that the repository does not have.
+// Folders named testdata are excepted.
+//
+// Reason: the tree must work on every machine, and its tests must show what they claim.
+//
+// What to do: wait for a signal, finish the work or remove it, and take paths from flags. The failure names the reason of
+// each word.
+package house
