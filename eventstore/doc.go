@@ -94,8 +94,28 @@
 // Body: a msgpack map of "event", "state" (the aggregate after the event), "left" if parts moved out of the state with the event, and
 // "origin" if a change came through the management API, in this order (testdata/left.hex, testdata/origin.hex). origin is the client's
 // address, for the audit log (D20). Maps with keys sorted by bytes, structs in the order of their fields, the shortest form of every
-// integer, times as msgpack's own timestamp (extension −1), absent values left out. testdata/golden holds an example of every event; a
-// file there never changes. testdata/layout.py reads a group of each kind in testdata/group.json.
+// integer, times as msgpack's own timestamp (extension −1), absent values left out. testdata/golden holds an example of every event.
+// testdata/layout.py reads a group of each kind in testdata/group.json.
+//
+// # Schemas
+//
+// A schema is the number of the form that the events and the state of an aggregate have. Each frame names the schema that wrote it, and
+// schema.go has the schemas that this build writes.
+//
+// Before the first release, 1.0, every schema is 1. A change of an event or a state changes the golden file of its aggregate
+// (go test ./eventstore -run TestGoldenBytes -update). A build may be unable to read the log of an earlier build: make a new one.
+//
+// The first release changes this:
+//
+//   - The golden files are frozen. The file of a later schema stands beside the first, and TestGoldenBytes has to decode both.
+//   - A change of a struct tag, a field's meaning or an event type raises the schema of the aggregate. Upgrades gets a pure function for
+//     each event that has another form, one for each step from a schema to the next. The store folds a state of an older schema again.
+//   - If the schema only adds fields and event types, WrittenFrom lets the build write the older one as long as an older node is live. It
+//     names the event types and the fields that an older node would lose.
+//   - A back-up, an export and a proof of an older build stay readable.
+//
+// No aggregate has a second schema yet. upgrade_test.go shows the whole path on an aggregate of the tests: upgrades of several steps, the
+// state folded again, an older build that refuses, and both builds on one log.
 //
 // # Hash chain
 //

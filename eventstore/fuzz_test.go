@@ -3,13 +3,13 @@ package eventstore_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"payledger/domain/payment"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
@@ -62,12 +62,9 @@ func FuzzParseGroup(f *testing.F) {
 
 // FuzzBody checks that decoding any body returns a value or an error.
 func FuzzBody(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for i := 0; i < len(files); i += scale(7, 1) {
-		f.Add(unhexLines(f, files[i]))
+	events := eventstoretest.Golden(f, golden)
+	for i := 0; i < len(events); i += scale(2, 1) {
+		f.Add(events[i].Body)
 	}
 	f.Add([]byte("\x82\xa5event\xc6\xff\xff\xff\xff\xa5state\x80")) // four gigabytes, it says
 	f.Add([]byte("\x82\xa5event\xdd\xff\xff\xff\xff\xa5state\x80"))

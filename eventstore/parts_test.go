@@ -2,26 +2,22 @@ package eventstore_test
 
 import (
 	"bytes"
-	"path/filepath"
 	"testing"
 
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
 
 // For every golden body, the state that is cut out of the body equals the decoded state. Bytes that are no body are refused.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.hex"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(err, files)
-	}
-	for _, file := range files {
-		body := unhexLines(t, file)
+	for _, r := range eventstoretest.Golden(t, golden) {
+		body := r.Body
 		cut, _, err := (&eventstore.Recorded{Body: body}).Parts()
 		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+			t.Fatalf("%s: %v", r.Type, err)
 		}
 		_, want, err := format.Generic(&eventstore.Recorded{Body: body})
 		if err != nil {
@@ -29,15 +25,15 @@ func TestParts(t *testing.T) {
 		}
 		var got map[string]any
 		if err := codec.Unmarshal(cut, &got); err != nil {
-			t.Fatalf("%s: %v", file, err)
+			t.Fatalf("%s: %v", r.Type, err)
 		}
 		same(t, "keys", len(got), len(want))
 		if !bytes.HasSuffix(body, cut) {
-			t.Errorf("%s: the state is not the body's end", file)
+			t.Errorf("%s: the state is not the body's end", r.Type)
 		}
 		for _, bad := range [][]byte{nil, body[:len(body)-1], append(bytes.Clone(body), 0), body[1:], cut} {
 			if _, _, err := (&eventstore.Recorded{Body: bad}).Parts(); err == nil {
-				t.Errorf("%s: %d bytes that are no body were taken", file, len(bad))
+				t.Errorf("%s: %d bytes that are no body were taken", r.Type, len(bad))
 			}
 		}
 	}

@@ -34,22 +34,20 @@ type (
 	Aggregate[S any, E domain.Event] = format.Aggregate[S, E]
 )
 
-// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes. Raise it when a struct tag, a
-// field's meaning or an event type changes, and add the upgrade of each older event to Upgrades. testdata/golden never changes.
+// The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes. It is 1 until the first
+// release. The package comment, "Schemas", has the rules for a change.
 var (
-	Payments = format.Letting(format.NewAggregate("payment", 6, payment.Events(), payment.Evolve), format.Leaving[payment.State]{
+	Payments = format.Letting(format.NewAggregate("payment", 1, payment.Events(), payment.Evolve), format.Leaving[payment.State]{
 		Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
 		Whole:  payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
 	})
-	Sessions    = format.NewAggregate("session", 4, session.Events(), session.Evolve)
-	Instruments = format.NewAggregate("instrument", 3, instrument.Events(), instrument.Evolve)
-	Attempts    = format.WrittenFrom(format.NewAggregate("attempt", 3, attempt.Events(), attempt.Evolve), format.Writing[attempt.Event]{Oldest: 2})
-	Accounts    = format.WrittenFrom(format.NewAggregate("account", 6, account.Events(), account.Evolve), format.Writing[account.Event]{
-		Oldest: 4, Since: userEvents(), Needs: settingsSchema,
-	})
-	Disputes = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
+	Sessions    = format.NewAggregate("session", 1, session.Events(), session.Evolve)
+	Instruments = format.NewAggregate("instrument", 1, instrument.Events(), instrument.Evolve)
+	Attempts    = format.NewAggregate("attempt", 1, attempt.Events(), attempt.Evolve)
+	Accounts    = format.NewAggregate("account", 1, account.Events(), account.Evolve)
+	Disputes    = format.NewAggregate("dispute", 1, dispute.Events(), dispute.Evolve)
 	// Inboxes hold the unsolicited notifications of processors, by payment reference; see InboxKey.
-	Inboxes = format.NewAggregate("inbox", 3, inbox.Events(), inbox.Evolve)
+	Inboxes = format.NewAggregate("inbox", 1, inbox.Events(), inbox.Evolve)
 	// Persons are the erasures of persons, by domain.PersonIDFor.
 	Persons = format.NewAggregate("person", 1, person.Events(), person.Evolve)
 	// Workflows are all workflows of an account, by its id; WorkflowRuns are their runs.
@@ -58,28 +56,6 @@ var (
 	// Webhooks are requests to send webhooks again: those of an account by its id, and each one with an idempotency key by an id of its own.
 	Webhooks = format.NewAggregate("webhook", 1, webhook.Events(), webhook.EvolveRequests)
 )
-
-// settingsSchema returns the schema of settings with a display name: a build of an older schema would leave the name out of the
-// settings that it writes next. Attempts need no such schema: the price that the customer saw is in their first event only, and this
-// build folds a state that an older one wrote again.
-func settingsSchema(e account.Event) int {
-	if changed, ok := e.(account.SettingsChanged); ok && changed.Settings.DisplayName != "" {
-		return 5
-	}
-	return 0
-}
-
-// userEvents are the events of dashboard users that came with schema 6. An older build does not know them.
-func userEvents() map[string]int {
-	since := map[string]int{}
-	for _, e := range []account.Event{
-		account.UserAdded{}, account.UserRoleChanged{}, account.UserRemoved{}, account.UserPasswordChanged{}, account.UserTOTPBegun{}, account.UserTOTPEnabled{},
-		account.UserTOTPDisabled{}, account.UserSignedIn{}, account.UserSignedOut{}, account.UserSignInFailed{}, account.UserLocked{},
-	} {
-		since[e.Type()] = 6
-	}
-	return since
-}
 
 // Schemas returns the newest schema of each kind of aggregate that this build reads and writes, by the aggregate's name.
 func Schemas() map[string]int {

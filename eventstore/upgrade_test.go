@@ -10,6 +10,9 @@ import (
 	"payledger/eventstore/format"
 )
 
+// The builds below have schemas of the tallies after the first one, as builds after the first release will have. No aggregate of the ledger
+// has one: these tests show the upgrade path.
+
 // The newer build added a field to the event and the state, a field that an older build would lose in its own events, and an event type.
 type (
 	labelled struct {
@@ -119,4 +122,83 @@ func TestUpgrade(t *testing.T) {
 	oldest = 0 // a node does not know tallies
 	key = newKey()
 	refused(labelledAdded{N: 1})
+}
+
+// In schema 2 the number is called "amount", and the state has a maximum that schema 1 never kept. In schema 3 the amount is in cents.
+type (
+	tally2 struct {
+		Sum int64 `json:"sum"`
+		Max int64 `json:"max"`
+	}
+	added2 struct {
+		Amount int64 `json:"amount"`
+	}
+	tally3 tally2
+	added3 struct {
+		Cents int64 `json:"cents"`
+	}
+)
+
+func (added2) Type() string { return "tally.added" }
+func (added3) Type() string { return "tally.added" }
+
+// testOlderSchema: the builds of three schemas follow each other on one aggregate. Each reads the events of all schemas before its own, one
+// upgrade after the other, and folds the state again. Once it has written, the builds before it refuse the aggregate.
+func testOlderSchema(t testing.TB, r *rig) {
+	key := newKey()
+	for _, n := range []int64{3, 900, 5} {
+		mustAdd(t, r.store(), key, added{N: n})
+	}
+	fromFirst := func(e map[string]any) map[string]any { return map[string]any{"amount": e["n"].(int64)} }
+	second := format.NewAggregate("tally", 2, []added2{{}}, func(s tally2, e added2) tally2 {
+		return tally2{Sum: s.Sum + e.Amount, Max: max(s.Max, e.Amount)}
+	})
+	second.Upgrades["tally.added"] = map[int]format.Upgrade{1: fromFirst}
+	third := format.NewAggregate("tally", 3, []added3{{}}, func(s tally3, e added3) tally3 {
+		return tally3{Sum: s.Sum + e.Cents, Max: max(s.Max, e.Cents)}
+	})
+	third.Upgrades["tally.added"] = map[int]format.Upgrade{
+		1: fromFirst, 2: func(e map[string]any) map[string]any { return map[string]any{"cents": 100 * e["amount"].(int64)} },
+	}
+	mustBe(t, r, second, key, tally2{Sum: 908, Max: 900}, 1)
+	mustBe(t, r, third, key, tally3{Sum: 90_800, Max: 90_000}, 1)
+	mustRecord(t, r, second, key, added2{Amount: 1000})
+	mustBe(t, r, second, key, tally2{Sum: 1908, Max: 1000}, 2)
+	mustBe(t, r, third, key, tally3{Sum: 190_800, Max: 100_000}, 2)
+	mustRecord(t, r, third, key, added3{Cents: 7})
+	mustBe(t, r, third, key, tally3{Sum: 190_807, Max: 100_000}, 3)
+	if _, err := eventstore.Load(testContext(t), r.store(), tallies, key, eventstore.Latest); !errors.Is(err, format.ErrNewerSchema) {
+		t.Errorf("the build of schema 1: %v", err)
+	}
+	if _, err := eventstore.Load(testContext(t), r.store(), second, key, eventstore.Latest); !errors.Is(err, format.ErrNewerSchema) {
+		t.Errorf("the build of schema 2: %v", err)
+	}
+	events, err := r.store().History(testContext(t), key)
+	if err != nil || len(events) != 5 {
+		t.Fatal(len(events), err)
+	}
+	for i, want := range []int64{300, 90_000, 500, 100_000, 7} {
+		if e, err := third.Event(events[i].Fresh()); err != nil || e.Cents != want {
+			t.Errorf("event %d: %+v, want %d cents: %v", i+1, e, want, err)
+		}
+	}
+}
+
+// mustBe loads an aggregate whose newest event has the schema.
+func mustBe[S any, E domain.Event](t testing.TB, r *rig, a *eventstore.Aggregate[S, E], key eventstore.Key, want S, schema int) {
+	t.Helper()
+	tip, err := eventstore.Load(testContext(t), r.store(), a, key, eventstore.Latest)
+	if err != nil || tip.Recorded.Schema != schema {
+		t.Fatal(tip.Recorded, err)
+	}
+	same(t, "state", tip.State, want)
+}
+
+// mustRecord appends an event in the schema of the build.
+func mustRecord[S any, E domain.Event](t testing.TB, r *rig, a *eventstore.Aggregate[S, E], key eventstore.Key, event E) {
+	t.Helper()
+	tip, err := eventstore.Execute(testContext(t), r.store(), a, key, newMeta(t, r.store()), func(S) (E, error) { return event, nil })
+	if err != nil || tip.Recorded.Schema != a.Schema {
+		t.Fatal(tip.Recorded, err)
+	}
 }

@@ -148,7 +148,7 @@ func (b *batch) fold(ctx context.Context, r *eventstore.Recorded) error {
 	if err := understood(r); err != nil {
 		return err
 	}
-	if fold := aggregates[r.Aggregate].fold; fold != nil && mayHaveRow(r) {
+	if fold := aggregates[r.Aggregate].fold; fold != nil {
 		if err := fold(ctx, b, r); err != nil {
 			return err
 		}

@@ -15,13 +15,6 @@ import (
 	"payledger/projections/sqlitefile"
 )
 
-const firstVaulting = 2 // the first schema with vaulted instruments: older events make no row
-
-// mayHaveRow reports whether an event can lead to a row. Most tokens pay once, are never vaulted and have no row.
-func mayHaveRow(r *eventstore.Recorded) bool {
-	return r.Aggregate != eventstore.Instruments.Name || r.Schema >= firstVaulting
-}
-
 func instrumentRow(v *view[instrument.State]) []any {
 	if !v.state.Vaulted() {
 		return nil

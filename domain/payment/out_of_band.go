@@ -94,14 +94,6 @@ func (s State) addOutOfBand(kind processor.Kind, e OutOfBand, final bool, parent
 	})
 }
 
-// capture returns the revision of the refunded capture; 0 if unknown. An event of schema 3 has only the transaction id.
-func (e RefundedOutOfBand) capture(s State) uint64 {
-	if e.Capture != 0 {
-		return e.Capture
-	}
-	return s.captureByTransaction(e.ParentID)
-}
-
 func (s State) evolveOutOfBand(e Event) State {
 	switch e := e.(type) {
 	case CapturedOutOfBand:
@@ -109,7 +101,7 @@ func (s State) evolveOutOfBand(e Event) State {
 	case VoidedOutOfBand:
 		return s.addOutOfBand(processor.Void, e.OutOfBand, false, 0).released().at(e.At)
 	case RefundedOutOfBand:
-		return s.addOutOfBand(processor.Refund, e.OutOfBand, false, e.capture(s)).at(e.At)
+		return s.addOutOfBand(processor.Refund, e.OutOfBand, false, e.Capture).at(e.At)
 	case AdjustedOutOfBand:
 		s = s.addOutOfBand(processor.Adjust, e.OutOfBand, false, 0)
 		return s.adjusted(s.Revision).at(e.At)

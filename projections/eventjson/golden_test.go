@@ -1,22 +1,17 @@
 package eventjson_test
 
 import (
-	"encoding/hex"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// TestGoldenEvents: an event of every type and schema version, with every field set, matches the schema of its type in
-// asyncapi.yaml. The golden events have arbitrary values, so only fields and types are checked here.
+// TestGoldenEvents: an event of every type, with every field set, matches the schema of its type in asyncapi.yaml. The golden events have arbitrary values, so only fields and types are checked here.
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	schemas, err := eventjsontest.Events()
@@ -26,44 +21,30 @@ func TestGoldenEvents(t *testing.T) {
 	for _, s := range schemas {
 		loosen(s, map[*openapi3.Schema]bool{})
 	}
+	examples := map[string]*eventstore.Recorded{}
+	for _, r := range eventstoretest.Golden(t, "../../eventstore/testdata/golden") {
+		examples[r.Type] = r
+	}
 	for _, a := range registry() {
 		for _, e := range a.events {
-			files, _ := filepath.Glob("../../eventstore/testdata/golden/" + e.Type() + ".*.hex")
-			if len(files) == 0 {
+			r := examples[e.Type()]
+			if r == nil {
 				t.Errorf("%s has no golden event", e.Type())
+				continue
 			}
-			for _, file := range files {
-				text, err := a.fact(readGolden(t, a.name, e.Type(), file))
-				if err != nil {
-					t.Fatal(file, err)
-				}
-				var decoded any
-				if err := json.Unmarshal(text, &decoded); err != nil {
-					t.Fatal(file, err)
-				}
-				if err := schemas[e.Type()+".event"].Value.VisitJSON(decoded, openapi3.MultiErrors()); err != nil {
-					t.Errorf("%s: %v\n%s", file, err, text)
-				}
+			text, err := a.fact(r)
+			if err != nil {
+				t.Fatal(r.Type, err)
+			}
+			var decoded any
+			if err := json.Unmarshal(text, &decoded); err != nil {
+				t.Fatal(r.Type, err)
+			}
+			if err := schemas[r.Type+".event"].Value.VisitJSON(decoded, openapi3.MultiErrors()); err != nil {
+				t.Errorf("%s: %v\n%s", r.Type, err, text)
 			}
 		}
 	}
-}
-
-func readGolden(t *testing.T, aggregate, typ, file string) *eventstore.Recorded {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
-	if err != nil {
-		t.Fatal(file, err)
-	}
-	schema, err := strconv.Atoi(strings.Split(strings.TrimPrefix(filepath.Base(file), typ+"."), ".")[0])
-	if err != nil {
-		t.Fatal(file, err)
-	}
-	return &eventstore.Recorded{Key: eventstore.Key{Account: "a", Aggregate: aggregate, ID: "id"}, Type: typ, Schema: schema, Revision: 1, Body: body}
 }
 
 // loosen removes the rules about values from a schema and from the schemas in it.
