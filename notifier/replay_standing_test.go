@@ -209,21 +209,6 @@ func TestReplayFailsAgain(t *testing.T) {
 	inbox.none()
 }
 
-// TestReplaySchema1: a replay that a build of schema 1 began, which did not say where the stream was, goes on.
-func TestReplaySchema1(t *testing.T) {
-	t.Parallel()
-	r, inbox, q, _ := failing(t, 5)
-	id := r.replay(q, 5)
-	r.isDone(id, 5)
-	inbox.waitFor(5)
-	r.asIfUnderWay(id, func(p *storedReplay) { p.Schema, p.Through = 1, 0 })
-	r.stop()
-	r.start()
-	r.isDone(id, 5)
-	inbox.waitFor(5)
-	inbox.none()
-}
-
 // TestReplaysUnreadable: a list of replays that cannot be read is a problem of the notifier's health. It stops neither
 // the attempt log nor, once it can be read, the replays.
 func TestReplaysUnreadable(t *testing.T) {

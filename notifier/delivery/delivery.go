@@ -17,9 +17,9 @@ import (
 	"payledger/eventstore/format"
 )
 
-// Schema is the schema version of a Delivery's bytes. Raise it when a field's meaning changes, and convert older records in
-// upgraded. The golden bytes in notifier/testdata never change.
-const Schema = 2
+// Schema is the schema version of a Delivery's bytes. It is 1 until the first release. From then on, raise it when a field's meaning
+// changes, convert older records in Decode, and freeze the golden bytes in notifier/testdata.
+const Schema = 1
 
 // ErrNewerRecord means that a newer build wrote the record. This build would lose fields if it wrote the record again.
 var ErrNewerRecord = errors.New("notifier: record written by a newer schema")
@@ -207,14 +207,5 @@ func Decode(stored deliverylog.Record) (Delivery, error) {
 	if err != nil {
 		return d, fmt.Errorf("notifier: delivery %s at sequence %d: %w", stored.Name, stored.Seq, err)
 	}
-	return d.upgraded(), nil
-}
-
-// upgraded converts an older record to Schema. Builds of schema 1 made one attempt and no retries: their FAILED is EXHAUSTED.
-func (d Delivery) upgraded() Delivery {
-	if d.Schema == 1 && d.Status == Failed {
-		d.Status = Exhausted
-	}
-	d.Schema = Schema
-	return d
+	return d, nil
 }

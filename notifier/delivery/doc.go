@@ -10,8 +10,8 @@
 // The delays between automatic attempts are 10 s, 60 s, 5, 10 and 15 minutes, each ±10 %. Manual attempts are in the record but do not
 // count. A manual attempt that succeeds ends the delivery as SUCCEEDED, also after EXHAUSTED or CANCELLED.
 //
-// Every change writes the whole record again, as a msgpack map with a schema number. Schema 1 had no retries: Decode returns EXHAUSTED for
-// its FAILED. Records hold references: no bodies, no personal data, no secrets.
+// Every change writes the whole record again, as a msgpack map with a schema number. Records hold references: no bodies, no personal
+// data, no secrets.
 //
 // A record's name is <accountId>.<endpointId>.<eventId>.<kind>, the kind with "-" for ".": planning an event twice gives the
 // same name. ID is 26 characters of the SHA-256 of the name, for clients.

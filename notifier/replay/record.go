@@ -17,7 +17,7 @@ import (
 )
 
 // schema is the schema version of a record's bytes. The rules of delivery.Schema apply.
-const schema = 2
+const schema = 1
 
 // prefix begins the name of a replay's record: replay.<accountId>.<id>.
 const prefix = "replay."

@@ -124,14 +124,6 @@ func (r *Replayer) startNamed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if p.Schema < schema { // schema 1 has no Through: the place of the replay's first record is close to it
-		for first := stored; err == nil; first, err = r.Stream.AsOf(ctx, name, first.Seq-1) {
-			p.Schema, p.Through = schema, first.Seq
-		}
-		if !errors.Is(err, eventstore.ErrNotFound) {
-			return err
-		}
-	}
 	r.start(p, stored.Seq)
 	return nil
 }
