@@ -14,6 +14,9 @@ import (
 
 func (s *Store) Conn() *nats.Conn { return s.nc }
 
+// PaymentParts are the parts that leave the state of a payment.
+var PaymentParts = paymentParts
+
 // Held reports whether no group may begin, because a back-up requested it.
 func (s *Store) Held() bool { return s.hold.Active() }
 

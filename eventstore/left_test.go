@@ -30,7 +30,7 @@ var (
 	unsettled = format.NewAggregate("payment", 1, payment.Events(), func(s payment.State, e payment.Event) payment.State {
 		return payment.Evolve(s.Whole(), e).Whole()
 	})
-	settled = format.NewAggregate("payment", 2, payment.Events(), payment.Evolve).Letting(*eventstore.Payments.Leaving)
+	settled = format.Letting(format.NewAggregate("payment", 2, payment.Events(), payment.Evolve), eventstore.PaymentParts)
 )
 
 // longLife is a payment of many captures, with its state after each revision.

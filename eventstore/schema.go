@@ -37,10 +37,7 @@ type (
 // The aggregates of the ledger. The number is the schema version (Ledger-Schema) that this build writes. It is 1 until the first
 // release. The package comment, "Schemas", has the rules for a change.
 var (
-	Payments = format.Letting(format.NewAggregate("payment", 1, payment.Events(), payment.Evolve), format.Leaving[payment.State]{
-		Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
-		Whole:  payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
-	})
+	Payments    = format.Letting(format.NewAggregate("payment", 1, payment.Events(), payment.Evolve), paymentParts)
 	Sessions    = format.NewAggregate("session", 1, session.Events(), session.Evolve)
 	Instruments = format.NewAggregate("instrument", 1, instrument.Events(), instrument.Evolve)
 	Attempts    = format.NewAggregate("attempt", 1, attempt.Events(), attempt.Evolve)
@@ -93,6 +90,12 @@ const InboxOwner = format.SystemAccount
 
 // InboxKey names the inbox of a payment reference, or of a processor's sweeps.
 func InboxKey(reference string) Key { return Inboxes.Key(format.SystemAccount, reference) }
+
+// paymentParts are the parts that leave the state of a payment.
+var paymentParts = format.Leaving[payment.State]{
+	Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
+	Whole:  payment.State.HasPast, Join: joinPast, Earlier: payment.State.WithPastOf,
+}
 
 func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
 	s.Past = nil

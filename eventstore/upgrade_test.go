@@ -153,11 +153,11 @@ func testOlderSchema(t testing.TB, r *rig) {
 	second := format.NewAggregate("tally", 2, []added2{{}}, func(s tally2, e added2) tally2 {
 		return tally2{Sum: s.Sum + e.Amount, Max: max(s.Max, e.Amount)}
 	})
-	second.Upgrades["tally.added"] = map[int]format.Upgrade{1: fromFirst}
+	second.Core.Upgrades["tally.added"] = map[int]format.Upgrade{1: fromFirst}
 	third := format.NewAggregate("tally", 3, []added3{{}}, func(s tally3, e added3) tally3 {
 		return tally3{Sum: s.Sum + e.Cents, Max: max(s.Max, e.Cents)}
 	})
-	third.Upgrades["tally.added"] = map[int]format.Upgrade{
+	third.Core.Upgrades["tally.added"] = map[int]format.Upgrade{
 		1: fromFirst, 2: func(e map[string]any) map[string]any { return map[string]any{"cents": 100 * e["amount"].(int64)} },
 	}
 	mustBe(t, r, second, key, tally2{Sum: 908, Max: 900}, 1)

@@ -34,8 +34,10 @@ type State struct {
 	Routing     Routing          `json:"routing"`
 	APIKeys     []APIKey         `json:"apiKeys"`
 	Endpoints   []Endpoint       `json:"endpoints,omitempty"`
-	Signing     SigningSecret    `json:"signingSecret"`
-	Users       []User           `json:"users"`
+	// EndpointsAfter is the place of the newest change of endpoints: per shard an address, and the endpoints are those of the later events.
+	EndpointsAfter []uint64      `json:"endpointsAfter,omitempty"`
+	Signing        SigningSecret `json:"signingSecret"`
+	Users          []User        `json:"users"`
 
 	AnalyticsUsers []AnalyticsUser `json:"analyticsUsers,omitempty"`
 	UserSessions   []UserSession   `json:"userSessions,omitempty"` // of the dashboard's users, oldest first; ended ones are gone

@@ -51,6 +51,8 @@ func (s State) endpointAt(id domain.EndpointID) int {
 type EndpointCreated struct {
 	At       time.Time `json:"at"`       // when it was decided, UTC
 	Endpoint Endpoint  `json:"endpoint"` // the new endpoint
+	// Per shard, the address of an event of the log; the change applies to the later events of the shard.
+	EndpointsAfter []uint64 `json:"endpointsAfter,omitempty"`
 }
 
 // EndpointChanged says that an endpoint has new data. It keeps its id; queued webhooks go to the new address.
@@ -61,12 +63,16 @@ type EndpointChanged struct {
 	Description string            `json:"description"` // the merchant's own text
 	EventTypes  []string          `json:"eventTypes"`  // empty: all
 	Enabled     bool              `json:"enabled"`     // reports whether new webhooks go to it
+	// Per shard, the address of an event of the log; the change applies to the later events of the shard.
+	EndpointsAfter []uint64 `json:"endpointsAfter,omitempty"`
 }
 
 // EndpointDeleted says that an endpoint was deleted; deliveries keep its id.
 type EndpointDeleted struct {
 	At time.Time         `json:"at"` // when it was decided, UTC
 	ID domain.EndpointID `json:"id"` // the deleted endpoint
+	// Per shard, the address of an event of the log; the change applies to the later events of the shard.
+	EndpointsAfter []uint64 `json:"endpointsAfter,omitempty"`
 }
 
 func (EndpointCreated) Type() string { return "account.endpoint_created" }
@@ -88,6 +94,7 @@ func DecideCreateEndpoint(s State, c CreateEndpoint) (Event, error) {
 	if c.Endpoint.Listener() && s.Listeners() >= MaxListeners {
 		return nil, domain.InvalidAt("WebhookListenerRequest", "$", "the account has the maximum number of listeners; end one")
 	}
+	c.EndpointsAfter = later(s.EndpointsAfter, c.EndpointsAfter)
 	return EndpointCreated(c), nil
 }
 
@@ -99,6 +106,8 @@ type ChangeEndpoint struct {
 	Description *string           `json:"description"`
 	EventTypes  *[]string         `json:"eventTypes"` // empty: all
 	Enabled     *bool             `json:"enabled"`
+	// EndpointsAfter has the ends of the shards, read before the command.
+	EndpointsAfter []uint64 `json:"-"`
 }
 
 // DecideChangeEndpoint changes the endpoint; the event is nil if nothing differs.
@@ -113,6 +122,7 @@ func DecideChangeEndpoint(s State, c ChangeEndpoint) (Event, error) {
 	next := EndpointChanged{
 		At: c.At, ID: c.ID, URL: valueOr(c.URL, before.URL), Description: valueOr(c.Description, before.Description),
 		EventTypes: valueOr(c.EventTypes, before.EventTypes), Enabled: valueOr(c.Enabled, before.Enabled),
+		EndpointsAfter: later(s.EndpointsAfter, c.EndpointsAfter),
 	}
 	if next.URL == before.URL && next.Description == before.Description && next.Enabled == before.Enabled &&
 		slices.Equal(next.EventTypes, before.EventTypes) {
@@ -129,7 +139,24 @@ func DecideDeleteEndpoint(s State, c DeleteEndpoint) (Event, error) {
 	if s.endpointAt(c.ID) < 0 {
 		return nil, NoEndpoint()
 	}
+	c.EndpointsAfter = later(s.EndpointsAfter, c.EndpointsAfter)
 	return EndpointDeleted(c), nil
+}
+
+// later returns the later address of each shard, so that a newer change never applies to events before an older one. A concurrent change
+// may have read the ends of the shards later and been appended first.
+func later(before, now []uint64) []uint64 {
+	now = slices.Clone(now)
+	for shard := range min(len(now), len(before)) {
+		now[shard] = max(now[shard], before[shard])
+	}
+	return now
+}
+
+// EndpointsApplyTo reports whether the endpoints of the state are those of an event: the event was appended after their newest change.
+// Without a recorded place of the change (an older build) they are.
+func (s State) EndpointsApplyTo(shard int, address uint64) bool {
+	return shard >= len(s.EndpointsAfter) || address > s.EndpointsAfter[shard]
 }
 
 // NoEndpoint returns the error for an unknown endpoint id (D20).
@@ -138,18 +165,25 @@ func NoEndpoint() error {
 }
 
 func evolveEndpoints(s State, e Event) State {
+	var after []uint64
 	switch e := e.(type) {
 	case EndpointCreated:
+		after = e.EndpointsAfter
 		s.Endpoints, s.UpdatedAt = append(slices.Clone(s.Endpoints), e.Endpoint), e.At
 	case EndpointChanged:
+		after = e.EndpointsAfter
 		s.Endpoints, s.UpdatedAt = slices.Clone(s.Endpoints), e.At
 		if i := s.endpointAt(e.ID); i >= 0 {
 			changed := &s.Endpoints[i]
 			changed.URL, changed.Description, changed.EventTypes, changed.Enabled = e.URL, e.Description, e.EventTypes, e.Enabled
 		}
 	case EndpointDeleted:
+		after = e.EndpointsAfter
 		s.UpdatedAt = e.At
 		s.Endpoints = slices.DeleteFunc(slices.Clone(s.Endpoints), func(o Endpoint) bool { return o.ID == e.ID })
+	}
+	if len(after) > 0 {
+		s.EndpointsAfter = after
 	}
 	return s
 }

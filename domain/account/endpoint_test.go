@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -90,5 +91,51 @@ func TestDeleteEndpoint(t *testing.T) {
 	full := account.Evolve(s, account.EndpointDeleted{At: at, ID: "d"})
 	if _, err := account.DecideCreateEndpoint(full, account.CreateEndpoint{At: at}); err != nil {
 		t.Errorf("the deleted one's place is taken: %v", err)
+	}
+}
+
+// TestEndpointsAfter checks the place of a change in the log: the newest change counts, and no change applies to events before an earlier
+// change. An older build records no place; the place before it stays.
+func TestEndpointsAfter(t *testing.T) {
+	s := account.Evolve(account.State{}, created())
+	if !s.EndpointsApplyTo(0, 1) || !s.EndpointsApplyTo(7, 1) {
+		t.Error("without a change, the endpoints are those of every event")
+	}
+	decide := func(e account.Event, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = account.Evolve(s, e)
+	}
+	for _, step := range []struct{ now, want []uint64 }{
+		{[]uint64{5, 0}, []uint64{5, 0}}, {[]uint64{7, 3}, []uint64{7, 3}}, {[]uint64{6, 9}, []uint64{7, 9}}, {nil, []uint64{7, 9}}, {[]uint64{8, 8}, []uint64{8, 9}},
+	} {
+		for _, id := range []domain.EndpointID{"a", "b"} {
+			decide(account.DecideCreateEndpoint(s, account.CreateEndpoint{At: at, Endpoint: account.Endpoint{ID: id, URL: "https://shop.example/"}, EndpointsAfter: step.now}))
+		}
+		isAfter(t, s, step.want)
+		decide(account.DecideChangeEndpoint(s, account.ChangeEndpoint{At: at, ID: "a", URL: ptr("https://shop.example/new"), EndpointsAfter: step.now}))
+		isAfter(t, s, step.want)
+		for _, id := range []domain.EndpointID{"a", "b"} {
+			decide(account.DecideDeleteEndpoint(s, account.DeleteEndpoint{At: at, ID: id, EndpointsAfter: step.now}))
+		}
+		isAfter(t, s, step.want)
+	}
+	for _, c := range []struct {
+		shard   int
+		address uint64
+		want    bool
+	}{{0, 8, false}, {0, 9, true}, {1, 9, false}, {1, 10, true}} {
+		if s.EndpointsApplyTo(c.shard, c.address) != c.want {
+			t.Errorf("event %d of shard %d: %v", c.address, c.shard, !c.want)
+		}
+	}
+}
+
+func isAfter(t *testing.T, s account.State, want []uint64) {
+	t.Helper()
+	if !slices.Equal(s.EndpointsAfter, want) {
+		t.Errorf("the endpoints are those after %v, want %v", s.EndpointsAfter, want)
 	}
 }
