@@ -13,8 +13,8 @@
 //
 // # A webhook and its retry, step by step
 //
-//  1. The planner reads an event, derives its webhook kinds (package webhook of domain) and reads the account's endpoints. For each kind
-//     and endpoint the planner writes one delivery, PLANNED. The event, kind and endpoint determine the delivery name, so planning again
+//  1. The planner reads an event, derives its webhook kinds (package webhook of domain) and finds the endpoints that the account had at
+//     the event (registrations.go). For each kind and endpoint the planner writes one delivery, PLANNED. The event, kind and endpoint determine the delivery name, so planning again
 //     makes no delivery twice. Then the planner passes the delivery to the endpoint's lane (planner.go, lane.go).
 //  2. The lane passes the delivery to the dispatcher as soon as one of the lane's 16 slots is free. The dispatcher takes the delivery's
 //     lock, composes the message (package message) and makes one HTTP attempt (package sender) with a timeout of 10 s.
@@ -42,6 +42,26 @@
 //   - An unknown event stops the notifier, retries included, with an error that names the event.
 //
 // The package must not know: HTTP handlers, processors, SQL, NATS (package eventstore stores the bytes).
+//
+// # Which endpoints get an event
+//
+// An endpoint gets the events that were appended since its registration, exactly: the planner's delay makes no difference. The planner
+// uses the endpoints as they were at the event. Each change of endpoints (created, changed, deleted) has the address of the last event of
+// each shard in its own event: EndpointsAfter, read before the change is appended. The change applies to all later events of the shard.
+// So the log alone decides, with the same result on every node, after a crash, and if the position is lost.
+//
+//   - registered: the endpoint gets no event that was recorded before the call, and every event after the answer.
+//   - disabled, or deleted: it gets the earlier events. Those that are not sent yet are CANCELLED when they are due.
+//   - enabled again, or other event types: the change applies to later events only. A replay can send the events in between.
+//   - a replay plans what the merchant requests, also events from before the registration. It ends with the log at the call.
+//
+// A change is appended a moment after EndpointsAfter was read. The planner may have planned an event of that moment already. When the planner
+// reads the change, it plans these events again, for the created or changed endpoint (planAgain). A change that excludes an event of that
+// moment cannot take the delivery back: the webhook was planned before the change was recorded.
+//
+// The times of events would not do: nodes have different clocks, and an event's time is from before its append. Positions would not do:
+// within a checkpoint, the order of shards is not the order of appends, so an endpoint would miss events after its registration. A
+// change of an older build has no EndpointsAfter; the planner then uses the newest endpoints, as older builds do.
 //
 // # Retention
 //

@@ -29,9 +29,7 @@ func (r *rig) changeAccount(decide func(eventstore.Meta, account.State) (account
 // enable switches an endpoint on or off.
 func (r *rig) enable(id domain.EndpointID, on bool) {
 	r.t.Helper()
-	r.changeAccount(func(m eventstore.Meta, s account.State) (account.Event, error) {
-		return account.DecideChangeEndpoint(s, account.ChangeEndpoint{At: m.At, ID: id, Enabled: &on})
-	})
+	r.change(account.ChangeEndpoint{ID: id, Enabled: &on})
 }
 
 // until waits for a delivery's record to be so.

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/position"
 	"payledger/eventstore/secrets"
@@ -118,7 +120,10 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 		return nil, err
 	}
 	n.position = position.New(plannerName, s, at)
-	n.planner = &planner{Notifier: n, reader: c.Fanout.Reader(plannerName, at), id: id}
+	n.planner = &planner{
+		Notifier: n, reader: c.Fanout.Reader(plannerName, at), id: id,
+		registered: registrations{Notifier: n, started: slices.Clone(at), read: map[domain.AccountID]readAccount{}},
+	}
 	return n, nil
 }
 

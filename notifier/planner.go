@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
@@ -30,6 +30,8 @@ type planner struct {
 	*Notifier
 	reader *eventstore.Reader
 	id     string // the planner's owner id without a cluster (Delivery.Planner)
+	// registered has the endpoints that get an event.
+	registered registrations
 }
 
 type plannedDelivery struct {
@@ -61,7 +63,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 		return err
 	}
 	var deliveries []delivery.Delivery
-	accounts := map[domain.AccountID]account.State{}
+	p.registered.begin()
 	floor := p.stream.Floor().Log
 	for _, r := range events {
 		if len(floor) > r.Shard && r.Seq <= floor[r.Shard] { // its deliveries were planned, and may have been dropped
@@ -70,13 +72,16 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 		row, err := causes.Candidates(r)
 		if err == nil && len(row) > 0 {
 			before := len(deliveries)
-			deliveries, err = p.deliveries(ctx, deliveries, accounts, r, row, owner)
+			deliveries, err = p.deliveries(ctx, deliveries, r, row, owner, "")
 			if len(deliveries) > before {
 				p.messages.Remember(r)
 			}
 		}
+		if err == nil {
+			err = p.planAgain(ctx, r, owner)
+		}
 		if err != nil {
-			return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
+			return planError(r, err)
 		}
 	}
 	if err := p.create(ctx, deliveries); err != nil {
@@ -86,27 +91,30 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	return nil
 }
 
-// deliveries adds one delivery for each kind that the event causes and each endpoint that wants it.
-func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, accounts map[domain.AccountID]account.State, r *eventstore.Recorded, row []webhook.Candidate, owner string) ([]delivery.Delivery, error) {
-	merchant, known := accounts[r.Account]
-	if !known { // from the event log: a view may lag and not have an endpoint that existed before the event
+func planError(r *eventstore.Recorded, err error) error {
+	return fmt.Errorf("%s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
+}
+
+// deliveries adds one delivery for each kind that the event causes and each endpoint that gets it; only, unless empty, is the one endpoint.
+func (p *planner) deliveries(ctx context.Context, to []delivery.Delivery, r *eventstore.Recorded, row []webhook.Candidate, owner string, only domain.EndpointID) ([]delivery.Delivery, error) {
+	at := p.Now().UTC().Truncate(time.Microsecond)
+	for _, c := range row {
+		var wanting []domain.EndpointID
 		err := p.persist(ctx, func() (err error) {
-			merchant, err = p.messages.Account(ctx, r.Account)
+			wanting, err = p.registered.at(ctx, r, c.Kind)
 			return err
 		})
 		if err != nil {
 			return to, err
 		}
-		accounts[r.Account] = merchant
-	}
-	at := p.Now().UTC().Truncate(time.Microsecond)
-	for _, c := range row {
-		wanting := endpoints(merchant, c.Kind)
+		if only != "" {
+			wanting = slices.DeleteFunc(wanting, func(id domain.EndpointID) bool { return id != only })
+		}
 		if len(wanting) == 0 {
 			continue
 		}
 		caused := false
-		err := p.persist(ctx, func() (err error) {
+		err = p.persist(ctx, func() (err error) {
 			caused, err = causes.Holds(ctx, p.Store, r, c.When, p.Store.Read)
 			return err
 		})
@@ -130,15 +138,6 @@ func (p *planner) owner(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	}
 	return cmp.Or(name, p.id), nil
-}
-
-func endpoints(merchant account.State, kind webhook.Kind) (wanting []domain.EndpointID) {
-	for _, e := range merchant.Endpoints {
-		if e.Wants(string(kind)) {
-			wanting = append(wanting, e.ID)
-		}
-	}
-	return wanting
 }
 
 func (p *planner) create(ctx context.Context, deliveries []delivery.Delivery) error {

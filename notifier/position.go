@@ -38,7 +38,7 @@ const (
 	plannedRetry = 5 * time.Millisecond
 )
 
-// Planned waits until the planner reaches the current end of the event log, for plannedTime at most, and returns the planner's position.
+// Planned waits until the planner reaches the current end of the event log, for plannedTime at most, and returns that end.
 func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
 	ends := make([]uint64, n.Store.Shards())
 	for shard := range ends {
@@ -48,9 +48,8 @@ func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
 		}
 	}
 	for limit := time.Now().Add(plannedTime); ; {
-		at := n.position.At()
-		if !behind(at, ends) || time.Now().After(limit) {
-			return at, nil
+		if !behind(n.position.At(), ends) || time.Now().After(limit) {
+			return ends, nil
 		}
 		if err := due.Rest(ctx, plannedRetry, nil); err != nil {
 			return nil, err

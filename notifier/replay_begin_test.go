@@ -42,7 +42,7 @@ func TestReplayRefused(t *testing.T) {
 	for range 60 {
 		r.pay(processor.Declined)
 	}
-	endpoint := r.newer(inbox.url + "/")
+	endpoint := r.endpoint(inbox.url + "/")
 	var started []string
 	for range maxReplays {
 		p, err := r.log.StartReplay(context.Background(), all(endpoint), false)
@@ -85,7 +85,7 @@ func TestReplayCrash(t *testing.T) {
 			inbox := newReceiver(t, nil)
 			r := newOldRig(t)
 			r.pay(processor.Succeeded)
-			over := r.replay(all(r.newer(inbox.url)), 1)
+			over := r.replay(all(r.endpoint(inbox.url)), 1)
 			r.isDone(over, 1)
 			inbox.waitFor(1)
 			p, at := r.storedReplay(over) // its request, later and under another id, is the replay that crashes

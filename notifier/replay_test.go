@@ -63,14 +63,6 @@ func (r *logRig) isDone(id string, n int) {
 	}
 }
 
-// newer makes an endpoint that no event so far was planned for.
-func (r *logRig) newer(url string, kinds ...string) domain.EndpointID {
-	r.t.Helper()
-	_, err := r.notifier.Planned(context.Background())
-	r.must(err)
-	return r.endpoint(url, kinds...)
-}
-
 // plain returns a webhook without the parts that depend on the endpoint and the attempt.
 func plain(t *testing.T, h received) string {
 	t.Helper()
@@ -109,7 +101,7 @@ func TestBackfill(t *testing.T) {
 	for _, h := range inbox.waitFor(live) {
 		want = append(want, plain(t, h))
 	}
-	endpoint := r.newer(inbox.url + "/new")
+	endpoint := r.endpoint(inbox.url + "/new")
 	q := all(endpoint)
 	for range 2 {
 		r.isDone(r.replay(q, live), live)
@@ -157,7 +149,7 @@ func TestReplayRange(t *testing.T) {
 	for range 6 {
 		times = append(times, r.pay(processor.Declined).UpdatedAt)
 	}
-	endpoint := r.newer(inbox.url+"/", "PAYMENT.REFUND")
+	endpoint := r.endpoint(inbox.url+"/", "PAYMENT.REFUND")
 	for name, c := range map[string]struct {
 		from, to time.Time
 		kinds    []string
@@ -201,7 +193,7 @@ func TestReplayFailed(t *testing.T) {
 	r := newLogRig(t)
 	r.start()
 	r.pay(processor.Succeeded) // before the endpoint: no delivery
-	endpoint := r.newer(inbox.url + "/")
+	endpoint := r.endpoint(inbox.url + "/")
 	r.pay(processor.Succeeded)
 	r.settled(1, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
 	bad.Store(true)
@@ -250,7 +242,7 @@ func TestReplayRestart(t *testing.T) {
 	for range n {
 		r.pay(processor.Declined)
 	}
-	endpoint := r.newer(inbox.url + "/")
+	endpoint := r.endpoint(inbox.url + "/")
 	id := r.replay(all(endpoint), n)
 	hooks := inbox.waitFor(10)
 	defer func() {
@@ -304,7 +296,7 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 	for range 40 {
 		r.pay(processor.Declined)
 	}
-	endpoint := r.newer(inbox.url + "/")
+	endpoint := r.endpoint(inbox.url + "/")
 	id := r.replay(all(endpoint), 40)
 	inbox.waitFor(replayAttempts) // all hang
 	fresh := string(r.pay(processor.Succeeded).ID)
@@ -326,7 +318,7 @@ func TestReplayEnds(t *testing.T) {
 	for range 60 {
 		r.pay(processor.Declined)
 	}
-	endpoint := r.newer(inbox.url + "/")
+	endpoint := r.endpoint(inbox.url + "/")
 	id := r.replay(all(endpoint), 60)
 	inbox.waitFor(2)
 	ids := []string{id}

@@ -59,6 +59,7 @@ type rig struct {
 	// wrap and views, if set, wrap the real parts for the notifier.
 	wrap  func(stream) stream
 	views func(message.Views) message.Views
+	hold  chan struct{} // if set, no reader gets an event before hold is closed
 
 	server   *embedded.Server
 	store    *eventstore.Store
@@ -117,7 +118,17 @@ func (r *rig) start() {
 	}
 	r.notifier, err = open(ctx, c, s)
 	r.must(err)
-	r.run(views.Run, fanout.Run)
+	hold := r.hold
+	r.run(views.Run, func(ctx context.Context) error {
+		if hold != nil {
+			select {
+			case <-hold:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return fanout.Run(ctx)
+	})
 }
 
 func (r *rig) run(loops ...func(context.Context) error) {
@@ -171,14 +182,31 @@ func (r *rig) account() {
 	})
 }
 
+// ends returns the address of the newest event of each shard.
+func (r *rig) ends() []uint64 {
+	r.t.Helper()
+	ends := make([]uint64, r.shards)
+	for shard := range ends {
+		var err error
+		ends[shard], err = r.store.LastSeq(context.Background(), shard)
+		r.must(err)
+	}
+	return ends
+}
+
 // endpoint registers a webhook endpoint.
 func (r *rig) endpoint(url string, kinds ...string) domain.EndpointID {
+	r.t.Helper()
+	return r.endpointAfter(r.ends(), url, kinds...)
+}
+
+func (r *rig) endpointAfter(ends []uint64, url string, kinds ...string) domain.EndpointID {
 	r.t.Helper()
 	var id domain.EndpointID
 	execute(r, eventstore.Accounts, eventstore.Accounts.Key(merchantID, string(merchantID)),
 		func(m eventstore.Meta, s account.State) (account.Event, error) {
 			id = domain.EndpointID(m.EventID)
-			return account.DecideCreateEndpoint(s, account.CreateEndpoint{At: m.At, Endpoint: account.Endpoint{
+			return account.DecideCreateEndpoint(s, account.CreateEndpoint{At: m.At, EndpointsAfter: ends, Endpoint: account.Endpoint{
 				ID: id, URL: url, Description: "shop", EventTypes: kinds, Enabled: true, CreatedAt: m.At,
 			}})
 		})

@@ -72,11 +72,16 @@ func (w *Writer) changed(known account.State, endpoint account.Endpoint) bool {
 
 // Account returns an account as it is in the log.
 func (w *Writer) Account(ctx context.Context, id domain.AccountID) (account.State, error) {
-	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
-		return tip.State, nil
-	}
-	tip, err := eventstore.Load(ctx, w.store, eventstore.Accounts, accountKey(id), eventstore.Latest)
+	tip, err := w.AccountTip(ctx, id)
 	return tip.State, err
+}
+
+// AccountTip returns an account as it is in the log, with its newest event.
+func (w *Writer) AccountTip(ctx context.Context, id domain.AccountID) (eventstore.Tip[account.State], error) {
+	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
+		return tip, nil
+	}
+	return eventstore.Load(ctx, w.store, eventstore.Accounts, accountKey(id), eventstore.Latest)
 }
 
 func accountKey(id domain.AccountID) eventstore.Key { return eventstore.Accounts.Key(id, string(id)) }

@@ -60,7 +60,7 @@ func errNotFound() error {
 	return domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook replay of this id.")
 }
 
-// newReplay returns the requested replay. Its End is the planner's position.
+// newReplay returns the requested replay. Its End is the end of the log: also an event that the planner has not reached is before the call.
 func (r *Replayer) newReplay(ctx context.Context, q deliveries.ReplayRequest) (record, error) {
 	endpoint, err := r.Endpoint(ctx, q.Account, q.Endpoint)
 	switch {
