@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 )
 
 // TestFindCardNumber is the rule of D21, case by case.
@@ -153,7 +154,7 @@ func TestIdentifiersAreNoCards(t *testing.T) {
 
 // TestNoTimestampIsACard: no time in milliseconds is taken for a card number.
 func TestNoTimestampIsACard(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(0, 9_999_999_999_999).Draw(t, "ms")
 		if text := "at " + strconv.FormatInt(ms, 10); domain.HoldsCardNumber(text) {
 			t.Fatalf("%q is taken for a card number", text)

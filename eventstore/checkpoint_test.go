@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 	"pgregory.net/rapid"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
@@ -276,7 +277,7 @@ func growTree(size uint64, edge []checkpoint.Node, leaves [][]byte) (tlog.Hash, 
 // However the events are split into checkpoints, the edge is enough to go on from, and the root the same.
 func TestAnySplitGivesTheSameRoot(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		leaves := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 32, 32), 1, 200).Draw(t, "leaves")
 		var edge []checkpoint.Node
 		size := 0

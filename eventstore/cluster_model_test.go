@@ -13,6 +13,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 )
 
@@ -82,8 +83,7 @@ func sumsOf(s tally) sums { return sums{s.Count, s.Sum} }
 
 // startModel lets eight callers write to a few aggregates and read them, on all nodes.
 func startModel(t *testing.T, r *rig) *model {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedtest.Seed(t)
 	m := &model{rig: r, began: time.Now()}
 	t.Cleanup(func() {
 		m.stop.Store(true)

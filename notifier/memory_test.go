@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
@@ -188,7 +189,7 @@ func TestMemory(t *testing.T) {
 		}
 		return all
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		round++
 		name := func() string {
 			return fmt.Sprintf("a%d.e%d.x%d.K", round, rapid.IntRange(0, 1).Draw(t, "endpoint"), rapid.IntRange(0, 4).Draw(t, "event"))

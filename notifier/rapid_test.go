@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 )
@@ -54,7 +55,7 @@ func stories(t *rapid.T) story {
 // with exactly the valid secrets.
 func TestDeliveriesEnd(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
 		s := stories(rt)
 		var faults []string
 		synctest.Test(t, func(t *testing.T) { faults = s.play(t) })

@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
@@ -128,7 +129,7 @@ func TestCheckBlocks(t *testing.T) {
 // opened again. Every page of every list is found with them.
 func TestBlocksFollowRows(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(r *rapid.T) {
+	seedtest.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))
 		if err := sqlitefile.Remove(path); err != nil {
 			r.Fatal(err)

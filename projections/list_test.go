@@ -15,6 +15,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/projections/listing"
 	"payledger/projections/paymentjson"
@@ -176,7 +177,7 @@ func (l *lister) fitting() []domain.PaymentID { return newestFirst(l.all, l.filt
 // change. The way back shows all payments that match by then.
 func TestListPages(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(r *rapid.T) {
+	seedtest.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))
 		if err := sqlitefile.Remove(path); err != nil {
 			r.Fatal(err)

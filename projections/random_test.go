@@ -15,6 +15,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
+	"payledger/domain/seedtest"
 	"payledger/domain/session"
 	"payledger/eventstore"
 )
@@ -159,7 +160,7 @@ func (l *logbook) rowsAt(t *testing.T, positions []uint64) []string {
 func TestUnreadableEvents(t *testing.T) {
 	t.Parallel()
 	stopped := 0
-	rapid.Check(t, func(r *rapid.T) {
+	seedtest.Check(t, func(r *rapid.T) {
 		l := randomStory(r)
 		bad, unreadable := l.corrupted(r)
 		m := openTestModel(t, filepath.Join(t.TempDir(), FileName), l.shards)

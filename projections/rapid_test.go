@@ -15,6 +15,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/projections/sqlitefile"
 )
@@ -102,7 +103,7 @@ func randomAnswer(r *rapid.T) processor.Answer {
 // TestRebuildEqualsLive: a read model that was kept up to date in any batches, the shards interleaved in
 // any way, reopened at any moment and handed old events again, has the rows of one made from zero.
 func TestRebuildEqualsLive(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	seedtest.Check(t, func(r *rapid.T) {
 		l := randomStory(r)
 		dir := t.TempDir()
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "live")+".sqlite")

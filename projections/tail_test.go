@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/projections/paymentjson"
 )
@@ -44,7 +45,7 @@ func tailed(r *rapid.T, all []*eventstore.Recorded, tail int) (shown []string) {
 // state of a payment: they are byte for byte equal to those from a state that keeps everything.
 func TestTailIsNotShown(t *testing.T) {
 	longest := 0
-	rapid.Check(t, func(r *rapid.T) {
+	seedtest.Check(t, func(r *rapid.T) {
 		l := newLogbook(3)
 		s := l.create(0)
 		if longest == 0 { // the first life is long, whatever is drawn

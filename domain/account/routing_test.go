@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 )
 
 // merchant is an account with all processors, of which Braintree and PayPal are disabled.
@@ -143,7 +144,7 @@ func matches(c account.Conditions, f account.RouteFacts) bool {
 // that matches, in its order (D15).
 func TestRouteIsTotal(t *testing.T) {
 	list := rapid.SliceOfNDistinct(rapid.SampledFrom(processor.Names), 0, 6, rapid.ID[processor.Name])
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		var s account.State
 		for _, name := range processor.Names {
 			s.Processors = append(s.Processors, account.Processor{Name: name, Enabled: rapid.Bool().Draw(t, string(name))})

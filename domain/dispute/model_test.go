@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 )
 
 // contract is the table of D16, as it is written there.
@@ -105,7 +106,7 @@ func tell(t interface{ Fatal(...any) }, facts ...dispute.Fact) (s dispute.State,
 // is opened once, each change is recorded once, and nothing is rejected.
 func TestAnyOrder(t *testing.T) {
 	places, steps, _ := modelOf()
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		at := rapid.SampledFrom(places).Draw(t, "begins")
 		clock := noon
 		var whole []dispute.Fact
@@ -168,7 +169,7 @@ func checkAnyOrder(t *rapid.T, whole, sent []dispute.Fact, s dispute.State, even
 // neighbours.
 func TestAnything(t *testing.T) {
 	_, _, leads := modelOf()
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		var counted, sent []dispute.Fact
 		var want []string
 		for i := range rapid.IntRange(1, 12).Draw(t, "facts") {

@@ -15,6 +15,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 )
 
 // machine plays random commands on the rules and on the model.
@@ -374,7 +375,7 @@ func (m *machine) checkHistory(t *rapid.T) {
 // -rapid.checks=20000; a failure prints the seed that repeats it.
 func TestRandomLives(t *testing.T) {
 	withTail(t, payment.Tail)
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		payment.Tail = rapid.SampledFrom([]int{0, 1, 1, 2, 4, 1000}).Draw(t, "tail")
 		m := &machine{book: &book{keys: map[string]bool{}}, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 		m.create(t)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 )
 
@@ -119,7 +120,7 @@ func (d dumb) next() int {
 // TestRunMachine checks random commands: the actions run one after the other, each has one outcome, and none follows the
 // first failure (D19).
 func TestRunMachine(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "actions")
 		s := begun(t, begins(func(c *workflow.StartRun) {
 			c.Workflow.Definition.Actions = slices.Repeat([]workflow.Action{{Type: workflow.HTTPRequest, URL: "https://x"}}, n)

@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 )
 
 var (
 	faults    = flag.Int("faults", 25, "number of faults; with -short a third of it")
-	faultSeed = flag.Uint64("faultseed", 0, "seed of the first fault; 0 takes one from the clock")
+	faultSeed = flag.Uint64("faultseed", 0, "seed of the first fault; 0 takes that of package seedtest")
 	faultIn   = flag.String("faultin", "", "class of files to damage; none: all")
 	faultKind = flag.String("faultkind", "", "kind of faults; none: all")
 )
@@ -71,7 +72,7 @@ func TestFaults(t *testing.T) {
 	}
 	seed, n := *faultSeed, *faults
 	if seed == 0 {
-		seed = uint64(time.Now().UnixNano() % 1e9)
+		seed = seedtest.Seed(t)
 	}
 	if testing.Short() {
 		n = (n + 2) / 3

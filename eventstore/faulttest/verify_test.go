@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/verify"
 )
@@ -34,7 +35,7 @@ func TestVerify(t *testing.T) {
 	}
 	seed, n := *faultSeed, *verifyFaults
 	if seed == 0 {
-		seed = uint64(time.Now().UnixNano() % 1e9)
+		seed = seedtest.Seed(t)
 	}
 	if testing.Short() {
 		n = (n + 2) / 3

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
@@ -64,7 +65,7 @@ func checks(t *testing.T, n int, property func(*rapid.T)) {
 		for part := range parts {
 			t.Run(strconv.Itoa(part+1), func(t *testing.T) {
 				t.Parallel()
-				rapid.Check(t, property)
+				seedtest.Check(t, property)
 			})
 		}
 	})

@@ -7,11 +7,12 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain/process"
+	"payledger/domain/seedtest"
 )
 
 // TestTurns checks that a hand that advances by any steps passes every operation exactly once a Round, at the time that Next returns.
 func TestTurns(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		at := time.UnixMicro(rapid.Int64Range(-1e15, 2e15).Draw(t, "start"))
 		requested := at.Add(time.Duration(rapid.Int64Range(-3*round, round).Draw(t, "requested")) * time.Microsecond)
 		next := Next(requested, 0, at)

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"pgregory.net/rapid"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/proof"
 )
 
@@ -156,7 +157,7 @@ func text(t require, f proof.File) []byte {
 // makes it invalid.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		size := rapid.IntRange(1, 70).Draw(t, "events of the log")
 		places := rapid.SliceOfNDistinct(rapid.IntRange(0, size-1), 1, min(size, 5), rapid.ID[int]).Draw(t, "places")

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/proof"
 )
 
@@ -41,7 +42,7 @@ func (m *model) checkpoint(t require, size int) string {
 // another old log, with another path, or without a path.
 func TestSince(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		size := rapid.IntRange(2, 70).Draw(t, "events of the log")
 		f := m.file(t, size, []int{0}, [][]byte{raw(1, "x")})

@@ -12,6 +12,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/due"
 )
@@ -25,7 +26,7 @@ func errandAt(name processor.Name, n int, next time.Time) *question {
 // TestAgenda checks, for random additions and removals, that every open errand is started once, not before its time, and not beside more
 // errands to its processor than allowed.
 func TestAgenda(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		a, now := newAgenda(), noon
 		stands, out := map[domain.OperationKey]time.Time{}, map[domain.OperationKey]bool{}
 		var under []*question

@@ -12,6 +12,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/commands/payments"
 	"payledger/eventstore/commands/service"
 )
@@ -58,9 +59,7 @@ func (r *rig) twoNodes() []*node {
 }
 
 func seeded(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return rand.New(rand.NewPCG(seedtest.Seed(t), 0))
 }
 
 // keyUse is a request with a key. Its answer names the payment that the key belongs to.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain/account"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/secrets/apikey"
 )
 
@@ -35,7 +36,7 @@ func TestFrozen(t *testing.T) {
 // TestKeys: Parse returns a key's environment and id, and no other text matches the key.
 func TestKeys(t *testing.T) {
 	shape := regexp.MustCompile(`^plk_(sandbox|live)_[0-9A-Za-z]{16}_[0-9A-Za-z]{38}$`)
-	rapid.Check(t, func(t *rapid.T) {
+	seedtest.Check(t, func(t *rapid.T) {
 		var random [apikey.RandomSize]byte
 		copy(random[:], rapid.SliceOfN(rapid.Byte(), apikey.RandomSize, apikey.RandomSize).Draw(t, "random"))
 		environment := rapid.SampledFrom(environments).Draw(t, "environment")

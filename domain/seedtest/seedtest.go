@@ -1,0 +1,57 @@
+package seedtest
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	// Variable is the name of the environment variable.
+	Variable = "PAYLEDGER_TEST_SEED"
+	clock    = "clock"
+	fixed    = 1 // the seed without the variable
+)
+
+// The default of rapid's flag is a seed from the clock. The flags of the command line are parsed later, and replace this one.
+func init() {
+	seed, err := of(os.Getenv(Variable), 0)
+	if err == nil {
+		err = flag.Set("rapid.seed", strconv.FormatUint(seed, 10))
+	}
+	if err != nil {
+		panic(Variable + ": " + err.Error())
+	}
+}
+
+// of returns the seed that the variable's value means; now is the seed of the clock.
+func of(value string, now uint64) (uint64, error) {
+	switch value {
+	case "":
+		return fixed, nil
+	case clock:
+		return now, nil
+	}
+	return strconv.ParseUint(value, 10, 64)
+}
+
+// Seed returns the seed of a test, and logs the command that repeats it.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed, err := of(os.Getenv(Variable), uint64(time.Now().UnixNano()))
+	if err != nil {
+		t.Fatalf("%s: %v", Variable, err)
+	}
+	t.Logf("seed %d; again with %s=%d go test -count=1 -run '^%s$', in this package", seed, Variable, seed, t.Name())
+	return seed
+}
+
+// Check checks a property as rapid.Check does. A failure names the seed as a flag of rapid.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	rapid.Check(t, property)
+}

@@ -1,0 +1,49 @@
+package seedtest
+
+import (
+	"flag"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestSeed: without the variable a seed is the same in each run, also rapid's; a number is the seed; "clock" takes another one each time.
+func TestSeed(t *testing.T) {
+	t.Setenv(Variable, "")
+	if a, b := Seed(t), Seed(t); a != fixed || b != fixed {
+		t.Errorf("seeds %d and %d", a, b)
+	}
+	t.Setenv(Variable, "18446744073709551615")
+	if a := Seed(t); a != 1<<64-1 {
+		t.Errorf("seed %d", a)
+	}
+	for value, want := range map[string]uint64{"": fixed, clock: 77, "5": 5} {
+		if seed, err := of(value, 77); seed != want || err != nil {
+			t.Errorf("%q: seed %d, %v", value, seed, err)
+		}
+	}
+	if _, err := of("now", 77); err == nil {
+		t.Error("a word is taken for a seed")
+	}
+}
+
+// TestCheckRepeats: two checks of a property draw the same values, with the seed of rapid's flag.
+func TestCheckRepeats(t *testing.T) {
+	given := flag.Lookup("rapid.seed").Value.String()
+	t.Cleanup(func() { _ = flag.Set("rapid.seed", given) })
+	if err := flag.Set("rapid.seed", "7"); err != nil {
+		t.Fatal(err)
+	}
+	var runs [2][]int
+	for i := range runs {
+		Check(t, func(t *rapid.T) { runs[i] = append(runs[i], rapid.Int().Draw(t, "value")) })
+	}
+	if len(runs[0]) < 10 || len(runs[0]) != len(runs[1]) {
+		t.Fatalf("%d and %d runs", len(runs[0]), len(runs[1]))
+	}
+	for i := range runs[0] {
+		if runs[0][i] != runs[1][i] {
+			t.Fatalf("run %d draws %d, then %d", i, runs[0][i], runs[1][i])
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package payledger_test
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// otherSeeds finds seeds that a test does not have from package seedtest.
+var otherSeeds = regexp.MustCompile(`rapid\.Check\(|(?i)seed\w*\s*:?=[^\n]*time\.Now\(`)
+
+// TestSeeds: the tests of packages have the same seeds in each run, from package seedtest. Tests of whole systems (cmd, deploy) may take
+// seeds from the clock.
+func TestSeeds(t *testing.T) {
+	users := 0
+	for name, text := range tree(t) {
+		if !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "deploy/") || path.Base(name) == "house_seeds_test.go" {
+			continue
+		}
+		for _, found := range otherSeeds.FindAllString(text, -1) {
+			t.Errorf("%s: %s: use package seedtest", name, found)
+		}
+		if strings.Contains(text, "seedtest.") {
+			users++
+		}
+	}
+	if users < 20 {
+		t.Errorf("%d tests use package seedtest; they were not found", users)
+	}
+}
