@@ -130,7 +130,7 @@ type Repositories struct {
 	Webhooks     Repository[string, webhook.Requests, webhook.Event] // of an account, or of one idempotency key
 }
 
-// NewRepositories returns the aggregates of the log. It is no method: whoever imports the store would compile all of them.
+// NewRepositories returns the aggregates of the log. It is no method: an importer of the store would then compile all of them.
 func NewRepositories(s *Store) *Repositories {
 	return &Repositories{
 		Payments:     Repository[domain.PaymentID, payment.State, payment.Event]{s, Payments},

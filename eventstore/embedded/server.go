@@ -54,7 +54,7 @@ type Server struct {
 	swept    int // number of segments of SECRETS that a rotation replaced, and that the start removed
 }
 
-// native is what the package needs of a NATS server. No exported type names a type of nats-server: whoever imports this package would
+// native is what the package needs of a NATS server. No exported type names a type of nats-server: an importer of this package would
 // compile the generic parts of nats-server again.
 type native interface {
 	Shutdown()

@@ -51,7 +51,7 @@ type Server struct {
 	merchants map[string]merchant // by the merchant's account
 }
 
-// native is what the package needs of a NATS server. No exported type names a type of nats-server: whoever imports this package would
+// native is what the package needs of a NATS server. No exported type names a type of nats-server: an importer of this package would
 // compile the generic parts of nats-server again.
 type native interface {
 	InProcessConn() (net.Conn, error)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// engine is the store's use of Pebble. It names none of Pebble's types: whoever imports this package would compile their generic parts
+// engine is the store's use of Pebble. It names none of Pebble's types: an importer of this package would compile their generic parts
 // again (25 CPU-s over the whole build).
 type engine interface {
 	getter
