@@ -17,6 +17,7 @@ var hidden = map[string]bool{
 	"totp": true,                    // names of secrets
 	"url":  true, "returnUrl": true, // can contain a secret
 	"body": true, "rawAnswer": true, // a processor's own text
+	"endpointsAfter": true, // addresses in the log, for the notifier only
 }
 
 // untouched is the field whose value is the merchant's own and is not changed.
