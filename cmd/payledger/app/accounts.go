@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/users"
+)
+
+type AccountRequest struct {
+	Name string `json:"name"`
+}
+
+const maxAccountName = 100 // characters
+
+func (r AccountRequest) Fault() string {
+	switch {
+	case strings.TrimSpace(r.Name) == "":
+		return "the name is empty"
+	case r.Name != strings.TrimSpace(r.Name):
+		return "the name begins or ends with a space"
+	case utf8.RuneCountInString(r.Name) > maxAccountName:
+		return fmt.Sprintf("the name has %d characters; %d are the limit", utf8.RuneCountInString(r.Name), maxAccountName)
+	case !utf8.ValidString(r.Name) || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return "the name has a character that cannot be printed"
+	default:
+		return ""
+	}
+}
+
+// createAccount serves the command account-create. It answers when the API knows the account.
+func (a *App) createAccount(ctx context.Context, in AccountRequest, _ func(any) error) (any, error) {
+	if fault := in.Fault(); fault != "" {
+		return nil, errors.New(fault)
+	}
+	a.creating.Lock() // of two accounts with one name, the second sees the first
+	defer a.creating.Unlock()
+	for _, other := range a.Views.Accounts() {
+		if other.Name == in.Name {
+			return nil, fmt.Errorf("the ledger has an account %q: %s. If its credentials are lost, stop the service and run `payledger credentials reset --data %s --account %s`",
+				in.Name, other.ID, a.Options.Data, other.ID)
+		}
+	}
+	state, err := a.Ledger.Store.Initialized(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := accounts.Create(ctx, a.Ledger.Store, a.Ledger.Secrets, rand.Reader, in.Name, state.Environment, "cli:account")
+	if err != nil {
+		return nil, err
+	}
+	return made, a.Views.CaughtUp(ctx)
+}
+
+func (a *App) openUsers(ctx context.Context) error {
+	root, err := a.Ledger.Secrets.SessionRoot(ctx)
+	if err != nil {
+		return err
+	}
+	a.Users, err = users.New(users.Config{Accounts: a.Commands.Accounts, Root: root, Directory: a.Views.Accounts, Newest: a.Views.AccountNow})
+	return err
+}

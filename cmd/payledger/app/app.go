@@ -1,0 +1,369 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/control"
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/limits"
+	"payledger/cmd/payledger/options"
+	"payledger/cmd/payledger/web"
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/service"
+	"payledger/eventstore/commands/users"
+	"payledger/eventstore/eventstream"
+	"payledger/eventstore/nodes"
+	"payledger/eventstore/prover"
+	"payledger/eventstore/recovery"
+	"payledger/eventstore/workflows"
+	"payledger/httpapi"
+	"payledger/httpapi/intake"
+	"payledger/httpapi/keyuse"
+	"payledger/notifier"
+	"payledger/notifier/listener"
+	"payledger/processorsim/adapter"
+	"payledger/processorsim/simulator"
+	"payledger/projections"
+	"payledger/projections/deliveries"
+	"payledger/projections/eventfeed"
+)
+
+// App is the whole service as a value. Start starts its parts in order, Stop stops them in reverse order.
+type App struct {
+	Options options.Options
+	log     zerolog.Logger
+	clock   func() time.Time
+	// leaseClock is the clock of leases; nil: the machine's.
+	leaseClock func() time.Duration
+
+	Ledger      *ledger.Ledger
+	Nodes       *nodes.Registry // nil without --nats-url
+	simulator   *simulator.Simulator
+	Processors  *adapter.Adapter
+	fanout      *eventstore.Fanout
+	Views       *projections.Projections
+	checkpoints *checkpointlog.Writer
+	proofs      *prover.Prover
+	notifier    *notifier.Notifier
+	sending     atomic.Pointer[notifier.Notifier] // notifier, when it is open
+	Listeners   *listener.Hub
+	index       *deliveries.Index
+	webhooks    *notifier.DeliveryLog
+	Commands    *service.Service
+	Users       *users.Users
+	Recoverer   *recovery.Recoverer
+	KeyUses     *keyuse.Uses
+	workflows   *workflows.Engine
+	analysts    *eventstream.Server // nil without --nats-listen
+	analystsMu  sync.Mutex          // of changes of its users
+	Feed        *eventfeed.Feed
+
+	Api, Admin, Sim *web.Server
+	control         *control.Server       // of commands on the data folder
+	answers         func() map[int]uint64 // of the API, by status
+	Intake          httpapi.Intake
+	caps            intake.Caps
+	watch           *ViewsWatch
+	apiDoor         *web.Door // of api, admin and sim, until the service is ready
+	adminDoor       *web.Door
+	simDoor         *web.Door
+	progress        *startProgress
+	Credentials     *accounts.Credentials // of an account that this start created
+	creating        sync.Mutex            // held while an account is made
+	show            func(*accounts.Credentials) error
+
+	leaving   atomic.Bool   // /readyz answers 503, and every answer closes its connection
+	closing   chan struct{} // closed when the stop begins
+	closeOnce sync.Once
+	stopAPI   func() // ends the loops that read the log
+	loops     sync.WaitGroup
+	Failed    chan error // errors after which the process must end
+}
+
+// Ready is the line that serve prints when it accepts requests (I1).
+type Ready struct {
+	Ready     bool   `json:"ready"`
+	API       string `json:"api"`
+	Admin     string `json:"admin"`
+	Simulator string `json:"simulator"`
+	NATS      string `json:"nats"`
+}
+
+// Start opens the ledger, initializes an empty sandbox and starts every part. It does not wait for the recovery of operations.
+func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, error) {
+	return StartOn(ctx, o, log, time.Now, nil, func(*accounts.Credentials) error { return nil })
+}
+
+// startOn starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
+// failure of the start must not lose them, because nothing shows them again. leaseClock is the clock of leases; nil: the machine's.
+func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, leaseClock func() time.Duration, show func(*accounts.Credentials) error) (*App, error) {
+	o = o.WithFiles()
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	limits.TuneRuntime()
+	bounds := limits.Of(o.Memory)
+	bounds.Apply()
+	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
+	a := &App{
+		Options: o, log: log, clock: clock, Failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
+		show: show, leaseClock: leaseClock, closing: make(chan struct{}),
+	}
+	a.intakeOf(bounds)
+	steps := []func(context.Context) error{
+		a.listen, a.openLedger, a.initialize, a.openProcessors, a.openViews, a.joinNodes, a.openNotifier, a.openCommands, a.openWorkflows,
+		a.openAnalytics, a.run, a.admitAnalysts, a.enterService, a.openDoors, a.openControl, a.recover,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, a.Stop())
+		}
+	}
+	return a, nil
+}
+
+// embeddedReadTimeout bounds one read from an embedded server; 0 takes the usual time (tests on a busy machine take more).
+var EmbeddedReadTimeout time.Duration
+
+func (a *App) openLedger(ctx context.Context) (err error) {
+	timeout := a.Options.ReadTimeout
+	if a.Options.NatsURL == "" {
+		timeout = cmp.Or(timeout, EmbeddedReadTimeout)
+	}
+	if err := os.MkdirAll(a.Options.Data, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, eventstore.Config{
+		Now: a.clock, Logger: a.log, ReadTimeout: timeout, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+	})
+	return err
+}
+
+// initialize creates the first account of an empty sandbox (I1), and checks the environment of the ledger.
+func (a *App) initialize(ctx context.Context) error {
+	state, err := a.Ledger.Store.Initialized(ctx)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		if !a.Options.Sandbox() || a.Options.NatsURL != "" {
+			return errors.New("the ledger has no account yet; run `payledger init` first")
+		}
+		made, err := accounts.Initialize(ctx, a.Ledger.Store, a.Ledger.Secrets, rand.Reader, a.Options.Environment, "cli:serve", nil)
+		if err != nil {
+			return err
+		}
+		a.Credentials = &made
+		return a.show(&made)
+	}
+	if err == nil && state.Environment != a.Options.Environment {
+		return fmt.Errorf("the ledger was made for %s; start it with --environment %s", state.Environment, state.Environment)
+	}
+	return err
+}
+
+func (a *App) openProcessors(context.Context) (err error) {
+	url := a.Options.ProcessorURL
+	if url == "" {
+		dir := filepath.Join(a.Options.Data, ledger.SimulatorFolder)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("simulator: %w", err)
+		}
+		if a.simulator, err = simulator.New(simulator.Config{Dir: dir, Secret: a.ProcessorSecret(), Log: a.log}); err != nil {
+			return err
+		}
+		a.simDoor.Open(a.simulator.Handler())
+		url = a.Sim.URL
+	}
+	a.Processors, err = adapter.New(url, nil)
+	return err
+}
+
+// processorSecret is the flag's value, or a key derived from the master key for the simulator in this process.
+func (a *App) ProcessorSecret() []byte {
+	if a.Options.ProcessorSecret != "" {
+		return []byte(a.Options.ProcessorSecret)
+	}
+	return []byte(hex.EncodeToString(a.Ledger.Derive("processor notifications")))
+}
+
+func (a *App) openViews(ctx context.Context) (err error) {
+	a.fanout = eventstore.NewFanout(a.Ledger.Store)
+	a.Views, err = projections.Open(ctx, projections.Config{
+		Dir: filepath.Join(a.Options.Data, ledger.ViewsFolder), Store: a.Ledger.Store, Fanout: a.fanout,
+		Secrets: a.Ledger.Secrets, Logger: a.log, Now: a.clock, Cache: limits.Of(a.Options.Memory).Pages,
+	})
+	if err != nil {
+		return err
+	}
+	signer, key, err := a.Ledger.Secrets.CheckpointSigner(ctx)
+	if err != nil {
+		return err
+	}
+	if a.checkpoints, err = checkpointlog.NewWriter(ctx, a.Ledger.Store.Checkpoints(), a.fanout.Reader, signer); err != nil {
+		return err
+	}
+	a.proofs = prover.New(prover.Config{
+		Store: a.Ledger.Store, Signer: signer, Key: key, File: filepath.Join(a.Options.Data, ledger.ProofFile), Wait: proofWait, Logger: a.log,
+	})
+	a.checkpoints.Covered = a.proofs.Covered
+	return nil
+}
+
+func (a *App) openNotifier(ctx context.Context) (err error) {
+	a.openListeners()
+	if a.notifier, err = notifier.New(ctx, a.NotifierConfig()); err != nil {
+		return err
+	}
+	a.sending.Store(a.notifier)
+	if a.index, err = deliveries.Open(ctx, filepath.Join(a.Options.Data, ledger.ViewsFolder), a.log); err != nil {
+		return err
+	}
+	if err := a.index.SizeCache(ctx, limits.Of(a.Options.Memory).Pages); err != nil {
+		return err
+	}
+	a.webhooks, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
+		Notifier: a.notifier, Index: a.index, Now: a.clock, Retention: a.Options.DeliveryRetention,
+	})
+	return err
+}
+
+func (a *App) NotifierConfig() notifier.Config {
+	c := notifier.Config{
+		Store: a.Ledger.Store, Fanout: a.fanout, Secrets: a.Ledger.Secrets, Views: a.Views, Now: a.clock,
+		Random: rand.Reader, Logger: a.log, Timeout: a.Options.WebhookTimeout, Grace: WebhookGrace,
+		RetryDelays: a.Options.WebhookRetryDelays, Listeners: a.Listeners,
+		AllowCIDRs: a.Options.WebhookAllowCIDR, Production: !a.Options.Sandbox(),
+	}
+	if a.Nodes != nil {
+		c.Nodes = a.Nodes
+	}
+	return c
+}
+
+func (a *App) openCommands(ctx context.Context) error {
+	a.Commands = service.New(commands.Config{
+		Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Processors: a.Processors, Account: a.Views.Account,
+		PaymentAccount: a.Views.PaymentAccount, NotifyURL: a.notifyURL, Disputes: a.Processors,
+		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, ClientTokenTTL: a.Options.ClientTokenTTL,
+		Everywhere: a.everywhere, Customers: a.Views, Random: rand.Reader, Logger: a.log,
+	})
+	a.Recoverer = recovery.New(recovery.Config{
+		Commands: a.Commands, Views: a.Views, Secrets: a.Ledger.Secrets, EndedCards: a.Views.EndedInstruments, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
+		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, DisputeLookup: a.Options.DisputeLookup,
+		Lost: a.Nodes.Lost, LeftPayment: a.leftBy(eventstore.Payments.Name), LeftAttempt: a.leftBy(eventstore.Attempts.Name),
+	})
+	return a.openUsers(ctx)
+}
+
+func (a *App) erasedPersons(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]recovery.Erased, error) {
+	page, err := a.Views.ErasedPersons(ctx, since, after, limit)
+	erased := make([]recovery.Erased, len(page))
+	for i, person := range page {
+		erased[i] = recovery.Erased(person)
+	}
+	return erased, err
+}
+
+// recover starts the background work, such as the recovery of operations without an outcome. The start does not wait for it.
+func (a *App) recover(ctx context.Context) error {
+	a.workflows.Act()
+	a.Recoverer.Run(ctx)
+	return nil
+}
+
+// run starts the loops that read the log, and waits until the views have all of its events.
+func (a *App) run(ctx context.Context) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	a.stopAPI = stop
+	a.openKeyUses()
+	loud := func(name string, run func(context.Context) error) { // /readyz fails, the other parts continue
+		a.loops.Go(func() {
+			if err := run(background); err != nil && background.Err() == nil {
+				a.log.Error().Err(err).Str("loop", name).Msg("stopped")
+			}
+		})
+	}
+	loud("projections", a.Views.Run)
+	loud("notifier", a.notifier.Run)
+	loud("webhook log", a.webhooks.Run)
+	loud("checkpoints", a.checkpoints.Run)
+	loud("workflows", a.workflows.Run)
+	loud("proofs", a.proofs.Run)
+	if a.Feed != nil {
+		loud("events for analysts", a.Feed.Run)
+	}
+	a.loops.Go(func() { a.sweeper().Run(background) })
+	a.loops.Go(func() { a.KeyUses.Run(background, a.hasKey, a.warnOfUses) })
+	a.loops.Go(func() {
+		if err := a.fanout.Run(background); err != nil && background.Err() == nil {
+			a.Failed <- fmt.Errorf("log: %w", err)
+		}
+	})
+	if err := a.awaitViews(ctx); err != nil {
+		return err
+	}
+	a.watch = &ViewsWatch{CaughtUp: a.Views.CaughtUp, Progress: a.Views.Progress}
+	a.watch.Shown.Store(time.Now().UnixNano())
+	a.loops.Go(func() { a.watch.Run(background) })
+	return nil
+}
+
+// proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest event.
+const proofWait = 5 * time.Second
+
+func (a *App) awaitViews(ctx context.Context) error {
+	there := make(chan error, 1)
+	go func() { there <- a.Views.CaughtUp(ctx) }()
+	tick := time.NewTicker(viewsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-there:
+			return err
+		case <-tick.C:
+			done, of := a.Views.Progress()
+			a.progress.at(stageViews, done, of)
+		}
+	}
+}
+
+const viewsEvery = 200 * time.Millisecond // between two records of the views' progress during the start
+
+// healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
+func (a *App) Healthy() error {
+	if a.leaving.Load() {
+		return errLeaving
+	}
+	store := a.Ledger.Store
+	for _, check := range []func() error{a.Nodes.Valid, store.Healthy, store.Full, a.Views.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.Behind} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *App) Ready() Ready {
+	r := Ready{Ready: true, API: a.Api.URL, Admin: a.Admin.URL, Simulator: options.WithoutUsers(a.Options.ProcessorURL), NATS: options.WithoutUsers(a.Options.NatsURL)}
+	if a.Sim != nil {
+		r.Simulator = a.Sim.URL
+	}
+	if a.analysts != nil {
+		r.NATS = a.analysts.URL()
+	}
+	return r
+}

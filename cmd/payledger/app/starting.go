@@ -1,0 +1,94 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/metrics"
+)
+
+const startLogEvery = 2 * time.Second
+
+const (
+	stageOpening = "opening the log"
+	stageTips    = "bringing the tip store up to the log"
+	stageViews   = "bringing the views up to the log"
+)
+
+type startProgress struct {
+	log zerolog.Logger
+
+	mu       sync.Mutex
+	stage    string
+	began    time.Time // of the stage
+	first    uint64    // events that were done then
+	done, of uint64    // events
+	logged   time.Time
+}
+
+func newStartProgress(log zerolog.Logger) *startProgress {
+	return &startProgress{log: log, stage: stageOpening, began: time.Now(), logged: time.Now()}
+}
+
+// at records the progress of a stage: done of of events.
+func (p *startProgress) at(stage string, done, of uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.stage != stage {
+		p.stage, p.began, p.first = stage, now, done
+	}
+	p.done, p.of = done, max(of, done)
+	if now.Sub(p.logged) >= startLogEvery {
+		p.logged = now
+		p.log.Info().Uint64("events", p.done).Uint64("of", p.of).Float64("eventsPerSecond", p.rate(now)).Msg(p.stage)
+	}
+}
+
+// rate returns the events that the stage reads per second. The caller holds the lock.
+func (p *startProgress) rate(now time.Time) float64 {
+	if took := now.Sub(p.began).Seconds(); took > 0 && p.done > p.first {
+		return float64(int64(float64(p.done-p.first) / took))
+	}
+	return 0
+}
+
+func (p *startProgress) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == 0 {
+		return "starting: " + p.stage
+	}
+	text := fmt.Sprintf("starting: %s, %d of %d events (%d %%)", p.stage, p.done, p.of, p.done*100/p.of)
+	if rate := p.rate(time.Now()); rate > 0 {
+		left := time.Duration(float64(p.of-p.done) / rate * float64(time.Second))
+		text += fmt.Sprintf(", %.0f events/s, %s left", rate, left.Round(time.Second))
+	}
+	return text
+}
+
+func (p *startProgress) now() (stage string, done, of uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stage, p.done, p.of
+}
+
+func (p *startProgress) adminStarting() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", metrics.Starting(p.now))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		stage, done, of := p.now()
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+			"ready": false, "reason": p.String(), "stage": stage, "events": done, "of": of,
+		})
+	})
+	return mux
+}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"payledger/cmd/payledger/web"
+	"payledger/httpapi"
+)
+
+// TestStarting: while the service starts, /healthz says that the process is up, and everything else how far the start
+// is. Then the same address serves the API.
+func TestStarting(t *testing.T) {
+	t.Parallel()
+	p := newStartProgress(zerolog.Nop())
+	api, admin := web.NewDoor(httpapi.Starting(rand.Reader, p.String)), web.NewDoor(p.adminStarting())
+	ask := func(h http.Handler, path string) (int, http.Header, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		body, err := io.ReadAll(w.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Code, w.Header(), string(body)
+	}
+	if status, _, body := ask(api, "/healthz"); status != http.StatusOK || !strings.Contains(body, "up") {
+		t.Errorf("healthz: %d %s", status, body)
+	}
+	if _, _, body := ask(api, "/readyz"); !strings.Contains(body, "Not ready: starting: opening the log.") {
+		t.Errorf("readyz: %s", body)
+	}
+	p.at(stageTips, 250, 1000)
+	for _, path := range []string{"/readyz", "/payments"} {
+		status, header, body := ask(api, path)
+		if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" ||
+			!strings.Contains(body, `"ServiceUnavailable"`) || !strings.Contains(body, "250 of 1000 events (25 %)") {
+			t.Errorf("%s: %d %v %s", path, status, header, body)
+		}
+	}
+	if status, _, body := ask(admin, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"events":250,"of":1000`) {
+		t.Errorf("readyz of the admin address: %d %s", status, body)
+	}
+	if status, _, body := ask(admin, "/metrics"); status != http.StatusOK ||
+		!strings.Contains(body, `payledger_start_events{stage="`+stageTips+`"} 250`) || !strings.Contains(body, `payledger_start_events_wanted{stage="`+stageTips+`"} 1000`) {
+		t.Errorf("metrics of the admin address: %d %s", status, body)
+	}
+	api.Open(http.NotFoundHandler())
+	if status, _, _ := ask(api, "/readyz"); status != http.StatusNotFound {
+		t.Errorf("the door is still closed: %d", status)
+	}
+}

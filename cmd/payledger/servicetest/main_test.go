@@ -1,0 +1,9 @@
+package servicetest
+
+import (
+	"testing"
+
+	"payledger/cmd/payledger/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }

@@ -1,0 +1,53 @@
+//go:build system && !race
+
+package browser
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+
+	"payledger/cmd/payledger/apptest"
+)
+
+// axe is the source of axe-core, which checks pages for people who use a keyboard or a screen reader; false where it cannot be
+// installed.
+func axe(t *testing.T) (source string, there bool) {
+	t.Helper()
+	tools, there := apptest.NpmTools(t)
+	if !there {
+		return "", false
+	}
+	text, err := os.ReadFile(filepath.Join(tools, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), true
+}
+
+// withAxe loads axe-core into every page of the tab, beside the page's own scripts: no policy of the page applies to it.
+func (w *tab) withAxe(source string) {
+	w.t.Helper()
+	enable(w, page.Enable, page.EnableParams{})
+	enable(w, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+}
+
+// accessible fails the test for each rule of axe-core that the page breaks.
+func (w *tab) accessible(name string) {
+	w.t.Helper()
+	type violation struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}
+	var found []violation
+	text := eval[string](w, `axe.run(document, {resultTypes: ["violations"]}).then((result) => JSON.stringify(result.violations))`)
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, v := range found {
+		w.t.Errorf("%s: axe-core: %s: %s\n%+v", name, v.ID, v.Help, v.Nodes[:min(3, len(v.Nodes))])
+	}
+}

@@ -1,0 +1,229 @@
+//go:build system && !race
+
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"payledger/cmd/payledger/app"
+	"payledger/cmd/payledger/apptest"
+)
+
+// office is a running service with payments, and a browser.
+type office struct {
+	browser  browser
+	app      *app.App
+	merchant *apptest.Merchant
+	axe      string
+	payment  string // captured in part
+	delivery string
+	workflow string
+}
+
+// TestDashboard: the screens in Chromium, against a running service.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	browser, there := startBrowser(t)
+	if !there {
+		return
+	}
+	source, there := axe(t)
+	if !there {
+		return
+	}
+	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
+	o := office{browser: browser, app: app, merchant: apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey), axe: source}
+	o.fill(t)
+	t.Run("actions", o.testActions)
+	t.Run("accessible", o.testAccessible)
+	t.Run("connection lost", o.testConnectionLost)
+	t.Run("keyboard", o.testKeyboard)
+}
+
+// fill makes a payment that is captured in part, a declined one, a dispute, a workflow, and an endpoint with a delivery.
+func (o *office) fill(t *testing.T) {
+	t.Helper()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	t.Cleanup(receiver.Close)
+	m := o.merchant
+	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": receiver.URL, "description": "The shop's receiver"})
+	var made struct{ ID string }
+	m.Must(t, "POST", "/management/workflows", m.Headers(), map[string]any{
+		"name": "Capture small orders", "trigger": map[string]any{"eventType": "PAYMENT.STATUS", "status": "AUTHORIZED"},
+		"condition": "payment.amount < 100", "actions": []any{map[string]any{"type": "capture"}},
+	}).Decode(t, &made)
+	o.workflow = made.ID
+	o.payment = o.pay(t, approvedCard)
+	o.pay(t, rejectedCard)
+	m.Must(t, "POST", "/payments/"+o.payment+"/capture", m.Headers(), map[string]any{"amount": 1000, "final": false})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); o.delivery == ""; <-tick.C {
+		var list struct {
+			Data []struct{ ID, Outcome string }
+		}
+		m.Must(t, "GET", "/management/webhook-deliveries?paymentId="+o.payment, m.Headers(), nil).Decode(t, &list)
+		if len(list.Data) > 0 {
+			o.delivery = list.Data[0].ID
+		}
+		if time.Since(began) > patience {
+			t.Fatal("no webhook was planned")
+		}
+	}
+}
+
+// pay makes a payment with a card.
+func (o *office) pay(t *testing.T, card string) string {
+	t.Helper()
+	var session struct{ ClientToken string }
+	m := o.merchant
+	m.Must(t, "POST", "/client-session", m.Headers(), map[string]any{"orderId": "order-" + card[12:], "currencyCode": "EUR", "amount": 2500}).Decode(t, &session)
+	var tool struct{ Token string }
+	m.Must(t, "POST", "/payment-instruments", map[string]string{"X-Client-Token": session.ClientToken}, map[string]any{
+		"paymentInstrument": map[string]any{"number": card, "cvv": "737", "expirationMonth": "03", "expirationYear": "2031", "cardholderName": "Ada Lovelace"},
+	}).Decode(t, &tool)
+	var paid struct{ ID string }
+	m.Must(t, "POST", "/payments", m.Headers(), map[string]any{"paymentMethodToken": tool.Token}).Decode(t, &paid)
+	return paid.ID
+}
+
+// signIn opens a page and signs in there.
+func (o *office) signIn(w *tab, path string) {
+	w.t.Helper()
+	w.load(o.app.Ready().API + path)
+	w.until(`document.querySelector("#password") !== null`)
+	w.focus("#email")
+	w.keys(o.app.Credentials.DashboardUser)
+	w.focus("#password")
+	w.keys(o.app.Credentials.DashboardPassword)
+	w.click("main button")
+	w.until(`document.body.className === "inside"`)
+	eval[string](w, `sessionStorage.setItem("paused", "yes"); ""`) // from the next page on: no refresh takes a link away under a click
+}
+
+// unsigned is the browser's message about the page for signing in.
+const unsigned = "401 (Unauthorized)"
+
+// testActions: sign in, find a payment by its id, refund it, see the refund in the timeline, travel back, sign out.
+func (o *office) testActions(t *testing.T) {
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard/payments/"+o.payment)
+	w.untilText("main", "Partially settled")
+	w.click(`a[href$="/refund"]`)
+	w.until(`document.querySelector("#amount")?.value === "10.00"`)
+	w.do(chromedp.Clear(chromedp.CSS("#amount")))
+	w.focus("#amount")
+	w.keys("99")
+	w.click("main button.primary")
+	w.until(`document.activeElement?.matches("[data-refusal]")`)
+	w.untilText("[data-refusal]", "Nothing was done.")
+	w.do(chromedp.Clear(chromedp.CSS("#amount")))
+	w.focus("#amount")
+	w.keys("4.00")
+	w.click("main button.primary")
+	w.untilText("main", "The refund was requested.")
+	w.untilText(".timeline", "Payment refunded")
+	w.untilText(".timeline", "by admin")
+	w.load(o.app.Ready().API + "/dashboard/payments/" + o.payment + "?at=1")
+	w.untilText("main", "You look at an earlier state.")
+	w.picture("dashboard-payment")
+	w.click("details.account summary")
+	w.click(`form[action="/dashboard/logout"] button`)
+	w.untilText("main", "You are signed out.")
+}
+
+// screens are the addresses of all screens, by a name.
+func (o *office) screens() map[string]string {
+	return map[string]string{
+		"home": "/dashboard", "payments": "/dashboard/payments", "payments-none": "/dashboard/payments?order=none", "payments-wrong": "/dashboard/payments?min=x",
+		"payment": "/dashboard/payments/" + o.payment, "payment-past": "/dashboard/payments/" + o.payment + "?at=1", "refund": "/dashboard/payments/" + o.payment + "/refund",
+		"disputes": "/dashboard/disputes", "workflows": "/dashboard/workflows", "workflow": "/dashboard/workflows/" + o.workflow,
+		"deliveries": "/dashboard/deliveries", "delivery": "/dashboard/deliveries/" + o.delivery, "endpoints": "/dashboard/endpoints",
+		"signing-secret": "/dashboard/signing-secret", "api-keys": "/dashboard/api-keys", "processors": "/dashboard/processors", "users": "/dashboard/users",
+		"audit-log": "/dashboard/audit-log", "me": "/dashboard/me", "search": "/dashboard/search", "search-none": "/dashboard/search?q=nothing",
+		"missing": "/dashboard/nothing",
+	}
+}
+
+// expected are the browser's messages about pages with an error status.
+var expected = []string{unsigned, "404 (Not Found)", "422 (Unprocessable"}
+
+// testAccessible: no screen breaks a rule of axe-core, in light and dark, on a telephone and a desk, none is wider than the screen, and
+// the browser has nothing to complain of.
+func (o *office) testAccessible(t *testing.T) {
+	for _, width := range []int64{390, 1280} {
+		for _, dark := range []bool{false, true} {
+			w := o.browser.tab(t, width, expected...)
+			if dark {
+				w.dark()
+			}
+			w.withAxe(o.axe)
+			w.load(o.app.Ready().API + "/dashboard/login")
+			w.accessible(fmt.Sprintf("login at %d, dark %t", width, dark))
+			o.signIn(w, "/dashboard/login")
+			for name, path := range o.screens() {
+				w.load(o.app.Ready().API + path)
+				w.until(`document.querySelector("main h1") !== null`)
+				at := fmt.Sprintf("%s at %d, dark %t", name, width, dark)
+				w.accessible(at)
+				if wide := eval[int64](w, `document.documentElement.scrollWidth`); wide > width {
+					t.Errorf("%s: the page is %d wide", at, wide)
+				}
+				w.picture(fmt.Sprintf("dashboard-%s-%d-%t", name, width, dark))
+			}
+		}
+	}
+}
+
+// testConnectionLost: a form whose answer is lost keeps its input and can be sent again, and the refund happens once.
+func (o *office) testConnectionLost(t *testing.T) {
+	id := o.pay(t, approvedCard)
+	o.merchant.Must(t, "POST", "/payments/"+id+"/capture", o.merchant.Headers(), nil)
+	w := o.browser.tab(t, 1280, unsigned, "net::ERR")
+	o.signIn(w, "/dashboard/payments/"+id+"/refund")
+	w.until(`document.querySelector("#amount")?.value === "25.00"`)
+	w.do(chromedp.Clear(chromedp.CSS("#amount")))
+	w.focus("#amount")
+	w.keys("5.00")
+	w.cutAnswers("*/refund", 1)
+	w.click("main button.primary")
+	w.untilText("#connection", "nothing happens twice")
+	if kept := w.value("#amount"); kept != "5.00" {
+		t.Errorf("the amount is %q", kept)
+	}
+	w.click("main button.primary")
+	w.untilText("main", "Nothing was done a second time.")
+	var p struct {
+		Processor struct{ AmountRefunded int64 }
+	}
+	o.merchant.Must(t, "GET", "/payments/"+id, o.merchant.Headers(), nil).Decode(t, &p)
+	if p.Processor.AmountRefunded != 500 {
+		t.Errorf("%d is refunded", p.Processor.AmountRefunded)
+	}
+}
+
+// testKeyboard: "/" leads to the search from anywhere, and the search for an id to its page.
+func (o *office) testKeyboard(t *testing.T) {
+	w := o.browser.tab(t, 1280, expected...)
+	o.signIn(w, "/dashboard/audit-log")
+	eval[bool](w, `document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true, cancelable: true}))`)
+	w.until(`document.activeElement?.id === "search"`)
+	w.keys(o.payment + "\r")
+	w.untilText("main", "Time travel")
+	if at := eval[string](w, `location.pathname`); !strings.HasSuffix(at, o.payment) {
+		t.Errorf("the search leads to %s", at)
+	}
+	var names []string
+	text := eval[string](w, `JSON.stringify([...document.querySelectorAll("h1,h2,h3")].map((h) => h.tagName))`)
+	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) < 5 || names[0] != "H1" {
+		t.Errorf("headings %v %v", names, err)
+	}
+}

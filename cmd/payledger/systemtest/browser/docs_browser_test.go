@@ -1,0 +1,119 @@
+//go:build system && !race
+
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"payledger/cmd/payledger/apptest"
+)
+
+// documentationPages are a page of each kind.
+var documentationPages = map[string]string{
+	"home": "/docs", "call": "/docs/calls/createPayment", "call-list": "/docs/calls/listPayments", "call-session": "/docs/calls/createClientSession", "errors": "/docs/errors",
+	"webhooks": "/docs/webhooks", "events": "/docs/events", "guide": "/docs/guides/first-payment", "production": "/docs/guides/going-to-production", "missing": "/docs/nothing",
+}
+
+// TestDocsInBrowser: the pages have no fault that axe-core finds, in light and dark, on a telephone and on a desk, and the browser has
+// nothing to complain of.
+func TestDocsInBrowser(t *testing.T) {
+	t.Parallel()
+	b, found := startBrowser(t)
+	if !found {
+		return
+	}
+	source, there := axe(t)
+	if !there {
+		return
+	}
+	r := apptest.NewReader(t)
+	for _, width := range []int64{390, 1280} {
+		for _, dark := range []bool{false, true} {
+			if testing.Short() && dark != (width == 390) {
+				continue
+			}
+			look := fmt.Sprintf("%d-%s", width, map[bool]string{true: "dark", false: "light"}[dark])
+			t.Run(look, func(t *testing.T) {
+				w := b.tab(t, width, "404")
+				if dark {
+					w.dark()
+				}
+				w.withAxe(source)
+				for name, path := range documentationPages {
+					w.load(r.Api + path)
+					w.until(`document.getElementById("find").hidden === false`)
+					w.accessible(path + " " + look)
+					if over := eval[int](w, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+						t.Errorf("%s at %s is %d pixels wider than the window", path, look, over)
+					}
+					w.picture("docs-" + name + "-" + look)
+				}
+			})
+		}
+	}
+}
+
+// TestDocsScript: the filter finds calls, the keyboard reaches it, and examples are copied with the reader's sandbox key. The key stays
+// in the tab, and a live key is refused.
+func TestDocsScript(t *testing.T) {
+	t.Parallel()
+	b, found := startBrowser(t)
+	if !found {
+		return
+	}
+	r := apptest.NewReader(t)
+	w := b.tab(t, 1280)
+	w.load(r.Api + "/docs/calls/capturePayment")
+	w.until(`document.getElementById("find").hidden === false`)
+
+	w.keys("/")
+	w.keys("refund payment")
+	w.untilText("#found", "entr")
+	listed := eval[string](w, `[...document.querySelectorAll("#contents li")].filter((li) => li.checkVisibility()).map((li) => li.innerText.trim()).join("; ")`)
+	if !strings.Contains(listed, "Refund a payment") || strings.Contains(listed, "Create a payment") {
+		t.Errorf("the filter finds %s", listed)
+	}
+	w.keys(kb.Escape)
+	w.until(`document.querySelector("#found").innerText === ""`)
+
+	eval[bool](w, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }) !== null`)
+	w.click("[data-copy]")
+	w.untilText("[data-copy]", "Copied")
+	if text := eval[string](w, `window.copied`); !strings.Contains(text, "$PAYLEDGER_API_KEY") || !strings.HasPrefix(text, "curl ") {
+		t.Errorf("without a key the copied text is %q", text)
+	}
+	live := strings.Replace(r.Key, "plk_sandbox_", "plk_live_", 1)
+	w.focus("#key")
+	w.keys(live)
+	w.untilText("#key-error", "This is a live key")
+	if kept := eval[string](w, `JSON.stringify(sessionStorage) + JSON.stringify(localStorage)`); strings.Contains(kept, "plk_live") {
+		t.Errorf("a live key was kept: %s", kept)
+	}
+	w.focus("#filter")
+	w.until(`document.querySelector("#key").value === ""`)
+	w.focus("#key")
+	w.keys(r.Key)
+	w.until(`document.querySelector("#key-error").innerText === ""`)
+	w.click("[data-copy]")
+	w.untilText("#announcer", "with your key")
+	copied := eval[string](w, `window.copied`)
+	if !strings.Contains(copied, r.Key) || strings.Contains(copied, "$PAYLEDGER_API_KEY") {
+		t.Errorf("the copied text is %q", copied)
+	}
+	if status, body := r.Run(copied, apptest.Own{apptest.ExamplePayment: r.Paid(apptest.PlainCard, nil)}); status != "200" {
+		t.Errorf("the copied command is answered %s %s", status, body)
+	}
+	w.load(r.Api + "/docs/guides/first-payment")
+	w.until(`document.querySelector("#key").value.startsWith("plk_sandbox_")`)
+	for _, sent := range w.sent("", "/") {
+		if strings.Contains(sent.URL+postData(sent)+fmt.Sprint(sent.Headers), r.Key) {
+			t.Errorf("the key was sent to %s", sent.URL)
+		}
+	}
+	w.click("#key-forget")
+	w.until(`sessionStorage.length === 0`)
+}

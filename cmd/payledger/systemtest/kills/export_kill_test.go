@@ -1,0 +1,250 @@
+//go:build system
+
+package kills
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/eventstoretest"
+)
+
+// killedEvents is the number of events of the test below: an export reads pages of 1000 events, and writes rows each 2000 events.
+const killedEvents = 3100
+
+// pages is a door to the API that ends the feed after some pages, or does not answer a page. It counts from set on, from 1.
+type pages struct {
+	to      *httputil.ReverseProxy
+	mu      sync.Mutex
+	n       int
+	last    int           // no later page exists; 0: the feed is whole
+	hold    int           // it is not answered; 0: all are
+	reached chan struct{} // closed at the request for that page
+}
+
+// set changes the door and returns a channel that is closed at the request for the held page.
+func (p *pages) set(last, hold int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n, p.last, p.hold, p.reached = 0, last, hold, make(chan struct{})
+	return p.reached
+}
+
+func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.n++
+	held, last, reached := p.n == p.hold, p.n == p.last, p.reached
+	p.mu.Unlock()
+	if held {
+		close(reached)
+		<-r.Context().Done()
+		return
+	}
+	if !last {
+		p.to.ServeHTTP(w, r)
+		return
+	}
+	answer := httptest.NewRecorder()
+	p.to.ServeHTTP(answer, r)
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	delete(body, "nextAfter")
+	_ = json.NewEncoder(w).Encode(body) // the client meets the error
+}
+
+// exportOf returns an export in a separate process.
+func exportOf(args ...string) *exec.Cmd {
+	c := exec.Command(os.Args[0], append([]string{"export"}, args...)...)
+	c.Env = append(os.Environ(), apptest.AsProgram+"=1")
+	return c
+}
+
+// exportedFiles returns the content of an export: of a folder its files with a final name, of a SQLite file its rows by table.
+func exportedFiles(t *testing.T, out string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	info, err := os.Stat(out)
+	switch {
+	case os.IsNotExist(err):
+	case err != nil:
+		t.Fatal(err)
+	case !info.IsDir():
+		for _, table := range []string{"events", "entries", "payments", "transactions", "refunds", "disputes"} {
+			all[table] = rowsOf(t, out, "SELECT * FROM "+table+" ORDER BY 1, 2")
+		}
+	default:
+		for path, content := range files(t, out) {
+			if name := filepath.Base(path); !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".part") {
+				all[name] = content
+			}
+		}
+	}
+	return all
+}
+
+// TestExportKilled kills an export while it reads, before and after it has written rows: nothing incomplete has a final name, and the
+// next run has every event once, with the same files as an export that was not killed. An export with --after, too (I1).
+func TestExportKilled(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
+	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
+	for i := range 20 {
+		paid, err := m.Pay(m.Token(t, fmt.Sprintf("order-%d", i), 2000, "4111111111111111"), "")
+		if err != nil || paid.Status != 200 {
+			t.Fatal(paid.Status, err)
+		}
+		var p apptest.PaymentAnswer
+		paid.Decode(t, &p)
+		m.Must(t, "POST", "/payments/"+p.ID+"/capture", m.Headers(), nil)
+	}
+	var making sync.WaitGroup
+	for range 8 {
+		making.Go(func() {
+			for range killedEvents / 8 {
+				if got, err := m.Call("POST", "/client-session", m.Headers(), `{"orderId":"o","currencyCode":"EUR","amount":500}`); err != nil || got.Status != 200 {
+					t.Error(got.Status, err)
+					return
+				}
+			}
+		})
+	}
+	making.Wait()
+	covered(t, app)
+	api, err := url.Parse(app.Ready().API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := &pages{to: httputil.NewSingleHostReverseProxy(api)}
+	server := httptest.NewServer(door)
+	t.Cleanup(server.Close)
+	for _, format := range []string{"jsonl", "csv", "parquet", "sqlite"} {
+		k := killedExport{t: t, door: door, format: format, args: []string{"--url", server.URL, "--api-key", m.Key, "--format", format, "--out"}}
+		whole, first := filepath.Join(t.TempDir(), format), filepath.Join(t.TempDir(), format)
+		k.run(whole, 0)
+		_, after, found := strings.Cut(k.run(first, 1), "Append later events with ")
+		appended := strings.Fields(strings.Trim(after, ".\n"))
+		if !found || len(appended) != 2 {
+			t.Fatalf("%s: no --after: %q", format, after)
+		}
+		began, later := exportedFiles(t, first), copiedExport(t, first)
+		k.run(later, 0, appended...)
+		for _, hold := range []int{2, 3} { // before and after rows are written
+			out := filepath.Join(t.TempDir(), format)
+			k.killed(out, hold, nil)
+			k.run(out, 0)
+			k.same(fmt.Sprintf("killed at page %d", hold), out, exportedFiles(t, whole))
+			out = copiedExport(t, first)
+			k.killed(out, hold, began, appended...)
+			k.run(out, 0, appended...)
+			k.same(fmt.Sprintf("with --after, killed at page %d", hold), out, exportedFiles(t, later))
+		}
+	}
+}
+
+// killedExport exports in one format.
+type killedExport struct {
+	t      *testing.T
+	door   *pages
+	format string
+	args   []string // without the target
+}
+
+// run exports into a place, so many pages or all, and returns the printed text.
+func (k killedExport) run(out string, last int, args ...string) string {
+	k.t.Helper()
+	k.door.set(last, 0)
+	text, err := exportOf(append(append(k.args[:len(k.args):len(k.args)], out), args...)...).CombinedOutput()
+	if err != nil {
+		k.t.Fatalf("%s: %v: %s", k.format, err, text)
+	}
+	return string(text)
+}
+
+// killed kills an export when it requests a page, and checks that the place shows only the files from before.
+func (k killedExport) killed(out string, hold int, before map[string]string, args ...string) {
+	k.t.Helper()
+	reached := k.door.set(0, hold)
+	c := exportOf(append(append(k.args[:len(k.args):len(k.args)], out), args...)...)
+	if err := c.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-reached:
+	case err := <-ended:
+		k.t.Fatalf("%s: the export ended before page %d: %v", k.format, hold, err)
+	}
+	if hold == 3 && k.format != "sqlite" { // rows are written while the next page is read
+		apptest.Eventually(k.t, func() bool {
+			parts, err := filepath.Glob(filepath.Join(out, "*.part"))
+			return err == nil && len(parts) > 0
+		})
+	}
+	if err := c.Process.Kill(); err != nil {
+		k.t.Fatal(err)
+	}
+	<-ended
+	if now := exportedFiles(k.t, out); !maps.Equal(now, before) {
+		k.t.Errorf("%s: a killed export left %d files or tables, %d were there before", k.format, len(now), len(before))
+	}
+}
+
+// same wants an export with the files of another one, and no parts.
+func (k killedExport) same(what, out string, want map[string]string) {
+	k.t.Helper()
+	got := exportedFiles(k.t, out)
+	for name := range want {
+		if got[name] != want[name] {
+			k.t.Errorf("%s, %s: %s differs from that of an export that was not killed", k.format, what, name)
+		}
+	}
+	if len(got) != len(want) || len(want) == 0 {
+		k.t.Errorf("%s, %s: %d files or tables, expected %d", k.format, what, len(got), len(want))
+	}
+	for _, pattern := range []string{out + "*.part*", filepath.Join(out, "*.part")} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			k.t.Errorf("%s, %s: left behind: %v %v", k.format, what, left, err)
+		}
+	}
+}
+
+// copiedExport copies an export.
+func copiedExport(t *testing.T, out string) (to string) {
+	t.Helper()
+	to = filepath.Join(t.TempDir(), filepath.Base(out))
+	info, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.IsDir() {
+		err = os.CopyFS(to, os.DirFS(out))
+	} else {
+		var b []byte
+		if b, err = os.ReadFile(out); err == nil {
+			err = os.WriteFile(to, b, 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}

@@ -1,0 +1,248 @@
+//go:build system
+
+package kills
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/cmd/payledger/apptest"
+	"payledger/cmd/payledger/ledger"
+	"payledger/cmd/payledger/options"
+	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/secrets"
+)
+
+// ownKey returns the master key in a data folder.
+func ownKey(t *testing.T, data string) string {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(data, "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(key))
+}
+
+// opensWith reports whether a stopped folder opens with a master key.
+func opensWith(t *testing.T, data, text string) bool {
+	t.Helper()
+	key, err := secrets.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = secretlog.CheckStopped(filepath.Join(data, ledger.EventsFolder), key.Check)
+	if err != nil && !errors.Is(err, secrets.ErrSealed) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func copyOf(t *testing.T, data string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(copied, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// sealedValues returns all values of SECRETS in a stopped folder, as they are stored.
+func sealedValues(t *testing.T, data string) map[string][]byte {
+	t.Helper()
+	return apptest.SealedIn(t, options.Options{Data: copyOf(t, data)})
+}
+
+// rotationRig is a stopped sandbox with secrets of every kind.
+type rotationRig struct {
+	data, key, apiKey string
+	account           domain.AccountID
+	payment, erased   string
+	old               map[string][]byte // the stored values
+}
+
+func newRotationRig(t *testing.T) *rotationRig {
+	r := &rotationRig{data: t.TempDir()}
+	app := apptest.Stoppable(t, r.data)
+	r.account, r.apiKey = app.Credentials.AccountID, app.Credentials.APIKey
+	m := apptest.NewMerchant(app.Ready().API, r.apiKey)
+	r.payment, r.erased = m.PayAs(t, apptest.HerCustomer), m.PayAs(t, "gone-customer")
+	m.VaultAs(t, apptest.HerCustomer)
+	for range 5 { // enough events for everyByte
+		m.PayAs(t, apptest.HerCustomer)
+	}
+	m.Token(t, "order-7", 500, "4111111111111111") // a card that no payment uses yet
+	m.Must(t, "POST", "/management/customers/gone-customer/erase", m.Headers(), nil)
+	m.KeyDestroyed(t, 1)
+	if err := app.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.key, r.old = ownKey(t, r.data), sealedValues(t, r.data)
+	if len(r.old) < 8 {
+		t.Fatalf("the folder has %d sealed values", len(r.old))
+	}
+	return r
+}
+
+// holds checks that a folder has the ledger, and no value that the old key opens.
+func (r *rotationRig) holds(t *testing.T, data string) {
+	t.Helper()
+	if status, out, stderr := apptest.Invoke(t, "verify", "--data", data); status != 0 || strings.Contains(out, "note") {
+		t.Errorf("verify exits %d: %s%s", status, out, stderr)
+	}
+	if r.key == ownKey(t, data) || opensWith(t, data, r.key) || !opensWith(t, data, ownKey(t, data)) {
+		t.Error("the new key is not the only one that opens the ledger")
+	}
+	places := everyByte(t, data)
+	if found := holding(places, []byte(r.key)); len(found) > 0 {
+		t.Errorf("the old key is in %v", found)
+	}
+	if raw, _ := hex.DecodeString(r.key); len(holding(places, raw)) > 0 {
+		t.Error("the old key is in the folder")
+	}
+	for name, value := range r.old {
+		if strings.HasPrefix(name, "card.") { // it is sealed with the key of its minute
+			continue
+		}
+		if found := holding(places, value); len(found) > 0 {
+			t.Errorf("%s, sealed with the old key, is in %v", name, found)
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(data, "master.key?*")); err != nil || len(found) > 0 {
+		t.Errorf("%v stays: %v", found, err)
+	}
+}
+
+// serves checks that the service of a folder has the secrets.
+func (r *rotationRig) serves(t *testing.T, data string) {
+	t.Helper()
+	app := apptest.Stoppable(t, data)
+	m := apptest.NewMerchant(app.Ready().API, r.apiKey)
+	if _, body := m.Read(t, r.payment); len(apptest.Shown(string(body))) == 0 {
+		t.Errorf("the payment shows no personal data: %s", body)
+	}
+	if _, body := m.Read(t, r.erased); len(apptest.Shown(string(body))) > 0 {
+		t.Errorf("erased data is back: %s", body)
+	}
+	path := "/payments?customer_email_address=" + apptest.HerValues[0]
+	if found := m.Must(t, "GET", path, m.Headers(), nil).Body; !strings.Contains(string(found), r.payment) {
+		t.Errorf("her address finds %s", found)
+	}
+	newer := m.PayAs(t, apptest.HerCustomer)
+	if found := m.Must(t, "GET", path, m.Headers(), nil).Body; !strings.Contains(string(found), newer) {
+		t.Errorf("her address does not find the new payment: %s", found)
+	}
+	if err := app.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRotateMasterKey cuts a rotation short after each of its steps. Then exactly one key opens the ledger, and the next run completes the
+// rotation. After that no byte of the folder holds the old key, or a value that it opens (I1).
+func TestRotateMasterKey(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	crashed, steps := map[string]string{}, []string{}
+	whole := copyOf(t, r.data)
+	rotation := ledger.Rotation{Options: options.Options{Data: whole}, Stepped: func(step string) {
+		crashed[step], steps = copyOf(t, whole), append(steps, step)
+	}}
+	done, err := rotation.Run(t.Context())
+	if err != nil || done.Values != len(r.old) || done.Completed || len(steps) != 5 {
+		t.Fatalf("a rotation seals %+v of %d values in steps %q: %v", done, len(r.old), steps, err)
+	}
+	r.holds(t, whole)
+	r.serves(t, whole)
+	last := steps[len(steps)-1]
+	for name, change := range map[string]func(streams string) error{
+		"an old segment has another name": func(s string) error { return os.Rename(filepath.Join(s, "SECRETS_1"), filepath.Join(s, ".SECRETS_1")) },
+		"an old segment is half removed":  func(s string) error { return os.Remove(filepath.Join(s, "SECRETS_1", "meta.inf")) },
+	} {
+		crashed[name], steps = copyOf(t, crashed[last]), append(steps, name)
+		if err := change(filepath.Join(crashed[name], "events", "jetstream", "LEDGER", "streams")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decided := false
+	for _, step := range steps {
+		data := crashed[step]
+		decided = decided || step == last
+		candidate, err := secrets.NextKey(data)
+		if old, now := opensWith(t, data, r.key), err == nil && opensWith(t, data, candidate.Text()); old == decided || now != decided {
+			t.Errorf("%s: the old key opens the ledger: %v, the new one: %v", step, old, now)
+		}
+		if status, out, stderr := apptest.Invoke(t, "rotate-master-key", "--data", data); status != 0 || strings.Contains(out, "interrupted") != decided {
+			t.Errorf("%s: the next run exits %d: %s%s", step, status, out, stderr)
+		}
+		r.holds(t, data)
+	}
+}
+
+// A run that completes an earlier rotation to another key goes on to the key that it was given: it does not answer that all is done.
+func TestRotateAfterOtherRotation(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	var crashed, given string
+	first, second := strings.Repeat("56", 32), strings.Repeat("78", 32)
+	_, err := ledger.Rotation{Options: options.Options{Data: r.data, MasterKey: r.key}, Next: first, Stepped: func(step string) {
+		if step == "the segment counts" {
+			given = copyOf(t, r.data)
+		}
+	}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := copyOf(t, given)
+	_, err = ledger.Rotation{Options: options.Options{Data: own, MasterKey: first}, Next: r.key}.Run(t.Context()) // the key of its file again
+	if err == nil {
+		_, err = ledger.Rotation{Options: options.Options{Data: own}, Stepped: func(step string) {
+			if step == "the segment counts" {
+				crashed = copyOf(t, own)
+			}
+		}}.Run(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ data, key string }{"a given key": {given, first}, "the folder's own key": {crashed, ""}} {
+		done, err := ledger.Rotation{Options: options.Options{Data: c.data, MasterKey: c.key}, Next: second}.Run(t.Context())
+		if err != nil || done.Completed || !opensWith(t, c.data, second) {
+			t.Errorf("%s: %+v %v", name, done, err)
+		}
+	}
+}
+
+// A service that starts after a rotation was cut short completes it, or removes it.
+func TestServeAfterRotationCutShort(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	crashed := map[string]string{}
+	_, err := ledger.Rotation{Options: options.Options{Data: r.data}, Stepped: func(step string) { crashed[step] = copyOf(t, r.data) }}.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"the new key is kept", "the segment counts"} {
+		data := crashed[step]
+		r.serves(t, data)
+		if ownKey(t, data) != r.key {
+			r.holds(t, data)
+		} else if step == "the segment counts" {
+			t.Error("the service did not complete the rotation")
+		}
+	}
+}
