@@ -13,12 +13,14 @@ import (
 	"payledger/eventstore/commands/users"
 )
 
+// AccountRequest is the body of the command account-create.
 type AccountRequest struct {
 	Name string `json:"name"`
 }
 
 const maxAccountName = 100 // characters
 
+// Fault returns what is wrong with the name, or "".
 func (r AccountRequest) Fault() string {
 	switch {
 	case strings.TrimSpace(r.Name) == "":

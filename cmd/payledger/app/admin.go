@@ -94,20 +94,22 @@ func (a *App) openControl(ctx context.Context) (err error) {
 }
 
 const (
-	// readyWithin is the longest lag of the views behind the log at which the service is ready.
+	// ReadyWithin is the longest lag of the views behind the log at which the service is ready.
 	ReadyWithin = 2 * time.Second
-	WatchEvery  = 250 * time.Millisecond
+	// WatchEvery is the time between two measurements.
+	WatchEvery = 250 * time.Millisecond
 )
 
 var errBehind = errors.New("the views are behind the log")
 
-// viewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
+// ViewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
 type ViewsWatch struct {
 	CaughtUp func(context.Context) error
 	Progress func() (done, of uint64)
 	Shown    atomic.Int64 // the views have all events up to this time: Unix nanoseconds
 }
 
+// Run measures until ctx ends.
 func (v *ViewsWatch) Run(ctx context.Context) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()
@@ -124,6 +126,7 @@ func (v *ViewsWatch) Run(ctx context.Context) {
 	}
 }
 
+// Behind returns an error if the views lag more than ReadyWithin.
 func (v *ViewsWatch) Behind() error {
 	if time.Since(time.Unix(0, v.Shown.Load())) > ReadyWithin+WatchEvery {
 		done, of := v.Progress()

@@ -11,13 +11,14 @@ import (
 	"payledger/eventstore/eventstream"
 )
 
-// analyticsUser is the body of the command to a running service.
+// AnalyticsUser is the body of the command to a running service.
 type AnalyticsUser struct {
 	Name    string           `json:"name"`
 	Account domain.AccountID `json:"account,omitempty"`
 	Remove  bool             `json:"remove,omitempty"`
 }
 
+// AnalyticsCredentials is the answer to an AnalyticsUser.
 type AnalyticsCredentials struct {
 	Credentials string `json:"credentials"` // a NATS credentials file; empty after a removal
 }

@@ -74,7 +74,7 @@ type App struct {
 	analystsMu  sync.Mutex          // of changes of its users
 	Feed        *eventfeed.Feed
 
-	Api, Admin, Sim *web.Server
+	API, Admin, Sim *web.Server
 	control         *control.Server       // of commands on the data folder
 	answers         func() map[int]uint64 // of the API, by status
 	Intake          httpapi.Intake
@@ -110,7 +110,7 @@ func Start(ctx context.Context, o options.Options, log zerolog.Logger) (*App, er
 	return StartOn(ctx, o, log, time.Now, nil, func(*accounts.Credentials) error { return nil })
 }
 
-// startOn starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
+// StartOn starts the service. It calls show with the credentials of a new account as soon as the account exists: a later
 // failure of the start must not lose them, because nothing shows them again. leaseClock is the clock of leases; nil: the machine's.
 func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time, leaseClock func() time.Duration, show func(*accounts.Credentials) error) (*App, error) {
 	o = o.WithFiles()
@@ -138,7 +138,7 @@ func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	return a, nil
 }
 
-// embeddedReadTimeout bounds one read from an embedded server; 0 takes the usual time (tests on a busy machine take more).
+// EmbeddedReadTimeout bounds one read from an embedded server; 0 takes the usual time (tests on a busy machine take more).
 var EmbeddedReadTimeout time.Duration
 
 func (a *App) openLedger(ctx context.Context) (err error) {
@@ -192,7 +192,7 @@ func (a *App) openProcessors(context.Context) (err error) {
 	return err
 }
 
-// processorSecret is the flag's value, or a key derived from the master key for the simulator in this process.
+// ProcessorSecret is the flag's value, or a key derived from the master key for the simulator in this process.
 func (a *App) ProcessorSecret() []byte {
 	if a.Options.ProcessorSecret != "" {
 		return []byte(a.Options.ProcessorSecret)
@@ -241,6 +241,7 @@ func (a *App) openNotifier(ctx context.Context) (err error) {
 	return err
 }
 
+// NotifierConfig returns the configuration of the notifier.
 func (a *App) NotifierConfig() notifier.Config {
 	c := notifier.Config{
 		Store: a.Ledger.Store, Fanout: a.fanout, Secrets: a.Ledger.Secrets, Views: a.Views, Now: a.clock,
@@ -343,7 +344,7 @@ func (a *App) awaitViews(ctx context.Context) error {
 
 const viewsEvery = 200 * time.Millisecond // between two records of the views' progress during the start
 
-// healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
+// Healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
 func (a *App) Healthy() error {
 	if a.leaving.Load() {
 		return errLeaving
@@ -357,8 +358,9 @@ func (a *App) Healthy() error {
 	return nil
 }
 
+// Ready returns the ready line.
 func (a *App) Ready() Ready {
-	r := Ready{Ready: true, API: a.Api.URL, Admin: a.Admin.URL, Simulator: options.WithoutUsers(a.Options.ProcessorURL), NATS: options.WithoutUsers(a.Options.NatsURL)}
+	r := Ready{Ready: true, API: a.API.URL, Admin: a.Admin.URL, Simulator: options.WithoutUsers(a.Options.ProcessorURL), NATS: options.WithoutUsers(a.Options.NatsURL)}
 	if a.Sim != nil {
 		r.Simulator = a.Sim.URL
 	}

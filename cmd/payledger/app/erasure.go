@@ -10,6 +10,7 @@ import (
 	"payledger/eventstore/commands"
 )
 
+// EraseRequest is the body of the command erase-customer.
 type EraseRequest struct {
 	Customer string           `json:"customerId"`
 	Account  domain.AccountID `json:"accountId,omitempty"`

@@ -15,10 +15,10 @@ import (
 func (a *App) listen(ctx context.Context) (err error) {
 	a.apiDoor = web.NewDoor(httpapi.Starting(rand.Reader, a.progress.String))
 	surplus := httpapi.Surplus(rand.Reader, a.apiDoor, a.Intake.Tally)
-	if a.Api, err = web.Serve(ctx, a.Options.Listen, web.Config{Handler: a.apiDoor, Surplus: surplus, Caps: a.caps, TLS: a.tls()}); err != nil {
+	if a.API, err = web.Serve(ctx, a.Options.Listen, web.Config{Handler: a.apiDoor, Surplus: surplus, Caps: a.caps, TLS: a.tls()}); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	a.Options.PublicURL = cmp.Or(a.Options.PublicURL, a.Api.URL)
+	a.Options.PublicURL = cmp.Or(a.Options.PublicURL, a.API.URL)
 	a.adminDoor = web.NewDoor(a.progress.adminStarting())
 	if a.Admin, err = web.Serve(ctx, a.Options.AdminListen, a.adminWeb(a.adminDoor)); err != nil {
 		return fmt.Errorf("--admin-listen: %w", err)

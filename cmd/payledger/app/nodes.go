@@ -28,7 +28,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
 	version, commit := BuildOf(build)
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
-		Self: nodes.Record{Node: id, Address: a.Api.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
+		Self: nodes.Record{Node: id, Address: a.API.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
 		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, CatchUp: a.Views.CaughtUp, Healthy: a.Views.Healthy,
 		Clock: a.leaseClock, Logger: a.log,
@@ -119,6 +119,7 @@ func (a *App) sweeper() *listener.Sweeper {
 	}}
 }
 
+// AllListeners returns the listening endpoints of all accounts.
 func (a *App) AllListeners() (all []listener.Endpoint) {
 	for _, merchant := range a.Views.Accounts() {
 		for _, e := range merchant.Endpoints {

@@ -23,7 +23,7 @@ const (
 
 var errLeaving = errors.New("the service is stopping")
 
-// leave makes /readyz answer 503. The service still takes requests: a proxy that reads /readyz sends the next ones to other
+// Leave makes /readyz answer 503. The service still takes requests: a proxy that reads /readyz sends the next ones to other
 // nodes. Every answer closes its connection, so that the proxy keeps none that Stop would close under a request.
 func (a *App) Leave() { a.leaving.Store(true) }
 
@@ -37,7 +37,7 @@ func (a *App) whileLeaving(h http.Handler) http.Handler {
 	})
 }
 
-// serveUntil returns nil when over is closed, or the error that ends the process. fatal: the disk failed, and would hold up an orderly stop.
+// ServeUntil returns nil when over is closed, or the error that ends the process. fatal: the disk failed, and would hold up an orderly stop.
 func (a *App) ServeUntil(over <-chan struct{}) (fatal bool, failure error) {
 	select {
 	case <-over:
@@ -58,7 +58,7 @@ func (a *App) Stop() error {
 		cancel()
 	}
 	a.stopFeeds()
-	if a.Api != nil {
+	if a.API != nil {
 		errs = append(errs, a.stopRequests())
 	}
 	if a.Ledger != nil {
@@ -115,5 +115,5 @@ func (a *App) stopRequests() error {
 	if a.Commands != nil {
 		defer time.AfterFunc(DrainAfter, a.Commands.Drain).Stop()
 	}
-	return a.Api.Stop(DrainAfter + CutAfter)
+	return a.API.Stop(DrainAfter + CutAfter)
 }

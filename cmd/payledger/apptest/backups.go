@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// backupFolders are the folders of a test's back-up.
+// BackupFolders are the folders of a test's back-up.
 type BackupFolders struct{ Data, Out, Keys, Restored string }
 
+// NewBackupFolders returns folders below a temporary one.
 func NewBackupFolders(t *testing.T) BackupFolders {
 	t.Helper()
 	dir := t.TempDir()
 	return BackupFolders{filepath.Join(dir, "data"), filepath.Join(dir, "out"), filepath.Join(dir, "keys"), filepath.Join(dir, "restored")}
 }
 
-// backUp runs backup, which must succeed, and returns its sentence.
+// BackUp runs backup, which must succeed, and returns its sentence.
 func (f BackupFolders) BackUp(t *testing.T) string {
 	t.Helper()
 	status, out, stderr := Invoke(t, "backup", "--data", f.Data, "--out", f.Out, "--keys-out", f.Keys)
@@ -30,7 +31,7 @@ func (f BackupFolders) BackUp(t *testing.T) string {
 	return out
 }
 
-// restore runs restore.
+// Restore runs restore.
 func (f BackupFolders) Restore(t *testing.T, more ...string) (status int, out, stderr string) {
 	t.Helper()
 	args := []string{"restore", "--from", f.Out, "--keys", f.Keys, "--data", f.Restored}
@@ -40,7 +41,7 @@ func (f BackupFolders) Restore(t *testing.T, more ...string) (status int, out, s
 	return Invoke(t, append(args, more...)...)
 }
 
-// refused checks that restore fails with one line, and makes no folder.
+// Refused checks that restore fails with one line, and makes no folder.
 func (f BackupFolders) Refused(t *testing.T, says string, more ...string) {
 	t.Helper()
 	status, out, stderr := f.Restore(t, more...)
@@ -54,7 +55,7 @@ func (f BackupFolders) Refused(t *testing.T, says string, more ...string) {
 	}
 }
 
-// answers returns the API's answers about payments: the payment and its history.
+// Answers returns the API's answers about payments: the payment and its history.
 func (m *Merchant) Answers(t *testing.T, ids []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -66,7 +67,7 @@ func (m *Merchant) Answers(t *testing.T, ids []string) map[string]string {
 	return all
 }
 
-// webhookCounter counts webhooks by delivery.
+// WebhookCounter counts webhooks by delivery.
 type WebhookCounter struct {
 	mu   sync.Mutex
 	Came map[string]int
@@ -81,6 +82,7 @@ func (c *WebhookCounter) ServeHTTP(_ http.ResponseWriter, q *http.Request) {
 	}
 }
 
+// Counts returns the number of different webhooks, and of all.
 func (c *WebhookCounter) Counts() (distinct, all int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +92,7 @@ func (c *WebhookCounter) Counts() (distinct, all int) {
 	return len(c.Came), all
 }
 
-// awaitDelivered waits until the webhook of a payment has its outcome.
+// AwaitDelivered waits until the webhook of a payment has its outcome.
 func (m *Merchant) AwaitDelivered(t *testing.T, id string) {
 	t.Helper()
 	Until(t, time.Minute, "the outcome of a webhook", func() (bool, string) {
@@ -99,7 +101,7 @@ func (m *Merchant) AwaitDelivered(t *testing.T, id string) {
 	})
 }
 
-// tryPay makes a payment, and returns its id.
+// TryPay makes a payment, and returns its id.
 func (m *Merchant) TryPay(t *testing.T, order string) string {
 	token, ok := m.TryToken(order, 1000, "4111111111111111")
 	if !ok {
@@ -115,7 +117,7 @@ func (m *Merchant) TryPay(t *testing.T, order string) string {
 	return made.ID
 }
 
-// paid starts the restored service with the master key of the old folder, and checks its payments: they exist, with the wanted answers if
+// Paid starts the restored service with the master key of the old folder, and checks its payments: they exist, with the wanted answers if
 // there are any. Then it makes one more payment, and waits for its webhook.
 func (f BackupFolders) Paid(t *testing.T, key string, ids []string, wanted map[string]string) {
 	t.Helper()

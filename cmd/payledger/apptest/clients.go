@@ -22,7 +22,7 @@ import (
 //go:embed testdata/clients
 var clients embed.FS
 
-// npmTools returns the folder of the npm packages, false where they cannot be installed, which is logged, and fails in CI.
+// NpmTools returns the folder of the npm packages, false where they cannot be installed, which is logged, and fails in CI.
 func NpmTools(t testing.TB) (dir string, there bool) {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {
@@ -44,7 +44,7 @@ func NpmTools(t testing.TB) (dir string, there bool) {
 	return dir, true
 }
 
-// toolMissing logs the reason why a test was not run.
+// ToolMissing logs the reason why a test was not run.
 func ToolMissing(t testing.TB, why string) bool {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -87,7 +87,7 @@ func installTools(t testing.TB, dir string) error {
 	return err
 }
 
-// buildClient builds a Go program of the clients and returns its path; false where its modules cannot be had.
+// BuildClient builds a Go program of the clients and returns its path; false where its modules cannot be had.
 func BuildClient(t testing.TB, name string) (path string, there bool) {
 	t.Helper()
 	at := t.TempDir()
@@ -103,7 +103,7 @@ func BuildClient(t testing.TB, name string) (path string, there bool) {
 	return path, true
 }
 
-// toolOutput runs a program in a folder and returns its whole output.
+// ToolOutput runs a program in a folder and returns its whole output.
 func ToolOutput(t testing.TB, dir, name string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
@@ -122,12 +122,13 @@ func clientFile(t testing.TB, name string) []byte {
 	return text
 }
 
-// putClient writes an embedded file into a folder.
+// PutClient writes an embedded file into a folder.
 func PutClient(t testing.TB, dir, name, as string) {
 	t.Helper()
 	WriteClient(t, dir, as, clientFile(t, name))
 }
 
+// WriteClient writes a file of a client's program.
 func WriteClient(t testing.TB, dir, name string, text []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -149,7 +150,7 @@ func duckViews(t testing.TB) string {
 	return views
 }
 
-// duckAnswers returns the answers of DuckDB, one line of JSON for each query, from the files of an exported folder; false where
+// DuckAnswers returns the answers of DuckDB, one line of JSON for each query, from the files of an exported folder; false where
 // DuckDB cannot be built.
 func DuckAnswers(t testing.TB, dir string, queries []string) (answers []string, there bool) {
 	t.Helper()

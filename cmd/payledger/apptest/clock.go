@@ -18,23 +18,24 @@ import (
 
 const (
 	CardChallenged = "4916994064252017" // the customer must pass a check (D13)
-	// clockDelay is the length of each wait in TestClockSetBack, and of all of them after --payment-timeout.
+	// ClockDelay is the length of each wait in TestClockSetBack, and of all of them after --payment-timeout.
 	ClockDelay = 12 * time.Second
 )
 
-// startAt is Start with a clock.
+// StartAt is Start with a clock.
 func StartAt(ctx context.Context, o options.Options, log zerolog.Logger, clock func() time.Time) (*app.App, error) {
 	return app.StartOn(ctx, o, log, clock, nil, func(*accounts.Credentials) error { return nil })
 }
 
-// jumpingClock is the machine's clock plus an offset that a test can set.
+// JumpingClock is the machine's clock plus an offset that a test can set.
 type JumpingClock struct{ Ahead atomic.Int64 }
 
+// Now returns the time of the clock.
 func (c *JumpingClock) Now() time.Time {
 	return time.Now().Round(0).Add(time.Duration(c.Ahead.Load())) // without the monotonic reading, which cannot be set
 }
 
-// clockOptions are the options of a service with short waits.
+// ClockOptions are the options of a service with short waits.
 func ClockOptions(dir, processors string) options.Options {
 	o := TestOptions(dir)
 	o.ProcessorURL, o.ProcessorSecret = processors, "secret"
@@ -42,10 +43,10 @@ func ClockOptions(dir, processors string) options.Options {
 	return o
 }
 
-// clockAhead, set in the environment, makes the test binary a service whose clock is ahead.
+// ClockAhead, set in the environment, makes the test binary a service whose clock is ahead.
 const ClockAhead = "PAYLEDGER_TEST_CLOCK_AHEAD"
 
-// aheadService is the JSON value of clockAhead.
+// AheadService is the JSON value of clockAhead.
 type AheadService struct {
 	Ahead            time.Duration
 	Data, Processors string

@@ -26,7 +26,7 @@ import (
 	"payledger/eventstore/clustertest"
 )
 
-// initCluster runs `payledger init` for a cluster, and returns what it printed.
+// InitCluster runs `payledger init` for a cluster, and returns what it printed.
 func InitCluster(t testing.TB, url string, args ...string) ledger.Made {
 	t.Helper()
 	status, out, errs := RunInit(t, url, append(args, "--json")...)
@@ -40,6 +40,7 @@ func InitCluster(t testing.TB, url string, args ...string) ledger.Made {
 	return made
 }
 
+// RunInit runs the command init on a cluster.
 func RunInit(t testing.TB, url string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -62,6 +63,7 @@ type guillotine struct {
 	conns []net.Conn
 }
 
+// NewGuillotine opens a link to target that is cut after a number of changes, and then calls fell.
 func NewGuillotine(t *testing.T, target string, after int, fell func()) *guillotine {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +84,7 @@ func NewGuillotine(t *testing.T, target string, after int, fell func()) *guillot
 	return g
 }
 
-func (g *guillotine) Url() string {
+func (g *guillotine) URL() string {
 	return clustertest.At(clustertest.User, g.listener.Addr())
 }
 
@@ -155,19 +157,20 @@ func (g *guillotine) Fall() {
 	}
 }
 
+// CutRig is a cluster whose init is cut short.
 type CutRig struct {
 	C   *clustertest.Cluster
-	Url string
+	URL string
 }
 
-// cut runs an init that is cut short after some changes. It returns what the init printed, and whether the init ended before the cut.
+// Cut runs an init that is cut short after some changes. It returns what the init printed, and whether the init ended before the cut.
 func (r *CutRig) Cut(t *testing.T, after int) (printed *ledger.Made, ended bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	g := NewGuillotine(t, r.C.Servers[after%3].Addr().String(), after, cancel)
 	init := ledger.Cluster{
-		NATS: options.NATS{NatsURL: g.Url()}, Replicas: 3, Shards: 1, Environment: account.Sandbox, MasterKey: strings.Repeat("ab", 32),
+		NATS: options.NATS{NatsURL: g.URL()}, Replicas: 3, Shards: 1, Environment: account.Sandbox, MasterKey: strings.Repeat("ab", 32),
 	}
 	err := init.Make(ctx, func(m ledger.Made) error { printed = &m; return nil })
 	g.Fall()
@@ -178,7 +181,7 @@ func (r *CutRig) Cut(t *testing.T, after int) (printed *ledger.Made, ended bool)
 	return printed, ended
 }
 
-// claimed reports whether the cluster holds a ledger with an account. If not, a start of the service must fail.
+// Claimed reports whether the cluster holds a ledger with an account. If not, a start of the service must fail.
 func (r *CutRig) Claimed(t *testing.T, key string) bool {
 	t.Helper()
 	app, err := r.Start(t, key)
@@ -193,40 +196,41 @@ func (r *CutRig) Claimed(t *testing.T, key string) bool {
 	return true
 }
 
+// Start starts a service on the cluster.
 func (r *CutRig) Start(t *testing.T, key string) (*app.App, error) {
 	o := TestOptions(t.TempDir())
-	o.NatsURL, o.MasterKey = r.Url, key
+	o.NatsURL, o.MasterKey = r.URL, key
 	return app.Start(t.Context(), o, zerolog.Nop())
 }
 
-// complete runs init again. The service must not start before.
+// Complete runs init again. The service must not start before.
 func (r *CutRig) Complete(t *testing.T, after int) (made *ledger.Made) {
 	t.Helper()
 	if r.Claimed(t, strings.Repeat("ab", 32)) {
 		t.Fatalf("after change %d the service took a ledger whose credentials nobody has", after)
 	}
-	again := ledger.Cluster{NATS: options.NATS{NatsURL: r.Url}, Replicas: 3, Environment: account.Sandbox}
+	again := ledger.Cluster{NATS: options.NATS{NatsURL: r.URL}, Replicas: 3, Environment: account.Sandbox}
 	if err := again.Make(t.Context(), func(m ledger.Made) error { made = &m; return nil }); err != nil {
 		t.Fatalf("init after an init that was cut after change %d: %v", after, err)
 	}
 	return made
 }
 
-// serves checks that the service starts, and takes the API key.
+// Serves checks that the service starts, and takes the API key.
 func (r *CutRig) Serves(t *testing.T, made *ledger.Made) {
 	t.Helper()
 	app, err := r.Start(t, made.MasterKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewMerchant(app.Api.URL, made.APIKey)
+	m := NewMerchant(app.API.URL, made.APIKey)
 	m.Must(t, "GET", "/payments", m.Headers(), nil)
 	if err := app.Stop(); err != nil {
 		t.Error(err)
 	}
 }
 
-// freeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
+// FreeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
 // choose a port get one of 127.0.0.1, and never this one while the service is not running.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
@@ -238,7 +242,7 @@ func FreeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// streamsOf returns the JetStream of a user, to look at its streams and change them.
+// StreamsOf returns the JetStream of a user, to look at its streams and change them.
 func StreamsOf(t *testing.T, c *clustertest.Cluster, user string) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(c.URL(user))
@@ -253,6 +257,7 @@ func StreamsOf(t *testing.T, c *clustertest.Cluster, user string) jetstream.JetS
 	return js
 }
 
+// StreamNames returns the names of all streams, sorted.
 func StreamNames(t *testing.T, js jetstream.JetStream) (names []string) {
 	t.Helper()
 	list := js.StreamNames(t.Context())

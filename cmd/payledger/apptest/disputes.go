@@ -22,10 +22,10 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// cardDisputed: a dispute opens after settlement (D13).
+// CardDisputed: a dispute opens after settlement (D13).
 const CardDisputed = "4000000000000259"
 
-// disputeHook has the fields of a dispute's webhook that these tests read.
+// DisputeHook has the fields of a dispute's webhook that these tests read.
 type DisputeHook struct {
 	EventType           string  `json:"eventType"`
 	EventID             string  `json:"eventId"`
@@ -46,7 +46,7 @@ type DisputeHook struct {
 	ChallengeRequiredBy *string `json:"challengeRequiredBy"`
 }
 
-// disputeRun is a running service with a receiver of the webhooks about disputes.
+// DisputeRun is a running service with a receiver of the webhooks about disputes.
 type DisputeRun struct {
 	*testing.T
 	App  *app.App
@@ -61,6 +61,7 @@ type disputeHooks struct {
 	hooks map[string][]DisputeHook
 }
 
+// NewDisputeRun starts a service with an endpoint for webhooks about disputes. change may change its options.
 func NewDisputeRun(t *testing.T, change func(*options.Options)) *DisputeRun {
 	t.Helper()
 	o := TestOptions(t.TempDir())
@@ -75,6 +76,7 @@ func NewDisputeRun(t *testing.T, change func(*options.Options)) *DisputeRun {
 	return r
 }
 
+// Start starts the service, again after a stop.
 func (r *DisputeRun) Start(o options.Options) {
 	r.Helper()
 	app, err := app.Start(context.Background(), o, zerolog.Nop())
@@ -116,7 +118,7 @@ func (r *DisputeRun) receive(secret string) http.HandlerFunc {
 	}
 }
 
-// hooks returns the webhooks about a dispute that came so far, each event and kind once.
+// Hooks returns the webhooks about a dispute that came so far, each event and kind once.
 func (r *DisputeRun) Hooks(id string) (once []DisputeHook) {
 	r.Came.Lock()
 	defer r.Came.Unlock()
@@ -129,7 +131,7 @@ func (r *DisputeRun) Hooks(id string) (once []DisputeHook) {
 	return once
 }
 
-// eventually waits until is reports true.
+// Eventually waits until is reports true.
 func (r *DisputeRun) Eventually(what string, is func() bool) {
 	r.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -141,7 +143,7 @@ func (r *DisputeRun) Eventually(what string, is func() bool) {
 	}
 }
 
-// tells waits until the webhooks about a dispute are exactly these, in any order: "OPENED", or "TYPE STATUS".
+// Tells waits until the webhooks about a dispute are exactly these, in any order: "OPENED", or "TYPE STATUS".
 func (r *DisputeRun) Tells(id string, want ...string) []DisputeHook {
 	r.Helper()
 	var hooks []DisputeHook
@@ -165,13 +167,13 @@ func (r *DisputeRun) Tells(id string, want ...string) []DisputeHook {
 	return hooks
 }
 
-// settled makes a payment in EUR that is captured whole, at a processor.
+// Settled makes a payment in EUR that is captured whole, at a processor.
 func (r *DisputeRun) Settled(order, card, at string) string {
 	r.Helper()
 	return r.SettledIn("EUR", order, card, at)
 }
 
-// settledIn is settled in any currency.
+// SettledIn is settled in any currency.
 func (r *DisputeRun) SettledIn(currency, order, card, at string) string {
 	r.Helper()
 	r.M.Must(r.T, "PUT", "/management/routing", r.M.Headers(), map[string]any{"rules": []any{}, "default": []string{at}})
@@ -187,12 +189,14 @@ func (r *DisputeRun) SettledIn(currency, order, card, at string) string {
 	return p.ID
 }
 
+// Decoded returns the body of an answer.
 func Decoded[V any](t testing.TB, a Answer) (v V) {
 	t.Helper()
 	a.Decode(t, &v)
 	return v
 }
 
+// Open opens a dispute of a type on a payment.
 func (r *DisputeRun) Open(payment, typ string) protocol.Dispute {
 	r.Helper()
 	d, err := r.App.Processors.OpenDispute(context.Background(), protocol.DisputeOrder{
@@ -204,6 +208,7 @@ func (r *DisputeRun) Open(payment, typ string) protocol.Dispute {
 	return d
 }
 
+// Change changes the type and the status of a dispute: "CHARGEBACK OPEN".
 func (r *DisputeRun) Change(id, place string) {
 	r.Helper()
 	typ, status, _ := strings.Cut(place, " ")
@@ -213,7 +218,7 @@ func (r *DisputeRun) Change(id, place string) {
 	}
 }
 
-// shownDispute has the fields of GET /management/disputes that these tests read.
+// ShownDispute has the fields of GET /management/disputes that these tests read.
 type ShownDispute struct {
 	ID                 string  `json:"id"`
 	Type               string  `json:"type"`
@@ -231,7 +236,7 @@ type ShownDispute struct {
 	} `json:"history"`
 }
 
-// shows reads a dispute by the processor's id for it.
+// Shows reads a dispute by the processor's id for it.
 func (r *DisputeRun) Shows(id string) ShownDispute {
 	r.Helper()
 	var page struct{ Data []ShownDispute }
@@ -242,10 +247,10 @@ func (r *DisputeRun) Shows(id string) ShownDispute {
 	return Decoded[ShownDispute](r.T, r.M.Must(r.T, "GET", "/management/disputes/"+page.Data[0].ID, r.M.Headers(), nil))
 }
 
-// disputedSale is a payment that disputes are opened of.
+// DisputedSale is a payment that disputes are opened of.
 type DisputedSale struct{ ID, At, Currency string }
 
-// walk opens a dispute, makes the changes of way, and tries the impossible ones at the end.
+// Walk opens a dispute, makes the changes of way, and tries the impossible ones at the end.
 func (r *DisputeRun) Walk(sale DisputedSale, way, impossible []string) {
 	r.Helper()
 	typ, _, _ := strings.Cut(way[0], " ")

@@ -11,7 +11,7 @@ import (
 	"payledger/notifier/signature"
 )
 
-// captured creates a payment and captures it.
+// Captured creates a payment and captures it.
 func (r *Reader) Captured() string {
 	r.T.Helper()
 	payment := r.Paid(PlainCard, nil)
@@ -19,7 +19,7 @@ func (r *Reader) Captured() string {
 	return payment
 }
 
-// postmanRequest is a request of the collection, as Postman and Bruno read it.
+// PostmanRequest is a request of the collection, as Postman and Bruno read it.
 type PostmanRequest struct {
 	Method string
 	Auth   *struct{ Type string }
@@ -31,12 +31,13 @@ type PostmanRequest struct {
 	Body *struct{ Raw string }
 }
 
+// PostmanValue is a query parameter or a variable of a request.
 type PostmanValue struct {
 	Key, Value string
 	Disabled   bool
 }
 
-// operationOf returns the operationId and path in openapi.yaml of a request of the collection.
+// OperationOf returns the operationId and path in openapi.yaml of a request of the collection.
 func (r *Reader) OperationOf(t *testing.T, q PostmanRequest) (operation, path string) {
 	t.Helper()
 	raw, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Raw, "{{url}}"), "?")
@@ -56,7 +57,7 @@ func (r *Reader) OperationOf(t *testing.T, q PostmanRequest) (operation, path st
 	return "", ""
 }
 
-// postman sends a request as Postman does.
+// Postman sends a request as Postman does.
 func (r *Reader) Postman(q PostmanRequest, operation, path string) (status int, body string) {
 	r.T.Helper()
 	sent := ""
@@ -92,7 +93,7 @@ func (r *Reader) Postman(q PostmanRequest, operation, path string) (status int, 
 	return got.Status, string(got.Body)
 }
 
-// receiver listens on this machine as a reader does. It verifies each webhook before it passes it on.
+// Receiver listens on this machine as a reader does. It verifies each webhook before it passes it on.
 func Receiver(t *testing.T, secret string) (url string, bodies <-chan string) {
 	t.Helper()
 	received := make(chan string, 100)

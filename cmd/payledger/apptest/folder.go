@@ -27,7 +27,7 @@ const filledSession = `{"orderId":"%[1]s","customerId":"customer-%[1]s","currenc
 "metadata":{"shop":"north","basket":4711,"gift":true,"campaign":"spring-%[1]s"},
 "paymentMethod":{"descriptor":"NORTH SHOP","authorizationType":"ESTIMATED","paymentType":"ECOMMERCE"}}`
 
-// weigh makes one payment and captures it, both with a key.
+// Weigh makes one payment and captures it, both with a key.
 func (m *Merchant) Weigh(t *testing.T, order string) {
 	t.Helper()
 	var session struct{ ClientToken string }
@@ -56,7 +56,7 @@ func LogSize(t *testing.T, a *app.App) eventstore.Size {
 	return size
 }
 
-// onDisk returns the size of each part of a data folder on the disk, in bytes.
+// OnDisk returns the size of each part of a data folder on the disk, in bytes.
 func OnDisk(t testing.TB, dir string) map[string]int64 {
 	t.Helper()
 	bytes := map[string]int64{}

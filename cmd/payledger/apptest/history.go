@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// besideSeen has the fields of an expanded entry that the test reads.
+// BesideSeen has the fields of an expanded entry that the test reads.
 type BesideSeen struct {
 	Revision int    `json:"revision"`
 	Type     string `json:"type"`
@@ -64,7 +64,7 @@ func (b BesideSeen) String() string {
 	return fmt.Sprintf("%s: %s; %s; %s", b.Type, strings.Join(calls, ", "), routing, workflow)
 }
 
-// sent describes the attempts of the only webhook beside an event.
+// Sent describes the attempts of the only webhook beside an event.
 func (b BesideSeen) Sent() string {
 	if len(b.Webhooks) != 1 || b.Webhooks[0].Outcome != "SUCCEEDED" {
 		return ""
@@ -76,7 +76,7 @@ func (b BesideSeen) Sent() string {
 	return strings.Join(attempts, ", ")
 }
 
-// beside reads expanded entries.
+// Beside reads expanded entries.
 func (m *Merchant) Beside(t *testing.T, path string) []BesideSeen {
 	t.Helper()
 	var answer struct{ Data []BesideSeen }
@@ -84,7 +84,7 @@ func (m *Merchant) Beside(t *testing.T, path string) []BesideSeen {
 	return answer.Data
 }
 
-// besideWhen reads a history with all its parts until it is complete.
+// BesideWhen reads a history with all its parts until it is complete.
 func (m *Merchant) BesideWhen(t *testing.T, path string, complete func([]BesideSeen) bool) (seen []BesideSeen) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -98,7 +98,7 @@ func (m *Merchant) BesideWhen(t *testing.T, path string, complete func([]BesideS
 	return nil
 }
 
-// scoped checks that webhooks need the scope account:read, and other parts do not (D2).
+// Scoped checks that webhooks need the scope account:read, and other parts do not (D2).
 func (m *Merchant) Scoped(t *testing.T, path string) {
 	t.Helper()
 	var key struct{ APIKey string }

@@ -13,34 +13,36 @@ import (
 	"time"
 )
 
-// merchant calls the API as a merchant's backend and its customer's browser do.
+// Merchant calls the API as a merchant's backend and its customer's browser do.
 type Merchant struct {
-	Api, Key string
+	API, Key string
 	Cvv      string // "": one that matches
 	Client   *http.Client
 	Patience *atomic.Int64 // how many more requests call repeats because the store was too slow to record them; nil: none
 }
 
+// NewMerchant returns a merchant with an API key.
 func NewMerchant(api, key string) *Merchant {
-	return &Merchant{Api: api, Key: key, Client: &http.Client{
+	return &Merchant{API: api, Key: key, Client: &http.Client{
 		Timeout:   2 * time.Minute,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
 	}}
 }
 
-// declinedCard is a card of the simulator's table (D13).
+// DeclinedCard is a card of the simulator's table (D13).
 const DeclinedCard = "4000000000000002"
 
-// expires is the year in which cards expire.
+// Expires is the year in which cards expire.
 var Expires = strconv.Itoa(time.Now().Year() + 3)
 
-// answer is a status with its body.
+// Answer is a status with its body.
 type Answer struct {
 	Status int
 	Body   []byte
 	Header http.Header
 }
 
+// Decode decodes the body.
 func (a Answer) Decode(t testing.TB, into any) {
 	t.Helper()
 	if err := json.Unmarshal(a.Body, into); err != nil {
@@ -48,7 +50,7 @@ func (a Answer) Decode(t testing.TB, into any) {
 	}
 }
 
-// paymentAnswer has the fields of a payment that tests read.
+// PaymentAnswer has the fields of a payment that tests read.
 type PaymentAnswer struct {
 	ID           string `json:"id"`
 	Status       string `json:"status"`
@@ -62,7 +64,7 @@ type PaymentAnswer struct {
 	} `json:"processor"`
 }
 
-// errorAnswer is the error body (D3).
+// ErrorAnswer is the error body (D3).
 type ErrorAnswer struct {
 	Error struct {
 		ErrorID          string `json:"errorId"`
@@ -79,10 +81,10 @@ type ErrorAnswer struct {
 	} `json:"error"`
 }
 
-// storeIsSlow is less than the time after which the store refuses an append that waits. A service that refuses sooner has a fault.
+// StoreIsSlow is less than the time after which the store refuses an append that waits. A service that refuses sooner has a fault.
 const StoreIsSlow = 5 * time.Second
 
-// call sends one request, and with patience repeats it while nothing was recorded. An error is a connection that was cut.
+// Call sends one request, and with patience repeats it while nothing was recorded. An error is a connection that was cut.
 func (m *Merchant) Call(method, path string, header map[string]string, body any) (Answer, error) {
 	for {
 		began := time.Now()
@@ -103,7 +105,7 @@ func (m *Merchant) send(method, path string, header map[string]string, body any)
 	default:
 		payload, _ = json.Marshal(b)
 	}
-	request, err := http.NewRequest(method, m.Api+path, bytes.NewReader(payload))
+	request, err := http.NewRequest(method, m.API+path, bytes.NewReader(payload))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -125,11 +127,12 @@ func (m *Merchant) send(method, path string, header map[string]string, body any)
 	return Answer{response.StatusCode, text, response.Header}, err
 }
 
+// Headers returns the headers of every call.
 func (m *Merchant) Headers() map[string]string {
 	return map[string]string{"X-API-KEY": m.Key, "X-API-VERSION": "2.4"}
 }
 
-// must fails the test on anything but 200.
+// Must fails the test on anything but 200.
 func (m *Merchant) Must(t testing.TB, method, path string, header map[string]string, body any) Answer {
 	t.Helper()
 	a, err := m.Call(method, path, header, body)
@@ -139,13 +142,13 @@ func (m *Merchant) Must(t testing.TB, method, path string, header map[string]str
 	return a
 }
 
-// token opens a session for the order, in EUR, and tokenizes the card in it.
+// Token opens a session for the order, in EUR, and tokenizes the card in it.
 func (m *Merchant) Token(t testing.TB, order string, amount int64, card string) string {
 	t.Helper()
 	return m.TokenIn(t, "EUR", order, amount, card)
 }
 
-// tokenIn is token in any currency.
+// TokenIn is token in any currency.
 func (m *Merchant) TokenIn(t testing.TB, currency, order string, amount int64, card string) string {
 	t.Helper()
 	var session struct {
@@ -171,7 +174,7 @@ func (m *Merchant) TokenIn(t testing.TB, currency, order string, amount int64, c
 	return tool.Token
 }
 
-// pay creates a payment under an idempotency key.
+// Pay creates a payment under an idempotency key.
 func (m *Merchant) Pay(token, key string) (Answer, error) {
 	header := m.Headers()
 	if key != "" {
@@ -180,7 +183,7 @@ func (m *Merchant) Pay(token, key string) (Answer, error) {
 	return m.Call("POST", "/payments", header, map[string]any{"paymentMethodToken": token})
 }
 
-// read reads a payment.
+// Read reads a payment.
 func (m *Merchant) Read(t testing.TB, id string) (PaymentAnswer, []byte) {
 	t.Helper()
 	a := m.Must(t, "GET", "/payments/"+id, m.Headers(), nil)

@@ -23,10 +23,10 @@ import (
 	"payledger/eventstore/commands/accounts"
 )
 
-// startTimeout bounds a start of the program in tests, recovery included.
+// StartTimeout bounds a start of the program in tests, recovery included.
 const StartTimeout = 3 * time.Minute
 
-// process is the program running as a child of the test.
+// Process is the program running as a child of the test.
 type Process struct {
 	t           testing.TB
 	Command     *exec.Cmd
@@ -35,13 +35,13 @@ type Process struct {
 	Log         *strings.Builder
 }
 
-// serveProcess starts `payledger serve` and waits for its ready line.
+// ServeProcess starts `payledger serve` and waits for its ready line.
 func ServeProcess(t testing.TB, args ...string) *Process {
 	t.Helper()
 	return ServeProcessWithin(t, StartTimeout, args...)
 }
 
-// serveProcessWithin is serveProcess with a time limit.
+// ServeProcessWithin is serveProcess with a time limit.
 func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, Log: &strings.Builder{}}
@@ -81,7 +81,7 @@ func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Proc
 	return nil
 }
 
-// kill ends the process as a power switch would, as far as a process can be.
+// Kill ends the process as a power switch would, as far as a process can be.
 func (p *Process) Kill() {
 	p.t.Helper()
 	if err := p.Command.Process.Kill(); err != nil {
@@ -90,10 +90,10 @@ func (p *Process) Kill() {
 	p.Command.Wait() // it was killed
 }
 
-// stopLimit is the longest time of a stop (I1). TestStopWhileUnknown has the sum of its parts.
+// StopLimit is the longest time of a stop (I1). TestStopWhileUnknown has the sum of its parts.
 const StopLimit = 10 * time.Second
 
-// stop ends the process in order and fails the test when it does not exit 0, with time for a busy machine.
+// Stop ends the process in order and fails the test when it does not exit 0, with time for a busy machine.
 func (p *Process) Stop() {
 	const limit = time.Minute
 	p.t.Helper()
@@ -109,6 +109,7 @@ func (p *Process) Stop() {
 	}
 }
 
+// The size of the tests that kill a service.
 const (
 	KillLedgers     = 4  // beside each other
 	KillRounds      = 25 // of each
@@ -117,7 +118,7 @@ const (
 	SettleDeadline  = 2 * time.Minute
 )
 
-// awaitOutcome reads a payment until its outcome is known.
+// AwaitOutcome reads a payment until its outcome is known.
 func AwaitOutcome(t *testing.T, m *Merchant, id string) PaymentAnswer {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -136,7 +137,7 @@ func AwaitOutcome(t *testing.T, m *Merchant, id string) PaymentAnswer {
 // cardConfirmsLater: every capture is pending, its confirmation comes by notification (D13).
 const cardConfirmsLater = "4000000000005175"
 
-// startToStop starts a service that the test stops, and that is stopped with the test at the latest.
+// StartToStop starts a service that the test stops, and that is stopped with the test at the latest.
 func StartToStop(t *testing.T, o options.Options) (*app.App, func() error) {
 	t.Helper()
 	app, err := app.Start(context.Background(), o, zerolog.Nop())
@@ -148,7 +149,7 @@ func StartToStop(t *testing.T, o options.Options) (*app.App, func() error) {
 	return app, stop
 }
 
-// pendingCapture makes a payment whose capture waits for its confirmation, and returns the capture's key.
+// PendingCapture makes a payment whose capture waits for its confirmation, and returns the capture's key.
 func PendingCapture(t *testing.T, m *Merchant, order string) domain.OperationKey {
 	t.Helper()
 	var p PaymentAnswer
@@ -164,6 +165,7 @@ func PendingCapture(t *testing.T, m *Merchant, order string) domain.OperationKey
 	return domain.OperationKey(p.ID + ".3")
 }
 
+// GetText returns the body at an address, and fails the test at another status.
 func GetText(t *testing.T, url string, status int) string {
 	t.Helper()
 	response, err := http.Get(url)
@@ -178,7 +180,7 @@ func GetText(t *testing.T, url string, status int) string {
 	return string(text)
 }
 
-// until repeats a check until it holds.
+// Until repeats a check until it holds.
 func Until(t *testing.T, within time.Duration, what string, holds func() (bool, string)) {
 	t.Helper()
 	var last string
@@ -193,7 +195,7 @@ func Until(t *testing.T, within time.Duration, what string, holds func() (bool, 
 	t.Fatalf("not within %s: %s; last: %s", within, what, last)
 }
 
-// killedWhen starts the program with arguments, and kills it with signal 9 as soon as begun returns true. The program may have ended before.
+// KilledWhen starts the program with arguments, and kills it with signal 9 as soon as begun returns true. The program may have ended before.
 func KilledWhen(t *testing.T, begun func() bool, env []string, args ...string) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)
@@ -221,7 +223,7 @@ func KilledWhen(t *testing.T, begun func() bool, env []string, args ...string) {
 	<-ended
 }
 
-// there returns a function that reports whether a file exists.
+// There returns a function that reports whether a file exists.
 func There(pattern string) func() bool {
 	return func() bool {
 		found, _ := filepath.Glob(pattern) // the pattern is valid

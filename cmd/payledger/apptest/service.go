@@ -37,7 +37,7 @@ import (
 	"payledger/projections/eventjson/eventjsontest"
 )
 
-// testOptions run the service on free ports, with webhooks to this machine allowed.
+// TestOptions run the service on free ports, with webhooks to this machine allowed.
 func TestOptions(dir string) options.Options {
 	return options.Options{
 		Data: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", SimListen: "127.0.0.1:0", Environment: account.Sandbox,
@@ -47,7 +47,7 @@ func TestOptions(dir string) options.Options {
 	}
 }
 
-// startApp starts the service in this process for the test's life. A new data folder is filled as init does.
+// StartApp starts the service in this process for the test's life. A new data folder is filled as init does.
 func StartApp(t testing.TB, o options.Options) *app.App {
 	t.Helper()
 	made := Initialized(t, o.Data)
@@ -68,7 +68,7 @@ func StartApp(t testing.TB, o options.Options) *app.App {
 	return app
 }
 
-// initialized fills an empty data folder with a ledger that has its account; nil when the folder has one.
+// Initialized fills an empty data folder with a ledger that has its account; nil when the folder has one.
 func Initialized(t testing.TB, dir string) *accounts.Credentials {
 	t.Helper()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -93,13 +93,13 @@ func Events(t testing.TB, a *app.App) uint64 {
 	return a.Ledger.Store.Events()
 }
 
-// hook is a webhook as it came.
+// Hook is a webhook as it came.
 type Hook struct {
 	Header http.Header
 	Body   []byte
 }
 
-// inbox receives webhooks, answers them with status, and returns them on the channel.
+// Inbox receives webhooks, answers them with status, and returns them on the channel.
 func Inbox(t *testing.T, status int) (string, <-chan Hook) {
 	t.Helper()
 	came := make(chan Hook, 8)
@@ -115,12 +115,13 @@ func Inbox(t *testing.T, status int) (string, <-chan Hook) {
 	return server.URL, came
 }
 
+// Secrets that production accepts.
 const (
 	GoodMasterKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	GoodSecret    = "a processor secret of 40 characters, yes"
 )
 
-// secretFile writes a secret to a new file.
+// SecretFile writes a secret to a new file.
 func SecretFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -130,7 +131,7 @@ func SecretFile(t *testing.T, text string) string {
 	return file
 }
 
-// folderState is the content of a folder: each file with its mode and the hash of its bytes, and each subfolder.
+// FolderState is the content of a folder: each file with its mode and the hash of its bytes, and each subfolder.
 func FolderState(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -155,7 +156,7 @@ func FolderState(t *testing.T, dir string) map[string]string {
 	return state
 }
 
-// differences names the paths at which two states of a folder differ.
+// Differences names the paths at which two states of a folder differ.
 func Differences(before, after map[string]string) (paths []string) {
 	for path := range maps.Keys(before) {
 		if before[path] != after[path] {
@@ -171,6 +172,7 @@ func Differences(before, after map[string]string) (paths []string) {
 	return paths
 }
 
+// OneOperation checks that the processor has done one operation of a payment.
 func OneOperation(t *testing.T, app *app.App, id string) {
 	t.Helper()
 	lines, err := app.Processors.Books(context.Background(), adapter.Filter{Reference: domain.PaymentID(id)})
@@ -179,17 +181,17 @@ func OneOperation(t *testing.T, app *app.App, id string) {
 	}
 }
 
-// look runs a command of package developer at a server. It must succeed and say nothing on stderr.
+// Look runs a command of package developer at a server. It must succeed and say nothing on stderr.
 func Look(t testing.TB, m *Merchant, args ...string) string {
 	t.Helper()
-	status, out, said := Invoke(t, append(args, "--url", m.Api, "--api-key", m.Key)...)
+	status, out, said := Invoke(t, append(args, "--url", m.API, "--api-key", m.Key)...)
 	if status != 0 || said != "" {
 		t.Fatalf("%v: status %d: %s", args, status, said)
 	}
 	return out
 }
 
-// invoke runs the command line in this process.
+// Invoke runs the command line in this process.
 func Invoke(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -235,7 +237,7 @@ func forgetSettings() {
 	}
 }
 
-// sealedIn returns all values of SECRETS, as they are stored.
+// SealedIn returns all values of SECRETS, as they are stored.
 func SealedIn(t *testing.T, o options.Options) map[string][]byte {
 	t.Helper()
 	l, err := ledger.Open(t.Context(), o, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
@@ -263,7 +265,7 @@ func SealedIn(t *testing.T, o options.Options) map[string][]byte {
 	return found
 }
 
-// stoppable starts the service on a folder. The test stops it.
+// Stoppable starts the service on a folder. The test stops it.
 func Stoppable(t *testing.T, data string) *app.App {
 	t.Helper()
 	made := Initialized(t, data)
@@ -283,7 +285,7 @@ var (
 	HerValues   = []string{"zenobia@example.com", "Zenobia", "Quux", "Palmyra Road", "Odaenathus"}
 )
 
-// payAs opens a session with personal data, pays in it and returns the payment's id; customer may be empty.
+// PayAs opens a session with personal data, pays in it and returns the payment's id; customer may be empty.
 func (m *Merchant) PayAs(t *testing.T, customer string) string {
 	t.Helper()
 	body := map[string]any{
@@ -308,7 +310,7 @@ func (m *Merchant) PayAs(t *testing.T, customer string) string {
 	return paid.ID
 }
 
-// shown returns the values of hers that a text has.
+// Shown returns the values of hers that a text has.
 func Shown(text string) (found []string) {
 	for _, value := range HerValues {
 		if strings.Contains(text, value) {
@@ -318,7 +320,7 @@ func Shown(text string) (found []string) {
 	return found
 }
 
-// vaultAs saves a card of hers for a customer, and returns its token.
+// VaultAs saves a card of hers for a customer, and returns its token.
 func (m *Merchant) VaultAs(t *testing.T, customer string) string {
 	t.Helper()
 	token := m.Token(t, "order-2", 500, "4111111111111111")
@@ -326,7 +328,7 @@ func (m *Merchant) VaultAs(t *testing.T, customer string) string {
 	return token
 }
 
-// keyDestroyed waits until the log has so many person.key_destroyed.
+// KeyDestroyed waits until the log has so many person.key_destroyed.
 func (m *Merchant) KeyDestroyed(t *testing.T, n int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -15,7 +15,7 @@ import (
 	"payledger/cmd/payledger/app"
 )
 
-// buys makes a payment.
+// Buys makes a payment.
 func Buys(t *testing.T, m *Merchant, order string) (p PaymentAnswer) {
 	t.Helper()
 	made, err := m.Pay(m.Token(t, order, 1000, "4111111111111111"), "")
@@ -29,14 +29,14 @@ func Buys(t *testing.T, m *Merchant, order string) (p PaymentAnswer) {
 // serverEvents is an open stream of server-sent events.
 type serverEvents struct{ Lines *bufio.Reader }
 
-// stream opens a stream of server-sent events for the test's life.
+// Stream opens a stream of server-sent events for the test's life.
 func (m *Merchant) Stream(t *testing.T, path string) *serverEvents {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.Api+path, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.API+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("X-Api-Key", m.Key)
+	request.Header.Set("X-API-Key", m.Key)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func (m *Merchant) Stream(t *testing.T, path string) *serverEvents {
 	return &serverEvents{bufio.NewReader(answer.Body)}
 }
 
-// message returns the data of the next message, which must be of a type.
+// Message returns the data of the next message, which must be of a type.
 func (s *serverEvents) Message(t *testing.T, kind string) []byte {
 	t.Helper()
 	is := ""
@@ -69,7 +69,7 @@ func (s *serverEvents) Message(t *testing.T, kind string) []byte {
 	}
 }
 
-// replayed is a replay as it is answered.
+// Replayed is a replay as it is answered.
 type Replayed struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
@@ -77,13 +77,14 @@ type Replayed struct {
 	Done  int    `json:"done"`
 }
 
+// ReadReplay returns a replay.
 func ReadReplay(t *testing.T, m *Merchant, id string) (r Replayed) {
 	t.Helper()
 	m.Must(t, "GET", "/management/webhook-replays/"+id, m.Headers(), nil).Decode(t, &r)
 	return r
 }
 
-// allSucceeded waits until all n deliveries to an endpoint have succeeded.
+// AllSucceeded waits until all n deliveries to an endpoint have succeeded.
 func AllSucceeded(t *testing.T, m *Merchant, endpoint string, n int) {
 	t.Helper()
 	var list struct {
@@ -99,7 +100,7 @@ func AllSucceeded(t *testing.T, m *Merchant, endpoint string, n int) {
 	})
 }
 
-// eventually waits until is reports true.
+// Eventually waits until is reports true.
 func Eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -111,7 +112,7 @@ func Eventually(t testing.TB, is func() bool) {
 	}
 }
 
-// tryToken is token; false when a connection is cut.
+// TryToken is token; false when a connection is cut.
 func (m *Merchant) TryToken(order string, amount int64, card string) (string, bool) {
 	var session struct {
 		ClientToken string `json:"clientToken"`
@@ -134,7 +135,7 @@ func (m *Merchant) TryToken(order string, amount int64, card string) (string, bo
 	return tool.Token, tool.Token != ""
 }
 
-// readAsGiven compares all events of a user's stream with those of GET /events.
+// ReadAsGiven compares all events of a user's stream with those of GET /events.
 func (m *Merchant) ReadAsGiven(t *testing.T, app *app.App, stream jetstream.Stream) {
 	t.Helper()
 	var page struct {

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// wire is a merchant's persistent connection with almost no cost, as load generators have: it writes requests as bytes, and reads only the
+// Wire is a merchant's persistent connection with almost no cost, as load generators have: it writes requests as bytes, and reads only the
 // status and the length of an answer.
 type Wire struct {
 	Conn   net.Conn
@@ -28,6 +28,7 @@ type Wire struct {
 	buffer []byte
 }
 
+// DialWire opens a connection to the API.
 func DialWire(url, key string) (*Wire, error) {
 	address := strings.TrimPrefix(url, "http://")
 	conn, err := net.Dial("tcp", address)
@@ -38,12 +39,12 @@ func DialWire(url, key string) (*Wire, error) {
 		"\r\nX-API-KEY: " + key + "\r\nX-API-VERSION: 2.4\r\nContent-Type: application/json\r\n"}, nil
 }
 
-// pay creates a payment and returns the status of the answer.
+// Pay creates a payment and returns the status of the answer.
 func (w *Wire) Pay(token, key string) (status int, err error) {
 	return w.Post("/payments", key, `{"paymentMethodToken":"`+token+`"}`)
 }
 
-// post sends a request, with an idempotency key unless it is empty, and returns the status of the answer.
+// Post sends a request, with an idempotency key unless it is empty, and returns the status of the answer.
 func (w *Wire) Post(path, key, body string) (status int, err error) {
 	w.buffer = fmt.Appendf(w.buffer[:0], "POST %s%s", path, w.head)
 	if key != "" {
@@ -79,8 +80,8 @@ func (w *Wire) Post(path, key, body string) (status int, err error) {
 	}
 }
 
-// cpuTime returns the CPU time of the process so far.
-func CpuTime(b *testing.B) time.Duration {
+// CPUTime returns the CPU time of the process so far.
+func CPUTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		b.Fatal(err)
@@ -88,6 +89,7 @@ func CpuTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
+// Rest waits for a time, or until ctx ends.
 func Rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -97,7 +99,7 @@ func Rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// probes requests url again and again, each time over a new connection, until ctx ends. It returns the time of each request,
+// Probes requests url again and again, each time over a new connection, until ctx ends. It returns the time of each request,
 // and an error for each without an answer of status 200.
 func Probes(ctx context.Context, url string, every time.Duration) (took []time.Duration, failed []error) {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -120,7 +122,7 @@ func Probes(ctx context.Context, url string, every time.Duration) (took []time.D
 	return took, failed
 }
 
-// probed is the output of a process of probes.
+// Probed is the output of a process of probes.
 type Probed struct {
 	Took   []time.Duration
 	Failed []string
@@ -141,7 +143,7 @@ func probe(url string, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(result)
 }
 
-// memory returns a figure of the process in MiB, as the system reports it.
+// Memory returns a figure of the process in MiB, as the system reports it.
 func (p *Process) Memory(name string) float64 {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Command.Process.Pid))
@@ -159,7 +161,7 @@ func (p *Process) Memory(name string) float64 {
 // clockTick is the unit of processor times in /proc.
 const clockTick = 10 * time.Millisecond
 
-// cpu returns the processor time that the process has used.
+// Cpu returns the processor time that the process has used.
 func (p *Process) Cpu() time.Duration {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Command.Process.Pid))
@@ -179,6 +181,7 @@ func (p *Process) Cpu() time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
+// The sizes of the floods.
 var (
 	FloodConnections = flag.Int("flood-connections", 2000, "how many connections BenchmarkFlood creates payments over")
 	FloodTime        = flag.Duration("flood-time", 10*time.Second, "how long each part of BenchmarkFlood takes")

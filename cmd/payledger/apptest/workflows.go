@@ -15,6 +15,7 @@ import (
 	"payledger/processorsim/adapter"
 )
 
+// The size of the test that kills a service with workflows.
 const (
 	FlowRounds   = 10
 	FlowPayments = 100 // a round
@@ -24,7 +25,7 @@ const (
 // flowBooks are the processor's operations for a payment at the end.
 const flowBooks = "authorize SUCCEEDED, capture SUCCEEDED, capture SUCCEEDED, refund SUCCEEDED"
 
-// flowRound makes payments, kills the process after a number of answers, and returns the payments' tokens.
+// FlowRound makes payments, kills the process after a number of answers, and returns the payments' tokens.
 func (m *Merchant) FlowRound(t *testing.T, p *Process, round, answers int) []string {
 	t.Helper()
 	tokens := make([]string, FlowPayments)
@@ -48,7 +49,7 @@ func (m *Merchant) FlowRound(t *testing.T, p *Process, round, answers int) []str
 	return tokens
 }
 
-// flowSettle repeats the creates of a round, so that each payment exists, and returns their ids.
+// FlowSettle repeats the creates of a round, so that each payment exists, and returns their ids.
 func (m *Merchant) FlowSettle(t *testing.T, tokens []string) (ids []string) {
 	t.Helper()
 	for _, token := range tokens {
@@ -72,7 +73,7 @@ func (m *Merchant) FlowSettle(t *testing.T, tokens []string) (ids []string) {
 	return ids
 }
 
-// flowsEnd waits until the books have the expected operations and no run is open, and compares the books with the expected ones.
+// FlowsEnd waits until the books have the expected operations and no run is open, and compares the books with the expected ones.
 func (m *Merchant) FlowsEnd(t *testing.T, books *adapter.Adapter, ids, flows []string) {
 	t.Helper()
 	deadline := time.Now().Add(flowDeadline)
@@ -111,7 +112,7 @@ func bookLines(t *testing.T, books *adapter.Adapter, id string) string {
 	return strings.Join(got, ", ")
 }
 
-// runCount counts the succeeded and the open runs of a workflow; any other run is an error.
+// RunCount counts the succeeded and the open runs of a workflow; any other run is an error.
 func (m *Merchant) RunCount(t *testing.T, path string) (succeeded, open int) {
 	t.Helper()
 	for cursor := ""; ; {
@@ -173,7 +174,7 @@ type runSeen struct {
 	LastError *struct{ ApplicationID, ActionID, DiagnosticsID, Message string }
 }
 
-// workflow makes a workflow and returns its path.
+// Workflow makes a workflow and returns its path.
 func (m *Merchant) Workflow(t testing.TB, definition string) string {
 	t.Helper()
 	var made struct {
@@ -183,12 +184,13 @@ func (m *Merchant) Workflow(t testing.TB, definition string) string {
 	return "/management/workflows/" + made.ID
 }
 
-// on is a workflow that a status starts.
+// On is a workflow that a status starts.
 func On(status, condition string, delay int, actions ...string) string {
 	return fmt.Sprintf(`{"name":"on %s","trigger":{"eventType":"PAYMENT.STATUS","status":%q},"condition":%q,"delaySeconds":%d,"actions":[%s]}`,
 		status, status, condition, delay, strings.Join(actions, ","))
 }
 
+// Runs returns the runs of a workflow.
 func (m *Merchant) Runs(t testing.TB, path string) []runSeen {
 	t.Helper()
 	var list struct{ Data []runSeen }
@@ -196,7 +198,7 @@ func (m *Merchant) Runs(t testing.TB, path string) []runSeen {
 	return list.Data
 }
 
-// ran waits until the workflow has n runs that are all over.
+// Ran waits until the workflow has n runs that are all over.
 func (m *Merchant) Ran(t testing.TB, path string, n int) []runSeen {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -218,7 +220,7 @@ func (m *Merchant) Ran(t testing.TB, path string, n int) []runSeen {
 	return nil
 }
 
-// paid makes a payment of 25.00 EUR.
+// Paid makes a payment of 25.00 EUR.
 func (m *Merchant) Paid(t testing.TB, card string) PaymentAnswer {
 	t.Helper()
 	a, err := m.Pay(m.Token(t, "order-"+card[len(card)-4:], 2500, card), "")
@@ -230,7 +232,7 @@ func (m *Merchant) Paid(t testing.TB, card string) PaymentAnswer {
 	return p
 }
 
-// asked compares the received requests with the disputes that they are about, each with its payment.
+// Asked compares the received requests with the disputes that they are about, each with its payment.
 func (r *DisputeRun) Asked(requests <-chan Hook, payments map[string]string) {
 	r.Helper()
 	for range len(payments) {
@@ -254,7 +256,7 @@ func (r *DisputeRun) Asked(requests <-chan Hook, payments map[string]string) {
 	}
 }
 
-// simulates compares a simulation over the past with the workflow's actions.
+// Simulates compares a simulation over the past with the workflow's actions.
 func (r *DisputeRun) Simulates(path, payment string) {
 	r.Helper()
 	simulated := r.M.Must(r.T, "POST", path+"/simulate", r.M.Headers(), map[string]any{})
@@ -270,19 +272,20 @@ func (r *DisputeRun) Simulates(path, payment string) {
 	}
 }
 
+// The size of the test that kills a service with pending approvals.
 const (
 	ApprovalRounds      = 25
 	ApprovalConcurrency = 40
 )
 
-// pendingApproval is an attempt that is decided in a round.
+// PendingApproval is an attempt that is decided in a round.
 type PendingApproval struct {
 	client, Id string
 	Abort      bool
 	Answered   bool
 }
 
-// pendingApprovals makes attempts that wait, every fourth of them to be aborted.
+// PendingApprovals makes attempts that wait, every fourth of them to be aborted.
 func (m *Merchant) PendingApprovals(t *testing.T) []*PendingApproval {
 	t.Helper()
 	attempts := make([]*PendingApproval, ApprovalConcurrency)
@@ -312,7 +315,7 @@ func (m *Merchant) PendingApprovals(t *testing.T) []*PendingApproval {
 	return attempts
 }
 
-// carriedOut polls an attempt with the customer's request until its decision is carried out, compares it with the processors'
+// CarriedOut polls an attempt with the customer's request until its decision is carried out, compares it with the processors'
 // books, and returns its outcome.
 func (m *Merchant) CarriedOut(t *testing.T, books *adapter.Adapter, a *PendingApproval) string {
 	t.Helper()
@@ -345,7 +348,7 @@ func (m *Merchant) CarriedOut(t *testing.T, books *adapter.Adapter, a *PendingAp
 	return fmt.Sprintf("answered %t, %s", a.Answered, seen.ApprovalStatus)
 }
 
-// lifecycleSeen has the fields of a payment's answer that tests read.
+// LifecycleSeen has the fields of a payment's answer that tests read.
 type LifecycleSeen struct {
 	ID             string `json:"id"`
 	Status         string `json:"status"`

@@ -98,7 +98,7 @@ func (c *demoCommand) playHere(ctx context.Context, std terminal.Streams, dir st
 	}
 	defer func() { err = errors.Join(err, app.Stop()) }()
 	stage := demo.Stage{
-		API: app.Api.URL, APIKey: app.Credentials.APIKey, SigningSecret: app.Credentials.SigningSecret, Out: std.Out,
+		API: app.API.URL, APIKey: app.Credentials.APIKey, SigningSecret: app.Credentials.SigningSecret, Out: std.Out,
 	}
 	story, err := demo.Play(ctx, stage)
 	if err != nil {
@@ -192,6 +192,7 @@ func (c *demoCommand) options(dir string) options.Options {
 	}
 }
 
+// LookOn prints what a newcomer can look at after the story.
 func LookOn(std terminal.Streams, o demo.Outlook, shop string) {
 	fmt.Fprintf(std.Out, `
 The service stays up until Ctrl-C. Buy something, in a browser:

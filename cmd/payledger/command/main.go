@@ -23,7 +23,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// cli is the command line (I1).
+// Cli is the command line (I1).
 type Cli struct {
 	Demo            demoCommand          `cmd:"" help:"Start everything in a temporary folder, play a story of payments and stay up."`
 	Init            initCommand          `cmd:"" help:"Create the account of a new data folder and print its credentials once."`
@@ -61,7 +61,7 @@ const (
 	ExitUsage   = 2
 )
 
-// run is main with arguments and streams; it returns the exit status.
+// Run is main with arguments and streams; it returns the exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
 	var c Cli
 	status := -1

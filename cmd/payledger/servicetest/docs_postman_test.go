@@ -26,7 +26,7 @@ func TestPostmanCollection(t *testing.T) {
 		}
 	}
 	r.Must(t, "GET", "/docs/payledger.postman_collection.json", nil, nil).Decode(t, &collection)
-	if len(collection.Variable) == 0 || collection.Variable[0].Key != "url" || collection.Variable[0].Value != strings.TrimSuffix(r.Api, "/") {
+	if len(collection.Variable) == 0 || collection.Variable[0].Key != "url" || collection.Variable[0].Value != strings.TrimSuffix(r.API, "/") {
 		t.Errorf("the variables are %v", collection.Variable)
 	}
 	played := 0

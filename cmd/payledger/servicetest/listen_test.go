@@ -82,7 +82,7 @@ func listen(t *testing.T, m *apptest.Merchant, c developer.Listen) *ear {
 	ctx, stop := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	keys, typed := io.Pipe()
-	c.In, c.URL, c.APIKey = keys, m.Api, m.Key
+	c.In, c.URL, c.APIKey = keys, m.API, m.Key
 	e := &ear{t: t, lines: bufio.NewReader(out), keys: typed, stop: stop, ended: make(chan error, 1)}
 	go func() {
 		e.ended <- c.Run(ctx, terminal.Streams{Out: in, Err: io.Discard}, nil)
@@ -133,7 +133,7 @@ func TestListen(t *testing.T) {
 	o := apptest.TestOptions(t.TempDir())
 	o.WebhookAllowCIDR, o.WebhookRetryDelays = nil, []time.Duration{50 * time.Millisecond}
 	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	shop := newProgram(t, app.Credentials.SigningSecret, http.StatusInternalServerError)
 	e := listen(t, m, developer.Listen{ForwardTo: strings.TrimPrefix(shop.url, "http://"), Events: []string{"PAYMENT.STATUS"}})
 
@@ -179,7 +179,7 @@ func TestListen(t *testing.T) {
 func TestListenWhileSecretsRotate(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	shop := newProgram(t, app.Credentials.SigningSecret)
 	e := listen(t, m, developer.Listen{ForwardTo: shop.url, Events: []string{"PAYMENT.STATUS"}})
 	p := apptest.Buys(t, m, "order-1")
@@ -201,7 +201,7 @@ func TestListenFailures(t *testing.T) {
 	o.WebhookRetryDelays = []time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 5 * time.Minute}
 	o.Listen = apptest.FreeAddress(t)
 	app, stop := apptest.StartToStop(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	gone := "http://" + apptest.FreeAddress(t)
 	e := listen(t, m, developer.Listen{ForwardTo: gone})
 	p := apptest.Buys(t, m, "order-1")
@@ -238,7 +238,7 @@ func TestListenFailures(t *testing.T) {
 func TestListenerAPI(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	h := m.Headers()
 	var made struct{ ID, SigningSecret string }
 	m.Must(t, "POST", "/management/webhook-listeners", h, map[string]any{}).Decode(t, &made)

@@ -21,7 +21,7 @@ import (
 func TestLogsTail(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	var other accounts.Credentials
 	_, out, said := apptest.Invoke(t, "account", "create", "Second shop", "--data", app.Options.Data, "--json")
 	if err := json.Unmarshal([]byte(out), &other); err != nil {
@@ -34,14 +34,14 @@ func TestLogsTail(t *testing.T) {
 	ready, write := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		c := developer.LogsTail{Server: developer.Server{URL: m.Api, APIKey: m.Key}}
+		c := developer.LogsTail{Server: developer.Server{URL: m.API, APIKey: m.Key}}
 		ended <- c.Run(ctx, terminal.Streams{Out: in, Err: io.MultiWriter(notes, write)}, nil)
 		in.Close()
 	}()
 	if _, err := bufio.NewReader(ready).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	stranger := apptest.NewMerchant(m.Api, other.APIKey)
+	stranger := apptest.NewMerchant(m.API, other.APIKey)
 	stranger.Must(t, "GET", "/payments", stranger.Headers(), nil)
 	p := apptest.Buys(t, m, "order-1")
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestLogsTail(t *testing.T) {
 	if err := json.Unmarshal(filtered.Message(t, "request"), &r); err != nil || r.Status != 400 || r.RequestID != a.Header.Get("X-Request-Id") || r.Caller != "api_key" || r.KeyName == "" {
 		t.Errorf("%+v %v", r, err)
 	}
-	if status, _, said := apptest.Invoke(t, "logs", "tail", "--url", m.Api, "--api-key", m.Key, "--status", "teapot"); status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "$.status") {
+	if status, _, said := apptest.Invoke(t, "logs", "tail", "--url", m.API, "--api-key", m.Key, "--status", "teapot"); status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "$.status") {
 		t.Errorf("a wrong status: %d %s", status, said)
 	}
 	if status, _, said := apptest.Invoke(t, "logs", "tail", "--url", "http://127.0.0.1:1", "--api-key", m.Key); status != 1 || strings.Count(said, "\n") != 1 {

@@ -89,7 +89,7 @@ func (a *mcpSession) refused(tool string, arguments map[string]any, parts ...str
 func TestMCPBrokenLine(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	command := mcpCommand(app.Api.URL, app.Credentials.APIKey)
+	command := mcpCommand(app.API.URL, app.Credentials.APIKey)
 	in, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -140,10 +140,10 @@ func TestMCPBrokenLine(t *testing.T) {
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": "https://shop.example/hooks"})
 	paid := apptest.Buys(t, m, "order-7")
-	seen := recordRequests(t, app.Api.URL)
+	seen := recordRequests(t, app.API.URL)
 	a := newAssistant(t, seen.url, m.Key)
 
 	tools, err := a.session.ListTools(t.Context(), nil)
@@ -272,14 +272,14 @@ func testRefusedKeys(t *testing.T, app *app.App, m *apptest.Merchant) {
 		APIKey string `json:"apiKey"`
 	}
 	m.Must(t, "POST", "/management/api-keys", m.Headers(), map[string]any{"name": "assistant", "scopes": []string{"account:read"}}).Decode(t, &made)
-	few := newAssistant(t, app.Api.URL, made.APIKey)
+	few := newAssistant(t, app.API.URL, made.APIKey)
 	few.refused("list_payments", nil, "HTTP 403", "MissingScope", "transactions:retrieve")
 	few.answer("list_disputes", nil)
 	m.Must(t, "DELETE", "/management/api-keys/"+made.ID, m.Headers(), nil)
 	few.refused("list_disputes", nil, "HTTP 401", "Unauthorized", "(request ")
 	for key, part := range map[string]string{m.Key[:len(m.Key)-6] + "000000": "Unauthorized", "": "--api-key"} {
 		var said bytes.Buffer
-		command := mcpCommand(app.Api.URL, key)
+		command := mcpCommand(app.API.URL, key)
 		command.Stderr = &said
 		if out, err := command.Output(); err == nil || len(out) > 0 || !strings.Contains(said.String(), part) || strings.Count(said.String(), "\n") != 1 {
 			t.Errorf("%v: %q %q", err, out, said.String())

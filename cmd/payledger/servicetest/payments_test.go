@@ -13,7 +13,7 @@ import (
 func TestPaymentsCommand(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	if out := apptest.Look(t, m, "payments"); !strings.Contains(out, "No payment fits.") {
 		t.Errorf("without payments: %s", out)
 	}
@@ -57,7 +57,7 @@ func TestPaymentsCommand(t *testing.T) {
 		t.Errorf("as JSON: %s", out)
 	}
 	shown := apptest.Look(t, m, "payments", "show", paid.ID)
-	for _, part := range []string{"status     AUTHORIZED", "amount     12.50 EUR", "VISA •••• 1111", "AUTHORIZATION_SUCCEEDED", "next       Capture 12.50 EUR", m.Api + "/dashboard/payments/" + paid.ID} {
+	for _, part := range []string{"status     AUTHORIZED", "amount     12.50 EUR", "VISA •••• 1111", "AUTHORIZATION_SUCCEEDED", "next       Capture 12.50 EUR", m.API + "/dashboard/payments/" + paid.ID} {
 		if !strings.Contains(shown, part) {
 			t.Errorf("the payment lacks %q:\n%s", part, shown)
 		}
@@ -83,18 +83,18 @@ func TestPaymentsCommandFaults(t *testing.T) {
 		says   string
 		args   []string
 	}{
-		{2, "--api-key (PAYLEDGER_API_KEY) is needed", []string{"payments", "--url", app.Api.URL}},
+		{2, "--api-key (PAYLEDGER_API_KEY) is needed", []string{"payments", "--url", app.API.URL}},
 		{2, `--url "localhost" must be like`, []string{"payments", "--url", "localhost", "--api-key", key}},
-		{2, `--forward-to "nonsense" must be like`, []string{"listen", "--forward-to", "nonsense", "--url", app.Api.URL, "--api-key", key}},
-		{2, "neither a day", []string{"payments", "--from", "yesterday", "--url", app.Api.URL, "--api-key", key}},
+		{2, `--forward-to "nonsense" must be like`, []string{"listen", "--forward-to", "nonsense", "--url", app.API.URL, "--api-key", key}},
+		{2, "neither a day", []string{"payments", "--from", "yesterday", "--url", app.API.URL, "--api-key", key}},
 		{1, "is the server running", []string{"payments", "--url", "http://127.0.0.1:1", "--api-key", key}},
-		{1, "RequestValidationError: The request is not valid. --status must be ", []string{"payments", "--status", "PAID", "--url", app.Api.URL, "--api-key", key}},
-		{1, "RequestValidationError: The request is not valid. --processor must be ", []string{"payments", "--processor", "BANK", "--url", app.Api.URL, "--api-key", key}},
-		{1, "RequestValidationError: The request is not valid. --events must be ", []string{"listen", "--forward-to", "127.0.0.1:9000", "--events", "NOPE", "--url", app.Api.URL, "--api-key", key}},
-		{1, "PaymentError: ", []string{"payments", "show", "no-such-payment", "--url", app.Api.URL, "--api-key", key}},
-		{1, "Unauthorized: ", []string{"payments", "--url", app.Api.URL, "--api-key", key + "x"}},
+		{1, "RequestValidationError: The request is not valid. --status must be ", []string{"payments", "--status", "PAID", "--url", app.API.URL, "--api-key", key}},
+		{1, "RequestValidationError: The request is not valid. --processor must be ", []string{"payments", "--processor", "BANK", "--url", app.API.URL, "--api-key", key}},
+		{1, "RequestValidationError: The request is not valid. --events must be ", []string{"listen", "--forward-to", "127.0.0.1:9000", "--events", "NOPE", "--url", app.API.URL, "--api-key", key}},
+		{1, "PaymentError: ", []string{"payments", "show", "no-such-payment", "--url", app.API.URL, "--api-key", key}},
+		{1, "Unauthorized: ", []string{"payments", "--url", app.API.URL, "--api-key", key + "x"}},
 		{1, "the answer is not one of the API", []string{"payments", "--url", app.Admin.URL, "--api-key", key}},
-		{2, "everybody on the machine can read the arguments", []string{"payments", "--url", app.Api.URL, "--api-key", "plk_live_x"}},
+		{2, "everybody on the machine can read the arguments", []string{"payments", "--url", app.API.URL, "--api-key", "plk_live_x"}},
 	} {
 		status, out, said := apptest.Invoke(t, c.args...)
 		if status != c.status || out != "" || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {

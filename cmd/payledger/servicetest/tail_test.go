@@ -19,13 +19,13 @@ func TestTail(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	app, stop := apptest.StartToStop(t, apptest.TestOptions(dir))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := (&audit.Tail{Source: audit.Source{URL: m.Api, APIKey: m.Key}}).Run(ctx, terminal.Streams{Out: in, Err: io.Discard}, nil)
+		err := (&audit.Tail{Source: audit.Source{URL: m.API, APIKey: m.Key}}).Run(ctx, terminal.Streams{Out: in, Err: io.Discard}, nil)
 		ended <- err
 		in.Close()
 	}()
@@ -49,10 +49,10 @@ func TestTail(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("a stopped tail returns %v", err)
 	}
-	if status, _, text := apptest.Invoke(t, "tail", "--url", m.Api, "--api-key", m.Key, "--after", "1000000"); status != 1 || strings.Count(text, "\n") != 1 {
+	if status, _, text := apptest.Invoke(t, "tail", "--url", m.API, "--api-key", m.Key, "--after", "1000000"); status != 1 || strings.Count(text, "\n") != 1 {
 		t.Errorf("an unknown position: status %d, %s", status, text)
 	}
-	if status, _, text := apptest.Invoke(t, "tail", "--url", m.Api, "--api-key", m.Key, "--type", "payment.exploded"); status != 2 || strings.Count(text, "\n") != 1 {
+	if status, _, text := apptest.Invoke(t, "tail", "--url", m.API, "--api-key", m.Key, "--type", "payment.exploded"); status != 2 || strings.Count(text, "\n") != 1 {
 		t.Errorf("an unknown type: status %d, %s", status, text)
 	}
 	if err := stop(); err != nil {

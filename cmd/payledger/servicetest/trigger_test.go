@@ -14,7 +14,7 @@ func TestTrigger(t *testing.T) {
 	o := apptest.TestOptions(t.TempDir())
 	o.PaymentTimeout = 15 * time.Second // one scenario waits for it, the others must end before
 	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	_, list, _ := apptest.Invoke(t, "trigger", "--list")
 	ends := map[string]string{ // except for names whose line in the list ends with the status
 		"decline": "DECLINED", "no-funds": "DECLINED", "refund": "SETTLED", "refund-failed": "SETTLED", "dispute": "SETTLED", "dispute-won": "SETTLED", "dispute-lost": "SETTLED",
@@ -39,7 +39,7 @@ func TestTrigger(t *testing.T) {
 			id, _, _ := strings.Cut(after, "\n")
 			var p apptest.PaymentAnswer
 			m.Must(t, "GET", "/payments/"+id, m.Headers(), nil).Decode(t, &p)
-			if p.Status != want || p.Amount != 1001 || !strings.Contains(out, "\nstatus     "+want) || !strings.Contains(out, m.Api+"/dashboard/payments/"+id) {
+			if p.Status != want || p.Amount != 1001 || !strings.Contains(out, "\nstatus     "+want) || !strings.Contains(out, m.API+"/dashboard/payments/"+id) {
 				t.Errorf("the payment is %s of %d, wanted %s:\n%s", p.Status, p.Amount, want, out)
 			}
 			if strings.HasPrefix(name, "dispute") && !strings.Contains(out, "\ndispute    ") {

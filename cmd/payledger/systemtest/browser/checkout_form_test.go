@@ -59,7 +59,7 @@ func (s till) session(t *testing.T, fields map[string]any) (url, clientToken str
 		ClientToken string `json:"clientToken"`
 	}
 	s.Must(t, "POST", "/client-session", s.Headers(), body).Decode(t, &made)
-	return s.Api + "/checkout?clientToken=" + made.ClientToken, made.ClientToken
+	return s.API + "/checkout?clientToken=" + made.ClientToken, made.ClientToken
 }
 
 // fill enters a card into the form with the keyboard alone, from the number's field on; each field at once.
@@ -247,7 +247,7 @@ func (s till) testToken(t *testing.T) {
 	url, token := s.session(t, nil)
 	w.open(url)
 	for range 2 {
-		if got := eval[string](w, `location.href`); got != s.Api+"/checkout" {
+		if got := eval[string](w, `location.href`); got != s.API+"/checkout" {
 			t.Errorf("the address is %s", got)
 		}
 		if got := eval[bool](w, `document.documentElement.outerHTML.includes(`+fmt.Sprintf("%q", token)+`)`); got {
@@ -262,7 +262,7 @@ func (s till) testToken(t *testing.T) {
 		if referrer := r.Headers["Referer"]; referrer != nil && referrer != "" {
 			t.Errorf("%s learns where the browser was: %v", r.URL, referrer)
 		}
-		if !strings.HasPrefix(r.URL, s.Api) {
+		if !strings.HasPrefix(r.URL, s.API) {
 			t.Errorf("the page loads %s", r.URL)
 		}
 	}
@@ -272,10 +272,10 @@ func (s till) testToken(t *testing.T) {
 func (s till) testBrokenLinks(t *testing.T) {
 	empty, _ := s.session(t, map[string]any{"order": nil})
 	for address, says := range map[string]string{
-		s.Api + "/checkout?clientToken=no.such.token":           "This payment link has expired",
-		s.Api + "/checkout":                                     "This payment link is not complete",
-		s.Api + "/checkout/challenge?clientToken=no.such.token": "This check is over",
-		s.Api + "/checkout/assets/1/none.js":                    "There is nothing here",
+		s.API + "/checkout?clientToken=no.such.token":           "This payment link has expired",
+		s.API + "/checkout":                                     "This payment link is not complete",
+		s.API + "/checkout/challenge?clientToken=no.such.token": "This check is over",
+		s.API + "/checkout/assets/1/none.js":                    "There is nothing here",
 		empty:                                                   "This payment is not ready",
 	} {
 		w := s.browser.tab(t, 390, "the server responded with a status of 40")

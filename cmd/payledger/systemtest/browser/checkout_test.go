@@ -191,7 +191,7 @@ func (s till) testChallengePassed(t *testing.T) {
 	w.payWith(challengeCard)
 	w.atChallenge()
 	w.picture("challenge-390")
-	if shop, amount, at := w.text("#merchant"), w.text("#amount"), eval[string](w, "location.href"); shop != "The shop" || amount != "€109.90" || at != s.Api+"/checkout/challenge" {
+	if shop, amount, at := w.text("#merchant"), w.text("#amount"), eval[string](w, "location.href"); shop != "The shop" || amount != "€109.90" || at != s.API+"/checkout/challenge" {
 		t.Errorf("the challenge shows %q, %q at %s", shop, amount, at)
 	}
 	s.wants(t, order, "PENDING")

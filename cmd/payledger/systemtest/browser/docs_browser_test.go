@@ -44,7 +44,7 @@ func TestDocsInBrowser(t *testing.T) {
 				}
 				w.withAxe(source)
 				for name, path := range documentationPages {
-					w.load(r.Api + path)
+					w.load(r.API + path)
 					w.until(`document.getElementById("find").hidden === false`)
 					w.accessible(path + " " + look)
 					if over := eval[int](w, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
@@ -67,7 +67,7 @@ func TestDocsScript(t *testing.T) {
 	}
 	r := apptest.NewReader(t)
 	w := b.tab(t, 1280)
-	w.load(r.Api + "/docs/calls/capturePayment")
+	w.load(r.API + "/docs/calls/capturePayment")
 	w.until(`document.getElementById("find").hidden === false`)
 
 	w.keys("/")
@@ -107,7 +107,7 @@ func TestDocsScript(t *testing.T) {
 	if status, body := r.Run(copied, apptest.Own{apptest.ExamplePayment: r.Paid(apptest.PlainCard, nil)}); status != "200" {
 		t.Errorf("the copied command is answered %s %s", status, body)
 	}
-	w.load(r.Api + "/docs/guides/first-payment")
+	w.load(r.API + "/docs/guides/first-payment")
 	w.until(`document.querySelector("#key").value.startsWith("plk_sandbox_")`)
 	for _, sent := range w.sent("", "/") {
 		if strings.Contains(sent.URL+postData(sent)+fmt.Sprint(sent.Headers), r.Key) {

@@ -65,10 +65,10 @@ func TestShopBelievesWebhooksOnly(t *testing.T) {
 		t.Errorf("an order of nothing: %d", status)
 	}
 	status, _, checkout := visit("POST", "/buy", shop.URL, form, "pen=2&price=1")
-	if status != http.StatusSeeOther || !strings.HasPrefix(checkout, s.Api+"/checkout?clientToken=") {
+	if status != http.StatusSeeOther || !strings.HasPrefix(checkout, s.API+"/checkout?clientToken=") {
 		t.Fatalf("an order: %d %s", status, checkout)
 	}
-	a, err := s.Call("GET", strings.TrimPrefix(checkout, s.Api), nil, nil)
+	a, err := s.Call("GET", strings.TrimPrefix(checkout, s.API), nil, nil)
 	if err != nil || !bytes.Contains(a.Body, []byte("€160.00")) {
 		t.Fatalf("the checkout shows %s %v", a.Body, err)
 	}

@@ -200,7 +200,7 @@ func TestClusterRestoreKilled(t *testing.T) {
 	}
 	master := strings.TrimSpace(string(key))
 	env := []string{"PAYLEDGER_NATS_URL=" + url, "PAYLEDGER_MASTER_KEY=" + master}
-	serving := &apptest.CutRig{C: c, Url: url}
+	serving := &apptest.CutRig{C: c, URL: url}
 	unserved := func() {
 		t.Helper()
 		app, err := serving.Start(t, master)

@@ -21,7 +21,7 @@ func TestClusterInitCutShort(t *testing.T) {
 	}
 	c := clustertest.Start(t, 3, func(_ int, o *server.Options) { o.Cluster.NoAdvertise = true }).Formed(t)
 	js := apptest.StreamsOf(t, c, clustertest.User)
-	r := &apptest.CutRig{C: c, Url: c.URL(clustertest.User)}
+	r := &apptest.CutRig{C: c, URL: c.URL(clustertest.User)}
 	for after, ended := 1, false; !ended; after++ {
 		var made *ledger.Made
 		made, ended = r.Cut(t, after)

@@ -23,7 +23,7 @@ func TestClusterListener(t *testing.T) {
 	a := r.start(t, apptest.FreeAddress(t))
 	r.sim = a.Sim.URL
 	b := r.start(t, apptest.FreeAddress(t))
-	nodes := []*apptest.Merchant{apptest.NewMerchant(a.Api.URL, r.made.Credentials.APIKey), apptest.NewMerchant(b.Api.URL, r.made.Credentials.APIKey)}
+	nodes := []*apptest.Merchant{apptest.NewMerchant(a.API.URL, r.made.Credentials.APIKey), apptest.NewMerchant(b.API.URL, r.made.Credentials.APIKey)}
 	var made struct{ ID string }
 	nodes[0].Must(t, "POST", "/management/webhook-listeners", nodes[0].Headers(), map[string]any{"eventTypes": []string{"PAYMENT.STATUS"}}).Decode(t, &made)
 	base := "/management/webhook-listeners/" + made.ID

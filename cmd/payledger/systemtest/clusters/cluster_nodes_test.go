@@ -50,7 +50,7 @@ func TestClusterNodes(t *testing.T) {
 	}
 	b := r.joins(t)
 	r.listsLag(t, a, b)
-	r.leaves(t, a, b.Api.URL, func(p *nodesProxy) {
+	r.leaves(t, a, b.API.URL, func(p *nodesProxy) {
 		b.Leave()
 		p.quiet(t, 1)
 		if err := b.Stop(); err != nil {
@@ -83,7 +83,7 @@ func (r *nodesRig) startIn(t *testing.T, dir, listen string) *app.App {
 }
 
 func (r *nodesRig) at(a *app.App) *apptest.Merchant {
-	return apptest.NewMerchant(a.Api.URL, r.made.APIKey)
+	return apptest.NewMerchant(a.API.URL, r.made.APIKey)
 }
 
 // pay makes a payment at a node.
@@ -181,7 +181,7 @@ func (r *nodesRig) listsLag(t *testing.T, a, b *app.App) {
 // leaves sends steady requests through a proxy, from which one node leaves.
 func (r *nodesRig) leaves(t *testing.T, stays *app.App, goes string, leave func(*nodesProxy)) {
 	t.Helper()
-	p := newNodesProxy(t, stays.Api.URL, goes)
+	p := newNodesProxy(t, stays.API.URL, goes)
 	m := apptest.NewMerchant(p.url(), r.made.APIKey)
 	m.Client.Transport.(*http.Transport).DisableKeepAlives = true
 	const clients = 4

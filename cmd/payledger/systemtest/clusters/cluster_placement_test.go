@@ -66,7 +66,7 @@ func TestClusterPlacement(t *testing.T) {
 	processors.ProcessorSecret = rollSecret
 	r.sim = apptest.StartApp(t, processors).Sim.URL
 	app := r.mustStart(t, made.MasterKey, "")
-	apptest.NewMerchant(app.Api.URL, made.APIKey).PayAs(t, apptest.HerCustomer)
+	apptest.NewMerchant(app.API.URL, made.APIKey).PayAs(t, apptest.HerCustomer)
 	if err := app.Stop(); err != nil {
 		t.Fatal(err)
 	}

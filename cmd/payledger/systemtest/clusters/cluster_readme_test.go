@@ -30,6 +30,6 @@ func TestRunbookCluster(t *testing.T) {
 		o.Cluster, o.Routes = own.Cluster, own.Routes
 	}).Formed(t)
 	made := apptest.InitCluster(t, c.URL(clustertest.User))
-	r := &apptest.CutRig{C: c, Url: c.URL(clustertest.User)}
+	r := &apptest.CutRig{C: c, URL: c.URL(clustertest.User)}
 	r.Serves(t, &made)
 }

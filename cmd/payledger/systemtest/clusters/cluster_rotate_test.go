@@ -67,7 +67,7 @@ func (r *rollRig) killed(t *testing.T, after int, key, previous string) (ended b
 	fell := make(chan struct{})
 	g := apptest.NewGuillotine(t, r.c.Servers[after%3].Addr().String(), after, func() { close(fell) })
 	command := exec.Command(os.Args[0], "rotate-master-key")
-	command.Env = append(os.Environ(), apptest.AsProgram+"=1", "PAYLEDGER_NATS_URL="+g.Url(), "PAYLEDGER_MASTER_KEY="+key, "PAYLEDGER_MASTER_KEY_PREVIOUS="+previous)
+	command.Env = append(os.Environ(), apptest.AsProgram+"=1", "PAYLEDGER_NATS_URL="+g.URL(), "PAYLEDGER_MASTER_KEY="+key, "PAYLEDGER_MASTER_KEY_PREVIOUS="+previous)
 	var says bytes.Buffer
 	command.Stdout, command.Stderr = &says, &says
 	if err := command.Start(); err != nil {
@@ -107,7 +107,7 @@ func TestClusterRotateMasterKey(t *testing.T) {
 	inbox := &apptest.WebhookCounter{Came: map[string]int{}}
 	receiver := httptest.NewServer(inbox)
 	defer receiver.Close()
-	m := apptest.NewMerchant(a.Api.URL, r.made.APIKey)
+	m := apptest.NewMerchant(a.API.URL, r.made.APIKey)
 	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": receiver.URL})
 	before, erased := m.PayAs(t, apptest.HerCustomer), m.PayAs(t, "gone-customer")
 	m.VaultAs(t, apptest.HerCustomer)
@@ -155,7 +155,7 @@ func TestClusterRotateMasterKey(t *testing.T) {
 // has checks that a node has payments with their personal data, and not that of an erased customer.
 func (r *rollRig) has(t *testing.T, app *app.App, paid []string, erased string) {
 	t.Helper()
-	m := apptest.NewMerchant(app.Api.URL, r.made.APIKey)
+	m := apptest.NewMerchant(app.API.URL, r.made.APIKey)
 	for _, id := range paid {
 		if _, body := m.Read(t, id); len(apptest.Shown(string(body))) == 0 {
 			t.Errorf("payment %s shows no personal data: %s", id, body)
@@ -190,7 +190,7 @@ func (r *rollRig) underLoad(t *testing.T, nodes []*app.App, do func()) (paid []s
 	t.Helper()
 	stop, mu, running := make(chan struct{}), sync.Mutex{}, sync.WaitGroup{}
 	for n, app := range nodes {
-		m := apptest.NewMerchant(app.Api.URL, r.made.APIKey)
+		m := apptest.NewMerchant(app.API.URL, r.made.APIKey)
 		running.Go(func() {
 			for i := 0; ; i++ {
 				select {

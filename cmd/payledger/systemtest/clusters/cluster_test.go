@@ -81,6 +81,6 @@ func TestClusterInitsAtOnce(t *testing.T) {
 	if len(winners) == 0 {
 		winners = append(winners, apptest.InitCluster(t, url))
 	}
-	r := &apptest.CutRig{C: c, Url: url}
+	r := &apptest.CutRig{C: c, URL: url}
 	r.Serves(t, &winners[0])
 }

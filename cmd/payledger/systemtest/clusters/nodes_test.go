@@ -129,7 +129,7 @@ func newNodeRig(t *testing.T, change ...func(*options.Options)) *nodeRig {
 	}
 	r.a = start(0, url, "")
 	r.b = start(1, clustertest.At(clustertest.User, r.wire.listener.Addr()), r.a.Sim.URL)
-	r.atA, r.atB = apptest.NewMerchant(r.a.Api.URL, made.APIKey), apptest.NewMerchant(r.b.Api.URL, made.APIKey)
+	r.atA, r.atB = apptest.NewMerchant(r.a.API.URL, made.APIKey), apptest.NewMerchant(r.b.API.URL, made.APIKey)
 	return r
 }
 
@@ -143,7 +143,7 @@ func (r *nodeRig) newKey(t *testing.T) (id string, atB *apptest.Merchant) {
 		APIKey string `json:"apiKey"`
 	}
 	r.atA.Must(t, "POST", "/management/api-keys", r.atA.Headers(), map[string]any{"name": "second", "scopes": []string{"transactions:retrieve"}}).Decode(t, &made)
-	return made.ID, apptest.NewMerchant(r.b.Api.URL, made.APIKey)
+	return made.ID, apptest.NewMerchant(r.b.API.URL, made.APIKey)
 }
 
 // TestNodesShareRates: a request that one node allowed counts at the other one.
@@ -159,9 +159,9 @@ func TestNodesShareRates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		atA := apptest.NewMerchant(r.a.Api.URL, key)
+		atA := apptest.NewMerchant(r.a.API.URL, key)
 		atA.Must(t, "GET", "/payments", atA.Headers(), nil)
-		used = append(used, apptest.NewMerchant(r.b.Api.URL, key))
+		used = append(used, apptest.NewMerchant(r.b.API.URL, key))
 		if len(used) <= 3 {
 			return false
 		}

@@ -92,7 +92,7 @@ func testNodesUsers(t *testing.T, r *nodeRig) {
 		email := fmt.Sprintf("ada-%d@shop.example", i)
 		var ada struct{ ID, Password string }
 		m.Must(t, "POST", "/management/users", m.Headers(), map[string]any{"email": email, "role": "operator"}).Decode(t, &ada)
-		here, there := &nodeBrowser{api: m.Api}, &nodeBrowser{api: other.Api}
+		here, there := &nodeBrowser{api: m.API}, &nodeBrowser{api: other.API}
 		here.signsIn(t, "here", email, ada.Password, http.StatusSeeOther)
 		there.signsIn(t, "there", email, ada.Password, http.StatusSeeOther)
 		path, form := capture("by-an-operator")
@@ -101,7 +101,7 @@ func testNodesUsers(t *testing.T, r *nodeRig) {
 			form.Set("revision", opened[1])
 		}
 		there.must(t, "an operator captures", path, form, http.StatusSeeOther)
-		copied := here.copied(other.Api)
+		copied := here.copied(other.API)
 		copied.must(t, "the session at the other node", staffPage, nil, http.StatusOK)
 
 		m.Must(t, "PATCH", "/management/users/"+ada.ID, m.Headers(), map[string]any{"role": "auditor"})
@@ -121,7 +121,7 @@ func testNodesUsers(t *testing.T, r *nodeRig) {
 			t.Errorf("%d was captured, expected what the operator captured: %s", p.Processor.AmountCaptured, shown.Body)
 		}
 
-		copied = there.copied(m.Api)
+		copied = there.copied(m.API)
 		there.must(t, "a sign-out", "/dashboard/logout", url.Values{}, http.StatusSeeOther)
 		copied.must(t, "after the sign-out at the other node", staffPage, nil, http.StatusUnauthorized)
 		here.must(t, "the other session", staffPage, nil, http.StatusOK)

@@ -31,7 +31,7 @@ func TestEventsStream(t *testing.T) {
 	if url := app.Ready().NATS; url != "" {
 		t.Errorf("without --nats-listen the ready line has %s", url)
 	}
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	if _, err := m.Pay(m.Token(t, "order-1", 1000, "4111111111111111"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestEventsStream(t *testing.T) {
 	if url := app.Ready().NATS; !strings.HasPrefix(url, "nats://127.0.0.1:") || strings.HasSuffix(url, ":0") {
 		t.Errorf("the ready line has %q", url)
 	}
-	m.Api = app.Api.URL
+	m.API = app.API.URL
 	if _, err := m.Pay(m.Token(t, "order-2", 1000, "4111111111111111"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestAnalyticsUser(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("replaced credentials still have a connection")
 	}
-	m := apptest.NewMerchant(app.Api.URL, key)
+	m := apptest.NewMerchant(app.API.URL, key)
 	if _, err := m.Pay(m.Token(t, "order-1", 1000, "4111111111111111"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAnalyticsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	app = apptest.StartApp(t, o)
-	m.Api = app.Api.URL
+	m.API = app.API.URL
 	conn, stream = analyst(t, app, dir, "books", "--account", string(app.Views.Accounts()[0].ID))
 	m.ReadAsGiven(t, app, stream)
 

@@ -54,5 +54,5 @@ func TestClusterInitKilled(t *testing.T) {
 	url, js := c.URL(clustertest.User), apptest.StreamsOf(t, c, clustertest.User)
 	apptest.KilledWhen(t, func() bool { return len(apptest.StreamNames(t, js)) > 0 }, []string{"PAYLEDGER_NATS_URL=" + url}, "init", "--shards", "1")
 	made := apptest.InitCluster(t, url)
-	(&apptest.CutRig{C: c, Url: url}).Serves(t, &made)
+	(&apptest.CutRig{C: c, URL: url}).Serves(t, &made)
 }

@@ -132,7 +132,7 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
-		m.Api, end = startAhead(t, o, jump)
+		m.API, end = startAhead(t, o, jump)
 	}
 	paid := m.Paid(t, apptest.CardApproved)
 	challenged := m.Paid(t, apptest.CardChallenged)

@@ -27,7 +27,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), t.TempDir()
 	app, stop := apptest.StartToStop(t, apptest.TestOptions(dir))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	pay := func(order string, card string) apptest.PaymentAnswer {
 		paid, err := m.Pay(m.Token(t, order, 2000, card), "")
 		if err != nil {
@@ -43,7 +43,7 @@ func TestExport(t *testing.T) {
 	pay("order-2", "4000000000000002") // declined
 	covered(t, app)
 	export := func(args ...string) (int, string, string) {
-		return apptest.Invoke(t, append([]string{"export", "--url", m.Api, "--api-key", m.Key}, args...)...)
+		return apptest.Invoke(t, append([]string{"export", "--url", m.API, "--api-key", m.Key}, args...)...)
 	}
 	for _, format := range []string{"csv", "jsonl", "parquet", "sqlite"} {
 		target := filepath.Join(out, format)

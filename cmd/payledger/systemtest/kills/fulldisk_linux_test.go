@@ -198,7 +198,7 @@ func TestFullAnalyticsDisk(t *testing.T) {
 	o := apptest.TestOptions(dir)
 	o.NatsListen = "127.0.0.1:0"
 	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	payments := 0
 	pay := func() {
 		t.Helper()

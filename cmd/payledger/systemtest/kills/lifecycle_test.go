@@ -231,7 +231,7 @@ func (l *life) hangUp(s step) {
 		l.fail("%v", err)
 	}
 	m, _ := l.all.now()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.Api+s.path, bytes.NewReader(payload))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.API+s.path, bytes.NewReader(payload))
 	if err != nil {
 		l.fail("%v", err)
 		return

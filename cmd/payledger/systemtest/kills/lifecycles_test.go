@@ -111,7 +111,7 @@ func (s *stories) start() {
 	if s.merchant == nil {
 		s.account, s.merchant = app.Credentials.AccountID, apptest.NewMerchant("", app.Credentials.APIKey)
 	}
-	s.app, s.merchant = app, &apptest.Merchant{Api: app.Ready().API, Key: s.merchant.Key, Client: s.merchant.Client, Patience: &s.patience}
+	s.app, s.merchant = app, &apptest.Merchant{API: app.Ready().API, Key: s.merchant.Key, Client: s.merchant.Client, Patience: &s.patience}
 	s.starts++
 	if s.hooks == nil {
 		s.receive()

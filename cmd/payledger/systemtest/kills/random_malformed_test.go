@@ -113,11 +113,11 @@ func (v *values) oddHeaders(header map[string][]string) {
 	case 0:
 		header["Content-Type"] = []string{[]string{"text/plain", "application/json; charset=utf-16", "multipart/form-data", "application/", long}[v.Intn(5)]}
 	case 1:
-		delete(header, "X-Api-Key")
+		delete(header, "X-API-Key")
 	case 2:
-		header["X-Api-Key"] = []string{long}
+		header["X-API-Key"] = []string{long}
 	case 3:
-		header["X-Api-Version"] = []string{[]string{"2.3", "", long, "2.4, 2.4"}[v.Intn(4)]}
+		header["X-API-Version"] = []string{[]string{"2.3", "", long, "2.4, 2.4"}[v.Intn(4)]}
 	case 4:
 		header["X-Client-Token"] = []string{[]string{long, "a.b.c", "\u00e9", "eyJhbGciOiJub25lIn0.e30."}[v.Intn(4)]}
 	case 5:

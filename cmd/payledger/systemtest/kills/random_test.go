@@ -163,7 +163,7 @@ func (c *randomCaller) send(to call) error {
 // request makes one: as the schema has it, or spoiled.
 func (c *randomCaller) request(to call) (*http.Request, string, error) {
 	method, target, query := to.method, to.path, url.Values{}
-	header := http.Header{"X-Api-Key": {c.key}, "X-Api-Version": {"2.4"}}
+	header := http.Header{"X-API-Key": {c.key}, "X-API-Version": {"2.4"}}
 	if to.Security != nil && strings.Contains(fmt.Sprint(*to.Security), "clientToken") {
 		header = http.Header{"X-Client-Token": {c.again("clientToken")}}
 	}

@@ -21,7 +21,7 @@ func TestReconcileAll(t *testing.T) {
 	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
 	app, stop := apptest.StartToStop(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	m.Must(t, http.MethodPatch, "/management/processors/STRIPE", m.Headers(), map[string]any{"enabled": false})
 	apptest.Buys(t, m, "order-1")
 	type result struct {

@@ -198,7 +198,7 @@ func (r *reconciling) start() {
 		r.account, r.merchant = app.Credentials.AccountID, apptest.NewMerchant("", app.Credentials.APIKey)
 	}
 	api := app.Ready().API
-	r.merchant.Api = api
+	r.merchant.API = api
 	r.post.target.Store(&api)
 }
 

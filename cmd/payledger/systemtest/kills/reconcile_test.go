@@ -37,7 +37,7 @@ func TestReconcileCommand(t *testing.T) {
 		t.Fatal(got.Status, string(got.Body), err)
 	}
 	got.Decode(t, &paid)
-	server := []string{"reconcile", "--processor", "ADYEN", "--url", m.Api, "--api-key", m.Key}
+	server := []string{"reconcile", "--processor", "ADYEN", "--url", m.API, "--api-key", m.Key}
 	status, out, stderr := apptest.Invoke(t, server...)
 	if want := "0 differences. Compared with ADYEN: 1 payment of the ledger with 1 operation there, 1 entry of its books, and 0 notifications about disputes; 0 have no answer yet, 0 were too fresh to judge.\n"; status != 0 || out != want || stderr != "" {
 		t.Errorf("exits %d:\n%s%s", status, out, stderr)

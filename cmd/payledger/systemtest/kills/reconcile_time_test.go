@@ -36,7 +36,7 @@ func TestReconcileDays(t *testing.T) {
 		{yesterday, today}:     "1 payment of the ledger with 1 operation there, 1 entry",
 		{yesterday, yesterday}: "1 payment of the ledger with 0 operations there, 0 entries",
 	} {
-		status, out, stderr := apptest.Invoke(t, "reconcile", "--processor", "ADYEN", "--url", m.Api, "--api-key", m.Key, "--from", args[0], "--to", args[1])
+		status, out, stderr := apptest.Invoke(t, "reconcile", "--processor", "ADYEN", "--url", m.API, "--api-key", m.Key, "--from", args[0], "--to", args[1])
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("%v: exits %d: %s%s", args, status, out, stderr)
 		}
@@ -53,7 +53,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 	o.PublicURL = nobody.URL
 	app, stop := apptest.StartToStop(t, o)
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
-	args := []string{"reconcile", "--processor", "ADYEN", "--url", m.Api, "--api-key", m.Key}
+	args := []string{"reconcile", "--processor", "ADYEN", "--url", m.API, "--api-key", m.Key}
 	fresh := false
 	for try := range 7 {
 		key := apptest.PendingCapture(t, m, fmt.Sprint("order-", try))
@@ -82,7 +82,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 		}
 		if !confirm(t, filepath.Join(o.Data, ledger.SimulatorFolder, "books.jsonl"), key) { // the processor confirmed by itself, and the service may have sent a query
 			app, stop = apptest.StartToStop(t, o)
-			m.Api = app.Ready().API
+			m.API = app.Ready().API
 			continue
 		}
 		status, out, stderr := apptest.Invoke(t, "reconcile", "--processor", "ADYEN", "--data", o.Data)

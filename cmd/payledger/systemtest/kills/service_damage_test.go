@@ -60,7 +60,7 @@ func (v *viewsTemplate) damagedBeside(t *testing.T, stream string, random *rand.
 	t.Helper()
 	data := v.folder(t, v.stopped)
 	app, stop := apptest.StartToStop(t, apptest.TestOptions(data))
-	m := apptest.NewMerchant(app.Api.URL, v.key)
+	m := apptest.NewMerchant(app.API.URL, v.key)
 	if random.IntN(2) == 0 { // the service has read the files
 		v.ask(t, m)
 	}

@@ -85,7 +85,7 @@ func makeViews(t *testing.T) *viewsTemplate {
 		}
 	}()
 	app, stop := apptest.StartToStop(t, apptest.TestOptions(v.data))
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	v.key = m.Key
 	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": hooks})
 	flow := m.Workflow(t, apptest.On("AUTHORIZED", "payment.amount == 700", 0, `{"type":"capture"}`))
@@ -174,7 +174,7 @@ func (v *viewsTemplate) ask(t *testing.T, m *apptest.Merchant) map[string]string
 func (v *viewsTemplate) started(t *testing.T, data string) map[string]string {
 	t.Helper()
 	app, stop := apptest.StartToStop(t, apptest.TestOptions(data))
-	answers := v.ask(t, apptest.NewMerchant(app.Api.URL, v.key))
+	answers := v.ask(t, apptest.NewMerchant(app.API.URL, v.key))
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func paySteadily(b *testing.B, m *apptest.Merchant, tokens []string) []time.Dura
 	var running sync.WaitGroup
 	for range min(steadyPayers, len(tokens)) {
 		running.Go(func() {
-			w, err := apptest.DialWire(m.Api, m.Key)
+			w, err := apptest.DialWire(m.API, m.Key)
 			if err != nil {
 				b.Error(err)
 				return

@@ -47,14 +47,14 @@ func BenchmarkCreate(b *testing.B) {
 	for slice := range slices.Chunk(tokens, (len(tokens)+benchSlices-1)/benchSlices) {
 		b.StopTimer()
 		measureRaw()
-		before, spent := apptest.Events(b, app), apptest.CpuTime(b)
+		before, spent := apptest.Events(b, app), apptest.CPUTime(b)
 		b.StartTimer()
 		durations = append(durations, payAll(b, m, slice)...)
 		if err := app.Views.CaughtUp(context.Background()); err != nil { // the payments' own work, not the raw rate's
 			b.Fatal(err)
 		}
 		b.StopTimer()
-		cpu, events = cpu+apptest.CpuTime(b)-spent, events+apptest.Events(b, app)-before
+		cpu, events = cpu+apptest.CPUTime(b)-spent, events+apptest.Events(b, app)-before
 	}
 	measureRaw()
 	rate := float64(events) / b.Elapsed().Seconds()
@@ -80,7 +80,7 @@ func payAll(b *testing.B, m *apptest.Merchant, tokens []string) []time.Duration 
 	var running sync.WaitGroup
 	for range *benchConnections {
 		running.Go(func() {
-			w, err := apptest.DialWire(m.Api, m.Key)
+			w, err := apptest.DialWire(m.API, m.Key)
 			if err != nil {
 				b.Error(err)
 				return

@@ -45,7 +45,7 @@ func BenchmarkFlood(b *testing.B) {
 		}
 		go ask(ready, p.Ready.API+"/readyz")
 		go ask(admin, p.Ready.Admin+"/readyz")
-		c := flood(ctx, n, m.Key, m.Api, *apptest.FloodPause, pay)
+		c := flood(ctx, n, m.Key, m.API, *apptest.FloodPause, pay)
 		b.Logf("%d connections: %s; %.0f/s taken, peak RSS %.1f MiB", n, c, float64(len(c.taken))/apptest.FloodTime.Seconds(), p.Memory("VmHWM:"))
 		for _, where := range []chan asked{ready, admin} {
 			got := <-where
@@ -82,7 +82,7 @@ func BenchmarkOnePayment(b *testing.B) {
 		a.Decode(b, &made)
 		ctx, cancel := context.WithTimeout(b.Context(), *apptest.FloodTime)
 		defer cancel()
-		c := flood(ctx, n, m.Key, m.Api, 0, func(w *apptest.Wire) (int, error) {
+		c := flood(ctx, n, m.Key, m.API, 0, func(w *apptest.Wire) (int, error) {
 			return w.Post("/payments/"+made.ID+"/capture", "", `{"amount":1,"final":false}`)
 		})
 		b.Logf("%d callers: %s; %.0f/s", n, c, float64(len(c.taken))/apptest.FloodTime.Seconds())
@@ -102,19 +102,19 @@ func BenchmarkNeverReading(b *testing.B) {
 	p := apptest.ServeProcess(b, "--data", b.TempDir(), "--memory", "768000000", "--log-level", "error")
 	m := apptest.NewMerchant(p.Ready.API, p.Credentials.APIKey)
 	body := vaulted(b, m)
-	address := strings.TrimPrefix(m.Api, "http://")
+	address := strings.TrimPrefix(m.API, "http://")
 	for range b.N {
 		held, err := hold(address, *apptest.FloodConnections, strings.Repeat("GET /openapi.yaml HTTP/1.1\r\nHost: a\r\n\r\n", 200), 4096)
 		b.Logf("%d connections never read (%v)", len(held), err)
 		ctx, cancel := context.WithTimeout(b.Context(), *apptest.FloodTime)
 		answered := atomic.Int64{}
-		c := flood(ctx, 16, m.Key, m.Api, 0, func(w *apptest.Wire) (int, error) {
+		c := flood(ctx, 16, m.Key, m.API, 0, func(w *apptest.Wire) (int, error) {
 			defer answered.Add(1)
 			return w.Post("/payments", "", body)
 		})
 		cancel()
 		b.Logf("others: %s; RSS %.1f MiB, peak %.1f MiB", c, p.Memory("VmRSS:"), p.Memory("VmHWM:"))
-		took, failed := apptest.Probes(onlyFor(b, time.Second), m.Api+"/readyz", 50*time.Millisecond)
+		took, failed := apptest.Probes(onlyFor(b, time.Second), m.API+"/readyz", 50*time.Millisecond)
 		b.Logf("readyz: %d asked, failed %v, most %.1f ms", len(took), first(failed), of(took, 1))
 		for _, conn := range held {
 			conn.Close()
@@ -141,7 +141,7 @@ func BenchmarkSlowReaders(b *testing.B) {
 	}
 	list := m.Must(b, "GET", "/payments?limit=100", m.Headers(), nil)
 	b.Logf("the list has %d bytes; RSS %.1f MiB", len(list.Body), p.Memory("VmRSS:"))
-	address := strings.TrimPrefix(m.Api, "http://")
+	address := strings.TrimPrefix(m.API, "http://")
 	request := "GET /payments?limit=100 HTTP/1.1\r\nHost: a\r\nX-API-KEY: " + m.Key + "\r\nX-API-VERSION: 2.4\r\n\r\n"
 	for range b.N {
 		held, err := hold(address, 1500, request, 4096)
@@ -159,7 +159,7 @@ func BenchmarkSlowReaders(b *testing.B) {
 			}
 		}
 		small := vaulted(b, m)
-		c := flood(onlyFor(b, 2*time.Second), 4, m.Key, m.Api, 0, func(w *apptest.Wire) (int, error) { return w.Post("/payments", "", small) })
+		c := flood(onlyFor(b, 2*time.Second), 4, m.Key, m.API, 0, func(w *apptest.Wire) (int, error) { return w.Post("/payments", "", small) })
 		b.Logf("others: %s; RSS %.1f MiB, peak %.1f MiB", c, p.Memory("VmRSS:"), p.Memory("VmHWM:"))
 		b.ReportMetric(p.Memory("VmHWM:"), "peak-MiB")
 		for _, conn := range held {

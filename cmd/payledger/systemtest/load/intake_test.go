@@ -176,7 +176,7 @@ func TestNeverReading(t *testing.T) {
 	app := apptest.StartApp(t, o)
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
 	m.Client.CloseIdleConnections()
-	held, err := hold(strings.TrimPrefix(m.Api, "http://"), o.MaxConnections, strings.Repeat("GET /openapi.yaml HTTP/1.1\r\nHost: a\r\n\r\n", 200), 4096)
+	held, err := hold(strings.TrimPrefix(m.API, "http://"), o.MaxConnections, strings.Repeat("GET /openapi.yaml HTTP/1.1\r\nHost: a\r\n\r\n", 200), 4096)
 	defer func() {
 		for _, conn := range held {
 			conn.Close()
@@ -185,7 +185,7 @@ func TestNeverReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := apptest.NewMerchant(m.Api, m.Key)
+	fresh := apptest.NewMerchant(m.API, m.Key)
 	fresh.Must(t, "GET", "/healthz", nil, nil)
 	served := func(path string) func() bool {
 		return func() bool {

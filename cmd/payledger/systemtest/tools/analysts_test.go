@@ -26,7 +26,7 @@ func TestAnalystsPrograms(t *testing.T) {
 	o := apptest.TestOptions(dir)
 	o.NatsListen = "127.0.0.1:0"
 	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	if _, err := m.Pay(m.Token(t, "order-1", 1000, "4111111111111111"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAnalystsPrograms(t *testing.T) {
 	for language, file := range map[string]string{"js": "read.mjs", "python": "read.py"} {
 		apptest.WriteClient(t, at, file, []byte(docstest.Block(t, docstest.Guides+"analysts.md", language)))
 	}
-	check("python3", "read.py", app.Api.URL, m.Key)
+	check("python3", "read.py", app.API.URL, m.Key)
 	if tools, there := apptest.NpmTools(t); there {
 		if err := os.Symlink(filepath.Join(tools, "node_modules"), filepath.Join(at, "node_modules")); err != nil {
 			t.Fatal(err)

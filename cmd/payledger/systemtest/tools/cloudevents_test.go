@@ -30,7 +30,7 @@ func TestCloudEvents(t *testing.T) {
 	o := apptest.TestOptions(dir)
 	o.NatsListen = "127.0.0.1:0"
 	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.Api.URL, app.Credentials.APIKey)
+	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
 	for order, card := range map[string]string{"order-1": "4111111111111111", "order-2": "4000000000000002"} {
 		if _, err := m.Pay(m.Token(t, order, 1000, card), ""); err != nil {
 			t.Fatal(err)
