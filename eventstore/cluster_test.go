@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 )
 
@@ -24,7 +25,7 @@ func TestClusterFaults(t *testing.T) { // alone: elections have their time
 		{"a leader that was cut off returns no old state", testCutOffLeader, false},
 		{"a link is cut and healed under writers", testLinkCut, true},
 	} {
-		if fault.slow && testing.Short() {
+		if fault.slow && seedtest.Sampled() {
 			continue
 		}
 		t.Run(fault.name, func(t *testing.T) { fault.test(t, r) })

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
@@ -65,7 +66,7 @@ func TestDamagedLog(t *testing.T) {
 			"with its tips":      func(*testing.T, string) {},
 			"and its tips, gone": func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "tips")) },
 		} {
-			if testing.Short() && (i%2 == 0) != (name == "with its tips") {
+			if seedtest.Sampled() && (i%2 == 0) != (name == "with its tips") {
 				continue
 			}
 			t.Run(c.name+" "+name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
@@ -54,7 +55,7 @@ func TestFsyncFails(t *testing.T) {
 	}
 	t.Parallel()
 	cases := []sickCase{{"known aggregate", "sole writer"}, {"new aggregate", "sole writer"}, {"known aggregate", "one of several"}, {"new aggregate", "one of several"}}
-	if testing.Short() { // each target and each writer once
+	if seedtest.Sampled() { // each target and each writer once
 		cases = cases[1:3]
 	}
 	dirs, results := make([]string, len(cases)), make([]sickDisk, len(cases))

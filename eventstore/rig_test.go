@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
@@ -331,7 +332,7 @@ func second[T any](_ T, err error) error { return err }
 
 // scale picks a size: the first in short mode, the second else.
 func scale(short, long int) int {
-	if testing.Short() {
+	if seedtest.Sampled() {
 		return short
 	}
 	return long

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/secretlog"
@@ -70,7 +71,7 @@ func testSecretNodes(t testing.TB, r *rig) {
 	}
 	here, there := nodes[0], nodes[1]
 	rounds := 20
-	if testing.Short() {
+	if seedtest.Sampled() {
 		rounds = 5
 	}
 	for i := range rounds {

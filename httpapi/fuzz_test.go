@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
@@ -412,7 +413,7 @@ func TestStrangeBodies(t *testing.T) {
 					continue
 				}
 				for i, body := range mutants(tree) {
-					if testing.Short() && i%29 > 0 { // prime to how many values there are
+					if seedtest.Sampled() && i%29 > 0 { // prime to how many values there are
 						continue
 					}
 					rigs.try(t, o, body)

@@ -6,5 +6,9 @@
 // Rules: a test takes a seed from Seed, and checks a property of package rapid with Check. A flag of a test that sets its seed, and rapid's
 // own -rapid.seed, come first. A house test looks for other ways.
 //
+// A test of thousands of cases takes a sample of them where Sampled is true. The whole test runs with the build tag system:
+//
+//	go test -tags system ./eventstore/commands/service
+//
 // The package must not know: anything of payledger.
 package seedtest

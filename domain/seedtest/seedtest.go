@@ -55,3 +55,7 @@ func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rapid.Check(t, property)
 }
+
+// Sampled reports whether a test takes a sample of its cases, or a smaller size. It does so without the build tag system, and with -short.
+// The sample is the same in each run, and has every kind of case.
+func Sampled() bool { return !whole || testing.Short() }

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 )
@@ -49,7 +50,7 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 	}
 	t.Parallel()
 	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "POSITIONS", "CHECKPOINTS_"}
-	if testing.Short() {
+	if seedtest.Sampled() {
 		streams = streams[:2]
 	}
 	dirs, results := make([]string, len(streams)), make([]eioResult, len(streams))

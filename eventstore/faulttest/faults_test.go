@@ -74,7 +74,7 @@ func TestFaults(t *testing.T) {
 	if seed == 0 {
 		seed = seedtest.Seed(t)
 	}
-	if testing.Short() {
+	if seedtest.Sampled() {
 		n = (n + 2) / 3
 	}
 	counts := &tally{n: map[string]int{}}

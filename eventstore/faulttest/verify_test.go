@@ -37,7 +37,7 @@ func TestVerify(t *testing.T) {
 	if seed == 0 {
 		seed = seedtest.Seed(t)
 	}
-	if testing.Short() {
+	if seedtest.Sampled() {
 		n = (n + 2) / 3
 	}
 	counts := &tally{n: map[string]int{}}

@@ -95,7 +95,7 @@ func size(asked, short, long int) int {
 	switch {
 	case asked > 0:
 		return asked
-	case testing.Short():
+	case seedtest.Sampled():
 		return short
 	default:
 		return long

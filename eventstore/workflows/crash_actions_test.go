@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
@@ -91,7 +92,7 @@ func TestCrashScenes(t *testing.T) {
 		for _, on := range c.effects {
 			row++
 			for i, w := range []failureMode{crashBefore, crashAfter} {
-				if testing.Short() && row%2 != i {
+				if seedtest.Sampled() && row%2 != i {
 					continue
 				}
 				t.Run(c.name+": "+on+" "+string(w), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 )
@@ -32,7 +33,7 @@ func waysOf(e effect) []failureMode {
 		return append(ways, lostBefore, lostAfter)
 	}
 	ways = append(ways, refuses)
-	if !testing.Short() {
+	if !seedtest.Sampled() {
 		ways = append(ways, lostBefore, lostAfter)
 	}
 	return ways
@@ -45,7 +46,7 @@ func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	for i, e := range effects {
 		for j, w := range waysOf(e) {
-			if testing.Short() && (i+j)%2 > 0 {
+			if seedtest.Sampled() && (i+j)%2 > 0 {
 				continue
 			}
 			name := e.on

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -93,7 +94,7 @@ func TestSimulationKnowsCircles(t *testing.T) {
 // TestSimulationRate checks that a simulation is quick; the bound is a tenth of the benchmark's rate.
 func TestSimulationRate(t *testing.T) {
 	r, payments, least := newRig(t), 1_500, 2_000.0
-	if testing.Short() { // under the race detector, which takes seven times as much
+	if seedtest.Sampled() { // under the race detector, which takes seven times as much
 		payments, least = 500, 300
 	}
 	r.fill(payments)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/workflows"
@@ -182,7 +183,7 @@ func (r *rig) backlog(w workflow.Workflow, runs int, due time.Time) []workflow.S
 func TestBacklog(t *testing.T) {
 	r := newRig(t)
 	many := 5_000
-	if testing.Short() {
+	if seedtest.Sampled() {
 		many = 500
 	}
 	flow := r.workflow(workflow.Definition{DelaySeconds: 3600, Condition: "false", Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})

@@ -6,6 +6,7 @@ import (
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 )
 
 // disputeTable is D16: each status of each type from the status before it, each change of type from each status that allows it, and the
@@ -48,7 +49,7 @@ func TestDisputeTable(t *testing.T) {
 	}
 	for i, c := range disputeTable {
 		for j, name := range processor.Names {
-			if testing.Short() && j != i%len(processor.Names) {
+			if seedtest.Sampled() && j != i%len(processor.Names) {
 				continue
 			}
 			sale := sales[name][(i+j)%len(disputedCurrencies)]

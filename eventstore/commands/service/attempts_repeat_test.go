@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/approvals"
@@ -108,7 +109,7 @@ func TestStartCrashes(t *testing.T) {
 	healthy := r.newNode(t, time.Minute, nil)
 	for i, e := range []string{"attempt.created", "attempt.aborted", "instrument.invalidated", "session.attempt_started"} {
 		for j, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
-			if testing.Short() && (i+j)%2 > 0 {
+			if seedtest.Sampled() && (i+j)%2 > 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %s", e, w), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/domain/session"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/approvals"
@@ -114,7 +115,7 @@ func TestApprovalCrashes(t *testing.T) {
 	} {
 		for i, e := range effects {
 			for j, w := range []failureMode{refuses, twice, crashBefore, crashAfter, overtaken} {
-				if e == authorize && w == refuses || testing.Short() && (i+j)%2 > 0 {
+				if e == authorize && w == refuses || seedtest.Sampled() && (i+j)%2 > 0 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s: %s %s", what, e, w), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
@@ -67,7 +68,7 @@ func TestCrashMatrix(t *testing.T) {
 		for _, e := range a.effects {
 			for _, w := range modesOf(e) {
 				row++
-				if testing.Short() && row%7 > 0 { // prime to the numbers of modes
+				if seedtest.Sampled() && row%7 > 0 { // prime to the numbers of modes
 					continue
 				}
 				h := &scenario{action: a, fault: newFault(e, w), healthy: healthy.Service, key: fmt.Sprintf("key-%d", row)}
@@ -95,7 +96,7 @@ func modesOf(e effect) []failureMode {
 		return []failureMode{lostBefore, lostAfter, twice, crashBefore, crashAfter, overtaken, left, late, never}
 	}
 	ways := []failureMode{refuses, twice, crashBefore, crashAfter, overtaken, left}
-	if !testing.Short() {
+	if !seedtest.Sampled() {
 		ways = append(ways, lostBefore, lostAfter)
 	}
 	return ways

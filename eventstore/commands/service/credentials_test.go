@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/domain/account"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
@@ -209,12 +210,12 @@ func TestResetCutShort(t *testing.T) {
 		}
 	}
 	first := 1
-	if testing.Short() {
+	if seedtest.Sampled() {
 		first = 4 // the verifier
 	}
 	for at := first; at <= len(whole.steps); at++ {
 		for _, after := range []bool{false, true} {
-			if testing.Short() && after != (at%2 > 0) { // each checks passwords, which takes long by intent
+			if seedtest.Sampled() && after != (at%2 > 0) { // each checks passwords, which takes long by intent
 				continue
 			}
 			t.Run(fmt.Sprintf("%d %s after=%v", at, whole.steps[at-1], after), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
@@ -241,7 +242,7 @@ func TestUserCommandsCutShort(t *testing.T) {
 		}
 		for at := 1; at <= len(steps); at++ {
 			for _, after := range []bool{false, true} {
-				if testing.Short() && after != (at%2 > 0) {
+				if seedtest.Sampled() && after != (at%2 > 0) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %d %s after=%v", name, at, steps[at-1], after), func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/domain/session"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/payments"
@@ -141,7 +142,7 @@ func TestVaultingCrashes(t *testing.T) {
 	} {
 		for i, e := range effects {
 			for j, w := range []failureMode{crashBefore, crashAfter, twice} {
-				if testing.Short() && (i+j)%2 > 0 {
+				if seedtest.Sampled() && (i+j)%2 > 0 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {

@@ -1,0 +1,5 @@
+//go:build !system
+
+package seedtest
+
+const whole = false
