@@ -1,3 +1,5 @@
+//go:build system
+
 package eventstore_test
 
 import (
