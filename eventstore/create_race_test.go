@@ -22,10 +22,11 @@ func TestLogMadeMeanwhile(t *testing.T) {
 		shards int
 		works  bool
 	}{{0, true}, {3, true}, {1, false}} {
-		config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+		server := eventstoretest.Server(t, t.TempDir())
+		config := eventstoretest.Config(server)
 		config.Shards = c.shards
 		config.Random = io.MultiReader(readerFunc(func([]byte) (int, error) { // the first random value is the id of the new log
-			other := eventstoretest.Config(config.Server)
+			other := eventstoretest.Config(server)
 			other.Shards = 3
 			eventstoretest.OpenOn(t, other)
 			return 0, io.EOF

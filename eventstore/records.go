@@ -222,7 +222,7 @@ func (h records) clean(floor deliverylog.Floor) error {
 	if h.s.embedded == nil || floor.Segment == 0 {
 		return nil
 	}
-	names, err := blocks.Streams(h.s.embedded.Dir, streams.Account)
+	names, err := blocks.Streams(h.s.embedded.Folder(), streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
@@ -230,7 +230,7 @@ func (h records) clean(floor deliverylog.Floor) error {
 		if shard, number, ours := streams.Parse(name); !ours || shard != h.n || number > floor.Segment {
 			continue
 		}
-		if err := os.RemoveAll(blocks.Folder(h.s.embedded.Dir, streams.Account, name)); err != nil {
+		if err := os.RemoveAll(blocks.Folder(h.s.embedded.Folder(), streams.Account, name)); err != nil {
 			return fmt.Errorf("eventstore: %w", err)
 		}
 	}

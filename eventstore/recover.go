@@ -27,7 +27,7 @@ const (
 func (s *Store) openTips(c Config, cache int64) error {
 	dir := c.Tips
 	if dir == "" && c.Server != nil && c.SoleWriter {
-		dir = filepath.Join(c.Server.Dir, folder.Tips)
+		dir = filepath.Join(c.Server.Folder(), folder.Tips)
 	}
 	if s.readOnly && dir != "" { // nothing in the folder is changed
 		var err error

@@ -65,7 +65,7 @@ func (s *Store) Archive(ctx context.Context) (*archive.Archive, error) {
 		return nil, err
 	}
 	return archive.Of(archive.Running{
-		Dir: s.embedded.Dir, Tips: s.tips, Checkpoints: c.Number, Inspect: s.scrubAll,
+		Dir: s.embedded.Folder(), Tips: s.tips, Checkpoints: c.Number, Inspect: s.scrubAll,
 		Load: func(ctx context.Context, key Key) (*Recorded, error) { return s.Load(ctx, key, Latest) },
 	})
 }
@@ -109,7 +109,7 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
 	known, beside := c.known() // before the folder is listed: segments are begun meanwhile
-	names, err := blocks.Streams(c.s.embedded.Dir, streams.Account)
+	names, err := blocks.Streams(c.s.embedded.Folder(), streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
 	}
@@ -214,7 +214,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return nil
 	}
 	c.torn = ""
-	report, err := blocks.Verify(c.s.embedded.Dir, streams.Account, name, options)
+	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
 	if h.dropped(seg.first) { // perhaps while it was read
 		return nil
 	}
@@ -234,7 +234,7 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 	}
 	options.From = blocks.Place{}
 	delete(c.groups, h.n)
-	report, err := blocks.Verify(c.s.embedded.Dir, streams.Account, name, options)
+	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
 	if h.dropped(through) {
 		return nil
 	}
@@ -320,7 +320,7 @@ func (c *scrub) side(name string, options blocks.Options) (uint64, string, error
 	}
 	check.Through = max(check.Through, acked)
 	options.Handle = check.See
-	report, err := blocks.Verify(c.s.embedded.Dir, streams.Account, name, options)
+	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
 	if err != nil {
 		return 0, "", err
 	}

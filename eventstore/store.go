@@ -19,7 +19,6 @@ import (
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/disk"
-	"payledger/eventstore/embedded"
 	"payledger/eventstore/external"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -38,9 +37,15 @@ const (
 	DefaultClusterShards = 8 // of an external cluster: each of its servers leads some
 )
 
+// Server is an embedded server, as package embedded starts it. An interface, so that programs without such a server do not link it.
+type Server interface {
+	Connect(options ...nats.Option) (*nats.Conn, error)
+	Folder() string // of its streams
+}
+
 // Config is the configuration of a Store. Exactly one of Server and External is set.
 type Config struct {
-	Server       *embedded.Server     // an embedded server
+	Server       Server               // an embedded server
 	External     external.Access      // an external cluster
 	Shards       int                  // of a new log; 0 takes the default, or the number of an existing log
 	Replicas     int                  // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
@@ -86,7 +91,7 @@ type Store struct {
 	readsMayBeStale bool                                        // Load may return an old event
 	readers         func(string) int                            // of WriteFor; nil: this build's
 	mark            atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
-	embedded        *embedded.Server                            // nil: an external server
+	embedded        Server                                      // nil: an external server
 	progress        func(done, of uint64)
 	dial            func() (*nats.Conn, error)
 
@@ -149,7 +154,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		recent: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	if c.Server != nil {
-		s.disk.Dir = c.Server.Dir
+		s.disk.Dir = c.Server.Folder()
 	}
 	if s.segmentBytes == 0 {
 		s.segmentBytes = DefaultSegmentBytes
@@ -209,7 +214,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
 		s.side.Tips = s.tips
-		if err := s.side.CatchUp(ctx, s.js, s.embedded.Dir, streams.Account); err != nil {
+		if err := s.side.CatchUp(ctx, s.js, s.embedded.Folder(), streams.Account); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,9 @@ type native interface {
 	InProcessConn() (net.Conn, error)
 }
 
+// Folder returns the folder of the streams.
+func (s *Server) Folder() string { return s.Dir }
+
 // Completed reports whether the start completed a rotation of the master key that was cut short.
 func (s *Server) Completed() bool { return s.swept > 0 }
 

@@ -19,7 +19,11 @@ const readTimeout = time.Minute
 
 // Config is what Open uses for a store on server.
 func Config(server *embedded.Server) eventstore.Config {
-	return eventstore.Config{Server: server, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
+	c := eventstore.Config{Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
+	if server != nil {
+		c.Server = server
+	}
+	return c
 }
 
 // Again repeats a write that is safe to repeat while its publish has no answer in time: the disk of a busy machine can stand still for longer.

@@ -7,9 +7,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"payledger/eventstore/blocks"
+)
+
+// The files in a stream's folder that the server writes in two steps. A test compares their names with the server's.
+const (
+	Description    = "meta.inf"
+	DescriptionSum = "meta.sum"
 )
 
 // Repair removes the files from the server's folder of streams that would mislead a start. The folder may not exist yet.
@@ -32,11 +36,11 @@ func Repair(streams string) error {
 // and never writes the checksum (nats-server filestore.go, newFileStore). It would then skip the stream with its messages at
 // every later start.
 func dropUnfinished(stream string) error {
-	_, err := os.Stat(filepath.Join(stream, server.JetStreamMetaFileSum))
+	_, err := os.Stat(filepath.Join(stream, DescriptionSum))
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil //nolint:nilerror // the start reports an unreadable file
 	}
-	return remove(filepath.Join(stream, server.JetStreamMetaFile))
+	return remove(filepath.Join(stream, Description))
 }
 
 func remove(path string) error {
