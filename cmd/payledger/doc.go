@@ -4,9 +4,12 @@
 // Every flag has an environment variable PAYLEDGER_<FLAG>, dashes as underscores. Exit status: 0 fine,
 // 1 failure with one line on stderr that names the fault and the remedy, 2 usage.
 //
-// The package wires the parts and nothing else: app.go is the order in which they start and stop. The flags of serve are in
-// package options, the commands of auditors in package audit, of developers in package developer, the story of the demo in package
-// demo, the data folder in package ledger.
+// The folder app is the service as a value, command the command line. The flags of serve are in package options, the commands of auditors
+// in package audit, of developers in package developer, the story of the demo in package demo, the data folder in package ledger. house
+// has the rules of this tree.
+//
+// servicetest tests the service in the test's process, and is a part of `go test ./...`. The folders of systemtest have the tests of
+// whole systems, with the build tag system. Both share apptest.
 //
 // # Map of the repository
 //

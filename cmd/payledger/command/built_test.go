@@ -41,7 +41,7 @@ func TestContractSaysWhichCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	contract := string(text)
-	parser, err := kong.New(&Cli{})
+	parser, err := kong.New(&CLI{})
 	if err != nil {
 		t.Fatal(err)
 	}

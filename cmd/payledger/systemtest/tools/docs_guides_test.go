@@ -104,7 +104,7 @@ var quoted = regexp.MustCompile(`"[^"]*"|\S+`)
 
 func checkCommand(t *testing.T, path, line string) {
 	t.Helper()
-	program, err := kong.New(&command.Cli{}, kong.Exit(func(int) {}))
+	program, err := kong.New(&command.CLI{}, kong.Exit(func(int) {}))
 	if err != nil {
 		t.Fatal(err)
 	}

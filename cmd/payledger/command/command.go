@@ -23,8 +23,8 @@ import (
 	"payledger/cmd/payledger/terminal"
 )
 
-// Cli is the command line (I1).
-type Cli struct {
+// CLI is the command line (I1).
+type CLI struct {
 	Demo            demoCommand          `cmd:"" help:"Start everything in a temporary folder, play a story of payments and stay up."`
 	Init            initCommand          `cmd:"" help:"Create the account of a new data folder and print its credentials once."`
 	Serve           serveCommand         `cmd:"" help:"Run the service."`
@@ -63,7 +63,7 @@ const (
 
 // Run is main with arguments and streams; it returns the exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
-	var c Cli
+	var c CLI
 	status := -1
 	args, help := plainArguments(args), stdout
 	if len(args) == 0 { // no command: the help goes to stderr, and the status is not 0
