@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/projections/listing"
 )
@@ -186,6 +187,10 @@ func TestFilters(t *testing.T) {
 	facts := fillMany(t, m, n)
 	t.Logf("%d payments in %.1f s, %d bytes each", len(facts), time.Since(began).Seconds(), fileSize(t, m)/len(facts))
 	alone, pairs := questions(facts)
+	if seedtest.Sampled() {
+		i := 0
+		pairs = slices.DeleteFunc(pairs, func(question) bool { i++; return i%7 > 0 }) // every filter is in some of them
+	}
 	for name, all := range map[string][]question{"alone": alone, "in pairs": pairs} {
 		timings := make([]timing, len(all))
 		for i := range all {
