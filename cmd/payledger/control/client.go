@@ -29,14 +29,18 @@ func Find(ctx context.Context, data string) (*Client, error) {
 	if to, err := os.Readlink(socket); err == nil {
 		socket = to
 	}
-	if len(socket) > maxPath { // a service would have created a link
-		return nil, ErrNoService
-	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		path, done, err := shortened(filepath.Dir(socket))
+		defer done()
+		if err != nil {
+			return nil, err
+		}
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}
 	conn, err := dial(ctx, "", "")
 	switch {
+	case errors.Is(err, errTooLong): // a service would have created a link
+		return nil, ErrNoService
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR):
 		return nil, ErrNoService
 	case errors.Is(err, os.ErrPermission):

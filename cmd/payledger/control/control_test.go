@@ -75,52 +75,100 @@ func folders(t *testing.T) map[string]string {
 	return map[string]string{"short": short, "long": long}
 }
 
+// TestCommands: a service answers on a short and on a long path. It leaves nothing outside its data folder, except where a system gives
+// open folders no short paths.
 func TestCommands(t *testing.T) {
-	for name, data := range folders(t) {
+	test := func(t *testing.T, data, temporary string, outside int) {
+		if _, _, err := count(t, data, question{1}); !errors.Is(err, control.ErrNoService) {
+			t.Errorf("without a service: %v", err)
+		}
+		before := entries(t, temporary)
+		s := serve(t, data)
+		info, err := os.Stat(filepath.Join(data, "control.sock"))
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode().Perm() != 0o600 || info.Mode()&os.ModeSocket == 0 {
+			t.Errorf("the socket has the mode %v", info.Mode())
+		}
+		if made := entries(t, temporary) - before; made != outside {
+			t.Errorf("the folder for temporary files has %d entries of the service, expected %d", made, outside)
+		}
+		if lines, done, err := count(t, data, question{3}); err != nil || lines != 3 || done["counted"] != 3 {
+			t.Errorf("%d lines, %v, %v", lines, done, err)
+		}
+		if _, _, err := count(t, data, question{0}); err == nil || err.Error() != "nothing to count: name a number" {
+			t.Errorf("a failed command: %v", err)
+		}
+		if _, err := control.Listen(t.Context(), data, counting()); err == nil || !strings.Contains(err.Error(), "another service") {
+			t.Errorf("a second service: %v", err)
+		}
+		stop(t, s)
+		if left, err := filepath.Glob(filepath.Join(data, "*control*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+		if left := entries(t, temporary) - before; left != 0 {
+			t.Errorf("%d entries stay in the folder for temporary files", left)
+		}
+	}
+	all := folders(t)
+	for name, data := range all {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err := count(t, data, question{1}); !errors.Is(err, control.ErrNoService) {
-				t.Errorf("without a service: %v", err)
+			temporary, outside := t.TempDir(), 0
+			t.Setenv("TMPDIR", temporary)
+			if _, err := os.Stat("/proc/self/fd"); err != nil && name == "long" {
+				outside = 1
 			}
-			s := serve(t, data)
-			info, err := os.Stat(filepath.Join(data, "control.sock"))
-			if err != nil || info.Mode().Perm() != 0o600 || info.Mode()&os.ModeSocket == 0 {
-				t.Errorf("the socket: %v %v", info.Mode(), err)
-			}
-			if lines, done, err := count(t, data, question{3}); err != nil || lines != 3 || done["counted"] != 3 {
-				t.Errorf("%d lines, %v, %v", lines, done, err)
-			}
-			if _, _, err := count(t, data, question{0}); err == nil || err.Error() != "nothing to count: name a number" {
-				t.Errorf("a failed command: %v", err)
-			}
-			if _, err := control.Listen(t.Context(), data, counting()); err == nil || !strings.Contains(err.Error(), "another service") {
-				t.Errorf("a second service: %v", err)
-			}
-			stop(t, s)
-			if left, err := filepath.Glob(filepath.Join(data, "*control*")); err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v %v", left, err)
-			}
+			test(t, data, temporary, outside)
 		})
 	}
+	t.Run("long without descriptors", func(t *testing.T) {
+		test(t, all["long"], withoutDescriptors(t), 1)
+	})
+}
+
+// withoutDescriptors makes this process one of a system without /proc/self/fd. It returns the folder for temporary files, whose path must
+// be short there.
+func withoutDescriptors(t *testing.T) string {
+	t.Helper()
+	control.WithoutDescriptors(t)
+	above := os.TempDir()
+	if len(above) > 50 {
+		above = "/dev/shm"
+	}
+	temporary, err := os.MkdirTemp(above, "ctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(temporary) })
+	t.Setenv("TMPDIR", temporary)
+	return temporary
+}
+
+func entries(t *testing.T, dir string) int {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // TestStaleSocket: a killed service leaves its socket, which refuses connections. The next service replaces it.
 func TestStaleSocket(t *testing.T) {
 	for name, data := range folders(t) {
-		if name == "long" {
-			continue // the test cannot create a socket with this path
-		}
-		left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(data, "control.sock"))
+		t.Chdir(data) // the path of a socket is short in its own folder
+		left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", "control.sock")
 		if err != nil {
 			t.Fatal(err)
 		}
 		left.(*net.UnixListener).SetUnlinkOnClose(false)
 		left.Close()
 		if _, _, err := count(t, data, question{1}); !errors.Is(err, control.ErrNoService) {
-			t.Errorf("a stale socket: %v", err)
+			t.Errorf("%s: a stale socket: %v", name, err)
 		}
 		s := serve(t, data)
 		if lines, _, err := count(t, data, question{2}); err != nil || lines != 2 {
-			t.Errorf("%d lines, %v", lines, err)
+			t.Errorf("%s: %d lines, %v", name, lines, err)
 		}
 		stop(t, s)
 	}
@@ -128,6 +176,7 @@ func TestStaleSocket(t *testing.T) {
 
 // TestServiceOfAnotherFolder: a client detects that a copied folder's link leads to the socket of the original folder's service.
 func TestServiceOfAnotherFolder(t *testing.T) {
+	withoutDescriptors(t)
 	data := folders(t)["long"]
 	s := serve(t, data)
 	defer stop(t, s)

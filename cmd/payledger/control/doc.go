@@ -9,9 +9,11 @@
 //
 //   - Only the process that holds the lock of the data folder listens. It replaces a socket that a killed service left.
 //   - If no process listens on the socket, the client concludes that the service is stopped.
-//   - The path of a socket has at most about 108 bytes. If the folder's path is longer, the socket is in a private temporary
-//     folder, and control.sock is a symbolic link to it. The answer of a service names its folder, so a client that follows the
-//     link of a copied folder detects the wrong service.
+//   - The path of a socket has at most about 108 bytes. Linux gives each open folder a short path, /proc/self/fd/N, and both sides
+//     use it if the path of the data folder is longer. So a service that is killed leaves nothing outside its data folder.
+//   - Where a system has no such paths, the socket of a long path is in a private temporary folder, and control.sock is a symbolic
+//     link to it. The answer of a service names its folder, so a client that follows the link of a copied folder detects the wrong
+//     service.
 //
 // The package must not know: what the commands do.
 package control

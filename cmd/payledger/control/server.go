@@ -14,8 +14,6 @@ import (
 
 const (
 	socketName = "control.sock"
-	// maxPath is the length of a socket's path, in bytes, that every Unix accepts.
-	maxPath = 100
 	// folderHeader is the header of an answer that names the service's data folder.
 	folderHeader  = "Payledger-Data"
 	headerTimeout = 10 * time.Second
@@ -25,7 +23,7 @@ const (
 type Server struct {
 	http    *http.Server
 	link    string // in the data folder
-	private string // the temporary folder of a socket whose path would be too long, or ""
+	private string // the temporary folder of a socket that a link leads to, or ""
 	served  chan error
 }
 
@@ -55,24 +53,26 @@ func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error
 	if err != nil {
 		return nil, err
 	}
-	long := len(filepath.Join(room, socketName)) > maxPath
-	if long {
+	path, done, err := shortened(room)
+	defer done()
+	linked := errors.Is(err, errTooLong)
+	if linked {
 		if err = os.Remove(room); err == nil {
 			room, err = os.MkdirTemp("", "payledger-")
 		}
-		if err != nil {
-			return nil, err
-		}
-		s.private = room
+		path, s.private = filepath.Join(room, socketName), room
 	}
-	bound := filepath.Join(room, socketName)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", bound)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(room))
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(room))
 	}
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	bound := filepath.Join(room, socketName)
 	err = os.Chmod(bound, 0o600)
-	if err == nil && long {
+	if err == nil && linked {
 		bound = filepath.Join(folder, ".control-link")
 		if err = os.Remove(bound); err == nil || errors.Is(err, os.ErrNotExist) {
 			err = os.Symlink(filepath.Join(room, socketName), bound)
@@ -81,7 +81,7 @@ func (s *Server) listen(ctx context.Context, folder string) (net.Listener, error
 	if err == nil {
 		err = os.Rename(bound, s.link)
 	}
-	if err == nil && !long {
+	if err == nil && !linked {
 		err = os.Remove(room)
 	}
 	if err != nil {
