@@ -49,6 +49,7 @@ func spawn(program string, args, env []string, log string) (*child, error) {
 // child when the thread that started it ends.
 func (c *child) run(out io.Reader, started chan<- error) {
 	runtime.LockOSThread()
+	defer runtime.UnlockOSThread() // a thread that ended would take the children with it that other goroutines started on it before
 	err := c.cmd.Start()
 	started <- err
 	if err != nil {

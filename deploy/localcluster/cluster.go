@@ -193,7 +193,7 @@ func (c *cluster) failed(n *node, err error) error {
 func (c *cluster) init(ctx context.Context) error {
 	command := exec.CommandContext(ctx, filepath.Join(c.programs, "payledger"), "init", "--nats-replicas", fmt.Sprint(servers), "--json") //nolint:gosec // our own program
 	command.Env = append(c.environment(), "PAYLEDGER_NATS_URL="+c.settings.natsURL(c.natsURLs()))
-	command.Dir = c.dir
+	command.Dir, command.SysProcAttr = c.dir, ownGroup()
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
 	text, err := command.Output()
