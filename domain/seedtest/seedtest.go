@@ -2,8 +2,11 @@ package seedtest
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,9 +54,39 @@ func Seed(t testing.TB) uint64 {
 	if err != nil {
 		t.Fatalf("%s: %v", Variable, err)
 	}
-	t.Logf("seed %d; again with %s=%d go test -count=1 -run '^%s$', in this package", seed, Variable, seed, t.Name())
+	t.Logf("seed %d; again with %s, in this package", seed, command(seed, t.Name(), given()))
 	return seed
 }
+
+// given returns the flags of the test binary that are not those of package testing, as the command line has them.
+func given() (flags []string) {
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") && !strings.HasPrefix(f.Name, "rapid.") {
+			flags = append(flags, "-"+f.Name+"="+quoted(f.Value.String()))
+		}
+	})
+	return flags
+}
+
+// command returns the command that repeats a test.
+func command(seed uint64, test string, flags []string) string {
+	words := []string{fmt.Sprintf("%s=%d", Variable, seed), "go test"}
+	if whole {
+		words = append(words, "-tags system")
+	}
+	words = append(words, "-count=1", "-run", quoted("^"+test+"$"))
+	return strings.Join(append(words, flags...), " ")
+}
+
+// quoted returns a word of a shell.
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plain = regexp.MustCompile(`^[\w./:=-]+$`)
 
 // Check checks a property as rapid.Check does. A failure names the seed as a flag of rapid.
 func Check(t *testing.T, property func(*rapid.T)) {

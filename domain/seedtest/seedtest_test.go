@@ -2,6 +2,7 @@ package seedtest
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -45,5 +46,19 @@ func TestCheckRepeats(t *testing.T) {
 		if runs[0][i] != runs[1][i] {
 			t.Fatalf("run %d draws %d, then %d", i, runs[0][i], runs[1][i])
 		}
+	}
+}
+
+// TestCommand: the command that repeats a test has the seed, the tag of the build and the flags that were given.
+func TestCommand(t *testing.T) {
+	want := `PAYLEDGER_TEST_SEED=7 go test -count=1 -run '^TestX/it'\''s$' -rounds=3 -file='a b'`
+	if whole {
+		want = strings.Replace(want, "test", "test -tags system", 1)
+	}
+	if got := command(7, "TestX/it's", []string{"-rounds=" + quoted("3"), "-file=" + quoted("a b")}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if flags := given(); len(flags) > 0 {
+		t.Errorf("this test was given %q", flags)
 	}
 }
