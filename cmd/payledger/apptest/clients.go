@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/eventstore/childtest"
 	"payledger/httpapi/docs/docstest"
 )
 
@@ -106,7 +107,7 @@ func BuildClient(t testing.TB, name string) (path string, there bool) {
 // ToolOutput runs a program in a folder and returns its whole output.
 func ToolOutput(t testing.TB, dir, name string, args ...string) (string, error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), name, args...)
+	command := childtest.Tied(exec.CommandContext(t.Context(), name, args...))
 	command.Dir = dir
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "NO_COLOR=1")
 	said, err := command.CombinedOutput()
@@ -161,7 +162,7 @@ func DuckAnswers(t testing.TB, dir string, queries []string) (answers []string, 
 	if !there {
 		return nil, false
 	}
-	program := exec.CommandContext(t.Context(), built, duckViews(t), dir)
+	program := childtest.Tied(exec.CommandContext(t.Context(), built, duckViews(t), dir))
 	program.Stdin = strings.NewReader(strings.Join(queries, "\n"))
 	var said strings.Builder
 	program.Stderr = &said

@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/cmd/payledger/app"
+	"payledger/eventstore/childtest"
 	"payledger/httpapi"
 )
 
@@ -92,9 +93,9 @@ func (r *Reader) Run(command string, mine Own) (status, body string) {
 			command = strings.ReplaceAll(command, example, value)
 		}
 	}
-	c := exec.CommandContext(r.T.Context(), "bash", "-c", `curl() { command curl -sS -w '\n%{http_code}' "$@"; }`+"\n"+command)
+	c := childtest.Tied(exec.CommandContext(r.T.Context(), "bash", "-c", `curl() { command curl -sS -w '\n%{http_code}' "$@"; }`+"\n"+command))
 	if strings.Contains(command, "curl -N") {
-		c = exec.CommandContext(r.T.Context(), "bash", "-c", `curl() { command curl -sS --max-time 1 -w '\n%{http_code}' "$@"; }`+"\n"+command+" || true")
+		c = childtest.Tied(exec.CommandContext(r.T.Context(), "bash", "-c", `curl() { command curl -sS --max-time 1 -w '\n%{http_code}' "$@"; }`+"\n"+command+" || true"))
 	}
 	c.Env = append(c.Environ(), environment...)
 	out, err := c.Output()

@@ -20,6 +20,7 @@ import (
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/commands/accounts"
 )
 
@@ -45,9 +46,9 @@ func ServeProcess(t testing.TB, args ...string) *Process {
 func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, Log: &strings.Builder{}}
-	p.Command = exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	p.Command = childtest.Tied(exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...))
 	if *floodFiles > 0 {
-		p.Command = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, *floodFiles)}, p.Command.Args...)...)
+		p.Command = childtest.Tied(exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, *floodFiles)}, p.Command.Args...)...))
 	}
 	p.Command.Env = append(os.Environ(), AsProgram+"=1")
 	p.Command.Stderr = p.Log
@@ -198,7 +199,7 @@ func Until(t *testing.T, within time.Duration, what string, holds func() (bool, 
 // KilledWhen starts the program with arguments, and kills it with signal 9 as soon as begun returns true. The program may have ended before.
 func KilledWhen(t *testing.T, begun func() bool, env []string, args ...string) {
 	t.Helper()
-	command := exec.Command(os.Args[0], args...)
+	command := childtest.Tied(exec.Command(os.Args[0], args...))
 	command.Env = append(append(os.Environ(), AsProgram+"=1"), env...)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

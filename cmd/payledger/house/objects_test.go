@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"payledger/eventstore/childtest"
 )
 
 // maxObject is the limit of TestObjects, in kilobytes.
@@ -18,7 +20,7 @@ var importers = []string{
 
 func TestObjects(t *testing.T) {
 	check(t, maxObject)
-	list := exec.Command("go", append([]string{"list", "-export", "-f", "{{.ImportPath}} {{.Export}}"}, importers...)...)
+	list := childtest.Tied(exec.Command("go", append([]string{"list", "-export", "-f", "{{.ImportPath}} {{.Export}}"}, importers...)...))
 	dir, err := root()
 	if err != nil {
 		t.Fatal(err)

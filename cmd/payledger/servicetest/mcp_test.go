@@ -23,6 +23,7 @@ import (
 
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 )
 
 // mcpSession is a session with the command mcp, which runs as a process.
@@ -48,7 +49,7 @@ func newAssistant(t *testing.T, server, key string) *mcpSession {
 }
 
 func mcpCommand(server, key string) *exec.Cmd {
-	command := exec.Command(os.Args[0], "mcp", "--url", server)
+	command := childtest.Tied(exec.Command(os.Args[0], "mcp", "--url", server))
 	command.Env = append(os.Environ(), apptest.AsProgram+"=1", "PAYLEDGER_API_KEY="+key)
 	return command
 }

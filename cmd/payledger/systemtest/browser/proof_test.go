@@ -18,6 +18,7 @@ import (
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/command"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/proof"
 	"payledger/httpapi/docs/docstest"
 )
@@ -183,7 +184,7 @@ func TestCheckScript(t *testing.T) {
 func checkWithScript(t *testing.T, script, path, key string) (stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	command := exec.CommandContext(t.Context(), "python3", script, path, key)
+	command := childtest.Tied(exec.CommandContext(t.Context(), "python3", script, path, key))
 	command.Stdout, command.Stderr = &out, &errOut
 	if err := command.Run(); err != nil {
 		return "", errOut.String()

@@ -24,6 +24,7 @@ import (
 	"payledger/cmd/payledger/command"
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/eventstoretest"
 )
@@ -66,7 +67,7 @@ func (r *rollRig) killed(t *testing.T, after int, key, previous string) (ended b
 	t.Helper()
 	fell := make(chan struct{})
 	g := apptest.NewGuillotine(t, r.c.Servers[after%3].Addr().String(), after, func() { close(fell) })
-	command := exec.Command(os.Args[0], "rotate-master-key")
+	command := childtest.Tied(exec.Command(os.Args[0], "rotate-master-key"))
 	command.Env = append(os.Environ(), apptest.AsProgram+"=1", "PAYLEDGER_NATS_URL="+g.URL(), "PAYLEDGER_MASTER_KEY="+key, "PAYLEDGER_MASTER_KEY_PREVIOUS="+previous)
 	var says bytes.Buffer
 	command.Stdout, command.Stderr = &says, &says

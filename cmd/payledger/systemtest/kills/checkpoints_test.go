@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 )
 
 // TestCheckpointsFollow: checkpoints --follow prints each new checkpoint as one line, without a gap, also across a restart of the server,
@@ -26,7 +27,7 @@ func TestCheckpointsFollow(t *testing.T) {
 	p := apptest.ServeProcess(t, "--data", data)
 	key := p.Credentials.APIKey
 	address := strings.TrimPrefix(p.Ready.API, "http://")
-	follow := exec.Command(os.Args[0], "checkpoints", "--follow", "--url", p.Ready.API, "--api-key", key)
+	follow := childtest.Tied(exec.Command(os.Args[0], "checkpoints", "--follow", "--url", p.Ready.API, "--api-key", key))
 	follow.Env = append(os.Environ(), apptest.AsProgram+"=1")
 	out, err := follow.StdoutPipe()
 	if err != nil {

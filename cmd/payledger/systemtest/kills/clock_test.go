@@ -24,6 +24,7 @@ import (
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
+	"payledger/eventstore/childtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
 )
@@ -199,7 +200,7 @@ func startAhead(t *testing.T, o options.Options, by time.Duration) (api string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(os.Args[0])
+	command := childtest.Tied(exec.Command(os.Args[0]))
 	command.Env, command.Stderr = append(os.Environ(), apptest.ClockAhead+"="+string(service)), os.Stderr
 	_, err = command.StdinPipe()
 	out, outErr := command.StdoutPipe()

@@ -18,6 +18,7 @@ import (
 
 	"payledger/cmd/payledger/apptest"
 	cli "payledger/cmd/payledger/command"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -27,7 +28,7 @@ func crashDemo(t *testing.T, see func(line string, p *os.Process), args ...strin
 	ctx, cancel := context.WithTimeout(t.Context(), apptest.StartTimeout)
 	defer cancel()
 	folders := t.TempDir()
-	command := exec.CommandContext(ctx, os.Args[0], append([]string{"demo", "--crash"}, args...)...)
+	command := childtest.Tied(exec.CommandContext(ctx, os.Args[0], append([]string{"demo", "--crash"}, args...)...))
 	command.Env = append(os.Environ(), apptest.AsProgram+"=1", "TMPDIR="+folders,
 		"PAYLEDGER_DATA="+folders, "PAYLEDGER_SHARDS=x", "PAYLEDGER_URL=http://127.0.0.1:1") // settings that are not for its services
 	var errOut strings.Builder
@@ -128,7 +129,7 @@ func TestDemoWithoutReader(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), apptest.StartTimeout)
 		defer cancel()
 		folders := t.TempDir()
-		command := exec.CommandContext(ctx, os.Args[0], args...)
+		command := childtest.Tied(exec.CommandContext(ctx, os.Args[0], args...))
 		command.Env = append(os.Environ(), apptest.AsProgram+"=1", "TMPDIR="+folders)
 		var stderr strings.Builder
 		command.Stderr = &stderr

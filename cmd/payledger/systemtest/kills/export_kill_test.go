@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -69,7 +70,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // exportOf returns an export in a separate process.
 func exportOf(args ...string) *exec.Cmd {
-	c := exec.Command(os.Args[0], append([]string{"export"}, args...)...)
+	c := childtest.Tied(exec.Command(os.Args[0], append([]string{"export"}, args...)...))
 	c.Env = append(os.Environ(), apptest.AsProgram+"=1")
 	return c
 }

@@ -28,6 +28,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -68,7 +69,7 @@ func TestReconcileArchive(t *testing.T) {
 	a := archivedFolder{owner: owner}
 	a.at, _ = tip.State.Processor(processor.Adyen)
 	a.fill(t, o, *archived/archivedEach)
-	command := exec.Command(os.Args[0], "reconcile", "--processor", "ADYEN", "--data", o.Data)
+	command := childtest.Tied(exec.Command(os.Args[0], "reconcile", "--processor", "ADYEN", "--data", o.Data))
 	command.Env = append(os.Environ(), apptest.AsProgram+"=1")
 	var out strings.Builder
 	command.Stdout, command.Stderr = &out, &out

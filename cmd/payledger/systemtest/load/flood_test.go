@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 )
 
 // crowd is many callers at once, each on a kept connection, each sending its next request when the last one is answered.
@@ -113,7 +114,7 @@ func vaulted(t testing.TB, m *apptest.Merchant) string {
 
 // probesBeside sends probes from a separate process, every 50 ms: the process of the crowd has no time for them.
 func probesBeside(ctx context.Context, t testing.TB, url string) (took []time.Duration, failed []error) {
-	command := exec.Command(os.Args[0])
+	command := childtest.Tied(exec.Command(os.Args[0]))
 	command.Env = append(os.Environ(), apptest.AsProbe+"="+url)
 	stdin, err := command.StdinPipe() // its end ends the process
 	if err != nil {

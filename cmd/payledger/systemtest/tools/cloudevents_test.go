@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 	"payledger/projections/eventjson/eventjsontest"
 )
 
@@ -49,7 +50,7 @@ func TestCloudEvents(t *testing.T) {
 
 	at := t.TempDir()
 	apptest.WriteClient(t, at, "read.creds", []byte(credentials))
-	command := exec.CommandContext(t.Context(), program, app.Ready().NATS, filepath.Join(at, "read.creds"))
+	command := childtest.Tied(exec.CommandContext(t.Context(), program, app.Ready().NATS, filepath.Join(at, "read.creds")))
 	command.Stderr = os.Stderr
 	said, err := command.Output()
 	if err != nil {

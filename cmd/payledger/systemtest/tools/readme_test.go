@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 	"payledger/httpapi/docs/docstest"
 )
 
@@ -46,7 +47,7 @@ func runExamples(t *testing.T, document string, blocks []string, environment ...
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), apptest.StartTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, "bash", "-c", script)
+	command := childtest.Tied(exec.CommandContext(ctx, "bash", "-c", script))
 	command.Env = append(append(os.Environ(), "PROGRAM="+os.Args[0]), environment...)
 	command.Dir = t.TempDir()
 	var out, errOut bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -44,7 +45,7 @@ func openTerminal(t *testing.T) (outer, inner *os.File) {
 func onTerminal(t *testing.T, environment []string, args ...string) string {
 	t.Helper()
 	outer, inner := openTerminal(t)
-	command := exec.Command(os.Args[0], append([]string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	command := childtest.Tied(exec.Command(os.Args[0], append([]string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...))
 	command.Env = append(append(os.Environ(), apptest.AsProgram+"=1", "TERM=xterm", "NO_COLOR="), environment...)
 	command.Stdout, command.Stderr = inner, inner
 	if err := command.Start(); err != nil {
