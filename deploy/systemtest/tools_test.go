@@ -1,4 +1,6 @@
-package deploy_test
+//go:build system
+
+package systemtest
 
 import (
 	"encoding/json"
@@ -8,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"payledger/eventstore/childtest"
 )
 
 // toolMissing logs the reason why a test was not run. In CI it fails.
@@ -39,14 +43,14 @@ func once(build func(dir string) *exec.Cmd) func() (string, error) {
 
 // programs builds payledger.
 var programs = once(func(dir string) *exec.Cmd {
-	command := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/", "./cmd/payledger")
-	command.Dir = ".."
+	command := childtest.Tied(exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/", "./cmd/payledger"))
+	command.Dir = "../.."
 	return command
 })
 
 // manifests builds the program of testdata/manifests, a module of its own.
 var manifests = once(func(dir string) *exec.Cmd {
-	command := exec.Command("sh", "-c", `cp manifests.mod "$0/go.mod" && cp manifests.sum "$0/go.sum" && cp manifests/main.go "$0" && cd "$0" && go build -o check .`, dir)
+	command := childtest.Tied(exec.Command("sh", "-c", `cp manifests.mod "$0/go.mod" && cp manifests.sum "$0/go.sum" && cp manifests/main.go "$0" && cd "$0" && go build -o check .`, dir))
 	command.Dir, command.Env = "testdata", append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	return command
 })
@@ -84,7 +88,7 @@ func checker(t *testing.T) (func(stdin string, args ...string) (found, error), b
 		return nil, false
 	}
 	return func(stdin string, args ...string) (f found, err error) {
-		command := exec.Command(filepath.Join(at, "check"), args...)
+		command := childtest.Tied(exec.Command(filepath.Join(at, "check"), args...))
 		command.Stdin = strings.NewReader(stdin)
 		var said strings.Builder
 		command.Stderr = &said

@@ -1,27 +1,26 @@
-package deploy_test
+//go:build system
+
+package systemtest
 
 import (
 	"os"
 	"os/exec"
 	"testing"
 
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/childtest"
 )
 
 // TestYardstick runs the tests of deploy/yardstick, a module of its own.
 func TestYardstick(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	environment := append(os.Environ(), "GOWORK=off")
-	download := exec.CommandContext(t.Context(), "go", "mod", "download")
-	download.Dir, download.Env = "yardstick", environment
+	download := childtest.Tied(exec.CommandContext(t.Context(), "go", "mod", "download"))
+	download.Dir, download.Env = "../yardstick", environment
 	if said, err := download.CombinedOutput(); err != nil {
 		toolMissing(t, string(said))
 		return
 	}
-	tests := exec.CommandContext(t.Context(), "go", "test", "-v", "./...")
-	tests.Dir, tests.Env = "yardstick", environment
+	tests := childtest.Tied(exec.CommandContext(t.Context(), "go", "test", "-v", "./..."))
+	tests.Dir, tests.Env = "../yardstick", environment
 	said, err := tests.CombinedOutput()
 	t.Logf("%s", said)
 	if err != nil {

@@ -1,4 +1,6 @@
-package deploy_test
+//go:build system
+
+package systemtest
 
 import (
 	"bufio"

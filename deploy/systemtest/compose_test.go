@@ -1,4 +1,6 @@
-package deploy_test
+//go:build system
+
+package systemtest
 
 import (
 	"crypto/tls"
@@ -10,14 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/childtest"
 )
 
 // TestCompose: compose loads the file, and a missing secret or a wrong setting is an error.
 func TestCompose(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	check, there := checker(t)
 	if !there {
 		return
@@ -25,16 +24,16 @@ func TestCompose(t *testing.T) {
 	for _, name := range []string{"PAYLEDGER_NATS_PASSWORD", "PAYLEDGER_NATS_OPERATOR_PASSWORD"} {
 		t.Setenv(name, "secret")
 	}
-	if _, err := check("", "compose", "compose.yaml"); err == nil || !strings.Contains(err.Error(), "PAYLEDGER_PROCESSOR_SECRET") {
+	if _, err := check("", "compose", "../compose.yaml"); err == nil || !strings.Contains(err.Error(), "PAYLEDGER_PROCESSOR_SECRET") {
 		t.Errorf("without a secret: %v", err)
 	}
 	t.Setenv("PAYLEDGER_PROCESSOR_SECRET", "secret")
-	loaded, err := check("", "compose", "compose.yaml")
+	loaded, err := check("", "compose", "../compose.yaml")
 	expected := []string{"init", "nats-1", "nats-2", "nats-3", "payledger-1", "payledger-2", "proxy", "simulator"}
 	if slices.Sort(loaded.Kinds); err != nil || !slices.Equal(loaded.Kinds, expected) {
 		t.Errorf("the services are %v, %v", loaded.Kinds, err)
 	}
-	text, err := os.ReadFile("compose.yaml")
+	text, err := os.ReadFile("../compose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func TestProxy(t *testing.T) {
 		toolMissing(t, "haproxy is not installed")
 		return
 	}
-	if said, err := exec.Command("haproxy", "-c", "-f", "proxy/haproxy.cfg").CombinedOutput(); err != nil {
+	if said, err := childtest.Tied(exec.Command("haproxy", "-c", "-f", "../proxy/haproxy.cfg")).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
 }
@@ -68,13 +67,13 @@ func TestCertificates(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	script, err := filepath.Abs("certificates")
+	script, err := filepath.Abs("../certificates")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var authority []byte
 	for range 2 {
-		if said, err := exec.Command(script, dir).CombinedOutput(); err != nil {
+		if said, err := childtest.Tied(exec.Command(script, dir)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
@@ -99,7 +98,7 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 	}
-	if said, err := exec.Command(script).CombinedOutput(); err == nil || !strings.Contains(string(said), "usage:") {
+	if said, err := childtest.Tied(exec.Command(script)).CombinedOutput(); err == nil || !strings.Contains(string(said), "usage:") {
 		t.Errorf("without a folder: %v, %s", err, said)
 	}
 }

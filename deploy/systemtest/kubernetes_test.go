@@ -1,4 +1,6 @@
-package deploy_test
+//go:build system
+
+package systemtest
 
 import (
 	"os"
@@ -6,20 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"payledger/eventstore/eventstoretest"
 )
 
 // TestKubernetes: the manifests decode strictly into the types of Kubernetes, and unknown fields do not.
 func TestKubernetes(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	check, there := checker(t)
 	if !there {
 		return
 	}
-	decoded, err := check("", "kubernetes", "kubernetes/nats.yaml", "kubernetes/payledger.yaml")
+	decoded, err := check("", "kubernetes", "../kubernetes/nats.yaml", "../kubernetes/payledger.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +32,7 @@ func TestKubernetes(t *testing.T) {
 			t.Errorf("there are %d of %s, expected %d", len(found), kind, n)
 		}
 	}
-	text, err := os.ReadFile("kubernetes/payledger.yaml")
+	text, err := os.ReadFile("../kubernetes/payledger.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package deploy_test
+//go:build system
+
+package systemtest
 
 import (
 	"os"
@@ -6,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"payledger/eventstore/childtest"
 )
 
 // maxExposure is the exposure, times 10, that systemd-analyze may find in a unit. Services without hardening have 96.
@@ -17,14 +21,14 @@ func TestUnits(t *testing.T) {
 		toolMissing(t, "systemd-analyze is not installed")
 		return
 	}
-	units, err := filepath.Glob("systemd/*.service")
+	units, err := filepath.Glob("../systemd/*.service")
 	if err != nil || len(units) != 2 {
 		t.Fatalf("the units are %v, %v", units, err)
 	}
 	dir := t.TempDir()
 	binary := regexp.MustCompile(`/usr/local/bin/[a-z-]+`)
 	analyze := func(args ...string) (string, error) {
-		said, err := exec.Command("systemd-analyze", args...).CombinedOutput()
+		said, err := childtest.Tied(exec.Command("systemd-analyze", args...)).CombinedOutput()
 		return string(said), err
 	}
 	copied := func(unit string, change func(string) string) string {

@@ -1,0 +1,69 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestAlerts: RUNBOOK.md has a section for each alert, and for nothing else.
+func TestAlerts(t *testing.T) {
+	text, err := os.ReadFile("prometheus/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Groups []struct{ Rules []struct{ Alert string } }
+	}
+	if err := yaml.Unmarshal(text, &rules); err != nil {
+		t.Fatal(err)
+	}
+	var alerts, sections []string
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			alerts = append(alerts, rule.Alert)
+		}
+	}
+	runbook, err := os.ReadFile("RUNBOOK.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^### (Payledger\w+)$`).FindAllStringSubmatch(string(runbook), -1) {
+		sections = append(sections, m[1])
+	}
+	slices.Sort(alerts)
+	slices.Sort(sections)
+	if len(alerts) < 10 || !slices.Equal(sections, alerts) {
+		t.Errorf("RUNBOOK.md has sections for %v, the alerts are %v", sections, alerts)
+	}
+}
+
+// TestDashboard: every panel of the dashboard has a title, an expression, and a place of its own.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile("grafana/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			ID      int    `json:"id"`
+			Title   string `json:"title"`
+			Targets []struct{ Expr string }
+			GridPos struct{ X, Y, W, H int }
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal(text, &board); err != nil || len(board.Panels) == 0 {
+		t.Fatalf("the dashboard has %d panels: %v", len(board.Panels), err)
+	}
+	places := map[any]bool{}
+	for _, p := range board.Panels {
+		if p.Title == "" || len(p.Targets) == 0 || places[p.ID] || places[p.GridPos] || p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("the panel %+v has no title, no expression or a place that is taken", p)
+		}
+		places[p.ID], places[p.GridPos] = true, true
+	}
+}
