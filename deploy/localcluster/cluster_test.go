@@ -1,3 +1,5 @@
+//go:build system
+
 package main
 
 import (
@@ -17,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/childtest"
 )
 
 // running is a local cluster as an operator sees it: the process, its ready line and its messages.
@@ -51,7 +53,7 @@ const buildLimit = 10 * time.Minute
 // up runs a command and waits for its ready line.
 func up(t *testing.T, program string, args ...string) *running {
 	t.Helper()
-	r := &running{t: t, command: exec.Command(program, args...)}
+	r := &running{t: t, command: childtest.TiedInOrder(exec.Command(program, args...))}
 	temporary := t.TempDir()
 	for _, set := range os.Environ() {
 		if !strings.HasPrefix(set, "PAYLEDGER_") && !strings.HasPrefix(set, "TMPDIR=") {
@@ -88,7 +90,7 @@ func up(t *testing.T, program string, args ...string) *running {
 // story plays the demo's story against an API node.
 func (r *running) story(payledger string, node int) {
 	r.t.Helper()
-	command := exec.Command(payledger, "demo", "--once", "--url", r.ready.API[node])
+	command := childtest.Tied(exec.Command(payledger, "demo", "--once", "--url", r.ready.API[node]))
 	command.Env = append(os.Environ(), "PAYLEDGER_API_KEY="+r.ready.APIKey, "PAYLEDGER_SIGNING_SECRET="+r.ready.SigningSecret)
 	if text, err := command.CombinedOutput(); err != nil || !bytes.Contains(text, []byte("Everything as expected: 31 events of 7 payments.")) {
 		r.t.Fatalf("the story at %s: %v\n%s", r.ready.API[node], err, text)
@@ -208,9 +210,6 @@ func (r *running) payments(node int) int {
 // killed, and with an API node that is cut off. SIGTERM leaves no process and no file of the programs, and neither does kill -9 leave a
 // process. A second start continues the cluster.
 func TestLocalCluster(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	data, programs := t.TempDir(), t.TempDir()
 	r := up(t, "../local-cluster", "--data", data)
 	copied(t, r.programs, programs)

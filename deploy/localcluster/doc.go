@@ -24,13 +24,17 @@
 // faults_model_test.go the model of a payment, faults_check_test.go what must be true at the end. It runs for 15 seconds, or as long as
 // -clusterfaults says:
 //
-//	go test ./deploy/localcluster -run TestFaults -v -timeout 90m -clusterfaults 30m -faultseed 1 -progress FILE
+//	PAYLEDGER_TEST_SEED=1 go test -tags system ./deploy/localcluster -run TestFaults -v -timeout 90m -clusterfaults 30m -progress FILE
 //
 // Runs beside each other get an address each (-faultaddress 127.0.0.2), so that none takes a port of another, and longer pauses of the
 // clients (-faultpause 60ms) if the machine is small.
 //
 // The API nodes of the test are built with the tag clockoffset, so that their clocks can differ. Each server's copy of the log is verified
 // as files: the folder of a NATS server's store has the layout of a single node's folder of events.
+//
+// The tests that start such clusters have the build tag "system". They need Linux and Go, and take some minutes:
+//
+//	go test -tags system ./deploy/localcluster
 //
 // The package must not know: the log, the domain, and every package of payledger. It uses the programs as an operator does.
 package main

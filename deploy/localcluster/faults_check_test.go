@@ -1,3 +1,5 @@
+//go:build system
+
 package main
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"payledger/domain"
+	"payledger/eventstore/childtest"
 )
 
 // findings are the results of a trial's check.
@@ -58,7 +61,7 @@ func (r *trial) check() (found findings) {
 		if err := os.Symlink(filepath.Join(dir, n.name, "store"), filepath.Join(folder, "events")); err != nil {
 			r.t.Fatal(err)
 		}
-		verify := exec.Command(filepath.Join(programs, "payledger"), "verify", "--data", folder)
+		verify := childtest.Tied(exec.Command(filepath.Join(programs, "payledger"), "verify", "--data", folder))
 		verify.Env = append(os.Environ(), "PAYLEDGER_MASTER_KEY="+key)
 		text, err := verify.CombinedOutput()
 		if err != nil {
@@ -344,7 +347,7 @@ func (r *trial) checkLists() (all map[string]bool) {
 func (r *trial) reconciled() {
 	r.t.Helper()
 	for _, name := range []string{"ADYEN", "BRAINTREE", "CHECKOUT", "PAYPAL", "STRIPE", "WORLDPAY"} {
-		reconcile := exec.Command(filepath.Join(r.c.programs, "payledger"), "reconcile", "--processor", name, "--url", r.c.apis[0].url, "--json")
+		reconcile := childtest.Tied(exec.Command(filepath.Join(r.c.programs, "payledger"), "reconcile", "--processor", name, "--url", r.c.apis[0].url, "--json"))
 		reconcile.Env = append(os.Environ(), "PAYLEDGER_API_KEY="+r.load.key)
 		text, err := reconcile.CombinedOutput()
 		var sheet struct {

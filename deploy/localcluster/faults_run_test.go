@@ -1,3 +1,5 @@
+//go:build system
+
 package main
 
 import (
@@ -14,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/eventstoretest"
+	"payledger/domain/seedtest"
+	"payledger/eventstore/childtest"
 )
 
 var (
 	faultTime     = flag.Duration("clusterfaults", 15*time.Second, "how long TestFaults breaks the cluster")
-	faultSeed     = flag.Uint64("faultseed", 12, "seed of TestFaults; 0: a new one")
 	faultProgress = flag.String("progress", "", "file for the progress and the summary of TestFaults")
 	faultPrograms = flag.String("faultprograms", "", "folder with payledger, built with the tag clockoffset, and nats-server (default: TestFaults builds them)")
 	faultAddress  = flag.String("faultaddress", loopback, "loopback address of the cluster: runs beside each other have one each")
@@ -51,11 +53,8 @@ type fault struct {
 // At the end the answers fit one order of the requests, every acknowledged change is in the ledger once, every server's copy of the log
 // is whole and the same, and the processors' books equal the ledger.
 //
-//	go test ./deploy/localcluster -run TestFaults -timeout 90m -clusterfaults 30m -faultseed 1 -progress FILE
+//	PAYLEDGER_TEST_SEED=1 go test -tags system ./deploy/localcluster -run TestFaults -timeout 90m -clusterfaults 30m -progress FILE
 func TestFaults(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
 	r := newTrial(t)
 	r.load.start()
 	for until := time.Now().Add(*faultTime); time.Now().Before(until) && !t.Failed(); {
@@ -79,10 +78,7 @@ const apiNodes = 3
 
 func newTrial(t *testing.T) *trial {
 	t.Helper()
-	r := &trial{t: t, seed: *faultSeed, began: time.Now(), progress: io.Discard}
-	if r.seed == 0 {
-		r.seed = uint64(time.Now().UnixNano())
-	}
+	r := &trial{t: t, seed: seedtest.Seed(t), began: time.Now(), progress: io.Discard}
 	r.random = rand.New(rand.NewPCG(r.seed, 0))
 	if *faultProgress != "" {
 		file, err := os.OpenFile(*faultProgress, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -92,7 +88,6 @@ func newTrial(t *testing.T) *trial {
 		t.Cleanup(func() { file.Close() })
 		r.progress = file
 	}
-	t.Logf("seed %d", r.seed)
 	r.say("seed %d, %s", r.seed, *faultTime)
 	programs, data := *faultPrograms, *faultData
 	if programs == "" {
@@ -121,7 +116,7 @@ func newTrial(t *testing.T) *trial {
 func built(t testing.TB) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "clockoffset", "-o", folder+"/", "payledger/cmd/payledger", "github.com/nats-io/nats-server/v2")
+	build := childtest.Tied(exec.Command("go", "build", "-buildvcs=false", "-tags", "clockoffset", "-o", folder+"/", "payledger/cmd/payledger", "github.com/nats-io/nats-server/v2"))
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, text)
 	}

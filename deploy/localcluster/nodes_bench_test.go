@@ -1,3 +1,5 @@
+//go:build system
+
 package main
 
 import (
@@ -23,7 +25,7 @@ import (
 // NATS servers: payments a second, times, CPU of each process, and what a payment leaves on the disks. A node is a process: on one machine
 // they share its processors. It prints a table, from which SCALING.md computes. The CPU of the client includes the links of the cluster.
 //
-//	go test ./deploy/localcluster -run - -bench Nodes -benchtime 3000x
+//	go test -tags system ./deploy/localcluster -run - -bench Nodes -benchtime 3000x
 func BenchmarkNodes(b *testing.B) {
 	programs := *faultPrograms
 	if programs == "" {
