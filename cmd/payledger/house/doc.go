@@ -71,10 +71,9 @@
 // What to do: move code that a program needs out of the folder for tests. Let the test pass a function to a helper that
 // would import its user.
 //
-// # TestSeeds: the tests of packages have the same seeds in each run
+// # TestSeeds: the tests have the same seeds in each run
 //
-// Tests with random input take their seed from package seedtest. Tests of whole systems, in cmd and deploy, are excepted: they may
-// take it from the clock, and print it.
+// Tests with random input take their seed from package seedtest.
 //
 // Reason: an old fault that a new seed finds must not refuse an innocent change.
 //

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -20,6 +19,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/person"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
@@ -119,9 +119,7 @@ func TestKillDuringErasure(t *testing.T) {
 	t.Parallel()
 	const customers = 8
 	const rounds = 10
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seedtest.Seed(t), 0))
 	data := t.TempDir()
 	p := apptest.ServeProcess(t, "--data", data)
 	account, apiKey := p.Credentials.AccountID, p.Credentials.APIKey

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator"
@@ -49,15 +49,13 @@ func TestKill9(t *testing.T) {
 		ledgers, rounds = 1, apptest.KillRoundsShort
 	}
 	for n := range ledgers {
-		t.Run(strconv.Itoa(n+1), func(t *testing.T) { testKill9(t, rounds) })
+		t.Run(strconv.Itoa(n+1), func(t *testing.T) { testKill9(t, uint64(n), rounds) })
 	}
 }
 
-func testKill9(t *testing.T, rounds int) {
+func testKill9(t *testing.T, ledger uint64, rounds int) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seedtest.Seed(t), ledger))
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)

@@ -24,16 +24,14 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
-var (
-	lifecycles    = flag.Int("lifecycles", 0, "how many random lifecycles to play (0: a few hundred)")
-	lifecycleSeed = flag.Uint64("lifecycle-seed", 0, "their seed (0: a new one)")
-)
+var lifecycles = flag.Int("lifecycles", 0, "how many random lifecycles to play (0: a few hundred)")
 
 const (
 	lifecyclesDefault = 400
@@ -48,24 +46,27 @@ const (
 
 // TestLifecycles plays random lifecycles over HTTP against processors with every kind of fault. Then the faults end, and every payment is
 // compared with the processors' books: none is stuck, every operation is there once under its key, there is no other operation, and
-// amounts and statuses agree (D7–D9, D14). The received webhooks are those of the payments' facts. With an odd seed the account captures
-// automatically (D5).
+// amounts and statuses agree (D7–D9, D14). The received webhooks are those of the payments' facts. Half of the lifecycles belong to an
+// account that captures automatically (D5).
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
-	n, seed := *lifecycles, *lifecycleSeed
+	n := *lifecycles
 	if n == 0 {
 		n = lifecyclesDefault
 		if testing.Short() {
 			n = lifecyclesShort
 		}
 	}
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
+	for name, automatic := range map[string]bool{"captured on request": false, "captured automatically": true} {
+		t.Run(name, func(t *testing.T) { testLifecycles(t, (n+1)/2, automatic) })
 	}
-	t.Logf("%d lifecycles; again with -lifecycles %d -lifecycle-seed %d", n, n, seed)
+}
+
+func testLifecycles(t *testing.T, n int, automatic bool) {
+	t.Parallel()
 	o := apptest.TestOptions(t.TempDir())
 	o.PaymentTimeout, o.ActionTimeout = lifecycleTimeout, lifecycleAction
-	story := &stories{T: t, seed: seed, options: o, counts: map[string]int{}}
+	story := &stories{T: t, seed: seedtest.Seed(t), automatic: automatic, options: o, counts: map[string]int{}}
 	story.patience.Store(int64(n))
 	story.start()
 	t.Cleanup(func() {
@@ -85,10 +86,11 @@ func TestLifecycles(t *testing.T) {
 // stories are many lifecycles on one service, which is restarted in their middle.
 type stories struct {
 	*testing.T
-	seed    uint64
-	options options.Options
-	account domain.AccountID
-	lives   []*life
+	seed      uint64
+	automatic bool // the account captures automatically
+	options   options.Options
+	account   domain.AccountID
+	lives     []*life
 
 	service  sync.RWMutex // held for the time of a restart
 	app      *app.App
@@ -115,7 +117,7 @@ func (s *stories) start() {
 	s.starts++
 	if s.hooks == nil {
 		s.receive()
-		if s.seed%2 == 1 {
+		if s.automatic {
 			s.merchant.Must(s.T, "PATCH", "/management/settings", s.merchant.Headers(), map[string]any{"captureMode": "AUTOMATIC"})
 		}
 	}

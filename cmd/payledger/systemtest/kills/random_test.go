@@ -20,6 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
@@ -27,7 +28,6 @@ import (
 
 var (
 	randomRequests = flag.Int("random.requests", 3000, "how many random requests the API gets")
-	randomSeed     = flag.Int64("random.seed", 1, "what they are made of")
 )
 
 // call is one operation of openapi.yaml.
@@ -38,14 +38,13 @@ type call struct {
 
 // TestRandomRequests checks that every answer, with header and body, is documented in openapi.yaml for its operation, and that no answer
 // is a server error except 503 with Retry-After. The requests follow the schema, have one fault, or are no JSON at all (D1, D3). A longer
-// test: -random.requests 100000 -random.seed 2.
+// test: -random.requests 100000.
 func TestRandomRequests(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
 	t.Parallel()
 	n := *randomRequests
-	t.Logf("-random.requests %d -random.seed %d", n, *randomSeed)
 	p := apptest.ServeProcess(t, "--data", t.TempDir(), "--webhook-allow-cidr", "127.0.0.0/8", "--log-level", "error")
 	doc, err := httpapi.LoadOpenAPI()
 	if err != nil {
@@ -58,7 +57,7 @@ func TestRandomRequests(t *testing.T) {
 			calls = append(calls, call{method, at, operations[method]})
 		}
 	}
-	random := &randomCaller{url: p.Ready.API, key: p.Credentials.APIKey, values: &values{rand.New(rand.NewSource(*randomSeed)), map[string][]string{}}, statuses: map[int]int{}, done: map[string]int{}, owner: map[string]string{}}
+	random := &randomCaller{url: p.Ready.API, key: p.Credentials.APIKey, values: &values{rand.New(rand.NewSource(int64(seedtest.Seed(t)))), map[string][]string{}}, statuses: map[int]int{}, done: map[string]int{}, owner: map[string]string{}}
 	random.client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer random.client.CloseIdleConnections()
 	failures := 0

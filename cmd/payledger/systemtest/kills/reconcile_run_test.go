@@ -27,16 +27,14 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 )
 
-var (
-	reconciled     = flag.Int("reconciled", 0, "how many payments to reconcile (0: a hundred or so)")
-	reconciledSeed = flag.Uint64("reconciled-seed", 0, "their seed (0: a new one)")
-)
+var reconciled = flag.Int("reconciled", 0, "how many payments to reconcile (0: a hundred or so)")
 
 const (
 	reconciledDefault = 150
@@ -152,17 +150,14 @@ type reconciling struct {
 // change (I1, D14).
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	n, seed := *reconciled, *reconciledSeed
+	n, seed := *reconciled, seedtest.Seed(t)
 	if n == 0 {
 		n = reconciledDefault
 		if testing.Short() {
 			n = reconciledShort
 		}
 	}
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("%d payments; again with -reconciled %d -reconciled-seed %d", n, n, seed)
+	t.Logf("%d payments", n)
 	r := &reconciling{T: t, options: apptest.TestOptions(t.TempDir()), post: &postman{
 		t: t, seed: seed, over: make(chan struct{}), numbers: map[domain.PaymentID]int{}, seen: map[string]int{},
 	}}

@@ -14,17 +14,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/ledger"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/eventstoretest"
 )
 
 var (
-	besideFaults    = flag.Int("besidefaults", 20, "number of faults that TestVerifyDamageBesideService makes; with -short a quarter of it")
-	besideFaultSeed = flag.Uint64("besidefaultseed", 0, "seed of the first of these faults; 0 takes one from the clock")
+	besideFaults = flag.Int("besidefaults", 20, "number of faults that TestVerifyDamageBesideService makes; with -short a quarter of it")
 )
 
 // besideStreams are the streams whose files are damaged, each as often as the others.
@@ -38,10 +37,7 @@ func TestVerifyDamageBesideService(t *testing.T) {
 	}
 	t.Parallel()
 	v := makeViews(t)
-	seed, n := *besideFaultSeed, *besideFaults
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano() % 1e9)
-	}
+	seed, n := seedtest.Seed(t), *besideFaults
 	if testing.Short() {
 		n /= 4
 	}

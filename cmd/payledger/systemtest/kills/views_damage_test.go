@@ -19,6 +19,7 @@ import (
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/ledger"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/projections"
 	"payledger/projections/deliveries"
@@ -26,7 +27,6 @@ import (
 
 var (
 	viewFaults    = flag.Int("viewfaults", 25, "number of faults that TestVerifyDamagedViews makes")
-	viewFaultSeed = flag.Uint64("viewfaultseed", 0, "seed of the first of these faults; 0 takes one from the clock")
 	viewFaultKind = flag.String("viewfaultkind", "", "kind of these faults; none: all")
 )
 
@@ -46,10 +46,7 @@ func TestVerifyDamagedViews(t *testing.T) {
 			t.Fatalf("undamaged views: verify exits %d: %s%s", status, out, stderr)
 		}
 	}
-	seed, n := *viewFaultSeed, *viewFaults
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano() % 1e9)
-	}
+	seed, n := seedtest.Seed(t), *viewFaults
 	counts := map[string]int{}
 	for i := range uint64(n) {
 		what, verdict := v.damaged(t, rand.New(rand.NewPCG(seed+i, 1)))

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/simulator"
 )
@@ -53,8 +54,6 @@ func TestWebhookKill9(t *testing.T) {
 		return
 	}
 	rounds := *webhookKills
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +65,7 @@ func TestWebhookKill9(t *testing.T) {
 	for _, d := range webhookDelays {
 		delays = append(delays, d.String())
 	}
-	r := &webhookRun{t: t, random: rand.New(rand.NewPCG(seed, 0)), inbox: newWebhookInbox(t), args: []string{
+	r := &webhookRun{t: t, random: rand.New(rand.NewPCG(seedtest.Seed(t), 0)), inbox: newWebhookInbox(t), args: []string{
 		"--data", t.TempDir(), "--processor-url", processors.URL, "--webhook-allow-cidr", "127.0.0.0/8", "--log-level", "error",
 		"--webhook-retry-delays", strings.Join(delays, ","),
 	}}

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"payledger/cmd/payledger/apptest"
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/simulator"
@@ -22,9 +22,7 @@ func TestWorkflowKill(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seedtest.Seed(t), 0))
 	sim, err := simulator.New(simulator.Config{Dir: t.TempDir(), Secret: []byte("secret")})
 	if err != nil {
 		t.Fatal(err)
