@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,10 +46,10 @@ var simulated = []figure{
 }
 
 const (
-	bytesCommand      = "go test ./cmd/payledger -run TestBytes -v -weighed 2000"
-	simulationCommand = "go test ./cmd/payledger -run TestGrowth -v -grown 2500000 -timeout 3h"
-	nodesCommand      = "go test ./deploy/localcluster -run - -bench Nodes -benchtime 3000x"
-	growthCommand     = "go test ./cmd/payledger -run TestGrowth -v -grown 100000 -timeout 3h"
+	bytesCommand      = "go test -tags system ./cmd/payledger/systemtest/load -run TestBytes -v -weighed 2000"
+	simulationCommand = "go test -tags system ./cmd/payledger/systemtest/load -run TestGrowth -v -grown 2500000 -timeout 3h"
+	nodesCommand      = "go test -tags system ./deploy/localcluster -run - -bench Nodes -benchtime 3000x"
+	growthCommand     = "go test -tags system ./cmd/payledger/systemtest/load -run TestGrowth -v -grown 100000 -timeout 3h"
 	latestCommand     = "go test ./eventstore -run - -bench Latest"
 )
 
@@ -151,7 +152,10 @@ func TestScalingModel(t *testing.T) {
 }
 
 // ownFlag matches the flags of go test.
-var ownFlag = regexp.MustCompile(`^(run|bench|benchtime|timeout|v)$`)
+var ownFlag = regexp.MustCompile(`^(run|bench|benchtime|timeout|tags|v)$`)
+
+// measuring finds the test or the benchmark of a command, without the first word of its name.
+var measuring = regexp.MustCompile(`-(?:run Test|bench '?)(\w+)`)
 
 // TestScalingCommands: the commands that measure the figures name tests, benchmarks and flags that exist.
 func TestScalingCommands(t *testing.T) {
@@ -163,17 +167,32 @@ func TestScalingCommands(t *testing.T) {
 		if words[0] != "go" {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join("..", words[2], "*_test.go"))
+		folder := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "./") })
+		if folder < 0 {
+			t.Errorf("%s: no package", f.command)
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("..", words[folder], "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		name := measuring.FindStringSubmatch(f.command)
+		if name == nil {
+			t.Errorf("%s: no test and no benchmark", f.command)
+			continue
+		}
 		var source strings.Builder
+		tagged := false
 		for _, file := range append(files, "../eventstore/benchlog/benchlog.go") {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			source.Write(text)
+			tagged = tagged || strings.HasPrefix(string(text), "//go:build system\n") && strings.Contains(string(text), name[1]+"(")
+		}
+		if said := strings.Contains(f.command, " -tags system "); said != tagged {
+			t.Errorf("%s: its test has the tag: %v", f.command, tagged)
 		}
 		for i, word := range words[1:] {
 			before, name := words[i], strings.Trim(word, "'$")

@@ -23,7 +23,7 @@ var joinedPayments = flag.Int("joinpayments", 250, "how many payments the cluste
 // BenchmarkJoin measures how long a node with an empty folder takes until it is ready, on a cluster of three NATS servers in the same
 // process: the rate of the whole, and that of the tip store alone, which it makes first. The figures of deploy/SCALING.md are of
 //
-//	go test ./cmd/payledger -run - -bench Join -benchtime 1x -joinpayments 12500
+//	go test -tags system ./cmd/payledger/systemtest/clusters -run - -bench Join -benchtime 1x -joinpayments 12500
 func BenchmarkJoin(b *testing.B) {
 	url := clustertest.Start(b, 3, nil).Formed(b).URL(clustertest.User)
 	made := apptest.InitCluster(b, url)

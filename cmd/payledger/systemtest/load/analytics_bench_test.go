@@ -38,7 +38,7 @@ const (
 // of which most are refused, and 10 consumers that read the whole stream slowly. The service is a process of its own. It reports the
 // time of a create and the processor time of the service in both parts, the ratios of the times of a create, and the time from an
 // event to its message at an analyst.
-// go test ./cmd/payledger -run - -bench Analysts -benchtime 600x
+// go test -tags system ./cmd/payledger/systemtest/load -run - -bench Analysts -benchtime 600x
 func BenchmarkAnalysts(b *testing.B) {
 	dir := b.TempDir()
 	p := apptest.ServeProcess(b, "--data", dir, "--nats-listen", "127.0.0.1:0", "--log-level", "error")
@@ -95,7 +95,7 @@ func BenchmarkAnalysts(b *testing.B) {
 
 // BenchmarkEventStream makes payments at a steady rate, and reports the time from an event to its message at a reader of
 // GET /events/stream.
-// go test ./cmd/payledger -run - -bench EventStream -benchtime 600x
+// go test -tags system ./cmd/payledger/systemtest/load -run - -bench EventStream -benchtime 600x
 func BenchmarkEventStream(b *testing.B) {
 	p := apptest.ServeProcess(b, "--data", b.TempDir(), "--log-level", "error")
 	m := apptest.NewMerchant(p.Ready.API, p.Credentials.APIKey)
