@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -96,7 +97,7 @@ func (c *processes) start(t *testing.T, i int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLeaderKilled$", "-test.count=1", "-test.timeout=0")
+	cmd := childtest.Tied(exec.Command(os.Args[0], "-test.run=^TestLeaderKilled$", "-test.count=1", "-test.timeout=0"))
 	cmd.Env, cmd.Stderr = append(os.Environ(), serverConfig+"="+string(config)), os.Stderr
 	_, err = cmd.StdinPipe() // it ends when this process does
 	output, outputErr := cmd.StdoutPipe()

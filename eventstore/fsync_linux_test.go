@@ -18,6 +18,7 @@ import (
 
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
@@ -89,7 +90,7 @@ func sickChild(t *testing.T, dir string, c sickCase) (result sickDisk) {
 	if err != nil {
 		t.Error(err)
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=5m")
+	child := childtest.Tied(exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFsyncFails$", "-test.count=1", "-test.timeout=5m"))
 	child.Env = append(os.Environ(), fsyncDir+"="+dir, fsyncCase+"="+string(name))
 	output, err := child.Output()
 	line, _, _ := bytes.Cut(output, []byte("\n"))

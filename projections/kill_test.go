@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain/processor"
+	"payledger/eventstore/childtest"
 )
 
 // childFolder, when set, makes the test binary the process that is killed.
@@ -71,7 +72,7 @@ func TestKill(t *testing.T) {
 
 	dir := t.TempDir()
 	for round := range 6 {
-		child := exec.Command(os.Args[0])
+		child := childtest.Tied(exec.Command(os.Args[0]))
 		child.Env = append(os.Environ(), childFolder+"="+dir)
 		out, err := child.StdoutPipe()
 		if err != nil {

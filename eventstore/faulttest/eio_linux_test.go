@@ -20,6 +20,7 @@ import (
 
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -75,7 +76,7 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 
 func eioChild(t *testing.T, dir, stream string) (result eioResult) {
 	t.Helper()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDiskFailsUnderOneStream$", "-test.count=1", "-test.timeout=5m")
+	child := childtest.Tied(exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDiskFailsUnderOneStream$", "-test.count=1", "-test.timeout=5m"))
 	child.Env = append(os.Environ(), eioDir+"="+dir, eioStream+"="+stream)
 	output, err := child.CombinedOutput()
 	line, _, _ := bytes.Cut(output, []byte("\n"))

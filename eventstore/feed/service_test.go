@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/feed"
 )
 
@@ -75,7 +76,7 @@ func play(dir string) (err error) {
 // build builds the program into a folder.
 func build(dir string) error {
 	program = filepath.Join(dir, "payledger")
-	said, err := exec.Command("go", "build", "-o", program, "payledger/cmd/payledger").CombinedOutput()
+	said, err := childtest.Tied(exec.Command("go", "build", "-o", program, "payledger/cmd/payledger")).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w\n%s", err, said)
 	}
@@ -107,7 +108,7 @@ func start(dir string) (*service, error) {
 	if err := s.start(); err != nil {
 		return nil, err
 	}
-	file, err := exec.Command(program, "analytics-user", "reader", "--data", filepath.Join(dir, "data")).Output()
+	file, err := childtest.Tied(exec.Command(program, "analytics-user", "reader", "--data", filepath.Join(dir, "data"))).Output()
 	if err != nil {
 		return nil, fmt.Errorf("analytics-user: %w", err)
 	}
@@ -125,7 +126,7 @@ func freeAddress() (string, error) {
 }
 
 func (s *service) start() error {
-	s.process = exec.Command(program, s.args...)
+	s.process = childtest.Tied(exec.Command(program, s.args...))
 	s.process.Stderr = os.Stderr
 	out, err := s.process.StdoutPipe()
 	if err != nil {

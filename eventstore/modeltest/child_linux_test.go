@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/eventstore"
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/format"
 )
 
@@ -133,7 +134,7 @@ func startLife(dir string) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{disk: d, lines: make(chan line), served: make(chan error, 1), cmd: exec.Command(os.Args[0])}
+	l := &life{disk: d, lines: make(chan line), served: make(chan error, 1), cmd: childtest.Tied(exec.Command(os.Args[0]))}
 	l.cmd.Env = append(os.Environ(), childFolder+"="+dir)
 	l.cmd.Stderr = &l.stderr
 	if l.input, err = l.cmd.StdinPipe(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi/docs/docstest"
 )
@@ -124,7 +125,7 @@ func accepted(t *testing.T, language string) (names []string, ran bool) {
 	if err := os.WriteFile(filepath.Join(dir, run.file), []byte(code+"\n"+run.runner+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), run.program, arguments...)
+	command := childtest.Tied(exec.CommandContext(t.Context(), run.program, arguments...))
 	command.Dir = dir
 	out, err := command.CombinedOutput()
 	if err != nil {
