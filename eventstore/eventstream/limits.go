@@ -49,8 +49,8 @@ func (l limits) connectionsFrom() int { return l.connections / 2 }
 // consumersOf returns the number of consumers of one account.
 func (l limits) consumersOf() int { return min(l.consumers/accountShare, accountConsumers) }
 
-// apply sets the limits in a server's options. The front bounds the number of connections.
-func apply(l limits, o *server.Options) {
+// apply sets the limits of each client in a server's options. The front bounds the number of connections.
+func apply(o *server.Options) {
 	o.MaxPending = maxPending
 	o.MaxPayload = serverPayload
 	o.MaxControlLine = 4 << 10

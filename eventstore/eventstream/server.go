@@ -163,7 +163,7 @@ func (s *Server) open() error {
 		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: resolver, SystemAccount: s.system.public,
 		TLSConfig: s.config.TLS, TLS: s.config.TLS != nil,
 	}
-	apply(s.limits, opts)
+	apply(opts)
 	if err := s.storeAccounts(); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func ClockOptions(dir, processors string) options.Options {
 // ClockAhead, set in the environment, makes the test binary a service whose clock is ahead.
 const ClockAhead = "PAYLEDGER_TEST_CLOCK_AHEAD"
 
-// AheadService is the JSON value of clockAhead.
+// AheadService is the JSON value of ClockAhead.
 type AheadService struct {
 	Ahead            time.Duration
 	Data, Processors string

@@ -22,7 +22,7 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// CardDisputed: a dispute opens after settlement (D13).
+// CardDisputed is a card whose payments get a dispute after settlement (D13).
 const CardDisputed = "4000000000000259"
 
 // DisputeHook has the fields of a dispute's webhook that these tests read.

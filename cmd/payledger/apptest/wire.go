@@ -161,8 +161,8 @@ func (p *Process) Memory(name string) float64 {
 // clockTick is the unit of processor times in /proc.
 const clockTick = 10 * time.Millisecond
 
-// Cpu returns the processor time that the process has used.
-func (p *Process) Cpu() time.Duration {
+// CPU returns the processor time that the process has used.
+func (p *Process) CPU() time.Duration {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Command.Process.Pid))
 	if err != nil {

@@ -280,7 +280,7 @@ const (
 
 // PendingApproval is an attempt that is decided in a round.
 type PendingApproval struct {
-	client, Id string
+	client, ID string
 	Abort      bool
 	Answered   bool
 }
@@ -305,7 +305,7 @@ func (m *Merchant) PendingApprovals(t *testing.T) []*PendingApproval {
 				return
 			}
 			asked.Decode(t, &started)
-			attempts[i] = &PendingApproval{client: session.ClientToken, Id: started.CurrentAttempt.ID, Abort: i%4 == 3}
+			attempts[i] = &PendingApproval{client: session.ClientToken, ID: started.CurrentAttempt.ID, Abort: i%4 == 3}
 		})
 	}
 	making.Wait()
@@ -324,17 +324,17 @@ func (m *Merchant) CarriedOut(t *testing.T, books *adapter.Adapter, a *PendingAp
 	defer tick.Stop()
 	for deadline := time.Now().Add(SettleDeadline); ; <-tick.C {
 		seen.PaymentID = ""
-		m.Must(t, "GET", "/payment-attempts/"+a.Id, map[string]string{"X-Client-Token": a.client}, nil).Decode(t, &seen)
+		m.Must(t, "GET", "/payment-attempts/"+a.ID, map[string]string{"X-Client-Token": a.client}, nil).Decode(t, &seen)
 		if seen.ApprovalStatus != "APPROVED" || seen.PaymentID != "" {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("attempt %s is approved, and its payment is not there", a.Id)
+			t.Fatalf("attempt %s is approved, and its payment is not there", a.ID)
 		}
 	}
 	want := map[bool]string{true: "ABORTED", false: "APPROVED"}[a.Abort]
 	if a.Answered && seen.ApprovalStatus != want {
-		t.Fatalf("attempt %s was answered %s and is %s", a.Id, want, seen.ApprovalStatus)
+		t.Fatalf("attempt %s was answered %s and is %s", a.ID, want, seen.ApprovalStatus)
 	}
 	if seen.PaymentID != "" {
 		if paid := AwaitOutcome(t, m, seen.PaymentID); paid.Status != "AUTHORIZED" || paid.Amount != 500 {

@@ -162,7 +162,7 @@ func newBelongings(r *apptest.DisputeRun) belongings {
 	replay := post("/management/webhook-replays", map[string]any{"endpointId": endpoint, "from": "2001-01-01T00:00:00Z", "to": "2099-01-01T00:00:00Z"}).ID
 	apptest.Eventually(t, func() bool { return apptest.ReadReplay(t, m, replay).State != "RUNNING" })
 	return belongings{
-		"/payment-instruments": card.Token, "/payments": payment, "/checkout/payments": payment, "/payment-attempts": attempt.Id,
+		"/payment-instruments": card.Token, "/payments": payment, "/checkout/payments": payment, "/payment-attempts": attempt.ID,
 		"/management/api-keys": post("/management/api-keys", `{"name":"further","scopes":["events:read"]}`).ID, "/management/webhook-endpoints": endpoint,
 		"/management/customers": "customer-7", "/management/payments": payment,
 		"/management/webhook-deliveries": sent.Data[0].ID, "/management/webhook-replays": replay, "/management/disputes": disputes.Data[0].ID,

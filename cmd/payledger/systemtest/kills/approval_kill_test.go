@@ -70,7 +70,7 @@ func decideAndKill(t *testing.T, p *apptest.Process, m *apptest.Merchant, attemp
 			if a.Abort {
 				what = "abort"
 			}
-			got, err := m.Call("POST", "/payment-attempts/"+a.Id+"/"+what, m.Headers(), "")
+			got, err := m.Call("POST", "/payment-attempts/"+a.ID+"/"+what, m.Headers(), "")
 			if a.Answered = err == nil && got.Status == http.StatusOK; err == nil && !a.Answered {
 				t.Errorf("%s answered %d %s", what, got.Status, got.Body)
 			}

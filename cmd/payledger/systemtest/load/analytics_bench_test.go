@@ -56,17 +56,17 @@ func BenchmarkAnalysts(b *testing.B) {
 	b.ResetTimer()
 	for n, part := range slices.Collect(slices.Chunk(tokens, (len(tokens)+2*analystRounds-1)/(2*analystRounds))) {
 		if n%2 == 0 {
-			spent := p.Cpu()
+			spent := p.CPU()
 			quiet = append(quiet, paySteadily(b, m, part)...)
-			quietCPU += p.Cpu() - spent
+			quietCPU += p.CPU() - spent
 			continue
 		}
 		b.StopTimer()
 		end := a.load()
 		b.StartTimer()
-		spent := p.Cpu()
+		spent := p.CPU()
 		loaded = append(loaded, paySteadily(b, m, part)...)
-		loadedCPU += p.Cpu() - spent
+		loadedCPU += p.CPU() - spent
 		b.StopTimer()
 		end()
 		b.StartTimer()
