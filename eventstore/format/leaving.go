@@ -25,7 +25,7 @@ type leaving struct {
 	earlier func(state, newer any) any
 }
 
-// Letting gives an aggregate rules for the parts moved out of its state, and returns it.
+// Letting adds rules to an aggregate for the parts moved out of its state, and returns it.
 func Letting[S any, E domain.Event](a *Aggregate[S, E], l Leaving[S]) *Aggregate[S, E] {
 	a.Core.leaving = &leaving{
 		newest:  func(s any) (any, bool) { return l.Newest(s.(S)) },

@@ -29,7 +29,7 @@ type writing struct {
 	needs  func(domain.Event) int
 }
 
-// WrittenFrom gives an aggregate rules for the events that it writes in an older schema, and returns it.
+// WrittenFrom adds rules to an aggregate for the events that it writes in an older schema, and returns it.
 func WrittenFrom[S any, E domain.Event](a *Aggregate[S, E], w Writing[E]) *Aggregate[S, E] {
 	a.Core.writing = writing{oldest: w.Oldest, since: w.Since}
 	if w.Needs != nil {

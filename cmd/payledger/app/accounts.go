@@ -20,7 +20,7 @@ type AccountRequest struct {
 
 const maxAccountName = 100 // characters
 
-// Fault returns what is wrong with the name, or "".
+// Fault returns the fault of the name; "" means none.
 func (r AccountRequest) Fault() string {
 	switch {
 	case strings.TrimSpace(r.Name) == "":
