@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"payledger/domain"
@@ -25,8 +26,10 @@ type registrations struct {
 }
 
 type readAccount struct {
-	revision uint64
-	// planned is the planner's position when the state was read: events up to it may have been planned with an older state.
+	revision  uint64
+	endpoints []account.Endpoint
+	after     []uint64 // the place of their newest change
+	// planned is the planner's position when these endpoints were read: events up to it may have been planned with older ones.
 	planned []uint64
 }
 
@@ -71,11 +74,15 @@ func (g *registrations) account(ctx context.Context, id domain.AccountID) (*time
 		return nil, err
 	}
 	before, known := g.read[id]
+	now := readAccount{tip.State.Revision, tip.State.Endpoints, tip.State.EndpointsAfter, g.started}
 	switch {
 	case !known: // this process has planned no event of the account
-		g.read[id] = readAccount{tip.State.Revision, g.started}
-	case before.revision < tip.State.Revision:
-		g.read[id] = readAccount{tip.State.Revision, g.position.At()}
+		g.read[id] = now
+	case before.revision < now.revision:
+		if now.planned = before.planned; !reflect.DeepEqual(before.endpoints, now.endpoints) || !slices.Equal(before.after, now.after) {
+			now.planned = g.position.At()
+		}
+		g.read[id] = now
 	}
 	t := &timeline{[]account.State{tip.State}, tip.Recorded}
 	g.batch[id] = t
