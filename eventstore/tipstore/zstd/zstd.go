@@ -29,7 +29,7 @@ var reader = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewRead
 type ctx struct{}
 
 func (ctx) CompressLevel(dst, src []byte, level int) ([]byte, error) {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
 	if err != nil {
 		return nil, err
 	}
