@@ -151,6 +151,14 @@
 //
 // What to do: give a step of the function a name. Move a test's table into a variable.
 //
+// # TestThirds: every whole-system test runs in CI
+//
+// Each folder with a test behind the build tag system, or with a test that takes a sample without it, is in one of the thirds of .ci/run.
+//
+// Reason: a test that no step runs shows nothing.
+//
+// What to do: add the folder to the third that takes the shortest time.
+//
 // # TestSequential: the race detector tests everything that is concurrent
 //
 // The packages that .ci/run does not test under the race detector start no goroutine, and do not import sync.
