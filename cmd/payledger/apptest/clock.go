@@ -43,7 +43,7 @@ func ClockOptions(dir, processors string) options.Options {
 	return o
 }
 
-// ClockAhead, set in the environment, makes the test binary a service whose clock is ahead.
+// ClockAhead is an environment variable that makes the test binary a service whose clock is ahead.
 const ClockAhead = "PAYLEDGER_TEST_CLOCK_AHEAD"
 
 // AheadService is the JSON value of ClockAhead.

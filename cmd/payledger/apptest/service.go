@@ -199,8 +199,7 @@ func Invoke(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), err.String()
 }
 
-// AsProgram, set in the environment, makes the test binary the program itself: tests that kill a process
-// need one to kill.
+// AsProgram is an environment variable that makes the test binary the program itself: tests that kill a process need one to kill.
 const AsProgram = "TEST_AS_PAYLEDGER"
 
 // AsProbe makes the test binary a process that requests the URL again and again.
