@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
+	_ "payledger/eventstore/scratchtest"
 )
 
 const account = "$G"

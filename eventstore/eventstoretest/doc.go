@@ -3,3 +3,5 @@
 //
 // Its stores, servers and files are real: tests of other packages run on the same code as the service. Only tests import it.
 package eventstoretest
+
+import _ "payledger/eventstore/scratchtest" // stores of tests are in the folder that it makes

@@ -20,6 +20,7 @@ import (
 
 	"payledger/eventstore/childtest"
 	"payledger/eventstore/feed"
+	_ "payledger/eventstore/scratchtest"
 )
 
 // The service that the examples read from.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	_ "payledger/eventstore/scratchtest"
 	"payledger/eventstore/tipstore"
 )
 

@@ -20,6 +20,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	_ "payledger/eventstore/scratchtest"
 	"payledger/processorsim/adapter"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/simulator"

@@ -26,6 +26,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
+	_ "payledger/eventstore/scratchtest"
 	"payledger/eventstore/verify"
 	"payledger/projections"
 	"payledger/projections/sqlitefile"

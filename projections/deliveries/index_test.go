@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"payledger/domain"
+	_ "payledger/eventstore/scratchtest"
 	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )

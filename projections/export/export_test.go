@@ -19,6 +19,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	_ "payledger/eventstore/scratchtest"
 	"payledger/projections/export"
 )
 

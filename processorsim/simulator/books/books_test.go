@@ -14,6 +14,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	_ "payledger/eventstore/scratchtest"
 	"payledger/processorsim/protocol"
 )
 

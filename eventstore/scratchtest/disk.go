@@ -1,0 +1,5 @@
+//go:build !system
+
+package scratchtest
+
+const onDisk = false

@@ -1,0 +1,6 @@
+//go:build system
+
+package scratchtest
+
+// Whole-system tests are the ones that show the service on a disk.
+const onDisk = true

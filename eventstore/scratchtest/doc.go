@@ -1,0 +1,14 @@
+// Package scratchtest gives a test program one folder for its temporary files, in memory if the machine has room there. A program
+// that imports it has TMPDIR set to this folder before its first test, so t.TempDir and os.MkdirTemp use it. The folder is removed when
+// the process ends, also when it is killed.
+//
+// A test can end, stop or damage a process, but not the power: it reads what was written, whether or not a disk has it. The wait
+// for a disk took a third of the tests' time. Whole-system tests and benchmarks use the disk.
+//
+// Rules:
+//
+//   - A test package whose tests write stores or databases imports this package, or eventstoretest, which does.
+//   - A process that a test starts inherits TMPDIR, and gets a folder of its own in the test's folder.
+//
+// The package must not know: anything of payledger.
+package scratchtest
