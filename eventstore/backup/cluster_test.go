@@ -23,9 +23,10 @@ import (
 )
 
 // newCluster starts three servers, and returns the access to them.
-func newCluster(t testing.TB) external.Access {
+func newCluster(t testing.TB) (*clustertest.Cluster, external.Access) {
 	t.Helper()
-	return external.Access{URL: clustertest.Start(t, 3, nil).Formed(t).URL(clustertest.User)}
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	return c, external.Access{URL: c.URL(clustertest.User)}
 }
 
 // toCluster returns the target of a restore, whose log is verified.
@@ -66,7 +67,7 @@ func TestClusterRestoreInterrupted(t *testing.T) {
 	r.fill(t, "a", 30)
 	r.halt(t)
 	r.backup(t)
-	access := newCluster(t)
+	cluster, access := newCluster(t)
 	b, err := restore.Open(r.out, r.keys)
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +92,7 @@ func TestClusterRestoreInterrupted(t *testing.T) {
 				t.Fatalf("after %v: %v", steps, err)
 			}
 			t.Logf("the restore ended after %v: %v", steps, err)
+			cluster.Formed(t)
 		}
 		if _, err := openCluster(access); !errors.Is(err, streams.ErrRestoring) {
 			t.Fatalf("after %v a store opens the log: %v", steps, err)
@@ -129,7 +131,7 @@ func openCluster(access external.Access) (*eventstore.Store, error) {
 
 // BenchmarkCluster measures the back-up of a cluster with 2,000 payments, and its restore to another cluster.
 func BenchmarkCluster(b *testing.B) {
-	access := newCluster(b)
+	_, access := newCluster(b)
 	s, err := openCluster(access)
 	if err != nil {
 		b.Fatal(err)
@@ -150,7 +152,7 @@ func BenchmarkCluster(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		other := newCluster(b)
+		_, other := newCluster(b)
 		begun = time.Now()
 		if err := from.Cluster(context.Background(), toCluster(b, other)); err != nil {
 			b.Fatal(err)

@@ -144,10 +144,27 @@ func (c *Cluster) unformed() error {
 			if n := len(s.JetStreamClusterPeers()); n != members {
 				return fmt.Errorf("%d of %d servers are in the JetStream cluster", n, members)
 			}
-			return nil
+			return unheard(s)
 		}
 	}
 	return fmt.Errorf("the JetStream cluster of %d servers has no leader", members)
+}
+
+// unheard names the members that the leader takes for absent: it places no stream on them.
+func unheard(leader *server.Server) error {
+	info, err := leader.Jsz(nil)
+	if err != nil {
+		return err
+	}
+	if info.Meta == nil {
+		return fmt.Errorf("the leader %s has no information about the JetStream cluster", leader.Name())
+	}
+	for _, member := range info.Meta.Replicas {
+		if member.Offline || !member.Current {
+			return fmt.Errorf("the leader %s has not heard of %s: %+v", leader.Name(), member.Name, *member)
+		}
+	}
+	return nil
 }
 
 // URL returns the URLs of all servers for a user.
