@@ -1,4 +1,4 @@
-package command
+package servicetest
 
 import (
 	"maps"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"payledger/cmd/payledger/command"
 )
 
 // commandRow is a row of CONTRACT.md's table of commands and flags.
@@ -41,7 +43,7 @@ func TestContractSaysWhichCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	contract := string(text)
-	parser, err := kong.New(&CLI{})
+	parser, err := kong.New(&command.CLI{})
 	if err != nil {
 		t.Fatal(err)
 	}
