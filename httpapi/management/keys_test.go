@@ -50,6 +50,7 @@ func TestScopesOfANewKey(t *testing.T) {
 	r.key.Scopes = []string{"account:write", "events:read"}
 	r.refused(domain.ReasonMissingScope, "The API key lacks transactions:refund, account:read:")(
 		create(r.body(`{"name":"n","scopes":["transactions:refund","account:write","account:read"]}`)))
+	r.refused(domain.ReasonMissingScope, "The API key lacks account:read:")(create(r.body(`{"name":"n","scopes":["events:read","account:read"]}`)))
 	r.made()
 	_, err := create(r.body(`{"name":"n","scopes":["events:read","account:write"]}`))
 	must(t, err)

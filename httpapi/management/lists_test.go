@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"payledger/domain"
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
@@ -130,8 +132,8 @@ func TestPagesOfLists(t *testing.T) {
 		same(t, c.query, r.faults(c.operation, call), nil)
 		_, err := c.list(call)
 		must(t, err)
-		if from := r.calls[len(r.calls)-1].In[2].(*listing.Place); *from != *place {
-			t.Errorf("%s is read from %v", c.query, from)
+		if d := cmp.Diff(any(place), r.calls[len(r.calls)-1].In[2]); d != "" {
+			t.Errorf("%s is read from another place (-want +got): %s", c.query, d)
 		}
 		call.Merchant.ID = "another"
 		same(t, "another account", r.faults(c.operation, call), []string{"$.cursor is not a cursor of this list"})
