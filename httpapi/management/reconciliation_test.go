@@ -88,7 +88,7 @@ func TestReconciliationFails(t *testing.T) {
 	}
 }
 
-// TestReconciliationIsLeft checks that the comparison hears of a caller who went away, and that progress is no reason to end it.
+// TestReconciliationIsLeft checks that the comparison gets the error of a caller who went away from the report of a difference. Progress returns no error.
 func TestReconciliationIsLeft(t *testing.T) {
 	r := newRig(t)
 	gone := errors.New("the caller went away")
