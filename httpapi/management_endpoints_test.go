@@ -121,22 +121,6 @@ func TestEndpointOnOwnMachine(t *testing.T) {
 	}
 }
 
-// TestEndpointDelete: it answers the endpoint and is gone at once; a second time it is not there (D20).
-func TestEndpointDelete(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	kept := r.endpoint(`{"url":"https://shop.example/kept"}`)
-	made := r.endpoint(`{"url":"https://shop.example/","description":"shop"}`)
-	path := "/webhook-endpoints/" + made.text1("id")
-	sameJSON(t, "deleted", r.want(r.manage("DELETE", path, ""), 200, ""), made.text)
-	before := r.events()
-	r.want(r.manage("DELETE", path, ""), 404, "EntityNotFound")
-	r.want(r.manage("PATCH", path, `{"enabled":true}`), 404, "EntityNotFound")
-	if got := r.pages("/webhook-endpoints", "id", 5); !slices.Equal(got, []string{kept.text1("id")}) || r.events() != before {
-		t.Errorf("left are %q", got)
-	}
-}
-
 // TestEndpointTest checks that the call returns the outcome of the test message, whatever the receiver did. An internal failure is not
 // such an outcome (§6.1, D20). The tests of the whole service check that the message arrives.
 func TestEndpointTest(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
-	"payledger/eventstore/reconcile"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/request"
 	"payledger/projections"
@@ -82,7 +81,7 @@ type Handlers struct {
 	Reader     Reader
 	Deliveries Deliveries // nil: none are sent
 	Events     Events     // nil: events have no positions
-	Reconciler reconcile.Reconciler
+	Reconciler Reconciler
 	KeyUses    *keyuse.Uses
 	Now        func() time.Time
 	Logger     zerolog.Logger

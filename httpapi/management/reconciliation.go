@@ -1,6 +1,7 @@
 package management
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -10,6 +11,12 @@ import (
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 )
+
+// Reconciler compares the ledger with a processor's books.
+type Reconciler interface {
+	// Run calls report with every difference, and progress from time to time. An error means that the comparison is incomplete.
+	Run(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
+}
 
 // reconcileLine has a difference, the progress, or at the end the counts. An answer without counts is not whole.
 type reconcileLine struct {
