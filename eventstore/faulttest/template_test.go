@@ -118,42 +118,34 @@ func makeTemplate() (*template, error) {
 	}
 	b := &books{records: map[string]uint64{}}
 	m := &template{older: filepath.Join(dir, "older"), newer: filepath.Join(dir, "newer"), books: b}
+	used := filepath.Join(dir, "used")
 	for i := range 24 {
 		b.keys = append(b.keys, notes.Key("acct", fmt.Sprintf("01note%020d", i)))
 	}
 	b.keys = append(b.keys, notes.Key("acct", "01note99999999999999999999")) // it never exists
 	b.readers = []string{"workflows", "others", "nobody"}
 	use := func(phase int, segment int64) error {
-		o, err := start(ctx, m.newer, func(c *eventstore.Config) { c.SegmentBytes = segment })
+		o, err := start(ctx, used, func(c *eventstore.Config) { c.SegmentBytes = segment })
 		if err != nil {
 			return err
 		}
-		return errors.Join(o.use(ctx, b, phase), o.stop(), removeBallast(m.newer))
+		return errors.Join(o.use(ctx, b, phase), o.stop())
 	}
 	if err := use(1, segmentBytes); err != nil {
 		return nil, err
 	}
-	if err := os.CopyFS(m.older, os.DirFS(m.newer)); err != nil {
+	if err := eventstoretest.CopyLog(m.older, used); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(use(2, segmentBytes), use(3, 10<<20), use(4, segmentBytes)); err != nil {
 		return nil, err
 	}
-	o, err := start(ctx, m.newer)
+	o, err := start(ctx, used)
 	if err != nil {
 		return nil, err
 	}
 	m.answers, err = o.ask(ctx, b)
-	return m, errors.Join(err, o.stop(), removeBallast(m.newer))
-}
-
-// removeBallast removes the files that keep space free: they are large, and a start makes them.
-func removeBallast(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "ballast*"))
-	for _, file := range files {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
+	return m, errors.Join(err, o.stop(), eventstoretest.CopyLog(m.newer, used), os.RemoveAll(used))
 }
 
 // use adds records of every kind to the log.
@@ -294,7 +286,7 @@ func (o *open) checkpoint(ctx context.Context) error {
 func copyOf(t testing.TB, from string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+	if err := eventstoretest.CopyLog(dir, from); err != nil {
 		t.Fatal(err)
 	}
 	return dir
