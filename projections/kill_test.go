@@ -65,6 +65,7 @@ func applyUntilKilled(dir string) {
 
 // TestKill checks that a process that is killed repeatedly while it writes leaves the same rows as a process that is not killed.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	l := longStory()
 	reference := openTestModel(t, filepath.Join(t.TempDir(), FileName), 4)
 	defer mustClose(t, reference)
