@@ -95,6 +95,9 @@ func TestListDisputes(t *testing.T) {
 				}
 			}
 			for _, limit := range []int{1, 7, 100} {
+				if limit == 1 && when != "at once" {
+					continue // a query for each dispute
+				}
 				var got []domain.DisputeID
 				for _, d := range pages(t, n, f, limit) {
 					got = append(got, d.ID)
