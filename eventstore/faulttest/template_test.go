@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
@@ -267,7 +268,9 @@ func (o *open) checkpoint(ctx context.Context) error {
 	ended := make(chan error, 2)
 	go func() { ended <- fanout.Run(ctx) }()
 	go func() { ended <- c.Run(ctx) }()
-	for {
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for ; ; <-again.C {
 		last, err := o.store.Checkpoints().Last(ctx)
 		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 			return err
