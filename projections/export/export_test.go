@@ -411,7 +411,7 @@ func TestCrashBeforeNames(t *testing.T) {
 func TestNamesFail(t *testing.T) {
 	for _, format := range folders {
 		f := newFeed(4)
-		f.grow(2_500)
+		f.grow(2_100)
 		out := target(t, format)
 		c := export.Config{Source: f, Format: format, Out: out}
 		var obstacle string
@@ -436,20 +436,20 @@ func TestNamesFail(t *testing.T) {
 			}
 			if c.After == nil { // the first export is not repeated
 				again := c
-				if _, err := export.Run(t.Context(), again); err == nil || !strings.Contains(err.Error(), "append with --after 2500") {
+				if _, err := export.Run(t.Context(), again); err == nil || !strings.Contains(err.Error(), "append with --after 2100") {
 					t.Fatalf("%s: %v", format, err)
 				}
 				checkNoHalfFile(t, out)
 			}
 			done = uint64(len(f.all))
-			f.grow(2_500)
+			f.grow(2_100)
 			c.After = &done
 		}
 		c.Progress = nil
 		run(t, c)
 		checkNoHalfFile(t, out)
-		if rows := readBack(t, format, out, "events"); len(rows) != 7_500 {
-			t.Errorf("%s: %d events, expected 7500", format, len(rows))
+		if rows := readBack(t, format, out, "events"); len(rows) != 6_300 {
+			t.Errorf("%s: %d events, expected 6300", format, len(rows))
 		}
 		if rows := newest("payments", readBack(t, format, out, "payments")); len(rows) != len(f.payments) {
 			t.Errorf("%s: %d payments, expected %d", format, len(rows), len(f.payments))
