@@ -42,6 +42,7 @@ func startCheckpointer(t testing.TB, s *eventstore.Store) *checkpointing {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Every = time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &checkpointing{store: s, verifier: verifier, end: cancel, ended: make(chan error, 2)}
 	go func() { w.ended <- fanout.Run(ctx) }()

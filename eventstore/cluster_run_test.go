@@ -86,6 +86,30 @@ func runOn(t *testing.T, r *rig, last bool, test func(testing.TB, *rig)) bool {
 	return true
 }
 
+// promise is one property of a log, and its test.
+type promise struct {
+	name string
+	test func(testing.TB, *rig)
+}
+
+// runPromises tests promises on one rig, one after the other. After a run that proves nothing, it builds a new rig.
+func runPromises(t *testing.T, build func(testing.TB, int) *rig, all []promise) {
+	t.Parallel()
+	r := build(t, 2)
+	for _, p := range all {
+		proved := false
+		for n := 1; !proved; n++ {
+			if n > 1 {
+				r = build(t, 2)
+			}
+			t.Run(p.name, func(t *testing.T) {
+				proved = true // unless it says otherwise
+				proved = runOn(t, r, n == clusterRuns, p.test)
+			})
+		}
+	}
+}
+
 // A run distinguishes an unavailable store from a wrong result.
 func TestClusterRun(t *testing.T) {
 	for name, c := range map[string]struct {

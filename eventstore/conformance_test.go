@@ -16,10 +16,7 @@ import (
 )
 
 // conformance has the promises of the event store, alone and on three replicas alike.
-var conformance = []struct {
-	name string
-	test func(testing.TB, *rig)
-}{
+var conformance = []promise{
 	{"an appended event is read back with its state", testAppendLoad},
 	{"what was made is what is read", testMadeIsRead},
 	{"the history holds every event and an auditor's hash chain", testHistory},
@@ -43,26 +40,9 @@ var conformance = []struct {
 	{"a log opened for reading takes no append", testReadOnly},
 }
 
-func TestConformanceAlone(t *testing.T)      { runConformance(t, single) }
-func TestConformanceSoleWriter(t *testing.T) { runConformance(t, sole) }
-func TestConformanceCluster(t *testing.T)    { runConformance(t, cluster) }
-
-func runConformance(t *testing.T, build func(testing.TB, int) *rig) {
-	t.Parallel()
-	r := build(t, 2)
-	for _, c := range conformance {
-		proved := false
-		for n := 1; !proved; n++ {
-			if n > 1 {
-				r = build(t, 2)
-			}
-			t.Run(c.name, func(t *testing.T) {
-				proved = true // unless it says otherwise
-				proved = runOn(t, r, n == clusterRuns, c.test)
-			})
-		}
-	}
-}
+func TestConformanceAlone(t *testing.T)      { runPromises(t, single, conformance) }
+func TestConformanceSoleWriter(t *testing.T) { runPromises(t, sole, conformance) }
+func TestConformanceCluster(t *testing.T)    { runPromises(t, cluster, conformance) }
 
 func testAppendLoad(t testing.TB, r *rig) {
 	key := newKey()

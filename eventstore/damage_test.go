@@ -72,7 +72,7 @@ func TestDamagedLog(t *testing.T) {
 			t.Run(c.name+" "+name, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+				if err := eventstoretest.CopyLog(dir, whole); err != nil {
 					t.Fatal(err)
 				}
 				c.damage(t, dir)
@@ -118,13 +118,13 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := eventstoretest.Config(server)
-	c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 20<<20
+	c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 17<<20
 	s, err := eventstore.Open(testContext(t), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 420 {
-		mustAdd(t, s, newKey(), added{Who: noise(60 << 10)})
+	for range 30 {
+		mustAdd(t, s, newKey(), added{Who: noise(700 << 10)})
 	}
 	if err := errors.Join(s.Close(), server.Close()); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 	for i, file := range of(whole) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			if err := eventstoretest.CopyLog(dir, whole); err != nil {
 				t.Fatal(err)
 			}
 			remove(t, of(dir)[i])
@@ -157,7 +157,7 @@ func TestMissingBlockOfClosedSegment(t *testing.T) {
 				t.Error("the server was started")
 			}
 			c := eventstoretest.Config(server)
-			c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 20<<20
+			c.Shards, c.SoleWriter, c.SegmentBytes = 1, true, 17<<20
 			s, err := eventstore.Open(testContext(t), c)
 			if err == nil {
 				t.Error("it was opened")
@@ -215,7 +215,7 @@ func checkDamaged(t *testing.T, s *eventstore.Store, filled []*eventstore.Record
 	}
 }
 
-// fill writes a log of 2 shards with a checkpoint over its 320 events, the first of which fill a block of
+// fill writes a log of 2 shards with a checkpoint over its 160 events, the first of which fill a block of
 // 8 MB, and stops it in order.
 func fill(t *testing.T, dir string) (all []*eventstore.Recorded) {
 	t.Helper()
@@ -229,12 +229,12 @@ func fill(t *testing.T, dir string) (all []*eventstore.Recorded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 160 {
-		all = append(all, mustAdd(t, s, keyIn(s, 0), added{Who: noise(60 << 10)}).Recorded.Fresh())
+	for i := range 80 {
+		all = append(all, mustAdd(t, s, keyIn(s, 0), added{Who: noise(120 << 10)}).Recorded.Fresh())
 		all = append(all, mustAdd(t, s, keyIn(s, 1), added{N: int64(i)}).Recorded.Fresh())
 	}
 	w := startCheckpointer(t, s)
-	w.covers(t, 320)
+	w.covers(t, 160)
 	w.stop(t)
 	if err := errors.Join(s.Close(), server.Close()); err != nil {
 		t.Fatal(err)

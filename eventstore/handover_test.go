@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,15 +18,11 @@ import (
 
 // TestHandover checks a node that is not the sequencer of a shard, and sends its drafts to the sequencer. Whatever happens to its
 // messages, each event is recorded once.
-func TestHandover(t *testing.T) { // alone: elections have their time
+func TestHandover(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
-	r := cluster(t, 2)
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, *rig)
-	}{
+	runPromises(t, cluster, []promise{
 		{"events of one node stand in groups of another", testHandedOver},
 		{"a sequencer that never answers", testSilentSequencer},
 		{"a sequencer that is gone", testGoneSequencer},
@@ -35,9 +32,7 @@ func TestHandover(t *testing.T) { // alone: elections have their time
 		{"a draft on an old event", testDraftBehind},
 		{"unreadable and foreign messages", testForeignMessages},
 		{"a hold of a back-up", testHold},
-	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, r) })
-	}
+	})
 }
 
 // stranger acts as the node that wrote the newest group of a shard.
@@ -48,7 +43,7 @@ type stranger struct {
 }
 
 // newStranger connects to a node's server.
-func newStranger(t *testing.T, r *rig, name string) *stranger {
+func newStranger(t testing.TB, r *rig, name string) *stranger {
 	t.Helper()
 	nc, err := r.nodes[2].server.Connect()
 	if err != nil {
@@ -59,7 +54,7 @@ func newStranger(t *testing.T, r *rig, name string) *stranger {
 }
 
 // listen takes requests to the stranger.
-func (o *stranger) listen(t *testing.T) {
+func (o *stranger) listen(t testing.TB) {
 	t.Helper()
 	_, err := o.nc.ChanSubscribe(handover.DraftsSubject(o.name), o.requests)
 	if err := errors.Join(err, o.nc.Flush()); err != nil {
@@ -68,7 +63,7 @@ func (o *stranger) listen(t *testing.T) {
 }
 
 // lead writes an empty group to shard 0, and waits until a store knows it.
-func (o *stranger) lead(t *testing.T, s *eventstore.Store) {
+func (o *stranger) lead(t testing.TB, s *eventstore.Store) {
 	t.Helper()
 	eventually(t, time.Minute, "the store hands over to the stranger", func() error {
 		seq, hash, events, aggregates := s.End(0)
@@ -83,7 +78,7 @@ func (o *stranger) lead(t *testing.T, s *eventstore.Store) {
 }
 
 // request waits for a request with drafts.
-func (o *stranger) request(t *testing.T) (handover.Request, string) {
+func (o *stranger) request(t testing.TB) (handover.Request, string) {
 	t.Helper()
 	for {
 		select {
@@ -101,7 +96,7 @@ func (o *stranger) request(t *testing.T) (handover.Request, string) {
 	}
 }
 
-func testHandedOver(t *testing.T, r *rig) {
+func testHandedOver(t testing.TB, r *rig) {
 	var mu sync.Mutex
 	appender := map[string]string{} // node by the id of its appended event
 	eventually(t, time.Minute, "an event of one node in a group of another", func() error {
@@ -148,7 +143,7 @@ type writtenGroup struct {
 }
 
 // groups reads all groups of a shard.
-func (r *rig) groups(t *testing.T, shard int) (all []writtenGroup) {
+func (r *rig) groups(t testing.TB, shard int) (all []writtenGroup) {
 	t.Helper()
 	js, err := r.nodes[0].store.Conn().JetStream()
 	if err != nil {
@@ -170,7 +165,7 @@ func (r *rig) groups(t *testing.T, shard int) (all []writtenGroup) {
 }
 
 // addBeside adds to an aggregate on node 0 while a stranger is the sequencer. The result comes into the channel.
-func addBeside(t *testing.T, r *rig, name string) (o *stranger, s *eventstore.Store, key eventstore.Key, done chan error) {
+func addBeside(t testing.TB, r *rig, name string) (o *stranger, s *eventstore.Store, key eventstore.Key, done chan error) {
 	t.Helper()
 	o, s, done = newStranger(t, r, name), r.nodes[0].store, make(chan error, 1)
 	o.listen(t)
@@ -180,7 +175,7 @@ func addBeside(t *testing.T, r *rig, name string) (o *stranger, s *eventstore.St
 	return o, s, key, done
 }
 
-func testSilentSequencer(t *testing.T, r *rig) {
+func testSilentSequencer(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "silent")
 	if got, _ := o.request(t); got.Drafts[0].Key != key {
 		t.Errorf("handed over: %v", got.Drafts[0].Key)
@@ -195,7 +190,7 @@ func testSilentSequencer(t *testing.T, r *rig) {
 	}
 }
 
-func testGoneSequencer(t *testing.T, r *rig) {
+func testGoneSequencer(t testing.TB, r *rig) {
 	o, s := newStranger(t, r, "gone"), r.nodes[0].store
 	o.lead(t, s)
 	key := keyIn(s, 0)
@@ -204,7 +199,7 @@ func testGoneSequencer(t *testing.T, r *rig) {
 }
 
 // The stranger gives the drafts to two nodes, and to one of them twice. Both nodes answer.
-func testDraftsTwice(t *testing.T, r *rig) {
+func testDraftsTwice(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "twice")
 	answers := make(chan *nats.Msg, 1024)
 	_, err := o.nc.ChanSubscribe(handover.AnswersSubject(s.Node()), answers)
@@ -241,7 +236,7 @@ func testDraftsTwice(t *testing.T, r *rig) {
 }
 
 // The refusal names the group that holds the draft: the draft's own node reads it before it returns a conflict.
-func testWrongRefusal(t *testing.T, r *rig) {
+func testWrongRefusal(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "wrong")
 	got, reply := o.request(t)
 	other := r.nodes[1].store
@@ -264,7 +259,7 @@ func testWrongRefusal(t *testing.T, r *rig) {
 }
 
 // The node has not read the group that the refusal names when it takes its draft back.
-func testEarlyRefusal(t *testing.T, r *rig) {
+func testEarlyRefusal(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "early")
 	for answered := false; ; {
 		select {
@@ -295,25 +290,32 @@ func testEarlyRefusal(t *testing.T, r *rig) {
 }
 
 // Two nodes add to one aggregate: the loser's draft is on an old event. It is decided again.
-func testDraftBehind(t *testing.T, r *rig) {
+func testDraftBehind(t testing.TB, r *rig) {
 	key := keyIn(r.nodes[0].store, 0)
 	mustAdd(t, r.nodes[0].store, key, added{N: 1})
 	var all sync.WaitGroup
+	var unknown atomic.Int64 // each of these may be in the log, and was repeated
 	for _, n := range r.nodes {
 		all.Go(func() {
 			for range 5 {
-				eventually(t, time.Minute, "an event on a contended aggregate", func() error { return second(add(t, n.store, key, added{N: 1})) })
+				eventually(t, time.Minute, "an event on a contended aggregate", func() error {
+					_, err := add(t, n.store, key, added{N: 1})
+					if errors.Is(err, eventstore.ErrUnknown) {
+						unknown.Add(1)
+					}
+					return err
+				})
 			}
 		})
 	}
 	all.Wait()
 	tip, err := eventstore.Load(testContext(t), r.nodes[1].store, tallies, key, eventstore.Latest)
-	if err != nil || tip.State.Count != 16 {
-		t.Errorf("%+v, %v", tip.State, err)
+	if more := tip.State.Count - 16; err != nil || more < 0 || more > unknown.Load() {
+		t.Errorf("%+v, %v, with %d unknown outcomes", tip.State, err, unknown.Load())
 	}
 }
 
-func testForeignMessages(t *testing.T, r *rig) {
+func testForeignMessages(t testing.TB, r *rig) {
 	o, s := newStranger(t, r, "foreign"), r.nodes[0].store
 	key := keyIn(s, 1) // of another shard
 	d := draft(t, s, key, nil, added{Who: "foreign"})
@@ -353,7 +355,7 @@ func testForeignMessages(t *testing.T, r *rig) {
 }
 
 // testHold: no group begins as long as all nodes hold.
-func testHold(t *testing.T, r *rig) {
+func testHold(t testing.TB, r *rig) {
 	held := func() bool {
 		return !slices.ContainsFunc(r.nodes, func(n *node) bool { return !n.store.Held() })
 	}

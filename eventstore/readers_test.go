@@ -82,7 +82,7 @@ func readSubscribe(t *testing.T, l *rawLog, s *eventstore.Store, from string, fo
 	for shard, h := range l.shards {
 		last := h.all[len(h.all)-1]
 		afters := []uint64{0, format.At(3, 0), format.At(3, 200), format.At(4, 100), format.At(6, 255), last.Seq - 1}
-		for i := 0; i < len(h.all)-1; i += scale(5, 1) {
+		for i := 0; i < len(h.all)-1; i += scale(17, 1) {
 			afters = append(afters, h.all[i].Seq)
 		}
 		for _, after := range afters {

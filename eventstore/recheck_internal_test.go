@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/embedded"
 )
 
@@ -31,10 +32,14 @@ func TestRecheckWhileRecordsCome(t *testing.T) {
 	t.Parallel()
 	s, end := openSoleOn(t, t.TempDir())
 	d := s.Deliveries()
+	records := 200
+	if seedtest.Sampled() {
+		records = 60
+	}
 	var writers sync.WaitGroup
 	for w := range 8 {
 		writers.Go(func() {
-			for i := range 200 {
+			for i := range records {
 				if _, err := d.Put(context.Background(), fmt.Sprintf("acct1.end1.w%de%d.KIND", w, i), 0, []byte("x"), false); err != nil {
 					t.Error(err)
 					return

@@ -75,6 +75,7 @@ func checkBlocks(t rapid.TB, m *model) {
 
 // TestCheckBlocks: wrong blocks are found, each by its own difference.
 func TestCheckBlocks(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	l := &lister{model: openTestModel(t, filepath.Join(t.TempDir(), FileName), 1), log: newLogbook(1)}
 	defer mustClose(t, l.model)
@@ -128,6 +129,7 @@ func TestCheckBlocks(t *testing.T) {
 // TestBlocksFollowRows checks that blocks agree with the rows after any later change, for long and short batches, and after the file was
 // opened again. Every page of every list is found with them.
 func TestBlocksFollowRows(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	seedtest.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))

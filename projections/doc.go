@@ -78,7 +78,7 @@
 //     payment and cost no block; a later change writes one page. Blocks take 24 bytes a payment; the index by status that
 //     they replace took 50 and changed with every status. Payments enter blocks in the order of their rows, so that the
 //     times of blocks may overlap: a list continues until no block ahead has a payment before those of the page. Measured
-//     on two idle cores, a page of 1,000,000 payments (TestFilters): 1.1 ms in the median and 23 ms at most by one filter,
+//     on two idle cores, a page of 1,000,000 payments (TestManyPayments): 1.1 ms in the median and 23 ms at most by one filter,
 //     1.8 ms and 32 ms by two, and 2.0 s by reading all rows. The time grows by 0.01 µs per payment and field.
 //   - payments is a rowid table with an index on the random ids: rows are appended instead of spread.
 //     synchronous=NORMAL: a power failure loses the newest transactions, never a part of one.

@@ -3,7 +3,12 @@ package projections
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,15 +205,47 @@ func approved() processor.Answer {
 	}
 }
 
-// openTestModel opens a model on a file of dir. It has no store: no event of an older schema comes.
+// openTestModel opens a model on the file at path. It has no store: no event of an older schema comes. A new file is a copy of one
+// without rows, because to create its tables takes longer than most tests do.
 func openTestModel(tb testing.TB, path string, shards int) *model {
 	tb.Helper()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(path, emptyFile(tb, shards), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	m, err := openModel(context.Background(), path, nil, shards, zerolog.Nop())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return m
 }
+
+// emptyFile returns the content of a new model's file.
+func emptyFile(tb testing.TB, shards int) []byte {
+	tb.Helper()
+	emptyFiles.Lock()
+	defer emptyFiles.Unlock()
+	if emptyFiles.of[shards] == nil {
+		path := filepath.Join(tb.TempDir(), FileName)
+		m, err := openModel(context.Background(), path, nil, shards, zerolog.Nop())
+		if err == nil {
+			err = m.Close()
+		}
+		if err == nil {
+			emptyFiles.of[shards], err = os.ReadFile(path)
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return emptyFiles.of[shards]
+}
+
+var emptyFiles = struct {
+	sync.Mutex
+	of map[int][]byte
+}{of: map[int][]byte{}}
 
 func mustApply(tb testing.TB, m *model, events []*eventstore.Recorded) {
 	tb.Helper()

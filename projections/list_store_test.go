@@ -36,6 +36,7 @@ func (n *node) list(t *testing.T, account domain.AccountID, f PaymentFilter, lim
 // TestListShowsAcknowledged checks that each of many concurrent callers finds its record in the list as soon as it is acknowledged, in a
 // status that is not older (D11).
 func TestListShowsAcknowledged(t *testing.T) {
+	t.Parallel()
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
 	find := func(id domain.PaymentID) (PaymentSummary, bool) {

@@ -176,6 +176,7 @@ func (l *lister) fitting() []domain.PaymentID { return newestFirst(l.all, l.filt
 // TestListPages checks that pages of any length show every payment that matches a filter once, in order, while payments are added and
 // change. The way back shows all payments that match by then.
 func TestListPages(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	seedtest.Check(t, func(r *rapid.T) {
 		path := filepath.Join(dir, rapid.StringMatching(`[a-z]{12}`).Draw(r, "file"))

@@ -3,9 +3,11 @@ package projections
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +15,9 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 )
 
 const (
@@ -26,6 +30,31 @@ const (
 
 // manyBegin is when the oldest payment was made.
 var manyBegin = time.Date(2024, 3, 14, 9, 26, 53, 0, time.UTC)
+
+var manyPayments = flag.Int("payments", 0, "how many payments TestManyPayments has; 0: 20,000, or 10,000 if it takes a sample")
+
+// TestManyPayments lists many payments, and counts them. For figures: -payments 1000000 -timeout 1h.
+func TestManyPayments(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	n := *manyPayments
+	switch {
+	case n > 0:
+	case seedtest.Sampled():
+		n = 10_000
+	default:
+		n = 20_000
+	}
+	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
+	defer mustClose(t, m)
+	began := time.Now()
+	facts := fillMany(t, m, n)
+	t.Logf("%d payments in %.1f s, %d bytes each", len(facts), time.Since(began).Seconds(), fileSize(t, m)/len(facts))
+	t.Run("filters", func(t *testing.T) { testFilters(t, m, facts) })
+	t.Run("statistics", func(t *testing.T) { testManyStatistics(t, m, facts) })
+}
 
 // many creates the payments of a busy merchant, the same in every run, and writes their rows with the projector's own code. It writes two
 // rows a payment, after its creation and after its last event, some of them much later.

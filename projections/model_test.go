@@ -56,6 +56,7 @@ func story(shards int) *logbook {
 
 // TestAnyPrefix checks that the rows are the same after any applied prefix of the log, and however often events are delivered again.
 func TestAnyPrefix(t *testing.T) {
+	t.Parallel()
 	l := story(3)
 	whole := openTestModel(t, filepath.Join(t.TempDir(), FileName), 3)
 	defer mustClose(t, whole)
@@ -140,6 +141,7 @@ func copyDatabase(t *testing.T, from, to string) {
 // TestPoison: in front of an event that cannot be applied everything is applied once, and nothing after
 // it.
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	for name, corrupt := range map[string]func(*eventstore.Recorded){
 		"unknown type":      func(r *eventstore.Recorded) { r.Type = "payment.teleported" },
 		"unknown aggregate": func(r *eventstore.Recorded) { r.Aggregate = "parcel" },

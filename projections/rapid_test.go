@@ -103,6 +103,7 @@ func randomAnswer(r *rapid.T) processor.Answer {
 // TestRebuildEqualsLive: a read model that was kept up to date in any batches, the shards interleaved in
 // any way, reopened at any moment and handed old events again, has the rows of one made from zero.
 func TestRebuildEqualsLive(t *testing.T) {
+	t.Parallel()
 	seedtest.Check(t, func(r *rapid.T) {
 		l := randomStory(r)
 		dir := t.TempDir()

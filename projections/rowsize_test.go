@@ -7,6 +7,7 @@ import (
 
 // TestRowSize bounds the bytes of a payment in the file, in its table and in all of its indexes: rows contain columns, not states.
 func TestRowSize(t *testing.T) {
+	t.Parallel()
 	const payments = 2000
 	l := newLogbook(1)
 	for n := range payments {

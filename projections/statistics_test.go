@@ -13,7 +13,6 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
-	"payledger/eventstore/eventstoretest"
 	"payledger/projections/statistics"
 	"payledger/projections/transactions"
 )
@@ -150,16 +149,8 @@ func TestLateApproval(t *testing.T) {
 // statisticsWithin is the longest time that the statistics of 30 days may take, of 1,000,000 payments.
 const statisticsWithin = 100 * time.Millisecond
 
-// TestManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints the time for a year. For
-// figures: -payments 1000000.
-func TestManyStatistics(t *testing.T) {
-	if eventstoretest.LeftToWholeRun(t) {
-		return
-	}
-	n := *manyPayments
-	m := openTestModel(t, filepath.Join(t.TempDir(), FileName), 1)
-	defer mustClose(t, m)
-	facts := fillMany(t, m, n)
+// testManyStatistics bounds the time of the statistics of a day and of 30 days of many payments, and prints the time for a year.
+func testManyStatistics(t *testing.T, m *model, facts []manyFact) {
 	newest := time.UnixMicro(facts[len(facts)-1].at)
 	measureSearch(t, m, facts)
 	counted(t, m, manyAccount, newest, newest)

@@ -146,6 +146,7 @@ func TestReadsWithoutViews(t *testing.T) {
 // TestPaymentIsLinearizable: 64 goroutines append and read at once; each read shows every event that was
 // acknowledged before it began, its own and those of others (see the package comment).
 func TestPaymentIsLinearizable(t *testing.T) {
+	t.Parallel()
 	store := openStore(t)
 	n := startNode(t, store, t.TempDir())
 	const writers, rounds = 64, 6
@@ -301,6 +302,7 @@ func TestPoisonInTheLog(t *testing.T) {
 
 // TestLogReplaced: a read model of another log is not added to.
 func TestLogReplaced(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx := testContext(t)
 	first := openStore(t)

@@ -76,11 +76,26 @@ func (r *rig) start(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	writer.Every = time.Millisecond
 	running, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = fanout.Run(running) })
 	loops.Go(func() { _ = writer.Run(running) })
 	r.stop = func() { cancel(); loops.Wait() }
+}
+
+// checkpointed waits until there is a checkpoint.
+func (r *rig) checkpointed(t testing.TB) {
+	t.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(time.Minute); ; <-again.C {
+		if _, err := r.store.Checkpoints().Last(context.Background()); err == nil {
+			return
+		} else if !errors.Is(err, eventstore.ErrNotFound) || time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // halt stops the log.

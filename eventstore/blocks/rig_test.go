@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/blocks"
 	_ "payledger/eventstore/scratchtest"
 )
@@ -180,6 +181,14 @@ func literal(subject string) func(int) string { return func(int) string { return
 func seeded(t testing.TB, seed uint64) *rand.Rand {
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// scale picks a number: the first for a sample, the second else.
+func scale(sample, whole int) int {
+	if seedtest.Sampled() {
+		return sample
+	}
+	return whole
 }
 
 // copied returns a copy of a store.

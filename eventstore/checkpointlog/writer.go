@@ -1,6 +1,7 @@
 package checkpointlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 const (
 	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the last event, the write included.
 	delay = 100 * time.Millisecond
-	// every is the interval of checkpoints under load.
+	// every is the interval of checkpoints under load, if Writer.Every is 0.
 	every = time.Second
 )
 
@@ -40,6 +41,8 @@ type Writer struct {
 	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
 	// before is the number of events that were covered before. Covered must not block. Set it before Run.
 	Covered func(before uint64, hashes []format.Hash)
+	// Every is the interval of checkpoints under load; 0 takes a second. Set it before Run. Tests shorten it.
+	Every time.Duration
 }
 
 type leaf struct {
@@ -76,7 +79,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		case e := <-w.reader.Events():
 			w.addPending(e)
 			if due == nil {
-				due = time.After(max(delay, every-time.Since(written)))
+				due = time.After(max(delay, cmp.Or(w.Every, every)-time.Since(written)))
 			}
 		case <-due:
 			due, written = nil, time.Now()

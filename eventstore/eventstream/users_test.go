@@ -68,11 +68,11 @@ func TestUser(t *testing.T) {
 func TestLargeBatches(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 64<<20)
-	r.write(t, 4000, 10_000)
+	r.write(t, 2400, 10_000)
 	path, _ := r.credentials(t, ours)
 	u := r.connect(t, path)
 	var want []uint64
-	for n := uint64(1); n < 4020; n += 2 {
+	for n := uint64(1); n < 2420; n += 2 {
 		want = append(want, n)
 	}
 	same := func(what string, got []uint64) {

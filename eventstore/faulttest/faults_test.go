@@ -66,8 +66,8 @@ func (c *tally) String() string {
 // Every fault is noticed, or harmless.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	m, b := makeTemplate(t)
-	if size := sizeOf(t, m.newer); size > 50<<20 {
+	m, b := logOf(t)
+	if size := sizeOf(t, m.newer); size > 16<<20 {
 		t.Errorf("the folder has %d bytes", size)
 	}
 	seed, n := *faultSeed, *faults

@@ -88,8 +88,9 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size := int64(1); ; size += 64 << 10 { // also the space that is freed meanwhile
-		if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
+	const piece = 64 << 10
+	for at := int64(0); ; at += piece { // also the space that is freed meanwhile
+		if err := unix.Fallocate(int(f.Fd()), 0, at, piece); err != nil {
 			break
 		}
 	}

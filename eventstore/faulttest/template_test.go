@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
@@ -83,6 +85,7 @@ func (o *open) stop() error { return errors.Join(o.store.Close(), o.server.Close
 type template struct {
 	older, newer string
 	answers      answers
+	books        *books
 }
 
 // books is everything that was put into the template, and is read back.
@@ -95,47 +98,55 @@ type books struct {
 	readers    []string
 }
 
-// makeTemplate uses a log, stops it, keeps a copy, and uses it again.
-func makeTemplate(t testing.TB) (*template, *books) {
+// logOf returns the template. All tests read the same one, and copy it before they change it.
+func logOf(t testing.TB) (*template, *books) {
 	t.Helper()
-	ctx, dir := t.Context(), t.TempDir()
-	m := &template{older: filepath.Join(dir, "older"), newer: filepath.Join(dir, "newer")}
+	made, err := oneTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, made.books
+}
+
+var oneTemplate = sync.OnceValues(makeTemplate)
+
+// makeTemplate uses a log, stops it, keeps a copy, and uses it again.
+func makeTemplate() (*template, error) {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "template")
+	if err != nil {
+		return nil, err
+	}
 	b := &books{records: map[string]uint64{}}
+	m := &template{older: filepath.Join(dir, "older"), newer: filepath.Join(dir, "newer"), books: b}
+	used := filepath.Join(dir, "used")
 	for i := range 24 {
 		b.keys = append(b.keys, notes.Key("acct", fmt.Sprintf("01note%020d", i)))
 	}
 	b.keys = append(b.keys, notes.Key("acct", "01note99999999999999999999")) // it never exists
 	b.readers = []string{"workflows", "others", "nobody"}
-	use := func(phase int, segment int64) {
-		o, err := start(ctx, m.newer, func(c *eventstore.Config) { c.SegmentBytes = segment })
-		if err == nil {
-			err = errors.Join(o.use(ctx, b, phase), o.stop())
-		}
+	use := func(phase int, segment int64) error {
+		o, err := start(ctx, used, func(c *eventstore.Config) { c.SegmentBytes = segment })
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
+		return errors.Join(o.use(ctx, b, phase), o.stop())
 	}
-	use(1, segmentBytes)
-	if err := os.Remove(filepath.Join(m.newer, "ballast")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
+	if err := use(1, segmentBytes); err != nil {
+		return nil, err
 	}
-	if err := os.CopyFS(m.older, os.DirFS(m.newer)); err != nil {
-		t.Fatal(err)
+	if err := eventstoretest.CopyLog(m.older, used); err != nil {
+		return nil, err
 	}
-	use(2, segmentBytes)
-	use(3, 10<<20)
-	use(4, segmentBytes)
-	o, err := start(ctx, m.newer)
+	if err := errors.Join(use(2, segmentBytes), use(3, 10<<20), use(4, segmentBytes)); err != nil {
+		return nil, err
+	}
+	o, err := start(ctx, used)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if m.answers, err = o.ask(ctx, b); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(o.stop(), os.RemoveAll(filepath.Join(m.newer, "ballast"))); err != nil {
-		t.Fatal(err)
-	}
-	return m, b
+	m.answers, err = o.ask(ctx, b)
+	return m, errors.Join(err, o.stop(), eventstoretest.CopyLog(m.newer, used), os.RemoveAll(used))
 }
 
 // use adds records of every kind to the log.
@@ -177,7 +188,7 @@ func (o *open) use(ctx context.Context, b *books, phase int) error {
 // useLarge appends events that fill a block.
 func (o *open) useLarge(ctx context.Context, key eventstore.Key) error {
 	text := make([]byte, 1<<20)
-	for range 9 {
+	for range 5 {
 		if _, err := rand.Read(text); err != nil {
 			return err
 		}
@@ -257,7 +268,9 @@ func (o *open) checkpoint(ctx context.Context) error {
 	ended := make(chan error, 2)
 	go func() { ended <- fanout.Run(ctx) }()
 	go func() { ended <- c.Run(ctx) }()
-	for {
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for ; ; <-again.C {
 		last, err := o.store.Checkpoints().Last(ctx)
 		if err != nil && !errors.Is(err, eventstore.ErrNotFound) {
 			return err
@@ -276,7 +289,7 @@ func (o *open) checkpoint(ctx context.Context) error {
 func copyOf(t testing.TB, from string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+	if err := eventstoretest.CopyLog(dir, from); err != nil {
 		t.Fatal(err)
 	}
 	return dir

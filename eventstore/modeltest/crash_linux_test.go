@@ -18,7 +18,7 @@ const livesOfLog = 4
 func TestCrashes(t *testing.T) {
 	logs := t.TempDir()
 	total, crashed := &counts{n: map[string]int{}}, &counts{n: map[string]int{}}
-	checks(t, (size(*crashes, 20, 60)+livesOfLog-1)/livesOfLog, func(t *rapid.T) {
+	checks(t, (size(*crashes, 12, 60)+livesOfLog-1)/livesOfLog, func(t *rapid.T) {
 		c := &crashTest{T: t, m: newModel(), logs: logs, dir: folder(t, logs), crashed: crashed}
 		c.shards = rapid.IntRange(1, 4).Draw(t, "shards")
 		for range livesOfLog {

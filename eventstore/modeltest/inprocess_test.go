@@ -58,7 +58,7 @@ func settingsOf(t *rapid.T, shards int) settings {
 func TestInProcess(t *testing.T) {
 	total := counts{n: map[string]int{}}
 	logs := t.TempDir()
-	checks(t, size(*rounds, 30, 100), func(t *rapid.T) {
+	checks(t, size(*rounds, 16, 100), func(t *rapid.T) {
 		p := &inProcess{T: t, m: newModel(), dir: folder(t, logs)}
 		p.run()
 		total.fates(p.m)

@@ -26,9 +26,9 @@ import (
 )
 
 var (
-	crashes = flag.Int("crashes", 0, "how many crashes and power failures TestCrashes makes; 0 is 60, and 8 in short mode")
+	crashes = flag.Int("crashes", 0, "how many crashes and power failures TestCrashes makes; 0 is 60, and 12 for a sample")
 	keep    = flag.String("keep", "", "folder for the folders that failed in TestCrashes, as they were found after the crash")
-	rounds  = flag.Int("rounds", 0, "how many logs TestInProcess makes; 0 is 100, and 6 in short mode")
+	rounds  = flag.Int("rounds", 0, "how many logs TestInProcess makes; 0 is 100, and 16 for a sample")
 )
 
 func TestMain(m *testing.M) {

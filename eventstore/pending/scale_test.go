@@ -29,7 +29,7 @@ import (
 	"payledger/projections"
 )
 
-var captures = flag.Int("pending", 3000, "how many captures are pending in TestPendingCaptures")
+var captures = flag.Int("pending", 2000, "how many captures are pending in TestPendingCaptures")
 
 const (
 	pendingAccount domain.AccountID = "01jq5c6k2rz3h8v9m4x7t1w0ab"

@@ -221,11 +221,15 @@ func TestEveryByte(t *testing.T) {
 	file, key := example(t)
 	good := text(t, file)
 	line, harmless := 0, 0
+	flips := []byte{1, 2, 4, 8, 16, 32, 64, 128}
+	if seedtest.Sampled() {
+		flips = []byte{1, 32, 128} // another digit, another case, no ASCII
+	}
 	for at := range good {
 		if good[at] == '\n' {
 			line++
 		}
-		for _, flip := range []byte{1, 2, 4, 8, 16, 32, 64, 128} {
+		for _, flip := range flips {
 			bad := bytes.Clone(good)
 			bad[at] ^= flip
 			parsed, err := proof.Parse(bad)

@@ -17,6 +17,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/eventstoretest"
@@ -57,7 +58,7 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkpoints.Covered = r.prover.Covered
+	checkpoints.Covered, checkpoints.Every = r.prover.Covered, time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	for _, run := range []func(context.Context) error{checkpoints.Run, fanout.Run, r.prover.Run} {
@@ -194,15 +195,23 @@ func TestPayment(t *testing.T) {
 		t.Fatal(len(file), err)
 	}
 	ids = append(ids, late)
-	damage := map[string]func([]byte) []byte{
-		"whole": func(b []byte) []byte { return b }, "lost": func([]byte) []byte { return nil },
-		"cut": func(b []byte) []byte { return b[:len(b)/2+7] }, "longer": func(b []byte) []byte { return append(b, b...) },
-		"flipped": func(b []byte) []byte { b[40] ^= 1; return b }, "zeroed": func(b []byte) []byte { return make([]byte, len(b)) },
-	}
-	for name, change := range damage {
+	for i, damage := range []struct {
+		name   string
+		change func([]byte) []byte
+	}{
+		{"whole", func(b []byte) []byte { return b }},
+		{"lost", func([]byte) []byte { return nil }},
+		{"cut", func(b []byte) []byte { return b[:len(b)/2+7] }},
+		{"longer", func(b []byte) []byte { return append(b, b...) }},
+		{"zeroed", func(b []byte) []byte { return make([]byte, len(b)) }},
+		{"flipped", func(b []byte) []byte { b[40] ^= 1; return b }},
+	} {
 		for _, readOnly := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, " read-only ", readOnly), func(t *testing.T) {
-				damaged := change(bytes.Clone(file))
+			if seedtest.Sampled() && readOnly != (i%2 == 0) {
+				continue
+			}
+			t.Run(fmt.Sprint(damage.name, " read-only ", readOnly), func(t *testing.T) {
+				damaged := damage.change(bytes.Clone(file))
 				if err := os.WriteFile(r.file, damaged, 0o600); err != nil {
 					t.Fatal(err)
 				}

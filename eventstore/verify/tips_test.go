@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/eventstoretest"
@@ -28,8 +29,11 @@ func TestTipList(t *testing.T) {
 		t.Fatal(err)
 	}
 	const tips = payments * eventstoretest.LifeAggregates
-	for _, run := range []int{1, 2, 7, tips - 1, tips, tips + 1} {
-		for _, atOnce := range []int{2, 3, 10, 1000} {
+	for i, run := range []int{1, 2, 7, tips - 1, tips, tips + 1} {
+		for j, atOnce := range []int{2, 3, 10, 1000} {
+			if seedtest.Sampled() && (i+j)%2 > 0 {
+				continue
+			}
 			stored, matched, read, err := verify.MatchedTips(context.Background(), a, t.TempDir(), run, atOnce)
 			if err != nil || stored != tips || matched != stored || read > atOnce || read == 0 {
 				t.Errorf("runs of %d, %d at once: %d of %d tips from %d runs, %v", run, atOnce, matched, stored, read, err)

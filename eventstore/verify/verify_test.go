@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -79,11 +80,14 @@ func (l *log) checkpoints(t testing.TB, store *eventstore.Store, use func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkpointer.Every = time.Millisecond
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = checkpointer.Run(ctx) }) // its error is the end of ctx
 	loops.Go(func() { _ = fanout.Run(ctx) })
 	use()
-	for l.size < store.Events() {
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for ; l.size < store.Events(); <-again.C {
 		if c, err := store.Checkpoints().Last(ctx); err == nil {
 			l.size = c.Size
 		}

@@ -22,6 +22,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/person"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/domain/session"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
@@ -221,7 +222,10 @@ func TestEveryColumn(t *testing.T) {
 			if i == 0 {
 				want = "have no row of it in " + name
 			}
-			for _, change := range wrongValues(name, column) {
+			for kind, change := range wrongValues(name, column) {
+				if seedtest.Sampled() && kind != i%3 {
+					continue
+				}
 				check(want, change)
 			}
 		}

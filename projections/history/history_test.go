@@ -247,6 +247,7 @@ func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkpoints.Every = time.Millisecond
 	ctx, stop := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	defer loops.Wait()

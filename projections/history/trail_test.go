@@ -11,6 +11,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
 )
@@ -57,7 +58,11 @@ func TestParts(t *testing.T) {
 				t.Fatalf("entry %d is of revision %d, position %v, with %d notifications", i, e.Revision, e.Position, len(e.Notices))
 			}
 		}
-		for _, limit := range []int{13, piece, piece + 1, len(whole), 1000} {
+		limits := []int{13, piece, piece + 1, len(whole), 1000}
+		if seedtest.Sampled() && end.Revision > 0 { // the lengths with the whole history show the rest
+			limits = []int{13, piece + 1}
+		}
+		for _, limit := range limits {
 			var parts []Entry
 			for after := uint64(0); ; {
 				entries, next, err := h.part(owner, id, Part{At: end, After: after, Limit: limit})
