@@ -21,12 +21,15 @@ type Config struct {
 
 // Docs has the pages.
 type Docs struct {
-	build func() (map[string]File, error)
+	build func() (map[string]maker, error)
 }
 
-// New prepares the pages; they are made at the first request.
+// maker returns a page or file. The first call makes it.
+type maker func() (File, error)
+
+// New prepares the pages. The first request reads the contents of all pages. Each page is made at its own first request.
 func New(c Config) *Docs {
-	return &Docs{build: sync.OnceValues(func() (map[string]File, error) { return build(c) })}
+	return &Docs{build: sync.OnceValues(func() (map[string]maker, error) { return build(c) })}
 }
 
 // Get returns the page, or the file that pages load, of an address; a page that says so, with the status 404, when there is none.
@@ -36,17 +39,18 @@ func (d *Docs) Get(path string) (File, error) {
 		return File{}, err
 	}
 	if file, found := files[path]; found {
-		return file, nil
+		return file()
 	}
 	if version, name, is := asset(path); is {
-		for known, file := range files {
+		for known, current := range files {
 			if own, same, _ := asset(known); same == name && own != version {
+				file, err := current()
 				file.cache = cacheNever
-				return file, nil
+				return file, err
 			}
 		}
 	}
-	return files[notFound], nil
+	return files[notFound]()
 }
 
 // asset returns the parts of the address of a file that pages load. A page of another release names another version.

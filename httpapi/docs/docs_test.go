@@ -18,57 +18,73 @@ import (
 	"payledger/httpapi/style"
 )
 
-// contents are the documents as the service has them.
-func contents(t *testing.T, sandbox bool) Config {
-	t.Helper()
+// files returns the documents as the service has them.
+func files(sandbox bool) (Config, error) {
 	openapi, err := os.ReadFile("../openapi.yaml")
 	if err != nil {
-		t.Fatal(err)
+		return Config{}, err
 	}
 	asyncapi, err := os.ReadFile("../../projections/eventjson/asyncapi.yaml")
+	return Config{OpenAPI: openapi, AsyncAPI: asyncapi, Suggestions: map[string]string{}, PublicURL: "https://pay.example/", Sandbox: sandbox}, err
+}
+
+func contents(t *testing.T, sandbox bool) Config {
+	t.Helper()
+	c, err := files(sandbox)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{OpenAPI: openapi, AsyncAPI: asyncapi, Suggestions: map[string]string{}, PublicURL: "https://pay.example/", Sandbox: sandbox}
+	return c
 }
 
-func built(t *testing.T, c Config) map[string]string {
+// sandboxDocs is the documentation of a sandbox. Its pages are made once for all tests.
+var sandboxDocs = sync.OnceValues(func() (*Docs, error) {
+	c, err := files(true)
+	return New(c), err
+})
+
+func sandbox(t *testing.T) *Docs {
 	t.Helper()
-	files, err := build(c)
+	d, err := sandboxDocs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := map[string]string{}
-	for path, file := range files {
-		body, err := file.Body()
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[path] = string(body)
-	}
-	return texts
+	return d
 }
 
-// sandboxPages are those of the sandbox, made once for all tests that only read them.
-var sandboxPages struct {
-	once  sync.Once
-	pages map[string]string
-}
-
-func sandbox(t *testing.T) map[string]string {
+// text returns the content of a page or file.
+func text(t *testing.T, d *Docs, path string) string {
 	t.Helper()
-	sandboxPages.once.Do(func() { sandboxPages.pages = built(t, contents(t, true)) })
-	return sandboxPages.pages
+	file, err := d.Get(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := file.Body()
+	if err != nil || (file.Status == http.StatusOK) == (path == notFound) {
+		t.Fatalf("%s: %d %v", path, file.Status, err)
+	}
+	return string(body)
 }
 
-// written matches a value that a template or Markdown could not show.
-var written = regexp.MustCompile(`raw HTML omitted|ZgotmplZ|<no value>|%!|\{\{`)
+// written are marks of a value that a template or Markdown could not show.
+var written = []string{"raw HTML omitted", "ZgotmplZ", "<no value>", "%!", "{{"}
+
+var (
+	heads = regexp.MustCompile(`<h([1-6])`)
+	ids   = regexp.MustCompile(` id="([^"]*)"`)
+)
 
 // TestPages: every page has one h1, no heading that skips a level, no id twice, no inline script or style, and nothing of another
 // server.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	for path, text := range sandbox(t) {
+	d := sandbox(t)
+	paths, err := d.Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(paths, notFound) {
+		text := text(t, d, path)
 		if !strings.HasPrefix(text, "<!doctype html>") {
 			continue
 		}
@@ -76,7 +92,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s has %d h1", path, n)
 		}
 		level := 0
-		for _, m := range regexp.MustCompile(`<h([1-6])`).FindAllStringSubmatch(text, -1) {
+		for _, m := range heads.FindAllStringSubmatch(text, -1) {
 			next := int(m[1][0] - '0')
 			if next > level+1 {
 				t.Errorf("%s: h%d follows h%d", path, next, level)
@@ -84,7 +100,7 @@ func TestPages(t *testing.T) {
 			level = next
 		}
 		seen := map[string]bool{}
-		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		for _, m := range ids.FindAllStringSubmatch(text, -1) {
 			if seen[m[1]] {
 				t.Errorf("%s has the id %s twice", path, m[1])
 			}
@@ -98,8 +114,34 @@ func TestPages(t *testing.T) {
 		if strings.Count(text, "<script") != 1 || !strings.Contains(text, `<script type="module" src="/docs/assets/`) {
 			t.Errorf("%s has another script than its own", path)
 		}
-		if bad := written.FindString(text); bad != "" {
-			t.Errorf("%s says %q", path, bad)
+		for _, bad := range written {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s says %q", path, bad)
+			}
+		}
+	}
+}
+
+// TestContents: the contents beside a page are open at the page's link, which alone is marked as the current page.
+func TestContents(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string][2]string{
+		Path: {"Guides", ""}, Path + "/guides/webhooks": {"Guides", "Webhooks"}, Path + "/calls/createPayment": {"Merchant", `<span class="verb POST">POST</span> <span>Create a payment</span>`},
+		Path + "/errors": {"Errors", "All errors"}, Path + "/webhooks": {"Webhooks", "Delivery and signatures"},
+		Path + "/events": {"Events for analysts", "All event types"}, notFound: {"", ""},
+	} {
+		page := text(t, sandbox(t), path)
+		contents, _, _ := strings.Cut(page, "</nav>")
+		_, open, _ := strings.Cut(contents, `<details class="shelf" open><summary>`)
+		name, list, _ := strings.Cut(open, "</summary>")
+		own, _, _ := strings.Cut(list, "</details>")
+		_, link, _ := strings.Cut(own, `<a href="`+path+`" aria-current="page">`)
+		marked, _, _ := strings.Cut(link, "</a>")
+		if name != want[0] || marked != want[1] {
+			t.Errorf("%s: %q is open at %q, expected %q", path, name, marked, want)
+		}
+		if strings.Count(page, "aria-current") != min(1, len(want[1])) || strings.Count(contents, `shelf" open`) != min(1, len(want[0])) {
+			t.Errorf("%s has other open lists or current links", path)
 		}
 	}
 }
@@ -120,7 +162,7 @@ func TestPagesNameEverything(t *testing.T) {
 	}
 	for _, path := range d.Paths {
 		for _, o := range path.Value {
-			page := pages[Path+"/calls/"+o.Value.ID]
+			page := text(t, pages, Path+"/calls/"+o.Value.ID)
 			for _, id := range d.errorIDs(o.Value, order) {
 				if !strings.Contains(page, `<a href="/docs/errors#`+id+`"><code>`) {
 					t.Errorf("the page of %s lacks %s", o.Value.ID, id)
@@ -136,8 +178,9 @@ func TestPagesNameEverything(t *testing.T) {
 			}
 		}
 	}
+	errors := text(t, pages, Path+"/errors")
 	for _, k := range order {
-		if k.When == "" || !strings.Contains(pages[Path+"/errors"], `<h2 id="`+k.ID+`">`) {
+		if k.When == "" || !strings.Contains(errors, `<h2 id="`+k.ID+`">`) {
 			t.Errorf("the errors lack %s", k.ID)
 		}
 		if _, err := errorFiles.ReadFile("errors/" + k.ID + ".json"); err != nil {
@@ -159,7 +202,7 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	c := contents(t, true)
 	c.Suggestions["PaymentError"] = "Check the id."
-	if page := built(t, c)[Path+"/errors"]; !strings.Contains(page, "Check the id.") {
+	if page := text(t, New(c), Path+"/errors"); !strings.Contains(page, "Check the id.") {
 		t.Error("the suggestion is missing")
 	}
 }
@@ -168,11 +211,11 @@ func TestSuggestions(t *testing.T) {
 func TestProductionTakesNoKey(t *testing.T) {
 	t.Parallel()
 	const page = Path + "/calls/createPayment"
-	if !strings.Contains(sandbox(t)[page], `<input id="key"`) {
+	if !strings.Contains(text(t, sandbox(t), page), `<input id="key"`) {
 		t.Error("the sandbox takes no key")
 	}
-	text := built(t, contents(t, false))[page]
-	if strings.Contains(text, `<input id="key"`) || !strings.Contains(text, "Production") {
+	production := text(t, New(contents(t, false)), page)
+	if strings.Contains(production, `<input id="key"`) || !strings.Contains(production, "Production") {
 		t.Error("production takes a key")
 	}
 }
@@ -202,7 +245,7 @@ func TestWebhookBodies(t *testing.T) {
 // TestWrite: a file is compressed for a client that takes it, and the same text for any other; unknown addresses are 404.
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	d := New(contents(t, true))
+	d := sandbox(t)
 	for accept, packed := range map[string]bool{"gzip, br": true, "br;q=1, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.000": false, "identity": false, "": false, "x-gzip": false} {
 		file, err := d.Get(Path)
 		if err != nil {
@@ -245,7 +288,7 @@ func TestWrite(t *testing.T) {
 // TestScripts: a guide's script is served as plain text, byte by byte.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	file, err := New(contents(t, true)).Get(Path + "/guides/check.py")
+	file, err := sandbox(t).Get(Path + "/guides/check.py")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +378,7 @@ func TestFields(t *testing.T) {
 func TestPostman(t *testing.T) {
 	t.Parallel()
 	var got collection
-	if err := json.Unmarshal([]byte(sandbox(t)[Postman]), &got); err != nil {
+	if err := json.Unmarshal([]byte(text(t, sandbox(t), Postman)), &got); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(got.Info.Schema, "/v2.1.0/collection.json") || len(got.Variable) != 3 || got.Variable[0].Value != "https://pay.example" {

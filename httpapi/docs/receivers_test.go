@@ -31,15 +31,15 @@ for v in json.load(open(sys.argv[1], encoding="utf-8"))["vectors"]:
     if verify_webhook(headers, v["body"].encode(), v["secrets"], v["now"], v["toleranceSeconds"]):
         print(v["name"])`},
 	"sh": {"bash", "run.sh", `
-n=$(jq '.vectors | length' "$1")
-for i in $(seq 0 $((n - 1))); do
-  v() { jq -j ".vectors[$i]$1" "$file"; }
-  file=$1
-  v .body > body
-  mapfile -d '' -t secrets < <(jq -j ".vectors[$i].secrets[] | ., \"\u0000\"" "$1")
-  if NOW=$(v .now) TOLERANCE=$(v .toleranceSeconds) verify_webhook body "$(v '.headers["X-Signature-Primary"] // [""] | join(", ")')" \
-    "$(v '.headers["X-Signature-Secondary"] // [""] | join(", ")')" "${secrets[@]}"; then v .name; echo; fi
-done`},
+while IFS= read -r -d '' -u 3 name; do
+  for field in now tolerance primary secondary body count; do IFS= read -r -d '' -u 3 "${field?}"; done
+  secrets=()
+  if [ "$count" -gt 0 ]; then mapfile -d '' -n "$count" -t -u 3 secrets; fi
+  printf %s "$body" > body
+  if NOW=$now TOLERANCE=$tolerance verify_webhook body "$primary" "$secondary" "${secrets[@]}"; then printf '%s\n' "$name"; fi
+done 3< <(jq -j '.vectors[]
+  | .name, .now, .toleranceSeconds, (.headers | .["X-Signature-Primary"], .["X-Signature-Secondary"] | . // [] | join(", ")), .body, (.secrets | length), .secrets[]
+  | ., "\u0000"' "$1")`},
 	"go": {"go", "main.go", `
 func main() {
 	var file struct{ Vectors []struct {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"payledger/httpapi/style"
 )
@@ -42,7 +43,8 @@ type site struct {
 	templates *template.Template
 	markdown  *markdown
 	calls     []*call
-	files     map[string]File
+	shelves   []shelf
+	files     map[string]maker
 }
 
 // wordEnd is a place where a long name may break: after a point, and before a capital.
@@ -66,9 +68,9 @@ type page struct {
 	View                any
 }
 
-func build(c Config) (map[string]File, error) {
-	s := &site{Config: c, files: map[string]File{}}
-	for _, step := range []func() error{s.loadAssets, s.parseTemplates, s.loadOpenAPI, s.loadRest, s.renderPages, s.addScripts, s.addPostman} {
+func build(c Config) (map[string]maker, error) {
+	s := &site{Config: c, files: map[string]maker{}}
+	for _, step := range []func() error{s.loadAssets, s.parseTemplates, s.loadOpenAPI, s.loadRest, s.fillShelves, s.addPages, s.addScripts, s.addPostman} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -83,17 +85,14 @@ func (s *site) loadAssets() error {
 	}
 	s.Assets = Path + "/assets/" + files.Version
 	for name, content := range files.Contents {
-		if err := s.add(s.Assets+"/"+name, style.ContentType(name), style.KeepForEver, content); err != nil {
-			return err
-		}
+		s.add(s.Assets+"/"+name, style.ContentType(name), style.KeepForEver, content)
 	}
 	return nil
 }
 
-func (s *site) add(path, contentType, cache string, body []byte) error {
-	file, err := pack(contentType, cache, body)
-	s.files[path] = file
-	return err
+// add adds a file with a known content.
+func (s *site) add(path, contentType, cache string, body []byte) {
+	s.files[path] = sync.OnceValues(func() (File, error) { return pack(contentType, cache, body) })
 }
 
 func (s *site) parseTemplates() (err error) {
@@ -173,7 +172,7 @@ func (s *site) loadRest() error {
 	return err
 }
 
-func (s *site) renderPages() error {
+func (s *site) addPages() error {
 	pages := []page{
 		{s, Path, "payledger documentation", "home", nil},
 		{s, Path + "/errors", "Errors", "errors", nil},
@@ -188,18 +187,22 @@ func (s *site) renderPages() error {
 		pages = append(pages, page{s, c.Address(), c.Summary, "call", c})
 	}
 	for _, p := range pages {
-		var b bytes.Buffer
-		if err := s.templates.ExecuteTemplate(&b, "layout", p); err != nil {
-			return fmt.Errorf("docs: %s: %w", p.Path, err)
-		}
-		if err := s.add(p.Path, "text/html; charset=utf-8", cachePages, b.Bytes()); err != nil {
-			return err
-		}
+		s.files[p.Path] = sync.OnceValues(p.file)
 	}
-	missing := s.files[notFound]
-	missing.Status = http.StatusNotFound
-	s.files[notFound] = missing
 	return nil
+}
+
+// file makes the page.
+func (p page) file() (File, error) {
+	var b bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&b, "layout", p); err != nil {
+		return File{}, fmt.Errorf("docs: %s: %w", p.Path, err)
+	}
+	file, err := pack("text/html; charset=utf-8", cachePages, b.Bytes())
+	if p.Path == notFound {
+		file.Status = http.StatusNotFound
+	}
+	return file, err
 }
 
 // addScripts adds the files that the reader of a guide runs.
@@ -209,9 +212,7 @@ func (s *site) addScripts() error {
 		if err != nil {
 			return fmt.Errorf("docs: %w", err)
 		}
-		if err := s.add(Path+"/guides/"+name, "text/plain; charset=utf-8", cachePages, text); err != nil {
-			return err
-		}
+		s.add(Path+"/guides/"+name, "text/plain; charset=utf-8", cachePages, text)
 	}
 	return nil
 }
