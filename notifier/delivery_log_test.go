@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -68,27 +69,13 @@ func (r *logRig) list(f deliveries.Filter) []deliveries.Row {
 }
 
 // settled waits until as many deliveries fit.
-func (r *logRig) settled(n int, f deliveries.Filter) []deliveries.Row {
+func (r *logRig) settled(n int, f deliveries.Filter) (rows []deliveries.Row) {
 	r.t.Helper()
-	for limit := time.Now().Add(patience); ; {
-		rows := r.list(f)
-		if len(rows) == n {
-			return rows
-		}
-		if time.Now().After(limit) {
-			r.t.Fatalf("%d deliveries %+v, want %d", len(rows), f, n)
-		}
-		if len(rows) > 0 { // the next record changes them
-			_ = r.index.WaitFor(r.brief(), r.index.Mark().Seq+1)
-		}
-	}
-}
-
-// brief is a context for one look.
-func (r *logRig) brief() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	r.t.Cleanup(cancel)
-	return ctx
+	poll(r.t, func() bool {
+		rows = r.list(f)
+		return len(rows) == n
+	}, func() string { return fmt.Sprintf("%d deliveries %+v, want %d", len(rows), f, n) })
+	return rows
 }
 
 func reasonIs(t *testing.T, err error, want domain.Reason) {

@@ -161,10 +161,7 @@ func TestPlanMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
-	for planned := false; !planned; { // without a waiting caller
-		log := r.notifier.position.At()
-		planned = log[e.Shard] >= e.Seq
-	}
+	r.plannedAll() // without a waiting caller
 	first, second := r.endpoint(inbox.url+"/first"), r.endpoint(inbox.url+"/second")
 	plans.meanwhile = func(uint64) error { // a start now would find it
 		if open, err := plans.Lanes(ctx); err != nil || len(open) != 1 {

@@ -84,7 +84,7 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	flood := strings.Repeat("x", 1<<16)
 	tlsServer := httptest.NewTLSServer(http.NotFoundHandler())
-	defer tlsServer.Close()
+	t.Cleanup(tlsServer.Close)
 	tlsServer.Config.ErrorLog = nil
 	for name, c := range map[string]struct {
 		do      func(net.Conn, <-chan struct{})
@@ -120,6 +120,7 @@ func TestHostile(t *testing.T) {
 		"bad TLS":              {url: tlsServer.URL, failure: delivery.FailureTLS},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			url := c.url
 			if c.do != nil {
 				url = hostile(t, c.do)

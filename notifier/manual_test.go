@@ -35,15 +35,17 @@ func (r *rig) enable(id domain.EndpointID, on bool) {
 // until waits for a delivery's record to be so.
 func (r *rig) until(what string, is func(delivery.Delivery) bool) delivery.Delivery {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	var found delivery.Delivery
+	poll(r.t, func() bool {
 		for _, d := range r.records() {
 			if is(d) {
-				return d
+				found = d
+				return true
 			}
 		}
-	}
-	r.t.Fatalf("no delivery is %s", what)
-	return delivery.Delivery{}
+		return false
+	}, func() string { return "no delivery is " + what })
+	return found
 }
 
 // code answers with a status that the test sets.

@@ -75,8 +75,11 @@ func (m *memory) At(_ context.Context, place uint64) (deliverylog.Record, error)
 func (m *memory) Waiting(_ context.Context, lane string, from uint64, limit int) (page []deliverylog.Record, end bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.records {
-		if of, is := laneOf(r.Name); !is || of != lane || r.Seq < from || m.last[r.Name] != r.Seq || !m.open[r.Name] {
+	for _, r := range m.records[min(max(from, 1)-1, uint64(len(m.records))):] { // record n is at place n
+		if !strings.HasPrefix(r.Name, lane+".") || m.last[r.Name] != r.Seq || !m.open[r.Name] {
+			continue
+		}
+		if of, is := laneOf(r.Name); !is || of != lane {
 			continue
 		}
 		if len(page) == limit {
@@ -158,14 +161,12 @@ func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {
 }
 
 // firstOpen returns the lowest place of an open delivery's newest record; 0 if there is none.
-func (m *memory) firstOpen(t testing.TB) (first uint64) {
-	t.Helper()
-	for name, d := range m.decoded(t) {
-		m.mu.Lock()
-		at := m.last[name]
-		m.mu.Unlock()
-		if d.Status.Open() && (first == 0 || at < first) {
-			first = at
+func (m *memory) firstOpen() (first uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, open := range m.open {
+		if _, is := laneOf(name); is && open && (first == 0 || m.last[name] < first) {
+			first = m.last[name]
 		}
 	}
 	return first

@@ -112,7 +112,7 @@ func (r *rig) base() {
 // TestNodes: of two processes on one log one sends each webhook, at its first attempt and at its retries.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	const payments = 60
+	const payments = 30
 	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
 		<-time.After(20 * time.Millisecond) // long enough for the other one to find the same delivery
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -127,12 +127,14 @@ func TestNodes(t *testing.T) {
 		r.pay(processor.Succeeded)
 	}
 	hooks := inbox.waitFor(3 * payments)
-	for over := false; !over; {
-		over = true
+	poll(t, func() bool {
 		for _, d := range r.records() {
-			over = over && d.Status == delivery.Exhausted
+			if d.Status != delivery.Exhausted {
+				return false
+			}
 		}
-	}
+		return true
+	}, func() string { return statuses(r.records()) })
 	for _, n := range nodes {
 		n.stop()
 	}
@@ -152,6 +154,16 @@ func TestNodes(t *testing.T) {
 	t.Logf("sent by %v", senders)
 }
 
+// isPast waits until the durable position is past an event.
+func (r *rig) isPast(e *eventstore.Recorded) {
+	r.t.Helper()
+	poll(r.t, func() bool {
+		at, err := readPosition(context.Background(), r.notifier.stream, r.shards)
+		r.must(err)
+		return at[e.Shard] >= e.Seq
+	}, func() string { return "the position does not pass the event" })
+}
+
 // TestNodeGone checks that the unsent plans of a process are sent by another process when the first one is gone, and not before, if no
 // other process had to plan their events.
 func TestNodeGone(t *testing.T) {
@@ -164,11 +176,7 @@ func TestNodeGone(t *testing.T) {
 	s := r.pay(processor.Succeeded)
 	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
 	r.must(err)
-	for planned := false; !planned; { // no caller waits for it, and no process plans it again
-		at, err := readPosition(context.Background(), stays.notifier.stream, r.shards)
-		r.must(err)
-		planned = at[e.Shard] >= e.Seq
-	}
+	stays.isPast(e) // no caller waits for it, and no process plans it again
 	id := r.endpoint(inbox.url)
 	goes := r.node(2, &citizen{town: living, name: "goes"}, func(v message.Views) message.Views { return held{v, true} })
 	if made, err := goes.notifier.Plan(context.Background(), e, id, nil); err != nil || len(made) != 1 {

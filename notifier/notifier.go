@@ -78,6 +78,8 @@ type Notifier struct {
 	locks     *deliveryLocks
 	health    *health.Health
 	tally     *tally
+	// plannedTime bounds the wait of Planned.
+	plannedTime time.Duration
 	// watchAfter is the end of the stream before New listed the lanes. watch reads the later records.
 	watchAfter uint64
 }
@@ -113,7 +115,7 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	n := &Notifier{
 		Config: c, stream: s, messages: messages, retries: delivery.NewSchedule(c.RetryDelays), ownership: delivery.Ownership{Nodes: c.Nodes},
 		sender: sender.New(sender.Config{Guard: c.Guard(), Listeners: c.Listeners, Timeout: c.Timeout, Now: c.Now}),
-		locks:  &deliveryLocks{}, health: &health.Health{}, tally: newTally(),
+		locks:  &deliveryLocks{}, health: &health.Health{}, tally: newTally(), plannedTime: plannedTime,
 	}
 	n.lanes = newLanes(shared{stream: s, health: n.health, log: c.Logger, now: c.Now, ownership: n.ownership})
 	if err := n.scanLanes(ctx); err != nil {

@@ -47,7 +47,7 @@ func (n *Notifier) Planned(ctx context.Context) ([]uint64, error) {
 			return nil, err
 		}
 	}
-	for limit := time.Now().Add(plannedTime); ; {
+	for limit := time.Now().Add(n.plannedTime); ; {
 		if !behind(n.position.At(), ends) || time.Now().After(limit) {
 			return ends, nil
 		}

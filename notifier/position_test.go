@@ -67,6 +67,7 @@ func TestPlanFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inbox := newReceiver(t, nil)
 			refused := make(chan string, 1024)
 			r, faults := crashRig(t, false, func(name string, expected uint64, replace bool) bool {
@@ -78,7 +79,7 @@ func TestPlanFails(t *testing.T) {
 			})
 			r.endpoint(inbox.url)
 			r.pay(processor.Succeeded)
-			for range 5 { // the waits between them are longer than the position takes to be written
+			for range 4 { // the waits between them are longer than the position takes to be written
 				<-refused
 			}
 			end(r, faults)

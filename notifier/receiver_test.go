@@ -88,18 +88,14 @@ func TestReceivers(t *testing.T) {
 	}
 	s := r.pay(processor.Succeeded)
 	recorded := map[string]delivery.Delivery{}
-	for timeout := time.After(patience); len(recorded) < len(cases); {
-		select {
-		case <-timeout:
-			t.Fatalf("%d outcomes of %d", len(recorded), len(cases))
-		default:
-		}
+	poll(t, func() bool {
 		for _, d := range r.records() {
 			if d.Status != delivery.Planned {
 				recorded[names[string(d.Endpoint)]] = d
 			}
 		}
-	}
+		return len(recorded) == len(cases)
+	}, func() string { return fmt.Sprintf("%d outcomes of %d", len(recorded), len(cases)) })
 	for name, c := range cases {
 		d := recorded[name]
 		want := delivery.Failed

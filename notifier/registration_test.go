@@ -2,8 +2,8 @@ package notifier
 
 import (
 	"context"
+	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -39,11 +39,9 @@ func (r *rig) deleteEndpoint(id domain.EndpointID) {
 func (r *rig) plannedAll() {
 	r.t.Helper()
 	ends := r.ends()
-	for limit := time.Now().Add(patience); behind(r.notifier.position.At(), ends); runtime.Gosched() {
-		if time.Now().After(limit) {
-			r.t.Fatalf("planned up to %v of %v", r.notifier.position.At(), ends)
-		}
-	}
+	poll(r.t, func() bool { return !behind(r.notifier.position.At(), ends) }, func() string {
+		return fmt.Sprintf("planned up to %v of %v", r.notifier.position.At(), ends)
+	})
 }
 
 // planned returns the payments whose deliveries to an endpoint were planned, sorted. The planner has planned all events.
@@ -165,6 +163,7 @@ func TestReplayBeforePlanner(t *testing.T) {
 	r := newLogRig(t)
 	r.hold = make(chan struct{})
 	r.start()
+	r.notifier.plannedTime = time.Millisecond // the planner reads nothing, and each count would wait
 	for range 3 {
 		r.pay(processor.Succeeded)
 	}
@@ -180,6 +179,7 @@ func TestReplayBeforePlanner(t *testing.T) {
 			t.Errorf("a replay with onlyFailed %v counts %d, %v", c.q.OnlyFailed, dry.Count, err)
 		}
 	}
+	r.notifier.plannedTime = plannedTime
 	close(r.hold)
 	r.plannedAll()
 	r.isPlanned(endpoint)

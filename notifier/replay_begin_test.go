@@ -2,10 +2,10 @@ package notifier
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -35,26 +35,25 @@ func (r *logRig) replayRecords() (names []string) {
 // TestReplayRefused: the replay above the limit leaves no record.
 func TestReplayRefused(t *testing.T) {
 	t.Parallel()
-	inbox := newReceiver(t, nil)
+	inbox, release := hanging(t)
 	r := newLogRig(t)
-	r.rate = 10
 	r.start()
-	for range 60 {
-		r.pay(processor.Declined)
-	}
+	r.pay(processor.Declined)
 	endpoint := r.endpoint(inbox.url + "/")
 	var started []string
 	for range maxReplays {
 		p, err := r.log.StartReplay(context.Background(), all(endpoint), false)
 		r.must(err)
-		started = append(started, replayName(p.ID))
+		if started = append(started, replayName(p.ID)); len(started) == 1 {
+			inbox.waitFor(1) // a replay that was counted before this would have nothing to send
+		}
 	}
 	_, err := r.log.StartReplay(context.Background(), all(endpoint), false)
 	reasonIs(t, err, domain.ReasonRequestValidation)
 	if found := r.replayRecords(); len(found) != maxReplays {
 		t.Errorf("the stream has the replays %v, expected %v", found, started)
 	}
-	r.enable(endpoint, false)
+	release()
 	for _, name := range started {
 		r.over(name[len(replayName("")):])
 	}
@@ -120,13 +119,9 @@ func TestReplayCrash(t *testing.T) {
 // noReplayIsOpen waits until the list of open replays is empty and the notifier is healthy.
 func (r *logRig) noReplayIsOpen() {
 	r.t.Helper()
-	for limit := time.Now().Add(patience); ; {
-		o, _ := r.openReplays()
-		if len(o.Open) == 0 && r.notifier.Healthy() == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			r.t.Fatalf("open are %v, health %v", o.Open, r.notifier.Healthy())
-		}
-	}
+	var o openReplays
+	poll(r.t, func() bool {
+		o, _ = r.openReplays()
+		return len(o.Open) == 0 && r.notifier.Healthy() == nil
+	}, func() string { return fmt.Sprintf("open are %v, health %v", o.Open, r.notifier.Healthy()) })
 }

@@ -225,11 +225,7 @@ func TestReplaysUnreadable(t *testing.T) {
 	r.stop()
 	r.start()
 	r.settled(5, deliveries.Filter{Statuses: []string{"EXHAUSTED"}})
-	for limit := time.Now().Add(patience); r.notifier.Healthy() == nil; {
-		if time.Now().After(limit) {
-			t.Fatal("no subscriber got it")
-		}
-	}
+	poll(t, func() bool { return r.notifier.Healthy() != nil }, func() string { return "the notifier stays healthy" })
 	stored, err := r.log.stream.Last(ctx, "replays")
 	r.must(err)
 	open.Schema--

@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -33,18 +34,15 @@ func (r *logRig) replay(q deliveries.ReplayRequest, n int) string {
 }
 
 // over waits until a replay is not running any more.
-func (r *logRig) over(id string) deliveries.Replay {
+func (r *logRig) over(id string) (p deliveries.Replay) {
 	r.t.Helper()
-	for limit := time.Now().Add(patience); ; {
-		p, err := r.log.Replay(context.Background(), merchantID, id)
+	poll(r.t, func() bool {
+		var err error
+		p, err = r.log.Replay(context.Background(), merchantID, id)
 		r.must(err)
-		if p.State != deliveries.ReplayRunning {
-			return p
-		}
-		if time.Now().After(limit) {
-			r.t.Fatalf("still running: %+v", p)
-		}
-	}
+		return p.State != deliveries.ReplayRunning
+	}, func() string { return fmt.Sprintf("still running: %+v", p) })
+	return p
 }
 
 func (r *logRig) isDone(id string, n int) {
@@ -52,15 +50,11 @@ func (r *logRig) isDone(id string, n int) {
 	if p := r.over(id); p.State != deliveries.ReplayDone || p.Count != n || p.Done != n {
 		r.t.Errorf("it ended %+v, want %d", p, n)
 	}
-	for limit := time.Now().Add(patience); ; {
-		open, _ := r.openReplays()
-		if !slices.Contains(open.Open, replayName(id)) {
-			return
-		}
-		if time.Now().After(limit) {
-			r.t.Fatalf("under way: %v", open)
-		}
-	}
+	var open openReplays
+	poll(r.t, func() bool {
+		open, _ = r.openReplays()
+		return !slices.Contains(open.Open, replayName(id))
+	}, func() string { return fmt.Sprintf("under way: %v", open) })
 }
 
 // plain returns a webhook without the parts that depend on the endpoint and the attempt.
@@ -238,7 +232,7 @@ func TestReplayRestart(t *testing.T) {
 	r := newLogRig(t)
 	r.rate = 150
 	r.start()
-	const n = 150
+	const n = 120
 	for range n {
 		r.pay(processor.Declined)
 	}
@@ -279,17 +273,23 @@ func TestReplayRestart(t *testing.T) {
 	inbox.none()
 }
 
+// hanging returns a receiver that answers nothing before release is called.
+func hanging(t *testing.T) (inbox *receiver, release func()) {
+	t.Helper()
+	released := make(chan struct{})
+	return newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-released:
+		case <-r.Context().Done():
+		}
+	}}), func() { close(released) }
+}
+
 // TestReplayLetsLiveThrough: an endpoint that hangs on everything that a replay sends gets its live webhooks
 // meanwhile.
 func TestReplayLetsLiveThrough(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
-	inbox := newReceiver(t, map[string]http.HandlerFunc{"/": func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	}})
+	inbox, release := hanging(t)
 	r := newLogRig(t)
 	r.rate = 10_000
 	r.start()
@@ -303,7 +303,7 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 	if h := inbox.waitFor(1)[0]; string(h.Payment.ID) != fresh {
 		t.Errorf("%s came before the live one", h.body)
 	}
-	close(release)
+	release()
 	inbox.waitFor(40 - replayAttempts)
 	r.isDone(id, 40)
 }
@@ -311,16 +311,16 @@ func TestReplayLetsLiveThrough(t *testing.T) {
 // TestReplayEnds: an endpoint that is disabled meanwhile ends the replay, and says so; as many may be under way as may.
 func TestReplayEnds(t *testing.T) {
 	t.Parallel()
-	inbox := newReceiver(t, nil)
+	inbox, release := hanging(t)
 	r := newLogRig(t)
-	r.rate = 10 // 6 s for the first, however slow the machine is to start four
 	r.start()
-	for range 60 {
+	const n = 20
+	for range n {
 		r.pay(processor.Declined)
 	}
 	endpoint := r.endpoint(inbox.url + "/")
-	id := r.replay(all(endpoint), 60)
-	inbox.waitFor(2)
+	id := r.replay(all(endpoint), n)
+	inbox.waitFor(replayAttempts) // all hang
 	ids := []string{id}
 	for range maxReplays - 1 {
 		p, err := r.log.StartReplay(context.Background(), all(endpoint), false)
@@ -330,8 +330,10 @@ func TestReplayEnds(t *testing.T) {
 	_, err := r.log.StartReplay(context.Background(), all(endpoint), false)
 	reasonIs(t, err, domain.ReasonRequestValidation)
 	r.enable(endpoint, false)
+	r.answered()
+	release()
 	for _, id := range ids {
-		if p := r.over(id); p.State != deliveries.ReplayFailed || p.Failure != "the endpoint is disabled" || p.Done >= 60 {
+		if p := r.over(id); p.State != deliveries.ReplayFailed || p.Failure != "the endpoint is disabled" || p.Done >= n {
 			t.Errorf("it ended %+v", p)
 		}
 	}

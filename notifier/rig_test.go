@@ -72,6 +72,18 @@ type rig struct {
 	close    []func() error
 }
 
+// poll calls done every few milliseconds until it returns true. After patience it fails the test with the result of failure.
+func poll(t testing.TB, done func() bool, failure func() string) {
+	t.Helper()
+	again := time.NewTicker(3 * time.Millisecond) // a look costs the processor that the watched work needs
+	defer again.Stop()
+	for limit := time.Now().Add(patience); !done(); <-again.C {
+		if time.Now().After(limit) {
+			t.Fatal(failure())
+		}
+	}
+}
+
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, shards: 2, dir: t.TempDir(), config: Config{Timeout: 5 * patience, AllowCIDRs: loopback}}
 	t.Cleanup(func() { r.stop() })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/seedtest"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 )
@@ -146,8 +147,12 @@ func TestScheduleSpill(t *testing.T) {
 		b.answer = status(500)
 		b.limits = limits{queue: 8, waiting: 16, page: 8}
 		b.start()
+		deliveries := 400
+		if seedtest.Sampled() {
+			deliveries = 250 // still more than the lane's memory may have
+		}
 		var all []string
-		for i := range 400 {
+		for i := range deliveries {
 			all = append(all, b.plan(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), goldenDelivery.Endpoint))
 		}
 		lane := b.lanes.of(goldenDelivery.Lane())
@@ -160,7 +165,7 @@ func TestScheduleSpill(t *testing.T) {
 			}
 			lane.mu.Unlock()
 			place, open := lane.first()
-			if first := b.stream.firstOpen(t); first > 0 && (!open || place > first) {
+			if first := b.stream.firstOpen(); first > 0 && (!open || place > first) {
 				t.Errorf("an open delivery stands at %d, the lane tells %d %v", first, place, open)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,6 +68,7 @@ func TestKeptEdge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.Every = time.Millisecond
 	ctx, stop := context.WithCancel(t.Context())
 	var loops sync.WaitGroup
 	for _, run := range []func(context.Context) error{w.Run, fanout.Run} {

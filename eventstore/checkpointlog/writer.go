@@ -1,7 +1,6 @@
 package checkpointlog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +19,8 @@ import (
 const (
 	// delay is the wait between a new event and the next checkpoint. I2 allows 250 ms after the last event, the write included.
 	delay = 100 * time.Millisecond
-	// every is the interval of checkpoints under load, if Writer.Every is 0.
-	every = time.Second
+	// DefaultEvery is the interval of checkpoints under load.
+	DefaultEvery = time.Second
 )
 
 // Reader returns the events of the log, and the events of each shard in their order.
@@ -41,7 +40,7 @@ type Writer struct {
 	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
 	// before is the number of events that were covered before. Covered must not block. Set it before Run.
 	Covered func(before uint64, hashes []format.Hash)
-	// Every is the interval of checkpoints under load; 0 takes a second. Set it before Run. Tests shorten it.
+	// Every is the interval of checkpoints under load, and bounds the wait after a new event. NewWriter sets DefaultEvery. Set it before Run.
 	Every time.Duration
 }
 
@@ -63,7 +62,7 @@ func NewWriter[R Reader](ctx context.Context, log *Log, register func(name strin
 		return nil, err
 	}
 	return &Writer{
-		log: log, signer: signer, newest: newest,
+		log: log, signer: signer, newest: newest, Every: DefaultEvery,
 		reader: register("checkpoints", newest.Covered()), pending: make([][]leaf, log.Shards),
 	}, nil
 }
@@ -74,12 +73,13 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer w.reader.Stop()
 	var due <-chan time.Time
 	var written time.Time
+	wait := min(delay, w.Every)
 	for {
 		select {
 		case e := <-w.reader.Events():
 			w.addPending(e)
 			if due == nil {
-				due = time.After(max(delay, cmp.Or(w.Every, every)-time.Since(written)))
+				due = time.After(max(wait, w.Every-time.Since(written)))
 			}
 		case <-due:
 			due, written = nil, time.Now()
@@ -93,7 +93,7 @@ func (w *Writer) Run(ctx context.Context) error {
 					level = zerolog.DebugLevel
 				}
 				w.log.Index.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
-				due = time.After(delay)
+				due = time.After(wait)
 			}
 		case <-ctx.Done():
 			return w.last(context.WithoutCancel(ctx))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -79,6 +80,16 @@ func (n natsServer) setClaims(public string, claims *jwt.AccountClaims) error {
 	n.ns.UpdateAccountClaims(account, claims)
 	return nil
 }
+
+// startLog notes whether a server could not start. It drops the server's messages.
+type startLog struct{ failed atomic.Bool }
+
+func (*startLog) Noticef(string, ...any)  {}
+func (*startLog) Warnf(string, ...any)    {}
+func (*startLog) Errorf(string, ...any)   {}
+func (*startLog) Debugf(string, ...any)   {}
+func (*startLog) Tracef(string, ...any)   {}
+func (l *startLog) Fatalf(string, ...any) { l.failed.Store(true) } // Start returns then, and the server is never ready
 
 func (n natsServer) stop() {
 	n.ns.Shutdown()
@@ -172,8 +183,10 @@ func (s *Server) open() error {
 		return fmt.Errorf("eventstream: server: %w", err)
 	}
 	s.ns = natsServer{ns}
+	start := &startLog{}
+	ns.SetLoggerV2(start, false, false, false)
 	ns.Start()
-	if !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) { // the server could not open its streams: otherwise it is ready at once
+	if start.failed.Load() || !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) { // the server could not open its streams: otherwise it is ready at once
 		s.stop()
 		return fmt.Errorf("%w %s", errFolder, s.config.Dir)
 	}

@@ -31,6 +31,7 @@ type Stream struct {
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	window window
+	stored jetstream.Stream // for reads of messages; nil before the first one
 }
 
 // Connect returns a connection to the stream, which may be missing.
@@ -140,13 +141,15 @@ func (e *Stream) Retain(ctx context.Context, retention time.Duration) error {
 func (e *Stream) Has(ctx context.Context, m Message) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	stream, err := e.js.Stream(ctx, Name)
-	if err != nil {
-		return false, failure(err)
+	if e.stored == nil { // js.Stream requests the stream's state
+		var err error
+		if e.stored, err = e.js.Stream(ctx, Name); err != nil {
+			return false, failure(err)
+		}
 	}
-	stored, err := stream.GetMsg(ctx, m.Position)
+	stored, err := e.stored.GetMsg(ctx, m.Position)
 	var refused *jetstream.APIError
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, nil // damaged or missing
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,43 +36,66 @@ const answerTime = 2 * time.Second
 // TestBehind: a rotation finds the nodes that have not read its generation, and does not take a refused request for a cluster without nodes.
 func TestBehind(t *testing.T) {
 	t.Parallel()
-	all, refused := natsServer(t)
-	attend := func(address string, generation uint64) {
-		p, err := Attend(all, Node{Address: address, Keys: []string{"new"}})
-		if err != nil {
-			t.Fatal(err)
+	var asking sync.WaitGroup // each call waits for answerTime, and all at the same time
+	current, earlier, starting := attending{"current", 5}, attending{"earlier", 4}, attending{"starting", 0}
+	for name, c := range map[string]struct {
+		nodes   []attending
+		older   bool // one node of an older version
+		behind  []string
+		keyless []string
+	}{
+		"no node":          {},
+		"one node":         {nodes: []attending{current}},
+		"nodes behind":     {nodes: []attending{current, earlier, starting}, behind: []string{"earlier", "starting"}},
+		"an older version": {nodes: []attending{current, earlier}, older: true, behind: []string{"earlier", "of an older version"}, keyless: []string{"of an older version"}},
+	} {
+		all, refused := natsServer(t)
+		for _, n := range c.nodes {
+			n.attend(t, all)
 		}
-		t.Cleanup(p.Close)
-		if generation > 0 {
-			p.Reads(func(context.Context) (uint64, error) { return generation, nil })
+		if c.older {
+			nc, err := all.Connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(nc.Close)
+			if _, err := nc.Subscribe(nodeSubject, func(m *nats.Msg) { _ = m.Respond(nil) }); err != nil || nc.Flush() != nil {
+				t.Fatal(err)
+			}
 		}
+		asking.Go(func() {
+			if got, err := Behind(t.Context(), all, 5, answerTime); err != nil || !slices.Equal(got, c.behind) {
+				t.Errorf("%s: %q are behind: %v, want %q", name, got, err, c.behind)
+			}
+		})
+		asking.Go(func() {
+			if got, err := WithoutKey(t.Context(), all, "new", answerTime); err != nil || !slices.Equal(got, c.keyless) {
+				t.Errorf("%s: %q have no key: %v, want %q", name, got, err, c.keyless)
+			}
+		})
+		asking.Go(func() {
+			if _, err := WithoutKey(t.Context(), refused, "new", answerTime); err == nil || !strings.Contains(err.Error(), "let the NATS user publish and subscribe to "+nodeSubject) {
+				t.Errorf("%s: a refused request: %v", name, err)
+			}
+		})
 	}
-	behind := func(want ...string) {
-		t.Helper()
-		got, err := Behind(t.Context(), all, 5, answerTime)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q are behind: %v, want %q", got, err, want)
-		}
-	}
-	behind()
-	attend("current", 5)
-	behind()
-	attend("earlier", 4)
-	attend("starting", 0)
-	behind("earlier", "starting")
-	nc, err := all.Connect()
+	asking.Wait()
+}
+
+// attending is a node that attends.
+type attending struct {
+	address    string
+	generation uint64 // that it has read; 0: none
+}
+
+func (n attending) attend(t *testing.T, a Access) {
+	t.Helper()
+	p, err := Attend(a, Node{Address: n.address, Keys: []string{"new"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(nc.Close)
-	if _, err := nc.Subscribe(nodeSubject, func(m *nats.Msg) { _ = m.Respond(nil) }); err != nil || nc.Flush() != nil {
-		t.Fatal(err)
-	}
-	behind("earlier", "of an older version", "starting")
-	if without, err := WithoutKey(t.Context(), all, "new", answerTime); err != nil || !slices.Equal(without, []string{"of an older version"}) {
-		t.Errorf("%q have no key: %v", without, err)
-	}
-	if _, err := WithoutKey(t.Context(), refused, "new", answerTime); err == nil || !strings.Contains(err.Error(), "let the NATS user publish and subscribe to "+nodeSubject) {
-		t.Errorf("a refused request: %v", err)
+	t.Cleanup(p.Close)
+	if n.generation > 0 {
+		p.Reads(func(context.Context) (uint64, error) { return n.generation, nil })
 	}
 }

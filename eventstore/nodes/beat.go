@@ -14,8 +14,6 @@ const (
 	// pause is the wait before the records are read again.
 	pause     = 20 * time.Millisecond
 	beatPause = 100 * time.Millisecond
-	// readTime bounds the reads after a beat, and one request for the stream itself.
-	readTime = 3 * time.Second
 )
 
 // keptEnds is how many records of ended nodes stay in the stream. A node that was ended finds its end, or no record: both mean the same.
@@ -66,7 +64,7 @@ func (r *Registry) round(ctx context.Context) error {
 		r.loops.Go(func() { r.enter(joined) })
 	}
 	r.mu.Unlock()
-	reading, cancel := context.WithTimeout(ctx, readTime)
+	reading, cancel := context.WithTimeout(ctx, r.ReadTime)
 	defer cancel()
 	if err := r.surely(reading, func() error { return r.refresh(reading) }); err != nil {
 		return err

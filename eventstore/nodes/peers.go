@@ -47,7 +47,7 @@ func (r *Registry) read(ctx context.Context) (map[string]Record, error) {
 
 // complete returns nil if this node knows all nodes with a record at this time. A read alone can miss a node that beats during the read.
 func (r *Registry) complete(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTime) // the answer can be lost in an election: the caller asks again
+	ctx, cancel := context.WithTimeout(ctx, r.ReadTime) // the answer can be lost in an election: the caller asks again
 	defer cancel()
 	info, err := r.stream.Info(ctx, jetstream.WithSubjectFilter(root+"*"))
 	if err != nil {

@@ -37,6 +37,9 @@ const (
 	DefaultSilence = 10 * time.Second
 )
 
+// DefaultReadTime is the usual time for a read of the records.
+const DefaultReadTime = 3 * time.Second
+
 // ErrCutOff means that this node has no lease: it did not reach the majority of the NATS servers for a while.
 var ErrCutOff = errors.New("this node is cut off from the other nodes")
 
@@ -66,7 +69,9 @@ type Config struct {
 	// Clock returns a monotonic reading; nil: the machine's clock.
 	Clock                                 func() time.Duration
 	Beat, Tenure, Absence, Lease, Silence time.Duration // 0: the usual times
-	Logger                                zerolog.Logger
+	// ReadTime bounds the reads after a beat, and one request for the stream itself; 0: DefaultReadTime.
+	ReadTime time.Duration
+	Logger   zerolog.Logger
 }
 
 // Registry is this node's membership, and what it knows of the other nodes. A nil Registry is that of a node that is alone by its
@@ -116,6 +121,7 @@ type debt struct {
 // Open joins the registry as a starting node, and keeps the record up to date until Close. It makes the stream if it does not exist.
 func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	c.Beat, c.Lease, c.Silence = cmp.Or(c.Beat, DefaultBeat), cmp.Or(c.Lease, DefaultLease), cmp.Or(c.Silence, DefaultSilence)
+	c.ReadTime = cmp.Or(c.ReadTime, DefaultReadTime)
 	c.Tenure, c.Absence = cmp.Or(c.Tenure, DefaultTenure), cmp.Or(c.Absence, DefaultAbsence)
 	if c.Clock == nil {
 		c.Clock = Clock
@@ -149,7 +155,7 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 
 // makeStream makes the stream, unless it exists. A request or its answer can be lost in an election: the caller tries again.
 func (r *Registry) makeStream(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := context.WithTimeout(ctx, r.ReadTime)
 	defer cancel()
 	_, err := r.server.JS.CreateStream(ctx, jetstream.StreamConfig{
 		Name: Stream, Subjects: []string{root + "*"}, Storage: jetstream.FileStorage, Replicas: r.server.API.Replicas, Placement: r.server.API.Placement,

@@ -199,6 +199,10 @@ func (n *testNode) fail(err error) {
 // reach the servers.
 func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, lost ...string) *testNode {
 	t.Helper()
+	var readTime time.Duration
+	if len(lost) > 0 {
+		readTime = 500 * time.Millisecond // a lost request ends by it
+	}
 	n := &testNode{link: link{lost: lost}, caught: make(chan struct{}), applied: []uint64{0, 0}, grown: make(chan struct{})}
 	n.skew.Store(int64(skew))
 	nc, err := nats.Connect(c.URL(clustertest.User), append(jetapi.Options(), nats.SetCustomDialer(&n.link))...)
@@ -227,7 +231,7 @@ func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration
 		Clock:  func() time.Duration { return nodes.Clock() + time.Duration(n.skew.Load()) },
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
 		// The leases of busy tests must not end by themselves: the tests move the clocks.
-		Beat: 100 * time.Millisecond, Lease: 9 * time.Hour, Silence: 10 * time.Hour,
+		Beat: 100 * time.Millisecond, Lease: 9 * time.Hour, Silence: 10 * time.Hour, ReadTime: readTime,
 	})
 	if err != nil {
 		t.Fatal(err)

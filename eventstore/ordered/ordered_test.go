@@ -56,8 +56,11 @@ func open(t testing.TB, server *embedded.Server, shards int, sole bool) *eventst
 	return eventstoretest.OpenOn(t, c)
 }
 
-// checkpoints writes checkpoints until end is called.
-func checkpoints(t testing.TB, s *eventstore.Store) (end func()) {
+// often is an interval of checkpoints that tests do not notice.
+const often = time.Millisecond
+
+// checkpoints writes checkpoints at an interval until end is called.
+func checkpoints(t testing.TB, s *eventstore.Store, every time.Duration) (end func()) {
 	t.Helper()
 	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(t.Context())
 	if err != nil {
@@ -68,6 +71,7 @@ func checkpoints(t testing.TB, s *eventstore.Store) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Every = every
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = fanout.Run(ctx) })
@@ -126,7 +130,7 @@ func TestRead(t *testing.T) {
 			s := open(t, server, 3, sole)
 			all := map[uint64]*eventstore.Recorded{} // by number and shard
 			var mu sync.Mutex
-			checkpoints(t, s)
+			checkpoints(t, s, often)
 			total := uint64(0)
 			for range 6 {
 				var writers sync.WaitGroup
@@ -197,7 +201,7 @@ func TestSeek(t *testing.T) {
 	if size, err := ordered.New(s).Size(t.Context()); size != 0 || err != nil {
 		t.Fatalf("%d events have a position without a checkpoint, %v", size, err)
 	}
-	checkpoints(t, s)
+	checkpoints(t, s, checkpointlog.DefaultEvery) // long enough for one checkpoint over all groups
 	awaitSize(t, s, many)
 	events := collect(t, ordered.New(s), 0)
 	for after := 0; after < len(events); after += 7 {
@@ -212,7 +216,7 @@ func TestSeek(t *testing.T) {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	s := open(t, eventstoretest.Server(t, t.TempDir()), 2, true)
-	checkpoints(t, s)
+	checkpoints(t, s, often)
 	l := ordered.New(s)
 	ctx, cancel := context.WithCancel(t.Context())
 	slow := make(chan error, 1)

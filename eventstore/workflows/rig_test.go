@@ -315,7 +315,7 @@ func (r *rig) runOf(w workflow.Workflow, p payment.State) domain.RunID {
 func (r *rig) over(id domain.RunID) (workflow.RunState, []*eventstore.Recorded) {
 	r.t.Helper()
 	key := eventstore.WorkflowRuns.Key(r.by.Account, string(id))
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
 		tip, err := eventstore.Load(background, r.well.store, eventstore.WorkflowRuns, key, eventstore.Latest)

@@ -184,7 +184,7 @@ func TestBacklog(t *testing.T) {
 	r := newRig(t)
 	many := 5_000
 	if seedtest.Sampled() {
-		many = 500
+		many = 200
 	}
 	flow := r.workflow(workflow.Definition{DelaySeconds: 3600, Condition: "false", Actions: []workflow.Action{{Type: workflow.HTTPRequest, URL: r.url}}})
 	other := r.workflow(workflow.Definition{Actions: []workflow.Action{{Type: workflow.Cancel}}})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"payledger/domain/seedtest"
 	"payledger/eventstore/eventstream"
 	"payledger/eventstore/ordered"
 	"payledger/projections/eventfeed"
@@ -41,7 +42,7 @@ func TestFeed(t *testing.T) {
 func TestDamagedStream(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	size := r.payments(t, 20)
+	size := r.payments(t, 10)
 	write := func(name string, data []byte) {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Error(err)
@@ -152,7 +153,7 @@ func TestFalseStream(t *testing.T) {
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	size := r.payments(t, 50)
+	size := r.payments(t, 30)
 	server := analysts(t, t.TempDir())
 	stream, err := server.Connect()
 	if err == nil {
@@ -187,12 +188,16 @@ func TestTwoWriters(t *testing.T) {
 func TestStoppedAtEachMoment(t *testing.T) {
 	t.Parallel()
 	r, dir := newRig(t), t.TempDir()
-	size := r.payments(t, 40)
+	payments, most := 40, 12
+	if seedtest.Sampled() {
+		payments, most = 20, 4
+	}
+	size := r.payments(t, payments)
 	server := analysts(t, dir)
 	f, end := r.feed(t, server, nil)
 	var copies []string
 	for n := 0; f.Position() < size || n < 3; n++ {
-		if n < 12 {
+		if n < most {
 			to := t.TempDir()
 			if err := copyFolder(to, dir); err == nil { // else a file disappeared meanwhile
 				copies = append(copies, to)

@@ -25,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	eventstoretest.AtOnce(6, 2)
 	eventstoretest.RunWithoutLeaks(m)
 }
 
@@ -48,6 +49,7 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Every = time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = fanout.Run(ctx) })
