@@ -17,15 +17,21 @@ const (
 	requestSpace = 64 << 20
 	// outcomeSpace is the free space below which nothing is recorded.
 	outcomeSpace = 16 << 20
-	// ballastSpace is the size of the ballast. The store makes it again when twice requestSpace is free beside it.
-	ballastSpace = 48 << 20
 	ballastFile  = "ballast"
-	// startSpace is the space that a start needs. A start on a full disk removes a file of three quarters of it.
+	// startSpace is the space that a start needs.
 	startSpace = 8 << 20
 	startFile  = "ballast-start"
 	// After a measurement with muchSpace free, in bytes, appends measure again only after muchFor: no disk fills that fast.
 	muchSpace = 1 << 30
 	muchFor   = 20 * time.Millisecond
+)
+
+// The sizes of the two files of ballast, in bytes. Tests of many small logs make them smaller.
+var (
+	// BallastSpace is for outcomes. The store makes the file again when twice requestSpace is free beside it.
+	BallastSpace uint64 = 48 << 20
+	// StartBallastSpace is for a start on a full disk, which removes the file.
+	StartBallastSpace uint64 = startSpace * 3 / 4
 )
 
 // Space is the space of one folder. The zero value watches no folder, and has room.
@@ -76,7 +82,7 @@ func (d *Space) Measure() {
 		}
 	}
 	_, err = os.Stat(filepath.Join(d.Dir, ballastFile))
-	d.low.Store(free < requestSpace || err != nil && free < requestSpace+ballastSpace)
+	d.low.Store(free < requestSpace || err != nil && free < requestSpace+BallastSpace)
 	d.none.Store(free < outcomeSpace)
 	if free >= muchSpace {
 		d.next.Store(time.Now().Add(muchFor).UnixNano())
@@ -102,11 +108,11 @@ func (d *Space) Lay() error {
 	if d.Dir == "" {
 		return nil
 	}
-	return errors.Join(d.layFile(startFile, startSpace*3/4, startSpace*3/4), d.layFile(ballastFile, ballastSpace, 2*requestSpace+ballastSpace))
+	return errors.Join(d.layFile(startFile, StartBallastSpace, StartBallastSpace), d.layFile(ballastFile, BallastSpace, 2*requestSpace+BallastSpace))
 }
 
 // layFile makes a file of n bytes if at least when bytes are free.
-func (d *Space) layFile(name string, n int64, when uint64) error {
+func (d *Space) layFile(name string, n, when uint64) error {
 	path := filepath.Join(d.Dir, name)
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -116,7 +122,7 @@ func (d *Space) layFile(name string, n int64, when uint64) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
-		err = errors.Join(reserve(f, n), f.Close())
+		err = errors.Join(reserve(f, int64(n)), f.Close())
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("eventstore: ballast: %w", err), os.Remove(path))
