@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -19,9 +20,12 @@ import (
 	"payledger/httpapi/dashboard"
 )
 
+// loaded is openapi.yaml. The tests only read it.
+var loaded = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(openapiYAML) })
+
 func load(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
+	doc, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,14 +118,14 @@ func (d *document) checkOperation(r *http.Request, answer *http.Response, body [
 	if err := openapi3filter.ValidateResponse(r.Context(), input); err != nil {
 		return fmt.Errorf("status %d: %w\n%s", answer.StatusCode, err, body)
 	}
-	return d.checkErrorID(route.Operation.OperationID, body)
+	return d.checkErrorID(route.Operation.OperationID, answer, body)
 }
 
-func (d *document) checkErrorID(operation string, body []byte) error {
+func (d *document) checkErrorID(operation string, answer *http.Response, body []byte) error {
 	var e struct {
 		Error struct{ ErrorID string }
 	}
-	if json.Unmarshal(body, &e) != nil || e.Error.ErrorID == "" || slices.Contains(d.errorIDs[operation], e.Error.ErrorID) {
+	if answer.StatusCode < http.StatusBadRequest || json.Unmarshal(body, &e) != nil || e.Error.ErrorID == "" || slices.Contains(d.errorIDs[operation], e.Error.ErrorID) {
 		return nil
 	}
 	return fmt.Errorf("openapi.yaml does not name %s for %s: add it to x-errorIds", e.Error.ErrorID, operation)
