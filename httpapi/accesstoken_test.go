@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"payledger/domain/account"
+	"payledger/domain/seedtest"
 )
 
 // traffic is every answer of the API with the call that it belongs to.
@@ -93,6 +95,39 @@ func spellings(text string) map[string]string {
 	return forms
 }
 
+// leak is a way in which a secret can be written.
+type leak struct {
+	secret
+	spelling, written string
+}
+
+// leaks are all leaks of some secrets by their first startOfLeak bytes. They are found in one pass.
+type leaks map[string][]leak
+
+const startOfLeak = 8
+
+func leaksOf(secrets []secret) leaks {
+	all := leaks{}
+	for _, s := range secrets {
+		for spelling, text := range spellings(s.text) {
+			all[text[:startOfLeak]] = append(all[text[:startOfLeak]], leak{s, spelling, text})
+		}
+	}
+	return all
+}
+
+// in returns the leaks that a content holds.
+func (l leaks) in(content []byte) (found []leak) {
+	for i := range max(0, len(content)-startOfLeak+1) {
+		for _, one := range l[string(content[i:i+startOfLeak])] {
+			if bytes.HasPrefix(content[i:], []byte(one.written)) {
+				found = append(found, one)
+			}
+		}
+	}
+	return found
+}
+
 // everyToken makes payments in every way that uses a client token, and returns all client and access tokens.
 func everyToken(t *testing.T, r *rig) (secrets []secret, saved string) {
 	t.Helper()
@@ -161,22 +196,18 @@ func TestTokensAreKeptNowhere(t *testing.T) {
 	for i, came := range r.inbox.at("/") {
 		places[fmt.Sprint("webhook ", i)] = []byte(came.body)
 	}
-	gaveOut := map[string]bool{}
-	for _, s := range secrets {
-		for spelling, text := range spellings(s.text) {
-			for where, content := range places {
-				if bytes.Contains(content, []byte(text)) {
-					t.Errorf("%s holds the %s, %s", where, s.name, spelling)
-				}
-			}
-			for _, e := range seen.all {
-				switch {
-				case !strings.Contains(e.text, text):
-				case s.shownBy.MatchString(e.call):
-					gaveOut[e.call] = true
-				default:
-					t.Errorf("%s answers the %s, %s", e.call, s.name, spelling)
-				}
+	all, gaveOut := leaksOf(secrets), map[string]bool{}
+	for where, content := range places {
+		for _, l := range all.in(content) {
+			t.Errorf("%s holds the %s, %s", where, l.name, l.spelling)
+		}
+	}
+	for _, e := range seen.all {
+		for _, l := range all.in([]byte(e.text)) {
+			if l.shownBy.MatchString(e.call) {
+				gaveOut[e.call] = true
+			} else {
+				t.Errorf("%s answers the %s, %s", e.call, l.name, l.spelling)
 			}
 		}
 	}
@@ -220,16 +251,22 @@ func TestEventsOpenNoCheckout(t *testing.T) {
 		t.Fatalf("only %d likeTokens were learnt", len(known))
 	}
 	operations := len(r.books(""))
-	for text := range known {
+	doors := []request{
+		{path: "/checkout/payments", body: payWith(saved)}, {path: "/payment-instruments", body: someCard}, {path: "/payment-attempts", body: payWith(saved)},
+	}
+	for i, text := range slices.Sorted(maps.Keys(known)) {
 		if slices.ContainsFunc(secrets, func(s secret) bool { return s.text == text && s.shownBy == showsSession }) {
 			t.Errorf("the token %q was learnt", text)
 		}
 		if a := r.inBrowser(text, "GET", "/checkout/configuration", ""); a.status != 400 || a.errorID() != "ClientSessionValidationError" {
 			t.Fatalf("%q opens a checkout: %d %s", text, a.status, a.text)
 		}
-		for path, body := range map[string]string{"/checkout/payments": payWith(saved), "/payment-instruments": someCard, "/payment-attempts": payWith(saved)} {
-			if a := r.inBrowser(text, "POST", path, body); a.status != 400 || a.errorID() != "ClientSessionValidationError" {
-				t.Fatalf("%q opens %s: %d %s", text, path, a.status, a.text)
+		for n, door := range doors {
+			if seedtest.Sampled() && n != i%len(doors) {
+				continue // all of them read the token in one place
+			}
+			if a := r.inBrowser(text, "POST", door.path, door.body); a.status != 400 || a.errorID() != "ClientSessionValidationError" {
+				t.Fatalf("%q opens %s: %d %s", text, door.path, a.status, a.text)
 			}
 		}
 	}
