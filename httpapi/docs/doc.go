@@ -11,8 +11,8 @@
 //
 // Design notes:
 //   - The two documents are read as YAML nodes, which keep the order of calls and fields. kin-openapi reads them into maps.
-//   - The pages are made at the first request, and kept compressed: about 0.5 MB for 150 pages. A start takes no longer, and a
-//     request costs no rendering.
+//   - The first request reads the documents. A page is made at its own first request, and kept compressed: about 0.5 MB for 150
+//     pages. A start takes no longer, and a later request costs no rendering.
 //   - A page for each call, and not one for all: a page loads at once on a telephone, and its address names the call. The contents
 //     beside each page list everything, and their filter finds a call by a word.
 //   - answers, errors and webhooks have recorded answers, by operationId and errorId, and webhook bodies by eventType. Ids, keys and
