@@ -1,7 +1,11 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,21 +16,59 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// slow makes the next operation of a kind, at one processor or any, answer after the payment timeout.
-func (r *rig) slow(kind processor.Kind, at processor.Name, delay time.Duration) {
-	r.t.Helper()
-	once := 1
-	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{
-		Operation: kind, Processor: at, Mode: protocol.Latency, DelayMs: int(delay.Milliseconds()), Count: &once,
-	}))
+// operationAt is an operation, at one processor or any.
+type operationAt struct {
+	kind processor.Kind
+	at   processor.Name
 }
 
-// callerTimeout is how long callers of the tests below wait: long enough for all other requests of the tests.
-const callerTimeout = 5 * time.Second
+// unanswered has the next operation of a kind carried out with no answer, and no notification. Requests for operations take some time, by
+// the clock of all parts.
+func (r *rig) unanswered(what operationAt, takes map[operationAt]time.Duration) {
+	r.t.Helper()
+	once := 1
+	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{Mode: protocol.Reorder, DelayMs: 600_000}))
+	must(r.t, r.sim.SetFault(r.t.Context(), protocol.Fault{Operation: what.kind, Processor: what.at, Mode: protocol.DropAfter, Count: &once}))
+	late := func(q *http.Request) bool {
+		if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/operations") {
+			kind := requestedKind(r.t, q)
+			for of, time := range takes {
+				if of.kind == kind && (of.at == "" || q.URL.Path == protocol.OperationsPath(of.at)) {
+					r.late.Add(int64(time.Seconds()))
+				}
+			}
+		}
+		return false
+	}
+	r.cut.Store(&late)
+}
 
-// answersAsItStands compares the answer to a call that timed out with a read of the payment, and returns the payment's path.
+// atTimeout has the next operation of a kind take the whole payment timeout. It is carried out, and look-ups get no answer while r.cut is
+// set.
+func (r *rig) atTimeout(what operationAt) {
+	r.t.Helper()
+	r.unanswered(what, map[operationAt]time.Duration{what: usualTimeout})
+	late := *r.cut.Load()
+	cut := func(q *http.Request) bool { return late(q) || q.Method == http.MethodGet }
+	r.cut.Store(&cut)
+}
+
+// requestedKind returns the operation that a request asks a processor for.
+func requestedKind(t testing.TB, q *http.Request) processor.Kind {
+	body, err := io.ReadAll(q.Body)
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	var op processor.Operation
+	if err = errors.Join(err, json.Unmarshal(body, &op)); err != nil {
+		t.Error(err)
+	}
+	return op.Kind
+}
+
+// answersAsItStands compares the answer to a call that timed out with a read of the payment, and returns the payment's path. From then
+// on look-ups are answered.
 func (r *rig) answersAsItStands(made answer) string {
 	r.t.Helper()
+	defer r.cut.Store(nil)
 	at := "/payments/" + made.text1("id")
 	read := r.want(r.get(at), 200, "")
 	for _, field := range [][]string{{"status"}, {"processor", "name"}, {"statusReason", "type"}} {
@@ -44,10 +86,10 @@ func (r *rig) answersAsItStands(made answer) string {
 // and the automatic capture that followed has none (D8).
 func TestCaptureAtTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, callerTimeout)
+	r := newRig(t)
 	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
 	token := r.tokenize(r.session(someSession), goodCard)
-	r.slow(processor.Capture, "", 2*callerTimeout)
+	r.atTimeout(operationAt{kind: processor.Capture})
 	made := r.want(r.pay(payWith(token)), 200, "")
 	if made.text1("status") != "AUTHORIZED" {
 		t.Errorf("answered %s", made.text1("status"))
@@ -58,11 +100,11 @@ func TestCaptureAtTimeout(t *testing.T) {
 // TestCaptureAfterActionAtTimeout: the same of a capture that follows from a resume.
 func TestCaptureAfterActionAtTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, callerTimeout)
+	r := newRig(t)
 	r.want(r.manage("PATCH", "/settings", `{"captureMode":"AUTOMATIC"}`), 200, "")
 	made := r.want(r.pay(payWith(r.tokenize(r.session(someSession), challengedCard))), 200, "")
 	done := r.want(r.complete(made.text1("requiredAction", "clientToken"), "AUTHENTICATED"), 200, "")
-	r.slow(processor.Capture, "", 2*callerTimeout)
+	r.atTimeout(operationAt{kind: processor.Capture})
 	resumed := r.want(r.post("/payments/"+made.text1("id")+"/resume", resumeWith(done.text1("resumeToken"))), 200, "")
 	r.until(r.answersAsItStands(resumed), "status", "SETTLED")
 }
@@ -70,19 +112,19 @@ func TestCaptureAfterActionAtTimeout(t *testing.T) {
 // TestSecondProcessorAtTimeout: the same of the authorization at a second processor.
 func TestSecondProcessorAtTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, callerTimeout)
+	r := newRig(t)
 	token := r.tokenize(r.session(someSession), "4000000000005266")
-	r.slow(processor.Authorize, "BRAINTREE", 2*callerTimeout)
+	r.atTimeout(operationAt{processor.Authorize, processor.Braintree})
 	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
 // TestSecondProcessorAfterSlowFirst: the second processor has the rest of the first's payment timeout.
 func TestSecondProcessorAfterSlowFirst(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, 2*callerTimeout)
+	r := newRig(t)
 	token := r.tokenize(r.session(someSession), "4000000000005266")
-	r.slow(processor.Authorize, "ADYEN", callerTimeout)
-	r.slow(processor.Authorize, "BRAINTREE", 3*callerTimeout)
+	first, second := operationAt{processor.Authorize, processor.Adyen}, operationAt{processor.Authorize, processor.Braintree}
+	r.unanswered(second, map[operationAt]time.Duration{first: usualTimeout * 2 / 3, second: usualTimeout * 2 / 3})
 	r.until(r.answersAsItStands(r.want(r.pay(payWith(token)), 200, "")), "status", "AUTHORIZED")
 }
 
@@ -106,7 +148,8 @@ func TestRefusedAfterWaiting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	token := r.tokenize(r.session(someSession), declinedCard)
-	r.slow(processor.Authorize, "", time.Second)
+	once := 1
+	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Authorize, Mode: protocol.Latency, DelayMs: 1000, Count: &once}))
 	at := "/payments/" + string(domain.PaymentIDForKey(r.account.AccountID, "make"))
 	made := make(chan answer, 1)
 	go func() { made <- r.pay(payWith(token), "X-Idempotency-Key", "make") }()

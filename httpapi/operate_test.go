@@ -289,13 +289,14 @@ func TestOperationKeys(t *testing.T) {
 // TestOperationTimeout checks that an operation returns the current payment at the payment timeout, and continues without the caller (D8).
 func TestOperationTimeout(t *testing.T) {
 	t.Parallel()
-	r := newRigWaiting(t, callerTimeout)
-	at, once := r.paid(goodCard, ""), 1
-	must(t, r.sim.SetFault(t.Context(), protocol.Fault{Operation: processor.Capture, Mode: protocol.Latency, DelayMs: int((2 * callerTimeout).Milliseconds()), Count: &once}))
+	r := newRig(t)
+	at := r.paid(goodCard, "")
+	r.atTimeout(operationAt{kind: processor.Capture})
 	late := r.want(r.post(at+"/capture", ""), 200, "")
 	if late.text1("status") != "AUTHORIZED" || late.text1("statusReason", "type") != "GATEWAY_TIMEOUT" || late.field("processor", "amountCaptured") != 0.0 {
 		t.Errorf("not known in time: %s", late.text)
 	}
+	r.cut.Store(nil)
 	if done := r.until(at, "status", "SETTLED"); done.field("statusReason") != nil || done.field("processor", "amountCaptured") != 2420.0 {
 		t.Errorf("in the end: %s", done.text)
 	}
