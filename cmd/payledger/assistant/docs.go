@@ -84,19 +84,23 @@ func entries(d *docs.Docs) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, pages := append([]entry{{path: docs.Path, title: "payledger documentation"}}, listed...), map[string]page{}
+	all, pages := append([]entry{{path: docs.Path, title: "payledger documentation"}}, listed...), map[string]func() (page, error){}
 	for i, e := range all {
 		address, anchor, _ := strings.Cut(e.path, "#")
-		one, known := pages[address]
-		if !known {
-			if one, err = readPage(d, address); err != nil {
-				return nil, err
+		if pages[address] == nil {
+			pages[address] = sync.OnceValues(func() (page, error) { return readPage(d, address) })
+		}
+		all[i].text = sync.OnceValues(func() (string, error) {
+			one, err := pages[address]()
+			if err != nil {
+				return "", err
 			}
-			pages[address] = one
-		}
-		if all[i].text, err = one.text(anchor); err != nil {
-			return nil, fmt.Errorf("%s: %w", e.path, err)
-		}
+			text, err := one.text(anchor)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", e.path, err)
+			}
+			return text, nil
+		})
 	}
 	return all, nil
 }
@@ -123,7 +127,7 @@ func (l library) read(path string) (string, error) {
 	}
 	for _, e := range all {
 		if e.path == path {
-			return e.text, nil
+			return e.text()
 		}
 	}
 	return "", fmt.Errorf("the documentation has no page %q; search_docs lists the paths, for example /docs/guides/webhooks", path)
@@ -136,14 +140,23 @@ func (l library) find(text string) (string, error) {
 		return "", err
 	}
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	score := make([]float64, len(all))
+	score, texts := make([]float64, len(all)), make([]string, len(all))
+	for i, e := range all {
+		if len(words) == 0 {
+			break
+		}
+		if texts[i], err = e.text(); err != nil {
+			return "", err
+		}
+		texts[i] = strings.ToLower(texts[i])
+	}
 	for _, word := range words {
 		counts, pages := make([]float64, len(all)), 0.0
 		for i, e := range all {
 			if strings.Contains(strings.ToLower(e.find+" "+e.title), word) {
 				counts[i] += 3
 			}
-			if strings.Contains(strings.ToLower(e.text), word) {
+			if strings.Contains(texts[i], word) {
 				counts[i]++
 			}
 			if counts[i] > 0 {

@@ -12,8 +12,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// entry is a page or a section in the contents of the documentation. find has words that it is found by.
-type entry struct{ path, title, find, text string }
+// entry is a page or a section in the contents of the documentation. find has words that it is found by. text makes its Markdown, once.
+type entry struct {
+	path, title, find string
+	text              func() (string, error)
+}
 
 // contents returns the entries of the documentation's contents: list items with what they are found by, and a link.
 func contents(page []byte) ([]entry, error) {
