@@ -50,7 +50,7 @@ func removedAtEnd(dir string) error {
 		return err
 	}
 	defer ends.Close()
-	remove := exec.Command("/bin/sh", "-c", `read -r line; rm -rf -- "$0"`, dir)
+	remove := exec.Command("/bin/sh", "-c", `read -r line; rm -rf -- "$0"`, dir) //nolint:gosec // an argument, which the shell does not read as a command
 	remove.Stdin = ends
 	remove.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals are for the tests
 	if err := remove.Start(); err != nil {
@@ -61,4 +61,4 @@ func removedAtEnd(dir string) error {
 }
 
 // open is the end of the pipe that closes with this process.
-var open *os.File
+var open *os.File //nolint:unused // a file that nothing refers to would be closed
