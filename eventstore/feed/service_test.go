@@ -1,3 +1,5 @@
+//go:build system
+
 package feed_test
 
 import (
@@ -8,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,9 +22,6 @@ import (
 	"payledger/eventstore/feed"
 	_ "payledger/eventstore/scratchtest"
 )
-
-// The service that the examples read from.
-var url, apiKey, natsURL, credentials string
 
 // program is the path of payledger.
 var program string
@@ -114,16 +111,6 @@ func start(dir string) (*service, error) {
 		return nil, fmt.Errorf("analytics-user: %w", err)
 	}
 	return s, os.WriteFile(s.credentials, file, 0o600)
-}
-
-// freeAddress returns an address of this machine on which nothing listens. Its IP address is random: other programs that let the system
-// choose a port get one of 127.0.0.1, and never this one while the service is not running.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 func (s *service) start() error {
@@ -218,4 +205,18 @@ func (s *service) pay(order string) (string, error) {
 	}
 	id, _ := paid["id"].(string)
 	return id, nil
+}
+
+// forged returns a credentials file of another service.
+func forged(t *testing.T) string {
+	t.Helper()
+	other, err := start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.stop()
+	if _, err := os.Stat(other.credentials); err != nil {
+		t.Fatal(err)
+	}
+	return other.credentials
 }

@@ -94,11 +94,12 @@ func TestRuns(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
 	}
+	const slow = 50 // requests a second
 	t.Run("rate and yardstick", func(t *testing.T) {
 		t.Parallel()
 		ours, theirs := newFake(t, nil), newFake(t, nil)
 		c := bench(t, ours, authorizing)
-		c.Rate, c.Yardstick = 50, theirs.URL+"/"
+		c.Rate, c.Yardstick = slow, theirs.URL+"/"
 		r, _, errOut, err := run(t.Context(), c)
 		if err != nil || errOut != "" {
 			t.Fatalf("%v %q", err, errOut)
@@ -124,19 +125,23 @@ func TestRuns(t *testing.T) {
 	t.Run("one broken connection", func(t *testing.T) {
 		t.Parallel()
 		var once sync.Once
-		r, _, errOut, err := run(t.Context(), bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) (done bool) {
+		c := bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) (done bool) {
 			if f.counts() {
 				once.Do(func() { done = true })
 			}
 			return done && hangUp(w, r)
-		}), authorizing))
+		}), authorizing)
+		c.Rate = slow
+		r, _, errOut, err := run(t.Context(), c)
 		if err != nil || r.Errors != 1 || r.Requests == 0 || !strings.Contains(errOut, "1 request failed; the first: POST /payments: no answer") {
 			t.Errorf("%v, %d requests, %d errors: %s", err, r.Requests, r.Errors, errOut)
 		}
 	})
 	t.Run("every connection breaks", func(t *testing.T) {
 		t.Parallel()
-		_, out, errOut, err := run(t.Context(), bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) bool { return f.counts() && hangUp(w, r) }), authorizing))
+		c := bench(t, newFake(t, func(f *fake, w http.ResponseWriter, r *http.Request) bool { return f.counts() && hangUp(w, r) }), authorizing)
+		c.Rate = slow
+		_, out, errOut, err := run(t.Context(), c)
 		if err == nil || !strings.Contains(err.Error(), "no request succeeded") || out != "" || !strings.Contains(errOut, "2 requests failed") {
 			t.Errorf("%v %q: %s", err, out, errOut)
 		}
