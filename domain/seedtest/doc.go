@@ -8,7 +8,7 @@
 //
 // A test of thousands of cases takes a sample of them where Sampled is true. The whole test runs with the build tag system:
 //
-//	go test -tags system ./eventstore/commands/service
+//	go test -tags system ./eventstore/commands/payments
 //
 // The package must not know: anything of payledger.
 package seedtest

@@ -10,6 +10,7 @@
 //   - notifications: messages that processors send by themselves, and disputes.
 //   - erasures: erasures of customers and guests.
 //   - service: all of them but users, started and stopped together.
+//   - commandstest: the kit of their tests. It starts all services on a real log with the simulator.
 //
 // A caller's request gets metadata that a full store refuses (Request). The consequences of a recorded request have no
 // such limit (Follow). A caller that waits leaves its place in the limit of concurrent requests (Place, D1).

@@ -63,10 +63,12 @@
 // # TestTestFolders: code for tests stays out of the programs
 //
 // A folder is for tests if its name or the name of a folder above it ends in "test", or is "testdata". Only tests and such
-// folders import it. It imports no folder whose tests import it, except the folder above it.
+// folders import it. It imports no folder whose tests import it, except the folder above it. A folder in together may
+// also import the other folders below that one.
 //
 // Reason: a program must not contain code for tests. A test inside a package cannot import a folder that imports this
-// package: that is a cycle.
+// package: that is a cycle. A folder in together starts packages that work only together: their tests that import it are
+// external (package payments_test).
 //
 // What to do: move code that a program needs out of the folder for tests. Let the test pass a function to a helper that
 // would import its user.

@@ -82,7 +82,6 @@ var apart = [][2]string{
 
 func TestApart(t *testing.T) {
 	check(t)
-	below := func(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
 	for _, pair := range apart {
 		seen := [2]bool{}
 		for _, s := range sources(t) {
@@ -104,6 +103,12 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// below reports whether a folder is the parent or stands below it.
+func below(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
+
+// together lists the folders for tests that start all packages of the folder above them.
+var together = []string{"eventstore/commands/commandstest"}
 
 func TestTestFolders(t *testing.T) {
 	check(t)
@@ -130,14 +135,21 @@ func TestTestFolders(t *testing.T) {
 			continue
 		}
 		above := s.dir()[:max(0, strings.LastIndex(s.dir(), "/"))]
+		starts := slices.Contains(together, s.dir())
 		for _, imported := range s.imports() {
-			if folder, own := ours(imported); own && folder != above && users[s.dir()][folder] {
+			folder, own := ours(imported)
+			if own && folder != above && !(starts && below(folder, above)) && users[s.dir()][folder] {
 				t.Errorf("%s imports %s, whose tests import %s", s.path, folder, s.dir())
 			}
 		}
 	}
 	if !users["eventstore/eventstoretest"]["eventstore"] {
 		t.Error("the test helpers of the log were not found")
+	}
+	for _, folder := range together {
+		if len(users[folder]) < 2 {
+			t.Errorf("%s is in together, and the tests of %d folders import it", folder, len(users[folder]))
+		}
 	}
 }
 

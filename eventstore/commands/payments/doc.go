@@ -57,6 +57,11 @@
 // A card is kept as it was entered until its payment has an outcome, with a limit (D5.13). CardNeeded decides that. A
 // payment that vaults its token does so after the authorization (D5.5).
 //
+// # Tests
+//
+// Each effect of a command fails, is lost, or happens twice, with and without the end of the process (TestCrashMatrix).
+// Clients on several nodes change the same payments (TestKeysAreLinearizable, TestMoneyIsLinearizable).
+//
 // The package must not know: attempts, the inbox of notifications, HTTP. After a creation and each recorded answer it calls the function given
 // to Start.
 package payments

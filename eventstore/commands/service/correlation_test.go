@@ -13,24 +13,24 @@ import (
 // another operation was requested in between (§6.3, D19).
 func TestOutcomesBelongToTheirRequests(t *testing.T) {
 	r := newRig(t)
-	s := r.service(nil)
-	p := r.pay(s, "4000000000005126") // refunds fail later
-	if _, err := s.Capture(background, r.by, p.ID, payment.Capture{Final: true}); err != nil {
+	s := r.Service(nil)
+	p := r.Pay(s, "4000000000005126") // refunds fail later
+	if _, err := s.Capture(background, r.By, p.ID, payment.Capture{Final: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, request := range []string{"request-a", "request-b"} {
 		amount := domain.Amount(500)
-		by := r.by
+		by := r.By
 		by.RequestID = request
 		if _, err := s.Refund(background, by, p.ID, payment.Refund{Amount: &amount}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.settle()
-	r.until(p.ID, "both refunds have failed", func(p payment.State) bool {
+	r.Settle()
+	r.Until(p.ID, "both refunds have failed", func(p payment.State) bool {
 		return !slices.ContainsFunc(p.Operations, func(op payment.Operation) bool { return op.State.Open() })
 	})
-	events, err := r.store.History(background, eventstore.Payments.Key(r.by.Account, string(p.ID)))
+	events, err := r.Store.History(background, eventstore.Payments.Key(r.By.Account, string(p.ID)))
 	if err != nil {
 		t.Fatal(err)
 	}

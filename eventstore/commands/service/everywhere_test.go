@@ -34,15 +34,15 @@ func TestRepeatWaitsElsewhere(t *testing.T) {
 	r := newRig(t)
 	var nodes everywhere
 	s := &accounts.Accounts{Base: commands.NewBase(commands.Config{
-		Store: r.store, Secrets: r.vault, Account: r.merchant, Random: rand.Reader, Logger: zerolog.Nop(), Everywhere: nodes.wait,
+		Store: r.Store, Secrets: r.Vault, Account: r.Merchant, Random: rand.Reader, Logger: zerolog.Nop(), Everywhere: nodes.wait,
 	})}
 	t.Cleanup(s.Close)
 	ctx := t.Context()
-	key, _, err := s.CreateAPIKey(ctx, r.by, account.APIKey{Name: "second", Scopes: []string{"transactions:retrieve"}})
+	key, _, err := s.CreateAPIKey(ctx, r.By, account.APIKey{Name: "second", Scopes: []string{"transactions:retrieve"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint, err := s.CreateEndpoint(ctx, r.by, accounts.EndpointInput{URL: "https://example.com/hook"})
+	endpoint, err := s.CreateEndpoint(ctx, r.By, accounts.EndpointInput{URL: "https://example.com/hook"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,15 +52,15 @@ func TestRepeatWaitsElsewhere(t *testing.T) {
 		change func() error
 		repeat domain.Reason // of the repeat; "": it succeeds
 	}{
-		{"revoke a key", func() error { _, err := s.RevokeAPIKey(ctx, r.by, key.ID); return err }, domain.ReasonEntityNotFound},
+		{"revoke a key", func() error { _, err := s.RevokeAPIKey(ctx, r.By, key.ID); return err }, domain.ReasonEntityNotFound},
 		{"change an endpoint", func() error {
-			_, err := s.ChangeEndpoint(ctx, r.by, endpoint.ID, account.ChangeEndpoint{Enabled: &off})
+			_, err := s.ChangeEndpoint(ctx, r.By, endpoint.ID, account.ChangeEndpoint{Enabled: &off})
 			return err
 		}, ""},
-		{"delete an endpoint", func() error { _, err := s.DeleteEndpoint(ctx, r.by, endpoint.ID); return err }, domain.ReasonEntityNotFound},
+		{"delete an endpoint", func() error { _, err := s.DeleteEndpoint(ctx, r.By, endpoint.ID); return err }, domain.ReasonEntityNotFound},
 		{"change the settings", func() error {
 			name := "A shop"
-			_, err := s.ChangeSettings(ctx, r.by, account.ChangeSettings{DisplayName: &name})
+			_, err := s.ChangeSettings(ctx, r.By, account.ChangeSettings{DisplayName: &name})
 			return err
 		}, ""},
 	}
@@ -83,21 +83,21 @@ func TestRepeatWaitsElsewhere(t *testing.T) {
 		}
 	}
 	waits := nodes.waits
-	if _, err := s.RotateSigningSecret(ctx, r.by); err != nil || nodes.waits == waits {
+	if _, err := s.RotateSigningSecret(ctx, r.By); err != nil || nodes.waits == waits {
 		t.Errorf("a rotation waited %d times: %v", nodes.waits-waits, err)
 	}
 }
 
 func (r *rig) shardOfAccount() int {
-	return r.store.ShardOf(eventstore.Accounts.Key(r.by.Account, string(r.by.Account)))
+	return r.Store.ShardOf(eventstore.Accounts.Key(r.By.Account, string(r.By.Account)))
 }
 
 // accountAt returns the address of the newest event of the account.
 func (r *rig) accountAt() uint64 {
-	r.t.Helper()
-	tip, err := eventstore.NewRepositories(r.store).Accounts.Load(context.Background(), r.by.Account, r.by.Account, eventstore.Latest)
+	r.T.Helper()
+	tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), r.By.Account, r.By.Account, eventstore.Latest)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return tip.Recorded.Seq
 }

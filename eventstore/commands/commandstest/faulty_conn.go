@@ -1,0 +1,147 @@
+package commandstest
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/eventstoretest"
+)
+
+// ReadCard is the read of a card: it fails in the mode away.
+const ReadCard = "read a card"
+
+// ErrGone is the error of a broken link.
+var ErrGone = errors.New("the link broke here")
+
+// FaultyConn is a process's connection to the log's server. It loses bytes of real connections.
+type FaultyConn struct {
+	fault *Fault
+	inner nats.InProcessConnProvider
+
+	mu     sync.Mutex
+	dead   bool
+	links  []net.Conn
+	Behind bool // the store stays at the state of its start; set before NewNodeOn
+}
+
+// through is the option that puts the connection between a store and its server.
+func (w *FaultyConn) through(o *nats.Options) error {
+	w.inner, o.InProcessServer = o.InProcessServer, w
+	return nil
+}
+
+// InProcessConn opens one connection.
+func (w *FaultyConn) InProcessConn() (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return nil, ErrGone
+	}
+	server, err := w.inner.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	w.links = append(w.links, server)
+	return &link{Conn: server, conn: w}, nil
+}
+
+// Cut ends all connections, for good or until Heal.
+func (w *FaultyConn) Cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
+	for _, l := range w.links {
+		l.Close()
+	}
+}
+
+// Heal lets new connections through again.
+func (w *FaultyConn) Heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = false
+}
+
+// link is one connection.
+type link struct {
+	net.Conn
+	conn *FaultyConn
+
+	mu   sync.Mutex
+	deaf bool // the next acknowledgement is lost
+}
+
+// Write sends the store's bytes to the server.
+func (l *link) Write(p []byte) (int, error) {
+	if p = l.conn.unheard(p); l.conn.fault == nil {
+		return l.Conn.Write(p)
+	}
+	f := l.conn.fault
+	if request := []byte(".GET.SECRETS"); f.effect == ReadCard && bytes.Contains(p, request) && f.triggers(ReadCard) {
+		p = bytes.ReplaceAll(p, request, []byte(".GET.NOTHING")) // there is no such stream
+	}
+	at := eventstoretest.Sent(p, f.effect)
+	if at < 0 || !f.triggers(f.effect) {
+		return l.Conn.Write(p)
+	}
+	switch f.Mode {
+	case Refuses:
+		defer close(f.Hit)
+		return l.Conn.Write(eventstoretest.Divert(p, at))
+	case Away:
+		defer CloseOnce(f.Hit)
+		return l.Conn.Write(eventstoretest.Divert(p, at))
+	case LostBefore, CrashBefore:
+		l.lose()
+		return 0, ErrGone
+	case LostAfter, CrashAfter:
+		l.mu.Lock()
+		l.deaf = true
+		l.mu.Unlock()
+	case Twice:
+		defer close(f.Hit)
+		if n, err := l.Conn.Write(p); err != nil {
+			return n, err
+		}
+	case Overtaken, Left:
+		close(f.Hit)
+		<-f.Resume
+	}
+	return l.Conn.Write(p)
+}
+
+// unheard keeps a lagging store from following the log: the store knows the log as of its start, and the events that it loads from the
+// leader.
+func (w *FaultyConn) unheard(p []byte) []byte {
+	if !w.Behind {
+		return p
+	}
+	return bytes.ReplaceAll(p, []byte("CONSUMER.CREATE.LEDGER_"), []byte("CONSUMER.CREATE.NOTHING"))
+}
+
+// Read returns the server's bytes to the store.
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	l.mu.Lock()
+	deaf := l.deaf
+	l.mu.Unlock()
+	if deaf && bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) {
+		l.lose()
+		return 0, ErrGone
+	}
+	return n, err
+}
+
+// lose breaks the connection; at the end of a process, all of them.
+func (l *link) lose() {
+	if l.conn.fault.Mode.Ends() {
+		l.conn.Cut()
+	} else {
+		l.Close()
+	}
+	close(l.conn.fault.Hit)
+}

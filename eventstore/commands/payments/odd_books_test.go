@@ -1,0 +1,158 @@
+package payments_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/commandstest"
+	"payledger/processorsim/adapter"
+)
+
+// oddBooks are processors whose list of a payment's operations is changed by odd.
+type oddBooks struct {
+	*adapter.Adapter
+	odd func([]processor.Record) ([]processor.Record, error)
+}
+
+func (o oddBooks) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
+	records, err := o.Adapter.ByReference(ctx, name, reference)
+	if err != nil {
+		return nil, err
+	}
+	return o.odd(records)
+}
+
+// refusedVoid makes a payment, captures all of it at the processor, and cancels it here. It returns the payment and the refused void.
+func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, error)) (payment.State, payment.Operation, *commandstest.Logbook) {
+	r.T.Helper()
+	known, log := &atomic.Bool{}, &commandstest.Logbook{}
+	known.Store(true)
+	s := r.InboxService(known, func(c *commands.Config) { c.Processors, c.Logger = oddBooks{r.Sim, odd}, zerolog.New(log) })
+	p := r.Pay(s, commandstest.ApprovedCard)
+	if _, err := r.Sim.Act(background, processor.Capture, p.ID, nil); err != nil {
+		r.T.Fatal(err)
+	}
+	if _, err := s.Cancel(background, r.By, p.ID, payment.Cancel{}); err != nil && domain.ReasonOf(err) != domain.ReasonInvalidPaymentStatus {
+		r.T.Fatal(err)
+	}
+	p = r.Payment(p.ID)
+	for _, op := range p.Operations {
+		if op.Kind == processor.Void {
+			return p, op, log
+		}
+	}
+	r.T.Fatalf("no void: %+v", p)
+	return p, payment.Operation{}, log
+}
+
+// TestUnreadableBooks checks that a refused operation gets its outcome, although the processor's books cannot be read in whole or in part.
+// Each readable entry is a fact (§6.3).
+func TestUnreadableBooks(t *testing.T) {
+	t.Parallel()
+	unreadable := fmt.Errorf("%w: operation 3: its kind is not known", processor.ErrUnreadable)
+	for name, c := range map[string]struct {
+		odd   func([]processor.Record) ([]processor.Record, error)
+		found bool
+	}{
+		"a part": {func(all []processor.Record) ([]processor.Record, error) { return all, unreadable }, true},
+		"the refused operation": {func(all []processor.Record) ([]processor.Record, error) {
+			return slices.DeleteFunc(all, func(r processor.Record) bool { return r.Kind != processor.Void }), unreadable
+		}, false},
+		"nothing": {func([]processor.Record) ([]processor.Record, error) { return nil, unreadable }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p, void, log := r.refusedVoid(c.odd)
+			if void.State != payment.StateFailed || (p.Captured() == 2500) != c.found {
+				t.Errorf("the void is %s, %d captured", void.State, p.Captured())
+			}
+			if !log.Has(`"level":"warn"`, string(p.ID), "its kind is not known") {
+				t.Error("it is not warned of")
+			}
+			s := r.Service(nil)
+			if c.found {
+				r.Audit(p.ID)
+			} else if _, err := s.Capture(background, r.By, p.ID, payment.Capture{Final: true}); err != nil {
+				t.Errorf("the payment takes no further operation: %v", err)
+			}
+		})
+	}
+}
+
+// TestNotificationWithoutBooks checks that the notification of a refusal stays pending while the processor does not list its operations for
+// the payment: until then the refusal's cause is not known (§6.3, D14.14).
+func TestNotificationWithoutBooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	known, down := &atomic.Bool{}, &atomic.Bool{}
+	known.Store(true)
+	s := r.InboxService(known, func(c *commands.Config) {
+		c.Processors = oddBooks{r.Sim, func(all []processor.Record) ([]processor.Record, error) {
+			if down.Load() {
+				return nil, processor.ErrUnknown
+			}
+			return all, nil
+		}}
+	})
+	p := r.Pay(s, "4000000000005142")
+	p, err := s.Capture(background, r.By, p.ID, payment.Capture{Final: true})
+	commandstest.HasStatus(t, p, err, payment.StatusSettling)
+	down.Store(true)
+	r.Settle()
+	capture := p.Operations[1]
+	refusal := commandstest.ResultOf("nt_1", p.ID, fmt.Sprint(capture.Revision), processor.Capture, processor.Failed, capture.TransactionID)
+	if err := s.Notify(background, "request", refusal); err != nil {
+		t.Fatal(err)
+	}
+	if why, waiting := r.Refusals(p.ID), r.Inbox(p.ID).Waiting(); len(why) != 0 || len(waiting) != 1 {
+		t.Errorf("rejected %v, pending %v", why, waiting)
+	}
+	down.Store(false)
+	if err := s.ApplyPendingNotifications(background, p.ID); err != nil {
+		t.Error(err)
+	}
+	if op := r.Payment(p.ID).Operations[1]; op.State != payment.StateFailed || len(r.Inbox(p.ID).Waiting()) != 0 || len(r.Refusals(p.ID)) != 0 {
+		t.Errorf("the capture is %s, rejected %v", op.State, r.Refusals(p.ID))
+	}
+	r.Audit(p.ID)
+}
+
+// TestForeignBooks: an operation in the books that is of another currency or merchant account is no fact about the
+// payment, and is warned of (§6.3).
+func TestForeignBooks(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Record){
+		"currency":         func(r *processor.Record) { r.Currency = "JPY" },
+		"processor":        func(r *processor.Record) { r.Processor = processor.Stripe },
+		"merchant account": func(r *processor.Record) { r.MerchantID = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p, void, log := r.refusedVoid(func(all []processor.Record) ([]processor.Record, error) {
+				for i := range all {
+					if _, ours := (payment.State{ID: all[i].Reference}).RevisionOf(all[i].Key); !ours {
+						change(&all[i])
+					}
+				}
+				return all, nil
+			})
+			if void.State != payment.StateFailed || p.Captured() != 0 || p.Status() != payment.StatusAuthorized {
+				t.Errorf("%s, the void is %s, %d captured", p.Status(), void.State, p.Captured())
+			}
+			if !log.Has(`"level":"warn"`, string(p.ID), "cannot be one of the payment") {
+				t.Error("it is not warned of")
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package payments_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands/commandstest"
+	"payledger/eventstore/commands/payments"
+	"payledger/processorsim/protocol"
+)
+
+// TestResumeIsDecidedAgain: a resume that finds another under way waits with it; when that one comes to
+// nothing, so that the action is still required, it is carried out (D7, D8).
+func TestResumeIsDecidedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.Service(nil)
+	p := r.Pay(s, commandstest.ChallengeCard)
+	once := 1
+	for _, f := range []protocol.Fault{
+		{Mode: protocol.Latency, Operation: processor.Complete, Count: &once, DelayMs: 2000},
+		{Mode: protocol.TechnicalError, Operation: processor.Complete, Count: &once},
+	} {
+		if err := r.Sim.SetFault(background, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume := func(key string) (payment.State, error) {
+		return s.Resume(background, r.By, payments.ResumeInput{
+			Payment: p.ID, Action: p.RequiredAction().Revision, Outcome: processor.Authenticated, IdempotencyKey: key,
+		})
+	}
+	first := make(chan error, 1)
+	go func() {
+		after, err := resume("first")
+		if err == nil && after.RequiredAction() == nil {
+			t.Errorf("the first completion came to %s", after.Status())
+		}
+		first <- err
+	}()
+	r.Until(p.ID, "a completion under way", payment.State.Waiting)
+	second, err := resume("second")
+	commandstest.HasStatus(t, second, err, payment.StatusAuthorized)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	r.Audit(p.ID)
+}
+
+// TestRefusedKeyLeavesTheToken: a creation that is refused because its key is used does not use up its token,
+// whether or not this node made the payment.
+func TestRefusedKeyLeavesTheToken(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	nodes := r.TwoNodes()
+	s := nodes[0].Service
+	first, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: r.Token(s), IdempotencyKey: "k"})
+	commandstest.HasStatus(t, first, err, payment.StatusAuthorized)
+	for _, n := range nodes {
+		token := r.Token(s)
+		_, err = n.CreatePayment(background, r.By, payments.PaymentInput{Token: token, IdempotencyKey: "k"})
+		commandstest.Refused(t, err, domain.ReasonIdempotencyKeyExists)
+		paid, err := n.CreatePayment(background, r.By, payments.PaymentInput{Token: token, IdempotencyKey: "for " + string(token)})
+		commandstest.HasStatus(t, paid, err, payment.StatusAuthorized)
+	}
+}
+
+// TestAbandonedOnTwoNodes: an abandoned action fails once, whichever node finds it (D7).
+func TestAbandonedOnTwoNodes(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	nodes := r.TwoNodes()
+	nodes[0].ActionTimeout = time.Nanosecond
+	for range 5 {
+		p := r.Pay(nodes[0].Service, commandstest.ChallengeCard)
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				if err := nodes[i%2].Recover(background, r.By.Account, p.ID); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if p = r.Settled(p.ID); p.Status() != payment.StatusDeclined || r.Operations(p.ID) != 2 {
+			t.Errorf("ended %s with %d operations in the books", p.Status(), r.Operations(p.ID))
+		}
+		r.Audit(p.ID)
+	}
+}
+
+// TestExpiryAfterAFailedCompletion: a completion that fails at the processor, requested by the expiry itself or by a customer shortly
+// before it, leaves an action that this process ends without a second call of Recover (D7, D8).
+func TestExpiryAfterAFailedCompletion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.Service(nil)
+	once := 1
+	failsOnce := func() {
+		if err := r.Sim.SetFault(background, protocol.Fault{Mode: protocol.TechnicalError, Operation: processor.Complete, Count: &once}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resumed, abandoned := r.Pay(s, commandstest.ChallengeCard), r.Pay(s, commandstest.ChallengeCard)
+	r.Ahead.Store(int64(time.Hour - 500*time.Millisecond))
+	failsOnce()
+	if _, err := s.Resume(background, r.By, payments.ResumeInput{
+		Payment: resumed.ID, Action: resumed.RequiredAction().Revision, Outcome: processor.Authenticated,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.Until(resumed.ID, "the end of its action", func(p payment.State) bool { return p.Status() == payment.StatusDeclined })
+	r.Ahead.Store(int64(time.Hour))
+	failsOnce()
+	if err := s.Recover(background, r.By.Account, abandoned.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.Until(abandoned.ID, "the end of its action", func(p payment.State) bool { return p.Status() == payment.StatusDeclined })
+	for _, p := range []payment.State{resumed, abandoned} {
+		if left := r.Payment(p.ID); r.Operations(p.ID) != 3 {
+			t.Errorf("%d operations in the books: %+v", r.Operations(p.ID), left.Operations)
+		}
+		r.Audit(p.ID)
+	}
+}

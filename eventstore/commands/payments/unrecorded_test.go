@@ -1,0 +1,192 @@
+package payments_test
+
+import (
+	"context"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/eventstore/commands/commandstest"
+	"payledger/eventstore/commands/payments"
+)
+
+// logRetryMost is the longest wait until an operation is tried again after a failure of the log.
+const logRetryMost = 2 * time.Second
+
+// counted is a way to the processors that counts questions and operations, by key.
+type counted struct {
+	processor.Port
+	mu           sync.Mutex
+	asked, given map[domain.OperationKey]int
+}
+
+func count(port processor.Port) *counted {
+	return &counted{Port: port, asked: map[domain.OperationKey]int{}, given: map[domain.OperationKey]int{}}
+}
+
+func (c *counted) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
+	c.mu.Lock()
+	c.asked[key]++
+	c.mu.Unlock()
+	return c.Port.Lookup(ctx, name, key)
+}
+
+func (c *counted) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+	c.mu.Lock()
+	c.given[op.Key]++
+	c.mu.Unlock()
+	return c.Port.Send(ctx, op)
+}
+
+func (c *counted) questions(key domain.OperationKey) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked[key]
+}
+
+// operations returns how many operations were sent, and under how many keys.
+func (c *counted) operations() (sent, keys int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.given {
+		sent += n
+	}
+	return sent, len(c.given)
+}
+
+// soon checks that the next question about an operation comes within the longest wait after a failure of the log.
+func soon(t *testing.T, n *commandstest.Node, key domain.OperationKey) {
+	t.Helper()
+	next, held := n.NextQuestion(key)
+	if !held {
+		t.Fatal("the operation is left to package pending: the next try is up to five minutes away")
+	}
+	if wait := next.Sub(n.Store.Now()); wait > logRetryMost {
+		t.Fatalf("the next try is %s away", wait)
+	}
+}
+
+// TestAnswerNotRecorded: as long as the log does not take the processor's answer, the operation is tried again within
+// two seconds, however often that failed, however old the operation is, with and without a caller; the answer is recorded
+// as soon as the log takes it. An operation that the processor never saw is sent once, under its key, or fenced if it is
+// older than the payment timeout (D8).
+func TestAnswerNotRecorded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		awaited bool
+		age     time.Duration
+		effect  string // an event that is not recorded, or readCard
+		status  payment.Status
+		sent    int
+	}{
+		{"of a caller", true, 0, "payment.authorized", payment.StatusAuthorized, 1},
+		{"left", false, 0, "payment.authorized", payment.StatusAuthorized, 1},
+		{"left, with a card that cannot be read", false, 0, commandstest.ReadCard, payment.StatusAuthorized, 1},
+		{"left long ago", false, 10 * time.Minute, "payment.authorization_failed", payment.StatusFailed, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRigFor(t, false)
+			f := commandstest.NewNthFault(c.effect, math.MaxInt, commandstest.Away)
+			n := r.NewNode(t, time.Minute, f)
+			f.Begin() // a start reads secrets
+			t.Cleanup(func() { commandstest.CloseOnce(f.Resume) })
+			port := count(r.Sim)
+			n.Port.Port = port
+			answered := make(chan error, 1)
+			id := domain.PaymentIDForKey(r.By.Account, "key")
+			if c.awaited {
+				token := r.Token(n.Service)
+				go func() {
+					p, err := n.CreatePayment(background, r.By, payments.PaymentInput{Token: token, IdempotencyKey: "key"})
+					if err == nil && p.Status() != c.status {
+						t.Errorf("the caller got %s", p.Status())
+					}
+					answered <- err
+				}()
+				if !commandstest.Came(f.Hit) {
+					t.Fatal("no answer came")
+				}
+			} else {
+				id = r.left(r.Service(nil), processor.Adyen)
+				r.Ahead.Store(int64(c.age))
+				answered <- n.Recover(background, r.By.Account, id)
+			}
+			key := r.Payment(id).OperationKey(1)
+			const tries = 7 // the interval of look-ups without an answer is above six seconds then
+			r.Eventually("the processor is not asked again", func() bool {
+				soon(t, n, key)
+				return port.questions(key) >= tries
+			})
+			commandstest.HasStatus(t, r.Payment(id), nil, payment.StatusPending)
+			commandstest.CloseOnce(f.Resume)
+			r.Until(id, "an outcome", func(p payment.State) bool { return p.Status() == c.status })
+			if err := <-answered; err != nil {
+				t.Error(err)
+			}
+			if sent, keys := port.operations(); sent != c.sent || keys != c.sent {
+				t.Errorf("%d operations under %d keys reached the processor, expected %d", sent, keys, c.sent)
+			}
+			r.Audit(id)
+		})
+	}
+}
+
+// TestLogAway checks that a node without a connection to the log asks no processor, however old the operation is. The operation continues
+// when the connection is back (D8).
+func TestLogAway(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	id := r.left(r.Service(nil), processor.Adyen)
+	n := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true}, time.Minute) // as on a cluster, its loads need no server
+	port := count(r.Sim)
+	n.Port.Port = port
+	r.Ahead.Store(int64(10 * time.Minute))
+	n.Conn.Cut()
+	r.Eventually("the connection is there", func() bool { return n.Store.Healthy() != nil })
+	if err := n.Recover(background, r.By.Account, id); err != nil {
+		t.Fatal(err)
+	}
+	key := r.Payment(id).OperationKey(1)
+	retried := r.Now().Add(logRetryMost)
+	r.Eventually("the clock stands", func() bool {
+		soon(t, n, key)
+		return r.Now().After(retried)
+	})
+	if asked := port.questions(key); asked != 0 {
+		t.Errorf("the processor was asked %d times", asked)
+	}
+	n.Conn.Heal()
+	r.Until(id, "an outcome", func(p payment.State) bool { return p.Status() == payment.StatusFailed })
+	r.Audit(id)
+}
+
+// TestExpiryNotRecorded: as long as the log does not take the end of an expired action, it is tried again within two seconds
+// (D7, D8).
+func TestExpiryNotRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	paid := r.Pay(r.Service(nil), commandstest.ChallengeCard)
+	key := paid.OperationKey(paid.RequiredAction().Revision)
+	f := commandstest.NewFault("payment.resumed", commandstest.Away)
+	n := r.NewNode(t, time.Minute, f)
+	t.Cleanup(func() { commandstest.CloseOnce(f.Resume) })
+	port := count(r.Sim)
+	n.Port.Port = port
+	r.Ahead.Store(int64(3 * time.Hour))
+	if err := n.Recover(background, r.By.Account, paid.ID); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+		t.Fatal(err)
+	}
+	r.Eventually("the action is not looked up again", func() bool {
+		soon(t, n, key)
+		return port.questions(key) > 2
+	})
+	commandstest.CloseOnce(f.Resume)
+	r.Until(paid.ID, "an end of the action", func(p payment.State) bool { return p.RequiredAction() == nil && commandstest.Finished(p) })
+	r.Audit(paid.ID)
+}
