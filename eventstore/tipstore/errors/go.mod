@@ -1,3 +1,0 @@
-module github.com/cockroachdb/errors
-
-go 1.26.0
