@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/dispute"
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
-	"payledger/httpapi"
 	"payledger/projections/eventjson"
 )
 
@@ -213,7 +214,7 @@ func nullable(schema node, null bool) node {
 	return schema
 }
 
-var loadOpenAPI = sync.OnceValues(httpapi.LoadOpenAPI)
+var loadOpenAPI = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromFile("../../httpapi/openapi.yaml") })
 
 // addOpenAPI adds a schema of openapi.yaml, and the schemas that it refers to, converted to JSON Schema.
 func (s *schemas) addOpenAPI(name string) {
