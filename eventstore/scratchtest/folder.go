@@ -1,6 +1,7 @@
 package scratchtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,7 +51,7 @@ func removedAtEnd(dir string) error {
 		return err
 	}
 	defer ends.Close()
-	remove := exec.Command("/bin/sh", "-c", `read -r line; rm -rf -- "$0"`, dir) //nolint:gosec // an argument, which the shell does not read as a command
+	remove := exec.CommandContext(context.Background(), "/bin/sh", "-c", `read -r line; rm -rf -- "$0"`, dir) //nolint:gosec // the shell does not read the folder's name as a command
 	remove.Stdin = ends
 	remove.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals are for the tests
 	if err := remove.Start(); err != nil {
