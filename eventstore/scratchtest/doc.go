@@ -8,7 +8,7 @@
 // Rules:
 //
 //   - A test package whose tests write stores or databases imports this package, or eventstoretest, which does.
-//   - A process that a test starts inherits TMPDIR, and gets a folder of its own in the test's folder.
+//   - A process that a test starts inherits TMPDIR, and makes no folder of its own.
 //
 // The package must not know: anything of payledger.
 package scratchtest

@@ -2,6 +2,7 @@ package scratchtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,13 @@ import (
 // room is what the file system in memory must have free, in bytes. All packages of the tree together use less than a quarter of it.
 const room = 8 << 30
 
+// inFolder is an environment variable that a test's process sets for those that it starts: TMPDIR is the folder already.
+const inFolder = "SCRATCHTEST_FOLDER"
+
 func init() {
+	if os.Getenv(inFolder) != "" {
+		return
+	}
 	if err := use(os.TempDir()); err != nil {
 		fmt.Fprintln(os.Stderr, "scratchtest:", err)
 		os.Exit(1)
@@ -31,7 +38,7 @@ func use(above string) error {
 	if err := removedAtEnd(dir); err != nil {
 		return err
 	}
-	return os.Setenv("TMPDIR", dir)
+	return errors.Join(os.Setenv("TMPDIR", dir), os.Setenv(inFolder, "1"))
 }
 
 // measures reports whether the test program was started for its benchmarks.
