@@ -2,8 +2,8 @@
 // that imports it has TMPDIR set to this folder before its first test, so t.TempDir and os.MkdirTemp use it. The folder is removed when
 // the process ends, also when it is killed.
 //
-// A test can end, stop or damage a process, but not the power: it reads what was written, whether or not a disk has it. The wait
-// for a disk took a third of the tests' time. Whole-system tests and benchmarks use the disk.
+// A test can kill a process, but it cannot cut the power: after a kill the operating system still has every written byte, also if no disk
+// has it. So the tests show the same in memory. On a disk they took a third more CPU time. Whole-system tests and benchmarks use the disk.
 //
 // Rules:
 //

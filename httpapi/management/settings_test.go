@@ -65,7 +65,7 @@ func TestChangeSettings(t *testing.T) {
 	}
 }
 
-// signing is a secret with a previous one that is valid until a time.
+// signing is a signing secret. The secret before it is valid until a given time.
 func signing(until time.Time) account.SigningSecret {
 	return account.SigningSecret{
 		Secret: "signing.2", Hint: "wxyz", CreatedAt: noon, Previous: &account.PreviousSecret{Secret: "signing.1", Hint: "abcd", ValidUntil: until},

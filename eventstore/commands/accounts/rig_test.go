@@ -1,19 +1,12 @@
 package accounts_test
 
 import (
-	"flag"
 	"testing"
 
 	"payledger/eventstore/commands/commandstest"
-	"payledger/eventstore/eventstoretest"
 )
 
-// TestMain runs more tests at the same time than there are processors: each of them waits most of its time.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	eventstoretest.AtOnce(8, 4)
-	m.Run()
-}
+func TestMain(m *testing.M) { commandstest.Main(m) }
 
 // rig is the shared rig, with methods for the tests of this package.
 type rig struct{ *commandstest.Rig }

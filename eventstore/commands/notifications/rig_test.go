@@ -2,19 +2,12 @@ package notifications_test
 
 import (
 	"context"
-	"flag"
 	"testing"
 
 	"payledger/eventstore/commands/commandstest"
-	"payledger/eventstore/eventstoretest"
 )
 
-// TestMain runs more tests at the same time than there are processors: each of them waits most of its time.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	eventstoretest.AtOnce(8, 4)
-	m.Run()
-}
+func TestMain(m *testing.M) { commandstest.Main(m) }
 
 var background = context.Background()
 
