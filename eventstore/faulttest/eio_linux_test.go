@@ -22,7 +22,6 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/childtest"
 	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/jetapi"
 )
 
 // These variables of the environment make the test binary a child process whose disk fails under one stream.
@@ -159,7 +158,7 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 func runFailingDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), eioMost)
 	defer cancel()
-	o, err := start(ctx, os.Getenv(eioDir), func(c *eventstore.Config) { c.ReadTimeout = jetapi.PublishTimeout }) // the stop comes after 6 s
+	o, err := start(ctx, os.Getenv(eioDir), func(c *eventstore.Config) { c.ReadTimeout = 10 * time.Second }) // the stop comes after 13 s
 	if err != nil {
 		t.Fatal(err)
 	}
