@@ -15,7 +15,7 @@
 //
 // # Byte layout
 //
-// The layout is that of nats-server 2.15.2, server/filestore.go; check it again after an upgrade. A stream is the folder
+// The layout is that of nats-server 2.15.3, server/filestore.go; check it again after an upgrade. A stream is the folder
 // <dir>/jetstream/<account>/streams/<stream>, its blocks are msgs/1.blk, msgs/2.blk, … A block is a row of records and nothing
 // else, not compressed and not encrypted. Numbers are little-endian:
 //
