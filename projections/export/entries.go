@@ -1,6 +1,9 @@
 package export
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Ledger accounts of the postings.
 //
@@ -13,7 +16,8 @@ import "time"
 //	chargeback given back          receivable       disputes
 //
 // A capture also releases its part of the hold. holds minus authorizations is 0 at any time: a hold is no money yet. receivable
-// is the money that the processors owe the merchant: sales minus refunds minus disputes.
+// is the money that the processors owe the merchant: sales minus refunds minus disputes. If the currency of a chargeback
+// changes, the former amount is given back in the former currency.
 const (
 	ledgerHolds          = "holds"
 	ledgerAuthorizations = "authorizations"
@@ -49,33 +53,58 @@ func post(at EntryRow, moves ...move) []EntryRow {
 	return lines
 }
 
-// paymentEntries returns the postings of an event that changed a payment from before to after. A new payment has an empty
-// before. If another processor authorizes the payment, the hold at the former one is released.
-func paymentEntries(position int64, at time.Time, before, after PaymentRow) []EntryRow {
-	of := func(p PaymentRow) EntryRow {
-		return EntryRow{
-			Position: position, Time: at, Account: after.Account, Payment: after.ID, Processor: p.Processor,
-			Currency: after.Currency, Exponent: after.Exponent,
-		}
-	}
-	var lines []EntryRow
-	if before.Processor != after.Processor && before.AmountHeld > 0 {
-		lines = post(of(before), move{ledgerHolds, ledgerAuthorizations, -before.AmountHeld})
-		before.AmountHeld = 0
-	}
-	line := of(after)
-	line.Line = int64(len(lines))
-	return append(lines, post(line,
-		move{ledgerHolds, ledgerAuthorizations, after.AmountHeld - before.AmountHeld},
-		move{ledgerReceivable, ledgerSales, after.AmountCaptured - before.AmountCaptured},
-		move{ledgerRefunds, ledgerReceivable, after.AmountRefunded - before.AmountRefunded},
-	)...)
+// balance is the balances of a payment or dispute, in one currency at one processor.
+type balance struct {
+	processor, currency string
+	exponent            int64
+	moves               []move // by is the balance
 }
 
-func disputeEntries(position int64, at time.Time, before, after DisputeRow) []EntryRow {
-	line := EntryRow{
-		Position: position, Time: at, Account: after.Account, Payment: after.Payment, Dispute: after.ID,
-		Processor: after.Processor, Currency: after.Currency, Exponent: after.Exponent,
+// opposite returns the balance that makes b zero.
+func (b balance) opposite() balance {
+	b.moves = slices.Clone(b.moves)
+	for i := range b.moves {
+		b.moves[i].by = -b.moves[i].by
 	}
-	return post(line, move{ledgerDisputes, ledgerReceivable, after.AmountWithheld - before.AmountWithheld})
+	return b
+}
+
+// rebook returns the postings that change a balance from before to after. An amount is never the difference of two currencies: if the
+// currency or the processor changes, the whole former balance is posted back, in its own currency, before the new one is posted.
+func rebook(at EntryRow, before, after balance) (lines []EntryRow) {
+	former := before.opposite()
+	if before.processor == after.processor && before.currency == after.currency && before.exponent == after.exponent {
+		for i := range after.moves {
+			former.moves[i].by += after.moves[i].by
+		}
+		return post(at.in(after), former.moves...)
+	}
+	lines = post(at.in(former), former.moves...)
+	at.Line += int64(len(lines))
+	return append(lines, post(at.in(after), after.moves...)...)
+}
+
+func (r EntryRow) in(b balance) EntryRow {
+	r.Processor, r.Currency, r.Exponent = b.processor, b.currency, b.exponent
+	return r
+}
+
+// paymentEntries returns the postings of an event that changed a payment from before to after. A new payment has an empty before.
+func paymentEntries(position int64, at time.Time, before, after PaymentRow) []EntryRow {
+	of := func(p PaymentRow) balance {
+		return balance{p.Processor, p.Currency, p.Exponent, []move{
+			{ledgerHolds, ledgerAuthorizations, p.AmountHeld},
+			{ledgerReceivable, ledgerSales, p.AmountCaptured},
+			{ledgerRefunds, ledgerReceivable, p.AmountRefunded},
+		}}
+	}
+	return rebook(EntryRow{Position: position, Time: at, Account: after.Account, Payment: after.ID}, of(before), of(after))
+}
+
+// disputeEntries does the same for a dispute. Its processor may report another amount, in another currency, at any time (D16).
+func disputeEntries(position int64, at time.Time, before, after DisputeRow) []EntryRow {
+	of := func(d DisputeRow) balance {
+		return balance{d.Processor, d.Currency, d.Exponent, []move{{ledgerDisputes, ledgerReceivable, d.AmountWithheld}}}
+	}
+	return rebook(EntryRow{Position: position, Time: at, Account: after.Account, Payment: after.Payment, Dispute: after.ID}, of(before), of(after))
 }

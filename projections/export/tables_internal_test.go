@@ -15,7 +15,7 @@ func Tables() []Table {
 		describe(transactions, "The authorizations and refunds of each payment."),
 		describe(refunds, "The refunds of each payment, with the merchant's reason."),
 		describe(disputes, "One row for each dispute."),
-		describe(entries, "Double-entry postings of every event that moves money. The debits and credits of an event are equal."),
+		describe(entries, "Double-entry postings of every event that moves money. The debits and credits of an event are equal, in each currency."),
 	}
 }
 
