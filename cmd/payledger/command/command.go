@@ -75,6 +75,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 		kong.DefaultEnvars("PAYLEDGER"),
 		kong.Writers(help, stderr),
 		kong.Exit(func(code int) { status = code }),
+		options.DecimalNumbers(),
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "payledger:", err)

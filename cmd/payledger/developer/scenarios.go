@@ -67,14 +67,14 @@ var scenarios = []scenario{
 // tokenize opens a session and enters the card in it, as the customer's browser does.
 func (s *shop) tokenize(ctx context.Context, card string, session map[string]any) (clientToken, token string, err error) {
 	fields := map[string]any{
-		"orderId": s.Order, "currencyCode": s.Currency, "amount": s.Amount, "customerId": "trigger-" + s.run,
+		"orderId": s.Order, "currencyCode": s.Currency, "amount": s.amount, "customerId": "trigger-" + s.run,
 		"customer": map[string]any{"email": "ada@example.com"},
 	}
 	maps.Copy(fields, session)
 	if clientToken, err = s.api.OpenSession(ctx, fields); err != nil {
 		return "", "", err
 	}
-	s.step("POST  /client-session                 order %s, %s", s.Order, money(s.Amount, s.Currency))
+	s.step("POST  /client-session                 order %s, %s", s.Order, money(s.amount, s.Currency))
 	var instrument struct {
 		Token string `json:"token"`
 		Data  struct {
@@ -144,7 +144,7 @@ func operates(card string, operations ...operation) func(context.Context, *shop)
 }
 
 func halfCaptured(ctx context.Context, s *shop) error {
-	return operates(cardApproved, operation{"capture", map[string]any{"amount": s.Amount / 2, "final": false}, "PARTIALLY_SETTLED"})(ctx, s)
+	return operates(cardApproved, operation{"capture", map[string]any{"amount": s.amount / 2, "final": false}, "PARTIALLY_SETTLED"})(ctx, s)
 }
 
 func captures(card, status string) func(context.Context, *shop) error {
@@ -259,7 +259,7 @@ func vaulted(ctx context.Context, s *shop) error {
 	}
 	s.step("POST  /payment-instruments/…/vault    customer %s", customer)
 	for _, order := range []string{s.Order, s.Order + "-again"} {
-		err := s.payWith(ctx, saved.Token, "AUTHORIZED", map[string]any{"customerId": customer, "orderId": order, "currencyCode": s.Currency, "amount": s.Amount})
+		err := s.payWith(ctx, saved.Token, "AUTHORIZED", map[string]any{"customerId": customer, "orderId": order, "currencyCode": s.Currency, "amount": s.amount})
 		if err != nil {
 			return err
 		}

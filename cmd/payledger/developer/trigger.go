@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
+	"payledger/domain"
 	"payledger/httpapi/client"
 )
 
@@ -20,7 +22,7 @@ import (
 type Trigger struct {
 	Name      string        `arg:"" optional:"" help:"Name of what is to happen; --list prints the names."`
 	List      bool          `help:"Print the names, and what each does."`
-	Amount    int64         `help:"Amount of the payment, in minor units." default:"2500"`
+	Amount    string        `help:"Amount of the payment, in minor units: 2500 is 25.00 EUR or 2500 JPY." default:"2500"`
 	Currency  string        `help:"Its currency." default:"EUR"`
 	Order     string        `help:"Id of the order (default: a new one)." placeholder:"ID"`
 	Simulator string        `help:"The simulator, which the ready line of serve names: for disputes that end." placeholder:"URL"`
@@ -45,14 +47,15 @@ func (c *Trigger) Run(ctx context.Context, std terminal.Streams, args options.Ar
 	if err != nil {
 		return err
 	}
-	if c.Amount < minAmount {
-		return options.Usage(fmt.Errorf("--amount %d must be at least %d", c.Amount, minAmount))
+	amount, err := c.minorUnits()
+	if err != nil {
+		return options.Usage(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	var run [4]byte
 	rand.Read(run[:]) // it never fails
-	s := &shop{Trigger: c, api: api, out: std.Out, run: fmt.Sprintf("%x", run)}
+	s := &shop{Trigger: c, amount: amount, api: api, out: std.Out, run: fmt.Sprintf("%x", run)}
 	if c.Order == "" {
 		c.Order = "trigger-" + found.name + "-" + s.run
 	}
@@ -63,6 +66,22 @@ func (c *Trigger) Run(ctx context.Context, std terminal.Streams, args options.Ar
 }
 
 const minAmount = 2 // the smallest payment that can be captured in two parts
+
+// minorUnits reads the amount. A number with a point, or with commas, may mean whole euros: it is refused.
+func (c *Trigger) minorUnits() (int64, error) {
+	n, err := strconv.ParseInt(c.Amount, 10, 64)
+	if err != nil || strings.Trim(c.Amount, "0123456789") != "" {
+		const example = 2500
+		return 0, fmt.Errorf("--amount %q is not a number of minor units: write digits only, as in %d for %s", c.Amount, example, money(example, c.Currency))
+	}
+	if n < minAmount {
+		return 0, fmt.Errorf("--amount %d must be at least %d", n, minAmount)
+	}
+	if n > int64(domain.MaxAmount) {
+		return 0, fmt.Errorf("--amount %d must be at most %d", n, domain.MaxAmount)
+	}
+	return n, nil
+}
 
 func (c *Trigger) scenario() (scenario, error) {
 	for _, s := range scenarios {
@@ -90,6 +109,7 @@ func listScenarios(out io.Writer) error {
 // shop is the merchant and the customer of one scenario.
 type shop struct {
 	*Trigger
+	amount  int64 // minor units
 	api     *client.Client
 	out     io.Writer
 	run     string // makes orders and idempotency keys its own

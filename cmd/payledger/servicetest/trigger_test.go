@@ -87,6 +87,9 @@ func TestTriggerFaults(t *testing.T) {
 		{"is for the sandbox only", []string{"trigger", "pay", "--api-key", live}},
 		{"needs --simulator URL", []string{"trigger", "dispute-lost", "--api-key", "k"}},
 		{"--amount 1 must be at least 2", []string{"trigger", "pay", "--api-key", "k", "--amount", "1"}},
+		{"write digits only, as in 2500 for 2.500 KWD", []string{"trigger", "pay", "--api-key", "k", "--currency", "KWD", "--amount", "1,500"}},
+		{"write digits only, as in 2500 for 25.00 EUR", []string{"trigger", "pay", "--api-key", "k", "--amount", "25.00"}},
+		{"--after: expected a number without leading zeros, such as 250, but got \"0250\"", []string{"tail", "--after", "0250"}},
 		{"--api-key (PAYLEDGER_API_KEY) is needed", []string{"trigger", "pay"}},
 	} {
 		status, out, said := apptest.Invoke(t, c.args...)

@@ -109,8 +109,8 @@ func amounts(f *frame.Form, q url.Values) {
 			continue
 		}
 		currency := domain.Currency(strings.ToUpper(f.Text("currency")))
-		if !currency.Known() {
-			f.Fault("currency", "Choose the currency of the amounts.")
+		if !currency.Known() || len(q["currency_code"]) > 1 {
+			f.Fault("currency", "Choose the currency of the amounts, one only.")
 			continue
 		}
 		amount, err := frame.ParseAmount(text, currency)

@@ -104,18 +104,18 @@ func joined[T ~string](list []T, between string) string {
 	return strings.Join(texts, between)
 }
 
-// unitOf returns the currency in whose unit people read and write the limits of a rule: one of the rule's if all of them have the same
+// unitOf returns the currency in whose unit people read and write the limits of a rule: one of the rule's if all of them share the same
 // digits, else one with two digits. The API has limits in minor units, which are the same number in every currency.
-func unitOf(currencies []domain.Currency) domain.Currency {
+func unitOf(currencies []domain.Currency) (unit domain.Currency, shared bool) {
 	for i, c := range currencies {
 		if !c.Known() || c.Digits() != currencies[0].Digits() {
 			break
 		}
 		if i == len(currencies)-1 {
-			return currencies[0]
+			return currencies[0], true
 		}
 	}
-	return twoDigits
+	return twoDigits, false
 }
 
 const twoDigits domain.Currency = "EUR"
@@ -125,7 +125,20 @@ func amountText(a domain.Amount, currencies []domain.Currency) string {
 	if len(currencies) == 1 {
 		return frame.Money(a, currencies[0])
 	}
-	return frame.AmountText(a, unitOf(currencies)) + " (" + frame.Number(int64(a)) + " minor units)"
+	return limitText(a, currencies) + " (" + frame.Number(int64(a)) + " minor units)"
+}
+
+// limitText writes a limit as parseLimit reads it.
+func limitText(a domain.Amount, currencies []domain.Currency) string {
+	unit, _ := unitOf(currencies)
+	return frame.AmountText(a, unit)
+}
+
+func parseLimit(text string, currencies []domain.Currency) (domain.Amount, error) {
+	if unit, shared := unitOf(currencies); !shared {
+		return frame.ParseLimit(text, unit)
+	}
+	return frame.ParseAmount(text, currencies[0])
 }
 
 func valueText(value any) string {

@@ -80,7 +80,7 @@ func values(r account.Rule) url.Values {
 	}
 	for field, limit := range map[string]*domain.Amount{"minAmount": r.When.MinAmount, "maxAmount": r.When.MaxAmount} {
 		if limit != nil {
-			out.Set(field, frame.AmountText(*limit, unitOf(r.When.Currencies)))
+			out.Set(field, limitText(*limit, r.When.Currencies))
 		}
 	}
 	setList(out, r.Processors)
@@ -104,7 +104,7 @@ func (f *ruleForm) rule() account.Rule {
 		if text == "" {
 			continue
 		}
-		amount, err := frame.ParseAmount(text, unitOf(r.When.Currencies))
+		amount, err := parseLimit(text, r.When.Currencies)
 		if err != nil {
 			f.Fault(field, err.Error())
 			continue

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/httpapi/dashboard/frame"
 )
@@ -170,10 +169,11 @@ func (l line) action(f *frame.Form, i int) action {
 		a.Share = &share
 	}
 	if text := l.values["amount"]; text != "" {
-		amount, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || amount < 1 || amount > int64(domain.MaxAmount) {
+		minor, good := frame.WholeNumber(text)
+		if !good || minor < 1 {
 			f.Fault(fieldOf(i, "amount"), "Write a whole number of minor units, as in 1050 for 10.50 EUR.")
 		}
+		amount := int64(minor)
 		a.Amount = &amount
 	}
 	if l.values["final"] == "no" {
@@ -187,9 +187,9 @@ func (l line) action(f *frame.Form, i int) action {
 
 // shareOf reads a percentage and returns it as a share of 1, with six decimals at most.
 func shareOf(text string) (share float64, good bool) {
-	whole, decimals, _ := strings.Cut(strings.TrimSuffix(text, "%"), ".")
+	whole, decimals, _ := strings.Cut(strings.TrimSpace(strings.TrimSuffix(text, "%")), ".")
 	n, err := strconv.ParseFloat(whole+"."+decimals, 64)
-	if err != nil || n <= 0 || n > 100 || len(decimals) > 4 {
+	if err != nil || strings.Trim(whole+decimals, "0123456789") != "" || n <= 0 || n > 100 || len(decimals) > 4 {
 		return 0, false
 	}
 	return math.Round(n*10_000) / workflow.WholeShare, true
