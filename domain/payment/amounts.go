@@ -47,6 +47,16 @@ func (s State) Capturable() domain.Amount {
 	return max(0, s.Amount-s.Captured()-s.sum(processor.Capture, open)) // negative after an out-of-band capture
 }
 
+// ReleasesRest reports whether the success of the operation releases an amount that is held: a void, or a final capture of less
+// than all.
+func (s State) ReleasesRest(op Operation) bool {
+	rest := s.Amount - s.Captured() - s.sum(processor.Capture, open)
+	if op.Kind == processor.Capture && !op.State.Open() {
+		rest -= op.Amount
+	}
+	return op.Kind == processor.Void || op.Kind == processor.Capture && op.Final && rest > 0
+}
+
 // Refundable returns the captured amount that no refund has returned or is returning (D10).
 func (s State) Refundable() domain.Amount {
 	return max(0, s.Captured()-s.Refunded()-s.sum(processor.Refund, open))

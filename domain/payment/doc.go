@@ -25,7 +25,8 @@
 //     (D7). It uses its idempotency key and counts for the limit on failures. A command that the status does not allow
 //     records nothing.
 //   - An out-of-band operation was made at the processor without a request from this ledger. When a processor refuses
-//     an operation, its records are read first, and out-of-band operations are recorded before the refusal (§6.3, D7).
+//     an operation, its records are read first, and out-of-band operations are recorded before the refusal (§6.3, D7). The
+//     same is done before a success that releases the rest of the authorization: it may hide an out-of-band capture.
 //     An out-of-band operation is never refused, and is recorded once by its id at the processor. An out-of-band
 //     operation overtakes an operation without an answer: the processor may have too little money left for the overtaken
 //     operation, so Check counts the overtaken operation only after its answer.

@@ -38,13 +38,19 @@ func (op Operation) succeededAfterFence() bool {
 	return n > 1 && op.State == StateSucceeded && op.Answers[n-2].Code == processor.CodeFenced
 }
 
+// Awaits reports whether the operation has no outcome, or one that the answer's late success replaces (D7).
+func (s State) Awaits(revision uint64, a processor.Answer) bool {
+	op, _ := s.Operation(revision)
+	approved := a.State == processor.Succeeded && op.Kind == processor.Authorize
+	return op.State.Open() || op.State == StateAction || op.State == StateVoided && approved || s.IsLateSuccess(revision, a)
+}
+
 // Contradiction returns a sentence that says why the answer contradicts the recorded operation; "" if it does not.
 func (s State) Contradiction(revision uint64, a processor.Answer) string {
 	op, _ := s.Operation(revision)
-	done, voided := a.State == processor.Succeeded, op.State == StateVoided
-	awaited := op.State.Open() || op.State == StateAction || s.IsLateSuccess(revision, a) || voided && done && op.Kind == processor.Authorize
+	done, awaited := a.State == processor.Succeeded, s.Awaits(revision, a)
 	switch {
-	case !awaited && !done && (voided || !refusedByProcessor(a)):
+	case !awaited && !done && (op.State == StateVoided || !refusedByProcessor(a)):
 		return "" // the same, or older
 	case !awaited && op.State != op.after(a):
 		return fmt.Sprintf("The %s is already %s and cannot be %s.", op.Kind, op.State, a.State)

@@ -79,7 +79,7 @@ func (b *book) answer(c payment.RecordAnswer) string {
 	}
 	b.recorded("", "")
 	b.hear(i, to.stage, c.EventID)
-	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && b.status() != payment.StatusDeclined {
+	if i.kind == processor.Void && to.stage == "yes" && b.sale.stage != "yes" && !(b.sale.stage == "no" && b.end == "DECLINED") {
 		b.settleSale("gone", "")
 	}
 	return names[i.kind][to.name]

@@ -53,7 +53,7 @@ func (b *book) found(c payment.RecordOutOfBand) string {
 		return "payment.adjustment_found"
 	}
 	b.released = true
-	if b.sale.stage != "yes" && b.status() != payment.StatusDeclined {
+	if b.sale.stage != "yes" && !(b.sale.stage == "no" && b.end == "DECLINED") {
 		b.settleSale("gone", "")
 	}
 	return "payment.void_found"

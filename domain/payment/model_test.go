@@ -50,6 +50,8 @@ func (b *book) status() payment.Status {
 	switch {
 	case b.sale == nil:
 		return payment.StatusPending
+	case b.taken > 0 && (b.sale.stage == "gone" || b.sale.stage == "no"): // captured all the same
+		return payment.StatusSettled
 	case b.sale.stage == "gone":
 		return payment.StatusCancelled
 	case b.sale.stage == "no":

@@ -27,6 +27,8 @@ const (
 //	DECLINED                                 DECLINED
 //	FAILED                                   FAILED
 //	VOIDED                                   CANCELLED
+//	DECLINED, FAILED, VOIDED, and an amount  SETTLED: captured out of band (§6.3), and no capture can follow
+//	is captured all the same
 //	SUCCEEDED                                by its captures and voids:
 //
 //	captured  accepted, not   final and     released   status
@@ -47,14 +49,22 @@ func (s State) Status() Status {
 	case StateSucceeded:
 		return s.settlement()
 	case StateDeclined:
-		return StatusDeclined
+		return s.unlessCaptured(StatusDeclined)
 	case StateFailed:
-		return StatusFailed
+		return s.unlessCaptured(StatusFailed)
 	case StateVoided:
-		return StatusCancelled
+		return s.unlessCaptured(StatusCancelled)
 	default:
 		return StatusPending
 	}
+}
+
+// unlessCaptured returns the status of an authorization that ended without a hold; SETTLED if an amount was captured out of band.
+func (s State) unlessCaptured(ended Status) Status {
+	if s.Captured() > 0 {
+		return StatusSettled
+	}
+	return ended
 }
 
 // EndedUnpaid reports whether no money was or will be taken, so that another payment may take its place.
@@ -106,7 +116,7 @@ func (s State) StatusReason() *Reason {
 		}
 	}
 	op := s.Authorization()
-	if op == nil || op.State != StateDeclined && op.State != StateFailed {
+	if op == nil || op.State != StateDeclined && op.State != StateFailed || s.Captured() > 0 {
 		return nil
 	}
 	return op.Answer().Reason()

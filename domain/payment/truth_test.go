@@ -86,6 +86,13 @@ func TestTruthTable(t *testing.T) {
 	status(t, payment.State{}, payment.StatusPending)
 	for _, row := range authorizationStates {
 		status(t, with(authorize(1, row.state)), row.status)
+		captured := row.status
+		if row.state == payment.StateDeclined || row.state == payment.StateFailed || row.state == payment.StateVoided {
+			captured = payment.StatusSettled
+		}
+		if row.state != payment.StateSucceeded {
+			status(t, with(authorize(1, row.state), payment.Operation{Revision: 2, Kind: processor.Capture, Amount: 500, State: payment.StateSucceeded}), captured)
+		}
 	}
 	for _, f := range everyFacts() {
 		if nothing := f.status() == payment.StatusCancelled; f.state().EndedUnpaid() != nothing {
@@ -131,6 +138,7 @@ func truthTable() string {
 	for _, row := range authorizationStates {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.state, row.means, with(authorize(1, row.state)).Status())
 	}
+	b.WriteString("\nDECLINED, FAILED and VOIDED are SETTLED if an amount is captured all the same, out of band (§6.3).\n")
 	b.WriteString("\nBy the captures and voids of an authorized payment:\n\n")
 	b.WriteString("| captured and confirmed | a capture accepted, not confirmed | a final capture confirmed | the rest released | status |\n|---|---|---|---|---|\n")
 	word := map[domain.Amount]string{0: "nothing", 500: "a part", 1250: "all"}

@@ -47,10 +47,19 @@ func Operation(s payment.State, op payment.Operation) processor.Operation {
 	return out
 }
 
-// SuspectsOutOfBand reports whether an out-of-band operation may have caused the refusal of an operation. The processor's
-// records are then read before the refusal is recorded (§6.3, D7).
-func SuspectsOutOfBand(op payment.Operation, a processor.Answer) bool {
-	return op.Kind.Modifies() && op.State.Open() && (a.State == processor.Failed || a.State == processor.Declined)
+// SuspectsOutOfBand reports whether an out-of-band operation may stand behind an answer. The processor's records are then read
+// before the answer is recorded (§6.3, D7). An out-of-band operation may have caused a refusal. A success that releases the rest
+// of the authorization tells no amount: a part of the rest may have been captured out of band.
+func SuspectsOutOfBand(s payment.State, revision uint64, a processor.Answer) bool {
+	op, _ := s.Operation(revision)
+	switch a.State {
+	case processor.Failed, processor.Declined:
+		return op.Kind.Modifies() && op.State.Open()
+	case processor.Succeeded:
+		return s.ReleasesRest(op) && s.Awaits(revision, a)
+	default:
+		return false
+	}
 }
 
 // The interval between two look-ups of an outcome doubles from FirstInterval to LastInterval and stays there (D8).

@@ -174,16 +174,25 @@ func TestMayResend(t *testing.T) {
 	}
 }
 
-// TestSuspectsOutOfBand checks that each failed operation on an authorization is looked up for out-of-band operations once, and no other one.
+// TestSuspectsOutOfBand checks that the books are read before each refusal of an operation on an authorization, and before each success
+// that releases a rest, once; before no other answer (§6.3, D7).
 func TestSuspectsOutOfBand(t *testing.T) {
 	acts := []processor.Kind{processor.Capture, processor.Void, processor.Refund, processor.Adjust}
 	for state, owed := range states {
 		for _, kind := range append(acts, processor.Authorize, processor.Complete) {
 			for _, answered := range []processor.State{processor.Succeeded, processor.Pending, processor.ActionRequired, processor.Failed, processor.Declined} {
-				want := owed && slices.Contains(acts, kind) && (answered == processor.Failed || answered == processor.Declined)
-				got := process.SuspectsOutOfBand(payment.Operation{Kind: kind, State: state}, processor.Answer{State: answered})
-				if got != want {
-					t.Errorf("%s in state %s, answered %s: %v", kind, state, answered, got)
+				for _, amount := range []domain.Amount{400, 500} {
+					refused := answered == processor.Failed || answered == processor.Declined
+					releases := answered == processor.Succeeded && (kind == processor.Void || kind == processor.Capture && amount == 400)
+					want := owed && slices.Contains(acts, kind) && (refused || releases)
+					want = want || state == payment.StateAction && releases
+					s := payment.State{Amount: 1000, Operations: []payment.Operation{
+						{Revision: 1, Kind: processor.Capture, State: payment.StateSucceeded, Amount: 500},
+						{Revision: 2, Kind: kind, State: state, Amount: amount, Final: true},
+					}}
+					if got := process.SuspectsOutOfBand(s, 2, processor.Answer{State: answered}); got != want {
+						t.Errorf("%s of %d in state %s, answered %s: %v", kind, amount, state, answered, got)
+					}
 				}
 			}
 		}

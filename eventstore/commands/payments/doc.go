@@ -22,7 +22,8 @@
 // outcome: it looks the operation up at growing intervals, sends the request again under the same key, or fences the key.
 //
 // Before a refusal of a capture, a void, a refund or an adjustment is recorded, the processor's operations for the payment
-// are listed, and out-of-band operations are recorded first (§6.3). Until the refusal is recorded, the operation has no
+// are listed, and out-of-band operations are recorded first (§6.3). The same is done before the success of a void, or of a final
+// capture of less than all: an answer has no amount, and afterwards the payment is final. Until then the operation has no
 // outcome, and recovery repeats the look-up.
 //
 // # Operations in flight, and the agenda

@@ -4,19 +4,28 @@ import (
 	"context"
 	"errors"
 
+	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 )
 
-// recordOutOfBand looks for the cause of a refusal before it is recorded (§6.3, D14.14): it lists the processor's operations for the
-// payment and records those that this service did not request, in the processor's order.
+// recordOutOfBand looks for out-of-band operations before a refusal, or a success that releases the rest of the authorization, is
+// recorded (§6.3, D14.14): it lists the processor's operations for the payment and records those that this service did not request, in
+// the processor's order.
 func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
-	op, _ := tip.State.Operation(revision)
-	if !process.SuspectsOutOfBand(op, answer) {
+	if !process.SuspectsOutOfBand(tip.State, revision, answer) {
 		return tip, nil
 	}
+	return s.recordBooks(ctx, tip, revision, revision)
+}
+
+// recordBooks records the operations in the processor's books that are missing here, but for the outcome of the operation at except. The
+// operation at revision names the processor.
+func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.State], revision, except uint64) (eventstore.Tip[payment.State], error) {
+	op, _ := tip.State.Operation(revision)
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.Life, cancel)() // Close
@@ -30,7 +39,7 @@ func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payme
 	for _, r := range records {
 		if requested, ours := tip.State.RevisionOf(r.Key); !ours {
 			tip, err = s.recordUnrequested(ctx, tip, revision, r)
-		} else if requested != revision {
+		} else if requested != except {
 			tip, err = s.recordRequested(ctx, tip, requested, r)
 		}
 		if err != nil {
@@ -38,6 +47,20 @@ func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payme
 		}
 	}
 	return tip, nil
+}
+
+// capturedUnknown reads the processor's books about a payment that ended unpaid, and reports whether an amount was captured there.
+func (s *Payments) capturedUnknown(ctx context.Context, account domain.AccountID, id domain.PaymentID) bool {
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
+	if err != nil || !tip.State.EndedUnpaid() {
+		return false
+	}
+	defer commands.AsideLater(ctx)()
+	tip, err = s.recordBooks(context.WithoutCancel(ctx), tip, tip.State.Authorization().Revision, 0)
+	if err != nil {
+		s.Logger.Warn().Err(err).Str("payment", string(id)).Msg("a payment that ended unpaid cannot be compared with the processor's books")
+	}
+	return !tip.State.EndedUnpaid()
 }
 
 // recordUnrequested records one operation that this service did not request, unless it is known or changed nothing.
@@ -64,8 +87,7 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 // recordRequested records the outcome of another operation that this service requested, if the outcome is missing here.
 // An out-of-band operation can depend on it, as a refund depends on its capture.
 func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
-	op, known := tip.State.Operation(revision)
-	if !known || !op.State.Open() && !tip.State.IsLateSuccess(revision, r.Answer) || r.State == processor.Pending {
+	if !tip.State.Awaits(revision, r.Answer) || r.State == processor.Pending {
 		return tip, nil
 	}
 	next, err := s.appendAnswer(ctx, tip, revision, r.Answer)
