@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/parquet-go/parquet-go"
-
 	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
@@ -39,7 +37,7 @@ func newWriter[T any](f Format, t table[T], to io.Writer) (writer[T], error) {
 	case JSONLines:
 		return newLineWriter(t, to), nil
 	case Parquet:
-		return &parquetWriter[T]{parquet.NewGenericWriter[T](to, parquet.Compression(compression), parquet.MaxRowsPerRowGroup(rowGroup))}, nil
+		return newParquetWriter(t, to), nil
 	default:
 		return nil, fmt.Errorf("export: no writer for %s", f)
 	}
