@@ -62,6 +62,22 @@ func (s State) Refundable() domain.Amount {
 	return max(0, s.Captured()-s.Refunded()-s.sum(processor.Refund, open))
 }
 
+// Held returns the amount that is authorized and neither captured nor released. A void and a final capture release everything but the
+// captures that the processor has accepted and not confirmed: their money is held until it is captured, or released when they fail.
+func (s State) Held() domain.Amount {
+	if s.newestAuthorization().State != StateSucceeded {
+		return 0
+	}
+	left := max(0, s.Amount-s.Captured()) // negative after an out-of-band capture
+	released := s.Totals.Final || s.Totals.Released || slices.ContainsFunc(s.Operations, func(op Operation) bool {
+		return op.State == StateSucceeded && (op.Kind == processor.Void || op.Kind == processor.Capture && op.Final)
+	})
+	if released {
+		return min(left, s.sum(processor.Capture, pending))
+	}
+	return left
+}
+
 // refundableOf returns the amount of one capture that can still be refunded, at most Refundable.
 func (s State) refundableOf(capture Operation) domain.Amount {
 	if capture.State != StateSucceeded {

@@ -104,6 +104,36 @@ func TestTruthTable(t *testing.T) {
 	}
 }
 
+// held is the amount that is neither captured nor released.
+func (f facts) held() domain.Amount {
+	switch {
+	case !f.released && !f.final:
+		return 1250 - f.captured
+	case f.waiting:
+		return 250 // the processor may still confirm it
+	default:
+		return 0
+	}
+}
+
+// TestHeld checks the held amount of every combination of facts.
+func TestHeld(t *testing.T) {
+	for _, row := range authorizationStates {
+		want := domain.Amount(0)
+		if row.state == payment.StateSucceeded {
+			want = 1250
+		}
+		if got := with(authorize(1, row.state)).Held(); got != want {
+			t.Errorf("%s: %d, not %d", row.state, got, want)
+		}
+	}
+	for _, f := range everyFacts() {
+		if got := f.state().Held(); got != f.held() {
+			t.Errorf("%+v: %d, not %d", f, got, f.held())
+		}
+	}
+}
+
 // TestStatusOverlooks checks that requested and failed operations do not change the status.
 func TestStatusOverlooks(t *testing.T) {
 	for _, f := range everyFacts() {

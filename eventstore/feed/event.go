@@ -34,6 +34,7 @@ type Event struct {
 
 	Fact    domain.Event    `json:"-"`                 // payment.Captured, session.Created, …; nil for an unknown type
 	Payment *Payment        `json:"payment,omitempty"` // after the event, for events of payments
+	Held    domain.Amount   `json:"amountHeld"`        // of Payment: authorized, and neither captured nor released, minor units
 	JSON    json.RawMessage `json:"-"`                 // the whole event; asyncapi.yaml has its schema
 }
 

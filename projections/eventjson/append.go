@@ -23,6 +23,8 @@ func (e Event) Append(b []byte, html bool) ([]byte, error) {
 			if err := w.payment(e.Payment); err != nil {
 				return err
 			}
+			w.b = append(w.b, `,"amountHeld":`...)
+			w.b = strconv.AppendInt(w.b, int64(e.Held), 10)
 		} else if err := w.state(&e); err != nil {
 			return err
 		}

@@ -134,7 +134,9 @@ func (s *schemas) body(a registered, name, fact string) node {
 	switch {
 	case name == payment.KeyClaimed{}.Type(), a.field == "": // no state
 	case a.field == "payment":
-		properties, required = append(properties, field{"payment", ref("schemas", "Payment")}), append(required, "payment")
+		held := node{{"type", "integer"}, {"format", "int64"}, {"minimum", 0}, {"description", "authorized, and neither captured nor released; minor units"}}
+		properties = append(properties, field{"payment", ref("schemas", "Payment")}, field{"amountHeld", held})
+		required = append(required, "payment", "amountHeld")
 	default:
 		state := a.state.String()
 		s.objects[state] = s.object(a.state, state, eventjson.Bearers[a.name])

@@ -25,6 +25,7 @@ type Event struct {
 	Actor       string
 	Hash        string               // Ledger-Hash
 	Payment     *paymentjson.Payment // after the event; nil for other aggregates
+	Held        domain.Amount        // of Payment: authorized, and neither captured nor released
 
 	fact, state []byte // as stored, in the newest schema; state is empty if the JSON has none
 	ownID       string // value of the field id in fact and state, if it is a credential
@@ -75,7 +76,7 @@ func (e *Event) setPayment(ctx context.Context, s *eventstore.Store, r *eventsto
 	}
 	rendered := paymentjson.Render(state, domain.Personal{}, o)
 	rendered.PaymentMethod.PaymentMethodToken = domain.Token(Fingerprint(string(rendered.PaymentMethod.PaymentMethodToken)))
-	e.Payment = &rendered
+	e.Payment, e.Held = &rendered, state.Held()
 	return nil
 }
 

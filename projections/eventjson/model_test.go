@@ -97,6 +97,7 @@ type modelEvent struct {
 	Hash        string               `json:"hash"`
 	Event       map[string]any       `json:"event"`
 	Payment     *paymentjson.Payment `json:"payment,omitempty"`
+	Held        *domain.Amount       `json:"amountHeld,omitempty"`
 	Session     map[string]any       `json:"session,omitempty"`
 	Instrument  map[string]any       `json:"instrument,omitempty"`
 	Attempt     map[string]any       `json:"attempt,omitempty"`
@@ -114,7 +115,10 @@ func same(t *testing.T, e Event) {
 	t.Helper()
 	m := modelEvent{
 		e.Position, e.ID, e.Type, e.Time, e.AccountID, e.Aggregate, e.AggregateID, e.Revision, e.Actor, e.Hash, model(t, e.fact, e.ownID),
-		e.Payment, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
+		e.Payment, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
+	}
+	if e.Payment != nil {
+		m.Held = &e.Held
 	}
 	var state map[string]any
 	if len(e.state) > 0 {
@@ -186,6 +190,8 @@ func TestModelRandom(t *testing.T) {
 		same(t, e)
 	}
 	e := Event{Aggregate: "payment", fact: []byte{0xc0}, Payment: &paymentjson.Payment{OrderID: "<&>\u2028", Metadata: domain.Metadata{"a": "<"}}}
+	same(t, e)
+	e.Held = domain.MaxAmount
 	same(t, e)
 }
 

@@ -23,6 +23,7 @@ type Event struct {
 	Hash        string               `json:"hash"`
 	Fact        json.RawMessage      `json:"event"`
 	Payment     *paymentjson.Payment `json:"payment"`
+	AmountHeld  domain.Amount        `json:"amountHeld"` // of the payment
 	Dispute     *Dispute             `json:"dispute"`
 }
 
@@ -68,7 +69,7 @@ func (e Event) paymentRow(before PaymentRow) PaymentRow {
 		row.Processor, row.ProcessorMerchantID = string(of.Name), of.ProcessorMerchantID
 		row.AmountCaptured, row.AmountRefunded = int64(of.AmountCaptured), int64(of.AmountRefunded)
 	}
-	row.AmountHeld = int64(p.Held())
+	row.AmountHeld = int64(e.AmountHeld)
 	if row.AuthorizedAt.IsZero() && row.AmountHeld+row.AmountCaptured > 0 {
 		row.AuthorizedAt = e.Time.Time
 	}

@@ -45,7 +45,8 @@ func (h *history) pay(commands int) {
 		}
 		s = payment.Evolve(s, e)
 		shown := paymentjson.Render(s, domain.Personal{}, paymentjson.Options{})
-		h.event(e.Type(), "payment", string(id), s.Revision).Payment = &shown
+		added := h.event(e.Type(), "payment", string(id), s.Revision)
+		added.Payment, added.AmountHeld = &shown, s.Held()
 	}
 	decided(payment.DecideCreate(s, payment.Create{
 		At: h.at(), ID: id, Account: "acct", OrderID: "order", Currency: []domain.Currency{"EUR", "JPY", "KWD"}[h.IntN(3)],
@@ -209,6 +210,32 @@ func TestPostings(t *testing.T) {
 	t.Logf("%d events, ends %v", len(h.all), seen)
 }
 
+// held is the model of the hold: the authorized amount, less confirmed captures. A void and a final capture release all but accepted captures.
 func held(s payment.State) domain.Amount {
-	return paymentjson.Render(s, domain.Personal{}, paymentjson.Options{}).Held()
+	var captured, accepted domain.Amount
+	authorized, released := false, false
+	for op := range s.Each {
+		done := op.State == payment.StateSucceeded
+		switch {
+		case op.Kind == processor.Authorize && done:
+			authorized = true
+		case op.Kind == processor.Void && done, op.Kind == processor.Capture && done && op.Final:
+			released = true
+		}
+		if op.Kind == processor.Capture && done {
+			captured += op.Amount
+		}
+		if op.Kind == processor.Capture && op.State == payment.StatePending {
+			accepted += op.Amount
+		}
+	}
+	left := max(0, s.Amount-captured)
+	switch {
+	case !authorized:
+		return 0
+	case released:
+		return min(left, accepted)
+	default:
+		return left
+	}
 }

@@ -130,6 +130,9 @@ func (f *feed) change(e *export.Event) {
 func (f *feed) show(e *export.Event, kind string, p *paymentjson.Payment) {
 	shown := *p
 	e.Type, e.Aggregate, e.AggregateID, e.Payment = kind, "payment", string(p.ID), &shown
+	if p.Status == payment.StatusAuthorized || p.Status == payment.StatusPartiallySettled {
+		e.AmountHeld = p.Amount - p.Processor.AmountCaptured
+	}
 }
 
 func (f *feed) dispute(e *export.Event) {

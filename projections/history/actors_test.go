@@ -116,12 +116,19 @@ func TestActors(t *testing.T) {
 }
 
 // TestMoved: every entry has the changes of the amounts, also in a part of a history. The sums of the changes are the payment's
-// amounts.
+// amounts. A void releases everything but the capture that is accepted.
 func TestMoved(t *testing.T) {
+	checkMoved(t, []Moved{{}, {Held: 1250}, {}, {Held: -1000, Captured: 1000}, {}, {Refunded: 300}},
+		create, answer(1, processor.Succeeded), capture(1000), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))
+	checkMoved(t, []Moved{{}, {Held: 1250}, {}, {}, {}, {Held: -950}, {Held: -300, Captured: 300}},
+		create, answer(1, processor.Succeeded), capture(300), answer(3, processor.Pending), cancel, answer(5, processor.Succeeded), answer(3, processor.Succeeded))
+}
+
+func checkMoved(t *testing.T, want []Moved, moves ...move) {
+	t.Helper()
 	store, vault := ledger(t)
-	lead(t, store, id, create, answer(1, processor.Succeeded), capture(1000), answer(3, processor.Succeeded), refund(300), answer(5, processor.Succeeded))
+	lead(t, store, id, moves...)
 	h := Reader{Store: store, Secrets: vault}
-	want := []Moved{{}, {Held: 1250}, {}, {Held: -1000, Captured: 1000}, {}, {Refunded: 300}}
 	for after := range want {
 		entries, _, err := h.part(owner, id, Part{After: uint64(after)})
 		if err != nil || len(entries) != len(want)-after {

@@ -106,7 +106,7 @@ type replay struct {
 	notices        map[uint64][]Notice // by the revision of the event before them
 	state          payment.State
 	before         any   // the Payment JSON before the event
-	amounts        Moved // in that JSON
+	amounts        Moved // before the event
 	actors         actors
 	expand         []string
 	link, previous eventstore.Hash // of the last folded event, and of the event before it
@@ -149,8 +149,8 @@ func (r *replay) event(ctx context.Context, e *eventstore.Recorded) error {
 	if err != nil {
 		return err
 	}
-	changed, moved := diff(r.before, after), amounts(shown).since(r.amounts)
-	r.before, r.amounts = after, amounts(shown)
+	changed, moved := diff(r.before, after), amounts(r.state).since(r.amounts)
+	r.before, r.amounts = after, amounts(r.state)
 	if e.Revision == r.after {
 		return nil
 	}

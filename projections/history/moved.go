@@ -2,7 +2,7 @@ package history
 
 import (
 	"payledger/domain"
-	"payledger/projections/paymentjson"
+	"payledger/domain/payment"
 )
 
 // Moved has the changes of a payment's amounts by an event, in minor units of its currency.
@@ -12,12 +12,8 @@ type Moved struct {
 	Refunded domain.Amount `json:"refunded,omitempty"`
 }
 
-func amounts(p paymentjson.Payment) (m Moved) {
-	m.Held = p.Held()
-	if p.Processor != nil {
-		m.Captured, m.Refunded = p.Processor.AmountCaptured, p.Processor.AmountRefunded
-	}
-	return m
+func amounts(s payment.State) Moved {
+	return Moved{Held: s.Held(), Captured: s.Captured(), Refunded: s.Refunded()}
 }
 
 func (m Moved) since(before Moved) Moved {

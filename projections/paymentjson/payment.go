@@ -33,17 +33,6 @@ type Payment struct {
 	RiskData       *RiskData         `json:"riskData,omitempty"`
 }
 
-// Held returns the amount that is authorized and neither captured nor released.
-func (p Payment) Held() domain.Amount {
-	switch p.Status {
-	case payment.StatusAuthorized, payment.StatusSettling, payment.StatusPartiallySettled:
-		if p.Processor != nil {
-			return max(0, p.Amount-p.Processor.AmountCaptured)
-		}
-	}
-	return 0
-}
-
 // StatusReason explains a status that is not a success (D6). DeclineType, Code and the payment method's result are set for
 // ISSUER_DECLINED only: other failures did not reach the issuer.
 type StatusReason struct {

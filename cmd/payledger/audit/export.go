@@ -122,7 +122,7 @@ func (f folderFeed) event(ctx context.Context, recorded ordered.Event) (export.E
 	}
 	out := export.Event{
 		Position: e.Position, ID: e.ID, Type: e.Type, Time: e.Time, Account: e.AccountID, Aggregate: e.Aggregate, AggregateID: e.AggregateID,
-		Revision: e.Revision, Actor: e.Actor, Hash: e.Hash, Payment: e.Payment,
+		Revision: e.Revision, Actor: e.Actor, Hash: e.Hash, Payment: e.Payment, AmountHeld: e.Held,
 	}
 	if out.Fact, err = e.AppendFact(nil, true); err != nil || e.Aggregate != eventstore.Disputes.Name {
 		return out, err
