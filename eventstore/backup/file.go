@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"payledger/domain/exactjson"
 	"payledger/eventstore/blocks"
 )
 
@@ -222,7 +223,7 @@ func (r *reader) header() (h Header, err error) {
 	if !r.checked() {
 		return h, r.damaged("the header is damaged")
 	}
-	if err := json.Unmarshal(r.buffer[start:start+int(length)], &h); err != nil {
+	if err := exactjson.Unmarshal(r.buffer[start:start+int(length)], &h); err != nil {
 		return h, r.damaged("the header is damaged")
 	}
 	r.passed()

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"payledger/domain/exactjson"
 )
 
 // Endings of the names of files.
@@ -118,7 +120,7 @@ func readManifest(path string) (*Manifest, error) {
 		return nil, damaged("the manifest has changed since it was written: its checksum is wrong")
 	}
 	m := &Manifest{digest: digest}
-	if err := json.Unmarshal(text[:at], m); err != nil {
+	if err := exactjson.Unmarshal(text[:at], m); err != nil {
 		return nil, damaged(err.Error())
 	}
 	if m.Format != manifestFormat {

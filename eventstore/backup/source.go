@@ -2,13 +2,13 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 
+	"payledger/domain/exactjson"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpoint"
@@ -135,7 +135,7 @@ func (s *Source) begin(ctx context.Context) error {
 	var description struct {
 		Metadata map[string]string `json:"metadata"`
 	}
-	if err := json.Unmarshal(config, &description); err != nil {
+	if err := exactjson.Unmarshal(config, &description); err != nil {
 		return fault.Damage(streams.Name(0, 1), 1, err)
 	}
 	s.log = description.Metadata[streams.MetadataLog]

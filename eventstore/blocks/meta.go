@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"payledger/domain/exactjson"
 )
 
 // ErrMeta means that a meta.inf is missing, damaged, or another stream's. The server leaves such a stream out without an error.
@@ -17,10 +18,10 @@ var ErrMeta = errors.New("blocks: meta.inf is bad")
 
 // Meta is the part of a description that this package needs.
 type Meta struct {
-	Name     string
-	Subjects []string
-	FirstSeq uint64 `json:"first_seq"`
-	Metadata map[string]string
+	Name     string            `json:"name"`
+	Subjects []string          `json:"subjects"`
+	FirstSeq uint64            `json:"first_seq"`
+	Metadata map[string]string `json:"metadata"`
 }
 
 // CheckMeta reads meta.inf in the folder of a stream or a consumer and compares it with the checksum in meta.sum. The name is
@@ -50,7 +51,7 @@ func parseMeta(text, sum []byte, name string) (Meta, error) {
 		return Meta{}, fmt.Errorf("%w: %s: the checksum does not match", ErrMeta, name)
 	}
 	var m Meta
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := exactjson.Unmarshal(text, &m); err != nil {
 		return Meta{}, fmt.Errorf("%w: %s: %w", ErrMeta, name, err)
 	}
 	return m, nil

@@ -1,7 +1,6 @@
 package eventstream
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"payledger/domain/exactjson"
 )
 
 // Limits of the consumers of an account.
@@ -55,8 +56,10 @@ var tolerated = []string{"num_replicas", "mem_storage"}
 
 // unknownField returns an error for the first non-empty field that does not reach the server: the user would expect it to have an effect.
 func unknownField(body []byte) error {
-	var asked struct{ Config map[string]json.RawMessage }
-	if err := json.Unmarshal(body, &asked); err != nil {
+	var asked struct {
+		Config map[string]json.RawMessage `json:"config"`
+	}
+	if err := exactjson.Unmarshal(body, &asked); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(asked.Config)) {
@@ -64,9 +67,7 @@ func unknownField(body []byte) error {
 		if err != nil {
 			return err
 		}
-		known := json.NewDecoder(bytes.NewReader(alone))
-		known.DisallowUnknownFields()
-		if known.Decode(&consumerConfig{}) != nil && !slices.Contains(tolerated, name) && !slices.Contains(empty, string(asked.Config[name])) {
+		if exactjson.UnmarshalStrict(alone, &consumerConfig{}) != nil && !slices.Contains(tolerated, name) && !slices.Contains(empty, string(asked.Config[name])) {
 			return fmt.Errorf("the field %q of a consumer is not supported: leave it out", name)
 		}
 	}
@@ -79,7 +80,7 @@ var empty = []string{"null", "false", "0", `""`, "[]", "{}"}
 // create forwards a request for a consumer, limited to the account's own events.
 func (g *gate) create(ctx context.Context, r request) {
 	var asked consumerRequest
-	if err := json.Unmarshal(r.body, &asked); err != nil || asked.Config == nil {
+	if err := exactjson.Unmarshal(r.body, &asked); err != nil || asked.Config == nil {
 		g.refuse(r, 400, "the request is no JSON of JetStream")
 		return
 	}

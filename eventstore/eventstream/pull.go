@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+
+	"payledger/domain/exactjson"
 )
 
 // minInterval is the minimum time between two heartbeats, and between two deliveries of a message that is not acknowledged.
@@ -40,7 +42,7 @@ func pull(body []byte) []byte {
 	var asked pullRequest
 	if batch, err := strconv.Atoi(string(body)); err == nil {
 		asked.Batch = batch
-	} else if err := json.Unmarshal(body, &asked); err != nil {
+	} else if err := exactjson.Unmarshal(body, &asked); err != nil {
 		return malformed
 	}
 	if asked.MaxBytes <= 0 || asked.MaxBytes > pullBytes {

@@ -92,7 +92,9 @@ func TestShortIntervals(t *testing.T) {
 	for asked, want := range map[string]string{
 		"": "", "5": `{"batch":5,"max_bytes":2097152}`, "bad": "{", "{": "{", `{"batch":"x"}`: "{", " {\"batch\":1} ": `{"batch":1,"max_bytes":2097152}`,
 		`{"batch":1,"expires":3600000000000,"idle_heartbeat":1}`:         `{"expires":3600000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":1000000000}`,
-		`{"batch":1,"expires":1000000000,"Idle_Heartbeat":500000000}`:    `{"expires":2000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":1000000000}`,
+		`{"batch":1,"expires":1000000000,"idle_heartbeat":500000000}`:    `{"expires":2000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":1000000000}`,
+		`{"batch":1,"Idle_Heartbeat":500000000}`:                         `{"batch":1,"max_bytes":2097152}`, // the server would take it
+		`{"batch":1,"batch":2}`:                                          "{",
 		`{"batch":7,"max_bytes":9,"no_wait":true,"group":"g"}`:           `{"batch":7,"max_bytes":9,"no_wait":true}`,
 		`{"batch":7,"max_bytes":9000000}`:                                `{"batch":7,"max_bytes":2097152}`,
 		`{"batch":1,"expires":30000000000,"idle_heartbeat":15000000000}`: `{"expires":30000000000,"batch":1,"max_bytes":2097152,"idle_heartbeat":15000000000}`,

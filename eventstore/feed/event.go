@@ -10,6 +10,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/attempt"
 	"payledger/domain/dispute"
+	"payledger/domain/exactjson"
 	"payledger/domain/inbox"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
@@ -92,12 +93,13 @@ func know[E domain.Event](events []E) {
 func decode(text []byte) (Event, error) {
 	e := Event{JSON: text}
 	var bodies struct {
-		Event, Payment json.RawMessage
+		Event   json.RawMessage `json:"event"`
+		Payment json.RawMessage `json:"payment"`
 	}
-	if err := json.Unmarshal(text, &e); err != nil {
+	if err := exactjson.Unmarshal(text, &e); err != nil {
 		return e, fmt.Errorf("feed: an event cannot be read: %w", err)
 	}
-	if err := json.Unmarshal(text, &bodies); err != nil {
+	if err := exactjson.Unmarshal(text, &bodies); err != nil {
 		return e, fmt.Errorf("feed: the event at position %d cannot be read: %w", e.Position, err)
 	}
 	if e.Payment != nil {
@@ -108,7 +110,7 @@ func decode(text []byte) (Event, error) {
 		return e, nil
 	}
 	fact := reflect.New(typ)
-	if err := json.Unmarshal(bodies.Event, fact.Interface()); err != nil {
+	if err := exactjson.Unmarshal(bodies.Event, fact.Interface()); err != nil {
 		return e, fmt.Errorf("feed: the %s at position %d cannot be read: %w", e.Type, e.Position, err)
 	}
 	e.Fact = fact.Elem().Interface().(domain.Event)

@@ -10,11 +10,16 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"payledger/domain/exactjson"
 )
 
 type overHTTP struct{ url, apiKey string }
 
-const pageSize = "1000"
+const (
+	pageSize     = "1000"
+	maxErrorBody = 64 << 10 // bytes
+)
 
 func (s overHTTP) page(ctx context.Context, after uint64, emit func([]byte) error, passed func(uint64)) error {
 	for {
@@ -23,10 +28,13 @@ func (s overHTTP) page(ctx context.Context, after uint64, emit func([]byte) erro
 			return err
 		}
 		var page struct {
-			Data      []json.RawMessage
-			NextAfter uint64
+			Data      []json.RawMessage `json:"data"`
+			NextAfter uint64            `json:"nextAfter"`
 		}
-		err = json.NewDecoder(answer.Body).Decode(&page)
+		var text []byte
+		if text, err = io.ReadAll(answer.Body); err == nil {
+			err = exactjson.Unmarshal(text, &page)
+		}
 		answer.Body.Close()
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrBroken, err)
@@ -82,9 +90,14 @@ func (s overHTTP) get(ctx context.Context, path, lastEventID string) (*http.Resp
 	}
 	defer answer.Body.Close()
 	var body struct {
-		Error struct{ ErrorID, Description string }
+		Error struct {
+			ErrorID     string `json:"errorId"`
+			Description string `json:"description"`
+		} `json:"error"`
 	}
-	_ = json.NewDecoder(answer.Body).Decode(&body) // of a proxy, it is no JSON
+	if text, err := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody)); err == nil {
+		_ = exactjson.Unmarshal(text, &body) // of a proxy, it is no JSON
+	}
 	err = fmt.Errorf("feed: the server answered %d %s: %s", answer.StatusCode, body.Error.ErrorID, body.Error.Description)
 	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
 		err = fmt.Errorf("%w: %w", ErrBroken, err)

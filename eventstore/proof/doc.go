@@ -5,7 +5,9 @@
 // # The file
 //
 // JSON, one event a line. The same payment at the same checkpoint always gives the same bytes. Bytes are standard base64 with
-// padding; hashes of events are hexadecimal, as `payledger history` prints them.
+// padding; hashes of events are hexadecimal, as `payledger history` prints them. Each name stands once in its object and is spelled as
+// below; there are no other names. A reader that takes the last of two equal names, or a name in another case, reads other events than
+// the check. The command, the page /proof and the script check.py refuse such a file.
 //
 //	format      "payledger-proof-1"
 //	account     the merchant's account id

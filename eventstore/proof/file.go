@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"payledger/domain/exactjson"
 )
 
 // Format names this form of the file.
@@ -61,16 +63,12 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Parse reads a file. It accepts other spaces between the values than Write makes, and no other field.
+// Parse reads a file. It accepts other spaces between the values than Write makes. Each name stands once and as Write spells it, and
+// there is no other name (package exactjson): another program reads the same values.
 func Parse(text []byte) (File, error) {
 	var f File
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&f); err != nil {
+	if err := exactjson.UnmarshalStrict(text, &f); err != nil {
 		return File{}, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return File{}, fmt.Errorf("%w: something follows its end", ErrMalformed)
 	}
 	if f.Format != Format {
 		return File{}, fmt.Errorf("%w: its format is %q, not %q", ErrMalformed, f.Format, Format)

@@ -299,6 +299,40 @@ func TestWrong(t *testing.T) {
 	}
 }
 
+// TestExactNames checks that a file has each name once and as it is spelled: a person, and a program in another language, read the same
+// events as the check.
+func TestExactNames(t *testing.T) {
+	t.Parallel()
+	file, key := example(t)
+	good := string(text(t, file))
+	forged := `"events":[{"revision":1,"position":1,"hash":"","raw":"","path":[]}],`
+	for name, bad := range map[string]string{
+		"forged events, then the genuine ones in capitals": strings.Replace(good, `"events"`, forged+`"Events"`, 1),
+		"forged events, then the genuine ones":             strings.Replace(good, `"events"`, forged+`"events"`, 1),
+		"the same, escaped":                                strings.Replace(good, `"events"`, forged+`"\u0065vents"`, 1),
+		"events in capitals alone":                         strings.Replace(good, `"events"`, `"EVENTS"`, 1),
+		"a payment twice":                                  strings.Replace(good, `"payment"`, `"payment":"p9","payment"`, 1),
+		"a payment in capitals":                            strings.Replace(good, `"payment"`, `"Payment":"p9","payment"`, 1),
+		"bytes twice":                                      strings.Replace(good, `"raw"`, `"raw":"eA==","raw"`, 1),
+		"bytes in capitals":                                strings.Replace(good, `"raw"`, `"RAW":"eA==","raw"`, 1),
+		"another name":                                     strings.Replace(good, `"raw"`, `"amount":1,"raw"`, 1),
+		"another name at the top":                          strings.Replace(good, `"events"`, `"verdict":"holds","events"`, 1),
+		"text that is not UTF-8":                           strings.Replace(good, `"format"`, "\"f\xff\":1,\"format\"", 1),
+		"a second file":                                    good + good,
+	} {
+		if bad == good {
+			t.Fatalf("%s: nothing is changed", name)
+		}
+		parsed, err := proof.Parse([]byte(bad))
+		if err == nil {
+			_, err = proof.Check(parsed, key)
+			t.Errorf("%s: it is read; the check says %v", name, err)
+		} else if !errors.Is(err, proof.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // rewrite replaces the bytes of an event, and its hash with the hash of the new bytes.
 func rewrite(f *proof.File, i int, raw []byte) {
 	before := make([]byte, 32)

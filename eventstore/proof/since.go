@@ -1,12 +1,13 @@
 package proof
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"payledger/domain/exactjson"
 )
 
 // Consistency shows that a log of Size events is the beginning of the proof's log (RFC 6962, section 2.1.2).
@@ -29,7 +30,7 @@ func ReadCheckpoint(text string) (signed string, t Tree, err error) {
 	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") {
 		lines := strings.Split(trimmed, "\n")
 		var c Checkpoint
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil {
+		if err := exactjson.UnmarshalStrict([]byte(lines[len(lines)-1]), &c); err != nil {
 			return "", t, fmt.Errorf("the old checkpoint is no line of payledger checkpoints: %w", err)
 		}
 		signed = c.Note

@@ -75,6 +75,8 @@ func TestSince(t *testing.T) {
 		fails(bare, old, "make it with prove --since")
 		fails(f, strings.Replace(old, fmt.Sprintf("\n%d\n", since), fmt.Sprintf("\n%d\n", size+1), 1), "its signature does not fit")
 		fails(f, "x", "no signed note")
+		fails(f, strings.Replace(string(line), `"note"`, `"note":"x","note"`, 1), "no line of payledger checkpoints")
+		fails(f, strings.Replace(string(line), `"note"`, `"Note"`, 1), "no line of payledger checkpoints")
 		m.leaves[rapid.IntRange(0, since-1).Draw(t, "rewritten")][0] ^= 1
 		fails(f, m.checkpoint(t, since), "the ledger rewrote its log")
 		fails(f, m.checkpoint(t, size), "the ledger rewrote its log")

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"payledger/domain/exactjson"
 )
 
 // The signature headers of a webhook (§5.2).
@@ -100,7 +102,7 @@ func checkSignature(header http.Header, body []byte, secrets []string) error {
 
 func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
+	if err := exactjson.Unmarshal(body, &fields); err != nil {
 		return fmt.Errorf("%w: %w", ErrSignedAt, err)
 	}
 	raw, signed := fields["signedAt"]
@@ -111,7 +113,7 @@ func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 		return ErrSignedAt
 	}
 	var text string
-	if err := json.Unmarshal(raw, &text); err != nil || bytes.Equal(raw, []byte("null")) {
+	if err := exactjson.Unmarshal(raw, &text); err != nil || bytes.Equal(raw, []byte("null")) {
 		return fmt.Errorf("%w: it is not a string", ErrSignedAt)
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
@@ -132,5 +134,5 @@ func checkFresh(body []byte, now time.Time, tolerance time.Duration) error {
 func testMessage(fields map[string]json.RawMessage) bool {
 	var text string
 	raw, there := fields["message"]
-	return len(fields) == 1 && there && json.Unmarshal(raw, &text) == nil
+	return len(fields) == 1 && there && exactjson.Unmarshal(raw, &text) == nil
 }

@@ -107,6 +107,22 @@ func TestDefaultTolerance(t *testing.T) {
 	}
 }
 
+// TestExactNames: a body with signedAt twice, or in another case, has no valid signedAt: two receivers would read two times.
+func TestExactNames(t *testing.T) {
+	for body, expected := range map[string]error{
+		`{"signedAt":"1","signedAt":"1767225600"}`:        signature.ErrSignedAt,
+		`{"signedAt":"1767225600","SignedAt":"1"}`:        nil,
+		`{"SignedAt":"1767225600"}`:                       signature.ErrSignedAt,
+		`{"message":"hello","message":"money"}`:           signature.ErrSignedAt,
+		`{"signedAt":"1767225600","amount":1,"amount":2}`: signature.ErrSignedAt,
+	} {
+		header := http.Header{signature.HeaderPrimary: {signature.Sign("s", []byte(body))}}
+		if err := signature.Verify(header, []byte(body), time.Unix(1_767_225_600, 0), "s"); !errors.Is(err, expected) {
+			t.Errorf("%s: %v, expected %v", body, err, expected)
+		}
+	}
+}
+
 // FuzzVerify checks that no body is accepted that was not signed with the secret.
 func FuzzVerify(f *testing.F) {
 	for _, v := range vectors(f) {

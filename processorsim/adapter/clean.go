@@ -26,8 +26,8 @@ var secretWords = []string{"cid", "pin", "pan"}
 var harmless = []string{"cvvsource", "cvvresult"}
 
 // cleanTree removes card numbers, verification values and personal data from a JSON body, which is stored for ever. A body
-// without them is returned unchanged, except that the last of two equal names in an object counts. tree is the clean body
-// decoded; nil if the body is no JSON text.
+// without them is returned unchanged. tree is the clean body decoded; nil if the body is no JSON text. No object may have a name
+// twice (package exactjson): the tree has only one of them.
 func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -37,42 +37,10 @@ func cleanTree(body []byte) (clean []byte, tree any, redacted bool) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return body, nil, false
 	}
-	names := countNames(tree)
-	if tree, redacted = cleaned(tree); !redacted && countColons(body) == names {
+	if tree, redacted = cleaned(tree); !redacted {
 		return body, tree, false
 	}
 	return encoded(tree), tree, true
-}
-
-func countNames(v any) (n int) {
-	switch v := v.(type) {
-	case map[string]any:
-		n = len(v)
-		for _, value := range v {
-			n += countNames(value)
-		}
-	case []any:
-		for _, value := range v {
-			n += countNames(value)
-		}
-	}
-	return n
-}
-
-// countColons counts the colons outside the texts of a valid JSON text: one behind each name.
-func countColons(text []byte) (n int) {
-	inText := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			inText = !inText
-		case c == '\\' && inText:
-			i++
-		case c == ':' && !inText:
-			n++
-		}
-	}
-	return n
 }
 
 // cleaned returns a value without data that must not be stored, and whether there was any. It changes the value.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/exactjson"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/protocol/plainjson"
@@ -208,7 +209,7 @@ func (c *Adapter) do(ctx context.Context, method, path string, body io.Reader, i
 }
 
 func decode(r *http.Request, text []byte, into any) error {
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := exactjson.Unmarshal(text, into); err != nil {
 		return unreadable("%s %s: the answer cannot be parsed: %w", r.Method, r.URL.Path, err)
 	}
 	return nil
@@ -235,7 +236,7 @@ func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
 
 func refusal(text []byte) string {
 	var body protocol.ErrorBody
-	if json.Unmarshal(text, &body) != nil || body.Error.Code == "" {
+	if exactjson.Unmarshal(text, &body) != nil || body.Error.Code == "" {
 		return "without a reason"
 	}
 	return body.Error.Code + ": " + body.Error.Message

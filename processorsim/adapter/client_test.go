@@ -85,6 +85,9 @@ func TestOnlyWholeAnswersAreFacts(t *testing.T) {
 		{"success, retryable", `{"state":"SUCCEEDED","processorTransactionId":"t","retryable":true,` + at + `}`, 200, false},
 		{"decline without code", `{"state":"DECLINED",` + at + `}`, 200, false},
 		{"failure without code", `{"state":"FAILED","retryable":true,` + at + `}`, 200, false},
+		{"a state twice", `{"state":"SUCCEEDED","state":"FAILED","code":"x","processorTransactionId":"t",` + at + `}`, 200, false},
+		{"a state in capitals alone", `{"STATE":"SUCCEEDED","processorTransactionId":"t",` + at + `}`, 200, false},
+		{"another field twice", `{"state":"SUCCEEDED","processorTransactionId":"t","more":{"x":1,"x":2},` + at + `}`, 200, false},
 		{"too large", succeeded + strings.Repeat(" ", protocol.MaxBody), 200, false},
 	}
 	for _, row := range rows {
@@ -120,6 +123,10 @@ func TestLookups(t *testing.T) {
 		{`{"state":"GONE"}`, ""},
 		{`{}`, ""},
 		{`{"state":"UNSEEN"} x`, ""},
+		{`{"state":"UNSEEN","State":"FENCED"}`, processor.Unseen},
+		{`{"State":"UNSEEN"}`, ""},
+		{`{"state":"RUNNING","state":"UNSEEN"}`, ""},
+		{`{"state":"KNOWN","answer":{"state":"DECLINED","code":"05",` + at + `},"Answer":{"state":"SUCCEEDED"}}`, processor.Known},
 	}
 	for _, row := range rows {
 		c, _ := answering(t, 200, row.body)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"payledger/domain/exactjson"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -47,7 +48,7 @@ type dialect struct {
 func dialectOf[T interface{ fields() disputeFields }]() dialect {
 	return dialect{fields: fieldsOf(reflect.TypeFor[T]()), read: func(body json.RawMessage) (disputeFields, error) {
 		var dispute T
-		err := json.Unmarshal(body, &dispute)
+		err := exactjson.Unmarshal(body, &dispute)
 		return dispute.fields(), err
 	}}
 }

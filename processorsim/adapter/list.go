@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/exactjson"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -46,7 +47,7 @@ func (c *Adapter) ByReference(ctx context.Context, name processor.Name, referenc
 
 func readEntry(text []byte, name processor.Name) (processor.Record, error) {
 	var e protocol.Entry
-	if json.Unmarshal(text, &e) != nil {
+	if exactjson.Unmarshal(text, &e) != nil {
 		return processor.Record{}, errors.New("it cannot be parsed")
 	}
 	return e.Record(), checkEntry(e, name)
@@ -91,11 +92,15 @@ func readList[T any](ctx context.Context, c *Adapter, path, what string, handle 
 	}
 	decoder := json.NewDecoder(bufio.NewReaderSize(response.Body, 64<<10))
 	for {
-		var element T
-		switch err := decoder.Decode(&element); {
+		var text json.RawMessage
+		switch err := decoder.Decode(&text); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
+			return unknown("%s: %w", what, err)
+		}
+		var element T
+		if err := exactjson.Unmarshal(text, &element); err != nil {
 			return unknown("%s: %w", what, err)
 		}
 		if err := handle(element); err != nil {

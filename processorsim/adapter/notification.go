@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/domain/exactjson"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 )
@@ -41,9 +41,12 @@ func ParseNotification(secret []byte, name processor.Name, header http.Header, b
 }
 
 func readNotification(name processor.Name, body []byte) (processor.SignedNotification, error) {
+	if exactjson.Check(body) != nil { // of the body as it came: a clean body has each name once
+		return processor.SignedNotification{}, errors.New("it cannot be parsed, or has a name twice")
+	}
 	clean, tree, redacted := cleanTree(body)
 	var w protocol.Notification
-	if json.Unmarshal(clean, &w) != nil {
+	if exactjson.Unmarshal(clean, &w) != nil {
 		return processor.SignedNotification{}, errors.New("it cannot be parsed")
 	}
 	if err := checkNotification(w, name); err != nil {

@@ -97,9 +97,14 @@ func TestMalformedNotifications(t *testing.T) {
 		"a long id":               change(`"tx_1"`, `"`+strings.Repeat("x", 256)+`"`),
 		"unknown state":           change("SUCCEEDED", "MAYBE"),
 		"a failure without cause": change("SUCCEEDED", "FAILED"),
+		"a name twice":            change(`{`, `{"id":"nt_2",`),
+		"a state twice":           change(`"state"`, `"state":"FAILED","state"`),
+		"a number, then another":  change(`{`, `{"note":"4111111111111111","note":"ok",`),
+		"twice, deep down":        change(`{`, `{"a":[{"b":"5555555555554444","b":[]}],`),
+		"an id in capitals":       change(`"id"`, `"ID"`),
 	} {
 		_, err := adapter.ParseNotification(notificationSecret, processor.Adyen, signed(notificationSecret, body), []byte(body))
-		if domain.ReasonOf(err) != domain.ReasonMalformedJSON {
+		if domain.ReasonOf(err) != domain.ReasonMalformedJSON || strings.ContainsAny(err.Error(), "45") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

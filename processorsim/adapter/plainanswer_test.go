@@ -1,12 +1,12 @@
 package adapter
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
 	"testing"
 
+	"payledger/domain/exactjson"
 	"payledger/domain/processor"
 )
 
@@ -19,7 +19,7 @@ func TestPlainNames(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswer checks that an answer in plain form gives the same value and the same stored body as with encoding/json.
+// FuzzReadAnswer checks that an answer in plain form gives the same value and the same stored body as with exactjson.
 func FuzzReadAnswer(f *testing.F) {
 	const at = `"at":"2026-03-01T12:00:00.123Z"`
 	for _, seed := range []string{
@@ -34,8 +34,8 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := readAnswer(r, body)
 		var want processor.Answer
-		if wrong := json.Unmarshal(body, &want); (wrong == nil) != (err == nil) {
-			t.Fatalf("%q: %v, encoding/json: %v", body, err, wrong)
+		if wrong := exactjson.Unmarshal(body, &want); (wrong == nil) != (err == nil) {
+			t.Fatalf("%q: %v, exactjson: %v", body, err, wrong)
 		}
 		if err != nil {
 			return

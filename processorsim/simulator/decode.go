@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"payledger/domain"
+	"payledger/domain/exactjson"
 	"payledger/domain/processor"
 	"payledger/processorsim/protocol"
 	"payledger/processorsim/protocol/plainjson"
@@ -48,17 +48,12 @@ func decode[T any](r *http.Request) (value T, err error) {
 }
 
 func decodeBody(body []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := exactjson.UnmarshalStrict(body, into); err != nil {
 		// The decoder's own text repeats values and unknown names.
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return invalid("a field has the wrong type: " + wrong.Field)
 		}
 		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "the body is not the JSON object expected here")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return problem(http.StatusBadRequest, protocol.CodeInvalidRequest, "something follows the JSON object")
 	}
 	return nil
 }

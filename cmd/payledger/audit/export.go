@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
+	"payledger/domain/exactjson"
 	"payledger/eventstore"
 	"payledger/eventstore/ordered"
 	"payledger/projections/eventjson"
@@ -129,7 +129,7 @@ func (f folderFeed) event(ctx context.Context, recorded ordered.Event) (export.E
 	}
 	state, err := e.AppendState(nil, true)
 	if err == nil {
-		err = json.Unmarshal(state, &out.Dispute)
+		err = exactjson.Unmarshal(state, &out.Dispute)
 	}
 	if err != nil {
 		return out, fmt.Errorf("export: %w", err)
@@ -150,7 +150,7 @@ func (f serverFeed) Events(ctx context.Context, after uint64, handle func(e expo
 		}
 		query := url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {exportPage}}
 		err := f.read(ctx, "/events?"+query.Encode(), func(body io.Reader) error {
-			if err := json.NewDecoder(body).Decode(&page); err != nil {
+			if err := whole(body, &page); err != nil {
 				return fmt.Errorf("export: the server's answer broke off or is no JSON: %w; try again", err)
 			}
 			return nil

@@ -10,6 +10,7 @@ import (
 
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
+	"payledger/domain/exactjson"
 	"payledger/projections/history"
 	"payledger/projections/paymentjson"
 )
@@ -33,7 +34,7 @@ type textPrinter struct {
 
 func (p *textPrinter) entry(text json.RawMessage) error {
 	var e historyEntry
-	if err := json.Unmarshal(text, &e); err != nil {
+	if err := exactjson.Unmarshal(text, &e); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	var lines []string

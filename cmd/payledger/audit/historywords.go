@@ -2,13 +2,13 @@ package audit
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/exactjson"
 )
 
 type eventFields struct {
@@ -36,7 +36,7 @@ type target struct {
 // words returns the description of an event, which its line shows after the type; "" for an unknown type.
 func (e historyEntry) words() (string, error) {
 	fields := eventFields{currency: e.Payment.CurrencyCode}
-	if err := json.Unmarshal(e.Event, &fields); err != nil {
+	if err := exactjson.Unmarshal(e.Event, &fields); err != nil {
 		return "", fmt.Errorf("history: event %d: %w", e.Revision, err)
 	}
 	if say := eventWords[e.Type]; say != nil {

@@ -124,7 +124,7 @@ func checkFile(name, key string) (file proof.File, checked proof.Checked, err er
 
 func (c *Prove) fromServer(ctx context.Context, to io.Writer) (key string, err error) {
 	var known proved
-	err = c.read(ctx, "/verifier-key", func(body io.Reader) error { return json.NewDecoder(body).Decode(&known) })
+	err = c.read(ctx, "/verifier-key", func(body io.Reader) error { return whole(body, &known) })
 	if err != nil {
 		return "", err
 	}

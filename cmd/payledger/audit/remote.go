@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"payledger/domain/exactjson"
 	"payledger/eventstore/reconcile"
 	"payledger/httpapi/client"
 )
@@ -43,10 +44,16 @@ var errCutShort = errors.New("the server's answer ends before its end")
 func readReconciliation(from io.Reader, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	decoder := json.NewDecoder(from)
 	for {
+		var text json.RawMessage
 		var line reconciliationLine
-		switch err := decoder.Decode(&line); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err := decoder.Decode(&text)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return reconcile.Counts{}, errCutShort
+		}
+		if err == nil {
+			err = exactjson.Unmarshal(text, &line)
+		}
+		switch {
 		case err != nil:
 			return reconcile.Counts{}, fmt.Errorf("the server's answer cannot be read: %w", err)
 		case line.Error != nil:

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"payledger/cmd/payledger/options"
+	"payledger/domain/exactjson"
 	"payledger/httpapi/client"
 )
 
@@ -88,11 +89,20 @@ func (s Source) read(ctx context.Context, path string, use func(io.Reader) error
 	return use(answer.Body)
 }
 
+// whole reads an answer of one JSON value.
+func whole(answer io.Reader, into any) error {
+	text, err := io.ReadAll(answer)
+	if err != nil {
+		return err
+	}
+	return exactjson.Unmarshal(text, into)
+}
+
 // eachLine returns a function that decodes a line of a running service's answer, and calls emit with it.
 func eachLine[T any](emit func(T) error) func(json.RawMessage) error {
 	return func(text json.RawMessage) error {
 		var line T
-		if err := json.Unmarshal(text, &line); err != nil {
+		if err := exactjson.Unmarshal(text, &line); err != nil {
 			return err
 		}
 		return emit(line)
@@ -106,9 +116,13 @@ func readList[T any](answer io.Reader, what, advice string, emit func(T) error) 
 		return fmt.Errorf("the server's answer is no list of %s: %w", what, err)
 	}
 	for decoder.More() {
-		var one T
-		if err := decoder.Decode(&one); err != nil {
+		var text json.RawMessage
+		if err := decoder.Decode(&text); err != nil {
 			return fmt.Errorf("the server's answer broke off; %s: %w", advice, err)
+		}
+		var one T
+		if err := exactjson.Unmarshal(text, &one); err != nil {
+			return fmt.Errorf("the server's answer is no list of %s: %w", what, err)
 		}
 		if err := emit(one); err != nil {
 			return err

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
+	"payledger/domain/exactjson"
 	"payledger/projections/eventjson"
 )
 
@@ -52,7 +52,7 @@ func (c *Tail) Run(ctx context.Context, std terminal.Streams, args options.Argum
 func printEvent(out io.Writer, text []byte, pretty bool) error {
 	if pretty {
 		var e eventLine
-		if err := json.Unmarshal(text, &e); err != nil {
+		if err := exactjson.Unmarshal(text, &e); err != nil {
 			return fmt.Errorf("tail: the server's answer is not an event: %w", err)
 		}
 		text = []byte(e.String())

@@ -85,11 +85,21 @@
 //
 // The folder domain imports only itself and the packages in pure: no I/O, clock, randomness or encoding. It starts no
 // goroutine, prints nothing and does not read the clock. Its tests may also import the whole standard library and the
-// packages in helpers.
+// packages in helpers. The package in decoders may import encoding/json: the same text gives the same value.
 //
 // Reason: equal inputs give equal events. So an old event can be evaluated again, and a rule is tested in microseconds.
 //
 // What to do: let the time, an id or a processor's answer arrive in the command. Code that needs I/O belongs above domain.
+//
+// # TestExactJSON: one package reads JSON that a signature or a decision depends on
+//
+// The folders in exact do not decode with encoding/json: they use package exactjson.
+//
+// Reason: encoding/json takes a field in any case, and the last of two equal names. A proof with the names "events" and "Events" showed
+// other events than were checked, and a processor's field "STATE" replaced its "state".
+//
+// What to do: decode with exactjson.Unmarshal, or with UnmarshalStrict where no other name may stand. json.RawMessage, json.Decoder.Token
+// and a stream of json.RawMessage are allowed. Add a folder that reads such texts to exact.
 //
 // # TestAggregates: aggregates do not import each other
 //
@@ -224,8 +234,8 @@
 // # TestForbiddenWords: the tree needs no special machine and has no open ends
 //
 // Code, documents, configuration and scripts have no word from forbidden: fixed pauses, tests that are left out, notes
-// about unfinished work, paths of one machine, hosts of registries, names of documents that the repository does not have.
-// Folders named testdata are excepted.
+// about unfinished work, paths of one machine, hosts of registries, names of documents that the repository does not have, and
+// asserts of Python. Folders named testdata are excepted, except for Python.
 //
 // Reason: the tree must work on every machine, and its tests must show what they claim.
 //

@@ -2,6 +2,7 @@ package house_test
 
 import (
 	"go/ast"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +161,9 @@ var pure = []string{
 	"maps", "math", "math/big", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
+// decoders are the packages of domain that decode texts, and what they may import for it.
+var decoders = map[string][]string{"domain/exactjson": {"bytes", "encoding/json", "reflect"}}
+
 // ports are the packages of domain that declare interfaces with a context.
 var ports = []string{"domain/processor", "domain/process"}
 
@@ -207,13 +211,39 @@ func checkPure(t *testing.T, s source, imported string) {
 		if _, own := ours(imported); own || strings.Contains(imported, ".") && !helper {
 			t.Errorf("%s imports %s: the rules are tested by themselves", s.path, imported)
 		}
+	case slices.Contains(decoders[s.dir()], imported):
 	case !slices.Contains(pure, imported) && !(imported == "context" && slices.Contains(ports, s.dir())):
 		t.Errorf("%s imports %s: the rules are pure and use %v", s.path, imported, pure)
 	}
 }
 
+// exact are the folders that read JSON which a signature or a decision depends on.
+var exact = []string{
+	"cmd/payledger/audit", "eventstore/backup", "eventstore/backup/restore", "eventstore/blocks", "eventstore/eventstream", "eventstore/feed", "eventstore/proof",
+	"notifier/signature", "processorsim/adapter",
+}
+
+func TestExactJSON(t *testing.T) {
+	check(t)
+	loose := regexp.MustCompile(`\bjson\.Unmarshal\(|\.DisallowUnknownFields\(|\bjson\.NewDecoder\([^)]*\)\.Decode\(`)
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.forTests() || !slices.Contains(exact, s.dir()) {
+			continue
+		}
+		seen[s.dir()] = true
+		if at := loose.FindString(tree(t)[s.path]); at != "" {
+			t.Errorf("%s has %s", s.path, at)
+		}
+	}
+	if len(seen) != len(exact) {
+		t.Errorf("%d folders of %v were found", len(seen), exact)
+	}
+}
+
 // beside are the folders of domain that are no aggregates. Every other one is an aggregate.
 var beside = map[string]string{
+	"exactjson": "reads JSON that a decision depends on",
 	"processor": "the values exchanged with a processor",
 	"process":   "decides what to do next with an aggregate's state",
 	"webhook":   "has the kinds of webhooks, by the statuses of other aggregates",

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/domain/exactjson"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/streams"
@@ -70,7 +71,7 @@ func newTarget(nc *nats.Conn, replicas int) (*target, error) {
 
 func (t *target) create(ctx context.Context, name string, description json.RawMessage) (*stream, error) {
 	var c jetstream.StreamConfig
-	if err := json.Unmarshal(description, &c); err != nil || c.Name != name {
+	if err := exactjson.Unmarshal(description, &c); err != nil || c.Name != name {
 		return nil, fmt.Errorf("%w: the description of %s is wrong", backup.ErrDamaged, name)
 	}
 	c.Replicas, c.Sealed, c.Placement = t.replicas, false, t.placement // the other cluster has other servers

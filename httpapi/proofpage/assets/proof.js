@@ -41,6 +41,35 @@ function bytesOf(text, what) {
   return Uint8Array.from(binary, (c) => c.charCodeAt(0));
 }
 
+const notProof = () => new Error("This is no proof file of payledger.");
+
+// parse reads JSON in which no object has a name twice: of two, another reader may take the other one.
+function parse(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw notProof();
+  }
+  const open = [];
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}]/g)) {
+    if (token === "{") open.push(new Set());
+    else if (token === "}") open.pop();
+    else if (token.endsWith(":")) {
+      const names = open[open.length - 1], name = JSON.parse(token.slice(0, -1));
+      if (names.has(name)) throw notProof();
+      names.add(name);
+    }
+  }
+  return value;
+}
+
+// named reports whether a value is an object with exactly these names, spelled so.
+const named = (value, names) => value !== null && typeof value === "object" && !Array.isArray(value) &&
+  Object.keys(value).sort().join() === [...names].sort().join();
+const fileNames = ["format", "account", "payment", "checkpoint", "newest", "events"];
+const eventNames = ["revision", "position", "hash", "raw", "path"];
+
 // keyOf reads "payledger+8 digits+base64".
 async function keyOf(text) {
   const wrong = new Error("The verifier key is not valid. It has the form payledger+8 digits+base64.");
@@ -125,8 +154,10 @@ async function checkEvent(e, revision, before, proof, tree) {
 
 // check throws the first fault; progress takes each event that holds.
 async function check(proof, keyText, progress) {
-  if (proof === null || typeof proof !== "object" || proof.format !== "payledger-proof-1" || !Array.isArray(proof.events)) {
-    throw new Error("This is no proof file of payledger.");
+  if (!named(proof, fileNames) && !named(proof, [...fileNames, "consistency"]) || proof.format !== "payledger-proof-1" ||
+      typeof proof.account !== "string" || typeof proof.payment !== "string" || !Array.isArray(proof.events) ||
+      !proof.events.every((e) => named(e, eventNames) && Array.isArray(e.path))) {
+    throw notProof();
   }
   const key = await keyOf(keyText);
   const lines = await openNote(proof.checkpoint, key, "The checkpoint");
@@ -194,11 +225,7 @@ async function run() {
   let proof = null, held = 0;
   try {
     if (!window.crypto || !crypto.subtle) throw new Error("This browser checks signatures on https and on localhost only. Open the page there, or use payledger check-proof.");
-    try {
-      proof = JSON.parse(await file.text());
-    } catch {
-      throw new Error("This is no proof file of payledger.");
-    }
+    proof = parse(await file.text());
     const tree = await check(proof, at("key").value, (n) => { held = n; });
     if (mine !== turn) return;
     show(true, "This proof holds", "All " + held + " events stand unchanged in the log that the ledger signed, none is missing, and event " + held + " is the newest one there.",
