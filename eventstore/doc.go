@@ -151,7 +151,7 @@
 //	for v in json.load(open("testdata/hash.json")):
 //	    lines = "".join(f"{name}:{value}\n" for name, value in v["headers"])
 //	    text = bytes.fromhex(v["previous"]) + lines.encode() + b"\n" + bytes.fromhex(v["body"])
-//	    assert hashlib.sha256(text).hexdigest() == v["hash"]
+//	    if hashlib.sha256(text).hexdigest() != v["hash"]: raise SystemExit("another hash")
 //
 // # Checkpoints
 //

@@ -159,7 +159,7 @@ func TestLayoutInPython(t *testing.T) {
 		t.Log("python3 is not installed: only the tests in Go were run")
 		return
 	}
-	script := childtest.Tied(exec.CommandContext(testContext(t), python, "layout.py"))
+	script := childtest.Tied(exec.CommandContext(testContext(t), python, "-O", "layout.py")) // without asserts
 	script.Dir = "testdata"
 	output, err := script.CombinedOutput()
 	if err != nil || string(output) != "2 events and 4 groups are as they should be\n" {

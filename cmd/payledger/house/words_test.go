@@ -23,13 +23,14 @@ var forbidden = []struct {
 		[]string{"DESIGN", "STYLE", "service.md", "supplement.md"}, regexp.MustCompile(`\b(DESIGN|STYLE)\b|\b(service|supplement)\.md\b`),
 		"a document that is not in the repository; say it, or point at CONTRACT.md",
 	},
+	{[]string{"assert "}, regexp.MustCompile(`(?m)^(//)?[ \t]*assert [^\n]*(==|!=|<|>|\()`), "python3 -O leaves asserts out: raise an error"},
 }
 
 func TestForbiddenWords(t *testing.T) {
 	check(t)
-	kinds := []string{".go", ".md", ".yaml", ".yml", ".sh", ".mod", ".json", ".service", ".conf", ""}
+	kinds := []string{".go", ".py", ".md", ".yaml", ".yml", ".sh", ".mod", ".json", ".service", ".conf", ""}
 	for file, text := range tree(t) {
-		if !slices.Contains(kinds, path.Ext(file)) || strings.Contains(file, "testdata/") || file == house+"/words_test.go" {
+		if !slices.Contains(kinds, path.Ext(file)) || strings.Contains(file, "testdata/") && path.Ext(file) != ".py" || file == house+"/words_test.go" {
 			continue
 		}
 		for _, f := range forbidden {

@@ -2,14 +2,25 @@
 import base64, hashlib, json, sys
 P, Q, D = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493, -121665 * pow(121666, -1, 2**255 - 19)
 sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
-b64 = lambda text: base64.b64decode(text, validate=True)
+
+def need(holds, fault):
+    if not holds: raise SystemExit("The proof does not hold: " + fault)
+
+def b64(text):
+    data = base64.b64decode(text, validate=True)
+    need(base64.b64encode(data).decode() == text, "a text is no base64")
+    return data
+
+def exact(pairs):  # of two equal names another program may take the other one
+    need(len(dict(pairs)) == len(pairs), "a name stands twice in an object")
+    return dict(pairs)
 
 def point(data):  # Ed25519 (RFC 8032): a point from its 32 bytes
     y = int.from_bytes(data, "little") & (2**255 - 1)
     xx = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(xx, (P + 3) // 8, P)
     x = x if x * x % P == xx else x * pow(2, (P - 1) // 4, P) % P
-    assert y < P and x * x % P == xx, "a key or signature is no point of the curve"
+    need(y < P and x * x % P == xx, "a key or signature is no point of the curve")
     return (x if x & 1 == data[31] >> 7 else P - x, y)
 
 def add(a, b):
@@ -23,15 +34,15 @@ def times(n, a):
     return total
 BASE = point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
 
-def signed_text(note, key):  # a signed note's text, if the key signed it
+def signed_text(note, key):  # the lines of a signed note, if the key signed it
     (name, digits, public), (text, line) = key.strip().split("+", 2), note.rsplit("\n\n", 1)
     dash, signer, signature = line.rstrip("\n").split(" ")
     text, public, signature = text + "\n", b64(public), b64(signature)
-    assert (dash, signer) == ("\u2014", name) and signature[:4].hex() == digits == sha256(name.encode(), b"\n", public)[:4].hex(), "it is signed with another key"
+    need((dash, signer) == ("\u2014", name) and signature[:4].hex() == digits == sha256(name.encode(), b"\n", public)[:4].hex(), "it is signed with another key")
     r, s, public = signature[4:36], int.from_bytes(signature[36:], "little"), public[1:]
     k = int.from_bytes(hashlib.sha512(r + public + text.encode()).digest(), "little") % Q
-    assert s < Q and times(s, BASE) == add(point(r), times(k, point(public))), "its signature does not fit"
-    return text
+    need(s < Q and times(s, BASE) == add(point(r), times(k, point(public))), "a signature does not fit")
+    return text.split("\n")
 
 def root_of(leaf, index, size, path):  # RFC 9162, section 2.1.3.2
     last = size - 1
@@ -46,16 +57,19 @@ def root_of(leaf, index, size, path):  # RFC 9162, section 2.1.3.2
         index, last = index >> 1, last >> 1
     return leaf if last == 0 else b""
 
-proof, key = json.load(open(sys.argv[1], encoding="utf-8")), sys.argv[2]
-size, root = signed_text(proof["checkpoint"], key).split("\n")[1:3]
-subject, before = proof["account"] + ".payment." + proof["payment"], bytes(32)
+with open(sys.argv[1], encoding="utf-8") as file: proof = json.load(file, object_pairs_hook=exact)
+need({*proof} - {"consistency"} == {"format", "account", "payment", "checkpoint", "newest", "events"} and proof["format"] == "payledger-proof-1", "it is no proof file")
+origin, size, root = signed_text(proof["checkpoint"], sys.argv[2])[:3]
+need(origin == sys.argv[2].split("+")[0], "its checkpoint is of another ledger")
+subject, before, position = proof["account"] + ".payment." + proof["payment"], bytes(32), 0
 for number, event in enumerate(proof["events"], 1):
-    raw = b64(event["raw"])
+    raw, fault = b64(event["raw"]), f"event {number} does not hold"
     lines = raw.split(b"\n\n", 1)[0].decode().split("\n")
-    before = sha256(before, raw)
-    found = root_of(sha256(b"\0", before), event["position"] - 1, int(size), event["path"])
-    same = event["hash"] == before.hex() and found == b64(root) and event["revision"] == number and 0 < event["position"] <= int(size)
-    assert same and lines[4] == "ce-subject:" + subject and lines[8] == f"Ledger-Revision:{number}", f"event {number} does not hold"
-newest = ["payledger history", size, root, subject, str(len(proof["events"])), before.hex(), ""]
-assert signed_text(proof["newest"], key).split("\n") == newest, "events are missing at the end"
+    need({*event} == {"revision", "position", "hash", "raw", "path"} and type(event["position"]) is type(event["revision"]) is int, fault)
+    need(event["revision"] == number and position < event["position"] <= int(size) and event["hash"] == sha256(before, raw).hex(), fault)
+    before, position = sha256(before, raw), event["position"]
+    need(root_of(sha256(b"\0", before), position - 1, int(size), event["path"]) == b64(root), fault)
+    need(len(lines) == 12 and lines[4] == "ce-subject:" + subject and lines[8] == f"Ledger-Revision:{number}", fault)
+newest = [origin + " history", size, root, subject, str(len(proof["events"])), before.hex(), ""]
+need(signed_text(proof["newest"], sys.argv[2]) == newest, "events are missing at the end")
 print(f"The proof holds: {len(proof['events'])} events of {proof['payment']} in a log of {size}")
