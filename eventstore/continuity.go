@@ -128,8 +128,9 @@ func continues(r, tip *Recorded) error {
 	return nil
 }
 
-// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. Positions and checkpoints are read before
-// that moment, so they refer to nothing behind it. The end of SECRETS is read after it.
+// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. Positions are read before that moment, so
+// they refer to nothing behind it. The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is read
+// after them.
 func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 	if s.embedded == nil || s.replicas > 1 {
 		return cut, errors.New("eventstore: the log of a cluster has no files in this process")
@@ -137,27 +138,35 @@ func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 	if cut.Positions, err = sidelog.NewestPositions(ctx, s.beside); err != nil {
 		return cut, err
 	}
-	c, err := s.checkpoints.Last(ctx)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	newest, err := s.checkpoints.EndAt(ctx, func() []uint64 { return s.ends(&cut) })
+	if err != nil {
 		return cut, err
 	}
-	cut.Checkpoints, cut.Ends = c.Number, map[int]uint64{}
-	for _, h := range s.all() {
-		h.mu.Lock()
-	}
-	for _, h := range s.all() {
-		cut.Ends[h.n] = h.head.Seq
-		if h.n != deliverylog.ShardNumber {
-			cut.Events += h.head.Events
-		}
-	}
-	cut.Dropped = s.records.floor.Segment
-	for _, h := range s.all() {
-		h.mu.Unlock()
-	}
+	cut.Checkpoints = newest.Number
 	sealed, err := s.OpenSecrets(ctx)
 	if err == nil {
 		cut.Secrets = sealed.End()
 	}
 	return cut, err
+}
+
+// ends sets the ends of all shards at one moment, and returns their numbers of events.
+func (s *Store) ends(cut *backup.Cut) (events []uint64) {
+	all := s.all()
+	for _, h := range all {
+		h.mu.Lock()
+	}
+	cut.Ends, cut.Events = map[int]uint64{}, 0
+	for _, h := range all {
+		cut.Ends[h.n] = h.head.Seq
+		if h.n != deliverylog.ShardNumber {
+			cut.Events += h.head.Events
+			events = append(events, h.head.Events)
+		}
+	}
+	cut.Dropped = s.records.floor.Segment
+	for _, h := range all {
+		h.mu.Unlock()
+	}
+	return events
 }

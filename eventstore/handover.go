@@ -363,7 +363,7 @@ func (s *Store) openHandover() error {
 	}
 	s.node = rand.Text()
 	for subject, take := range map[string]nats.MsgHandler{
-		handover.HoldSubject: s.hold.Handler(s.log, s.sendAll),
+		handover.HoldSubject: s.hold.Handler(s.log, s.checkpoints.Hurry, s.sendAll),
 		handover.DraftsSubject(s.node): func(m *nats.Msg) {
 			r, err := handover.ParseRequest(m)
 			s.inShard(r.Shard, err, func(h *shard) { h.takeDrafts(r, m.Reply) })

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore/backup"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
@@ -233,6 +234,9 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	}
 	if s.readOnly {
 		return nil
+	}
+	if s.sole { // the first checkpoint of every start from this log ends here: a back-up of the stopped folder gives the same positions (D22.10)
+		s.checkpoints.Bound(s.ends(&backup.Cut{}))
 	}
 	if s.embedded != nil && s.sole {
 		s.scrub.s = s

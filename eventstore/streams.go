@@ -121,7 +121,7 @@ func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamIn
 // openCheckpoints finds the stream of checkpoints, or makes it.
 func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
 	s.checkpoints, err = checkpointlog.Open(ctx, checkpointlog.Config{
-		Server: s.beside, Index: &s.side, Shards: s.shards, Stream: s.streamConfig, Groups: s.storedGroups, Room: s.room, Gone: s.gone,
+		Server: s.beside, Index: &s.side, Shards: s.shards, Stream: s.streamConfig, Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
 	}, create)
 	return err
 }

@@ -139,10 +139,7 @@ func BenchmarkCluster(b *testing.B) {
 	if _, err := eventstoretest.Generate(context.Background(), s, domain.AccountID("account"), 2_000, 64); err != nil {
 		b.Fatal(err)
 	}
-	eventstoretest.Secrets(b, s)
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	stop := checkpoints(b, s, time.Millisecond)
 	for b.Loop() {
 		r := &rig{out: filepath.Join(b.TempDir(), "out"), keys: filepath.Join(b.TempDir(), "keys")}
 		begun := time.Now()
@@ -159,5 +156,9 @@ func BenchmarkCluster(b *testing.B) {
 		}
 		b.ReportMetric(float64(result.New)/copied.Seconds(), "events/s")
 		b.ReportMetric(float64(result.New)/time.Since(begun).Seconds(), "restored/s")
+	}
+	stop()
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
 	}
 }

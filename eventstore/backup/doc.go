@@ -23,20 +23,27 @@
 //
 // # The moment
 //
-// The running service returns a Cut, over its socket; the command reads the files itself. Positions and the newest checkpoint are read
-// first. Then the acknowledged ends of all shards are read at one moment, with all of them locked. So no position, checkpoint or delivery
-// refers to an event behind the ends, and no witness of a group (package eventstore, Byte layout) names a group behind them. SECRETS is
-// copied last: every sealed event of the back-up has its key there, unless it was destroyed.
+// The running service returns a Cut, over its socket; the command reads the files itself. Positions are read first. Then the acknowledged
+// ends of all shards are read at one moment, with all of them locked. So no position or delivery refers to an event behind the ends, and no
+// witness of a group (package eventstore, Byte layout) names a group behind them. SECRETS is copied last: every sealed event of the back-up
+// has its key there, unless it was destroyed.
+//
+// A back-up ends at a checkpoint, because the positions of events without one are not fixed yet: the service could publish an order of them
+// that the restored log does not get (D22.10). The writer of checkpoints ends the next one exactly at the moment of the cut, and the cut waits
+// for it. Under load that takes up to a second, in which the service continues.
 //
 // SECRETS changes while it is copied. A value that is destroyed meanwhile may be missing, and its destruction stands behind the end of
 // the copy. The copy then continues to the newest end, until a destruction names every missing sequence. A value that a destruction names is
 // left out: an erased key is in no back-up that is made later.
 //
-// In a cluster no lock stops the appends of all nodes. Package remote reads all ends twice until both reads are equal, and proves by an
-// empty group in each shard that no old leader answered. Messages before the ends are read from any replica, and their hashes are checked.
+// In a cluster no lock stops the appends of all nodes. Package remote reads all ends twice until both reads are equal and the newest checkpoint
+// covers exactly the events up to them, and proves by an empty group in each shard that no old leader answered. Where no node runs that could
+// write the checkpoint of the newest events, the back-up is refused. Messages before the ends are read from any replica, and their hashes are checked.
 //
 // In the folder of a stopped service the end of each stream is the end of its files. They are synced first: after a kill the newest
-// groups may be in the memory of the system only, and a power failure would take them from the log, but not from the back-up.
+// groups may be in the memory of the system only, and a power failure would take them from the log, but not from the back-up. After a
+// kill the newest events have no checkpoint. The first checkpoint of the next start ends exactly at the end of the log that the start found, so
+// the old folder and the restored one give the same positions.
 //
 // # Folders
 //

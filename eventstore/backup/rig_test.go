@@ -31,7 +31,8 @@ import (
 // rig is a log with small segments, and the folders of its back-up.
 type rig struct {
 	dir, out, keys string
-	large          bool // segments of the usual size
+	large          bool          // segments of the usual size
+	every          time.Duration // between two checkpoints under load; 0: 1 ms
 
 	server *embedded.Server
 	store  *eventstore.Store
@@ -67,21 +68,32 @@ func (r *rig) start(t testing.TB) {
 	if r.vault, err = r.store.OpenSecrets(ctx); err != nil {
 		t.Fatal(err)
 	}
-	signer, _, err := eventstoretest.Secrets(t, r.store).CheckpointSigner(ctx)
+	every := r.every
+	if every == 0 {
+		every = time.Millisecond
+	}
+	r.stop = checkpoints(t, r.store, every)
+}
+
+// checkpoints writes checkpoints of a log until the caller calls stop.
+func checkpoints(t testing.TB, store *eventstore.Store, every time.Duration) (stop func()) {
+	t.Helper()
+	ctx := context.Background()
+	signer, _, err := eventstoretest.Secrets(t, store).CheckpointSigner(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fanout := eventstore.NewFanout(r.store)
-	writer, err := checkpointlog.NewWriter(ctx, r.store.Checkpoints(), fanout.Reader, signer)
+	fanout := eventstore.NewFanout(store)
+	writer, err := checkpointlog.NewWriter(ctx, store.Checkpoints(), fanout.Reader, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer.Every = time.Millisecond
+	writer.Every = every
 	running, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = fanout.Run(running) })
 	loops.Go(func() { _ = writer.Run(running) })
-	r.stop = func() { cancel(); loops.Wait() }
+	return func() { cancel(); loops.Wait() }
 }
 
 // checkpointed waits until there is a checkpoint.

@@ -45,6 +45,8 @@ type Config struct {
 	Groups func(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error
 	Room   func() error    // returns an error while the disk is full
 	Gone   <-chan struct{} // closed with the store
+	// Damaged returns the shards of which no further events can be read.
+	Damaged func() []int
 }
 
 // Log is the stream of checkpoints. All methods may be called from many goroutines.
@@ -57,12 +59,14 @@ type Log struct {
 	fixing  sync.Mutex // locked while a checkpoint is appended
 	doubted bool       // the outcome of the last append is unknown
 	fixed   durability // of the stream
+
+	bounds
 }
 
 // Open opens the stream. With create, it creates a missing stream.
 func Open(ctx context.Context, c Config, create bool) (*Log, error) {
 	marks := cache.New[uint64](marksKept, func(checkpoint.Checkpoint) int { return 1 }, nil)
-	l := &Log{Config: c, marks: marks, fixed: durability{changed: make(chan struct{})}}
+	l := &Log{Config: c, marks: marks, fixed: durability{changed: make(chan struct{})}, bounds: bounds{hurry: make(chan struct{}, 1)}}
 	l.stream = &sidelog.Log{Server: c.Server, Name: checkpoint.Stream, Root: root, Config: c.Stream}
 	_, err := l.stream.Open(ctx, create)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -21,6 +21,9 @@ const (
 	delay = 100 * time.Millisecond
 	// DefaultEvery is the interval of checkpoints under load.
 	DefaultEvery = time.Second
+	// hurriedDelay is delay for hurriedFor after a call of Hurry. hurriedFor is as long as a back-up may hold the appends of all nodes.
+	hurriedDelay = 10 * time.Millisecond
+	hurriedFor   = 2 * time.Second
 )
 
 // Reader returns the events of the log, and the events of each shard in their order.
@@ -35,7 +38,8 @@ type Writer struct {
 	signer  note.Signer
 	reader  Reader
 	newest  checkpoint.Checkpoint
-	pending [][]leaf // per shard, in order, after newest
+	pending [][]leaf  // per shard, in order, after newest
+	hurried time.Time // until this time a checkpoint follows an event at once
 
 	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
 	// before is the number of events that were covered before. Covered must not block. Set it before Run.
@@ -74,13 +78,22 @@ func (w *Writer) Run(ctx context.Context) error {
 	var due <-chan time.Time
 	var written time.Time
 	wait := min(delay, w.Every)
+	pause := func() time.Duration {
+		if time.Now().Before(w.hurried) {
+			return min(hurriedDelay, wait)
+		}
+		return max(wait, w.Every-time.Since(written))
+	}
 	for {
 		select {
 		case e := <-w.reader.Events():
 			w.addPending(e)
 			if due == nil {
-				due = time.After(max(wait, w.Every-time.Since(written)))
+				due = time.After(pause())
 			}
+		case <-w.log.hurry:
+			w.hurried = time.Now().Add(hurriedFor)
+			due = time.After(pause())
 		case <-due:
 			due, written = nil, time.Now()
 			err := w.write(ctx)
@@ -93,7 +106,7 @@ func (w *Writer) Run(ctx context.Context) error {
 					level = zerolog.DebugLevel
 				}
 				w.log.Index.Log.WithLevel(level).Err(err).Msg("checkpoint not written; trying again")
-				due = time.After(wait)
+				due = time.After(pause())
 			}
 		case <-ctx.Done():
 			return w.last(context.WithoutCancel(ctx))
@@ -121,10 +134,12 @@ func (w *Writer) last(ctx context.Context) error {
 	}
 }
 
-// write writes a checkpoint that covers all pending whole groups.
+// write writes a checkpoint that covers all pending whole groups, and before it one for each bound that they reach.
 func (w *Writer) write(ctx context.Context) error {
+	w.log.deciding.Lock()
+	defer w.log.deciding.Unlock()
 	for {
-		lastSeq, events, leaves := w.cover()
+		lastSeq, events, leaves := w.cover(w.log.bound(w.newest))
 		if len(leaves) == 0 {
 			return nil
 		}
@@ -152,18 +167,22 @@ func (w *Writer) write(ctx context.Context) error {
 	}
 }
 
-// cover returns the hashes of the pending events in the order of the next checkpoint, whole groups only.
-func (w *Writer) cover() (lastSeq, events []uint64, leaves []format.Hash) {
+// cover returns the hashes of the pending events in the order of the next checkpoint, whole groups only. With a bound, it returns all events
+// up to the bound, or none while one of them is not pending yet.
+func (w *Writer) cover(bound []uint64) (lastSeq, events []uint64, leaves []format.Hash) {
 	lastSeq, events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
 	for shard, pending := range w.pending {
 		lastSeq[shard], events[shard] = w.newest.LastGroup(shard), w.newest.EventsOf(shard)
 		whole := len(pending)
-		for whole > 0 && !pending[whole-1].ends {
+		for whole > 0 && (!pending[whole-1].ends || bound != nil && pending[whole-1].number > bound[shard]) {
 			whole--
 		}
 		for _, e := range pending[:whole] {
 			lastSeq[shard], events[shard] = e.seq, e.number
 			leaves = append(leaves, e.hash)
+		}
+		if bound != nil && events[shard] < bound[shard] {
+			return nil, nil, nil
 		}
 	}
 	return lastSeq, events, leaves

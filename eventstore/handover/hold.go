@@ -58,8 +58,8 @@ func (h *Hold) Active() bool {
 	return !h.until.IsZero() && time.Now().Before(h.until)
 }
 
-// Handler returns the handler of requests. It calls ended after each hold.
-func (h *Hold) Handler(log zerolog.Logger, ended func()) nats.MsgHandler {
+// Handler returns the handler of requests. It calls begun at the beginning of each hold, and ended after it.
+func (h *Hold) Handler(log zerolog.Logger, begun, ended func()) nats.MsgHandler {
 	return func(m *nats.Msg) {
 		d, err := parseHold(m)
 		if err != nil {
@@ -67,6 +67,9 @@ func (h *Hold) Handler(log zerolog.Logger, ended func()) nats.MsgHandler {
 			return
 		}
 		if h.take(d, time.Now()) {
+			if d > 0 {
+				begun()
+			}
 			time.AfterFunc(d, ended)
 		}
 	}

@@ -31,7 +31,7 @@ func TestHold(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	var held Hold
-	held.Handler(zerolog.Nop(), func() { close(ended) })(HoldMessage(time.Millisecond))
+	held.Handler(zerolog.Nop(), func() {}, func() { close(ended) })(HoldMessage(time.Millisecond))
 	<-ended
 	if held.Active() {
 		t.Error("a hold is active after its end")

@@ -33,6 +33,8 @@ const (
 	cutPause = 3 * time.Millisecond
 	// firstHold is how long the nodes hold their groups the first time.
 	firstHold = 100 * time.Millisecond
+	// coverPatience bounds the wait for the checkpoint of the newest events, while no node appends.
+	coverPatience = 15 * time.Second
 	// leaderTime bounds a request for the leader of a stream: without a leader no server answers.
 	leaderTime   = 2 * time.Second
 	confirmTries = 20
@@ -47,10 +49,15 @@ var ErrBusy = errors.New("the nodes append without any pause, so no moment was f
 // ErrNoNode means that a node ended after it had closed a segment, and before the next segment existed.
 var ErrNoNode = errors.New("a segment of the log is closed, and no node has made the next one: start a node, and repeat the command")
 
-// Cut is a moment of the log. Positions and checkpoint are from before it, and the end of SECRETS is from after it.
+// ErrUncovered means that the newest events have no checkpoint, and no node writes it.
+var ErrUncovered = errors.New("the newest events have no position yet, because no node has written their checkpoint, and a restore could give them other positions than the ledger does: " +
+	"start a node, which writes it within a second, and repeat the command")
+
+// Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. Positions are from before it, and the end of SECRETS is
+// from after it.
 type Cut struct {
 	Heads       map[int]format.Head // by shard, the records of deliveries included
-	Checkpoints uint64              // the newest one; 0: none
+	Checkpoints uint64              // the newest one; 0: the log has no event
 	Positions   map[string][]byte   // the newest records, by reader
 	Secrets     uint64              // all messages of SECRETS up to it are acknowledged
 	Dropped     uint32              // the newest segment of deliveries that is gone
@@ -72,38 +79,65 @@ func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 	if c.Positions, err = sidelog.NewestPositions(ctx, l.Server()); err != nil {
 		return c, err
 	}
-	if c.Checkpoints, err = l.lastCheckpoint(ctx); err != nil {
-		return c, err
-	}
 	if left := l.Segments(deliverylog.ShardNumber); len(left) > 0 {
 		_, oldest, _ := streams.Parse(left[0])
 		c.Dropped = max(oldest, 1) - 1
 	}
-	if c.Heads, err = l.moment(ctx); err != nil {
+	if c.Heads, c.Checkpoints, err = l.moment(ctx); err != nil {
 		return c, err
 	}
 	c.Secrets, err = secretlog.Fence(ctx, l.Server())
 	return c, err
 }
 
-// lastCheckpoint returns the number of the newest checkpoint; 0 if there is none.
-func (l *Log) lastCheckpoint(ctx context.Context) (uint64, error) {
-	newest := sidelog.Newest(l.Names())[checkpoint.Stream]
-	for number := newest; number > 0; number-- {
-		m, err := l.api.AtLeader(ctx, sidelog.Name(checkpoint.Stream, number), jetapi.Get{LastBySubject: ">"})
-		if !errors.Is(err, fault.ErrNotFound) {
-			return m.Seq, err
+// covered returns the number of the newest checkpoint, which must cover exactly the events up to the ends. No event, no checkpoint: 0.
+func (l *Log) covered(ctx context.Context, heads map[int]format.Head) (uint64, error) {
+	c, err := l.lastCheckpoint(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errSilent, err)
+	}
+	for shard := range l.Shards {
+		switch covered := c.EventsOf(shard); {
+		case covered < heads[shard].Events:
+			return 0, errUncovered
+		case covered > heads[shard].Events:
+			return 0, errMoved
 		}
 	}
-	return 0, nil
+	return c.Number, nil
 }
 
-// moment returns the ends of all shards at one moment. On a quiet log the first look finds it. Under load the nodes hold their groups for
-// some time, and for twice that time if it was too short.
-func (l *Log) moment(parent context.Context) (map[int]format.Head, error) {
+// lastCheckpoint returns the newest checkpoint; the zero value if there is none.
+func (l *Log) lastCheckpoint(ctx context.Context) (c checkpoint.Checkpoint, err error) {
+	newest := sidelog.Newest(l.Names())[checkpoint.Stream]
+	for number := newest; number > 0; number-- {
+		name := sidelog.Name(checkpoint.Stream, number)
+		m, err := l.api.AtLeader(ctx, name, jetapi.Get{LastBySubject: ">"})
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return c, err
+		}
+		if c, err = checkpoint.Parse(m.Data); err == nil {
+			err = c.CheckShards(l.Shards)
+		}
+		if err != nil {
+			return c, fault.Damage(name, m.Seq, err)
+		}
+		c.Number = m.Seq
+		return c, nil
+	}
+	return c, nil
+}
+
+// moment returns the ends of all shards at one moment, and the checkpoint of it. On a quiet log the first look finds it. Under load the nodes
+// hold their groups for some time, and for twice that time if it was too short.
+func (l *Log) moment(parent context.Context) (heads map[int]format.Head, number uint64, err error) {
 	ctx, cancel := context.WithTimeout(parent, cutPatience)
 	defer cancel()
-	heads, err := l.tryMoment(ctx)
+	heads, number, err = l.tryMoment(ctx)
+	var uncovered time.Time // since then no node has appended, and no checkpoint came
 	for hold := firstHold; err != nil; hold = min(2*hold, handover.MaxHold) {
 		why := ErrBusy
 		switch {
@@ -111,66 +145,83 @@ func (l *Log) moment(parent context.Context) (map[int]format.Head, error) {
 			why = ErrNoNode
 		case errors.Is(err, errSilent):
 			why = fmt.Errorf("%w: repeat the command when a majority of the NATS servers is up", fault.ErrNoMajority)
+		case errors.Is(err, errUncovered):
+			why = ErrUncovered
+			if uncovered.IsZero() {
+				uncovered = time.Now()
+			}
+			if time.Since(uncovered) > coverPatience {
+				return nil, 0, why
+			}
 		case !errors.Is(err, errMoved) && ctx.Err() == nil:
-			return nil, err
+			return nil, 0, err
 		}
-		if heads, err = l.momentWithin(ctx, hold); err != nil && jetapi.Pause(ctx, handover.HoldRest*hold) != nil {
-			return nil, cmp.Or(parent.Err(), why)
+		if !errors.Is(err, errUncovered) {
+			uncovered = time.Time{}
+		}
+		if heads, number, err = l.momentWithin(ctx, hold); err != nil && jetapi.Pause(ctx, handover.HoldRest*hold) != nil {
+			return nil, 0, cmp.Or(parent.Err(), why)
 		}
 	}
-	return heads, nil
+	return heads, number, nil
 }
 
-// momentWithin requests the nodes to hold their groups, and looks for the moment until the hold ends. Groups under way end meanwhile.
-func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (heads map[int]format.Head, err error) {
+// momentWithin requests the nodes to hold their groups, and looks for the moment until the hold ends. Groups under way end meanwhile, and the
+// nodes write the checkpoint at once.
+func (l *Log) momentWithin(ctx context.Context, hold time.Duration) (heads map[int]format.Head, number uint64, err error) {
 	begin := time.Now()
 	if err := l.api.Conn.PublishMsg(handover.HoldMessage(hold)); err != nil {
-		return nil, fmt.Errorf("%w: %w", errSilent, err)
+		return nil, 0, fmt.Errorf("%w: %w", errSilent, err)
 	}
 	for {
-		heads, err = l.tryMoment(ctx)
+		heads, number, err = l.tryMoment(ctx)
 		if err == nil {
 			_ = l.api.Conn.PublishMsg(handover.HoldMessage(0)) // without it the hold ends by itself
-			return heads, nil
+			return heads, number, nil
 		}
-		if !errors.Is(err, errMoved) && !errors.Is(err, errSilent) || time.Since(begin) > hold {
-			return nil, err
+		if !errors.Is(err, errMoved) && !errors.Is(err, errSilent) && !errors.Is(err, errUncovered) || time.Since(begin) > hold {
+			return nil, 0, err
 		}
 		if failed := jetapi.Pause(ctx, cutPause); failed != nil {
-			return nil, errors.Join(err, failed)
+			return nil, 0, errors.Join(err, failed)
 		}
 	}
 }
 
 var (
-	errMoved  = errors.New("remote: a shard has grown")
-	errClosed = errors.New("remote: a segment is closed")
-	errSilent = errors.New("remote: no answer to an append")
+	errMoved     = errors.New("remote: a shard has grown")
+	errClosed    = errors.New("remote: a segment is closed")
+	errSilent    = errors.New("remote: no answer to an append")
+	errUncovered = errors.New("remote: no checkpoint covers the newest events")
 )
 
-func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, error) {
+func (l *Log) tryMoment(ctx context.Context) (map[int]format.Head, uint64, error) {
 	leaders, err := l.leaders(ctx) // before the reads, so that as little as possible lies between these
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var ends [2]map[int]end
 	for i := range ends {
 		var err error
 		if ends[i], err = l.ends(ctx); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	heads := map[int]format.Head{}
 	for shard, e := range ends[1] {
 		if e.closed {
-			return nil, errors.Join(errClosed, errMoved, l.list(ctx))
+			return nil, 0, errors.Join(errClosed, errMoved, l.list(ctx))
 		}
 		if e.head.Link != ends[0][shard].head.Link {
-			return nil, errMoved
+			return nil, 0, errMoved
 		}
 		heads[shard] = e.head
 	}
-	return heads, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
+	number, err := l.covered(ctx, heads)
+	if err != nil {
+		return nil, 0, err
+	}
+	return heads, number, l.inAll(func(shard int) error { return l.confirm(ctx, shard, ends[1][shard], leaders[shard]) })
 }
 
 func (l *Log) inAll(do func(shard int) error) error {

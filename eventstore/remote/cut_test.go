@@ -11,6 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/external"
@@ -52,6 +53,7 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	defer checkpoints(t, s)()
 	var all [writers]written
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -103,6 +105,15 @@ func TestCut(t *testing.T) {
 		readShard(t, log, shard, last.Heads[shard], places)
 	}
 	for n, c := range append(cuts, last) {
+		mark, err := s.Checkpoints().At(t.Context(), c.Checkpoints)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for shard := range shards {
+			if mark.EventsOf(shard) != c.Heads[shard].Events {
+				t.Errorf("cut %d has %d events of shard %d, and its checkpoint covers %d", n, c.Heads[shard].Events, shard, mark.EventsOf(shard))
+			}
+		}
 		for i := range all {
 			in := 0
 			for at, key := range all[i].keys {
@@ -123,6 +134,25 @@ func TestCut(t *testing.T) {
 		}
 	}
 	t.Logf("%d events", len(places))
+}
+
+// checkpoints writes checkpoints of the log until the caller calls end.
+func checkpoints(t *testing.T, s *eventstore.Store) (end func()) {
+	t.Helper()
+	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fanout := eventstore.NewFanout(s)
+	writer, err := checkpointlog.NewWriter(t.Context(), s.Checkpoints(), fanout.Reader, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = fanout.Run(ctx) })
+	running.Go(func() { _ = writer.Run(ctx) })
+	return func() { stop(); running.Wait() }
 }
 
 // written are the events of a writer, in its order.
