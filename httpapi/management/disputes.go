@@ -67,13 +67,29 @@ type disputeFact struct {
 
 // ListDisputes serves GET /management/disputes.
 func (h *Handlers) ListDisputes(c *request.Call) (any, error) {
-	filter := disputeFilter(c.Query)
-	cursors := c.Cursors("disputes", filter)
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
+	reading, err := c.Reading(disputeCursors(c), func(name, value string) (bool, error) {
+		found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, disputeFilter(url.Values{name: {value}}), nil, 1)
+		return len(found.Data) > 0, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	filter := disputeFilter(reading.Query)
+	cursors := c.Cursors("disputes", filter)
 	found, err := h.Reader.ListDisputes(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
-	return request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute), NextCursor: cursors.Text(found.Next)}, err
+	return disputeList{request.List[disputeAnswer]{Data: request.Map(found.Data, renderDispute), NextCursor: cursors.Text(found.Next)}, reading.Warnings()}, err
+}
+
+type disputeList struct {
+	request.List[disputeAnswer]
+	Warnings []request.Warning `json:"warnings,omitempty"`
+}
+
+func disputeCursors(c *request.Call) func(url.Values) request.Cursors {
+	return func(query url.Values) request.Cursors { return c.Cursors("disputes", disputeFilter(query)) }
 }
 
 // GetDispute serves GET /management/disputes/{id}.
@@ -117,5 +133,5 @@ func disputeFilter(query url.Values) projections.DisputeFilter {
 func disputeRules(v *validation.Violations, c *request.Call) {
 	filter := disputeFilter(c.Query)
 	v.Range(filter.From, filter.To)
-	c.Cursors("disputes", filter).Check(v, c)
+	c.CheckCursor(v, disputeCursors(c))
 }

@@ -145,17 +145,31 @@ type paymentList struct {
 	Data       []projections.PaymentSummary `json:"data"`
 	NextCursor string                       `json:"nextCursor,omitempty"`
 	PrevCursor string                       `json:"prevCursor,omitempty"`
+	Warnings   []request.Warning            `json:"warnings,omitempty"`
 }
 
 // ListPayments serves GET /payments.
 func (h *Handlers) ListPayments(c *request.Call) (any, error) {
-	filter := paymentFilter(c.Query)
-	cursors := c.Cursors("payments", filter)
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
+	reading, err := c.Reading(paymentCursors(c), func(name, value string) (bool, error) {
+		found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, paymentFilter(url.Values{name: {value}}), nil, 1)
+		return len(found.Data) > 0, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	filter := paymentFilter(reading.Query)
+	cursors := c.Cursors("payments", filter)
 	found, err := h.Reader.ListPayments(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
-	return paymentList{Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer)}, err
+	return paymentList{
+		Data: found.Data, NextCursor: cursors.Text(found.Older), PrevCursor: cursors.Text(found.Newer), Warnings: reading.Warnings(),
+	}, err
+}
+
+func paymentCursors(c *request.Call) func(url.Values) request.Cursors {
+	return func(query url.Values) request.Cursors { return c.Cursors("payments", paymentFilter(query)) }
 }
 
 func paymentFilter(query url.Values) projections.PaymentFilter {
@@ -183,5 +197,5 @@ func listRules(v *validation.Violations, c *request.Call) {
 	if filter.MinAmount != nil && filter.MaxAmount != nil && *filter.MinAmount > *filter.MaxAmount {
 		v.Add("$.min_amount", "must not be above max_amount")
 	}
-	c.Cursors("payments", filter).Check(v, c)
+	c.CheckCursor(v, paymentCursors(c))
 }

@@ -59,7 +59,7 @@ func Read[T any](query url.Values, name string, parse func(string) (T, error)) *
 
 // Several returns the values of a repeatable parameter, sorted and without duplicates.
 func Several(query url.Values, name string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(validation.Separate(query[name]))))
+	return slices.Compact(slices.Sorted(slices.Values(validation.Separate(name, query[name]))))
 }
 
 // Map renders all elements.

@@ -27,7 +27,7 @@ func (o *Operation) queryViolations(r Request) Violations {
 		case !known:
 			found.Add("$"+Member(name), unknownName("parameter", name, slices.Collect(maps.Keys(o.Query))))
 		case parameter.Schema.Value.Type.Is("array"):
-			found.ofValues(name, parameter.Schema.Value, Separate(sent))
+			found.ofValues(name, parameter.Schema.Value, sent)
 		case len(sent) > 1:
 			found.Add("$"+Member(name), "must be sent once")
 		default:
@@ -45,7 +45,15 @@ func (o *Operation) queryViolations(r Request) Violations {
 	return found.sorted()
 }
 
-func (v *Violations) ofValues(name string, schema *openapi3.Schema, values []string) {
+// ofValues validates the values of a parameter. A value that commas may separate must be valid as a whole, or each of its parts.
+func (v *Violations) ofValues(name string, schema *openapi3.Schema, sent []string) {
+	values := Separate(name, sent)
+	if parts := Parts(name, sent); parts != nil {
+		var whole Violations
+		if whole.ofValue(name, schema.Items.Value, sent[0]); len(whole) > 0 || schema.MaxItems != nil && uint64(len(parts)) > *schema.MaxItems {
+			values = parts
+		}
+	}
 	if schema.MaxItems != nil && uint64(len(values)) > *schema.MaxItems {
 		v.Add("$"+Member(name), fmt.Sprintf("must have at most %d values", *schema.MaxItems))
 		return
@@ -69,14 +77,6 @@ func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) 
 	for _, f := range faults {
 		v.Add("$"+Member(name), f.Description)
 	}
-}
-
-// Separate returns the values of a parameter that may be repeated, joined by commas, or both (D11).
-func Separate(sent []string) (values []string) {
-	for _, joined := range sent {
-		values = append(values, strings.Split(joined, ",")...)
-	}
-	return values
 }
 
 const formatDay = "date"

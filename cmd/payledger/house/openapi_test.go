@@ -18,6 +18,8 @@ var ownEnums = map[string]string{
 	"stale":                   "what consistency takes, D11",
 	"CHECKOUT":                "the one type of a session's warnings",
 	"MISSING_DATA":            "their one code",
+	"LIST":                    "the one type of a list's warnings, D22",
+	"SPLIT_AT_COMMAS":         "their one code",
 	"VAULT":                   "the one paymentFlow, D5",
 	"PAYMENT_CARD":            "cards are the one instrument so far",
 	"AUTHORIZATION_SUCCEEDED": "types of transaction events, D6",

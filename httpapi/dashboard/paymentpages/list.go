@@ -86,6 +86,11 @@ var filterFields = map[string]string{
 // query returns the parameters of the API for the filters in the page's address. It notes invalid filters in the form.
 func query(f *frame.Form) url.Values {
 	q := f.Filters(filterFields)
+	for _, name := range []string{"customer_id", "customer_email_address"} {
+		if value := q.Get(name); strings.Contains(value, ",") {
+			q.Add(name, value) // a repeated parameter is taken as it is (D22)
+		}
+	}
 	f.Days(func(field, at string) { q.Set(field+"_date", at) })
 	known(f, "status", statuses)
 	known(f, "processor", processor.Names)
