@@ -88,7 +88,7 @@ func TestSuggestionsByStatus(t *testing.T) {
 		errorID, text       string
 	}{
 		{settled, "cancel", "", 400, "InvalidPaymentStatus", "A settled payment is refunded, not cancelled: POST /payments/{id}/refund."},
-		{settled, "capture", "", 400, "InvalidPaymentStatus", "create another payment: POST /payments."},
+		{settled, "capture", "", 400, "InvalidPaymentStatus", "create another payment of the difference: POST /payments."},
 		{settled, "refund", `{"amount":99999}`, 422, "UnprocessableRefundAmount", "in minor units"},
 		{settled, "resume", `{"resumeToken":"x"}`, 400, "InvalidPaymentStatus", "requiredAction"},
 		{declined, "cancel", "", 400, "InvalidPaymentStatus", "nothing is left to cancel"},

@@ -105,15 +105,23 @@ func statusSuggestion(operation string, status payment.Status) string {
 			return "Nothing is reserved on the card. To charge the customer, create another payment: POST /payments."
 		case status == payment.StatusPending:
 			return "Capture the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS and GET /payments/{id} show when."
+		case status == payment.StatusSettling:
+			return "A capture has no result yet. Decide when the payment is no longer SETTLING: the webhook PAYMENT.STATUS and GET /payments/{id} show when."
 		}
-		return "All is captured, or the last capture was final and released the rest. To charge more, create another payment: POST /payments."
+		return "All is captured, or the rest was released. To charge more than was captured, create another payment of the difference: POST /payments."
 	case "refundPayment":
 		if ended {
 			return "Nothing was captured, so nothing is left to refund."
 		}
 		return "Nothing is captured yet. Cancel the payment to release what is reserved: POST /payments/{id}/cancel."
 	case "adjustPaymentAuthorization":
-		return "Only a payment that is AUTHORIZED can be adjusted. For another amount create another payment: POST /payments."
+		switch {
+		case ended:
+			return "Nothing is reserved on the card. To charge the customer, create another payment: POST /payments."
+		case status == payment.StatusSettling:
+			return "A capture has no result yet. If it fails and the payment is AUTHORIZED again, it can be adjusted: the webhook PAYMENT.STATUS and GET /payments/{id} show it."
+		}
+		return "Only a payment of which nothing is captured can be adjusted. Capture at most what is authorized; to charge more, create another payment of the difference: POST /payments."
 	case "resumePayment", "resumeCheckoutPayment":
 		return "Only a payment with a requiredAction is resumed. GET /payments/{id} shows its status."
 	default:

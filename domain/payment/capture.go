@@ -39,7 +39,8 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	}
 	switch {
 	case amount < 1 && left < 1:
-		return nil, domain.InvalidAt(captureModel, "$.amount", "nothing is left to capture")
+		return nil, domain.InvalidAt(captureModel, "$.amount", "nothing can be captured: %s is captured of an authorization of %s",
+			s.Captured().Format(s.Currency), s.Amount.Format(s.Currency))
 	case amount < 1:
 		return nil, domain.InvalidAt(captureModel, "$.amount", "must be at least 1 minor unit")
 	case amount > left:

@@ -200,7 +200,7 @@ type (
 		EventID string        `json:"transactionEventId"`    // uuid of this event, and of its transaction event (D6)
 		Amount  domain.Amount `json:"amount"`                // requested, minor units
 		Capture uint64        `json:"capture,omitempty"`     // revision of the requested capture's request; absent: any capture
-		Nothing bool          `json:"nothingLeft,omitempty"` // nothing is left to refund
+		Nothing bool          `json:"nothingLeft,omitempty"` // all that was captured is refunded, and no capture or refund is pending
 		Message string        `json:"message"`               // why, with amounts
 		KeyHash string        `json:"keyHash,omitempty"`     // short hash of the call's idempotency key (D9)
 	}

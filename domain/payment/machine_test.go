@@ -75,6 +75,9 @@ func outcome(t *rapid.T, event payment.Event, err error) string {
 	case err == nil && event == nil:
 		return nothing
 	case err == nil:
+		if refused, is := event.(payment.RefundRefused); is && refused.Nothing {
+			return forGood
+		}
 		return event.Type()
 	case errors.Is(err, payment.ErrRunning):
 		return waits

@@ -18,6 +18,7 @@ const (
 	badStatus  = string(domain.ReasonInvalidPaymentStatus)
 	tooMany    = string(domain.ReasonPaymentRequestLimit)
 	processing = string(domain.ReasonNoActionsToHandle)
+	forGood    = "payment.refund_refused for good"
 )
 
 // guards are those of D3 up to the status; "" lets through.
@@ -145,6 +146,9 @@ func (b *book) refund(c payment.Refund) string {
 		b.recorded("", c.IdempotencyKey)
 		b.hear(b.ask(item{kind: processor.Refund, amount: amount, of: of, stage: "refused"}), "refused", c.EventID)
 		b.failures++
+		if b.refundable() == 0 && b.alive(processor.Capture) == 0 && b.alive(processor.Refund) == 0 {
+			return forGood
+		}
 		return "payment.refund_refused"
 	}
 	b.recorded("", c.IdempotencyKey)

@@ -19,7 +19,7 @@ type Refund struct {
 
 const refundModel = "PaymentRefund"
 
-// DecideRefund returns RefundRequested, or RefundRefused above the refundable amount and if nothing is left (D7).
+// DecideRefund returns RefundRequested, or RefundRefused above the refundable amount (D7).
 func DecideRefund(s State, c Refund) (Event, error) {
 	if err := s.checkRequest(c.Request); err != nil {
 		return nil, err
@@ -57,13 +57,9 @@ func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, erro
 	}
 	if amount > left || left == 0 {
 		refused := RefundRefused{
-			At: c.At, EventID: c.EventID, Amount: amount, Capture: capture, Nothing: left == 0,
-			KeyHash: c.keyHash(s),
-			Message: fmt.Sprintf("%s is left to refund; %s was requested.", left.Format(s.Currency), amount.Format(s.Currency)),
+			At: c.At, EventID: c.EventID, Amount: amount, Capture: capture, Nothing: s.refundedForGood(), KeyHash: c.keyHash(s),
 		}
-		if refused.Nothing {
-			refused.Message = "Nothing is left to refund."
-		}
+		refused.Message = s.refundShortage(refused, left, c.Amount == nil)
 		return refused, nil
 	}
 	if err := s.merged(refundModel, c.Metadata); err != nil {
@@ -75,13 +71,84 @@ func (s State) refund(c Refund, left domain.Amount, capture uint64) (Event, erro
 	}, nil
 }
 
-// Refusal returns the error for a request that was recorded as refused by our own rules (D7).
+// refundedForGood reports whether every captured amount is confirmed, every refund has ended, and nothing is left (D22.1).
+func (s State) refundedForGood() bool {
+	return s.Refundable() == 0 && !s.open(processor.Capture) && !s.open(processor.Refund)
+}
+
+// refundShortage returns the message of a refused refund, with the amounts (D22.1). left is the refundable amount; all: the request was
+// for all of it.
+func (s State) refundShortage(e RefundRefused, left domain.Amount, all bool) string {
+	text := func(a domain.Amount) string { return a.Format(s.Currency) }
+	if e.Nothing {
+		return fmt.Sprintf("All of the captured %s is refunded.", text(s.Captured()))
+	}
+	message := text(left) + " is left to refund"
+	if e.Capture != 0 {
+		message = text(left) + " of the capture is left to refund, " + text(s.Refundable()) + " of all captures"
+	}
+	if !all {
+		message += "; " + text(e.Amount) + " was requested"
+	}
+	message += fmt.Sprintf(". Captured: %s. Refunded: %s. Pending: %s of captures, %s of refunds.", text(s.Captured()), text(s.Refunded()),
+		text(s.sum(processor.Capture, open)), text(s.sum(processor.Refund, open)))
+	if when := s.refundableLater(e); when != "" {
+		message += " Try again when " + when + "."
+	}
+	return message
+}
+
+// refundableLater returns the condition under which a refused refund may be possible; "": it stays impossible.
+func (s State) refundableLater(e RefundRefused) string {
+	later := s.Captured() + s.sum(processor.Capture, open) - s.Refunded()
+	capture, refund := s.open(processor.Capture), s.open(processor.Refund)
+	if op, found := s.Operation(e.Capture); found {
+		returning := func(in func(OperationState) bool) (total domain.Amount) {
+			for other := range s.Each {
+				if other.Kind == processor.Refund && other.Parent == op.Revision && in(other.State) {
+					total += other.Amount
+				}
+			}
+			return total
+		}
+		ofIt := domain.Amount(0)
+		if op.State.counts() {
+			ofIt = op.Amount - returning(succeeded)
+		}
+		later = min(later, ofIt)
+		capture, refund = op.State.Open(), refund && (returning(open) > 0 || s.Refundable() < ofIt)
+	}
+	switch {
+	case later < max(1, e.Amount):
+		return ""
+	case capture && refund:
+		return "the pending capture is confirmed or the pending refund has failed"
+	case capture:
+		return "the pending capture is confirmed"
+	case refund:
+		return "the pending refund has failed"
+	default:
+		return ""
+	}
+}
+
+// Refusal returns the error for a request that was recorded as refused by our own rules (D7, D22.1).
 func (e RefundRefused) Refusal(s State) error {
 	if e.Nothing {
-		return s.conflict(domain.ReasonPaymentAlreadyRefunded, "%s", e.Message)
+		err := s.conflict(domain.ReasonPaymentAlreadyRefunded, "%s", e.Message)
+		if s.Status() != StatusSettled {
+			err.Recovery = "GET /payments/{id} shows the refunds. An amount that is captured later can be refunded then."
+		}
+		return err
 	}
 	err := s.conflict(domain.ReasonUnprocessableRefundAmount, "%s", e.Message)
 	err.Kind = domain.KindInvalid
+	switch when := s.refundableLater(e); {
+	case when != "":
+		err.Recovery = "Try again when " + when + ", with another X-Idempotency-Key: the webhooks PAYMENT.STATUS and PAYMENT.REFUND and GET /payments/{id} show the result."
+	case e.Capture != 0 && s.Refundable() > 0:
+		err.Recovery = "Refund at most what is left of the capture, or of another capture; without transactionEventId the refund is of all captures. Use another X-Idempotency-Key."
+	}
 	return err
 }
 

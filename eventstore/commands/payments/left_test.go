@@ -150,9 +150,9 @@ func TestCommandsOnLeft(t *testing.T) {
 	p, err := r.s.Refund(background, r.By, r.id, payment.Refund{TransactionEventID: of, Amount: commandstest.Amount(400)})
 	commandstest.HasStatus(t, p, err, payment.StatusPartiallySettled)
 	_, err = r.s.Refund(background, r.By, r.id, payment.Refund{TransactionEventID: of})
-	commandstest.Refused(t, err, domain.ReasonPaymentAlreadyRefunded)
+	commandstest.Refused(t, err, domain.ReasonUnprocessableRefundAmount)
 	_, err = r.s.Refund(background, r.By, r.id, payment.Refund{TransactionEventID: r.of["failed"].Answer().EventID})
-	commandstest.Refused(t, err, domain.ReasonPaymentAlreadyRefunded)
+	commandstest.Refused(t, err, domain.ReasonUnprocessableRefundAmount)
 
 	r.act(200)
 	if op, err := r.capture(r.Payment(r.id).Capturable(), ""); err != nil || op.State != payment.StateFailed {

@@ -100,7 +100,7 @@ func TestRefunds(t *testing.T) {
 		t.Fatalf("%d refunded", p.Refunded())
 	}
 	_, err = s.Refund(background, r.By, p.ID, payment.Refund{TransactionEventID: captures[1]})
-	commandstest.Refused(t, err, domain.ReasonPaymentAlreadyRefunded)
+	commandstest.Refused(t, err, domain.ReasonUnprocessableRefundAmount) // another capture is left
 	p, err = s.Refund(background, r.By, p.ID, payment.Refund{})
 	commandstest.HasStatus(t, p, err, payment.StatusPartiallySettled)
 	_, err = s.Refund(background, r.By, p.ID, payment.Refund{Amount: commandstest.Amount(1)})

@@ -38,8 +38,10 @@ func advice(operation string, status payment.Status) string {
 			return "Nothing is reserved on the card. To charge the customer, a new payment is needed."
 		case status == payment.StatusPending:
 			return "It can be captured when it is authorized."
+		case status == payment.StatusSettling:
+			return "A capture has no result yet. Decide when it has one."
 		}
-		return "All is captured, or the last capture released the rest. To charge more, a new payment is needed."
+		return "All is captured, or the rest was released. To charge more, a new payment of the difference is needed."
 	default:
 		if ended {
 			return "Nothing was captured, so nothing is left to refund."
