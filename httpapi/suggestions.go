@@ -25,7 +25,7 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonPaymentAlreadyRefunded:     {http.StatusConflict, "Nothing is left to do: GET /payments/{id} shows the refunds."},
 	domain.ReasonUnprocessableRefundAmount:  {http.StatusUnprocessableEntity, "Refund at most what is left, in minor units: 1050 for 10.50 EUR; without amount all of it is refunded. Use another X-Idempotency-Key."},
 	domain.ReasonIdempotencyKeyExists:       {http.StatusConflict, "Read the payment to see what became of the first request."},
-	domain.ReasonPaymentRequestLimit:        {http.StatusConflict, "Do not repeat the request. GET /payments/{id}/events shows what was tried and why it failed."},
+	domain.ReasonPaymentRequestLimit:        {http.StatusConflict, "Do not repeat the request now. GET /payments/{id}/events shows what was tried and why it failed."},
 	domain.ReasonNoActionsToHandle:          {http.StatusAccepted, "Read the payment by its id to see what becomes of it."},
 	domain.ReasonAttemptNotPending:          {http.StatusConflict, "The attempt was decided or has expired. currentAttemptId of GET /client-session names the waiting attempt, if there is one."},
 	domain.ReasonAmountChanged:              {http.StatusConflict, "Show the customer what the session asks for now; nothing was charged."},

@@ -31,7 +31,7 @@ func DecideAdjust(s State, c Adjust) (Event, error) {
 	if err := s.adjustable(); err != nil {
 		return nil, err
 	}
-	if err := s.withinLimit(); err != nil {
+	if err := s.withinLimit(processor.Adjust, c.At); err != nil {
 		return nil, err
 	}
 	switch {

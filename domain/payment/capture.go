@@ -29,7 +29,7 @@ func DecideCapture(s State, c Capture) (Event, error) {
 	if status := s.Status(); status != StatusAuthorized && status != StatusPartiallySettled || s.closed() {
 		return nil, s.notIn("captured")
 	}
-	if err := s.withinLimit(); err != nil {
+	if err := s.withinLimit(processor.Capture, c.At); err != nil {
 		return nil, err
 	}
 	left := s.Capturable()

@@ -22,7 +22,7 @@
 //     result of the authorization. If the completion did not happen, the action is still required. A void, or a result
 //     of the authorization from another source, also ends the completion.
 //   - A capture or refund above the remaining amount is recorded as a failed operation without a call to the processor
-//     (D7). It uses its idempotency key and counts for the limit on failures. A command that the status does not allow
+//     (D7). It uses its idempotency key and counts for the limit on failures of its operation (D22.11). A command that the status does not allow
 //     records nothing.
 //   - An out-of-band operation was made at the processor without a request from this ledger. When a processor refuses
 //     an operation, its records are read first, and out-of-band operations are recorded before the refusal (§6.3, D7). The

@@ -19,7 +19,7 @@ type Totals struct {
 	Details    bool          `json:"details,omitempty"`    // there are details
 	Captured   domain.Amount `json:"captured,omitempty"`
 	Refunded   domain.Amount `json:"refunded,omitempty"`
-	Failures   int           `json:"failures,omitempty"` // that count for the limit (D3)
+	Failures   int           `json:"failures,omitempty"` // of captures, voids, refunds and adjustments
 	Taken      bool          `json:"taken,omitempty"`    // a capture succeeded
 	Final      bool          `json:"final,omitempty"`    // a final capture succeeded
 	Released   bool          `json:"released,omitempty"` // a void succeeded

@@ -95,6 +95,7 @@ func outcome(t *rapid.T, event payment.Event, err error) string {
 
 func (m *machine) tick(t *rapid.T) time.Time {
 	m.clock = m.clock.Add(time.Duration(rapid.IntRange(-2000, 3_000_000).Draw(t, "ms")) * time.Millisecond)
+	m.book.now = m.clock
 	return m.clock
 }
 

@@ -116,7 +116,6 @@ func (b *book) revive(i *item) {
 	case processor.Refund:
 		b.backing += i.amount
 	}
-	b.failures--
 }
 
 // soft are the codes that the machine draws and an issuer may think again about (D13).

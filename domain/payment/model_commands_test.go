@@ -68,14 +68,13 @@ func (b *book) capture(c payment.Capture) string {
 	switch left := b.left(); {
 	case !b.in(payment.StatusAuthorized, payment.StatusPartiallySettled) || b.ended || b.finals > 0:
 		return badStatus
-	case b.failures >= 100:
+	case b.limited(processor.Capture):
 		return tooMany
 	case c.Amount == nil && left == 0, c.Amount != nil && *c.Amount < 1:
 		return invalid
 	case c.Amount != nil && *c.Amount > left:
 		b.recorded("", c.IdempotencyKey)
 		b.hear(b.ask(item{kind: processor.Capture, amount: *c.Amount, stage: "refused"}), "refused", c.EventID)
-		b.failures++
 		return "payment.capture_refused"
 	case c.Amount == nil:
 		c.Amount = &left
@@ -96,7 +95,7 @@ func (b *book) cancel(c payment.Cancel) string {
 		return no
 	case b.in(payment.StatusDeclined, payment.StatusFailed, payment.StatusCancelled):
 		return badStatus
-	case b.failures >= 100:
+	case b.limited(processor.Void):
 		return tooMany
 	}
 	left := b.left()
@@ -124,7 +123,7 @@ func (b *book) refund(c payment.Refund) string {
 	switch {
 	case !b.in(payment.StatusSettled, payment.StatusPartiallySettled, payment.StatusSettling):
 		return badStatus
-	case b.failures >= 100:
+	case b.limited(processor.Refund):
 		return tooMany
 	}
 	left, of := b.refundable(), uint64(0)
@@ -145,7 +144,6 @@ func (b *book) refund(c payment.Refund) string {
 	case left == 0 || amount > left:
 		b.recorded("", c.IdempotencyKey)
 		b.hear(b.ask(item{kind: processor.Refund, amount: amount, of: of, stage: "refused"}), "refused", c.EventID)
-		b.failures++
 		if b.refundable() == 0 && b.alive(processor.Capture) == 0 && b.alive(processor.Refund) == 0 {
 			return forGood
 		}
@@ -186,7 +184,7 @@ func (b *book) adjust(c payment.Adjust) string {
 		return string(domain.ReasonIncorrectAuthorizationType)
 	case b.total == 0:
 		return string(domain.ReasonAdjustNotSupported)
-	case b.failures >= 100:
+	case b.limited(processor.Adjust):
 		return tooMany
 	case c.Amount < 1 || c.Amount > domain.MaxAmount:
 		return invalid

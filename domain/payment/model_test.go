@@ -2,6 +2,7 @@ package payment_test
 
 import (
 	"slices"
+	"time"
 
 	"payledger/domain"
 	"payledger/domain/payment"
@@ -18,7 +19,8 @@ type item struct {
 	stage    string   // asked, lost (timed out), waits (pending), acts (customer), yes, no, gone (voided)
 	ids      []string // of its answers
 	theirs   string   // the processor's id of an operation that we did not request
-	given    bool     // given up: fenced, or an action that was not completed; the processor may have done it
+	failedAt time.Time
+	given    bool // given up: fenced, or an action that was not completed; the processor may have done it
 }
 
 func (i *item) live() bool { return i.stage == "asked" || i.stage == "lost" || i.stage == "waits" }
@@ -42,7 +44,7 @@ type book struct {
 	back, backing   domain.Amount // refunded; requested, outcome unknown
 	finals          int           // final captures that are under way
 	ended, released bool          // a final capture is confirmed; the amount left is released
-	failures        int
+	now             time.Time
 }
 
 // status is the second paragraph of D7.
@@ -165,9 +167,29 @@ func (b *book) hear(i *item, stage, id string) {
 	case processor.Void:
 		b.released = b.released || stage == "yes"
 	}
-	if stage == "no" && i.kind != processor.Authorize && i.kind != processor.Complete {
-		b.failures++
+	if stage == "no" || stage == "refused" {
+		i.failedAt = b.now
 	}
+}
+
+// limited reports whether an operation has ended for 24 hours: 100 failed at the processor, or 100 were refused here (D22.11).
+func (b *book) limited(kind processor.Kind) bool {
+	return b.ends(kind, "no").After(b.now) || b.ends(kind, "refused").After(b.now)
+}
+
+func (b *book) ends(kind processor.Kind, stage string) (end time.Time) {
+	var failed []*item
+	for _, i := range b.items {
+		if i.kind == kind && i.stage == stage {
+			failed = append(failed, i)
+		}
+	}
+	slices.SortFunc(failed, func(a, b *item) int { return a.failedAt.Compare(b.failedAt) })
+	for len(failed) >= 100 {
+		end = failed[99].failedAt.Add(24 * time.Hour)
+		failed = slices.DeleteFunc(failed[100:], func(i *item) bool { return i.failedAt.Before(end) })
+	}
+	return end
 }
 
 // settleSale ends the authorization and its completion.

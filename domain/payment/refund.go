@@ -32,7 +32,7 @@ func DecideRefund(s State, c Refund) (Event, error) {
 	default:
 		return nil, s.notIn("refunded")
 	}
-	if err := s.withinLimit(); err != nil {
+	if err := s.withinLimit(processor.Refund, c.At); err != nil {
 		return nil, err
 	}
 	left, capture := s.Refundable(), uint64(0)

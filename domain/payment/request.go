@@ -2,16 +2,22 @@ package payment
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/processor"
 )
 
 // ErrRunning means that another operation of the payment is running. The caller waits for it and decides again (D7).
 var ErrRunning = errors.New("another operation of the payment is running")
 
-// MaxFailures is the number of operations on a payment that may fail (D3: PaymentRequestLimitExceeded).
-const MaxFailures = 100
+// MaxFailures is the number of failures at the processor, and of refusals by our own rules, with which an operation on a payment ends for
+// FailureRest; other operations do not end (D22.11: PaymentRequestLimitExceeded).
+const (
+	MaxFailures = 100
+	FailureRest = 24 * time.Hour
+)
 
 const notFound = "The payment cannot be found."
 
@@ -64,17 +70,55 @@ func (s State) notIn(operation string) *domain.Error {
 	return s.conflict(domain.ReasonInvalidPaymentStatus, "A payment that is %s cannot be %s.", s.Status(), operation)
 }
 
-func (s State) withinLimit() error {
+// plurals are the operations in the text of an error.
+var plurals = map[processor.Kind]string{
+	processor.Capture: "captures", processor.Void: "cancellations", processor.Refund: "refunds", processor.Adjust: "adjustments",
+}
+
+// withinLimit returns an error if the operation has ended because of its failures (D22.11).
+func (s State) withinLimit(kind processor.Kind, at time.Time) error {
 	failed := s.Totals.Failures
 	for _, op := range s.Operations {
 		if op.State == StateFailed && op.Kind.Modifies() {
 			failed++
 		}
 	}
-	if failed < MaxFailures {
+	if failed < MaxFailures { // of all operations: most payments end here, without a look at Past
 		return nil
 	}
-	return s.conflict(domain.ReasonPaymentRequestLimit, "%d operations on the payment have failed; it accepts no further operation.", MaxFailures)
+	until, why := s.endedUntil(kind, false), "failed at the processor"
+	if own := s.endedUntil(kind, true); own.After(until) {
+		until, why = own, "were refused by the rules of the ledger"
+	}
+	if !at.Before(until) {
+		return nil
+	}
+	err := s.conflict(domain.ReasonPaymentRequestLimit, "%d %s of the payment %s. Further %s are accepted from %s; other operations are not affected.",
+		MaxFailures, plurals[kind], why, plurals[kind], until.UTC().Format("2006-01-02T15:04:05.000000Z"))
+	err.Recovery = "Do not repeat the request before that time. GET /payments/{id}/events shows what was tried and why it failed."
+	return err
+}
+
+// endedUntil returns the time from which an operation is accepted again after its newest MaxFailures; zero: it has not ended. Failures
+// while it is ended do not count. refused: count the refusals by our own rules, and not the failures at the processor.
+func (s State) endedUntil(kind processor.Kind, refused bool) (until time.Time) {
+	var failures []time.Time
+	for op := range s.Each {
+		if op.Kind == kind && op.State == StateFailed && op.Refused == refused {
+			failures = append(failures, op.Answer().At)
+		}
+	}
+	slices.SortFunc(failures, time.Time.Compare)
+	count := 0
+	for _, at := range failures {
+		if at.Before(until) {
+			continue
+		}
+		if count++; count == MaxFailures {
+			until, count = at.Add(FailureRest), 0
+		}
+	}
+	return until
 }
 
 // Full returns the error for an operation that does not fit into a state with hundreds of operations (D3).

@@ -24,7 +24,7 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 	case StatusDeclined, StatusFailed, StatusCancelled:
 		return nil, s.notIn("cancelled")
 	}
-	if err := s.withinLimit(); err != nil {
+	if err := s.withinLimit(processor.Void, c.At); err != nil {
 		return nil, err
 	}
 	return VoidRequested{At: c.At, Amount: s.Capturable(), Reason: c.Reason, KeyHash: c.keyHash(s)}, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ var refusals = map[string]func(*apptest.Reader) refusal{
 		for range 100 {
 			r.Must(r.T, "POST", "/payments/"+payment+"/cancel", r.Headers(), nil)
 		}
-		return refusal{"POST", "/payments/" + payment + "/capture", r.Headers(), nil}
+		return refusal{"POST", "/payments/" + payment + "/cancel", r.Headers(), nil}
 	},
 	"Unauthorized": func(*apptest.Reader) refusal { return refusal{"POST", "/payments", nil, "{}"} },
 	"MissingScope": func(r *apptest.Reader) refusal {
@@ -132,13 +133,16 @@ var elsewhere = map[string]string{
 	"RateLimitExceeded":                 "needs a limit",
 }
 
-// shownError returns an error answer without the fields that differ in each answer.
+var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z`)
+
+// shownError returns an error answer without the fields and times that differ in each answer.
 func shownError(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var e struct{ Error map[string]any }
 	if err := json.Unmarshal(text, &e); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
+	e.Error["description"] = timeOfDay.ReplaceAllString(e.Error["description"].(string), "TIME")
 	delete(e.Error, "diagnosticsId")
 	delete(e.Error, "paymentId")
 	return e.Error

@@ -18,7 +18,7 @@ var advices = map[domain.Reason]string{
 	domain.ReasonPaymentAlreadyRefunded:    "Nothing is left to do: the payment shows its refunds.",
 	domain.ReasonUnprocessableRefundAmount: "Write at most the amount that is left.",
 	domain.ReasonIdempotencyKeyExists:      "Look at the payment to see what became of the first try.",
-	domain.ReasonPaymentRequestLimit:       "Do not try again. The timeline of the payment shows what was tried and why it failed.",
+	domain.ReasonPaymentRequestLimit:       "Do not try again before that time. The timeline of the payment shows what was tried and why it failed.",
 	domain.ReasonConcurrentModification:    "Try again in a moment.",
 	domain.ReasonServiceUnavailable:        "Try again in a few seconds.",
 	domain.ReasonRateLimitExceeded:         "Wait a minute, then try again.",
