@@ -163,7 +163,10 @@
 // all that the next checkpoint needs. At least one checkpoint in 256, and one in 262,144 events, has it. The signature is the last line
 // of a signed note (Ed25519) over
 //
-//	payledger\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
+//	<origin>\n<size>\n<root in base64>\nshards <last group of shard 0> <of shard 1> …\nevents <number in shard 0> …\n
+//
+// The origin is the name of the key: payledger/<id of the log> in hexadecimal, or the text that was chosen at the first start. Ledgers
+// from before that have the origin payledger, and checkpoints without it in their messages.
 //
 // A checkpoint may cover no event: it copies the checkpoint before it, and its acknowledgement makes that one durable.
 //

@@ -8,28 +8,38 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"payledger/eventstore/proof"
 )
 
-// A checkpoint's message, numbers as unsigned varints: the byte 1, the size, the number of shards, per shard the last group and
+// A checkpoint's message, numbers as unsigned varints: the byte 2, the length and the bytes of the origin, the size, the number of shards, per shard the last group and
 // the number of events, the root (32 bytes), the length and the bytes of the signature (4 of the key's hash, 64 of Ed25519), the
 // number of nodes of the edge, per node its index and its hash (32 bytes).
 
+//
+// The message of a ledger with proof.FirstOrigin has the byte 1, and no origin.
+
 const (
-	formatByte = 1
-	// signaturePrefix begins the signature line of a signed note by origin.
-	signaturePrefix = "— " + origin + " "
+	formatFirst  = 1
+	formatOrigin = 2
 )
+
+// signaturePrefix begins the signature line of a signed note by the origin.
+func (c Checkpoint) signaturePrefix() string { return "— " + c.origin() + " " }
 
 var errMalformed = errors.New("eventstore: malformed checkpoint")
 
 // Encode returns the checkpoint's message, with its edge or without.
 func (c Checkpoint) Encode(withEdge bool) ([]byte, error) {
-	text, ok := strings.CutPrefix(strings.TrimSuffix(c.Signature, "\n"), signaturePrefix)
+	text, ok := strings.CutPrefix(strings.TrimSuffix(c.Signature, "\n"), c.signaturePrefix())
 	signature, err := base64.StdEncoding.DecodeString(text)
 	if !ok || err != nil || len(c.Root) != tlog.HashSize || len(c.LastSeq) != len(c.Events) {
 		return nil, fmt.Errorf("%w: %q", errMalformed, c.Signature)
 	}
-	b := []byte{formatByte}
+	b := []byte{formatFirst}
+	if c.origin() != proof.FirstOrigin {
+		b = append(binary.AppendUvarint([]byte{formatOrigin}, uint64(len(c.Origin))), c.Origin...)
+	}
 	b = binary.AppendUvarint(b, c.Size)
 	b = binary.AppendUvarint(b, uint64(len(c.LastSeq)))
 	for i, seq := range c.LastSeq {
@@ -59,15 +69,22 @@ func appendEdge(b []byte, edge []Node) []byte {
 // Parse is the inverse of Encode. It does not know the number.
 func Parse(b []byte) (Checkpoint, error) {
 	p := parser{b: b}
-	if p.number() != formatByte {
+	c := Checkpoint{Origin: proof.FirstOrigin}
+	switch p.number() {
+	case formatFirst:
+	case formatOrigin:
+		if c.Origin = string(p.next(p.count(1))); c.Origin == proof.FirstOrigin || !proof.ValidOrigin(c.Origin) {
+			return Checkpoint{}, fmt.Errorf("%w: its origin is not valid", errMalformed)
+		}
+	default:
 		return Checkpoint{}, fmt.Errorf("%w: unknown format", errMalformed)
 	}
-	c := Checkpoint{Size: p.number()}
+	c.Size = p.number()
 	for range p.count(2) {
 		c.LastSeq, c.Events = append(c.LastSeq, p.number()), append(c.Events, p.number())
 	}
 	c.Root = p.next(tlog.HashSize)
-	c.Signature = signaturePrefix + base64.StdEncoding.EncodeToString(p.next(p.count(1))) + "\n"
+	c.Signature = c.signaturePrefix() + base64.StdEncoding.EncodeToString(p.next(p.count(1))) + "\n"
 	c.Edge = p.edge()
 	if p.failed || len(p.b) > 0 {
 		return Checkpoint{}, errMalformed

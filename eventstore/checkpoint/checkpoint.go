@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -11,17 +12,16 @@ import (
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/proof"
 )
 
 // Stream is the beginning of the names of the streams that hold the checkpoints.
 const Stream = "CHECKPOINTS"
 
-// origin is the first line of the signed text.
-const origin = "payledger"
-
 // Checkpoint fixes the order of the events up to its last groups (I2). An event's position is its number in that order, from 1;
 // leaf position−1 of the Merkle tree (RFC 6962) holds its hash.
 type Checkpoint struct {
+	Origin    string   // the ledger's: the first line of the signed text, and the name of the key; "" is proof.FirstOrigin
 	Size      uint64   // events covered by this and all earlier ones
 	LastSeq   []uint64 // per shard: the last group
 	Events    []uint64 // per shard: the number of events up to it
@@ -39,19 +39,21 @@ type Node struct {
 
 // Text is the signed text: origin, size and root as in a C2SP checkpoint, then the last group and the number of events per shard.
 func (c Checkpoint) Text() string {
-	return fmt.Sprintf("%s\n%d\n%s\nshards %s\nevents %s\n", origin, c.Size,
+	return fmt.Sprintf("%s\n%d\n%s\nshards %s\nevents %s\n", c.origin(), c.Size,
 		base64.StdEncoding.EncodeToString(c.Root), joined(c.LastSeq), joined(c.Events))
 }
 
+func (c Checkpoint) origin() string { return cmp.Or(c.Origin, proof.FirstOrigin) }
+
 func joined(numbers []uint64) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
 
-// Sign returns the checkpoint of a tree, signed. lastSeq and events are per shard.
+// Sign returns the checkpoint of a tree, signed. Its origin is the signer's name. lastSeq and events are per shard.
 func Sign(signer note.Signer, t *Tree, lastSeq, events []uint64) (Checkpoint, error) {
 	root, err := t.Root()
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("eventstore: checkpoint: %w", err)
 	}
-	c := Checkpoint{Size: t.size, LastSeq: lastSeq, Events: events, Root: root[:], Edge: t.Edge()}
+	c := Checkpoint{Origin: signer.Name(), Size: t.size, LastSeq: lastSeq, Events: events, Root: root[:], Edge: t.Edge()}
 	signed, err := note.Sign(&note.Note{Text: c.Text()}, signer)
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("eventstore: sign checkpoint: %w", err)

@@ -45,12 +45,8 @@ func Check(f File, key string) (Checked, error) {
 	if err != nil {
 		return Checked{}, err
 	}
-	text, err := open(f.Checkpoint, verifier)
-	if err != nil {
-		return Checked{}, fmt.Errorf("the checkpoint: %w", err)
-	}
 	c := Checked{Account: f.Account, Payment: f.Payment}
-	if c.Tree, err = ParseTree(text); err != nil {
+	if c.Tree, err = openTree(f.Checkpoint, verifier); err != nil {
 		return Checked{}, fmt.Errorf("the checkpoint: %w", err)
 	}
 	subject, last := Subject(f.Account, f.Payment), [sha256.Size]byte{}
@@ -66,7 +62,8 @@ func Check(f File, key string) (Checked, error) {
 		last, position = hash, e.Position
 		c.Events = append(c.Events, line)
 	}
-	if text, err = open(f.Newest, verifier); err != nil {
+	text, err := open(f.Newest, verifier)
+	if err != nil {
 		return Checked{}, fmt.Errorf("the note about the newest event: %w", err)
 	}
 	revision, hash, err := newest(text, c.Tree, subject)

@@ -41,11 +41,21 @@
 // # The notes
 //
 // Both notes are signed by the ledger's Ed25519 key. A note is its text, an empty line, and the line
-// "— payledger " ‖ base64(4 bytes key hash ‖ 64 bytes signature) ‖ "\n". The signature is over the text with its last "\n". A
-// verifier key is "payledger+" ‖ 8 hexadecimal digits of the key hash ‖ "+" ‖ base64(0x01 ‖ 32 bytes public key). The texts are
+// "— <origin> " ‖ base64(4 bytes key hash ‖ 64 bytes signature) ‖ "\n". The signature is over the text with its last "\n". A
+// verifier key is "<origin>+" ‖ 8 hexadecimal digits of the key hash ‖ "+" ‖ base64(0x01 ‖ 32 bytes public key). The texts are
 //
-//	payledger\n<size>\n<root in base64>\nshards <…>\nevents <…>\n
-//	payledger history\n<size>\n<root in base64>\n<account>.payment.<payment>\n<newest revision>\n<its hash in hexadecimal>\n
+//	<origin>\n<size>\n<root in base64>\nshards <…>\nevents <…>\n
+//	<origin> history\n<size>\n<root in base64>\n<account>.payment.<payment>\n<newest revision>\n<its hash in hexadecimal>\n
+//
+// The origin names the ledger, as C2SP's tlog-checkpoint asks: payledger/<id of the log>, or the text that its operator chose for it
+// (`--origin`). It is the name of the key, and never changes. The origin of older ledgers is payledger; their keys and files stay
+// valid.
+//
+// # A witness's file
+//
+// `payledger checkpoints --out FILE` writes each signed checkpoint, one a line. Every line is evidence. CheckOld finds two lines that
+// contradict each other: two roots of one size, or a later number with fewer events. CheckSince compares a proof with the newest line
+// that it covers; the lines before that one are checked against each other only.
 //
 // # What a checked proof says
 //

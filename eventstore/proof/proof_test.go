@@ -32,19 +32,27 @@ type model struct {
 	leaves [][32]byte
 	signer note.Signer
 	key    string
+	origin string // of the notes
 }
 
 func newModel(t require) *model {
 	t.Helper()
-	private, key, err := note.GenerateKey(rand.New(rand.NewSource(1)), "payledger")
+	m := &model{}
+	m.named(t, proof.FirstOrigin)
+	return m
+}
+
+// named gives the ledger an origin and a key of this name.
+func (m *model) named(t require, origin string) {
+	t.Helper()
+	private, key, err := note.GenerateKey(rand.New(rand.NewSource(1)), origin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
+	if m.signer, err = note.NewSigner(private); err != nil {
 		t.Fatal(err)
 	}
-	return &model{signer: signer, key: key}
+	m.key, m.origin = key, origin
 }
 
 // require is a test of package testing or rapid.
@@ -123,8 +131,8 @@ func (m *model) file(t require, size int, places []int, raws [][]byte) proof.Fil
 	root := node(m.leaves)
 	return proof.File{Events: events, Head: proof.Head{
 		Format: proof.Format, Account: "a1", Payment: "p1",
-		Checkpoint: m.sign(t, fmt.Sprintf("payledger\n%d\n%s\nshards 1 2\nevents 3 4\n", size, base64.StdEncoding.EncodeToString(root[:]))),
-		Newest:     m.sign(t, proof.NewestText(proof.Tree{Size: uint64(size), Root: root}, "a1.payment.p1", uint64(len(places)), last)),
+		Checkpoint: m.sign(t, fmt.Sprintf("%s\n%d\n%s\nshards 1 2\nevents 3 4\n", m.origin, size, base64.StdEncoding.EncodeToString(root[:]))),
+		Newest:     m.sign(t, proof.NewestText(proof.Tree{Origin: m.origin, Size: uint64(size), Root: root}, "a1.payment.p1", uint64(len(places)), last)),
 	}}
 }
 

@@ -80,7 +80,7 @@ func (p *Prover) Payment(ctx context.Context, account domain.AccountID, id domai
 		return nil, err
 	}
 	last := places[len(places)-1]
-	t := proof.Tree{Size: checkpoint.Size, Root: tlog.Hash(checkpoint.Root)}
+	t := proof.Tree{Origin: p.Signer.Name(), Size: checkpoint.Size, Root: tlog.Hash(checkpoint.Root)}
 	signed, err := note.Sign(&note.Note{Text: proof.NewestText(t, proof.Subject(string(account), string(id)), last.revision, last.hash)}, p.Signer)
 	if err != nil {
 		return nil, fmt.Errorf("prover: %w", err)

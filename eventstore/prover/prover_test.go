@@ -3,10 +3,12 @@ package prover_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -270,7 +272,11 @@ func TestSince(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := proof.CheckSince(file, checked.Tree, r.key, c.Note); err != nil {
+		old, err := c.Old()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proof.CheckSince(file, checked.Tree, r.key, []proof.Old{old}); err != nil {
 			t.Errorf("since %d of %d: %v", c.Size, checked.Tree.Size, err)
 		}
 	}
@@ -278,6 +284,10 @@ func TestSince(t *testing.T) {
 	next, err = r.prover.Checkpoints(t.Context(), 1, 1, func(c proof.Checkpoint) error { part = append(part, c); return nil })
 	if err != nil || len(part) != 1 || part[0].Number != 2 || (next != 2) != (len(all) == 2) {
 		t.Error(next, err, part)
+	}
+	id16 := r.store.ID()
+	if origin := "payledger/" + hex.EncodeToString(id16[:]); !strings.HasPrefix(all[0].Note, origin+"\n") || !strings.Contains(all[0].Note, "\n— "+origin+" ") || !strings.HasPrefix(r.key, origin+"+") {
+		t.Errorf("the ledger's own origin %s is not in %s, or in %s", origin, all[0].Note, r.key)
 	}
 	if _, err := r.prover.Payment(t.Context(), owner, id, 1<<40); !errors.Is(err, prover.ErrAhead) {
 		t.Error(err)

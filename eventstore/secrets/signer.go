@@ -1,7 +1,9 @@
 package secrets
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,18 +11,23 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"payledger/domain"
+	"payledger/eventstore/proof"
 	"payledger/eventstore/secretlog"
 )
 
 const checkpointSigner domain.SecretID = "signer.system.checkpoints"
 
-// signerName is the name in the checkpoint's signature line and in the verifier key.
-const signerName = "payledger"
+// ErrOrigin means that the checkpoints of the ledger have another origin than SetOrigin set.
+var ErrOrigin = errors.New("the origin of a ledger's checkpoints never changes")
 
-// CheckpointSigner returns the key that signs checkpoints, and its verifier key. The first call creates the key.
+// SetOrigin sets the origin of the checkpoints of a new ledger, instead of payledger/<log id>. Call it before CheckpointSigner.
+func (v *Store) SetOrigin(origin string) { v.origin = origin }
+
+// CheckpointSigner returns the key that signs checkpoints, and its verifier key. The first call creates the key. The key's name is the
+// origin of the checkpoints. The error wraps ErrOrigin if the ledger has another origin than SetOrigin set.
 func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, error) {
 	stored, _, err := v.ensure(ctx, checkpointSigner, func() ([]byte, error) {
-		private, public, err := note.GenerateKey(v.random, signerName)
+		private, public, err := note.GenerateKey(v.random, cmp.Or(v.origin, proof.FirstOrigin+"/"+hex.EncodeToString(v.log[:])))
 		if err != nil {
 			return nil, fmt.Errorf("secrets: signer: %w", err)
 		}
@@ -29,7 +36,11 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 	if err != nil {
 		return nil, "", err
 	}
-	return parseSigner(string(stored))
+	signer, public, err := parseSigner(string(stored))
+	if err == nil && v.origin != "" && signer.Name() != v.origin {
+		err = fmt.Errorf("%w: it is %s here, and %s was named", ErrOrigin, signer.Name(), v.origin)
+	}
+	return signer, public, err
 }
 
 // StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key. It changes no byte.

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
 )
 
@@ -24,6 +25,8 @@ type Store struct {
 	bytes  *secretlog.Stream
 	master Key
 	random io.Reader
+	log    format.LogID
+	origin string  // of the checkpoints of a new ledger; "": by the log's id
 	ring   keyring // of the master key, and of a key that a rotation replaces, or is about to take
 	now    func() time.Time
 	keys   valueCache[dataKey]
@@ -45,7 +48,7 @@ func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Re
 	if err != nil {
 		return nil, err
 	}
-	v := &Store{bytes: b, master: master, random: random, now: store.Now, persons: &eventstore.NewRepositories(store).Persons}
+	v := &Store{bytes: b, master: master, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons}
 	for _, key := range append([]Key{master}, others...) {
 		box, err := key.aead()
 		if err != nil {

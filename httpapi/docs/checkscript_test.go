@@ -2,12 +2,18 @@ package docs
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"payledger/eventstore/childtest"
 	"payledger/eventstore/proof"
@@ -61,6 +67,49 @@ func changes(t *testing.T) (good, key string, bad map[string]string) {
 		}
 	}
 	return good, key, bad
+}
+
+// ofOrigin returns a proof of a ledger with an origin of its own: one event in a log of one.
+func ofOrigin(t *testing.T, origin string) (text, key string) {
+	t.Helper()
+	private, key, err := note.GenerateKey(rand.Reader, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(text string) string {
+		signed, err := note.Sign(&note.Note{Text: text}, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(signed)
+	}
+	parsed, err := proof.Parse([]byte(docstest.Read(t, "eventstore/proof/testdata/proof.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := parsed.Events[0]
+	hash := sha256.Sum256(append(make([]byte, sha256.Size), event.Raw...))
+	event.Position, event.Path = 1, []proof.Bytes{}
+	tree := proof.Tree{Origin: origin, Size: 1, Root: tlog.RecordHash(hash[:])}
+	file, err := json.Marshal(proof.File{Events: []proof.Event{event}, Head: proof.Head{
+		Format: proof.Format, Account: "a1", Payment: "p1",
+		Checkpoint: sign(origin + "\n1\n" + base64.StdEncoding.EncodeToString(tree.Root[:]) + "\nshards 1\nevents 1\n"),
+		Newest:     sign(proof.NewestText(tree, "a1.payment.p1", 1, hash)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parsed, err = proof.Parse(file); err == nil {
+		_, err = proof.Check(parsed, key)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(file), key
 }
 
 // found reports whether a program is installed; in CI it must be.
@@ -121,6 +170,10 @@ json.dump(faults, sys.stdout)`
 	if text := docstest.Read(t, docstest.Guides+"check.py"); strings.Contains(text, "assert") {
 		t.Error("the script has asserts: python3 -O takes them away")
 	}
+	own, ownKey := ofOrigin(t, "payledger/00112233445566778899aabbccddeeff")
+	if fault := verdicts(t, map[string]string{"": own}, "python3", "-c", each, script, ownKey, t.TempDir())[""]; fault != "" {
+		t.Errorf("a ledger with an origin of its own: %s", fault)
+	}
 	faults := verdicts(t, files, "python3", "-O", "-c", each, script, key, t.TempDir())
 	for name := range files {
 		if fault := faults[name]; (fault == "") != (name == "") {
@@ -154,7 +207,12 @@ const check = new Function(fs.readFileSync(script, "utf8") + "\nreturn async (te
 	if err := os.WriteFile(runner, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	faults := verdicts(t, files, "node", runner, docstest.Path(t, "httpapi/proofpage/assets/proof.js"), key)
+	script := docstest.Path(t, "httpapi/proofpage/assets/proof.js")
+	own, ownKey := ofOrigin(t, "ledger.example.com/payments")
+	if fault := verdicts(t, map[string]string{"": own}, "node", runner, script, ownKey)[""]; fault != "" {
+		t.Errorf("a ledger with an origin of its own: %s", fault)
+	}
+	faults := verdicts(t, files, "node", runner, script, key)
 	for name := range files {
 		if fault := faults[name]; (fault == "") != (name == "") {
 			t.Errorf("%s: %q", name, fault)

@@ -1,11 +1,121 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/mod/sumdb/note"
+
 	"payledger/eventstore/proof"
 )
+
+// TestWitnessFile checks that a witness continues behind the last line of its file, also if that line was cut off, and that its file has
+// both signed checkpoints if the ledger signs another root. From then on the file itself says so.
+func TestWitnessFile(t *testing.T) {
+	private, key, err := note.GenerateKey(rand.New(rand.NewSource(1)), "payledger/01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := func(number uint64, fill byte) proof.Checkpoint {
+		root := bytes.Repeat([]byte{fill}, 32)
+		signed, err := note.Sign(&note.Note{Text: fmt.Sprintf("payledger/01\n%d\n%s\nshards 1\n", 10*number, base64.StdEncoding.EncodeToString(root))}, signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return proof.Checkpoint{Number: number, Size: 10 * number, Root: root, Note: string(signed)}
+	}
+	name := filepath.Join(t.TempDir(), "witness.jsonl")
+	content := func() string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	// run is a witness's process that reads a ledger with these checkpoints.
+	run := func(ledger ...proof.Checkpoint) error {
+		w := &witness{}
+		file, err := w.continueIn(name, key)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return w.read(func(after uint64) error {
+			for _, one := range ledger {
+				if one.Number > after {
+					if err := w.next(one); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+	one, two, three := checkpoint(1, 1), checkpoint(2, 2), checkpoint(3, 3)
+	if err := run(one, two); err != nil || strings.Count(content(), "\n") != 2 {
+		t.Fatalf("%v: %s", err, content())
+	}
+	if err := os.WriteFile(name, []byte(content()+`{"number":3,"si`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(one, two, three); err != nil || strings.Count(content(), "\n") != 3 || !strings.Contains(content(), "\n"+`{"number":3,"size":30,`) {
+		t.Fatalf("%v: %s", err, content())
+	}
+	before := content()
+	unsigned := checkpoint(4, 4)
+	unsigned.Note = strings.Replace(unsigned.Note, "\n40\n", "\n50\n", 1)
+	for want, ledger := range map[string][]proof.Checkpoint{
+		"the log has no checkpoint 3":                 {one, two},
+		"checkpoint 4 is missing before checkpoint 5": {one, two, three, checkpoint(5, 5)},
+		"checkpoint 4 has another size or root":       {one, two, three, unsigned},
+		"checkpoint 4 the old checkpoint":             {one, two, three, {Number: 4, Size: 40, Root: checkpoint(4, 4).Root, Note: checkpoint(4, 4).Note + "x"}},
+	} {
+		if err := run(ledger...); err == nil || !strings.Contains(err.Error(), want) || content() != before {
+			t.Errorf("%s: %v: %s", want, err, content())
+		}
+	}
+	if err := run(one, two, checkpoint(3, 9)); !errors.Is(err, proof.ErrEquivocation) || strings.Count(content(), "\n") != 4 {
+		t.Errorf("%v: %s", err, content())
+	}
+	all, err := proof.ReadCheckpoints(content())
+	if err != nil || len(all) != 4 || !errors.Is(proof.CheckOld(all, key), proof.ErrEquivocation) {
+		t.Errorf("%v: the file is no evidence: %s", err, content())
+	}
+	if err := run(one, two, three); !errors.Is(err, proof.ErrEquivocation) || !strings.Contains(err.Error(), "lines 3 and 4") {
+		t.Error(err)
+	}
+	for _, other := range []string{"no witness's file", "{}\n", `{"number":1,"Size":10}` + "\n"} {
+		if err := os.WriteFile(name, []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(one); err == nil || content() != other {
+			t.Errorf("%q: %v: %q", other, err, content())
+		}
+	}
+	line, err := json.Marshal(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(line, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{}
+	if _, err := w.continueIn(name, "payledger/02+00000000+AQ=="); err == nil {
+		t.Error("another key's file is continued")
+	}
+}
 
 // TestWitness: a witness emits each checkpoint once and without a gap, and sees a log without the last checkpoint, or with another one.
 func TestWitness(t *testing.T) {

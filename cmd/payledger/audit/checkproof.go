@@ -17,7 +17,7 @@ import (
 type CheckProof struct {
 	File  string `arg:"" help:"File that prove wrote." type:"path"`
 	Key   string `required:"" help:"Verifier key of the ledger, as prove and GET /verifier-key print it." placeholder:"VERIFIER_KEY"`
-	Since string `help:"File with an old checkpoint: check that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
+	Since string `help:"File with old checkpoints: check that nothing before the newest was rewritten, and that no two contradict each other." type:"path" placeholder:"CHECKPOINT"`
 }
 
 // Run checks the file, and prints its events and the result.
@@ -32,13 +32,13 @@ func (c *CheckProof) Run(_ context.Context, std terminal.Streams, _ options.Argu
 	}
 	since := ""
 	if c.Since != "" {
-		old, _, err := readCheckpoint(c.Since)
+		old, err := readCheckpoints(c.Since)
 		if err != nil {
 			return err
 		}
 		before, err := proof.CheckSince(file, checked.Tree, c.Key, old)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.File, err)
+			return fmt.Errorf("%s with %s: %w", c.File, c.Since, err)
 		}
 		since = fmt.Sprintf("Nothing was rewritten: the log begins with the log of %s of the old checkpoint.\n", terminal.Count(before.Size, "event"))
 	}

@@ -24,7 +24,7 @@ import (
 type Prove struct {
 	Payment string `arg:"" name:"payment-id" help:"Id of the payment."`
 	Out     string `required:"" help:"File to write." type:"path" placeholder:"FILE"`
-	Since   string `help:"File with an old checkpoint: also prove that nothing before it was rewritten." type:"path" placeholder:"CHECKPOINT"`
+	Since   string `help:"File with old checkpoints: also prove that nothing before the newest was rewritten." type:"path" placeholder:"CHECKPOINT"`
 
 	Source  `set:"scope=transactions:retrieve"`
 	Account string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
@@ -51,8 +51,12 @@ func (c *Prove) Run(ctx context.Context, std terminal.Streams, args options.Argu
 		write = c.fromFolder
 	}
 	if c.Since != "" {
-		if _, c.since, err = readCheckpoint(c.Since); err != nil {
+		old, err := readCheckpoints(c.Since)
+		if err != nil {
 			return err
+		}
+		for _, one := range old {
+			c.since = max(c.since, one.Size)
 		}
 	}
 	var key string
@@ -98,17 +102,17 @@ func saveFile(name string, write func(io.Writer) error, check func(name string) 
 	return f.Close()
 }
 
-// readCheckpoint returns the text of the old checkpoint in a file, and the size of its log.
-func readCheckpoint(name string) (text string, size uint64, err error) {
+// readCheckpoints returns the old checkpoints in a file.
+func readCheckpoints(name string) ([]proof.Old, error) {
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return "", 0, fmt.Errorf("cannot read the old checkpoint: %w; name another file with --since", err)
+		return nil, fmt.Errorf("cannot read the old checkpoint: %w; name another file with --since", err)
 	}
-	_, tree, err := proof.ReadCheckpoint(string(content))
+	all, err := proof.ReadCheckpoints(string(content))
 	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w; --since takes lines of `payledger checkpoints` or one signed note", name, err)
+		return nil, fmt.Errorf("%s: %w; --since takes lines of `payledger checkpoints` or one signed note", name, err)
 	}
-	return string(content), tree.Size, nil
+	return all, nil
 }
 
 func checkFile(name, key string) (file proof.File, checked proof.Checked, err error) {

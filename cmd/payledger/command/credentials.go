@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/folder"
+	"payledger/eventstore/proof"
 	"payledger/eventstore/secrets"
 )
 
@@ -81,6 +82,7 @@ type initCommand struct {
 	options.NewCluster `embed:""`
 	Environment        string `help:"sandbox or production." enum:"sandbox,production" default:"sandbox"`
 	Shards             int    `help:"Number of shard streams." placeholder:"N"`
+	Origin             string `help:"Name of the ledger in its checkpoints, for witnesses, for example ledger.example.com/payments (default: payledger/<id of the log>)." placeholder:"NAME"`
 	MasterKey          string `help:"Key of the stream of secrets, 64 hexadecimal digits." placeholder:"HEX"`
 	MasterKeyFile      string `help:"File that holds the master key." type:"path"`
 	JSON               bool   `name:"json" help:"Print the credentials as JSON."`
@@ -97,6 +99,9 @@ func (c *initCommand) check(args options.Arguments) error {
 	if !o.Sandbox() {
 		faults = append(faults, args.Faults()...)
 	}
+	if c.Origin != "" && !proof.ValidOrigin(c.Origin) {
+		faults = append(faults, options.OriginFault(c.Origin))
+	}
 	c.MasterKey = o.MasterKey
 	return options.UsageOf(faults)
 }
@@ -111,7 +116,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, Shards: c.Shards, MasterKey: c.MasterKey}, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, Shards: c.Shards, Origin: c.Origin, MasterKey: c.MasterKey}, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		return err
 	}
@@ -119,6 +124,9 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 	made, err := accounts.Initialize(ctx, l.Store, l.Secrets, rand.Reader, c.Environment, "cli:init", nil)
 	if errors.Is(err, accounts.ErrInitialized) {
 		return fmt.Errorf("%s holds a ledger already; its credentials were shown when it was made", c.Data)
+	}
+	if err == nil {
+		err = l.Secrets.Claim(ctx) // with the origin
 	}
 	if err != nil {
 		return err
@@ -128,7 +136,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 
 func (c *initCommand) makeCluster(ctx context.Context, std terminal.Streams) error {
 	cluster := ledger.Cluster{
-		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Shards: c.Shards, Environment: c.Environment, MasterKey: c.MasterKey,
+		NATS: c.NATS, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Shards: c.Shards, Origin: c.Origin, Environment: c.Environment, MasterKey: c.MasterKey,
 	}
 	shown := false
 	err := cluster.Make(ctx, func(made ledger.Made) error {

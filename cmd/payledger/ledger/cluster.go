@@ -23,7 +23,8 @@ type Cluster struct {
 	SystemCreds string
 	Replicas    int // of every stream
 	Placement   external.Placement
-	Shards      int // 0: the default
+	Shards      int    // 0: the default
+	Origin      string // of the checkpoints; "": by the log's id
 	Environment string
 	MasterKey   string // "": a new one
 }
@@ -68,6 +69,7 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	if err != nil {
 		return err
 	}
+	vault.SetOrigin(c.Origin)
 	if err := c.claim(ctx, store, vault, presence); err != nil {
 		return err
 	}

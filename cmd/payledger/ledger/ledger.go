@@ -90,6 +90,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader, key.others...); err != nil {
 		return nil, errors.Join(incomplete(err), l.Close())
 	}
+	l.Secrets.SetOrigin(o.Origin)
 	if l.presence != nil {
 		l.presence.Reads(l.Secrets.Settle)
 	}

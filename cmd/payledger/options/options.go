@@ -15,6 +15,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
 	"payledger/eventstore/external"
+	"payledger/eventstore/proof"
 	"payledger/eventstore/secrets"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 	BehindProxy         bool   `help:"In production: --listen may be public without TLS, because a proxy ends it."`
 	Environment         string `help:"sandbox or production; fixed when the ledger is initialized." enum:"sandbox,production" default:"sandbox"`
 	Shards              int    `help:"Number of shard streams of a new log (first start only)." placeholder:"N"`
+	Origin              string `help:"Name of the ledger in its checkpoints, for witnesses, for example ledger.example.com/payments (first start only; default: payledger/<id of the log>)." placeholder:"NAME"`
 	NATS                `embed:""`
 	NatsListen          string        `name:"nats-listen" help:"Address for analysts: keeps the stream EVENTS on a NATS server of its own (default: none)." placeholder:"ADDRESS"`
 	EventsRetention     time.Duration `name:"events-retention" help:"How long events stay in the stream EVENTS; 0: for ever." default:"0"`
@@ -122,6 +124,11 @@ func (o Options) Check() error {
 	return UsageOf(slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults()))
 }
 
+// OriginFault returns the fault of an --origin that cannot be the name of a ledger.
+func OriginFault(origin string) string {
+	return fmt.Sprintf("--origin %q: it must have 1 to 128 visible ASCII characters, no blank and no +", origin)
+}
+
 func (o Options) limitFaults() (faults []string) {
 	check := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -145,6 +152,7 @@ func (o Options) limitFaults() (faults []string) {
 	check(o.EventsRetention != 0 && o.EventsRetention < minRetention, "--events-retention is %s; it must be 0 or at least %s", o.EventsRetention, minRetention)
 	check(o.EventsRetention != 0 && o.NatsListen == "", "--events-retention is for the stream EVENTS, which exists only with --nats-listen")
 	check(o.Shards < 0 || o.Shards > 256, "--shards must be between 1 and 256")
+	check(o.Origin != "" && !proof.ValidOrigin(o.Origin), "%s", OriginFault(o.Origin))
 	return faults
 }
 

@@ -70,9 +70,9 @@ const named = (value, names) => value !== null && typeof value === "object" && !
 const fileNames = ["format", "account", "payment", "checkpoint", "newest", "events"];
 const eventNames = ["revision", "position", "hash", "raw", "path"];
 
-// keyOf reads "payledger+8 digits+base64".
+// keyOf reads "origin+8 digits+base64".
 async function keyOf(text) {
-  const wrong = new Error("The verifier key is not valid. It has the form payledger+8 digits+base64.");
+  const wrong = new Error("The verifier key is not valid. It has the form origin+8 digits+base64.");
   const [, name, digits, base64] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) || [];
   if (!name) throw wrong;
   const bytes = bytesOf(base64, "The verifier key");
@@ -161,7 +161,7 @@ async function check(proof, keyText, progress) {
   }
   const key = await keyOf(keyText);
   const lines = await openNote(proof.checkpoint, key, "The checkpoint");
-  if (lines[0] !== "payledger" || !/^[1-9][0-9]{0,18}$/.test(lines[1])) throw new Error("The checkpoint is no checkpoint of a payledger.");
+  if (lines[0] !== key.name || !/^[1-9][0-9]{0,18}$/.test(lines[1])) throw new Error("The checkpoint is no checkpoint of a payledger.");
   const tree = { size: BigInt(lines[1]), root: bytesOf(lines[2], "The root"), text: lines[2] };
   let last = new Uint8Array(32), position = 0;
   for (const [i, e] of proof.events.entries()) {
@@ -171,7 +171,7 @@ async function check(proof, keyText, progress) {
     progress(i + 1);
   }
   const newest = await openNote(proof.newest, key, "The note about the newest event");
-  const want = ["payledger history", lines[1], lines[2], proof.account + ".payment." + proof.payment];
+  const want = [key.name + " history", lines[1], lines[2], proof.account + ".payment." + proof.payment];
   if (newest.length !== 6 || want.some((line, i) => newest[i] !== line)) {
     throw new Error("The note about the newest event is about another payment or another checkpoint.");
   }
