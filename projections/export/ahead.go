@@ -29,10 +29,7 @@ func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(
 			if failed != nil {
 				break // the source stops soon
 			}
-			if s.First == 0 {
-				s.First = batch[i].Position
-			}
-			s.Last = batch[i].Position
+			s.read = batch[i].Position
 			c.Progress(batch[i].Position, batch[i].newest)
 			if failed = handle(batch[i].Event); failed != nil {
 				cancel()

@@ -161,6 +161,17 @@ func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) erro
 	return nil
 }
 
+// dropUnchanged removes the payments and disputes without an event in the export's window, with their rows in other tables. The balances of
+// their earlier events were needed until here.
+func (b *books) dropUnchanged(ctx context.Context) error {
+	for table, id := range map[string]string{payments.name: "id", transactions.name: "payment_id", refunds.name: "payment_id", disputes.name: "id"} {
+		if err := b.exec(ctx, "DELETE FROM "+table+" WHERE "+id+" NOT IN (SELECT id FROM changed)"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeChanged writes the rows of a table whose payment or dispute is marked, or all rows; id is the column with its id.
 func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w writer[T]) error {
 	query := fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.names(), ", "), t.name) //nolint:gosec // the names are those of our own tables

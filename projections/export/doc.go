@@ -9,6 +9,8 @@
 //     it, each event once, even after a crash at any moment: see Folder.
 //   - The tables of payments, transactions, refunds and disputes show the newest state. Files of several exports may show a payment
 //     several times: the rows with its highest position count.
+//   - A window of time limits events and entries. The other tables have the payments and disputes with an event in it, as they were at its
+//     end. The balances of their earlier events are folded, too, but not shown.
 //   - entries are the differences between an aggregate's row before and after an event, so that their sums equal the rows, in each
 //     currency. If a dispute's currency changes (D16), its former amount is posted back in its own currency.
 //   - Memory is constant: rows are folded in a SQLite file, a batch of events at a time. Only the writer of a Parquet file keeps the list of

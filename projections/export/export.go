@@ -29,15 +29,27 @@ type Config struct {
 	// After is a position: only events after it are exported. nil exports all of them into a new folder.
 	After  *uint64
 	Window Window
+	// EscapeFormulas writes texts that a spreadsheet could take for formulas with an apostrophe before them: CSV only.
+	EscapeFormulas bool
 	// Progress is called with the position of each event, and with the newest one, 0 if it is unknown; nil: with nothing.
 	Progress func(position, newest uint64)
 }
 
 // Summary is the result of an export.
 type Summary struct {
-	First, Last uint64 // positions that were read; 0 if there was nothing new
+	First, Last uint64 // positions of the exported events; 0 if there are none
 	Events      uint64
 	Files       []string
+
+	read uint64 // the last position that was read, exported or not
+}
+
+func (s *Summary) add(position uint64) {
+	if s.First == 0 {
+		s.First = position
+	}
+	s.Last = position
+	s.Events++
 }
 
 // Run exports the events. An error leaves the folder as it was before, unless it comes behind the commit: see folder.
@@ -59,7 +71,7 @@ func (c Config) print(ctx context.Context) (s Summary, err error) {
 	if c.Format != CSV && c.Format != JSONLines {
 		return s, fmt.Errorf("the format %s needs --out", c.Format)
 	}
-	w, err := newWriter(c.Format, events, c.Stdout)
+	w, err := newWriter(c.form(), events, c.Stdout)
 	if err != nil {
 		return s, err
 	}
@@ -71,7 +83,7 @@ func (c Config) print(ctx context.Context) (s Summary, err error) {
 		if c.Window.before(e.Time.Time) || c.Window.behind(e.Time.Time) {
 			return nil
 		}
-		s.Events++
+		s.add(e.Position)
 		return w.write([]EventRow{e.row()})
 	})
 	if err != nil && s.Events == 0 { // nothing is printed, not even a header
@@ -129,9 +141,12 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 			return s, err
 		}
 	}
-	state := [][2]string{{"position", strconv.FormatUint(max(start.fold, s.Last), 10)}, {"format", string(c.Format)}}
+	state := [][2]string{{"position", strconv.FormatUint(max(start.fold, s.read), 10)}, {"format", string(c.Format)}}
 	if c.Window != (Window{}) {
 		state = append(state, [2]string{"window", "1"})
+		if err := b.dropUnchanged(ctx); err != nil {
+			return s, err
+		}
 	}
 	for _, entry := range state {
 		if err := b.setState(ctx, entry[0], entry[1]); err != nil {
@@ -217,7 +232,7 @@ func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, 
 		}
 		shown := e.Position > at.show && !c.Window.before(e.Time.Time)
 		if shown {
-			s.Events++
+			s.add(e.Position)
 		}
 		if err := rows.add(ctx, b, e, shown); err != nil {
 			return err

@@ -564,20 +564,59 @@ func TestWindowEnds(t *testing.T) {
 func TestWindow(t *testing.T) {
 	f := newFeed(9)
 	f.grow(1_000)
-	out := target(t, export.JSONLines)
 	window := export.Window{From: f.all[300].Time.Time, To: f.all[599].Time.Time}
-	if s := run(t, export.Config{Source: f, Format: export.JSONLines, Out: out, Window: window}); s.Events != 300 {
-		t.Errorf("exported %d events, expected 300", s.Events)
-	}
-	for _, row := range readBack(t, export.JSONLines, out, "payments") {
-		if n := row["position"].(int64); n < 301 || n > 600 {
-			t.Errorf("a payment of position %d", n)
+	for _, format := range append(folders, export.SQLite) {
+		out := target(t, format)
+		if s := run(t, export.Config{Source: f, Format: format, Out: out, Window: window}); s.Events != 300 || s.First != 301 || s.Last != 600 {
+			t.Errorf("%s: exported %+v, expected 300 events from 301 to 600", format, s)
+		}
+		for _, table := range []string{"events", "payments", "transactions", "refunds", "disputes", "entries"} {
+			for _, row := range readBack(t, format, out, table) {
+				if n := row["position"].(int64); n < 301 || n > 600 {
+					t.Errorf("%s: a row of %s has the position %d", format, table, n)
+				}
+			}
 		}
 	}
 	var text bytes.Buffer
 	run(t, export.Config{Source: f, Format: export.CSV, Stdout: &text, Window: window})
 	if rows := readCSV(t, text.Bytes(), "events"); len(rows) != 300 || rows[0]["position"] != int64(301) {
 		t.Errorf("%d events on stdout", len(rows))
+	}
+}
+
+// TestEmptyWindow: a window without events names no position.
+func TestEmptyWindow(t *testing.T) {
+	f := newFeed(9)
+	f.grow(100)
+	late := export.Window{From: f.all[99].Time.Add(1)}
+	for _, format := range append(folders, export.SQLite) {
+		if s := run(t, export.Config{Source: f, Format: format, Out: target(t, format), Window: late}); s.Events != 0 || s.First != 0 || s.Last != 0 {
+			t.Errorf("%s: %+v", format, s)
+		}
+	}
+}
+
+// TestFormulas: with the option, a text that a spreadsheet could run has an apostrophe before it, in CSV files and on stdout.
+func TestFormulas(t *testing.T) {
+	f := newFeed(9)
+	f.grow(50)
+	for i := range f.all {
+		f.all[i].Actor = "＝actor"
+	}
+	for escape, want := range map[bool][2]string{false: {"=order, ", "＝actor"}, true: {"'=order, ", "'＝actor"}} {
+		out := target(t, export.CSV)
+		run(t, export.Config{Source: f, Format: export.CSV, Out: out, EscapeFormulas: escape})
+		for _, row := range readBack(t, export.CSV, out, "payments") {
+			if text := row["order_id"].(string); !strings.HasPrefix(text, want[0]) {
+				t.Errorf("escape %v: %q", escape, text)
+			}
+		}
+		var text bytes.Buffer
+		run(t, export.Config{Source: f, Format: export.CSV, Stdout: &text, EscapeFormulas: escape})
+		if rows := readCSV(t, text.Bytes(), "events"); rows[0]["actor"] != want[1] {
+			t.Errorf("escape %v: %q", escape, rows[0]["actor"])
+		}
 	}
 }
 

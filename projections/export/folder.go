@@ -23,7 +23,7 @@ const (
 // a crash or an error behind it, the next export first renames them. So no event is missing or written twice.
 type folder struct {
 	dir    string
-	format Format
+	form   form
 	append bool   // the folder has files already
 	done   bool   // this export was committed
 	first  uint64 // position in the names of appended files
@@ -44,7 +44,7 @@ func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	}
 	books := filepath.Join(c.Out, booksName)
 	_, found := os.Stat(books)
-	files := &folder{dir: c.Out, format: c.Format, append: found == nil} // the books say whether an export was committed
+	files := &folder{dir: c.Out, form: c.form(), append: found == nil} // the books say whether an export was committed
 	s, err = c.intoBooks(ctx, books, files)
 	if err != nil {
 		err = errors.Join(err, files.discard())
@@ -63,7 +63,7 @@ func (f *folder) create(table string) (*os.File, error) {
 	if f.append {
 		name = fmt.Sprintf("%s-%012d", table, f.first)
 	}
-	p := &part{name: name + "." + string(f.format)}
+	p := &part{name: name + "." + string(f.form.Format)}
 	if _, err := os.Stat(filepath.Join(f.dir, p.name)); err == nil {
 		return nil, fmt.Errorf("%s exists already, and is not of an export that can be continued; choose another --out", filepath.Join(f.dir, p.name))
 	}
@@ -81,7 +81,7 @@ func open[T any](f *folder, t table[T]) (writer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return newWriter(f.format, t, file)
+	return newWriter(f.form, t, file)
 }
 
 // write writes a batch's events and entries. The files begin with the position first.

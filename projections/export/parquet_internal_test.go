@@ -57,7 +57,7 @@ func TestParquetNulls(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	w, err := newWriter(Parquet, kinds, &file)
+	w, err := newWriter(form{Format: Parquet}, kinds, &file)
 	for from := 0; err == nil && from < len(rows); from += batchSize {
 		err = w.write(rows[from:min(from+batchSize, len(rows))])
 	}

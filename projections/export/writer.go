@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"payledger/projections/csvtext"
 	"payledger/projections/jsontext"
 	"payledger/projections/paymentjson"
 )
@@ -28,25 +29,34 @@ type writer[T any] interface {
 	close() error
 }
 
+// form is the format of files, with the choices that it has.
+type form struct {
+	Format
+	escape bool // formulas in CSV
+}
+
+func (c Config) form() form { return form{c.Format, c.EscapeFormulas} }
+
 // newWriter returns the writer of a table in a format other than SQLite.
-func newWriter[T any](f Format, t table[T], to io.Writer) (writer[T], error) {
-	switch f {
+func newWriter[T any](f form, t table[T], to io.Writer) (writer[T], error) {
+	switch f.Format {
 	case CSV:
-		w := &csvWriter[T]{table: t, to: csv.NewWriter(to)}
+		w := &csvWriter[T]{table: t, to: csv.NewWriter(to), escape: f.escape}
 		return w, w.to.Write(t.names())
 	case JSONLines:
 		return newLineWriter(t, to), nil
 	case Parquet:
 		return newParquetWriter(t, to), nil
 	default:
-		return nil, fmt.Errorf("export: no writer for %s", f)
+		return nil, fmt.Errorf("export: no writer for %s", f.Format)
 	}
 }
 
 // csvWriter writes a header and a record for each row; null is an empty field.
 type csvWriter[T any] struct {
-	table table[T]
-	to    *csv.Writer
+	table  table[T]
+	to     *csv.Writer
+	escape bool
 }
 
 func (w *csvWriter[T]) write(rows []T) error {
@@ -65,7 +75,10 @@ func (w *csvWriter[T]) write(rows []T) error {
 			case w.table.columns[n].Kind == Integer:
 				made = strconv.AppendInt(made, c.integer, 10)
 			}
-			if record[n] = c.text; len(made) > from {
+			if record[n] = c.text; w.escape {
+				record[n] = csvtext.Escape(c.text)
+			}
+			if len(made) > from {
 				record[n] = string(made[from:])
 			}
 		}

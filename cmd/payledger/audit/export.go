@@ -24,9 +24,11 @@ import (
 type Export struct {
 	Format string  `help:"Format of the files." enum:"jsonl,csv,parquet,sqlite" required:"" placeholder:"jsonl|csv|parquet|sqlite"`
 	Out    string  `help:"Folder of the files, or the file of the format sqlite. Without it, jsonl and csv print the events." type:"path"`
-	From   string  `help:"Only events from this day or time on (RFC 3339)." placeholder:"TIME"`
-	To     string  `help:"Only events up to this day or time (RFC 3339), included." placeholder:"TIME"`
+	From   string  `help:"Only events from this day or time on (RFC 3339), and the payments and disputes that they changed." placeholder:"TIME"`
+	To     string  `help:"Only events up to this day or time (RFC 3339), included, and payments and disputes as they were then." placeholder:"TIME"`
 	After  *uint64 `help:"Only events behind this position; appends to the files of an earlier export." placeholder:"POSITION"`
+
+	CSVFormulas string `name:"csv-formulas" help:"Texts in CSV files that a spreadsheet could run as formulas: escape writes an apostrophe before them, keep writes them as they are." enum:"escape,keep" default:"escape" placeholder:"escape|keep"`
 
 	Source `set:"scope=events:read"`
 	FolderKey
@@ -49,7 +51,7 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	shown := terminal.NewBar(std.Err)
 	s, err := run(ctx, export.Config{
 		Source: serverFeed{c.Source}, Progress: shown.Events,
-		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window,
+		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, EscapeFormulas: c.CSVFormulas == "escape",
 	})
 	shown.Clear()
 	if err != nil {
@@ -58,12 +60,17 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if c.Out == "" {
 		return nil
 	}
+	limited := c.From != "" || c.To != ""
+	if s.Last == 0 && limited {
+		_, err = fmt.Fprintf(std.Out, "No event is of this time: the tables in %s have no rows.\n", c.Out)
+		return err
+	}
 	if s.Last == 0 {
 		_, err = fmt.Fprintf(std.Out, "Nothing new: %s has every event.\n", c.Out)
 		return err
 	}
 	_, err = fmt.Fprintf(std.Out, "%s up to position %d, in %s: %s\n", terminal.Count(s.Events, "event"), s.Last, c.Out, strings.Join(s.Files, ", "))
-	if err == nil && c.From == "" && c.To == "" {
+	if err == nil && !limited {
 		_, err = fmt.Fprintf(std.Out, "Append later events with --after %d.\n", s.Last)
 	}
 	return err

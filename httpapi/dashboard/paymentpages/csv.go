@@ -4,11 +4,11 @@ import (
 	"encoding/csv"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"payledger/domain"
 	"payledger/httpapi/dashboard/frame"
+	"payledger/projections/csvtext"
 )
 
 // csvMost is the greatest number of payments in a CSV file. `payledger export` has no limit.
@@ -81,15 +81,7 @@ func row(p summary) []string {
 		cells[11], cells[12] = string(p.Processor.Name), p.Processor.ProcessorMerchantID
 	}
 	for i := range cells {
-		cells[i] = harmless(cells[i])
+		cells[i] = csvtext.Escape(cells[i])
 	}
 	return cells
-}
-
-// harmless keeps a spreadsheet from taking a merchant's text for a formula.
-func harmless(text string) string {
-	if strings.IndexAny(text, "=+-@\t\r") == 0 {
-		return "'" + text
-	}
-	return text
 }

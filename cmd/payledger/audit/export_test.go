@@ -1,0 +1,85 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/payment"
+	"payledger/domain/processor"
+	"payledger/httpapi/docs/docstest"
+	"payledger/projections/export"
+	"payledger/projections/paymentjson"
+)
+
+type listed []export.Event
+
+func (l listed) Events(_ context.Context, _ uint64, handle func(e export.Event, newest uint64) error) error {
+	for _, e := range l {
+		if err := handle(e, uint64(len(l))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sale returns the events of a payment that goes through statuses.
+func sale(l listed, statuses ...payment.Status) listed {
+	id := domain.PaymentID(fmt.Sprintf("payment-%d", len(l)))
+	for i, status := range statuses {
+		at := paymentjson.Time{Time: time.Date(2026, 3, 14, 9, 0, len(l), 0, time.UTC)}
+		p := &paymentjson.Payment{
+			ID: id, Date: at, DateUpdated: at, Status: status, CurrencyCode: "EUR", Amount: 100, Processor: &paymentjson.PaymentProcessor{Name: processor.Adyen},
+			Transactions: []paymentjson.Transaction{{TransactionType: "SALE", Date: at, ProcessorStatus: status, ProcessorName: processor.Adyen, CurrencyCode: "EUR", Amount: 100}},
+		}
+		if status == payment.StatusSettled {
+			p.Processor.AmountCaptured = 100
+		}
+		held := domain.Amount(0)
+		if status == payment.StatusAuthorized {
+			held = p.Amount
+		}
+		l = append(l, export.Event{
+			Position: uint64(len(l) + 1), ID: fmt.Sprint(len(l)), Time: at, Type: "payment.changed", Account: "account", Aggregate: "payment",
+			AggregateID: string(id), Revision: uint64(i + 1), Hash: "00", Fact: json.RawMessage(`{}`), Payment: p, AmountHeld: held,
+		})
+	}
+	return l
+}
+
+// TestAuthorizationRate: the guide's query counts what the processor has decided: not what waits, and not what was cancelled before.
+func TestAuthorizationRate(t *testing.T) {
+	t.Parallel()
+	log := sale(nil, payment.StatusPending)
+	log = sale(log, payment.StatusPending, payment.StatusPending)
+	log = sale(log, payment.StatusPending, payment.StatusCancelled)
+	log = sale(log, payment.StatusPending, payment.StatusAuthorized, payment.StatusCancelled)
+	log = sale(log, payment.StatusPending, payment.StatusAuthorized, payment.StatusSettled)
+	log = sale(log, payment.StatusAuthorized)
+	log = sale(log, payment.StatusPending, payment.StatusDeclined)
+	log = sale(log, payment.StatusPending, payment.StatusFailed)
+	path := filepath.Join(t.TempDir(), "tables.sqlite")
+	if _, err := export.Run(t.Context(), export.Config{Source: log, Format: export.SQLite, Out: path}); err != nil {
+		t.Fatal(err)
+	}
+	query := regexp.MustCompile("(?m)^\\| authorization rate by processor and day \\| `(.*)` \\|$").FindStringSubmatch(docstest.Read(t, docstest.Guides+"analysts.md"))
+	if query == nil {
+		t.Fatal("the guide has no authorization rate")
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var name, day string
+	var rate float64
+	if err := db.QueryRowContext(t.Context(), query[1]).Scan(&name, &day, &rate); err != nil || name != "ADYEN" || day != "2026-03-14" || rate != 0.6 {
+		t.Errorf("the rate of %s on %s is %v, expected 0.6: 3 of 5; %v", name, day, rate, err)
+	}
+}
