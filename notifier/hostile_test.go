@@ -94,8 +94,8 @@ func TestHostile(t *testing.T) {
 		excerpt string
 	}{
 		"hangs before the headers": {do: hang, failure: delivery.FailureTimeout},
-		"hangs in the headers":     {do: say("HTTP/1.1 200 OK\r\nA: b\r\n", hang), failure: delivery.FailureTimeout},
-		"drips headers for ever":   {do: say("HTTP/1.1 200 OK\r\n", drip("a: b\r\n")), failure: delivery.FailureTimeout},
+		"hangs in the headers":     {do: say("HTTP/1.1 200 OK\r\nA: b\r\n", hang), status: 200},
+		"drips headers for ever":   {do: say("HTTP/1.1 200 OK\r\n", drip("a: b\r\n")), status: 200},
 		"drips a status for ever":  {do: drip("H"), failure: delivery.FailureTimeout},
 		"hangs in the body":        {do: say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nwell", hang), status: 200, excerpt: "well"},
 		"drips a body for ever":    {do: say("HTTP/1.1 200 OK\r\n\r\nzzz", drip("z")), status: 200, excerpt: "zzz"},
@@ -106,7 +106,7 @@ func TestHostile(t *testing.T) {
 				}
 			}
 		}), status: 500, failure: delivery.FailureStatus, excerpt: "xxx"},
-		"endless headers":      {do: say("HTTP/1.1 200 OK\r\nA: "+flood+flood, hang), failure: delivery.FailureProtocol},
+		"endless headers":      {do: say("HTTP/1.1 200 OK\r\nA: "+flood+flood, hang), status: 200},
 		"early hints for ever": {do: say(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 10_000), hang), failure: delivery.FailureProtocol},
 		"cuts at once":         {do: func(net.Conn, <-chan struct{}) {}, failure: delivery.FailureConnection},
 		"resets":               {do: func(c net.Conn, _ <-chan struct{}) { _ = c.(*net.TCPConn).SetLinger(0) }, failure: delivery.FailureConnection},

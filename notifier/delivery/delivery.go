@@ -92,7 +92,7 @@ const (
 	FailureUnreached  Failure = "UNREACHABLE"        // no connection for another reason
 	FailureTLS        Failure = "TLS"                // the handshake failed, or the certificate is not valid
 	FailureConnection Failure = "CONNECTION_LOST"    // the connection ended before the status line
-	FailureProtocol   Failure = "PROTOCOL"           // the answer is not HTTP
+	FailureProtocol   Failure = "PROTOCOL"           // the answer has no status line of HTTP
 	FailureAddress    Failure = "ADDRESS_REFUSED"    // webhooks may not go to the address or URL (D18)
 )
 

@@ -7,7 +7,8 @@
 //
 // The sender uses HTTP/1.1 only: a connection has one attempt at a time, so a hanging attempt delays no other. Idle
 // connections close after 3 s, earlier than common servers close theirs: a POST on a connection that the server closes would
-// be lost. The sender reads an answer's body for a second at most, and not at all after 101 Switching Protocols, because no
+// be lost. The status line decides also if net/http refuses the header that follows it (package statusline). The sender reads an answer
+// behind its status line for a second at most, and no body after 101 Switching Protocols, because no
 // deadline ends that read.
 //
 // A DNS look-up, a connection and a handshake can take as long as an attempt. So the sender asks the message whether it is still fresh after

@@ -9,6 +9,8 @@ import (
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"payledger/notifier/statusline"
 )
 
 // ErrNotSent means that no byte of a request was sent: a Message.Fresh returned the error that it wraps.
@@ -18,22 +20,26 @@ var ErrNotSent = errors.New("notifier: not sent")
 // receiver, unless the receiver did not read the requests before.
 const firstWriteTime = time.Second
 
-// conn calls the check of each request immediately before its first byte. It stands above TLS: a handshake is no request.
+// conn calls the check of each request immediately before its first byte, and reads the status line of the answer. It stands above TLS: a
+// handshake is no request.
 type conn struct {
 	net.Conn
 	gate *gate
 
 	mu   sync.Mutex
-	next *preSendCheck // of the next request; nil: the first byte was written
+	next *exchange // of the next request; nil: the first byte was written
+	line *statusline.Line
 }
 
-type preSendCheck struct {
-	check func() error
+// exchange is one request and the status line of its answer.
+type exchange struct {
+	check func() error            // Message.Fresh; nil: always fresh
 	stop  context.CancelCauseFunc // of the request
+	line  statusline.Line
 }
 
 // of returns a context of the request. Each connection that the request gets runs the check: the transport may try more than one.
-func (p *preSendCheck) of(ctx context.Context) context.Context {
+func (p *exchange) of(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		c := got.Conn.(*conn)
 		c.mu.Lock()
@@ -46,8 +52,12 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	first := c.next
 	c.next = nil
+	if first != nil {
+		first.line.Begin()
+		c.line = &first.line
+	}
 	c.mu.Unlock()
-	if first == nil {
+	if first == nil || first.check == nil {
 		return c.Conn.Write(b)
 	}
 	defer c.gate.enter()()
@@ -60,6 +70,17 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(b)
 	return n, errors.Join(err, c.SetWriteDeadline(time.Time{}))
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	line := c.line
+	c.mu.Unlock()
+	if line != nil {
+		line.Read(b[:n])
+	}
+	return n, err
 }
 
 // gate counts the sends between check and first byte.

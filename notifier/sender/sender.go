@@ -18,17 +18,18 @@ import (
 	"payledger/notifier/guard"
 	"payledger/notifier/listener"
 	"payledger/notifier/signature"
+	"payledger/notifier/statusline"
 )
 
 const (
 	// DefaultTimeout is the time limit of one attempt (§6.1, §8).
 	DefaultTimeout = 10 * time.Second
 	userAgent      = "payledger-webhooks/1"
-	// AnswerTime bounds the reading of an answer's body, and answerLimit its bytes. The status line alone decides the
-	// outcome. The sender reads the body for the excerpt, and to reuse the connection.
+	// AnswerTime bounds the reading of an answer behind its status line, and answerLimit the bytes of its body. The status line alone decides
+	// the outcome. The sender reads the body for the excerpt, and to reuse the connection.
 	AnswerTime  = time.Second
 	answerLimit = 16 << 10
-	// HeaderLimit bounds an answer's header.
+	// HeaderLimit bounds the part of an answer's header that is read.
 	HeaderLimit = 64 << 10
 	// idleTime is short: common servers close idle connections after 5 s, and a POST sent at that moment would be lost.
 	idleTime        = 3 * time.Second
@@ -146,9 +147,8 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if m.Fresh != nil {
-		ctx = (&preSendCheck{check: m.Fresh, stop: stop}).of(ctx)
-	}
+	exchange := &exchange{check: m.Fresh, stop: stop, line: statusline.Line{Now: s.Now, Found: func() { time.AfterFunc(AnswerTime, cancel) }}}
+	ctx = exchange.of(ctx)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(body))
 	if err != nil {
 		return got, fmt.Errorf("%w: %w", guard.ErrRefused, err)
@@ -158,6 +158,9 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrNotSent) {
 		return got, cause
 	}
+	if code, at, answered := exchange.line.Status(); err != nil && answered { // net/http refuses the header that follows
+		return reply{status: code, at: at}, nil
+	}
 	if err != nil {
 		return got, err
 	}
@@ -166,8 +169,6 @@ func (s *Sender) post(ctx context.Context, m Message, body []byte) (got reply, e
 	if got.status == http.StatusSwitchingProtocols {
 		return got, nil // the following bytes are not a body, and no deadline ends the read
 	}
-	limit := time.AfterFunc(AnswerTime, cancel)
-	defer limit.Stop()
 	got.start, _ = io.ReadAll(io.LimitReader(response.Body, ExcerptLimit))
 	_, _ = io.CopyN(io.Discard, response.Body, answerLimit)
 	return got, nil

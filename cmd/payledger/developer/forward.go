@@ -17,6 +17,7 @@ import (
 
 	"payledger/httpapi/client"
 	"payledger/notifier/signature"
+	"payledger/notifier/statusline"
 )
 
 // incoming is a webhook of the stream (D20).
@@ -81,7 +82,12 @@ func (l *listening) call(ctx context.Context, header http.Header, w incoming) an
 		return a
 	}
 	request.Header = header
-	response, err := l.forward.Do(request)
+	line := &statusline.Line{}
+	response, err := forwarding(line, l.within).Do(request)
+	if code, _, answered := line.Status(); err != nil && answered { // net/http refuses the header that follows
+		a.Status = code
+		return a
+	}
 	if err != nil {
 		a.Failure = failureOf(err)
 		return a
@@ -91,6 +97,32 @@ func (l *listening) call(ctx context.Context, header http.Header, w incoming) an
 	text, _ := io.ReadAll(io.LimitReader(response.Body, bodyLimit)) // the status alone is the outcome
 	a.Body = strings.ToValidUTF8(string(text), "")
 	return a
+}
+
+// forwarding returns a client for one request. As the service does, it follows no redirect, and the status line decides (D18).
+func forwarding(line *statusline.Line, within time.Duration) *http.Client {
+	dialer := &net.Dialer{}
+	return &http.Client{
+		Timeout:       within,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := dialer.DialContext(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return line.Conn(c), nil
+			},
+			DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := (&tls.Dialer{NetDialer: dialer}).DialContext(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return line.Conn(c), nil
+			},
+		},
+	}
 }
 
 // failureOf returns the class of a failure without an answer (D18).

@@ -48,10 +48,7 @@ func (c *Listen) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		return reached(atFlags(err, map[string]string{"eventTypes": "--events"}))
 	}
 	defer l.end(ctx)
-	l.forward = &http.Client{
-		Timeout:       l.made.within(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // as the service does
-	}
+	l.within = l.made.within()
 	l.print("Webhooks go to %s until Ctrl-C. `r` and Enter sends the last one again.", target)
 	l.print("They are signed by the account's signing secret, and by this one of the listener: %s", l.made.SigningSecret)
 	go l.obey(ctx, cmp.Or[io.Reader](c.In, os.Stdin))
@@ -102,7 +99,7 @@ type listening struct {
 	made    listener
 	target  string
 	body    bool
-	forward *http.Client
+	within  time.Duration // of the program's answer
 	running sync.WaitGroup
 	rotated sync.Once // a rotation of the account's secret was reported
 	broken  bool      // the stream's break was reported
