@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Kind is the class of an error. Transports choose the answer by Reason; an unknown Reason is answered as ReasonInternal.
@@ -69,13 +70,14 @@ type Error struct {
 	Kind            Kind
 	Reason          Reason
 	Message         string
-	Recovery        string      // advice for the caller; may be empty
-	Model           string      // the schema of Violations, "Headers" or "QueryString"
-	Violations      []Violation // all of them, not only the first
-	Payment         PaymentID   // the payment, where the contract names it (D3)
-	Status          string      // that payment's status
-	NothingRecorded bool        // the message says, or lets the reader believe, that nothing was recorded
-	Err             error       // the cause, for the log
+	Recovery        string        // advice for the caller; may be empty
+	Model           string        // the schema of Violations, "Headers" or "QueryString"
+	Violations      []Violation   // all of them, not only the first
+	Payment         PaymentID     // the payment, where the contract names it (D3)
+	Status          string        // that payment's status
+	RetryAfter      time.Duration // when a repeat may succeed; 0: unknown
+	NothingRecorded bool          // the message says, or lets the reader believe, that nothing was recorded
+	Err             error         // the cause, for the log
 }
 
 func (e *Error) Error() string {

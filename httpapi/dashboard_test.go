@@ -183,6 +183,12 @@ func TestSignIn(t *testing.T) {
 		if to := p.header.Get("Location"); p.status != 303 || !strings.HasPrefix(to, "/dashboard") || strings.ContainsAny(to, `\`) || to == "/dashboards" {
 			t.Errorf("next %s leads to %q with %d", away, to, p.status)
 		}
+		device := strings.Join(p.header.Values("Set-Cookie"), "\n")
+		for _, part := range []string{"__Host-payledger-device=", "; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax"} {
+			if !strings.Contains(device, part) {
+				t.Errorf("the cookies lack %q: %s", part, device)
+			}
+		}
 		cookie := p.header.Get("Set-Cookie")
 		for _, part := range []string{"__Host-payledger=", "; Path=/", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
 			if !strings.Contains(cookie, part) {
@@ -196,6 +202,33 @@ func TestSignIn(t *testing.T) {
 	s.shows(200, "You are signed out.")
 	s.open("/dashboard/payments")
 	s.shows(401, "Sign in")
+}
+
+// TestStrangersOfOneNetwork: who knows the account's id from a client token and guesses passwords of its admin stops the tries of this network, with 429 and the time
+// to wait. A browser on which the admin has signed in before goes on, also in the same network (D22.13).
+func TestStrangersOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.signIn()
+	s.submit("/dashboard/logout")
+	stranger := s.browserOf()
+	in := []string{"email", "admin", "account", string(s.account.AccountID), "password"}
+	for range account.MaxFailures - 1 {
+		stranger.submit("/dashboard/login", append(in, "wrong")...)
+		stranger.shows(401, "The name or the password is wrong.")
+	}
+	for _, password := range []string{"wrong", s.account.DashboardPassword} {
+		p := stranger.submit("/dashboard/login", append(in, password)...)
+		stranger.shows(429, "Too many wrong passwords or codes from your network or device. Try again in 15 minutes.")
+		if wait := p.header.Get("Retry-After"); wait != "900" {
+			t.Errorf("Retry-After is %q", wait)
+		}
+	}
+	s.signIn()
+	s.submit("/dashboard/logout")
+	if p := s.submit("/dashboard/login", append(in, s.account.DashboardPassword, "next", "/dashboard/payments")...); p.at != "/dashboard/payments" {
+		t.Errorf("the known device, with the account: %d at %s", p.status, p.at)
+	}
 }
 
 // TestDashboardHeaders: every page has the policy without inline code, is not stored and cannot be framed.

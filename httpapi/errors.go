@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -92,8 +93,8 @@ func (c *call) fail(err error) (status int, writeErr error) {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}
 	}
 	status = errorTable[e.Reason].status
-	if status == http.StatusServiceUnavailable {
-		c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	if wait := max(int(math.Ceil(e.RetryAfter.Seconds())), retryAfter); status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests && c.w.Header().Get("Retry-After") == "" {
+		c.w.Header().Set("Retry-After", strconv.Itoa(wait))
 	}
 	detail := errorDetail{
 		ErrorID: e.Reason, Description: e.Message, DiagnosticsID: c.ID, RecoverySuggestion: c.suggestion(e),

@@ -58,8 +58,6 @@ func DecideChangeUserPassword(s State, c ChangeUserPassword) (Event, error) {
 		return nil, NoUser()
 	case u.Password != c.Replaces:
 		return nil, replaced()
-	case u.Locked(c.At) != nil:
-		return nil, u.Locked(c.At)
 	}
 	c.ExpiresAt = c.At.Add(SessionLife)
 	return c.UserPasswordChanged, nil

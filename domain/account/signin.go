@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	MaxFailures     = 10               // wrong passwords and codes in a row that lock a user
+	MaxFailures     = 10               // wrong passwords of a network in a row that slow it down, or codes that lock a user
 	LockFor         = 15 * time.Minute // from the last of them
-	ForgetFailures  = 24 * time.Hour   // after which a failure does not count any more
+	ForgetFailures  = 24 * time.Hour   // after which a wrong code does not count any more
 	MaxUserSessions = 5                // of a user: a further sign-in ends the oldest one
 	SessionLife     = 12 * time.Hour   // of a session, from its sign-in
 )
@@ -49,15 +49,18 @@ type UserSignedOut struct {
 	From    string               `json:"from,omitempty"` // address of the browser
 }
 
-// UserSignInFailed says that somebody gave a wrong password, or a wrong code after the right password.
+// UserSignInFailed says that somebody gave a wrong password, or a wrong code after the right password. It locks nobody: a network, a device
+// or a session that gives too many waits (D22.13).
 type UserSignInFailed struct {
-	At   time.Time     `json:"at"`             // when it was decided, UTC
-	User domain.UserID `json:"userId"`         // the user whose name was given
-	Code bool          `json:"code,omitempty"` // the password was right, the code was wrong
-	From string        `json:"from,omitempty"` // address of the browser
+	At    time.Time     `json:"at"`              // when it was decided, UTC
+	User  domain.UserID `json:"userId"`          // the user whose name was given
+	Code  bool          `json:"code,omitempty"`  // the password was right, the code was wrong
+	From  string        `json:"from,omitempty"`  // address of the browser
+	Slows string        `json:"slows,omitempty"` // the network, device or session that it counts for; absent: it counts for the user
+	Until time.Time     `json:"until,omitempty"` // what it counts for has no further try before this time, UTC; absent: it has
 }
 
-// UserLocked says that a wrong password or code was one too many: the user cannot sign in until a time.
+// UserLocked says that a wrong code was one too many. Who gives it knows the password: the user cannot sign in on a new device until a time.
 type UserLocked struct {
 	At    time.Time     `json:"at"`             // when it was decided, UTC
 	User  domain.UserID `json:"userId"`         // the user whose name was given
@@ -76,7 +79,7 @@ func (UserSignedOut) accountEvent()    {}
 func (UserSignInFailed) accountEvent() {}
 func (UserLocked) accountEvent()       {}
 
-// Locked is the error for a user who cannot sign in before a time.
+// Locked is the error for a user who cannot sign in on a new device before a time.
 type Locked struct{ Until time.Time }
 
 func (e *Locked) Error() string {
@@ -86,7 +89,7 @@ func (e *Locked) Error() string {
 // ErrCodeUsed means that a code was used before, or that it is older than a used one.
 var ErrCodeUsed = errors.New("the code was used before")
 
-// Locked returns the error of a user who is locked at now; nil if the user is not.
+// Locked returns the error of a user who is locked at now; nil if the user is not. A lock stops codes of new devices only.
 func (u User) Locked(now time.Time) error {
 	if now.Before(u.LockedUntil) {
 		return &Locked{Until: u.LockedUntil}
@@ -99,15 +102,16 @@ type Proof struct {
 	Password    domain.SecretID // the verifier; "": no password was checked
 	TOTP        domain.SecretID // "": no code was checked
 	TOTPCounter uint64          // of the code
+	Known       bool            // the code came from a device or a session of the user, whose wrong codes are counted apart
 }
 
-// holds refuses a proof that is not one any more: a user who is locked, a secret that was replaced, a code that was used.
+// holds refuses a proof that is not one any more: a code of a new device while the user is locked, a secret that was replaced, a code that was used.
 func (s State) holds(user domain.UserID, p Proof, at time.Time) error {
 	u, known := s.User(user)
 	if !known {
 		return NoUser()
 	}
-	if err := u.Locked(at); err != nil {
+	if err := u.Locked(at); err != nil && p.TOTP != "" && !p.Known {
 		return err
 	}
 	if p.Password != "" && p.Password != u.Password || p.TOTP != u.TOTP {
@@ -145,11 +149,15 @@ func DecideSignIn(s State, c SignIn) (Event, error) {
 // FailSignIn is the command to count a wrong password or code.
 type FailSignIn UserSignInFailed
 
-// DecideFailSignIn counts the failure, or locks the user. A locked user's failures do not count: the lock ends at its time.
+// DecideFailSignIn records the failure. The MaxFailures-th failure that counts for the user locks the user. Failures of a locked user do not count:
+// the lock ends at its time.
 func DecideFailSignIn(s State, c FailSignIn) (Event, error) {
 	u, known := s.User(c.User)
 	if !known {
 		return nil, NoUser()
+	}
+	if c.Slows != "" {
+		return UserSignInFailed(c), nil
 	}
 	if err := u.Locked(c.At); err != nil {
 		return nil, err
@@ -189,6 +197,10 @@ func evolveSignIn(s State, e Event) State {
 	case UserSignedOut:
 		s.UserSessions, s.UpdatedAt = slices.DeleteFunc(slices.Clone(s.UserSessions), func(o UserSession) bool { return o.ID == e.Session }), e.At
 	case UserSignInFailed:
+		if e.Slows != "" {
+			s.UpdatedAt = e.At
+			break
+		}
 		s = s.withUser(e.User, e.At, func(u *User) { u.Failures, u.FailedAt = u.failuresAt(e.At)+1, e.At })
 	case UserLocked:
 		s = s.withUser(e.User, e.At, func(u *User) { u.Failures, u.FailedAt, u.LockedUntil = 0, time.Time{}, e.Until })

@@ -25,8 +25,8 @@ func fail(when time.Time) func(account.State) (account.Event, error) {
 // first is the first user's proof of identity. The user's password is the one in created.
 var first = account.Proof{Password: "secret-2"}
 
-// TestLock: ten failures in a row lock; a sign-in, a lock's end and a day without one begin the count anew. While locked, even the right
-// password begins no session, and no failure counts.
+// TestLock: ten wrong codes of new devices in a row lock; a sign-in, a lock's end and a day without one begin the count anew. While locked, even a right
+// code begins no session, and no failure counts; a known device begins one. Failures of a network or a device lock nobody.
 func TestLock(t *testing.T) {
 	fails := func(s account.State, n int, when time.Time) account.State {
 		for range n {
@@ -35,7 +35,17 @@ func TestLock(t *testing.T) {
 		return s
 	}
 	user := func(s account.State) account.User { u, _ := s.User("user-1"); return u }
-	s := fails(staffed(t), account.MaxFailures-1, at)
+	slow := func(s account.State) (account.Event, error) {
+		return account.DecideFailSignIn(s, account.FailSignIn{At: at, User: "user-1", Slows: "192.0.2.0/24", Until: at.Add(account.LockFor)})
+	}
+	s := staffed(t)
+	for range 2 * account.MaxFailures {
+		s = do(t, s, slow)
+	}
+	if u := user(s); u.Failures != 0 || u.Locked(at) != nil {
+		t.Errorf("after wrong passwords from a network: %+v", u)
+	}
+	s = fails(s, account.MaxFailures-1, at)
 	if u := user(s); u.Locked(at) != nil || u.Failures != account.MaxFailures-1 {
 		t.Fatalf("after nine: %+v", u)
 	}
@@ -48,13 +58,22 @@ func TestLock(t *testing.T) {
 	last := at.Add(time.Hour)
 	locked := fails(s, 1, last)
 	end := last.Add(account.LockFor)
-	for _, decide := range []func(account.State) (account.Event, error){signIn("user-1", "s", end.Add(-1), first), fail(end.Add(-1))} {
+	for i := range locked.Users {
+		locked.Users[i].TOTP = "totp.1"
+	}
+	code := first
+	code.TOTP, code.TOTPCounter = "totp.1", 7
+	known := code
+	known.Known = true
+	for _, decide := range []func(account.State) (account.Event, error){signIn("user-1", "s", end.Add(-1), code), fail(end.Add(-1))} {
 		var refusal *account.Locked
 		if e, err := decide(locked); e != nil || !errors.As(err, &refusal) || !refusal.Until.Equal(end) {
 			t.Errorf("while locked: %v, %v", e, err)
 		}
 	}
-	do(t, locked, signIn("user-1", "s", end, first))
+	do(t, locked, signIn("user-1", "s", end.Add(-1), known))
+	do(t, locked, slow)
+	do(t, locked, signIn("user-1", "s", end, code))
 	if u := user(fails(locked, account.MaxFailures-1, end)); u.Locked(end) != nil {
 		t.Errorf("nine failures after the lock: %+v", u)
 	}
@@ -217,11 +236,8 @@ func TestChangeUserPassword(t *testing.T) {
 	if u, _ := s.User("user-1"); u.Password != "secret-2" || s.UserSessions[0].ID != "old" {
 		t.Error("the state handed out before has changed")
 	}
-	for range account.MaxFailures {
+	for range account.MaxFailures { // wrong codes of new devices do not stop a session
 		s = do(t, s, fail(at))
 	}
-	var locked *account.Locked
-	if e, err := change("secret-2")(s); e != nil || !errors.As(err, &locked) {
-		t.Errorf("while locked: %v, %v", e, err)
-	}
+	do(t, s, change("secret-2"))
 }

@@ -29,9 +29,9 @@ type User struct {
 	TOTPBegun   domain.SecretID `json:"totpBegun,omitempty"`   // names a TOTP secret that the user has not confirmed
 	TOTPLast    domain.SecretID `json:"totpLast,omitempty"`    // names the newest TOTP secret that the user ever got: numbers are not used again
 	TOTPCounter uint64          `json:"totpCounter,omitempty"` // of the newest code that was used; codes up to it are refused
-	Failures    int64           `json:"failures,omitempty"`    // wrong passwords and codes since the newest sign-in or lock
+	Failures    int64           `json:"failures,omitempty"`    // wrong codes of new devices since the newest sign-in or lock
 	FailedAt    time.Time       `json:"failedAt,omitempty"`    // the newest of them, UTC
-	LockedUntil time.Time       `json:"lockedUntil,omitempty"` // no sign-in before this time, UTC
+	LockedUntil time.Time       `json:"lockedUntil,omitempty"` // no sign-in on a new device before this time, UTC
 }
 
 // Admin reports whether the user may do everything.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -34,7 +33,7 @@ func NewPassword(random io.Reader, password string) ([]byte, error) {
 // NoPassword is a verifier that no password matches. A comparison with it costs as much as one with another verifier.
 var NoPassword = []byte("argon2id$" + strings.Repeat("00", argonSalt) + "$" + strings.Repeat("00", argonLength))
 
-// CheckPassword reports whether a password matches a verifier.
+// CheckPassword reports whether a password matches a verifier. Callers in a service have a turn of package hashing.
 func CheckPassword(verifier []byte, password string) bool {
 	parts := strings.Split(string(verifier), "$")
 	if len(parts) != 3 || parts[0] != "argon2id" {
@@ -45,23 +44,6 @@ func CheckPassword(verifier []byte, password string) bool {
 	return saltErr == nil && hashErr == nil && subtle.ConstantTimeCompare(hash, argon(password, salt)) == 1
 }
 
-// argonRest is the rest after a guess, in the time that the guess took, up to argonLongest. A guess uses argonThreads cores: so all guesses of a
-// process together use a quarter of the machine's time at most, unless the machine is so busy that a guess takes longer than usual.
-const (
-	argonRest    = 3
-	argonLongest = 300 * time.Millisecond
-)
-
-// argonSlot bounds the memory of guesses to that of one.
-var argonSlot = make(chan struct{}, 1)
-
-// after is time.AfterFunc. Only tests set it.
-var after = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
-
-// argon waits until the guess before, and the rest after it, are over.
 func argon(password string, salt []byte) []byte {
-	argonSlot <- struct{}{}
-	began := time.Now()
-	defer func() { after(min(argonRest*time.Since(began), argonLongest), func() { <-argonSlot }) }()
 	return argon2.IDKey([]byte(password), salt, argonTime, PasswordMemory, argonThreads, argonLength)
 }

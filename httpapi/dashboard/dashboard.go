@@ -26,7 +26,8 @@ const Path = "/dashboard"
 
 // NeedsNoPlace reports whether an answer takes nothing but the processor: a file, or the sign-in page.
 func NeedsNoPlace(r *http.Request) bool {
-	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, Path+"/assets/") || r.URL.Path == pathLogin && len(r.Cookies()) == 0)
+	_, err := r.Cookie(cookieName)
+	return r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, Path+"/assets/") || r.URL.Path == pathLogin && err != nil)
 }
 
 // Config has the parts behind the dashboard.

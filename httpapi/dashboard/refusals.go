@@ -11,7 +11,7 @@ import (
 
 // statuses are the statuses of pages that show a refusal; any other reason is 401.
 var statuses = map[users.Reason]int{
-	users.LockedUser: http.StatusTooManyRequests, users.TooManyTries: http.StatusTooManyRequests, users.Busy: http.StatusServiceUnavailable,
+	users.LockedUser: http.StatusTooManyRequests, users.TooManyTries: http.StatusTooManyRequests, users.Busy: http.StatusTooManyRequests,
 	users.FactorOn: http.StatusConflict, users.FactorOff: http.StatusConflict,
 }
 

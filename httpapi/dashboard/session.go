@@ -11,8 +11,9 @@ import (
 	"payledger/httpapi/dashboard/frame"
 )
 
-// cookieName is the session cookie. The prefix makes browsers refuse it without Secure, with a Domain, or from another path.
-const cookieName = "__Host-payledger"
+// cookieName is the session cookie, and deviceName the one of a browser on which a user has signed in: it outlives the session. The prefix
+// makes browsers refuse them without Secure, with a Domain, or from another path.
+const cookieName, deviceName = "__Host-payledger", "__Host-payledger-device"
 
 // identify returns the session of the browser, and renews it. A *users.Refusal means that there is none.
 func (d *Dashboard) identify(w http.ResponseWriter, r *http.Request) (users.Current, error) {
@@ -44,6 +45,21 @@ func setCookie(w http.ResponseWriter, token string) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
+}
+
+// setDevice makes the browser a known device of the user (D22.13). It proves nothing else.
+func setDevice(w http.ResponseWriter, token string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: deviceName, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(users.DeviceLife / time.Second),
+	})
+}
+
+func deviceOf(r *http.Request) string {
+	if cookie, err := r.Cookie(deviceName); err == nil {
+		return cookie.Value
+	}
+	return ""
 }
 
 func dropCookie(w http.ResponseWriter) {

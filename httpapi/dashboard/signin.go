@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"payledger/domain"
 	"payledger/eventstore/commands/users"
@@ -79,12 +82,13 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := d.Users.SignIn(r.Context(), users.SignInInput{
 		Email: strings.TrimSpace(sent.Get("email")), Password: sent.Get("password"), Code: strings.ReplaceAll(sent.Get("code"), " ", ""),
-		Step: sent.Get("step"), Account: domain.AccountID(strings.TrimSpace(sent.Get("account"))), Origin: originOf(r),
+		Step: sent.Get("step"), Account: domain.AccountID(strings.TrimSpace(sent.Get("account"))), Device: deviceOf(r), Origin: originOf(r),
 	})
 	if err != nil {
 		return d.signInRefused(w, r, f, err)
 	}
 	setCookie(w, made.Token)
+	setDevice(w, made.Device)
 	if values, is := decodeInput(f.Input); is {
 		return d.frame.ShowOutside(w, r, frame.Page{Name: "resume", Title: "Signed in", Data: struct {
 			Next   string
@@ -100,10 +104,11 @@ func (d *Dashboard) signInRefused(w http.ResponseWriter, r *http.Request, f sign
 	if !is {
 		return d.unavailable(w, r, err)
 	}
-	if status != http.StatusUnauthorized {
-		w.Header().Set("Retry-After", "2")
-	}
 	refusal, _ := errors.AsType[*users.Refusal](err)
+	if status == http.StatusTooManyRequests {
+		wait := max(2*time.Second, refusal.Until.Sub(d.Now()))
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	}
 	f.Step, f.Accounts = refusal.Step, refusal.Accounts
 	if refusal.Reason == users.CodeNeeded {
 		f.Reason = text

@@ -13,7 +13,7 @@ var hidden = map[string]bool{
 	"personal": true, "additional": true, // sealed personal data
 	"emailHash": true, "keyHash": true, "keyHashes": true, // a reader could confirm a guessed text
 	"signingSecret": true, "secret": true, "hint": true, "password": true, "actionToken": true, // secrets and their names
-	"user": true, "users": true, "userSessions": true, "removedUsers": true, "from": true, // the merchant's staff, and their addresses
+	"user": true, "users": true, "userSessions": true, "removedUsers": true, "from": true, "slows": true, // the merchant's staff, and their addresses
 	"totp": true,                    // names of secrets
 	"url":  true, "returnUrl": true, // can contain a secret
 	"body": true, "rawAnswer": true, // a processor's own text

@@ -310,7 +310,7 @@ func TestResetEndsLockAndSecondFactor(t *testing.T) {
 			return err
 		}
 		for range account.MaxFailures {
-			_, err = s.SignIn(s.ctx, users.SignInInput{Email: "admin", Password: "wrong"})
+			_, err = s.SignIn(s.ctx, users.SignInInput{Email: "admin", Password: *s.password, Code: "000000"})
 		}
 		if users.ReasonOf(err) != users.LockedUser {
 			t.Errorf("after ten failures: %v", err)

@@ -2,12 +2,14 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/secrets/hashing"
 )
 
 // ResetUserPassword sets and returns a dashboard user's new password, shown once, and ends the sessions and a lock. Its effects, in order:
@@ -37,7 +39,7 @@ func (s *Accounts) ResetUserPassword(ctx context.Context, by commands.Caller, us
 
 // StorePassword stores the verifier of a password under a name that follows the one of the user's. An event must make it the user's.
 func (s *Accounts) StorePassword(ctx context.Context, owner domain.AccountID, user account.User, password string) (domain.SecretID, error) {
-	verifier, err := secrets.NewPassword(s.Random, password)
+	verifier, err := s.newVerifier(ctx, owner, password)
 	if err != nil {
 		return "", err
 	}
@@ -48,4 +50,21 @@ func (s *Accounts) StorePassword(ctx context.Context, owner domain.AccountID, us
 	return s.StoreNumbered(ctx, "password", verifier, number, func(number uint64) domain.SecretID {
 		return secrets.PasswordName(owner, user.ID, number)
 	})
+}
+
+// newVerifier returns the verifier of a password, under the bound of hashing (D22.13).
+func (s *Accounts) newVerifier(ctx context.Context, owner domain.AccountID, password string) (verifier []byte, err error) {
+	turn, err := s.Hashing.Enter(ctx, hashing.By{Who: string(owner), Known: true})
+	if errors.Is(err, hashing.ErrBusy) {
+		return nil, &domain.Error{
+			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded, Err: err,
+			Message: "Too many passwords are being made or checked at this moment. The password was not changed.",
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer turn.Leave()
+	turn.Hash(func() { verifier, err = secrets.NewPassword(s.Random, password) })
+	return verifier, err
 }

@@ -7,10 +7,14 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets/hashing"
 )
 
 // Accounts carries out the commands of accounts.
-type Accounts struct{ *commands.Base }
+type Accounts struct {
+	*commands.Base
+	Hashing hashing.Bound // of passwords
+}
 
 // ChangeRouting replaces the account's routing rules and returns them (D15).
 func (s *Accounts) ChangeRouting(ctx context.Context, by commands.Caller, in account.Routing) (account.Routing, error) {

@@ -50,7 +50,7 @@ func (s *Accounts) AddUser(ctx context.Context, by commands.Caller, in UserInput
 	if err != nil {
 		return account.User{}, "", err
 	}
-	verifier, err := secrets.NewPassword(s.Random, password)
+	verifier, err := s.newVerifier(ctx, by.Account, password)
 	if err != nil {
 		return account.User{}, "", err
 	}

@@ -7,25 +7,28 @@
 // each account. So the password is compared with the verifiers of all users of the name, at most MaxCandidates, and decides. Every name
 // costs the same work: as many comparisons as the most common name of the ledger needs, for an unknown name as well.
 //
-// Each failure of a known user is an event, so that every node and a restart count the same. The tenth locks the user for 15 minutes.
-// A failure is recorded before the next password is compared on this node: with n nodes at most n·(Guesses-1) further passwords are
-// compared while the tenth is on its way, and none of them begins a session, because the sign-in is decided on the newest state. An
-// unknown name is locked in the same way, by each node for itself: so an answer of one node to
-// sign-ins without an account does not reveal whether a name exists. Somebody who reaches two nodes, or knows an account's id, can find out:
-// locks of users hold everywhere and for the account, those of names do not.
+// A wrong password slows down one pair of name and source, and never the user from elsewhere (D22.13): strangers know the names, such as
+// "admin", and the account's id is in each client token. The source is the network, /24 or /48, or a known device: a browser that has the signed
+// token of a sign-in of this user in the last 90 days. The tenth failure stops the pair for 15 minutes. A name counts as it was typed, with
+// or without the account, whether somebody has it or not: so the answers do not reveal whether a name exists. A failure counts before the
+// next password of the pair is compared in the same lane of package hashing.
 //
-// A wrong password for a name that users of several accounts have, without the account, is nobody's failure: it counts for the name, by each
-// node for itself, and locks only further tries without the account. So a stranger who tries "admin" locks out no account's admin.
+// A wrong code comes after the right password, and a code has six digits only. So wrong codes from new devices count for the user, as events: the
+// same on all nodes and after a restart. The tenth locks the user's codes on new devices for 15 minutes. Known devices and sessions
+// have counts of their own. One code at a time is checked and decided about: simultaneous guesses do not outrun the count.
 //
 // A lock stops sign-ins and nothing else: a session goes on, an admin's reset of the password (PATCH /management/users/{id}) ends it, and so
-// does `payledger credentials reset` on the machine for the account's first admin. So nobody can lock out the only admin for ever.
+// does `payledger credentials reset` on the machine for the account's first admin.
 //
-// A client address may make AddressTries tries at once and one more each 15 s, on each node; a successful one does not count. An
-// IPv6 address counts by its /64.
+// An address, a known device or a session may make AddressTries tries at once and one more each 15 s, on each node; a successful one does not
+// count. An IPv6 address counts by its /64. Failures of a user are events for the audit log, MostRecorded at once and one more each
+// minute: a flood does not fill the log.
 //
-// A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and two passes). One runs at a time, Guesses
-// sign-ins have begun theirs, and at most Waiting wait. More are refused. After each comparison package secrets rests, for three times
-// as long, 0.3 s at most: a flood of sign-ins leaves most of an idle machine's time to payments.
+// A comparison takes 64 MiB for a tenth of a second (argon2id, RFC 9106; OWASP asks for 19 MiB and two passes). Package hashing bounds how many run
+// at a time, and how long others wait.
+//
+// Design note. The counts of pairs are in the memory of each node. The alternative is the account's state, as for codes: a flood from many
+// networks would make it large, and each of its guesses an event. With n nodes a network has n times as many guesses.
 //
 // # Sessions
 //

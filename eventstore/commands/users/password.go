@@ -2,10 +2,12 @@ package users
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/eventstore/secrets/hashing"
 )
 
 // ChangePassword sets another password for the signed-in user, ends all of the user's sessions and begins a new one. A Refusal has the reason
@@ -22,6 +24,9 @@ func (u *Users) ChangePassword(ctx context.Context, who Current, in PasswordChan
 	}
 	return withPassword(ctx, u, who, in.Old, in.Origin, func(c candidate) (SignedIn, error) {
 		name, err := u.Accounts.StorePassword(ctx, c.state.ID, c.user, next)
+		if errors.Is(err, hashing.ErrBusy) {
+			err = refuse(Busy)
+		}
 		if err != nil {
 			return SignedIn{}, err
 		}

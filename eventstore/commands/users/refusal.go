@@ -20,7 +20,7 @@ const (
 	CodeNeeded Reason = "CODE_NEEDED"
 	// CodeWrong: the code is wrong, or was used before. Refusal.Step continues without the password.
 	CodeWrong Reason = "CODE_WRONG"
-	// LockedUser: too many wrong passwords or codes for this name; Refusal.Until is the end.
+	// LockedUser: too many wrong passwords or codes for this name, from this network, device or session; Refusal.Until is the end.
 	LockedUser Reason = "LOCKED"
 	// TooManyTries: too many tries from this address; Refusal.Until is the time of the next one.
 	TooManyTries Reason = "TOO_MANY_TRIES"
@@ -63,7 +63,7 @@ var texts = map[Reason]struct {
 	WrongCredentials: {domain.KindUnauthorized, domain.ReasonUnauthorized, "The name or the password is wrong."},
 	CodeNeeded:       {domain.KindUnauthorized, domain.ReasonUnauthorized, "Enter the code of your authenticator app."},
 	CodeWrong:        {domain.KindUnauthorized, domain.ReasonUnauthorized, "The code is wrong, too old, or was used before. Wait for the next one."},
-	LockedUser:       {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many wrong passwords or codes."},
+	LockedUser:       {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many wrong passwords or codes from your network or device."},
 	TooManyTries:     {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many tries from this address."},
 	Busy:             {domain.KindUnavailable, domain.ReasonRateLimitExceeded, "Too many sign-ins at this moment. Repeat in a few seconds."},
 	AccountNeeded:    {domain.KindUnauthorized, domain.ReasonUnauthorized, "Several accounts have a user of this name. Name the account."},

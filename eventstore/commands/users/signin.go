@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -15,6 +13,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/secrets/hashing"
 )
 
 // longestPassword bounds the work of a comparison, in bytes.
@@ -23,39 +22,34 @@ const longestPassword = 1024
 // SignIn begins a session. A Refusal has the reason WrongCredentials, CodeNeeded, CodeWrong, LockedUser, TooManyTries, Busy,
 // AccountNeeded or StepExpired.
 func (u *Users) SignIn(ctx context.Context, in SignInInput) (SignedIn, error) {
-	if err := u.addresses.take(in.From, u.now()); err != nil {
-		return SignedIn{}, err
+	in.Password = normal(in.Password)
+	from := u.source(in)
+	if until := u.tries.take(from.limit, u.now()); !until.IsZero() {
+		return SignedIn{}, &Refusal{Reason: TooManyTries, Until: until}
 	}
-	made, err := u.admitted(ctx, in)
+	made, err := commands.Retry(func() (SignedIn, bool, error) {
+		made, err := u.try(ctx, in, from)
+		if ReasonOf(err) == SessionEnded { // removed just now
+			err = refuse(WrongCredentials)
+		}
+		return made, domain.ReasonOf(err) == domain.ReasonConcurrentModification, err
+	})
 	if reason := ReasonOf(err); err == nil || reason == CodeNeeded || reason == AccountNeeded || reason == Busy {
-		u.addresses.giveBack(in.From, u.now())
+		u.tries.giveBack(from.limit, u.now())
 	} else if refusal, is := errors.AsType[*Refusal](err); is && reason == LockedUser && in.Step == "" && in.Account == "" {
 		refusal.NameOnly = true
+	}
+	if err == nil {
+		made.Device, err = u.deviceToken(made, in)
 	}
 	return made, err
 }
 
-func (u *Users) admitted(ctx context.Context, in SignInInput) (SignedIn, error) {
-	in.Password = normal(in.Password)
-	leave, err := u.gate.enter(ctx)
-	if err != nil {
-		return SignedIn{}, err
+func (u *Users) try(ctx context.Context, in SignInInput, from source) (SignedIn, error) {
+	if in.Step != "" {
+		return u.byStep(ctx, in, from)
 	}
-	defer leave() // after the failure is recorded: the next comparison counts it
-	return commands.Retry(func() (SignedIn, bool, error) {
-		var made SignedIn
-		var err error
-		if in.Step == "" {
-			made, err = u.byPassword(ctx, in)
-		} else {
-			made, err = u.byStep(ctx, in)
-		}
-		if ReasonOf(err) == SessionEnded { // removed just now
-			err = refuse(WrongCredentials)
-		}
-		moved := domain.ReasonOf(err) == domain.ReasonConcurrentModification
-		return made, moved, err
-	})
+	return u.byPassword(ctx, in, from)
 }
 
 // normal returns a password in the form that is compared: keyboards write one character in different ways. A too long one becomes "".
@@ -71,34 +65,20 @@ type candidate struct {
 	user  account.User
 }
 
-func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error) {
+func (u *Users) byPassword(ctx context.Context, in SignInInput, from source) (SignedIn, error) {
 	found, err := u.candidates(ctx, in)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if len(found) == 0 {
-		return SignedIn{}, u.refuseStranger(ctx, in)
-	}
-	now, shared := u.now(), in.Account == "" && len(found) > 1
-	if shared {
-		if err := u.names.locked("", in.Email, now); err != nil {
-			return SignedIn{}, err
-		}
-	}
-	open := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return c.user.Locked(now) != nil })
-	if len(open) == 0 {
-		return SignedIn{}, refusalOf(found[0].user.Locked(now))
-	}
-	matched, err := u.compare(ctx, open, in.Password, u.work(in))
+	matched, failed, err := u.checkPassword(ctx, in, from, found)
 	switch {
 	case err != nil:
 		return SignedIn{}, err
-	case len(matched) == 0 && shared:
-		return SignedIn{}, u.failName(in)
-	case shared && u.names.locked("", in.Email, u.now()) != nil: // meanwhile
-		return SignedIn{}, u.names.locked("", in.Email, u.now())
 	case len(matched) == 0:
-		return SignedIn{}, u.fail(ctx, open, false, in.Origin)
+		if len(found) == 1 { // several: it is nobody's failure
+			err = u.recordFailure(ctx, found[0], false, in.Origin, from, failed)
+		}
+		return SignedIn{}, cmp.Or(err, refusalUntil(failed, WrongCredentials))
 	case len(matched) > 1:
 		refusal := refuse(AccountNeeded)
 		for _, c := range matched {
@@ -106,10 +86,63 @@ func (u *Users) byPassword(ctx context.Context, in SignInInput) (SignedIn, error
 		}
 		return SignedIn{}, refusal
 	}
-	return u.enter(ctx, matched[0], in)
+	return u.enter(ctx, matched[0], in, from)
 }
 
-func (u *Users) byStep(ctx context.Context, in SignInInput) (SignedIn, error) {
+// checkPassword returns the candidates that the password belongs to. If there is none, failed is the end of the pair's wait, or zero: the
+// failure counts before the next password of the pair is compared in the same lane.
+func (u *Users) checkPassword(ctx context.Context, in SignInInput, from source, found []candidate) (matched []candidate, failed time.Time, err error) {
+	p := typed(in, from, found)
+	if err := u.slowdown.waits(p, u.now()); err != nil {
+		return nil, failed, err
+	}
+	turn, err := u.turn(ctx, from)
+	if err != nil {
+		return nil, failed, err
+	}
+	defer turn.Leave()
+	if err := u.slowdown.waits(p, u.now()); err != nil { // meanwhile
+		return nil, failed, err
+	}
+	matched, err = u.compare(ctx, turn, found, in.Password, u.work(in))
+	switch {
+	case err != nil:
+	case len(matched) == 0:
+		failed = u.slowdown.fail(p, u.now())
+	case u.slowdown.waits(p, u.now()) != nil: // the other lane
+		return nil, failed, u.slowdown.waits(p, u.now())
+	case len(found) == 1: // of several, a user must not end the wait for another one's password
+		u.slowdown.clear(p)
+	}
+	return matched, failed, err
+}
+
+// typed returns the pair of a name as it was typed, with or without an account, and its source: for a name that nobody has as for others. A
+// new password of the only user of the name begins a new count.
+func typed(in SignInInput, from source, found []candidate) pair {
+	password := ""
+	if len(found) == 1 {
+		password = string(found[0].user.Password)
+	}
+	return pairOf("name", string(in.Account), account.UserName(in.Email), password, from.id)
+}
+
+func (u *Users) turn(ctx context.Context, from source) (*hashing.Turn, error) {
+	turn, err := u.Accounts.Hashing.Enter(ctx, from.by)
+	if errors.Is(err, hashing.ErrBusy) {
+		err = refuse(Busy)
+	}
+	return turn, err
+}
+
+func refusalUntil(until time.Time, otherwise Reason) error {
+	if until.IsZero() {
+		return refuse(otherwise)
+	}
+	return &Refusal{Reason: LockedUser, Until: until}
+}
+
+func (u *Users) byStep(ctx context.Context, in SignInInput, from source) (SignedIn, error) {
 	c, ours := u.read(in.Step)
 	if !ours || c.Checked == "" || !u.now().Before(c.Expires) {
 		return SignedIn{}, refuse(StepExpired)
@@ -121,10 +154,7 @@ func (u *Users) byStep(ctx context.Context, in SignInInput) (SignedIn, error) {
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if err := user.Locked(u.now()); err != nil {
-		return SignedIn{}, refusalOf(err)
-	}
-	return u.enter(ctx, candidate{state, user}, in)
+	return u.enter(ctx, candidate{state, user}, in, from)
 }
 
 // candidates returns the newest states of the users of a name, or AccountNeeded if there are more than are compared.
@@ -171,7 +201,7 @@ func (u *Users) work(in SignInInput) int {
 }
 
 // compare returns the candidates that the password belongs to. It costs work comparisons, or one of each candidate if these are more.
-func (u *Users) compare(ctx context.Context, open []candidate, password string, work int) (matched []candidate, err error) {
+func (u *Users) compare(ctx context.Context, turn *hashing.Turn, open []candidate, password string, work int) (matched []candidate, err error) {
 	for _, c := range open {
 		verifier, err := u.Accounts.Secrets.Get(ctx, c.user.Password)
 		if errors.Is(err, secrets.ErrGone) { // replaced just now
@@ -180,68 +210,60 @@ func (u *Users) compare(ctx context.Context, open []candidate, password string, 
 		if err != nil {
 			return nil, err
 		}
-		if secrets.CheckPassword(verifier, password) {
-			matched = append(matched, c)
-		}
+		turn.Hash(func() {
+			if secrets.CheckPassword(verifier, password) {
+				matched = append(matched, c)
+			}
+		})
 	}
 	for range work - len(open) {
-		secrets.CheckPassword(secrets.NoPassword, password)
+		turn.Hash(func() { secrets.CheckPassword(secrets.NoPassword, password) })
 	}
 	return matched, nil
 }
 
-// refuseStranger answers an unknown name as a known one.
-func (u *Users) refuseStranger(ctx context.Context, in SignInInput) error {
-	if err := u.names.locked(in.Account, in.Email, u.now()); err != nil {
-		return err
+// recordFailure records a failure of a user for the account's audit log, even if the browser has gone; until is the end of the source's wait. A
+// flood of them is not recorded whole: it must not fill the log.
+func (u *Users) recordFailure(ctx context.Context, c candidate, code bool, from Origin, by source, until time.Time) error {
+	if !u.recorded.take(string(c.user.ID), u.now()).IsZero() {
+		return nil
 	}
-	if _, err := u.compare(ctx, nil, in.Password, u.work(in)); err != nil {
-		return err
-	}
-	return u.failName(in)
+	_, err := u.failed(ctx, c, account.FailSignIn{User: c.user.ID, Code: code, From: from.address(), Slows: by.id, Until: until}, from)
+	return err
 }
 
-// failName counts a failure of a name that belongs to no one user, and returns the refusal.
-func (u *Users) failName(in SignInInput) error {
-	return cmp.Or(u.names.fail(in.Account, in.Email, u.now()), error(refuse(WrongCredentials)))
-}
-
-// fail records a failure of each candidate, even if the browser has gone, and returns the refusal.
-func (u *Users) fail(ctx context.Context, failed []candidate, code bool, from Origin) error {
-	ctx = context.WithoutCancel(ctx)
-	refusal := error(refuse(WrongCredentials))
-	for _, c := range failed {
-		at := time.Time{}
-		by := from.caller(c.state.ID, "process:sign-in") // nobody proved to be the user
-		state, err := u.record(ctx, by, func(state account.State, now time.Time) (account.Event, error) {
-			at = now
-			return account.DecideFailSignIn(state, account.FailSignIn{At: now, User: c.user.ID, Code: code, From: from.address()})
-		})
-		user, _ := state.User(c.user.ID)
-		switch locked := refusalOf(user.Locked(at)); {
-		case ReasonOf(err) == SessionEnded: // removed meanwhile
-		case err != nil:
-			return err
-		case locked != nil:
-			refusal = locked
-		}
+func (u *Users) failed(ctx context.Context, c candidate, f account.FailSignIn, from Origin) (account.State, error) {
+	by := from.caller(c.state.ID, "process:sign-in") // nobody proved to be the user
+	state, err := u.record(context.WithoutCancel(ctx), by, func(state account.State, now time.Time) (account.Event, error) {
+		f.At = now
+		return account.DecideFailSignIn(state, f)
+	})
+	if ReasonOf(err) == SessionEnded { // removed meanwhile
+		err = nil
 	}
-	return refusal
+	return state, err
 }
 
 // enter begins the session of a user whose password is right, and whose code is right if one is needed.
-func (u *Users) enter(ctx context.Context, c candidate, in SignInInput) (SignedIn, error) {
-	proof := account.Proof{Password: c.user.Password, TOTP: c.user.TOTP}
+func (u *Users) enter(ctx context.Context, c candidate, in SignInInput, from source) (SignedIn, error) {
+	proof := account.Proof{Password: c.user.Password, TOTP: c.user.TOTP, Known: from.known()}
 	if c.user.TOTP != "" {
-		counter, err := u.checkCode(ctx, c, in.Code, in.Origin)
+		done, err := u.codes.begin(ctx)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		defer done()
+		proof.TOTPCounter, err = u.checkCode(ctx, c, in.Code, in.Origin, from)
 		if err != nil {
 			return SignedIn{}, u.withStep(err, c)
 		}
-		proof.TOTPCounter = counter
 	}
 	made, err := u.begin(ctx, c, in.Origin, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 		return account.DecideSignIn(state, account.SignIn{At: at, User: c.user.ID, Proof: proof, Session: id, From: in.address()})
 	})
+	if err == nil && c.user.TOTP != "" && from.known() {
+		u.codeRight(c.state.ID, c.user.ID, from)
+	}
 	return made, u.withStep(err, c)
 }
 
@@ -257,30 +279,4 @@ func (u *Users) withStep(err error, c candidate) error {
 		return signErr
 	}
 	return &Refusal{Reason: r.Reason, Step: step}
-}
-
-// checkCode returns the counter of a code. A wrong code is recorded as a failure.
-func (u *Users) checkCode(ctx context.Context, c candidate, code string, from Origin) (uint64, error) {
-	if code = strings.Join(strings.Fields(code), ""); code == "" {
-		return 0, refuse(CodeNeeded)
-	}
-	secret, err := u.Accounts.Secrets.Get(ctx, c.user.TOTP)
-	if errors.Is(err, secrets.ErrGone) { // turned off just now
-		return 0, eventstore.Overtaken()
-	}
-	if err != nil {
-		return 0, err
-	}
-	if counter, right := matchCode(secret, code, u.now()); right { // the decision refuses one that was used before
-		return counter, nil
-	}
-	return 0, u.failCode(ctx, c, from)
-}
-
-func (u *Users) failCode(ctx context.Context, c candidate, from Origin) error {
-	err := u.fail(ctx, []candidate{c}, true, from)
-	if ReasonOf(err) == WrongCredentials {
-		err = refuse(CodeWrong)
-	}
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func TestSignIn(t *testing.T) {
 		_, unknown = n.try("nobody@example.com", "wrong", "")
 		mustRefuse(t, "an unknown name", unknown, users.WrongCredentials)
 	}
-	_, unknown = n.SignIn(t.Context(), users.SignInInput{Email: "nobody@example.com", Password: "wrong", Origin: origin(2)})
+	_, unknown = n.SignIn(t.Context(), users.SignInInput{Email: " Nobody@example.com", Password: "wrong", Origin: origin(2)})
 	mustRefuse(t, "the tenth failure of an unknown name", unknown, users.LockedUser)
 	if domain.ReasonOf(unknown) != domain.ReasonRateLimitExceeded {
 		t.Errorf("for the API it is %v", domain.ReasonOf(unknown))
@@ -171,46 +172,114 @@ func TestSeveralAccounts(t *testing.T) {
 	mustRefuse(t, "a name of too many accounts", err, users.AccountNeeded)
 }
 
-// TestSharedNameLocksNobody: wrong passwords for a name of several accounts, without the account, lock only further tries without it, even if one of the
-// users signs in meanwhile.
-func TestSharedNameLocksNobody(t *testing.T) {
+// TestStrangersLockNobody: wrong passwords from a network stop only this pair of name and network, whether the name is of one user, of several or of
+// nobody, with and without the account's id, which a shopper's client token has (D22.13). The user signs in from another network, and on a
+// known device from the same one.
+func TestStrangersLockNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	n := r.node()
+	home := n.signIn("admin", r.made.DashboardPassword, "").Device
+	strangers := func(i int) users.Origin { return origin(i + 77<<8) }
+	try := func(in users.SignInInput) (users.SignedIn, error) {
+		return n.SignIn(t.Context(), in)
+	}
+	flood := func(what string, in users.SignInInput) {
+		t.Helper()
+		for i := range account.MaxFailures + 2 {
+			in.Password, in.Origin = "wrong", strangers(i)
+			want := users.WrongCredentials
+			if i >= account.MaxFailures-1 {
+				want = users.LockedUser
+			}
+			_, err := try(in)
+			mustRefuse(t, fmt.Sprintf("%s, wrong password %d", what, i+1), err, want)
+		}
+	}
+	flood("with the account", users.SignInInput{Email: "admin", Account: r.made.AccountID})
+	flood("without it", users.SignInInput{Email: "ADMIN"})
+	flood("nobody", users.SignInInput{Email: "nobody@example.com"})
+	flood("nobody in the account", users.SignInInput{Email: "nobody@example.com", Account: r.made.AccountID})
+	for _, id := range []domain.AccountID{"", r.made.AccountID} {
+		right := users.SignInInput{Email: "admin", Password: r.made.DashboardPassword, Account: id, Origin: strangers(99)}
+		_, err := try(right)
+		mustRefuse(t, "the right password from the strangers' network", err, users.LockedUser)
+		right.Device = home
+		in, err := try(right)
+		mustRefuse(t, "the right password on a known device in that network", err, "")
+		if in.Device == "" {
+			t.Error("the device has no next token")
+		}
+		right.Device, right.Origin = "", origin(1)
+		_, err = try(right)
+		mustRefuse(t, "the right password from another network", err, "")
+	}
 	other, err := accounts.Create(t.Context(), n.store, n.vault, n.accounts.Random, "second", account.Sandbox, "cli:account")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.all = append(n.all, other.AccountID)
-	var refusal *users.Refusal
-	for i := range account.MaxFailures {
-		if i == account.MaxFailures-1 {
-			n.signIn("admin", other.DashboardPassword, "")
-		}
-		_, err = n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Origin: origin(2)})
+	before := len(n.types())
+	flood("of several", users.SignInInput{Email: "admin"})
+	if len(n.types()) != before {
+		t.Error("a failure of a name that several users have is recorded as one of a user")
 	}
-	if !errors.As(err, &refusal) || refusal.Reason != users.LockedUser || !strings.Contains(refusal.Error(), "account's id") {
-		t.Errorf("the tenth wrong password: %v", err)
-	}
-	_, err = n.try("admin", r.made.DashboardPassword, "")
-	mustRefuse(t, "the right password without the account", err, users.LockedUser)
 	for _, made := range []accounts.Credentials{r.made, other} {
-		_, err := n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: made.DashboardPassword, Account: made.AccountID, Origin: origin(1)})
-		mustRefuse(t, "the right password with the account", err, "")
+		_, err := try(users.SignInInput{Email: "admin", Password: made.DashboardPassword, Origin: origin(1)})
+		mustRefuse(t, "the right password of a name of several, from another network", err, "")
+		_, err = try(users.SignInInput{Email: "admin", Password: made.DashboardPassword, Device: home, Origin: strangers(1)})
+		mustRefuse(t, "on the known device of the first one", err, "")
 	}
-	r.wait(account.LockFor)
-	for i := range account.MaxFailures { // the last failure is too late to count with the others
-		if i == account.MaxFailures-1 {
-			r.wait(time.Hour)
-		}
-		_, err = n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Origin: origin(3)})
+	if _, err := n.Session(t.Context(), home); users.ReasonOf(err) != users.NoSession {
+		t.Errorf("the token of a device as a session: %v", err)
 	}
-	mustRefuse(t, "the tenth wrong password, an hour later", err, users.WrongCredentials)
-	n.signIn("admin", r.made.DashboardPassword, "")
+}
+
+// TestKnownDevice: wrong passwords of a known device count for the device. It is one of its user only, for 90 days, and a changed token is none.
+func TestKnownDevice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n := r.node()
+	ada, password := n.add("ada@shop.example", account.RoleAuditor)
+	device := n.signIn("admin", r.made.DashboardPassword, "").Device
+	try := func(name, password, device string, net int) error {
+		_, err := n.SignIn(t.Context(), users.SignInInput{Email: name, Password: password, Device: device, Origin: origin(net << 8)})
+		return err
+	}
 	for range account.MaxFailures {
-		_, err = n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Account: other.AccountID, Origin: origin(2)})
+		_ = try(ada.Name, "wrong", device, 5)
+		_ = try("admin", "wrong", device, 6)
 	}
-	mustRefuse(t, "the tenth wrong password with the account", err, users.LockedUser)
+	mustRefuse(t, "another user, whose device it is not", try(ada.Name, password, device, 5), users.LockedUser)
+	mustRefuse(t, "this user, from the network of the other", try(ada.Name, password, device, 6), "")
+	mustRefuse(t, "its user on the device, elsewhere", try("admin", r.made.DashboardPassword, device, 7), users.LockedUser)
+	mustRefuse(t, "its user on another device", try("admin", r.made.DashboardPassword, "", 6), "")
+	mustRefuse(t, "with a changed token", try("admin", r.made.DashboardPassword, device[:len(device)-1], 6), "")
+	_, _, err := n.accounts.ChangeUser(t.Context(), r.by(), n.user("admin").ID, accounts.UserChange{ResetPassword: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRefuse(t, "on the device after a reset of the password", try("admin", r.made.DashboardPassword, device, 7), users.WrongCredentials)
+	r.wait(users.DeviceLife)
+	for range account.MaxFailures {
+		_ = try("admin", "wrong", device, 8)
+	}
+	mustRefuse(t, "its network, 90 days later", try("admin", "wrong", "", 8), users.LockedUser)
+}
+
+// TestFloodIsNotRecorded: of a flood of wrong passwords for a user from many networks, the log gets a bounded number.
+func TestFloodIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	n := r.node()
+	for i := range 3 * users.MostRecorded {
+		_, err := n.SignIn(t.Context(), users.SignInInput{Email: "admin", Password: "wrong", Origin: origin(i << 8)})
+		mustRefuse(t, "a wrong password", err, users.WrongCredentials)
+	}
+	if got := count(n.types(), "account.user_sign_in_failed"); got != users.MostRecorded {
+		t.Errorf("%d failures are recorded", got)
+	}
+	n.signIn("admin", r.made.DashboardPassword, "")
 }
 
 // TestAddressLimit: an address has 20 tries at once and one more each 15 seconds; successful ones and other addresses do not count. All addresses

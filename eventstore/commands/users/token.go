@@ -22,7 +22,7 @@ const (
 	longestToken = 1024 // characters
 )
 
-// claims are the content of a token: of a session, or of the step between password and code.
+// claims are the content of a token: of a session, of the step between password and code, or of a known device.
 type claims struct {
 	Account domain.AccountID     `json:"a"`
 	User    domain.UserID        `json:"u"`
@@ -30,6 +30,7 @@ type claims struct {
 	Issued  time.Time            `json:"i"`
 	Expires time.Time            `json:"e"`           // of the session, or of the step
 	Checked domain.SecretID      `json:"p,omitempty"` // of a step: the verifier that the password was compared with
+	Device  string               `json:"d,omitempty"` // of a known device: its name
 }
 
 // sign returns the token of claims: the HMAC and the claims, in base64url.

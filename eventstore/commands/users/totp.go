@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"encoding/base32"
 	"errors"
@@ -92,13 +93,21 @@ func (u *Users) storeTOTP(ctx context.Context, c candidate, secret []byte) (doma
 // ConfirmTOTP turns the second factor on if the code is of BeginTOTP's secret, ends all of the user's sessions and begins a new one. A Refusal
 // has the reason CodeWrong, LockedUser, TooManyTries, Busy, FactorOff or FactorOn: wrong codes count as in a sign-in.
 func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
-	return limited(ctx, u, who, from, func(c candidate) (SignedIn, error) {
+	return limited(ctx, u, who, func(c candidate, by source) (SignedIn, error) {
+		done, err := u.codes.begin(ctx)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		defer done()
 		user := c.user
 		switch {
 		case user.TOTP != "":
 			return SignedIn{}, refuse(FactorOn)
 		case user.TOTPBegun == "":
 			return SignedIn{}, refuse(FactorOff)
+		}
+		if err := u.codeWaits(ctx, c, by); err != nil {
+			return SignedIn{}, err
 		}
 		secret, err := u.Accounts.Secrets.Get(ctx, user.TOTPBegun)
 		if errors.Is(err, secrets.ErrGone) {
@@ -109,8 +118,9 @@ func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from 
 		}
 		counter, right := matchCode(secret, strings.Join(strings.Fields(code), ""), u.now())
 		if !right {
-			return SignedIn{}, u.failCode(ctx, c, from)
+			return SignedIn{}, u.failCode(ctx, c, from, by)
 		}
+		u.codeRight(c.state.ID, c.user.ID, by)
 		return u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 			return account.DecideEnableUserTOTP(state, account.EnableUserTOTP{At: at, User: user.ID, TOTP: user.TOTPBegun, TOTPCounter: counter, Session: id})
 		})
@@ -123,59 +133,75 @@ func (u *Users) ConfirmTOTP(ctx context.Context, who Current, code string, from 
 //  1. The event. After a crash here the secret is not in force, and CleanUsers destroys it.
 //  2. The secret is destroyed.
 func (u *Users) DisableTOTP(ctx context.Context, who Current, code string, from Origin) (SignedIn, error) {
-	return limited(ctx, u, who, from, func(c candidate) (SignedIn, error) {
+	return limited(ctx, u, who, func(c candidate, by source) (SignedIn, error) {
 		if c.user.TOTP == "" {
 			return SignedIn{}, refuse(FactorOff)
 		}
-		counter, err := u.checkCode(ctx, c, code, from)
+		done, err := u.codes.begin(ctx)
 		if err != nil {
 			return SignedIn{}, err
 		}
-		proof := account.Proof{TOTP: c.user.TOTP, TOTPCounter: counter}
+		defer done()
+		counter, err := u.checkCode(ctx, c, code, from, by)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		proof := account.Proof{TOTP: c.user.TOTP, TOTPCounter: counter, Known: true}
 		made, err := u.begin(ctx, c, from, func(state account.State, at time.Time, id domain.UserSessionID) (account.Event, error) {
 			return account.DecideDisableUserTOTP(state, account.DisableUserTOTP{At: at, User: c.user.ID, Proof: &proof, Session: id})
 		})
 		if err != nil {
 			return made, err
 		}
+		u.codeRight(c.state.ID, c.user.ID, by)
 		return made, u.Accounts.Secrets.DestroyUserSecrets(ctx, c.user.TOTPLast)
 	})
 }
 
-// limited runs a command of a signed-in user that a wrong password or code refuses, with the newest state of the user, under the limits of
-// sign-ins: a stolen session must not try out the password.
-func limited[T any](ctx context.Context, u *Users, who Current, from Origin, run func(candidate) (T, error)) (made T, err error) {
-	if err := u.addresses.take(from.From, u.now()); err != nil {
-		return made, err
+// limited runs a command of a signed-in user that a wrong password or code refuses, with the newest state of the user. Failures count for the
+// session, as those of a sign-in do for its network: a stolen session must not try out the password.
+func limited[T any](ctx context.Context, u *Users, who Current, run func(candidate, source) (T, error)) (made T, err error) {
+	by := sessionSource(who)
+	if until := u.tries.take(by.limit, u.now()); !until.IsZero() {
+		return made, &Refusal{Reason: TooManyTries, Until: until}
 	}
-	leave, err := u.gate.enter(ctx)
-	if err != nil {
-		return made, err
-	}
-	defer leave()
 	state, user, err := u.newest(ctx, who.Account.ID, who.User.ID)
 	if err != nil {
 		return made, err
 	}
-	if err := user.Locked(u.now()); err != nil {
-		return made, refusalOf(err)
-	}
-	if made, err = run(candidate{state, user}); !slices.Contains([]Reason{WrongCredentials, CodeWrong, LockedUser}, ReasonOf(err)) {
-		u.addresses.giveBack(from.From, u.now())
+	if made, err = run(candidate{state, user}, by); !slices.Contains([]Reason{WrongCredentials, CodeWrong, LockedUser}, ReasonOf(err)) {
+		u.tries.giveBack(by.limit, u.now())
 	}
 	return made, err
 }
 
 // withPassword is limited for a command that needs the user's password again.
 func withPassword[T any](ctx context.Context, u *Users, who Current, password string, from Origin, run func(candidate) (T, error)) (T, error) {
-	return limited(ctx, u, who, from, func(c candidate) (none T, err error) {
-		matched, err := u.compare(ctx, []candidate{c}, normal(password), 1)
-		if err != nil {
+	return limited(ctx, u, who, func(c candidate, by source) (none T, err error) {
+		p := by.pair(c.state.ID, c.user.ID, string(c.user.Password))
+		right, until, err := u.checkAgain(ctx, c, p, by, normal(password))
+		switch {
+		case err != nil:
 			return none, err
+		case right:
+			return run(c)
 		}
-		if len(matched) == 0 {
-			return none, u.fail(ctx, []candidate{c}, false, from)
-		}
-		return run(c)
+		return none, cmp.Or(u.recordFailure(ctx, c, false, from, by, until), refusalUntil(until, WrongCredentials))
 	})
+}
+
+func (u *Users) checkAgain(ctx context.Context, c candidate, p pair, by source, password string) (right bool, until time.Time, err error) {
+	turn, err := u.turn(ctx, by)
+	if err != nil {
+		return false, until, err
+	}
+	defer turn.Leave()
+	if err := u.slowdown.waits(p, u.now()); err != nil {
+		return false, until, err
+	}
+	matched, err := u.compare(ctx, turn, []candidate{c}, password, 1)
+	if err == nil && len(matched) == 0 {
+		until = u.slowdown.fail(p, u.now())
+	}
+	return len(matched) > 0, until, err
 }

@@ -113,7 +113,7 @@ func (n *node) secretNames(kind string) []string {
 	return names
 }
 
-// TestFactorGuesses: wrong codes for a secret that waits for its confirmation lock the user as those of a sign-in do, and a right code does not help then.
+// TestFactorGuesses: wrong codes for a secret that waits for its confirmation stop the session that gave them, and a right code does not help then.
 func TestFactorGuesses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -130,8 +130,12 @@ func TestFactorGuesses(t *testing.T) {
 		}
 	}
 	mustRefuse(t, "the tenth wrong code", err, users.LockedUser)
-	_, err = n.ConfirmTOTP(t.Context(), n.current(token), r.code(factor.Secret), origin(1))
-	mustRefuse(t, "a right code while locked", err, users.LockedUser)
+	_, err = n.ConfirmTOTP(t.Context(), n.current(token), r.code(factor.Secret), origin(3))
+	mustRefuse(t, "a right code of the session that guessed", err, users.LockedUser)
+	other := n.signIn("admin", r.made.DashboardPassword, "").Token
+	if _, err := n.ConfirmTOTP(t.Context(), n.current(other), "000000", origin(2)); users.ReasonOf(err) != users.CodeWrong {
+		t.Errorf("a wrong code of another session: %v", err)
+	}
 	r.wait(account.LockFor)
 	if _, err = n.ConfirmTOTP(t.Context(), n.current(token), r.code(factor.Secret), origin(1)); err != nil {
 		t.Errorf("a right code after the lock: %v", err)

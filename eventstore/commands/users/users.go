@@ -17,9 +17,11 @@ import (
 // Limits of sign-ins on one node.
 const (
 	MaxCandidates = 8  // users of one name whose verifiers are compared
-	AddressTries  = 20 // of an address at once
-	Guesses       = 2  // sign-ins that compare, or are next
-	Waiting       = 16 // sign-ins that wait for one
+	AddressTries  = 20 // of an address, a device or a session at once
+	MostRecorded  = 20 // failures of a user that are recorded at once
+
+	addressEvery  = 15 * time.Second // an address gets one more try in this time
+	recordedEvery = time.Minute      // one more failure of a user is recorded in this time
 )
 
 // Config has the dependencies.
@@ -35,10 +37,11 @@ type Config struct {
 // Users signs users in and out. It is safe for concurrent use.
 type Users struct {
 	Config
-	key       []byte
-	gate      gate
-	addresses addresses
-	names     names
+	key      []byte
+	tries    limiter
+	recorded limiter
+	slowdown slowdown
+	codes    turns
 }
 
 // New returns a Users.
@@ -47,7 +50,10 @@ func New(c Config) (*Users, error) {
 	if err != nil {
 		return nil, fmt.Errorf("users: the key of tokens: %w", err)
 	}
-	return &Users{Config: c, key: key, gate: newGate(Guesses, Waiting)}, nil
+	return &Users{
+		Config: c, key: key, codes: make(turns, 1),
+		tries: limiter{most: AddressTries, every: addressEvery}, recorded: limiter{most: MostRecorded, every: recordedEvery},
+	}, nil
 }
 
 // now is the clock of the log.
@@ -95,6 +101,7 @@ type SignInInput struct {
 	Code     string           // of the authenticator app; "" if it was not asked for
 	Step     string           // of the refusal that asked for the code; then Email and Password are not read
 	Account  domain.AccountID // "": all accounts
+	Device   string           // of an earlier sign-in of this browser; "" if there is none
 	Origin
 }
 
@@ -102,6 +109,7 @@ type SignInInput struct {
 type SignedIn struct {
 	Token     string // proves the session; for a cookie
 	ExpiresAt time.Time
+	Device    string // of SignIn: makes the browser a known device of the user for DeviceLife; for a cookie
 	Account   domain.AccountID
 	User      account.User
 }

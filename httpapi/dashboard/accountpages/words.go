@@ -18,7 +18,7 @@ var actions = []actionGroup{
 	{"Users", []actionName{
 		{"account.user_added", "User added"}, {"account.user_role_changed", "Role of a user changed"}, {"account.user_removed", "User removed"},
 		{"account.user_signed_in", "Signed in"}, {"account.user_signed_out", "Signed out"}, {"account.user_sign_in_failed", "Sign-in failed"},
-		{"account.user_locked", "Sign-in locked after failures"}, {"account.user_password_changed", "Password changed"},
+		{"account.user_locked", "Codes of new devices locked after failures"}, {"account.user_password_changed", "Password changed"},
 		{"account.user_password_reset", "New password made"}, {"account.user_totp_begun", "Codes from an app prepared"},
 		{"account.user_totp_enabled", "Codes from an app switched on"}, {"account.user_totp_disabled", "Codes from an app switched off"},
 	}},

@@ -1,0 +1,86 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/account"
+	"payledger/eventstore"
+	"payledger/eventstore/secrets"
+)
+
+// turns lets one code at a time be checked and decided about: simultaneous guesses must not outrun the count of their failures.
+type turns chan struct{}
+
+func (t turns) begin(ctx context.Context) (done func(), err error) {
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// checkCode returns the counter of a code. A wrong code is a failure: of the device or the session if the user has it, otherwise of the user. For
+// who gives it knows the password, and a code has six digits only: on new devices they must not be guessed from many networks (D22.13).
+func (u *Users) checkCode(ctx context.Context, c candidate, code string, origin Origin, from source) (uint64, error) {
+	if code = strings.Join(strings.Fields(code), ""); code == "" {
+		return 0, refuse(CodeNeeded)
+	}
+	if err := u.codeWaits(ctx, c, from); err != nil {
+		return 0, err
+	}
+	secret, err := u.Accounts.Secrets.Get(ctx, c.user.TOTP)
+	if errors.Is(err, secrets.ErrGone) { // turned off just now
+		return 0, eventstore.Overtaken()
+	}
+	if err != nil {
+		return 0, err
+	}
+	if counter, right := matchCode(secret, code, u.now()); right { // the decision refuses one that was used before
+		return counter, nil
+	}
+	return 0, u.failCode(ctx, c, origin, from)
+}
+
+const byCode = "code" // what failures of pairs are about
+
+// codeWaits returns the refusal if the source may not try a code now.
+func (u *Users) codeWaits(ctx context.Context, c candidate, from source) error {
+	if from.known() {
+		return u.slowdown.waits(from.pair(c.state.ID, c.user.ID, byCode), u.now())
+	}
+	_, user, err := u.newest(ctx, c.state.ID, c.user.ID)
+	if err != nil {
+		return err
+	}
+	return refusalOf(user.Locked(u.now()))
+}
+
+// failCode records a wrong code, and returns the refusal.
+func (u *Users) failCode(ctx context.Context, c candidate, origin Origin, from source) error {
+	if from.known() {
+		until := u.slowdown.fail(from.pair(c.state.ID, c.user.ID, byCode), u.now())
+		if err := u.recordFailure(ctx, c, true, origin, from, until); err != nil {
+			return err
+		}
+		return refusalUntil(until, CodeWrong)
+	}
+	state, err := u.failed(ctx, c, account.FailSignIn{User: c.user.ID, Code: true, From: origin.address()}, origin)
+	if err != nil {
+		return err
+	}
+	var until time.Time
+	if user, _ := state.User(c.user.ID); user.Locked(u.now()) != nil {
+		until = user.LockedUntil
+	}
+	return refusalUntil(until, CodeWrong)
+}
+
+// codeRight forgets the failures of a device or a session after a right code.
+func (u *Users) codeRight(owner domain.AccountID, user domain.UserID, from source) {
+	u.slowdown.clear(from.pair(owner, user, byCode))
+}
