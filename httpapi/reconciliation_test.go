@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore/reconcile"
 )
@@ -81,6 +82,33 @@ func TestReconciliation(t *testing.T) {
 	other := r.want(r.manage("GET", "/reconciliation?processor=STRIPE", ""), 200, "").compared(t)
 	if want := (reconcile.Counts{Payments: 1}); other.summary == nil || *other.summary != want {
 		t.Errorf("another processor: %+v", other.summary)
+	}
+}
+
+// TestReconcileVerifications: the verification of a card is known here, whatever its result. It is no payment. Of another operation under
+// its reference the ledger knows nothing.
+func TestReconcileVerifications(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	verify := `{"customerId":"customer-7","verify":true}`
+	kept := r.tokenize(r.session(someSession), goodCard)
+	r.want(r.vault(kept, verify), 200, "")
+	r.want(r.vault(r.tokenize(r.session(someSession), declinedCard), verify), 400, "FailedVerification")
+	fallback := r.tokenize(r.session(someSession), "4000000000005266") // the first processor cannot, the second can
+	r.want(r.vault(fallback, verify), 200, "")
+	r.want(r.pay(repeatedly(kept)), 200, "")
+	for name, operations := range map[string]int{"ADYEN": 4, "BRAINTREE": 1, "STRIPE": 0} {
+		got := r.want(r.manage("GET", "/reconciliation?processor="+name, ""), 200, "").compared(t)
+		want := reconcile.Counts{Payments: 1, Operations: operations, Records: operations}
+		if len(got.differences) != 0 || got.summary == nil || *got.summary != want {
+			t.Errorf("%s: %+v %+v, want %+v", name, got.differences, got.summary, want)
+		}
+	}
+	reference := domain.VerificationReference(r.account.AccountID, domain.Token(kept))
+	r.act("/payments/"+string(reference), processor.Void)
+	got := r.want(r.manage("GET", "/reconciliation?processor=ADYEN", ""), 200, "").compared(t)
+	if len(got.differences) != 1 || got.differences[0].Kind != reconcile.MissingHere || got.differences[0].Payment != reference {
+		t.Errorf("an operation behind a verification: %+v", got.differences)
 	}
 }
 

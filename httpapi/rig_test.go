@@ -33,6 +33,7 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/prover"
 	"payledger/eventstore/reconcile"
+	"payledger/eventstore/reconcile/reconciletest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
 	"payledger/notifier/guard"
@@ -158,6 +159,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		}
 		must(t, r.views.Close())
 		eventjsontest.CheckLog(t, r.store)
+		r.reconcile(t)
 	})
 	must(t, r.views.CaughtUp(ctx))
 	r.config = httpapi.Config{
@@ -190,6 +192,20 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	}
 	r.serve(change...)
 	return r
+}
+
+// reconcile compares the ledger with the books of every processor that was used.
+func (r *rig) reconcile(t testing.TB) {
+	t.Helper()
+	r.silent.Store(false)
+	r.cut.Store(nil)
+	lines, err := r.sim.Books(context.Background(), adapter.Filter{})
+	must(t, err)
+	used := map[processor.Name]bool{}
+	for _, line := range lines {
+		used[line.Processor] = true
+	}
+	reconciletest.Check(t, r.store, r.sim, used)
 }
 
 // now is the clock of all parts.

@@ -10,6 +10,8 @@
 //   - The books have an operation of ours under its key. The ledger knows an out-of-band operation (§6.3) by the processor's id. An
 //     out-of-band operation that did not happen is no difference.
 //   - The period applies to the processor's creation of an operation, or to our request if the books lack the operation.
+//   - A verification of a card (D5.11) is an authorization of 0 under a reference of its own, which derives from the token. It is compared
+//     as an operation. It is no payment, and moves no money: a verification without a result here may have any result there.
 //   - A request without a result on either side is not compared, and counted as open: the service asks about it (D8).
 //   - A result that only the processor has is a different state once it is older than the grace time (Reconciler.Grace; at a server
 //     the payment timeout, within which the answer may come). A younger result is counted as too fresh to judge: its notification

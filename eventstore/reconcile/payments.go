@@ -21,9 +21,13 @@ func (r *run) ledger(ctx context.Context) error {
 
 // books is the second pass: it compares the operations in the books with the ledger.
 func (r *run) books(ctx context.Context) error {
-	return workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(processor.Record) error) error {
+	err := workers.Pool(ctx, atOnce, func(ctx context.Context, submit func(processor.Record) error) error {
 		return r.Books.Operations(ctx, r.Processor, r.From, r.To, submit)
 	}, r.record)
+	if err != nil {
+		return err
+	}
+	return r.settle(ctx, r.verified.doubtful)
 }
 
 func (r *run) payment(ctx context.Context, newest *eventstore.Recorded) error {
@@ -70,12 +74,23 @@ func (r *run) record(ctx context.Context, there processor.Record) error {
 		return err
 	}
 	if !tip.State.Exists() {
+		if r.verified.has(there.Reference) { // r.instruments has compared it
+			r.tell(func(c *Progress) { c.Records++ })
+			return nil
+		}
 		if ours, err := r.claims(ctx, there.Reference, there.MerchantID); err != nil || !ours {
 			return err
 		}
+		if there.Kind == processor.Authorize && there.Amount == 0 {
+			return r.settle(ctx, r.verified.later(there))
+		}
 	}
+	return r.compareRecord(ctx, there, tip.State.Whole())
+}
+
+// compareRecord compares one operation in the books with a payment of the account, or with none.
+func (r *run) compareRecord(ctx context.Context, there processor.Record, known payment.State) error {
 	defer r.tell(func(c *Progress) { c.Records++ })
-	known := tip.State.Whole()
 	op, found := find(known, there)
 	looked := found && r.covers(op.RequestedAt)
 	if looked && len(differences(known, there)) == 0 {

@@ -25,7 +25,7 @@ type Books interface {
 // Counts are the numbers of compared records.
 type Counts struct {
 	Payments    int `json:"payments"`    // of the ledger
-	Operations  int `json:"operations"`  // of these payments at the processor, in the time
+	Operations  int `json:"operations"`  // of these payments, and verifications of cards, at the processor, in the time
 	Records     int `json:"records"`     // operations in the processor's books, in the time
 	Open        int `json:"open"`        // of Operations: without an answer yet; of Disputes: kept, not yet applied
 	Fresh       int `json:"fresh"`       // decided or reported there within the grace time and not known here: not judged
@@ -62,6 +62,7 @@ const atOnce = 8
 type run struct {
 	Reconciler
 	Question
+	verified  *verifications
 	merchants map[string]bool                    // that the account has, or had, at the processor
 	sharing   func() ([]domain.AccountID, error) // the other accounts that have, or had, one of these
 	report    func(Difference) error
@@ -81,9 +82,12 @@ func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference)
 	if err != nil {
 		return Counts{}, err
 	}
-	one := &run{Reconciler: r, Question: q, merchants: merchants, report: report, progress: progress}
+	one := &run{Reconciler: r, Question: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress}
 	one.sharing = sync.OnceValues(func() ([]domain.AccountID, error) { return one.sharers(ctx) })
 	if err := one.ledger(ctx); err != nil {
+		return one.last.Counts, err
+	}
+	if err := one.instruments(ctx); err != nil {
 		return one.last.Counts, err
 	}
 	one.tell(func(p *Progress) { p.Books, p.Total = true, 0 })

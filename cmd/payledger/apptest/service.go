@@ -28,10 +28,12 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/reconcile/reconciletest"
 	"payledger/notifier"
 	"payledger/processorsim/adapter"
 	"payledger/projections/eventjson/eventjsontest"
@@ -61,11 +63,32 @@ func StartApp(t testing.TB, o options.Options) *app.App {
 	}
 	t.Cleanup(func() {
 		eventjsontest.CheckLog(t, app.Ledger.Store)
+		reconciled(t, app)
 		if err := app.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	return app
+}
+
+// mostCompared is the largest number of events of a log that is compared with the books: tests of the load have more.
+const mostCompared = 5000
+
+// reconciled compares the ledger with the books of every processor that was used.
+func reconciled(t testing.TB, a *app.App) {
+	t.Helper()
+	if a.Ledger.Store.Events() > mostCompared {
+		return
+	}
+	lines, err := a.Processors.Books(context.Background(), adapter.Filter{})
+	if err != nil {
+		return // the test has no simulator, or has stopped it
+	}
+	used := map[processor.Name]bool{}
+	for _, line := range lines {
+		used[line.Processor] = true
+	}
+	reconciletest.Check(t, a.Ledger.Store, a.Processors, used)
 }
 
 // Initialized fills an empty data folder with a ledger that has its account; nil when the folder has one.
