@@ -74,15 +74,17 @@ type Condition struct {
 	guard    guard
 }
 
-// Compile compiles a condition, or returns its faults.
+// Compile compiles a condition, or returns its faults. It uses neither Env.Compile nor Issues.Err: they print every fault with the whole
+// text and a line that points at its place, 137 MB for a hundred faults in 2,000 bytes (D22.14).
 func (c *Compiler) Compile(text string) (*Condition, []Fault) {
-	ast, issues := c.env.Compile(text)
-	if issues.Err() != nil {
+	ast, issues := c.env.Parse(text)
+	if len(issues.Errors()) == 0 {
+		ast, issues = c.env.Check(ast)
+	}
+	if found := issues.Errors(); len(found) > 0 {
 		var faults []Fault
-		for _, e := range issues.Errors() {
-			if len(faults) < maxFaults {
-				faults = append(faults, Fault{max(1, e.Location.Line()), max(0, e.Location.Column()) + 1, cut(strings.ReplaceAll(e.Message, " (in container '')", ""))})
-			}
+		for _, e := range found[:min(len(found), maxFaults)] {
+			faults = append(faults, Fault{max(1, e.Location.Line()), max(0, e.Location.Column()) + 1, cut(strings.ReplaceAll(e.Message, " (in container '')", ""))})
 		}
 		return nil, faults
 	}
