@@ -3,6 +3,7 @@ package domain
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // divisions are the groupings of printed card numbers (D21).
@@ -24,16 +25,41 @@ func FindCardNumber(text string, onlyDivided bool) (number string, divided bool)
 	if fewDigits(text) {
 		return "", false
 	}
-	runs := digitRuns(text)
-	for i, run := range runs {
-		for _, groups := range divisions {
-			if number = joined(runs[i:], groups); ValidCardNumber(number) {
-				return number, true
+	if !ascii(text) {
+		text = narrow.Replace(text)
+	}
+	most := len(divisions[0])
+	window := make([]digitRun, 0, most) // of the text's runs: memory does not grow with the text (D22.14)
+	for at, more := 0, true; more || len(window) > 0; {
+		if more {
+			var run digitRun
+			if run, at, more = nextRun(text, at); more {
+				window = append(window, run)
 			}
 		}
-		if !onlyDivided && !run.touchedBefore && !run.touchedBehind && ValidCardNumber(run.digits) {
-			return run.digits, false
+		if more && len(window) < most {
+			continue
 		}
+		if number, divided = firstNumber(window, onlyDivided); number != "" {
+			return number, divided
+		}
+		window = window[:copy(window, window[min(1, len(window)):])]
+	}
+	return "", false
+}
+
+// firstNumber returns the card number that begins with the first run, "" if there is none.
+func firstNumber(runs []digitRun, onlyDivided bool) (number string, divided bool) {
+	if len(runs) == 0 {
+		return "", false
+	}
+	for _, groups := range divisions {
+		if number = joined(runs, groups); ValidCardNumber(number) {
+			return number, true
+		}
+	}
+	if run := runs[0]; !onlyDivided && !run.touchedBefore && !run.touchedBehind && ValidCardNumber(run.digits) {
+		return run.digits, false
 	}
 	return "", false
 }
@@ -44,24 +70,36 @@ type digitRun struct {
 	touchedBefore, touchedBehind bool
 }
 
-func digitRuns(text string) (runs []digitRun) {
-	runes := []rune(" " + narrow.Replace(text) + "  ") // so that every run has one neighbour before it and two after it
-	for i := 1; i < len(runes); i++ {
-		from := i
-		for ; runes[i] >= '0' && runes[i] <= '9'; i++ {
-		}
-		if i == from {
-			continue
-		}
-		before, behind, next := runes[from-1], runes[i], runes[i+1]
-		// A full stop does not touch the number.
-		run := digitRun{string(runes[from:i]), 0, alphanumeric(before) || before == '.', alphanumeric(behind) || behind == '.' && alphanumeric(next)}
-		if strings.ContainsRune(dividers, behind) && next >= '0' && next <= '9' {
-			run.divider = behind
-		}
-		runs = append(runs, run)
+// nextRun returns the first run of digits from a place of a text on, and the place behind it; false if there is none.
+func nextRun(text string, at int) (run digitRun, behind int, found bool) {
+	from := strings.IndexAny(text[at:], "0123456789")
+	if from < 0 {
+		return run, at, false
 	}
-	return runs
+	from += at
+	to := from
+	for to < len(text) && isDigit(rune(text[to])) {
+		to++
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:from])
+	after, size := utf8.DecodeRuneInString(text[to:])
+	next, _ := utf8.DecodeRuneInString(text[min(len(text), to+size):])
+	// A full stop does not touch the number.
+	run = digitRun{digits: text[from:to], touchedBefore: from > 0 && (alphanumeric(before) || before == '.')}
+	run.touchedBehind = to < len(text) && (alphanumeric(after) || after == '.' && alphanumeric(next))
+	if to < len(text) && strings.ContainsRune(dividers, after) && isDigit(next) {
+		run.divider = after
+	}
+	return run, to, true
+}
+
+func ascii(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // narrow writes full-width digits as ASCII.

@@ -136,3 +136,6 @@ func ReasonOf(err error) Reason {
 	}
 	return ReasonInternal
 }
+
+// ListedViolations is the greatest number of violations that an error lists (D22.14).
+const ListedViolations = 100

@@ -27,6 +27,8 @@ type Intake struct {
 const (
 	// maxHeaders bounds headers and request line, in bytes (D1). Server.MaxHeaderBytes must be more: above it there is no error body.
 	maxHeaders = 32 << 10
+	// maxHeaderFields bounds the number of headers (D1): a search for similar names looks at each.
+	maxHeaderFields = 200
 	// unbudgeted is the size up to which a body or an answer is not counted, in bytes: about as much as a connection takes.
 	unbudgeted = 16 << 10
 	// elementSize is the memory of a list's element while the answer is made and written, about, in bytes.
@@ -61,6 +63,10 @@ func (c *call) admit() (leave func(), err error) {
 	if headerSize(c.r) > maxHeaders {
 		in.Tally.Add(intake.Headers)
 		return leave, domain.Refuse(domain.KindInvalid, domain.ReasonHeadersTooLarge, "The headers are larger than %d bytes.", maxHeaders)
+	}
+	if n := headerFields(c.r.Header); n > maxHeaderFields {
+		in.Tally.Add(intake.Headers)
+		return leave, domain.Refuse(domain.KindInvalid, domain.ReasonHeadersTooLarge, "The request has %d headers, more than %d.", n, maxHeaderFields)
 	}
 	if in.Gate != nil && in.Gate.Full() {
 		in.Repeats.Wait(c.Ctx)
@@ -99,6 +105,13 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
+func headerFields(h http.Header) (n int) {
+	for _, values := range h {
+		n += len(values)
+	}
+	return n
+}
+
 func (c *call) enter() error {
 	if c.route.access == byNothing || strings.HasPrefix(c.route.path, checkout.PathAssets) {
 		return nil
@@ -126,31 +139,52 @@ func (c *call) refuseOverload() error {
 }
 
 func (c *call) reserve(from *intake.Budget, bytes int64) error {
-	if !from.Take(c.client, bytes) {
+	who := c.owner()
+	if !from.Take(who, bytes) {
 		c.api.Intake.Tally.Add(intake.Memory)
 		return overloaded()
 	}
-	c.reserved = append(c.reserved, reservation{from, bytes})
+	c.reserved = append(c.reserved, reservation{from, who, bytes})
 	return nil
+}
+
+// owner returns the one whose share of the memory the request takes from: its account, or its address while that is not known.
+func (c *call) owner() string {
+	if c.Merchant.ID != "" {
+		return string(c.Merchant.ID)
+	}
+	return c.client.String()
 }
 
 type reservation struct {
 	from  *intake.Budget
+	who   string
 	bytes int64
 }
 
-// holdAnswer releases the reservation of a list, and reserves the memory of an answer unless all requests share it.
+// holdAnswer releases the memory of body and list, and reserves that of an answer unless all requests share it. The answer to a change is
+// always sent.
 func (c *call) holdAnswer(answer raw) error {
 	c.releaseMemory()
-	if answer.shared || c.route.method != http.MethodGet || len(answer.body) <= unbudgeted { // the answer to a change is always sent
+	switch {
+	case answer.shared || len(answer.body) <= unbudgeted:
 		return nil
+	case c.route.method == http.MethodGet:
+		return c.reserve(c.api.Intake.Answers, int64(len(answer.body)))
 	}
-	return c.reserve(c.api.Intake.Answers, int64(len(answer.body)))
+	c.owe(int64(len(answer.body)))
+	return nil
+}
+
+// owe counts an answer that is sent in any case.
+func (c *call) owe(bytes int64) {
+	c.api.Intake.Answers.Owe(c.owner(), bytes)
+	c.reserved = append(c.reserved, reservation{c.api.Intake.Answers, c.owner(), bytes})
 }
 
 func (c *call) releaseMemory() {
 	for _, r := range c.reserved {
-		r.from.Give(c.client, r.bytes)
+		r.from.Give(r.who, r.bytes)
 	}
 	c.reserved = nil
 }

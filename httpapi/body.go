@@ -31,13 +31,13 @@ func (c *call) readBody() error {
 	if c.operation.Optional && isNothing(body) {
 		body = []byte("{}")
 	}
-	if c.Body, err = validation.Parse(body); err != nil {
+	if err := c.reserveParsed(len(body)); err != nil {
+		return err
+	}
+	if c.Body, err = c.operation.Read(body); err != nil {
 		return malformed(err)
 	}
-	if strings.HasPrefix(c.route.path, managementPath) && !strings.HasPrefix(c.route.path, managedPayments) {
-		return nil // null has no meaning there (D20)
-	}
-	return c.Body.DropNulls(c.route.method == http.MethodPatch)
+	return nil
 }
 
 // isNothing reports whether a body means {} where a body may be left out: it is empty, or null (D1).
@@ -49,7 +49,7 @@ func isNothing(body []byte) bool {
 func (c *call) bodyBytes(limit int64) ([]byte, error) {
 	body, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, limit), limit)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
-	kind, _, badKind := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	kind, badKind := mediaType(c.r.Header.Get("Content-Type"))
 	switch {
 	case tooLarge:
 		c.api.Intake.Tally.Add(intake.Body)
@@ -64,24 +64,64 @@ func (c *call) bodyBytes(limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// readWithin reads a body. The memory of a large one is reserved before it is read.
+// maxMediaType bounds a Content-Type before its parameters are parsed, in bytes.
+const maxMediaType = 256
+
+func mediaType(header string) (kind string, err error) {
+	if len(header) > maxMediaType {
+		return "", errors.New("too long")
+	}
+	kind, _, err = mime.ParseMediaType(header)
+	return kind, err
+}
+
+// firstRead is the size of the first piece that is read of a body without a declared length, in bytes.
+const firstRead = 4 << 10
+
+// readWithin reads a body. The memory of a large one is reserved before it is read, and no other memory is used.
 func (c *call) readWithin(body io.Reader, limit int64) ([]byte, error) {
-	if c.r.ContentLength > limit {
+	length := c.r.ContentLength
+	if length > limit {
 		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	read, err := io.ReadAll(io.LimitReader(body, unbudgeted))
-	if err != nil || len(read) < unbudgeted {
-		return read, err
+	first := int64(firstRead)
+	if length >= 0 {
+		first = min(length+1, unbudgeted) // one more: the end is read without another piece
 	}
-	size := c.r.ContentLength
-	if size < 0 {
-		size = limit
+	read := make([]byte, 0, first)
+	for {
+		n, err := body.Read(read[len(read):cap(read)])
+		read = read[:len(read)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return read, nil
+		case err != nil:
+			return read, err
+		case len(read) < cap(read):
+			continue
+		}
+		next := length + 1
+		if length < 0 {
+			next = min(2*int64(cap(read)), limit+1)
+		}
+		if next > unbudgeted {
+			if err := c.reserve(c.api.Intake.Bodies, next-int64(cap(read))); err != nil {
+				return nil, err
+			}
+		}
+		read = append(make([]byte, 0, next), read...)
 	}
-	if err := c.reserve(c.api.Intake.Bodies, size); err != nil {
-		return nil, err
+}
+
+// parsed is the memory of a parsed and decoded body, with its errors, in multiples of its size, about.
+const parsed = 3
+
+// reserveParsed reserves the memory of parsing a large body (D22.14).
+func (c *call) reserveParsed(size int) error {
+	if size <= unbudgeted {
+		return nil
 	}
-	rest, err := io.ReadAll(body)
-	return append(read, rest...), err
+	return c.reserve(c.api.Intake.Bodies, parsed*int64(size))
 }
 
 func malformed(cause error) error {
@@ -89,13 +129,24 @@ func malformed(cause error) error {
 }
 
 func (c *call) validate() error {
-	c.Query, c.Model = c.r.URL.Query(), c.operation.Model
-	if c.route.access == byPage || strings.HasPrefix(c.route.path+"/", docs.Path+"/") { // a page ignores unknown parameters: links gather some on their way
+	page := c.route.access == byPage || strings.HasPrefix(c.route.path+"/", docs.Path+"/")
+	if strings.Count(c.r.URL.RawQuery, "&") < validation.MaxParameters {
+		c.Query = c.r.URL.Query()
+	}
+	c.Model = c.operation.Model
+	if page { // a page ignores unknown parameters: links gather some on their way
 		return nil
 	}
 	check := validation.Request{Query: c.r.URL.RawQuery, Body: c.Body}
 	if rule := c.api.rules[c.route.operation]; rule != nil {
 		check.Rule = func(v *validation.Violations) { rule(v, &c.Call) }
 	}
-	return c.operation.Check(check)
+	err := c.operation.Check(check)
+	for name, value := range c.Body.Tree { // handlers decode the text; the tree shows them which fields were sent
+		switch value.(type) {
+		case map[string]any, []any:
+			c.Body.Tree[name] = struct{}{}
+		}
+	}
+	return err
 }

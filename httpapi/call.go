@@ -134,12 +134,14 @@ func (c *call) pass() (result any, err error) {
 	return c.route.handle(c)
 }
 
-// managementPath begins the paths of the management API (D20), managedPayments those of calls with the bodies of the merchant's calls.
-const managementPath, managedPayments = "/management/", "/management/payments/"
+// managementPath begins the paths of the management API (D20).
+const managementPath = "/management/"
 
 // allowsStale reports whether the caller allows an old answer, and the call has such answers.
 func (c *call) allowsStale() bool {
-	if c.r.Method != http.MethodGet || c.r.URL.Query().Get("consistency") != "stale" { // D11
+	query := c.r.URL.RawQuery
+	if c.r.Method != http.MethodGet || !strings.Contains(query, "consistency") || strings.Count(query, "&") >= validation.MaxParameters ||
+		c.r.URL.Query().Get("consistency") != "stale" { // D11
 		return false
 	}
 	r, _, known := c.api.match(c.r, c.r.Method)

@@ -100,6 +100,8 @@ func isDashboard(r *http.Request) bool {
 
 const (
 	maxForm = 512 << 10
+	// maxFields bounds the fields of a form before it is parsed: the largest form, of routing rules, has some hundreds (D22.14).
+	maxFields = 4000
 	// pageSize and exportSize are the memory of a page, and of an exported list, while it is made and written, about, in bytes.
 	pageSize, exportSize = 2 << 20, 16 << 20
 )
@@ -122,7 +124,7 @@ func (c *call) dashboardPage() outcome {
 	if errors.Is(err, errOverloaded) {
 		return c.failPage(err)
 	}
-	if err != nil { // too large, or cut: the page says so
+	if err != nil || bytes.Count(form, []byte("&")) > maxFields { // too large, or cut: the page says so
 		form = nil
 		c.r.Header.Set("Content-Type", "application/octet-stream")
 	}

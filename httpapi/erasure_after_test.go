@@ -116,16 +116,12 @@ func TestErasureOfSharedSession(t *testing.T) {
 	}
 }
 
-// TestEraseOddCustomers: a customer's id is any text.
+// TestEraseOddCustomers: a customer's id is any text without control characters (D22.5).
 func TestEraseOddCustomers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for _, id := range []string{"a\nb", "..", "a/../b", " ", "a%2fb", "ünï-漢字", "erase"} {
-		text := id
-		if id == "a\nb" {
-			text = `a\nb`
-		}
-		paid := r.want(r.pay(payWith(r.cardOf(r.session(zenobiaSession(text))))), 200, "").text1("id")
+	for _, id := range []string{"..", "a/../b", " ", "a%2fb", "ünï-漢字", "erase"} {
+		paid := r.want(r.pay(payWith(r.cardOf(r.session(zenobiaSession(id))))), 200, "").text1("id")
 		if erased := r.want(r.eraseCustomer(id), 200, ""); erased.text1("customerId") != id {
 			t.Errorf("%q: answered %s", id, erased.text)
 		}

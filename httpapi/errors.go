@@ -6,10 +6,10 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"payledger/domain"
 	"payledger/eventstore"
-	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 )
 
@@ -25,6 +25,7 @@ type errorDetail struct {
 	DiagnosticsID      string              `json:"diagnosticsId"`
 	RecoverySuggestion string              `json:"recoverySuggestion,omitempty"`
 	ValidationErrors   []violationsOfModel `json:"validationErrors,omitempty"`
+	Truncated          bool                `json:"truncated,omitempty"` // there are more violations
 	PaymentID          domain.PaymentID    `json:"paymentId,omitempty"`
 	PaymentStatus      string              `json:"paymentStatus,omitempty"`
 }
@@ -37,10 +38,6 @@ type violationsOfModel struct {
 type violation struct {
 	Path        string `json:"path"`
 	Description string `json:"description"`
-}
-
-func violationsOf(model string, found []domain.Violation) violationsOfModel {
-	return violationsOfModel{model, request.Map(found, func(v domain.Violation) violation { return violation(v) })}
 }
 
 // unavailable turns the error of a log that is damaged or full, has no majority of its servers, or does not answer in time, into a 503.
@@ -97,18 +94,69 @@ func (c *call) fail(err error) (status int, writeErr error) {
 		c.w.Header().Set("Retry-After", strconv.Itoa(wait))
 	}
 	detail := errorDetail{
-		ErrorID: e.Reason, Description: e.Message, DiagnosticsID: c.ID, RecoverySuggestion: c.suggestion(e),
+		ErrorID: e.Reason, Description: shortened(e.Message, maxDescription), DiagnosticsID: c.ID, RecoverySuggestion: shortened(c.suggestion(e), maxDescription),
 		PaymentID: e.Payment, PaymentStatus: e.Status,
 	}
-	if len(e.Violations) > 0 {
-		detail.ValidationErrors = []violationsOfModel{violationsOf(e.Model, e.Violations)}
-	}
-	if both, is := errors.AsType[validation.Invalid](err); is {
-		detail.ValidationErrors = append(detail.ValidationErrors, violationsOf(both.Body.Model, both.Body.Violations))
-	}
+	both, _ := errors.AsType[validation.Invalid](err)
+	detail.list(e, both.Body)
 	answer, encodeErr := encode(errorBody{detail})
 	if encodeErr != nil {
 		return status, encodeErr
 	}
+	if len(answer.body) > unbudgeted {
+		c.owe(int64(len(answer.body)))
+	}
 	return status, c.write(status, answer)
+}
+
+// maxViolationBytes bounds the violations of an answer, in bytes of JSON; the answer to a refusal has at most 64 kB (D22.14).
+const maxViolationBytes = 48 << 10
+
+// list adds the violations of errors, in order, as long as there is room. The rest is left out, and truncated.
+func (d *errorDetail) list(all ...*domain.Error) {
+	count, room := domain.ListedViolations, maxViolationBytes
+	for i, e := range all {
+		if e == nil || len(e.Violations) == 0 || i > 0 && e == all[0] {
+			continue
+		}
+		listed := violationsOfModel{Model: e.Model, Errors: []violation{}}
+		for _, v := range e.Violations {
+			one := violation{shortened(v.Path, maxPath), shortened(v.Description, maxDescription)}
+			size := jsonSize(one.Path) + jsonSize(one.Description)
+			if count == 0 || size > room {
+				d.Truncated = true
+				break
+			}
+			count--
+			room -= size
+			listed.Errors = append(listed.Errors, one)
+		}
+		if len(listed.Errors) > 0 {
+			d.ValidationErrors = append(d.ValidationErrors, listed)
+		}
+	}
+}
+
+const maxPath, maxDescription, violationSyntax = 512, 2048, 34 // bytes
+
+// jsonSize returns the greatest size of a text in JSON, with the names and signs around it.
+func jsonSize(text string) int {
+	n := violationSyntax + len(text)
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '<' || c == '>' || c == '&' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			n += 5
+		}
+	}
+	return n
+}
+
+// shortened cuts a text at most bytes, between characters.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }

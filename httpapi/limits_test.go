@@ -72,11 +72,11 @@ func TestNotificationLimit(t *testing.T) {
 	}
 }
 
-// TestBodyMemory checks that a large body is read only if there is memory for it. A small body needs none, and the memory of a large one
-// is returned.
+// TestBodyMemory checks that a large body is read and parsed only if there is memory for both. A small body needs none, and the memory of
+// a large one is returned.
 func TestBodyMemory(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *httpapi.Config) { c.Intake.Bodies = intake.NewBudget(200 << 10) })
+	r := newRig(t, func(c *httpapi.Config) { c.Intake.Bodies = intake.NewBudget(800 << 10) })
 	open := func(size int) answer {
 		return r.do(request{method: "POST", path: "/client-session", body: fmt.Sprintf(`{"orderId":"order-1"%s}`, strings.Repeat(" ", size))})
 	}

@@ -98,7 +98,7 @@ func TestSettings(t *testing.T) {
 	sameJSON(t, "unnamed", r.want(r.manage("PATCH", "/settings", `{"displayName":null}`), 200, ""), first)
 	for name, want := range map[string]string{
 		`""`: "must not be empty", `7`: "must be a string", `"` + strings.Repeat("é", 65) + `"`: "must be at most 64 characters long",
-		`"a\nb"`:             "must have 1 to 64 characters, none of them invisible, and no space at an end",
+		`"a\nb"`:             "must not hold the control character U+000A",
 		`"a\u202eb"`:         "must have 1 to 64 characters, none of them invisible, and no space at an end",
 		`" a"`:               "must have 1 to 64 characters, none of them invisible, and no space at an end",
 		`"4111111111111111"`: "must not hold a card number: it holds 16 digits in a row, with a prefix of VISA and a right check digit",

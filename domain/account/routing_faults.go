@@ -31,7 +31,7 @@ func (r Routing) Violations() []domain.Violation {
 		found.add("$.rules", "must have at most %d elements", MaxRules)
 	}
 	names := map[string]bool{"": true}
-	for i, rule := range r.Rules {
+	for i, rule := range r.Rules[:min(len(r.Rules), MaxRules)] { // too many are refused without a look at the rest (D22.14)
 		path := fmt.Sprintf("$.rules[%d]", i)
 		switch {
 		case rule.Name == "":
@@ -65,6 +65,10 @@ func (f *faults) ofConditions(path string, c Conditions) {
 }
 
 func (f *faults) ofMetadata(path string, metadata domain.Metadata) {
+	if len(metadata) > MaxRuleMetadataKeys {
+		f.add(path, "must have at most %d keys", MaxRuleMetadataKeys)
+		return
+	}
 	for key, value := range metadata {
 		if key == "" {
 			f.add(path, "must have no empty key")
@@ -72,9 +76,6 @@ func (f *faults) ofMetadata(path string, metadata domain.Metadata) {
 		if !plainValue(value) {
 			f.add(path+"."+key, "must be a string, an integer between %d and %d, or true or false", -domain.MaxAmount, domain.MaxAmount)
 		}
-	}
-	if len(metadata) > MaxRuleMetadataKeys {
-		f.add(path, "must have at most %d keys", MaxRuleMetadataKeys)
 	}
 	if metadata.Size() > MaxRuleMetadataBytes {
 		f.add(path, "must be at most %d bytes in all", MaxRuleMetadataBytes)
@@ -104,7 +105,7 @@ func ofList[T comparable](f *faults, path string, list []T, known func(T) bool, 
 		f.add(path, "must have at most %d elements", MaxConditionValues)
 	}
 	seen, twice := map[T]bool{}, false
-	for i, value := range list {
+	for i, value := range list[:min(len(list), MaxConditionValues)] {
 		if !known(value) {
 			f.add(fmt.Sprintf("%s[%d]", path, i), "must be %s", what)
 		}

@@ -116,7 +116,7 @@ func (d Definition) Faults() []domain.Violation {
 	check(d.Condition == "" || len(d.Condition) > MaxCondition, "$.condition", "must have 1 to "+strconv.Itoa(MaxCondition)+" bytes")
 	check(d.DelaySeconds < 0 || d.DelaySeconds > MaxDelay, "$.delaySeconds", "must be between 0 and "+strconv.Itoa(MaxDelay))
 	check(len(d.Actions) == 0 || len(d.Actions) > MaxActions, "$.actions", "must have 1 to "+strconv.Itoa(MaxActions)+" elements")
-	for i, a := range d.Actions {
+	for i, a := range d.Actions[:min(len(d.Actions), MaxActions)] { // too many are refused without a look at the rest (D22.14)
 		for _, f := range a.faults() {
 			check(true, "$.actions["+strconv.Itoa(i)+"]."+f.Path, f.Description)
 		}

@@ -26,6 +26,7 @@ type Error struct {
 	DiagnosticsID      string       `json:"diagnosticsId"` // the id of the request, X-Request-Id
 	RecoverySuggestion string       `json:"recoverySuggestion"`
 	ValidationErrors   []Validation `json:"validationErrors"`
+	Truncated          bool         `json:"truncated"` // there are more violations
 	PaymentID          string       `json:"paymentId"`
 	PaymentStatus      string       `json:"paymentStatus"`
 
@@ -48,6 +49,9 @@ func (e *Error) Error() string {
 		for _, v := range group.Errors {
 			parts = append(parts, strings.TrimSpace(group.Model+" "+v.Path+" "+v.Description+"."))
 		}
+	}
+	if e.Truncated {
+		parts = append(parts, "There are more violations.")
 	}
 	if e.RecoverySuggestion != "" && len(e.ValidationErrors) == 0 { // else it names a field of the answer, which is printed here
 		parts = append(parts, e.RecoverySuggestion)

@@ -1,11 +1,6 @@
 package intake
 
-import (
-	"net/netip"
-	"sync"
-)
-
-const addressShare = 2
+import "sync"
 
 // Shares bounds a resource, in all and by owner.
 type Shares[K comparable] struct {
@@ -19,12 +14,6 @@ type Shares[K comparable] struct {
 func NewShares[K comparable](whole, most int64) *Shares[K] {
 	return &Shares[K]{left: whole, most: most, by: map[K]int64{}}
 }
-
-// Budget bounds the memory of bodies and answers, in bytes, in all and by client address. A nil Budget has no bound.
-type Budget = Shares[netip.Addr]
-
-// NewBudget makes a budget; bytes is its size.
-func NewBudget(bytes int64) *Budget { return NewShares[netip.Addr](bytes, bytes/addressShare) }
 
 // Take reserves n for an owner, false when too few are left or the owner has its share.
 func (b *Shares[K]) Take(who K, n int64) bool {

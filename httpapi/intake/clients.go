@@ -50,17 +50,22 @@ func (c *Clients) Of(r *http.Request) (who netip.Addr, forwarded bool) {
 	}
 }
 
-// rightmost returns the right-most address of a header's lines that is not a proxy's, and whether the header was sent.
+// rightmost returns the right-most address of a header's lines that is not a proxy's, and whether the header was sent. It looks at no more
+// entries than it needs, however many a client sends.
 func (c *Clients) rightmost(peer netip.Addr, lines []string, address func(entry string) string) (found netip.Addr, there bool) {
 	found = peer
-	entries := strings.Split(strings.Join(lines, ","), ",")
-	for _, entry := range slices.Backward(entries) {
-		at := parseAddress(address(strings.TrimSpace(entry)))
-		if !at.IsValid() {
-			return found, len(lines) > 0
-		}
-		if found = at; !c.Trusts(at) {
-			break
+	for _, line := range slices.Backward(lines) {
+		for more := true; more; {
+			var entry string
+			at := strings.LastIndexByte(line, ',')
+			entry, line, more = line[at+1:], line[:max(0, at)], at >= 0
+			is := parseAddress(address(strings.TrimSpace(entry)))
+			if !is.IsValid() {
+				return found, true
+			}
+			if found = is; !c.Trusts(is) {
+				return found, true
+			}
 		}
 	}
 	return found, len(lines) > 0

@@ -62,29 +62,3 @@ func TestClientsTake(t *testing.T) {
 		t.Errorf("%v are remembered", c.by)
 	}
 }
-
-// TestBudget checks that memory is bounded in total and by client, and that released memory is available again.
-func TestBudget(t *testing.T) {
-	b := NewBudget(100)
-	one, other, third := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.3")
-	if !b.Take(one, 50) || b.Take(one, 1) {
-		t.Error("one client takes more than its share")
-	}
-	if !b.Take(other, 50) || b.Take(third, 1) {
-		t.Error("more is taken than there is")
-	}
-	b.Give(one, 50)
-	if !b.Take(third, 50) {
-		t.Error("what was given back cannot be taken")
-	}
-	b.Give(other, 50)
-	b.Give(third, 50)
-	if b.left != 100 || len(b.by) != 0 {
-		t.Errorf("%d are left, %v remembered", b.left, b.by)
-	}
-	var none *Budget
-	if !none.Take(one, 1<<40) {
-		t.Error("no budget has a bound")
-	}
-	none.Give(one, 1<<40)
-}

@@ -6,9 +6,12 @@
 //   - Then the edit distance decides: insertions, deletions, substitutions and exchanges of neighbours. Longer names may have more
 //     edits; names of up to three characters must be equal.
 //   - A name that begins or ends with the other counts last, and only if no other does: currency for currencyCode.
+//   - A search must be cheap: a request may have a hundred unknown names. The sets of letters and the lengths exclude most known names
+//     before the edit distance is computed.
 package nearmiss
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -16,27 +19,75 @@ import (
 const longest = 64
 
 // Of returns the known name that word resembles most, of equally near names the first in the alphabet; "" if it resembles none.
-func Of(word string, known []string) string {
-	w := fold(word)
-	if w == "" || len(word) > longest {
+func Of(word string, known []string) string { return New(known).Of(word) }
+
+// Names are known names, prepared for many searches: a hostile request has many unknown names (D22.14).
+type Names []name
+
+type name struct {
+	name, folded string
+	letters      letters
+}
+
+// New prepares known names.
+func New(known []string) Names {
+	names := make(Names, 0, len(known))
+	for _, n := range slices.Sorted(slices.Values(known)) {
+		folded := fold(n)
+		names = append(names, name{n, folded, lettersOf(folded)})
+	}
+	return names
+}
+
+// Of returns the known name that word resembles most, of equally near names the first in the alphabet; "" if it resembles none.
+func (names Names) Of(word string) string {
+	if len(word) > longest {
 		return ""
 	}
-	best, least := "", longest
-	var parts []string // names of which word is a part, or which are parts of word
-	for _, name := range slices.Sorted(slices.Values(known)) {
-		k := fold(name)
-		if d := distance(w, k); d <= allowed(min(len(w), len(k))) && d < least {
-			best, least = name, d
+	w := fold(word)
+	if w == "" {
+		return ""
+	}
+	best, least, have := "", longest, lettersOf(w)
+	part, parts := "", 0 // names of which word is a part, or which are parts of word
+	for i := range names {
+		k := &names[i]
+		if most := min(least-1, allowed(min(len(w), len(k.folded)))); have.mayBeWithin(k.letters, most) && abs(len(w)-len(k.folded)) <= most {
+			if d := distance(w, k.folded); d <= most {
+				best, least = k.name, d
+			}
 		}
-		if partOf(w, k) || partOf(k, w) {
-			parts = append(parts, name)
+		if partOf(w, k.folded) || partOf(k.folded, w) {
+			part = k.name
+			parts++
 		}
 	}
-	if best == "" && len(parts) == 1 {
-		return parts[0]
+	if best == "" && parts == 1 {
+		return part
 	}
 	return best
 }
+
+// letters is the set of the letters and digits of a folded name: bit 0 is "0", bit 10 is "a".
+type letters uint64
+
+func lettersOf(folded string) (set letters) {
+	for i := range len(folded) {
+		if c := folded[i]; c <= '9' {
+			set |= 1 << (c - '0')
+		} else {
+			set |= 1 << (c - 'a' + 10)
+		}
+	}
+	return set
+}
+
+// mayBeWithin reports whether two names can be that many edits apart: an edit removes and adds at most one letter each.
+func (l letters) mayBeWithin(other letters, edits int) bool {
+	return edits >= 0 && bits.OnesCount64(uint64(l^other)) <= 2*edits
+}
+
+func abs(n int) int { return max(n, -n) }
 
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {

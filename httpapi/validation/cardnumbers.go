@@ -1,12 +1,9 @@
 package validation
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"math"
+	"iter"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -31,7 +28,7 @@ const (
 	scanNothing                // nothing is refused: the schema restricts the field
 )
 
-// scans has the fields that are not free text, by path. An element of an array has the path of the array.
+// scans has the fields that are not free text, by the path of a shape.
 var scans = map[string]scan{
 	"$.paymentInstrument.number":            scanNothing,
 	"$.paymentMethodToken":                  scanNothing,
@@ -56,137 +53,91 @@ var scans = map[string]scan{
 	"$.order.lineItems.productData.manufacturerPartNumber": scanIdentifier,
 }
 
-type place struct {
-	parent *place
-	name   string // of a field; "" for an element
-	index  int
-}
-
-// path returns the path of the place. Paths of violations have indexes; paths of scans have none.
-func (p *place) path(indexes bool) string {
-	switch {
-	case p == nil:
-		return "$"
-	case p.name != "" || p.index < 0:
-		return p.parent.path(indexes) + Member(p.name)
-	case indexes:
-		return p.parent.path(indexes) + "[" + strconv.Itoa(p.index) + "]"
-	default:
-		return p.parent.path(indexes)
-	}
-}
-
-// inMetadata reports whether the place is in metadata, where numbers are searched, too.
-func (p *place) inMetadata() bool {
-	for ; p != nil; p = p.parent {
-		if p.name == "metadata" {
-			return true
-		}
-	}
-	return false
-}
-
-var options = &place{&place{nil, "paymentMethod", -1}, "options", -1}
-
-func (p *place) isOptions() bool {
-	return p.name == options.name && p.parent != nil && p.parent.name == options.parent.name && p.parent.parent == nil
-}
-
-// ofText adds a violation for each card number in texts and names (D21). It skips the options, which ofOptions searches.
-func (v *Violations) ofText(at *place, value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, inner := range value {
-			here := place{at, name, -1}
-			if here.isOptions() {
-				continue
-			}
-			if fault := cardFault(name, scanText); fault != "" {
-				v.Add(here.path(true), fault)
-			}
-			v.ofText(&here, inner)
-		}
-	case []any:
-		for i, inner := range value {
-			v.ofText(&place{at, "", i}, inner)
-		}
-	case string:
-		if len(value) < shortestCard {
-			return
-		}
-		if fault := cardFault(value, scans[at.path(false)]); fault != "" {
-			v.Add(at.path(true), fault)
-		}
-	case json.Number:
-		v.ofExactNumber(at, value.String())
-	case float64:
-		if digits := math.Abs(value); digits < 1e13 || !at.inMetadata() {
-			return
-		}
-		if fault := cardFault(strconv.FormatFloat(math.Abs(value), 'f', 0, 64), scanText); fault != "" {
-			v.Add(at.path(true), fault)
-		}
-	}
-}
-
-// ofExactNumber adds a violation if a number in options is a card number, as it is written or as a whole number (4.111e15).
-func (v *Violations) ofExactNumber(at *place, text string) {
-	digits, _ := integer(text, longestCard)
-	if fault := cmp.Or(cardFault(text, scanText), cardFault(digits, scanText)); fault != "" {
-		v.Add(at.path(true), fault)
-	}
-}
-
 // cardFault returns the violation of a text that holds a card number, "" if it holds none. It does not repeat the number.
 func cardFault(text string, how scan) string {
 	if len(text) < shortestCard || how == scanNothing {
 		return ""
 	}
-	texts := []string{text}
-	if how == scanURL {
-		texts = urlTexts(text)
+	if how != scanURL {
+		return cardFaultOf(text, how == scanIdentifier)
 	}
-	for _, part := range texts {
-		number, divided := domain.FindCardNumber(part, how == scanIdentifier)
-		if number == "" {
-			continue
+	for part := range urlTexts(text) {
+		if fault := cardFaultOf(part, false); fault != "" {
+			return fault
 		}
-		network, _ := domain.CardNetwork(number)
-		form := "in a row"
-		if divided {
-			form = "divided as on a card"
-		}
-		return fmt.Sprintf(noCardNumber+": it holds %d digits %s, with a prefix of %s and a right check digit", len(number), form, network)
 	}
 	return ""
 }
 
-const urlDecodings = 3 // the number of times that a URL is percent-decoded to search it
-
-// urlTexts returns the free-text parts of a URL, as sent and after each decoding. Full-width digits become digits.
-func urlTexts(text string) (texts []string) {
-	for range urlDecodings {
-		texts = append(texts, urlParts(norm.NFKC.String(text))...)
-		decoded, err := url.PathUnescape(text)
-		if err != nil || decoded == text {
-			return texts
-		}
-		text = decoded
+func cardFaultOf(text string, onlyDivided bool) string {
+	number, divided := domain.FindCardNumber(text, onlyDivided)
+	if number == "" {
+		return ""
 	}
-	return append(texts, urlParts(norm.NFKC.String(text))...)
+	network, _ := domain.CardNetwork(number)
+	form := "in a row"
+	if divided {
+		form = "divided as on a card"
+	}
+	return fmt.Sprintf(noCardNumber+": it holds %d digits %s, with a prefix of %s and a right check digit", len(number), form, network)
 }
 
-func urlParts(text string) []string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return []string{text}
+const urlDecodings = 3 // the number of times that a URL is percent-decoded to search it
+
+// urlTexts yields the free-text parts of a URL, as sent and after each decoding. Full-width digits become digits.
+func urlTexts(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for range urlDecodings + 1 {
+			for part := range urlParts(norm.NFKC.String(text)) {
+				if !yield(part) {
+					return
+				}
+			}
+			decoded, err := url.PathUnescape(text)
+			if err != nil || decoded == text {
+				return
+			}
+			text = decoded
+		}
 	}
-	texts := append(strings.Split(u.Hostname(), "."), u.Path, u.Opaque, u.RawQuery, u.Fragment, u.User.Username())
-	if password, set := u.User.Password(); set {
-		texts = append(texts, password)
+}
+
+func urlParts(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		u, err := url.Parse(text)
+		if err != nil {
+			yield(text)
+			return
+		}
+		for label := range strings.SplitSeq(u.Hostname(), ".") {
+			if !yield(label) {
+				return
+			}
+		}
+		password, _ := u.User.Password()
+		for _, part := range [...]string{u.Path, u.Opaque, u.RawQuery, queryText(u.RawQuery), u.Fragment, u.User.Username(), password} {
+			if part != "" && !yield(part) {
+				return
+			}
+		}
 	}
-	for name, values := range u.Query() {
-		texts = append(append(texts, name), values...)
+}
+
+// queryText decodes a query whole: the signs between its names and values are part of no number. Broken escapes stay.
+func queryText(query string) string {
+	if !strings.ContainsAny(query, "+%") {
+		return ""
 	}
-	return texts
+	query = strings.ReplaceAll(query, "+", " ")
+	if whole, err := url.PathUnescape(query); err == nil {
+		return whole
+	}
+	var b strings.Builder
+	for pair := range strings.SplitSeq(query, "&") {
+		if decoded, err := url.PathUnescape(pair); err == nil {
+			pair = decoded
+		}
+		b.WriteString(pair + "&")
+	}
+	return b.String()
 }

@@ -10,16 +10,20 @@ import (
 	"payledger/domain"
 )
 
-// describe returns the requirement of a schema's rule; it never repeats the value.
-func describe(e *openapi3.SchemaError) string {
-	s := e.Schema
-	if n, is := e.Value.(float64); is && s.Max != nil && *s.Max == float64(domain.MaxAmount) && n > *s.Max {
+// describe returns the requirement of a rule of a schema, which a value breaks; it never repeats the value.
+func describe(s *openapi3.Schema, rule string, value any) string {
+	if n, is := value.(float64); is && s.Max != nil && *s.Max == float64(domain.MaxAmount) && n > *s.Max {
 		return fmt.Sprintf("must be at most %d (2^53 − 1), the largest amount", domain.MaxAmount)
 	}
-	switch e.SchemaField {
+	switch rule {
 	case "maxLength":
 		return fmt.Sprintf("must be at most %d characters long", *s.MaxLength)
-	case "minLength", "minItems":
+	case "minLength":
+		if s.MinLength > 1 && value != "" {
+			return fmt.Sprintf("must be at least %d characters long", s.MinLength)
+		}
+		return "must not be empty"
+	case "minItems":
 		return "must not be empty"
 	case "maxItems":
 		return fmt.Sprintf("must have at most %d elements", *s.MaxItems)
@@ -34,7 +38,7 @@ func describe(e *openapi3.SchemaError) string {
 	case "pattern":
 		return "must be " + formName(s)
 	case "type", "nullable", "minimum", "maximum", "format":
-		return "must be " + typeName(s) + minorUnits(e)
+		return "must be " + typeName(s) + minorUnits(s, value)
 	default:
 		return "is not valid"
 	}
@@ -62,11 +66,11 @@ func typeName(s *openapi3.Schema) string {
 }
 
 // minorUnits returns a hint about amounts if the value for an amount is a text or a fraction (§2.1).
-func minorUnits(e *openapi3.SchemaError) string {
-	if !strings.Contains(strings.ToLower(e.Schema.Description), "minor units") {
+func minorUnits(s *openapi3.Schema, value any) string {
+	if !strings.Contains(strings.ToLower(s.Description), "minor units") {
 		return ""
 	}
-	return amountHint(e.Value)
+	return amountHint(value)
 }
 
 // amountHint returns a hint about amounts for a value like 10.50 or "10.50".

@@ -11,11 +11,11 @@ import (
 const plainDigits = 15 // the length up to which every integer is exact as a float64
 
 // number reads a number as a float64. Within the limits of the contract (§8) no fraction becomes whole, and no integer changes.
-func (p *parser) number() (any, error) {
+func (p *parser) number() (float64, error) {
 	start := p.at
 	plain, ok := p.skipNumber()
 	if !ok {
-		return nil, p.wrong()
+		return 0, p.wrongByte()
 	}
 	text := string(p.text[start:p.at])
 	if plain && len(text) <= plainDigits {
@@ -29,32 +29,35 @@ func (p *parser) number() (any, error) {
 	case tooLarge:
 		return approximate(text), nil
 	}
-	if !plain && !p.verbatim {
-		p.edits = append(p.edits, edit{start, p.at, digits})
+	if !plain {
+		p.replace(start, p.at, digits)
 	}
 	return approximate(digits), nil
 }
 
 // skipNumber skips a number of RFC 8259's grammar; plain reports that it has no fraction and no exponent.
 func (p *parser) skipNumber() (plain, ok bool) {
-	p.skip("-")
-	if !p.skip("0") && p.skipDigits() == 0 {
+	if p.at < len(p.text) && p.text[p.at] == '-' {
+		p.at++
+	}
+	if p.at < len(p.text) && p.text[p.at] == '0' {
+		p.at++
+	} else if p.skipDigits() == 0 {
 		return false, false
 	}
-	plain = true
-	if p.skip(".") {
-		if plain = false; p.skipDigits() == 0 {
-			return false, false
-		}
+	if p.at >= len(p.text) || p.text[p.at] != '.' && p.text[p.at]|0x20 != 'e' {
+		return true, true
+	}
+	if p.skip(".") && p.skipDigits() == 0 {
+		return false, false
 	}
 	if p.skip("eE") {
-		plain = false
 		p.skip("+-")
 		if p.skipDigits() == 0 {
 			return false, false
 		}
 	}
-	return plain, true
+	return false, true
 }
 
 func (p *parser) skip(set string) bool {

@@ -9,10 +9,13 @@ import (
 
 const maxNesting = 32
 
-// Document is a parsed body: the tree for schema and rules, and the text for decoding.
+// Document is a parsed body: the tree for rules, and the text for decoding. Unknown fields, arrays above their limit and values after
+// enough violations are in neither.
 type Document struct {
-	Tree map[string]any // of map[string]any, []any, string, float64, bool and nil
-	Text []byte         // the body; outside options (D21), 1.0 and 1e3 are rewritten as 1 and 1000
+	Tree    map[string]any // of map[string]any, []any, string, float64, bool and nil
+	Text    []byte         // the body; outside options (D21), 1.0 and 1e3 are rewritten as 1 and 1000
+	options string         // of the payment method (D21), as they were sent
+	found   Violations     // of the schema
 }
 
 // Reasons for MalformedJson; none repeats a part of the body.
@@ -27,50 +30,34 @@ var (
 )
 
 // Parse parses exactly one JSON object (RFC 8259), without repeated keys, deep nesting, text that is not UTF-8, half surrogate pairs.
-func Parse(body []byte) (Document, error) {
+func Parse(body []byte) (Document, error) { return read(body, anything, nullsStay) }
+
+// read parses a body and validates it with the shape.
+func read(body []byte, s *shape, n nulls) (Document, error) {
 	if !utf8.Valid(body) {
 		return Document{}, errNotUTF8
 	}
-	p := parser{text: body}
-	switch p.next() {
+	r := reader{parser: parser{rewriting: rewriting{text: body}}, nulls: n}
+	switch r.next() {
 	case 0:
 		return Document{}, errEmpty
 	case '{':
 	default:
 		return Document{}, errNoObject
 	}
-	tree, err := p.object(0)
+	tree, err := r.object(s, 0)
 	if err != nil {
 		return Document{}, err
 	}
-	if p.next(); p.at < len(p.text) {
+	if r.next(); r.at < len(r.text) {
 		return Document{}, errBehind
 	}
-	return Document{Tree: tree, Text: p.rewritten()}, nil
+	return Document{Tree: tree.(map[string]any), Text: r.rewritten(), options: r.options, found: r.found}, nil
 }
 
 type parser struct {
-	text     []byte
-	at       int
-	edits    []edit
-	field    string // the current field of the body
-	verbatim bool   // in the options of the payment method, whose numbers keep their text (D21)
-}
-
-type edit struct {
-	from, to int
-	by       string
-}
-
-func (p *parser) rewritten() []byte {
-	if len(p.edits) == 0 {
-		return p.text
-	}
-	out, done := make([]byte, 0, len(p.text)), 0
-	for _, e := range p.edits {
-		out, done = append(append(out, p.text[done:e.from]...), e.by...), e.to
-	}
-	return append(out, p.text[done:]...)
+	rewriting
+	at int
 }
 
 func (p *parser) next() byte {
@@ -85,7 +72,7 @@ func (p *parser) next() byte {
 	return 0
 }
 
-func (p *parser) wrong() error {
+func (p *parser) wrongByte() error {
 	if p.at >= len(p.text) {
 		return errTooEarly
 	}
@@ -94,108 +81,57 @@ func (p *parser) wrong() error {
 
 func (p *parser) expect(c byte) error {
 	if p.next() != c {
-		return p.wrong()
+		return p.wrongByte()
 	}
 	p.at++
 	return nil
 }
 
-func (p *parser) value(depth int) (any, error) {
-	switch p.next() {
-	case '{':
-		return p.object(depth)
-	case '[':
-		return p.array(depth)
-	case '"':
-		return p.string()
-	case 't':
-		return true, p.word("true")
-	case 'f':
-		return false, p.word("false")
-	case 'n':
-		return nil, p.word("null")
-	default:
-		return p.number()
-	}
-}
-
 func (p *parser) word(w string) error {
 	for i := range len(w) {
 		if p.at >= len(p.text) || p.text[p.at] != w[i] {
-			return p.wrong()
+			return p.wrongByte()
 		}
 		p.at++
 	}
 	return nil
 }
 
-func (p *parser) object(depth int) (map[string]any, error) {
-	if depth == maxNesting {
-		return nil, errDeep
+// name reads the name of a field, without a copy unless it has escapes.
+func (p *parser) name() ([]byte, error) {
+	from := p.at + 1
+	for at := from; at < len(p.text); at++ {
+		switch c := p.text[at]; {
+		case c == '"':
+			p.at = at + 1
+			return p.text[from:at], nil
+		case c == '\\' || c < ' ':
+			text, err := p.string()
+			return []byte(text), err
+		}
 	}
-	p.at++ // the opening brace
-	object := map[string]any{}
-	if p.next() == '}' {
-		p.at++
-		return object, nil
-	}
-	for {
-		if p.next() != '"' {
-			return nil, p.wrong()
-		}
-		key, err := p.string()
-		if err != nil {
-			return nil, err
-		}
-		if _, twice := object[key]; twice {
-			return nil, errTwice
-		}
-		if err := p.expect(':'); err != nil {
-			return nil, err
-		}
-		if object[key], err = p.Member(key, depth); err != nil {
-			return nil, err
-		}
-		if p.next() != ',' {
-			return object, p.expect('}')
-		}
-		p.at++
-	}
+	p.at = len(p.text)
+	return nil, p.wrongByte()
 }
 
-// Member reads the value of a field of an object at depth. The body is at depth 0.
-func (p *parser) Member(key string, depth int) (any, error) {
-	switch {
-	case depth == 0:
-		p.field = key
-	case depth == 1 && p.field == "paymentMethod" && key == "options":
-		p.verbatim = true
-		defer func() { p.verbatim = false }()
-	}
-	return p.value(depth + 1)
-}
-
-func (p *parser) array(depth int) ([]any, error) {
-	if depth == maxNesting {
-		return nil, errDeep
-	}
-	p.at++ // the opening bracket
-	array := []any{}
-	if p.next() == ']' {
-		p.at++
-		return array, nil
-	}
-	for {
-		v, err := p.value(depth + 1)
-		if err != nil {
-			return nil, err
+func (p *parser) skipString() error {
+	p.at++ // the opening quote
+	for p.at < len(p.text) {
+		switch c := p.text[p.at]; {
+		case c == '"':
+			p.at++
+			return nil
+		case c == '\\':
+			if _, ok := p.escape(); !ok {
+				return p.wrongByte()
+			}
+		case c < ' ':
+			return p.wrongByte()
+		default:
+			p.at++
 		}
-		array = append(array, v)
-		if p.next() != ',' {
-			return array, p.expect(']')
-		}
-		p.at++
 	}
+	return p.wrongByte()
 }
 
 func (p *parser) string() (string, error) {
@@ -209,10 +145,10 @@ func (p *parser) string() (string, error) {
 		case c == '\\':
 			return p.escaped(append([]byte{}, p.text[start:p.at]...))
 		case c < ' ':
-			return "", p.wrong()
+			return "", p.wrongByte()
 		}
 	}
-	return "", p.wrong()
+	return "", p.wrongByte()
 }
 
 // escaped reads the rest of a string from its first backslash on; s is the part before it.
@@ -224,7 +160,7 @@ func (p *parser) escaped(s []byte) (string, error) {
 			p.at++
 			return string(s), nil
 		case c < ' ':
-			return "", p.wrong()
+			return "", p.wrongByte()
 		case c != '\\':
 			s = append(s, c)
 			p.at++
@@ -232,11 +168,11 @@ func (p *parser) escaped(s []byte) (string, error) {
 		}
 		r, ok := p.escape()
 		if !ok {
-			return "", p.wrong()
+			return "", p.wrongByte()
 		}
 		s = utf8.AppendRune(s, r)
 	}
-	return "", p.wrong()
+	return "", p.wrongByte()
 }
 
 var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

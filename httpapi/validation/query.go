@@ -2,9 +2,7 @@ package validation
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +13,15 @@ import (
 	"payledger/projections/history"
 )
 
+// MaxParameters is the greatest number of parameters in a query; more are refused before they are parsed (D22.14).
+const MaxParameters = 200
+
 func (o *Operation) queryViolations(r Request) Violations {
 	var found Violations
+	if strings.Count(r.Query, "&") >= MaxParameters {
+		found.Add("$", fmt.Sprintf("must have at most %d parameters", MaxParameters))
+		return found
+	}
 	values, err := url.ParseQuery(r.Query)
 	if err != nil {
 		found.Add("$", "must be name=value pairs, joined by &")
@@ -25,7 +30,7 @@ func (o *Operation) queryViolations(r Request) Violations {
 		parameter, known := o.Query[name]
 		switch {
 		case !known:
-			found.Add("$"+Member(name), unknownName("parameter", name, slices.Collect(maps.Keys(o.Query))))
+			found.Add("$"+Member(name), unknownName("parameter", name, o.parameters))
 		case parameter.Schema.Value.Type.Is("array"):
 			found.ofValues(name, parameter.Schema.Value, sent)
 		case len(sent) > 1:
@@ -59,6 +64,9 @@ func (v *Violations) ofValues(name string, schema *openapi3.Schema, sent []strin
 		return
 	}
 	for _, value := range values {
+		if v.full() {
+			return
+		}
 		v.ofValue(name, schema.Items.Value, value)
 	}
 }
@@ -119,9 +127,9 @@ func queryValue(text string, schema *openapi3.Schema) any {
 	return text
 }
 
-func unknownName(what, name string, known []string) string {
+func unknownName(what, name string, known nearmiss.Names) string {
 	text := "is not a known " + what
-	if near := nearmiss.Of(name, known); near != "" {
+	if near := known.Of(name); near != "" {
 		text += "; did you mean " + near + "?"
 	}
 	return text

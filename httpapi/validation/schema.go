@@ -1,11 +1,16 @@
 package validation
 
 import (
+	"maps"
 	"net/http"
 	"path"
-	"payledger/domain"
+	"slices"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"payledger/domain"
+	"payledger/httpapi/nearmiss"
 )
 
 // Operation is the part of openapi.yaml about the requests of one call.
@@ -13,8 +18,11 @@ type Operation struct {
 	Method, Path string
 	Model        string                         // the name of the body's schema
 	Body         *openapi3.Schema               // nil for a call without a body
+	body         *shape                         // of Body
 	Optional     bool                           // an empty body and null mean {} (D1)
 	Query        map[string]*openapi3.Parameter // by name
+	parameters   nearmiss.Names                 // of Query
+	nulls        nulls                          // in the body
 }
 
 // Operations returns all operations of a document by operationId.
@@ -32,7 +40,9 @@ func Operations(doc *openapi3.T) map[string]*Operation {
 				ref := op.RequestBody.Value.Content.Get("application/json").Schema
 				o.Body, o.Model = ref.Value, path.Base(ref.Ref) // "#/components/schemas/Name"
 				o.Optional = !op.RequestBody.Value.Required
+				o.body, o.nulls = shapeOf(o.Body, "$"), nullsOf(method, at)
 			}
+			o.parameters = nearmiss.New(slices.Collect(maps.Keys(o.Query)))
 			all[op.OperationID] = o
 		}
 	}
@@ -60,12 +70,30 @@ func (o *Operation) Check(r Request) error {
 	return Refuse(query, o.Model, body)
 }
 
+// The calls below managementPath give null no meaning (D20), but for those below managedPayments, which have the bodies of the merchant's
+// calls.
+const managementPath, managedPayments = "/management/", "/management/payments/"
+
+func nullsOf(method, path string) nulls {
+	switch {
+	case strings.HasPrefix(path, managementPath) && !strings.HasPrefix(path, managedPayments):
+		return nullsStay
+	case method == http.MethodPatch:
+		return nullsClear
+	default:
+		return nullsDrop
+	}
+}
+
+// Read parses a body, and notes its violations of the schema for Check. Its error is about JSON (D1).
+func (o *Operation) Read(body []byte) (Document, error) { return read(body, o.body, o.nulls) }
+
 func (o *Operation) bodyViolations(r Request) Violations {
-	var found Violations
-	found.ofSchema(r.Body.Tree, o.Body.VisitJSON(r.Body.Tree, openapi3.MultiErrors(), datesByRule))
-	found.ofText(nil, r.Body.Tree)
-	found.ofOptions(r.Body.options(), o.Method == http.MethodPatch)
-	if r.Rule != nil {
+	found := slices.Clone(r.Body.found)
+	if !found.full() {
+		found.ofOptions(domain.JSON(r.Body.options), o.Method == http.MethodPatch)
+	}
+	if r.Rule != nil && !found.full() {
 		r.Rule(&found)
 	}
 	return found.sorted()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +23,15 @@ const (
 // Violations are the faults of one part of a request.
 type Violations []domain.Violation
 
-// Add adds a violation; path is written as "$.order.lineItems[0].amount".
+// Add adds a violation; path is written as "$.order.lineItems[0].amount". One more than is listed shows that the list is not whole.
 func (v *Violations) Add(path, description string) {
-	*v = append(*v, domain.Violation{Path: path, Description: description})
+	if !v.full() {
+		*v = append(*v, domain.Violation{Path: path, Description: description})
+	}
 }
+
+// full reports whether there are more violations than are listed (D22.14).
+func (v Violations) full() bool { return len(v) > domain.ListedViolations }
 
 func (v Violations) sorted() Violations {
 	slices.SortFunc(v, func(a, b domain.Violation) int {
@@ -54,13 +58,10 @@ func (v *Violations) ofSchema(tree any, err error) {
 	}
 	path := pathOf(tree, one.JSONPointer())
 	switch one.SchemaField {
-	case "properties":
-		name := quoted(one.Reason)
-		v.Add(path+Member(name), unknownName("field", name, slices.Collect(maps.Keys(one.Schema.Properties))))
 	case "required":
 		v.Add(path, "is required")
 	default:
-		v.Add(path, describe(one))
+		v.Add(path, describe(one.Schema, one.SchemaField, one.Value))
 	}
 }
 
@@ -110,17 +111,6 @@ func plainName(name string) bool {
 		}
 	}
 	return name != "" && len(name) <= nameShown && !(domain.MayHoldCardNumber(name))
-}
-
-// quoted returns the name in the library's `property "x" is unsupported`.
-func quoted(reason string) string {
-	first, last := strings.IndexByte(reason, '"'), strings.LastIndexByte(reason, '"')
-	if first >= 0 && first < last {
-		if name, err := strconv.Unquote(reason[first : last+1]); err == nil {
-			return name
-		}
-	}
-	return "…"
 }
 
 // Invalid is one RequestValidationError for query and body.

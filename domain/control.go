@@ -1,0 +1,41 @@
+package domain
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ControlCharacter returns the first control character of a text: U+0000 to U+001F and U+0080 to U+009F (D22.5). PostgreSQL, SQLite and
+// CSV readers of the exported tables stop or cut a text at some of them. lines allows TAB, LF and CR, for text of several lines.
+func ControlCharacter(text string, lines bool) (c rune, found bool) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\t' || c == '\n' || c == '\r':
+			if !lines {
+				return rune(c), true
+			}
+		case c < ' ':
+			return rune(c), true
+		case c == 0xc2 && i+1 < len(text) && text[i+1] < 0xa0: // U+0080 to U+009F in UTF-8
+			return rune(text[i+1]), true
+		}
+	}
+	return 0, false
+}
+
+// Printable returns a text without control characters but TAB, LF and CR: each becomes U+FFFD. It is for texts that must not be refused,
+// such as the words of a processor.
+func Printable(text string) string {
+	if _, found := ControlCharacter(text, true); !found {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if _, found := ControlCharacter(string(r), true); found {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// CodePoint returns the number of a character as Unicode writes it, without U+: "0000", "0085".
+func CodePoint(r rune) string { return fmt.Sprintf("%04X", r) }

@@ -1,0 +1,277 @@
+package validation
+
+// mostNoted is the number of names of a body that are noted to find repeated ones, known fields aside. A body with more is refused.
+const mostNoted = 4096
+
+// names are the names of an object's fields so far.
+type names struct {
+	few  []string
+	many map[string]bool
+}
+
+// fewNames is the number of names up to which a search of all is quicker than a map.
+const fewNames = 8
+
+// note adds a name, and reports whether it was there.
+func (n *names) note(name string) (twice bool) {
+	if n.many != nil {
+		twice = n.many[name]
+		n.many[name] = true
+		return twice
+	}
+	for _, other := range n.few {
+		if other == name {
+			return true
+		}
+	}
+	if n.few = append(n.few, name); len(n.few) > fewNames {
+		n.many = map[string]bool{}
+		for _, one := range n.few {
+			n.many[one] = true
+		}
+	}
+	return false
+}
+
+// object reads an object field by field.
+func (r *reader) object(s *shape, depth int) (any, error) {
+	if depth == maxNesting {
+		return nil, errDeep
+	}
+	o := objectReader{reader: r, shape: s, depth: depth}
+	if !s.flat {
+		o.tree = map[string]any{}
+	}
+	from, begin, before := r.at, r.mark(), r.found
+	if err := r.members(&o.gaps, o.member); err != nil {
+		return nil, err
+	}
+	if o.above() {
+		r.found = before
+		r.wrong(s, "maxProperties", nil)
+		r.reset(begin)
+		r.replace(from, r.at, "{}")
+		return map[string]any{}, nil
+	}
+	if missing := s.required &^ o.seen; missing != 0 && !r.found.full() {
+		for i, f := range s.fields {
+			if missing&(1<<i) != 0 {
+				r.faultOf(f.name, "is required")
+			}
+		}
+	}
+	return o.tree, nil
+}
+
+type objectReader struct {
+	*reader
+	shape   *shape
+	depth   int
+	tree    map[string]any
+	gaps    gaps
+	seen    uint64 // known fields, but for null fields that count as absent
+	named   uint64 // known fields
+	names   names  // of other fields
+	others  int
+	unknown bool // too many unknown fields were null
+}
+
+func (o *objectReader) above() bool { return o.shape.most > 0 && o.others > o.shape.most }
+
+// member reads a field from its name on, which begins at start.
+func (o *objectReader) member(start int) error {
+	if o.found.full() || o.above() {
+		return o.skipMember(o.depth)
+	}
+	raw, err := o.name()
+	if err != nil {
+		return err
+	}
+	i, known := o.shape.byName[string(raw)]
+	name := ""
+	if known {
+		if name = o.shape.fields[i].name; o.named&(1<<i) != 0 {
+			return errTwice
+		}
+		o.named |= 1 << i
+	} else if name = string(raw); o.repeated(&o.names, name) {
+		return errTwice
+	}
+	if err := o.expect(':'); err != nil {
+		return err
+	}
+	switch of := o.shape.others; {
+	case o.next() == 'n' && (o.dropsNulls() || o.shape.dropsNulls):
+		o.gaps.drop()
+		if !known && of == nil && o.noted > mostNoted && !o.unknown {
+			o.unknown = true
+			o.fault("has too many fields that are not known")
+		}
+		return o.word("null")
+	case known:
+		o.seen |= 1 << i
+		return o.keep(start, name, o.shape.fields[i].shape)
+	case of == nil:
+		o.gaps.drop()
+		o.faultOf(name, o.shape.unknownField(name))
+		o.checkName(name)
+		return o.skip(o.depth+1, false)
+	default:
+		if o.others++; o.above() {
+			return o.skip(o.depth+1, false)
+		}
+		o.checkName(name)
+		return o.keep(start, name, of)
+	}
+}
+
+func (o *objectReader) keep(start int, name string, of *shape) error {
+	o.gaps.keep(&o.parser, start)
+	v, err := o.valueAt(step{name, -1}, of, o.depth+1)
+	if o.tree != nil {
+		o.tree[name] = v
+	}
+	return err
+}
+
+// checkName adds the violations of a name that openapi.yaml does not have.
+func (o *objectReader) checkName(name string) {
+	if fault := controlFault(name, false); fault != "" {
+		o.faultOf(name, fault)
+	}
+	if fault := cardFault(name, scanText); fault != "" {
+		o.faultOf(name, fault)
+	}
+}
+
+func (s *shape) unknownField(name string) string { return unknownName("field", name, s.names) }
+
+// dropsNulls reports whether null fields at the current place are absent.
+func (r *reader) dropsNulls() bool {
+	return r.nulls == nullsDrop || r.nulls == nullsClear && r.arrays > 0
+}
+
+// repeated notes a name, and reports whether the object has it already. It notes no names above the limit of a body.
+func (r *reader) repeated(of *names, name string) bool {
+	if r.noted++; r.noted > mostNoted {
+		return false
+	}
+	return of.note(name)
+}
+
+// members reads an object, and calls each at the begin of each name.
+func (r *reader) members(g *gaps, each func(start int) error) error {
+	r.at++ // the opening brace
+	g.end = r.at
+	if r.next() == '}' {
+		r.at++
+		return nil
+	}
+	for {
+		if r.next() != '"' {
+			return r.wrongByte()
+		}
+		kept := g.kept
+		if err := each(r.at); err != nil {
+			return err
+		}
+		if g.kept > kept {
+			g.end = r.at
+		}
+		if r.next() != ',' {
+			if r.next() == '}' {
+				g.close(&r.parser)
+			}
+			return r.expect('}')
+		}
+		r.at++
+	}
+}
+
+// skip passes over a value. A value that is kept loses the null fields that count as absent.
+func (r *reader) skip(depth int, kept bool) error {
+	switch r.next() {
+	case '{':
+		return r.skipObject(depth, kept)
+	case '[':
+		return r.skipArray(depth, kept)
+	case '"':
+		return r.skipString()
+	case 't':
+		return r.word("true")
+	case 'f':
+		return r.word("false")
+	case 'n':
+		return r.word("null")
+	}
+	if _, ok := r.skipNumber(); !ok {
+		return r.wrongByte()
+	}
+	return nil
+}
+
+func (r *reader) skipArray(depth int, kept bool) error {
+	if depth == maxNesting {
+		return errDeep
+	}
+	r.at++ // the opening bracket
+	if r.next() == ']' {
+		r.at++
+		return nil
+	}
+	r.arrays++
+	for {
+		if err := r.skip(depth+1, kept); err != nil {
+			return err
+		}
+		if r.next() != ',' {
+			r.arrays--
+			return r.expect(']')
+		}
+		r.at++
+	}
+}
+
+func (r *reader) skipObject(depth int, kept bool) error {
+	if depth == maxNesting {
+		return errDeep
+	}
+	var g gaps
+	var noted names
+	return r.members(&g, func(start int) error {
+		if r.noted >= mostNoted || r.found.full() {
+			if !kept {
+				return r.skipMember(depth)
+			}
+		}
+		raw, err := r.name()
+		if err != nil {
+			return err
+		}
+		if r.repeated(&noted, string(raw)) {
+			return errTwice
+		}
+		if err := r.expect(':'); err != nil {
+			return err
+		}
+		if kept && r.next() == 'n' && r.dropsNulls() {
+			g.drop()
+			return r.word("null")
+		}
+		if kept {
+			g.keep(&r.parser, start)
+		}
+		return r.skip(depth+1, kept)
+	})
+}
+
+// skipMember passes over a field of an object at depth.
+func (r *reader) skipMember(depth int) error {
+	if err := r.skipString(); err != nil {
+		return err
+	}
+	if err := r.expect(':'); err != nil {
+		return err
+	}
+	return r.skip(depth+1, false)
+}
