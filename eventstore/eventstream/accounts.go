@@ -31,7 +31,7 @@ const (
 
 // userRequests are the subjects that a user may publish to.
 var userRequests = jwt.StringList{
-	userAPI + "STREAM.NAMES", userAPI + "STREAM.INFO." + Name,
+	userAPI + "STREAM.NAMES", userAPI + "STREAM.INFO." + Name, userAPI + "STREAM.MSG.GET." + Name,
 	userAPI + "CONSUMER.CREATE." + Name, userAPI + "CONSUMER.CREATE." + Name + ".>", userAPI + "CONSUMER.DURABLE.CREATE." + Name + ".*",
 	userAPI + "CONSUMER.INFO." + Name + ".*", userAPI + "CONSUMER.DELETE." + Name + ".*", userAPI + "CONSUMER.MSG.NEXT." + Name + ".*",
 	userAck + ">",

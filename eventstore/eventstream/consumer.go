@@ -74,8 +74,9 @@ func unknownField(body []byte) error {
 	return nil
 }
 
-// empty are the values that mean the same as a missing field.
-var empty = []string{"null", "false", "0", `""`, "[]", "{}"}
+// empty are the values that mean the same as a missing field. Go programs send the zero time for a time that is not set: the command line
+// of NATS does so for pause_until.
+var empty = []string{"null", "false", "0", `""`, "[]", "{}", `"0001-01-01T00:00:00Z"`}
 
 // create forwards a request for a consumer, limited to the account's own events.
 func (g *gate) create(ctx context.Context, r request) {
@@ -146,13 +147,8 @@ func (c *consumerRequest) restrict(r request) error {
 	} else if f.Inactive <= 0 || f.Inactive > ephemeralInactive {
 		f.Inactive = min(max(f.Inactive, 5*time.Second), ephemeralInactive)
 	}
-	for _, subject := range append([]string{f.Filter}, f.Filters...) {
-		if subject != "" && !strings.HasPrefix(subject, strings.TrimSuffix(filter(r.account), ">")) {
-			return fmt.Errorf("filter %q: this user reads %s", subject, filter(r.account))
-		}
-	}
-	if f.Filter == "" && len(f.Filters) == 0 {
-		f.Filter = filter(r.account)
+	if err := f.narrow(r.account); err != nil {
+		return err
 	}
 	bound := func(value *int, most int) {
 		if *value <= 0 || *value > most {
@@ -166,6 +162,42 @@ func (c *consumerRequest) restrict(r request) error {
 	bound(&f.MaxWaiting, consumerWaiting)
 	bound(&f.MaxBatch, consumerBatch)
 	return nil
+}
+
+// narrow limits the filters to the account's own subjects.
+func (f *consumerConfig) narrow(account string) error {
+	if f.Filter == "" && len(f.Filters) == 0 {
+		f.Filter = filter(account)
+	}
+	filters := []*string{&f.Filter}
+	if f.Filter == "" {
+		filters = nil
+	}
+	for i := range f.Filters {
+		filters = append(filters, &f.Filters[i])
+	}
+	for _, one := range filters {
+		own, ok := narrowed(account, *one)
+		if !ok {
+			return fmt.Errorf("filter %q: this user reads %s", *one, filter(account))
+		}
+		*one = own
+	}
+	return nil
+}
+
+// narrowed returns the part of a filter that has the account's own subjects; false if there is none. Wildcards in the place of the account
+// mean the account: the command line of NATS reads a whole stream with ">".
+func narrowed(account, subject string) (own string, ok bool) {
+	first, rest, _ := strings.Cut(subject, ".")
+	of, after, named := strings.Cut(rest, ".")
+	switch {
+	case first == ">" && rest == "", (first == "events" || first == "*") && of == ">" && !named:
+		return filter(account), true
+	case (first == "events" || first == "*") && (of == account || of == "*") && after != "":
+		return strings.TrimSuffix(filter(account), ">") + after, true
+	}
+	return "", false
 }
 
 // full reports whether the account has its maximum of consumers. An existing consumer may be changed.

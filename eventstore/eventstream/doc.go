@@ -27,8 +27,10 @@
 //     a missing message with the reply subject $JS.API.STREAM.DELETE.EVENTS deletes the stream. A service import would separate them as
 //     well, but keeps a mapping for minutes for every request.
 //   - The gate puts the merchant's account before a consumer's name, and limits the consumer's filter to the account's subjects.
-//     It copies only known fields of a configuration, and refuses other fields by name. It forwards requests for messages and
-//     acknowledgements. The messages go from the server to the user directly.
+//     It copies only known fields of a configuration, and refuses other fields by name. Values that mean "not set" are accepted, with the zero
+//     time, which the command line of NATS sends. A filter with wildcards in the place of the account, as ">", means the account's own
+//     events. It forwards requests for messages and acknowledgements. The messages go from the server to the user directly. A request for one
+//     message (STREAM.MSG.GET) is answered by the gate, if the message is the account's own.
 //   - Each account's gate has its own connection. The server closes a connection if too many bytes wait for it. So a flood ends
 //     only the merchant's own gate, which opens again after a quarter of a second. Requests beyond 64 of a kind (4096 for
 //     messages and acknowledgements) are dropped, and the client repeats them.

@@ -191,6 +191,8 @@ func (g *gate) control(m *nats.Msg) {
 		g.answer(r, "stream_names", map[string]any{"total": 1, "offset": 0, "limit": 1, "streams": []string{Name}})
 	case "STREAM.INFO":
 		g.streamInfo(ctx, r)
+	case "STREAM.MSG.GET":
+		g.message(ctx, r)
 	case "CONSUMER.INFO", "CONSUMER.DELETE":
 		if r.name != "" {
 			g.ask(ctx, r, userAPI+r.verb+"."+Name+"."+r.consumer(), nil)

@@ -1,0 +1,58 @@
+package eventstream
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"payledger/domain/exactjson"
+)
+
+// messageRequest is a request for one message. Other fields of JetStream are refused.
+type messageRequest struct {
+	Sequence uint64 `json:"seq,omitempty"`
+	Last     string `json:"last_by_subj,omitempty"`
+	Next     string `json:"next_by_subj,omitempty"` // from Sequence on
+}
+
+// message answers a request for one message of the account. A message of another account counts as missing.
+func (g *gate) message(ctx context.Context, r request) {
+	var asked messageRequest
+	if exactjson.UnmarshalStrict(r.body, &asked) != nil {
+		g.refuse(r, 400, "the request has other fields than seq, last_by_subj and next_by_subj, or is no JSON")
+		return
+	}
+	for _, subject := range []*string{&asked.Last, &asked.Next} {
+		own, ok := narrowed(r.account, *subject)
+		if *subject != "" && !ok {
+			g.none(r)
+			return
+		}
+		*subject = own
+	}
+	body, err := json.Marshal(asked)
+	if err != nil {
+		g.none(r)
+		return
+	}
+	answer, err := g.conn.RequestWithContext(ctx, userAPI+"STREAM.MSG.GET."+Name, body)
+	if err != nil {
+		g.refuse(r, 503, notThere)
+		return
+	}
+	var found struct {
+		Message *struct {
+			Subject string `json:"subject"`
+		} `json:"message"`
+	}
+	if err := exactjson.Unmarshal(answer.Data, &found); err != nil || found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")) {
+		g.none(r)
+		return
+	}
+	g.send(r.inbox, "", answer.Data)
+}
+
+// none answers as the server does for a message that is not there.
+func (g *gate) none(r request) {
+	g.answer(r, "stream_msg_get", map[string]any{"error": map[string]any{"code": 404, "err_code": 10037, "description": "no message found"}})
+}
