@@ -26,13 +26,17 @@ type Message struct {
 // source is the CloudEvents source, as in the log.
 const source = "/payledger"
 
+// schemas begins the CloudEvents dataschema. The type follows, which is the name of the schema in asyncapi.yaml. The number changes with the
+// schema version. It is no URL: the stream is the same on every node and under every --public-url.
+const schemas = "urn:payledger:event:1:"
+
 // encode returns the NATS message, in the binary mode of the CloudEvents binding for NATS.
 func (m Message) encode() *nats.Msg {
 	return &nats.Msg{
 		Subject: "events." + m.Account + "." + m.Type,
 		Header: nats.Header{
 			"ce-specversion": {"1.0"}, "ce-id": {m.ID}, "ce-type": {m.Type}, "ce-source": {source}, "ce-subject": {m.Subject}, "ce-time": {m.Time},
-			"content-type": {"application/json"}, "Ledger-Position": {strconv.FormatUint(m.Position, 10)},
+			"ce-dataschema": {schemas + m.Type}, "content-type": {"application/json"}, "Ledger-Position": {strconv.FormatUint(m.Position, 10)},
 			"Ledger-Revision": {strconv.FormatUint(m.Revision, 10)}, "Ledger-Hash": {m.Hash},
 			jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(m.Position-1, 10)},
 		},

@@ -75,7 +75,7 @@ var operations = node{
 // cloudEvent describes the headers of a message: the binary mode of the CloudEvents binding for NATS.
 var cloudEvent = node{{"contentType", "application/json"}, {"headers", node{
 	{"type", "object"},
-	{"required", list{"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-subject", "ce-time", "content-type", "Ledger-Position", "Ledger-Revision", "Ledger-Hash"}},
+	{"required", list{"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-subject", "ce-time", "ce-dataschema", "content-type", "Ledger-Position", "Ledger-Revision", "Ledger-Hash"}},
 	{"properties", node{
 		{"ce-specversion", node{{"type", "string"}, {"enum", list{"1.0"}}}},
 		{"ce-id", node{{"type", "string"}, {"format", "uuid"}}},
@@ -83,6 +83,7 @@ var cloudEvent = node{{"contentType", "application/json"}, {"headers", node{
 		{"ce-source", node{{"type", "string"}, {"enum", list{"/payledger"}}}},
 		{"ce-subject", node{{"type", "string"}, {"description", "the event's aggregate: account, kind and id"}}},
 		{"ce-time", node{{"type", "string"}, {"format", "date-time"}}},
+		{"ce-dataschema", node{{"type", "string"}, {"pattern", "^urn:payledger:event:1:[a-z_]+\\.[a-z_]+$"}, {"description", "ends with the name of the body's schema in components.schemas"}}},
 		{"content-type", node{{"type", "string"}, {"enum", list{"application/json"}}}},
 		{"Ledger-Position", node{{"type", "string"}, {"pattern", "^[1-9][0-9]*$"}, {"description", "the message's sequence"}}},
 		{"Ledger-Revision", node{{"type", "string"}, {"pattern", "^[1-9][0-9]*$"}}},

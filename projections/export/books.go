@@ -52,6 +52,11 @@ func (b *books) create(ctx context.Context) error {
 	if err := b.tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return err
 	}
+	if tables > 0 {
+		if err := b.sameTables(ctx); err != nil {
+			return err
+		}
+	}
 	changed := "CREATE TEMP TABLE changed (id TEXT PRIMARY KEY) WITHOUT ROWID;"
 	if tables == 0 {
 		all := []string{payments.create(), transactions.create(), refunds.create(), disputes.create(), "CREATE TABLE " + stateTable + " (name TEXT PRIMARY KEY, value TEXT NOT NULL);"}
@@ -62,6 +67,25 @@ func (b *books) create(ctx context.Context) error {
 	}
 	_, err := b.tx.ExecContext(ctx, changed)
 	return err
+}
+
+// sameTables returns an error if another version, with other columns, made the file.
+func (b *books) sameTables(ctx context.Context) error {
+	made := []string{payments.create(), transactions.create(), refunds.create(), disputes.create()}
+	if b.all {
+		made = append(made, events.create(), entries.create())
+	}
+	for _, create := range made {
+		var same int
+		text := strings.TrimSuffix(create, ";\n")
+		if err := b.tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE sql = ?", text).Scan(&same); err != nil {
+			return err
+		}
+		if same == 0 {
+			return errors.New("another version of payledger made it, with other columns")
+		}
+	}
+	return nil
 }
 
 // close ends the transaction without its changes, unless commit was called.

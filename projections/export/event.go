@@ -55,7 +55,7 @@ func (e Event) row() EventRow {
 	}
 }
 
-func (e Event) paymentRow(before PaymentRow) PaymentRow {
+func (e Event) paymentRow(before PaymentRow) (PaymentRow, error) {
 	p := e.Payment
 	row := PaymentRow{
 		ID: string(p.ID), Position: int64(e.Position), Account: string(e.Account), Revision: int64(e.Revision),
@@ -76,7 +76,8 @@ func (e Event) paymentRow(before PaymentRow) PaymentRow {
 	if row.CapturedAt.IsZero() && row.AmountCaptured > 0 {
 		row.CapturedAt = e.Time.Time
 	}
-	return row
+	err := row.setDetails(e, before)
+	return row, err
 }
 
 func reason(r *paymentjson.StatusReason) (kind, declineType, code string) {

@@ -54,7 +54,10 @@ func (a *batch) add(ctx context.Context, b *books, e Event, shown bool) error {
 			p = &change{before: before, row: before.row}
 			a.payments[id] = p
 		}
-		after := e.paymentRow(p.row)
+		after, err := e.paymentRow(p.row)
+		if err != nil {
+			return err
+		}
 		lines = paymentEntries(int64(e.Position), e.Time.Time, p.row, after)
 		p.row, p.newest = after, e
 		p.newest.Fact = nil

@@ -22,6 +22,7 @@ type kindRow struct {
 	Dict   string    `parquet:"dict,optional,dict"`
 	Count  int64     `parquet:"count,optional"`
 	At     time.Time `parquet:"at,optional,timestamp(microsecond)"`
+	JSON   string    `parquet:"json,optional,json"`
 	Empty  string    `parquet:"empty"`
 }
 
@@ -51,7 +52,7 @@ func TestParquetNulls(t *testing.T) {
 		for i := range 64 {
 			row := kindRow{Number: int64(len(rows) + 1)}
 			if pattern>>i&1 == 1 {
-				row.Plain, row.Dict, row.Count, row.At = "a", "b", row.Number, time.UnixMicro(row.Number).UTC()
+				row.Plain, row.Dict, row.Count, row.At, row.JSON = "a", "b", row.Number, time.UnixMicro(row.Number).UTC(), "{}"
 			}
 			rows = append(rows, row)
 		}

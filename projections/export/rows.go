@@ -50,6 +50,15 @@ type PaymentRow struct {
 	ReasonType          string    `parquet:"reason_type,optional,dict" doc:"Kind of the reason for DECLINED or FAILED."`
 	DeclineType         string    `parquet:"decline_type,optional,dict" doc:"SOFT_DECLINE or HARD_DECLINE."`
 	DeclineCode         string    `parquet:"decline_code,optional,dict" doc:"Unified decline code, such as INSUFFICIENT_FUNDS."`
+	SessionID           string    `parquet:"session_id,optional" doc:"Fingerprint of the id of the client session that made the payment, as in events.aggregate_id of the session's events."`
+	Country             string    `parquet:"country,optional,dict" doc:"Country of the order, ISO 3166-1 alpha-2."`
+	Metadata            string    `parquet:"metadata,optional,json" doc:"The merchant's metadata, a JSON object."`
+	ThreeDSecure        string    `parquet:"three_d_secure,optional,dict" doc:"Outcome of 3-D Secure: the response code of the customer's authentication."`
+	FraudBefore         string    `parquet:"fraud_check_before,optional,dict" doc:"Result of the fraud check before the authorization."`
+	FraudAfter          string    `parquet:"fraud_check_after,optional,dict" doc:"Result of the fraud check after the authorization."`
+	CVVCheck            string    `parquet:"cvv_check,optional,dict" doc:"Result of the check of the card verification value."`
+	AVSStreet           string    `parquet:"avs_street_check,optional,dict" doc:"Result of the check of the street."`
+	AVSPostalCode       string    `parquet:"avs_postal_code_check,optional,dict" doc:"Result of the check of the postal code."`
 }
 
 // TransactionRow is one authorization (SALE) or refund (REFUND) of a payment at a processor.

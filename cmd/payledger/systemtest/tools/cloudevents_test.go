@@ -93,8 +93,8 @@ func sameCloudEvent(line, event []byte) error {
 		headers[name] = strings.Join(values, ",")
 	}
 	subject := want.AccountID + "." + want.Aggregate + "." + want.AggregateID
-	got := []any{read.ID, read.Type, read.Source, read.Subject, read.ContentType, read.Time, headers["Ledger-Position"], headers["Ledger-Revision"], headers["Ledger-Hash"]}
-	expected := []any{want.ID, want.Type, "/payledger", subject, "application/json", want.Time, fmt.Sprint(want.Position), fmt.Sprint(want.Revision), want.Hash}
+	got := []any{read.ID, read.Type, read.Source, read.Subject, read.ContentType, read.Time, headers["Ledger-Position"], headers["Ledger-Revision"], headers["Ledger-Hash"], headers["ce-dataschema"]}
+	expected := []any{want.ID, want.Type, "/payledger", subject, "application/json", want.Time, fmt.Sprint(want.Position), fmt.Sprint(want.Revision), want.Hash, "urn:payledger:event:1:" + want.Type}
 	if fmt.Sprint(got) != fmt.Sprint(expected) || !bytes.Equal(read.Data, event) {
 		return fmt.Errorf("%v, GET /events has %v, %s", got, expected, event)
 	}
