@@ -62,7 +62,7 @@ type Reader interface {
 	Account(id domain.AccountID) (account.State, bool)
 }
 
-// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications and Intake are required.
+// Config has the parts behind the API; all but FrameAncestors, RateLimit, Users, KeyUses, Notifications, Timed and Intake are required.
 type Config struct {
 	Commands       Commands
 	Reader         Reader
@@ -107,6 +107,9 @@ type Config struct {
 	Heartbeat time.Duration
 	// Users signs staff in to the dashboard; nil: there is no dashboard.
 	Users *users.Users
+	// Timed gets the duration of each request that was answered, and its trace id: of the header traceparent, else X-Request-Id. route is
+	// "METHOD /path" of the route; "" if there is none. nil: durations are logged only.
+	Timed func(route string, status int, took time.Duration, trace string)
 	// Intake bounds requests and their memory; nothing is bound by default.
 	Intake Intake
 }
@@ -230,6 +233,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	took := a.Now().Sub(start)
 	a.logRequest(c, done, took)
 	a.noteRequest(c, done, start, took)
+	a.timeRequest(c, done.status, took)
 	if done.abort {
 		panic(http.ErrAbortHandler)
 	}

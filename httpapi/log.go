@@ -36,6 +36,24 @@ func (a *API) noteRequest(c *call, o outcome, came time.Time, took time.Duration
 	})
 }
 
+// traceParent is the header of W3C's Trace Context.
+var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}`)
+
+// timeRequest hands the duration of a request to Timed.
+func (a *API) timeRequest(c *call, status int, took time.Duration) {
+	if a.Timed == nil {
+		return
+	}
+	route, trace := "", c.ID
+	if c.found && c.route.path != "" {
+		route = c.route.method + " " + c.route.path
+	}
+	if parent := traceParent.FindStringSubmatch(c.r.Header.Get("traceparent")); parent != nil {
+		trace = parent[1]
+	}
+	a.Timed(route, status, took, trace)
+}
+
 // publicPath returns a request's path with ids of ours only. Other values, as a customer's id and a token, may be personal or secret.
 func (c *call) publicPath() string {
 	if c.route.path == "" || !c.found {

@@ -24,6 +24,15 @@ import (
 type Adapter struct {
 	base string
 	http *http.Client
+	// Timed gets the duration of each call of Send, Lookup and Fence; call is the operation, "look-up" or "fence". unknown reports that the
+	// outcome is unknown. nil: nobody does. Set it before the first call.
+	Timed func(name processor.Name, call string, took time.Duration, unknown bool)
+}
+
+func (c *Adapter) timed(name processor.Name, call string, began time.Time, err error) {
+	if c.Timed != nil {
+		c.Timed(name, call, time.Since(began), err != nil)
+	}
 }
 
 var (
@@ -63,7 +72,9 @@ func newHTTPClient() *http.Client {
 func (c *Adapter) Close() { c.http.CloseIdleConnections() }
 
 // Send performs op, or returns the result of the first send with its key. Only ctx bounds it.
-func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
+func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer processor.Answer, err error) {
+	began := time.Now()
+	defer func() { c.timed(op.Processor, string(op.Kind), began, err) }()
 	body, err := json.Marshal(op)
 	if err != nil {
 		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)
@@ -78,8 +89,7 @@ func (c *Adapter) Send(ctx context.Context, op processor.Operation) (processor.A
 	if err != nil {
 		return processor.Answer{}, err
 	}
-	answer, err := readAnswer(r, text)
-	if err != nil {
+	if answer, err = readAnswer(r, text); err != nil {
 		return processor.Answer{}, err
 	}
 	if err := check(answer); err != nil {
@@ -105,16 +115,17 @@ func readAnswer(r *http.Request, text []byte) (processor.Answer, error) {
 
 // Lookup returns the state of the operation with the key.
 func (c *Adapter) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
-	return c.lookup(ctx, http.MethodGet, name, protocol.OperationPath(name, key))
+	return c.lookup(ctx, "look-up", http.MethodGet, name, protocol.OperationPath(name, key))
 }
 
 // Fence makes the processor refuse the key from now on. If it has seen the key before, Fence is Lookup.
 func (c *Adapter) Fence(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
-	return c.lookup(ctx, http.MethodPost, name, protocol.OperationPath(name, key)+"/fence")
+	return c.lookup(ctx, "fence", http.MethodPost, name, protocol.OperationPath(name, key)+"/fence")
 }
 
-func (c *Adapter) lookup(ctx context.Context, method string, name processor.Name, path string) (processor.Lookup, error) {
-	var l processor.Lookup
+func (c *Adapter) lookup(ctx context.Context, call, method string, name processor.Name, path string) (l processor.Lookup, err error) {
+	began := time.Now()
+	defer func() { c.timed(name, call, began, err) }()
 	text, err := c.do(ctx, method, path, nil, &l, protocol.MaxBody)
 	if err != nil {
 		return processor.Lookup{}, err

@@ -1,6 +1,7 @@
 package adapter_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,15 @@ func isSucceeded(t *testing.T, how string, got *processor.Answer, err error) {
 // TestExactNames checks that a field in another case is another field: it does not replace a field of the protocol (D14.4, D8).
 func TestExactNames(t *testing.T) {
 	c, _ := answering(t, 200, resembling)
+	timed := ""
+	c.Timed = func(name processor.Name, call string, took time.Duration, unknown bool) {
+		timed += fmt.Sprint(name, " ", call, " ", took > 0, " ", unknown, "; ")
+	}
+	defer func() {
+		if timed != "ADYEN authorize true false; " {
+			t.Errorf("the calls that were timed are %q", timed)
+		}
+	}()
 	answer, err := c.Send(t.Context(), op)
 	isSucceeded(t, "sent", &answer, err)
 	c, _ = answering(t, 200, `{"state":"KNOWN","State":"UNSEEN","answer":`+resembling+`}`)

@@ -67,7 +67,7 @@ func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Handler(metrics.Config{
 		Store: a.Ledger.Store, Questions: a.Commands.Waiting, Operations: a.Views.PendingOperations, Now: a.clock, Patience: a.Recoverer.Patience(),
-		Intake: a.Intake.Tally, Answers: a.answers, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog, Events: a.Feed,
+		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog, Events: a.Feed,
 	}))
 	mux.HandleFunc("/readyz", a.adminReady)
 	mux.HandleFunc("POST /scrub", a.adminScrub)

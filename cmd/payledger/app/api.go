@@ -27,7 +27,7 @@ import (
 
 func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
-		Commands: a.Commands, Reader: a.Views,
+		Commands: a.Commands, Reader: a.Views, Timed: a.durations.Request,
 		History: &history.Reader{
 			Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, First6Digits: a.first6DigitsNow, NextQuestion: a.Recoverer.NextQuestion,
 			Deliveries: notifier.NewDeliveryReader(a.Ledger.Store),

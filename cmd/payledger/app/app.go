@@ -18,6 +18,7 @@ import (
 	"payledger/cmd/payledger/control"
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/limits"
+	"payledger/cmd/payledger/metrics"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/web"
 	"payledger/domain"
@@ -77,6 +78,7 @@ type App struct {
 	API, Admin, Sim *web.Server
 	control         *control.Server       // of commands on the data folder
 	answers         func() map[int]uint64 // of the API, by status
+	durations       *metrics.Durations
 	Intake          httpapi.Intake
 	caps            intake.Caps
 	watch           *ViewsWatch
@@ -122,7 +124,8 @@ func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	bounds.Apply()
 	log.Info().Int64("limitBytes", bounds.Limit).Int64("cacheBytes", bounds.Caches).Msg("memory")
 	a := &App{
-		Options: o, log: log, clock: clock, Failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
+		durations: metrics.NewDurations(),
+		Options:   o, log: log, clock: clock, Failed: make(chan error, 8), stopAPI: func() {}, progress: newStartProgress(log),
 		show: show, leaseClock: leaseClock, closing: make(chan struct{}),
 	}
 	a.intakeOf(bounds)
@@ -188,7 +191,11 @@ func (a *App) openProcessors(context.Context) (err error) {
 		a.simDoor.Open(a.simulator.Handler())
 		url = a.Sim.URL
 	}
-	a.Processors, err = adapter.New(url, nil)
+	processors, err := adapter.New(url, nil)
+	if err == nil {
+		processors.Timed = a.durations.Processor
+		a.Processors = processors
+	}
 	return err
 }
 

@@ -1,4 +1,4 @@
-// Package metrics exports the metrics of operators (D8, D18): operations without an outcome, webhooks, requests, and the
+// Package metrics exports the metrics of operators (D8, D18): operations without an outcome, webhooks, requests and their durations, and the
 // state of the log.
 //
 // Rules: reading the metrics changes nothing and waits for no processor. If a source fails, only its metrics are missing.

@@ -26,6 +26,7 @@ type Config struct {
 	Now        func() time.Time
 	Patience   time.Duration         // from an operation's request to the first question that follows from the views
 	Answers    func() map[int]uint64 // of the API, by status
+	Durations  *Durations
 	Intake     *intake.Tally
 	Webhooks   func() notifier.Tally
 	Backlog    func(context.Context) ([]deliveries.Backlog, error)
@@ -37,7 +38,7 @@ func Handler(c Config) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		c.waiting(), c.requests(), c.webhooks(),
+		c.waiting(), c.requests(), c.webhooks(), c.Durations.requests, c.Durations.processors,
 		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
 		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.Events()) }),
 		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
@@ -57,7 +58,7 @@ func Handler(c Config) http.Handler {
 			gauge("payledger_events_failing", "1 while the stream EVENTS for analysts takes no events.", func() float64 { return oneIf(c.Events.Failing()) }),
 		)
 	}
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // exemplars are in OpenMetrics only
 }
 
 // collector exports the metrics that collect reads. Each has one of the descriptions.

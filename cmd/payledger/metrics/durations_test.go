@@ -1,0 +1,99 @@
+package metrics
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// page returns the histograms in the form of OpenMetrics.
+func (d *Durations) page(t *testing.T) string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(d.requests)
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
+	return w.Body.String()
+}
+
+// quantile is Prometheus' histogram_quantile over all requests of a route, whatever their class.
+func quantile(t *testing.T, page, route string, q float64) float64 {
+	t.Helper()
+	counts := map[float64]float64{}
+	line := regexp.MustCompile(`(?m)^payledger_http_request_duration_seconds_bucket\{route="` + regexp.QuoteMeta(route) + `",status="(?:2xx|4xx)",le="([^"]+)"\} ([0-9]+)`)
+	for _, m := range line.FindAllStringSubmatch(page, -1) {
+		le, err := strconv.ParseFloat(m[1], 64)
+		n, errN := strconv.ParseFloat(m[2], 64)
+		if err != nil || errN != nil {
+			t.Fatal(m)
+		}
+		counts[le] += n
+	}
+	total, before, lower := counts[maxBucket()], 0.0, 0.0
+	for _, upper := range append(buckets[:len(buckets):len(buckets)], maxBucket()) {
+		if counts[upper] >= q*total {
+			if upper == maxBucket() {
+				return lower
+			}
+			return lower + (upper-lower)*(q*total-before)/(counts[upper]-before)
+		}
+		before, lower = counts[upper], upper
+	}
+	t.Fatalf("no requests of %s in %s", route, page)
+	return 0
+}
+
+func maxBucket() float64 { f, _ := strconv.ParseFloat("+Inf", 64); return f }
+
+// TestDurations checks that requests are counted by route and class of status, with their trace ids, and that the alert PayledgerSlow fires
+// for the route alone of which one request in fifty is slow.
+func TestDurations(t *testing.T) {
+	d := NewDurations()
+	for i := range 100 {
+		took := 20 * time.Millisecond
+		if i%50 == 0 {
+			took = 4 * time.Second
+		}
+		d.Request("POST /payments/{id}/capture", 200, took, "0af7651916cd43dd8448eb211c80319c")
+		d.Request("GET /payments", 200, 20*time.Millisecond, "")
+		d.Request("GET /payments", 503, 9*time.Second, "")
+	}
+	d.Request("", 404, time.Millisecond, "")
+	page := d.page(t)
+	for _, want := range []string{
+		`payledger_http_request_duration_seconds_count{route="GET /payments",status="2xx"} 100`, `{route="GET /payments",status="5xx"} 100`, `{route="none",status="4xx"} 1`,
+		`{route="POST /payments/{id}/capture",status="2xx",le="5.0"} 100 # {trace_id="0af7651916cd43dd8448eb211c80319c"} 4.0`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is missing in %s", want, page)
+		}
+	}
+	rules, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "prometheus", "rules.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := regexp.MustCompile(`(?s)alert: PayledgerSlow\s+expr: \|\s+histogram_quantile\(([0-9.]+), sum by \(instance, route, le\)\s+\(rate\(` +
+		`payledger_http_request_duration_seconds_bucket\{status=~"2xx\|4xx",route!~"[^"]+"\}\[5m\]\)\)\) > ([0-9.]+)\n`).FindSubmatch(rules)
+	if rule == nil {
+		t.Fatal("the alert PayledgerSlow is not as this test evaluates it")
+	}
+	q, err := strconv.ParseFloat(string(rule[1]), 64)
+	limit, limitErr := strconv.ParseFloat(string(rule[2]), 64)
+	if err != nil || limitErr != nil {
+		t.Fatal(err, limitErr)
+	}
+	if slow, quick := quantile(t, page, "POST /payments/{id}/capture", q), quantile(t, page, "GET /payments", q); slow <= limit || quick > limit {
+		t.Errorf("the 99th percentiles are %v and %v s, the alert's limit is %v s", slow, quick, limit)
+	}
+}
