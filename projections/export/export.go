@@ -29,6 +29,8 @@ type Config struct {
 	// After is a position: only events after it are exported. nil exports all of them into a new folder.
 	After  *uint64
 	Window Window
+	// Once leaves no file beside the tables of a folder. No export can be appended to them.
+	Once bool
 	// EscapeFormulas writes texts that a spreadsheet could take for formulas with an apostrophe before them: CSV only.
 	EscapeFormulas bool
 	// Progress is called with the position of each event, and with the newest one, 0 if it is unknown; nil: with nothing.

@@ -585,6 +585,36 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestOnce: an export that nothing will be appended to leaves the tables and nothing else, also after an appended one.
+func TestOnce(t *testing.T) {
+	f := newFeed(9)
+	f.grow(100)
+	for _, format := range folders {
+		out := target(t, format)
+		tables := func(want int) {
+			t.Helper()
+			for _, name := range []string{"*", ".*"} {
+				found, err := filepath.Glob(filepath.Join(out, name))
+				if err != nil || name == "*" && len(found) != want || name == ".*" && len(found) > 0 {
+					t.Errorf("%s: the folder has %v, %v", format, found, err)
+				}
+			}
+		}
+		run(t, export.Config{Source: f, Format: format, Out: out, Once: true})
+		tables(6)
+		after := uint64(100)
+		if _, err := export.Run(t.Context(), export.Config{Source: f, Format: format, Out: out, After: &after}); err == nil || !strings.Contains(err.Error(), "choose another --out") {
+			t.Errorf("%s: continued: %v", format, err)
+		}
+		tables(6)
+		out = target(t, format)
+		run(t, export.Config{Source: &feed{all: f.all[:50]}, Format: format, Out: out})
+		after = 50
+		run(t, export.Config{Source: f, Format: format, Out: out, After: &after, Once: true})
+		tables(12)
+	}
+}
+
 // TestEmptyWindow: a window without events names no position.
 func TestEmptyWindow(t *testing.T) {
 	f := newFeed(9)

@@ -52,7 +52,7 @@ func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 	switch {
 	case files.done && err != nil: // only the books know the files that have no final name yet
 		err = fmt.Errorf("%w; the export is complete: remove the cause, and the next export into %s gives its files their names", err, c.Out)
-	case !files.append && (err != nil || c.Window != Window{}): // an export of a window cannot be continued
+	case err == nil && c.Once, !files.append && (err != nil || c.Window != Window{}): // an export of a window cannot be continued
 		err = errors.Join(err, removeIfThere(books))
 	}
 	return s, err

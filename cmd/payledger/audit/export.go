@@ -28,6 +28,8 @@ type Export struct {
 	To     string  `help:"Only events up to this day or time (RFC 3339), included, and payments and disputes as they were then." placeholder:"TIME"`
 	After  *uint64 `help:"Only events behind this position; appends to the files of an earlier export." placeholder:"POSITION"`
 
+	Once bool `help:"Leave no file beside the tables: nothing will be appended to them."`
+
 	CSVFormulas string `name:"csv-formulas" help:"Texts in CSV files that a spreadsheet could run as formulas: escape writes an apostrophe before them, keep writes them as they are." enum:"escape,keep" default:"escape" placeholder:"escape|keep"`
 
 	Source `set:"scope=events:read"`
@@ -51,7 +53,7 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	shown := terminal.NewBar(std.Err)
 	s, err := run(ctx, export.Config{
 		Source: serverFeed{c.Source}, Progress: shown.Events,
-		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, EscapeFormulas: c.CSVFormulas == "escape",
+		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, EscapeFormulas: c.CSVFormulas == "escape", Once: c.Once,
 	})
 	shown.Clear()
 	if err != nil {
@@ -70,8 +72,12 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 		return err
 	}
 	_, err = fmt.Fprintf(std.Out, "%s up to position %d, in %s: %s\n", terminal.Count(s.Events, "event"), s.Last, c.Out, strings.Join(s.Files, ", "))
-	if err == nil && !limited {
-		_, err = fmt.Fprintf(std.Out, "Append later events with --after %d.\n", s.Last)
+	if err == nil && !limited && !c.Once {
+		note := ""
+		if c.Format != string(export.SQLite) {
+			note = "The folder keeps .payledger-export.sqlite for a later export into it; --once leaves it away.\n"
+		}
+		_, err = fmt.Fprintf(std.Out, "%sAppend later events with --after %d.\n", note, s.Last)
 	}
 	return err
 }
