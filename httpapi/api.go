@@ -226,8 +226,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.Logger.Error().Err(err).Msg("no request id")
 	}
 	w.Header().Set("X-Request-Id", id)
+	r, head := asGet(r)
 	ctx, recorded := eventstore.WithRecorded(r.Context())
-	c := &call{recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, AnswerHeader: w.Header()}, api: a, r: r, w: w}
+	c := &call{headOnly: head, recorded: recorded, Call: request.Call{Ctx: ctx, ID: id, Header: r.Header, CursorKey: a.ClientTokenKey, AnswerHeader: w.Header()}, api: a, r: r, w: w}
 	done := c.serve()
 	a.answered.add(done.status)
 	took := a.Now().Sub(start)
@@ -250,9 +251,23 @@ func (c *call) serve() outcome {
 		return c.answer()
 	case c.forPage():
 		return c.failPage(err)
+	case c.r.Header.Get("Origin") != "": // a page must be able to read why
+		c.find()
+		c.allowOrigin()
+		return c.failed(err)
 	default:
 		return c.failed(err)
 	}
+}
+
+// asGet returns a HEAD request as the GET that it implies (D22.7), and whether it was one. The server leaves the body of its answer out.
+func asGet(r *http.Request) (got *http.Request, head bool) {
+	if r.Method != http.MethodHead {
+		return r, false
+	}
+	plain := *r
+	plain.Method = http.MethodGet
+	return &plain, true
 }
 
 // firstSegment returns the first segment of a path, which no route leaves open: each router then has few routes to try.

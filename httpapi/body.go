@@ -47,6 +47,11 @@ func isNothing(body []byte) bool {
 }
 
 func (c *call) bodyBytes(limit int64) ([]byte, error) {
+	if encoded(c.r.Header) {
+		refused := domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must not be compressed: no Content-Encoding is read.")
+		refused.Recovery = "Send the body as it is, without the header Content-Encoding."
+		return nil, refused
+	}
 	body, err := c.readWithin(http.MaxBytesReader(c.w, c.r.Body, limit), limit)
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	kind, badKind := mediaType(c.r.Header.Get("Content-Type"))
@@ -62,6 +67,16 @@ func (c *call) bodyBytes(limit int64) ([]byte, error) {
 		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonUnsupportedMediaType, "The body must be application/json.")
 	}
 	return body, nil
+}
+
+// encoded reports whether a body has an encoding other than identity (D22.7).
+func encoded(h http.Header) bool {
+	for _, coding := range h.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			return true
+		}
+	}
+	return false
 }
 
 // maxMediaType bounds a Content-Type before its parameters are parsed, in bytes.
@@ -134,7 +149,7 @@ func (c *call) validate() error {
 		c.Query = c.r.URL.Query()
 	}
 	c.Model = c.operation.Model
-	if page { // a page ignores unknown parameters: links gather some on their way
+	if page || c.route.access == byNothing { // pages and probes ignore unknown parameters: links gather some, load balancers add some
 		return nil
 	}
 	check := validation.Request{Query: c.r.URL.RawQuery, Body: c.Body}

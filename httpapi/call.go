@@ -27,6 +27,7 @@ type call struct {
 	recorded  func() bool // reports whether the request recorded an event
 	route     route
 	found     bool // the path and the method have a route
+	headOnly  bool // a HEAD request: the answer has no body
 	operation *validation.Operation
 	client    netip.Addr      // the address that limits count for
 	user      *frame.Identity // the dashboard's user, in whose name the call is made; nil: none
@@ -59,7 +60,13 @@ func (c *call) answer() outcome {
 		return outcome{status: answer.Status, cut: answer.Write(c.w, c.r)}
 	case redirect:
 		return c.redirect(answer)
+	case options:
+		return c.answerOptions(answer)
 	case request.Feed:
+		if c.headOnly { // it would not end
+			c.head(http.StatusOK, "text/event-stream")
+			return outcome{status: http.StatusOK}
+		}
 		if c.user != nil { // no page shows one, and it would not end
 			return c.failed(nothingHere())
 		}
@@ -104,6 +111,10 @@ func (c *call) pass() (result any, err error) {
 		return redirect{c.api.homePath()}, nil
 	}
 	allowed, known := c.find()
+	c.allowOrigin()
+	if c.r.Method == http.MethodOptions && len(allowed) > 0 {
+		return options{allowed}, nil
+	}
 	for _, guard := range []func() error{c.authenticate, c.checkVersion} {
 		if err := guard(); err != nil {
 			return nil, err
@@ -162,6 +173,9 @@ func (c *call) find() (allowed []string, known bool) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if other, _, ok := c.api.match(c.r, method); ok {
 			guarded, allowed = other, append(allowed, method)
+			if method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
 		}
 	}
 	c.route = guarded

@@ -124,7 +124,7 @@ func (c *call) dashboardPage() outcome {
 	if errors.Is(err, errOverloaded) {
 		return c.failPage(err)
 	}
-	if err != nil || bytes.Count(form, []byte("&")) > maxFields { // too large, or cut: the page says so
+	if err != nil || encoded(c.r.Header) || bytes.Count(form, []byte("&")) > maxFields { // too large, or cut: the page says so
 		form = nil
 		c.r.Header.Set("Content-Type", "application/octet-stream")
 	}

@@ -3,6 +3,9 @@ package httpapi
 import (
 	"bytes"
 	"cmp"
+	"net/http"
+	"slices"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -144,4 +147,50 @@ func (c *call) browsersToken() (string, error) {
 		return "", domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The header X-Client-Token is missing.")
 	}
 	return text, nil
+}
+
+// options answers an OPTIONS request: it names the methods of a path, and needs no credential (D22.7).
+type options struct{ methods []string }
+
+const (
+	// preflightAge is the time for which a browser may keep the answer to a preflight, in seconds.
+	preflightAge = "7200"
+	// shownHeaders are the headers of an answer that a page of another origin may read.
+	shownHeaders = "X-Request-Id, Retry-After"
+)
+
+// allowOrigin allows pages of any origin to read the answer of a call that needs a client token (D22.6). The client token is a header, and no
+// cookie counts, so a page can do nothing for its visitor that its server could not do.
+func (c *call) allowOrigin() {
+	if c.user == nil && (c.route.access == byClientToken || c.route.access == byActionToken) {
+		c.w.Header().Set("Access-Control-Allow-Origin", "*")
+		c.w.Header().Set("Access-Control-Expose-Headers", shownHeaders)
+	}
+}
+
+func (c *call) answerOptions(o options) outcome {
+	h := c.w.Header()
+	h.Set("Allow", strings.Join(append(slices.Clone(o.methods), http.MethodOptions), ", "))
+	h.Set("Content-Length", "0")
+	h.Del("Access-Control-Allow-Origin")
+	if wanted := c.r.Header.Get("Access-Control-Request-Method"); wanted != "" {
+		c.answerPreflight(wanted)
+	}
+	c.w.WriteHeader(http.StatusOK)
+	return outcome{status: http.StatusOK}
+}
+
+// answerPreflight allows a page of any origin to make the call, if the call needs a client token (D22.6).
+func (c *call) answerPreflight(method string) {
+	c.w.Header().Set("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
+	r, _, known := c.api.match(c.r, method)
+	if c.route = r; !known {
+		return
+	}
+	if c.allowOrigin(); c.w.Header().Get("Access-Control-Allow-Origin") == "" {
+		return
+	}
+	c.w.Header().Set("Access-Control-Allow-Methods", method)
+	c.w.Header().Set("Access-Control-Allow-Headers", c.r.Header.Get("Access-Control-Request-Headers"))
+	c.w.Header().Set("Access-Control-Max-Age", preflightAge)
 }

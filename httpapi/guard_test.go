@@ -137,19 +137,29 @@ func TestPaths(t *testing.T) {
 		{"GET", "/", 404, ""},
 		{"GET", "/payments/a%2Fb", 404, ""},
 		{"GET", "/management/../management/api-keys", 404, ""},
-		{"DELETE", "/management/api-keys", 405, "GET, POST"},
-		{"DELETE", "/management/api-keys/", 405, "GET, POST"},
-		{"PATCH", "/payments/x", 405, "GET"},
+		{"DELETE", "/management/api-keys", 405, "GET, HEAD, POST"},
+		{"DELETE", "/management/api-keys/", 405, "GET, HEAD, POST"},
+		{"PATCH", "/payments/x", 405, "GET, HEAD"},
 		{"GET", "/required-actions/complete", 401, ""}, // its other call is the browser's
-		{"HEAD", "/healthz", 405, "GET"},
-		{"OPTIONS", "/payments", 405, "GET, POST"},
-		{"BREW", "/payments", 405, "GET, POST"},
+		{"HEAD", "/healthz", 200, ""},
+		{"HEAD", "/readyz", 200, ""},
+		{"HEAD", "/payments", 200, ""},
+		{"HEAD", "/payments/x", 400, ""},
+		{"HEAD", "/dashboard/login", 404, ""},
+		{"HEAD", "/client-session/x", 404, ""},
+		{"GET", "/readyz?x=1", 200, ""},
+		{"GET", "/healthz?x=1", 200, ""},
+		{"OPTIONS", "/payments", 200, "GET, HEAD, POST, OPTIONS"},
+		{"OPTIONS", "/payment-instruments", 200, "GET, HEAD, POST, OPTIONS"},
+		{"OPTIONS", "/required-actions/complete", 200, "POST, OPTIONS"},
+		{"OPTIONS", "/elsewhere", 404, ""},
+		{"BREW", "/payments", 405, "GET, HEAD, POST"},
 	} {
 		q, err := http.NewRequest(c.method, r.url+c.path, nil)
 		must(t, err)
 		q.Header = http.Header{"X-Api-Key": {r.account.APIKey}, "X-Api-Version": {"2.4"}}
 		client := r.client
-		if c.method == "HEAD" { // answers to HEAD have no body to check
+		if c.method == "HEAD" || c.method == "OPTIONS" { // answers to HEAD have no body to check, and openapi.yaml has no OPTIONS
 			client = http.DefaultClient
 		}
 		p, err := client.Do(q)

@@ -12,7 +12,7 @@ import (
 // Starting answers requests while the service starts: /healthz as always, other requests with 503 and the progress (I1).
 func Starting(random io.Reader, progress func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == pathHealth && r.Method == http.MethodGet {
+		if r.URL.Path == pathHealth && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			head(w, random)
 			if health, err := encode(map[string]string{"status": "up"}); err == nil {
 				_, _ = w.Write(health.body) // the client may be gone

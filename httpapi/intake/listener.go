@@ -24,6 +24,7 @@ const (
 type Caps struct {
 	Connections  int           // in all; 0 is no limit
 	Reserve      int           // connections beyond the caps, for probes
+	SendMemory   int64         // of all large send buffers, in bytes; 0: all send buffers are small
 	WriteTimeout time.Duration // the longest time that a peer may take no byte of its answer
 	Clients      *Clients      // counts the connections of each address that is no trusted proxy's
 	Tally        *Tally
@@ -37,6 +38,7 @@ type Listener struct {
 	tally   *Tally
 	within  *part
 	beyond  *part
+	buffers *Shares[netip.Addr] // the memory of large send buffers; nil: none
 	done    chan struct{}
 	closing sync.Once
 
@@ -49,6 +51,9 @@ type Listener struct {
 // Listen starts to accept. Both parts must be served; closing either closes the Listener.
 func Listen(inner net.Listener, caps Caps) *Listener {
 	l := &Listener{inner: inner, caps: caps, tally: caps.Tally, done: make(chan struct{})}
+	if caps.SendMemory > 0 {
+		l.buffers = NewShares[netip.Addr](caps.SendMemory, caps.SendMemory/2)
+	}
 	l.within, l.beyond = newPart(l), newPart(l)
 	go l.accept()
 	return l
@@ -101,7 +106,9 @@ func (l *Listener) place(inner net.Conn) {
 	if buffered, ok := inner.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = buffered.SetWriteBuffer(sendBuffer) // without it the buffer is only larger
 	}
-	c := &conn{Conn: inner, of: l, peer: client(peerOf(inner.RemoteAddr().String()))}
+	c := &conn{
+		Conn: inner, of: l, peer: client(peerOf(inner.RemoteAddr().String())), stop: make(chan struct{}, 1), over: make(chan struct{}),
+	}
 	to := l.within
 	if !l.admit(c) {
 		to, c.surplus = l.beyond, true
@@ -205,8 +212,10 @@ func (l *Listener) State(at net.Conn, state http.ConnState) {
 	if c == nil {
 		return
 	}
+	c.active.Store(state == http.StateActive)
 	switch state {
 	case http.StateActive:
+		c.restore()
 		l.busy(c)
 	case http.StateIdle:
 		l.unproductive(c, l.caps.Now())

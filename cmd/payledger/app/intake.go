@@ -39,7 +39,7 @@ func (a *App) intakeOf(bounds limits.Bounds) {
 	}
 	a.caps = intake.Caps{
 		Connections: most, Reserve: reserve, WriteTimeout: o.WriteTimeout, Clients: intake.NewClients(o.TrustedProxies, each),
-		Tally: tally, Now: time.Now,
+		SendMemory: bounds.Send, Tally: tally, Now: time.Now,
 	}
 	a.log.Info().Int("connections", most).Int("perAddress", each).Int("requests", places).Msg("limits")
 }

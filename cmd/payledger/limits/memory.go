@@ -21,6 +21,8 @@ const (
 	pageShare, minPages, maxPages = 48, 4 << 20, 32 << 20
 	// Bodies and answers in memory take 1/8 each.
 	heldShare, maxHeld = 8, 1 << 30
+	// Large send buffers of connections take 1/16, at most maxSend bytes.
+	sendShare, maxSend = 16, 256 << 20
 	// connectionSize is about the most memory that an idle connection takes, with its kernel buffers, in bytes.
 	connectionSize = 128 << 10
 	// minConnections is the number of connections that any memory allows.
@@ -64,6 +66,7 @@ type Bounds struct {
 	Limit, Caches   int64 // of the process, and of the log's caches
 	Pages           int64 // the page cache of each file of the read models
 	Bodies, Answers int64 // of requests, while they are in memory
+	Send            int64 // the large send buffers of connections
 	Analysts        int64 // the buffers of the server for analysts, if there is one
 }
 
@@ -82,6 +85,7 @@ func Of(flag Size) Bounds {
 	return Bounds{
 		Limit: limit, Caches: min(max(limit/16, minCaches), maxCaches),
 		Pages: min(max(limit/pageShare, minPages), maxPages), Bodies: held, Answers: held,
+		Send:     min(limit/sendShare, maxSend),
 		Analysts: min(limit/analystShare, maxAnalysts),
 	}
 }

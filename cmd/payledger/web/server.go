@@ -75,9 +75,20 @@ func newServer(handler http.Handler) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		Handler: closing(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, Protocols: &protocols,
 	}
+}
+
+// closing ends the connection after a request with Transfer-Encoding. Such a request may have had a Content-Length, too, which net/http
+// removes: after it nobody knows where the next request begins (RFC 9112, section 6.1).
+func closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (w *Server) serve(server *http.Server, on net.Listener, tls *Certificate) {
