@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"payledger/domain"
 	"payledger/domain/session"
 	"payledger/eventstore/commands/sessions"
 	"payledger/httpapi/clienttoken"
@@ -42,6 +43,13 @@ func (h *Handlers) ChangeSession(c *request.Call, body changeRequest) (any, erro
 		}
 		var found validation.Violations
 		found.OptionsSize(after.Fields.Method.Options)
+		kept, err := currencyAlone(in.Fields, after.Fields, c.Body.Text)
+		if err != nil {
+			return in, err
+		}
+		if kept != "" {
+			return in, domain.InvalidAt(c.Model, "$.currencyCode", "must stay %s, or be sent with %s", in.Fields.Currency, kept)
+		}
 		return after, validation.Refuse(nil, c.Model, found)
 	})
 	if err != nil {
@@ -62,6 +70,34 @@ func (h *Handlers) ownSession(c *request.Call, token string) (clienttoken.Access
 		err = clienttoken.Refused()
 	}
 	return access, err
+}
+
+// currencyAlone returns an amount that a patch would leave as it is in another currency; "" for none. An amount keeps its currency (D22.3).
+func currencyAlone(was, after session.Fields, text []byte) (kept string, err error) {
+	if was.Currency == "" || after.Currency == "" || after.Currency == was.Currency {
+		return "", nil
+	}
+	patch, err := validation.ExactTree(text)
+	if err != nil {
+		return "", err
+	}
+	order, _ := patch["order"].(map[string]any)
+	shipping, _ := order["shipping"].(map[string]any)
+	o := after.Order
+	switch {
+	case after.Amount != nil && patch["amount"] == nil:
+		return "amount", nil
+	case o == nil:
+		return "", nil
+	case len(o.LineItems) > 0 && order["lineItems"] == nil:
+		return "order.lineItems", nil
+	case len(o.Fees) > 0 && order["fees"] == nil:
+		return "order.fees", nil
+	case o.Shipping != nil && o.Shipping.Amount != 0 && shipping["amount"] == nil:
+		return "order.shipping.amount", nil
+	default:
+		return "", nil
+	}
 }
 
 // merged applies a patch to a session (D4): null removes a field, arrays and metadata replace, objects merge. Numbers keep their digits.

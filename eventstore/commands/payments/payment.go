@@ -149,7 +149,10 @@ func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creatio
 		Preferences: preferences(in.Method.Preferences, from.Method.Preferences),
 	}
 	if c.Amount == nil {
-		c.Amount = from.Total()
+		if c.Amount = from.Total(); c.Amount != nil && from.Currency != c.Currency { // D22.3: an amount keeps its currency
+			return none, domain.InvalidAt("PaymentCreation", "$.currencyCode",
+				"must be %s, the currency of the session's amount, or be sent with an amount", from.Currency)
+		}
 	}
 	c.Route, c.AutoCapture = route(merchant, c), merchant.Settings.AutoCapture()
 	if _, err := payment.DecideCreate(payment.State{}, c); err != nil {
