@@ -125,7 +125,7 @@ func OutcomeUnknown(err error) *Error {
 	return &Error{
 		Kind: KindUnavailable, Reason: ReasonServiceUnavailable,
 		Message:  "The outcome of the request is unknown.",
-		Recovery: "Repeat the request with the same X-Idempotency-Key, or read the payment.", Err: err,
+		Recovery: "Repeat the request with the same X-Idempotency-Key. If it had none, first read the payment, or list the payments of the order: GET /payments.", Err: err,
 	}
 }
 

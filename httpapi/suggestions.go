@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
+
 	"payledger/domain"
 	"payledger/domain/payment"
 )
@@ -18,10 +20,10 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonPayment:                    {http.StatusBadRequest, "Check the id, and that the API key is of the payment's account. GET /payments lists the account's payments."},
 	domain.ReasonEntityNotFound:             {http.StatusNotFound, "Check the id, and that the key or token of the request is of the same account and environment."},
 	domain.ReasonInvalidPaymentStatus:       {http.StatusBadRequest, "Read the payment to see its status: GET /payments/{id}."},
-	domain.ReasonIncorrectAuthorizationType: {http.StatusBadRequest, "Only payments created with paymentMethod.authorizationType ESTIMATED can be adjusted. Cancel this one and create another."},
+	domain.ReasonIncorrectAuthorizationType: {http.StatusBadRequest, "Only payments created with paymentMethod.authorizationType ESTIMATED can be adjusted. Cancel this one; when it is CANCELLED, create another."},
 	domain.ReasonNotAuthorizedYet:           {http.StatusBadRequest, "Adjust the payment when it is AUTHORIZED: the webhook PAYMENT.STATUS and GET /payments/{id} show when."},
-	domain.ReasonAdjustNonCard:              {http.StatusBadRequest, "Only card payments can be adjusted. Cancel this one and create another."},
-	domain.ReasonAdjustNotSupported:         {http.StatusBadRequest, "The payment's processor cannot adjust authorizations. Cancel the payment and create another."},
+	domain.ReasonAdjustNonCard:              {http.StatusBadRequest, "Only card payments can be adjusted. Cancel this one; when it is CANCELLED, create another."},
+	domain.ReasonAdjustNotSupported:         {http.StatusBadRequest, "The payment's authorization cannot be adjusted. Cancel the payment; when it is CANCELLED, create another."},
 	domain.ReasonPaymentAlreadyRefunded:     {http.StatusConflict, "Nothing is left to do: GET /payments/{id} shows the refunds."},
 	domain.ReasonUnprocessableRefundAmount:  {http.StatusUnprocessableEntity, "Refund at most what is left, in minor units: 1050 for 10.50 EUR; without amount all of it is refunded. Use another X-Idempotency-Key."},
 	domain.ReasonIdempotencyKeyExists:       {http.StatusConflict, "Read the payment to see what became of the first request."},
@@ -53,12 +55,15 @@ func (c *call) suggestion(e *domain.Error) string {
 	usual := errorTable[e.Reason].suggestion
 	switch e.Reason {
 	case domain.ReasonInvalidPaymentStatus:
-		if text := statusSuggestion(c.route.operation, payment.Status(e.Status)); text != "" {
+		if text := statusSuggestion(strings.Replace(c.route.operation, "Managed", "", 1), payment.Status(e.Status)); text != "" {
 			return text
 		}
 	case domain.ReasonPayment:
 		if creates[c.route.operation] {
 			return "Make another token of a card (POST /payment-instruments) and create the payment with it."
+		}
+		if c.route.access == byClientToken {
+			return "Check the id: a client token shows the payments of its own session only."
 		}
 	case domain.ReasonUnauthorized:
 		return c.credentialSuggestion()
@@ -122,8 +127,12 @@ func statusSuggestion(operation string, status payment.Status) string {
 			return "A capture has no result yet. If it fails and the payment is AUTHORIZED again, it can be adjusted: the webhook PAYMENT.STATUS and GET /payments/{id} show it."
 		}
 		return "Only a payment of which nothing is captured can be adjusted. Capture at most what is authorized; to charge more, create another payment of the difference: POST /payments."
-	case "resumePayment", "resumeCheckoutPayment":
+	case "resumePayment":
 		return "Only a payment with a requiredAction is resumed. GET /payments/{id} shows its status."
+	case "resumeCheckoutPayment":
+		return "Only a payment with a requiredAction is resumed. GET /checkout/payments/{id} shows its status."
+	case "completeRequiredAction":
+		return "The action has ended. GET /checkout/payments/{id} shows the payment, with the session's clientToken."
 	default:
 		return ""
 	}

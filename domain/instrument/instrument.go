@@ -130,7 +130,7 @@ func DecideUse(s State, c Use) (Event, error) {
 	case s.UsedBy == c.Payment, s.Vaulted() && s.UsedBy != "":
 		return nil, nil
 	case s.UsedBy != "" && s.UsedBy != c.Instead:
-		return nil, refuse("was already used for a payment; create a new one")
+		return nil, refuse("was already used for a payment")
 	case !s.Vaulted() && !c.At.Before(s.ExpiresAt):
 		return nil, refuse("is expired; create a new one")
 	default:

@@ -69,7 +69,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 func (s State) alreadyCreated(c Create) error {
 	if c.IdempotencyKey == "" {
 		return domain.Refuse(domain.KindConflict, domain.ReasonPayment,
-			"The payment cannot be created: the token was already used for a payment; create a new one.")
+			"The payment cannot be created: the payment method token was already used for a payment.")
 	}
 	err := s.KeyUsed()
 	err.Payment = s.Owner()

@@ -58,6 +58,9 @@ func (s State) conflict(reason domain.Reason, format string, args ...any) *domai
 	return err
 }
 
+// KeyOfNoPayment is the advice about a used key whose payment will never be created.
+const KeyOfNoPayment = "The first request made no payment, and will make none. Send the request with another X-Idempotency-Key."
+
 // KeyUsed returns the error for a repeated idempotency key (D9).
 func (s State) KeyUsed() *domain.Error {
 	err := s.conflict(domain.ReasonIdempotencyKeyExists, "The idempotency key was used before.")

@@ -31,7 +31,13 @@ func DecideCancel(s State, c Cancel) (Event, error) {
 }
 
 // CannotCancel returns the error for the cancellation of a SETTLED payment, after the processor refused the void (D7).
-func (s State) CannotCancel() error { return s.notIn("cancelled") }
+func (s State) CannotCancel() error {
+	err := s.notIn("cancelled")
+	if s.Refundable() == 0 {
+		err.Recovery = "The captured amount is refunded or is being refunded: GET /payments/{id} shows it."
+	}
+	return err
+}
 
 // VoidRefused reports whether the newest request is a void that the processor refused.
 func (s State) VoidRefused() bool {

@@ -28,14 +28,16 @@ func (a Approval) creation() *creation {
 
 // CheckToken refuses an approval whose token cannot pay in its session.
 func (s *Payments) CheckToken(ctx context.Context, account domain.AccountID, a Approval) error {
-	_, _, err := s.payWith(ctx, account, a.creation())
-	return err
+	c := a.creation()
+	_, _, err := s.payWith(ctx, account, c)
+	return s.addEarlierPayment(ctx, account, c, err)
 }
 
 // CheckApproved refuses an approval whose payment could not be created now. It records nothing.
 func (s *Payments) CheckApproved(ctx context.Context, by commands.Caller, a Approval) error {
-	_, err := s.assemble(ctx, by, a.creation())
-	return err
+	c := a.creation()
+	_, err := s.assemble(ctx, by, c)
+	return s.addEarlierPayment(ctx, by.Account, c, err)
 }
 
 // CreateApproved creates the payment of an approval. If another call created it, CreateApproved returns it.

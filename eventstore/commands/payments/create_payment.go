@@ -73,7 +73,9 @@ func (s *Payments) payWith(ctx context.Context, account domain.AccountID, c *cre
 	case !preferences.Takes(inst.Card.Network): // a saved card, or changed networks
 		err = cannotPay("its card is of " + string(inst.Card.Network) + ", and the networks allowed are " + instruments.Listed(preferences.AllowedNetworks))
 	case from.ApprovalMode == session.ApprovalManual && c.approval == nil:
-		err = cannotPay("its client session asks for the approval of a payment attempt")
+		refused := cannotPay("its client session asks for the approval of a payment attempt")
+		refused.Recovery = "Create a payment attempt from the customer's browser, and approve it: POST /payment-attempts, POST /payment-attempts/{id}/approve."
+		err = refused
 	case c.Session != "" && !vaulted && inst.Session != c.Session:
 		err = cannotPay("the payment method token is of another client session")
 	case c.Session != "" && vaulted && inst.CustomerID != from.CustomerID:
@@ -152,15 +154,19 @@ func cannotPay(why string) *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
 }
 
-// addEarlierPayment adds the checkout's earlier payment to the refusal of a token: the answer about it may have been lost (D12).
+// addEarlierPayment adds the earlier payment of the checkout, or of a single-use token, to the refusal of a token: the answer about it may
+// have been lost, and it may still charge the customer (D12).
 func (s *Payments) addEarlierPayment(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	refused, is := errors.AsType[*domain.Error](err)
-	if c.Session == "" || !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" {
+	if !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" || refused.Recovery != "" {
 		return err
 	}
 	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
 	if loadErr != nil {
 		return loadErr
+	}
+	if c.Session == "" && inst.State.Vaulted() {
+		return err // it may pay often
 	}
 	for _, made := range []domain.PaymentID{c.id, inst.State.UsedBy} {
 		if made == "" {
@@ -170,9 +176,14 @@ func (s *Payments) addEarlierPayment(ctx context.Context, account domain.Account
 		if loadErr != nil {
 			return loadErr
 		}
-		if p.Exists() && p.Session == c.Session && (p.Method.Token == c.Token || p.ID != made) {
+		if p.Exists() && (c.Session == "" || p.Session == c.Session) && (p.Method.Token == c.Token || p.ID != made) {
 			return naming(*refused, p)
 		}
+	}
+	if c.Session == "" && inst.State.UsedBy != "" {
+		unrecorded := *refused
+		unrecorded.Recovery = "The first request with this token has no payment yet. Repeat that request, with its X-Idempotency-Key if it had one. Use another token only if that request is never repeated."
+		return &unrecorded
 	}
 	return err
 }
@@ -191,8 +202,12 @@ func SessionPaid(paid payment.State) error {
 	return naming(*cannotPay("its client session has a payment already"), paid)
 }
 
-// naming adds a payment of the same checkout to a refusal.
+// naming adds an earlier payment to a refusal. Another payment beside it would charge the customer twice, unless it ended unpaid.
 func naming(refused domain.Error, p payment.State) error {
-	refused.Payment, refused.Status, refused.Recovery = p.ID, string(p.Status()), "Read the payment to see what became of it."
+	refused.Payment, refused.Status = p.ID, string(p.Status())
+	refused.Recovery = "Read the payment that paymentId names. Do not create another one while it may charge the customer."
+	if p.EndedUnpaid() {
+		refused.Recovery = "The payment that paymentId names charged nothing. Make another token of a card (POST /payment-instruments) and create the payment with it."
+	}
 	return &refused
 }

@@ -54,6 +54,10 @@ func (s *Payments) addOwnerStatus(ctx context.Context, account domain.AccountID,
 	if !is || refused.Reason != domain.ReasonIdempotencyKeyExists {
 		return err
 	}
+	if refused.Payment == "" {
+		refused.Recovery = payment.KeyOfNoPayment
+		return refused
+	}
 	owner, loadErr := s.Log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)
 	if loadErr != nil { // the key is used: an earlier request with it was recorded
 		return domain.OutcomeUnknown(loadErr)
