@@ -148,7 +148,7 @@ func TestManagement(t *testing.T) {
 		t.Errorf("keys %s", listed.text)
 	}
 	denied := r.want(r.do(request{method: "POST", path: "/management/api-keys", body: `{}`, header: map[string]string{"X-Api-Key": key}}), 403, "MissingScope")
-	if !strings.Contains(denied.text1("error", "description"), "account:write") {
+	if !strings.Contains(denied.text1("error", "description"), "keys:write") {
 		t.Errorf("denied %s", denied.text)
 	}
 	for _, url := range []string{"https://one.example/", "https://two.example/", "https://three.example/"} {

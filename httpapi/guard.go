@@ -11,6 +11,7 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore/secrets/apikey"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/management"
 )
 
 const apiVersion = "2.4"
@@ -84,10 +85,12 @@ func (c *call) checkVersion() error {
 }
 
 func (c *call) checkScope() error {
-	if c.route.scope == "" || c.Key.Allows(c.route.scope) {
-		return nil
+	for _, scope := range []string{c.route.scope, management.OperationScope(c.route.operation)} {
+		if scope != "" && !c.Key.Allows(scope) {
+			return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The API key lacks the scope %s.", scope)
+		}
 	}
-	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope, "The API key lacks the scope %s.", c.route.scope)
+	return nil
 }
 
 // The headers that carry the client token; the second is an alias (D12).

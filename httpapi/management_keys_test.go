@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,60 @@ func TestRevoke(t *testing.T) {
 	id, key = r.newKey(`"account:write"`)
 	r.want(r.with(key, "DELETE", "/api-keys/"+id, ""), 200, "")
 	r.want(r.with(key, "DELETE", "/api-keys/"+id, ""), 401, "Unauthorized")
+}
+
+// TestScopesOfTheManagement: account:write has three parts, each of which allows its own calls and no others. Money is moved below /management only with
+// the operation's own scope, by a workflow as well, and a key gives no scope that it lacks (D22.15).
+func TestScopesOfTheManagement(t *testing.T) {
+	t.Parallel()
+	r := newHookRig(t, webhooks{})
+	parts := []string{account.ScopeSettingsWrite, account.ScopeKeysWrite, account.ScopeUsersWrite}
+	calls := map[string][][3]string{
+		account.ScopeSettingsWrite: {{"PATCH", "/settings", `{}`}, {"PUT", "/routing", `{"rules":[],"default":[]}`}, {"PATCH", "/processors/ADYEN", `{"enabled":true}`}, {"DELETE", "/webhook-endpoints/none", ""}, {"POST", "/workflows/none/disable", ""}},
+		account.ScopeKeysWrite:     {{"DELETE", "/api-keys/none", ""}, {"POST", "/signing-secret/rotate", ""}},
+		account.ScopeUsersWrite:    {{"DELETE", "/users/none", ""}, {"PATCH", "/users/none", `{"role":"auditor"}`}},
+	}
+	var keys []string
+	for _, scope := range append(slices.Clone(parts), account.ScopeAccountWrite) {
+		keys = append(keys, r.keyWith(scope))
+	}
+	for i, part := range parts {
+		for _, c := range calls[part] {
+			for k, key := range keys {
+				allowed := k == i || k == len(parts)
+				if a := r.with(key, c[0], c[1], c[2]); (a.errorID() == "MissingScope") == allowed {
+					t.Errorf("%s %s, which needs %s, with key %d: %s", c[0], c[1], part, k, a.text)
+				}
+			}
+		}
+	}
+	r.want(r.with(keys[1], "POST", "/api-keys", `{"name":"n","scopes":["keys:write","transactions:refund"]}`), 403, "MissingScope")
+	r.want(r.with(keys[3], "POST", "/api-keys", `{"name":"n","scopes":["keys:write","settings:write"]}`), 200, "")
+
+	payment := "/payments/" + r.want(r.pay(payWith(r.tokenize(r.session(someSession), goodCard))), 200, "").text1("id")
+	for _, o := range []struct{ path, scope string }{
+		{"/capture", account.ScopeTransactionsCapture}, {"/refund", account.ScopeTransactionsRefund}, {"/cancel", account.ScopeTransactionsCancel},
+	} {
+		for _, poor := range [][]string{{account.ScopeAccountWrite}, {o.scope}} {
+			if a := r.want(r.with(r.keyWith(poor...), "POST", payment+o.path, `{}`), 403, "MissingScope"); !strings.Contains(a.text, account.ScopeAccountWrite) && !strings.Contains(a.text, o.scope) {
+				t.Errorf("%s: %s", o.path, a.text)
+			}
+		}
+		if a := r.with(r.keyWith(account.ScopeAccountWrite, o.scope), "POST", payment+o.path, `{}`); a.errorID() == "MissingScope" {
+			t.Errorf("%s with both scopes: %s", o.path, a.text)
+		}
+	}
+	const refunds = `{"name":"w","enabled":false,"trigger":{"eventType":"PAYMENT.STATUS","status":"SETTLED"},"condition":"true","actions":[{"type":"refund"}]}`
+	a := r.want(r.with(keys[3], "POST", "/workflows", refunds), 403, "MissingScope")
+	if !strings.Contains(a.text, account.ScopeTransactionsRefund) {
+		t.Error(a.text)
+	}
+	both := r.keyWith(account.ScopeSettingsWrite, account.ScopeTransactionsRefund)
+	id := r.want(r.with(both, "POST", "/workflows", refunds), 200, "").text1("id")
+	r.want(r.with(keys[0], "PUT", "/workflows/"+id, refunds), 403, "MissingScope")
+	r.want(r.with(keys[0], "POST", "/workflows/"+id+"/enable", ""), 403, "MissingScope")
+	r.want(r.with(both, "POST", "/workflows/"+id+"/enable", ""), 200, "")
+	r.want(r.with(keys[0], "POST", "/workflows/"+id+"/disable", ""), 200, "")
 }
 
 // TestLastUsedAt: each key has the minute of its last use; uses write no event (D20).

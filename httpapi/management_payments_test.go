@@ -54,7 +54,7 @@ func TestManagedPayments(t *testing.T) {
 	r.want(r.manage("POST", "/payments/unknown/refund", `{}`), 400, "PaymentError")
 	same(at)
 
-	reads, writes, merchants := r.keyWith("account:read"), r.keyWith("account:write"), r.keyWith("transactions:retrieve", "transactions:capture", "transactions:refund", "transactions:cancel")
+	reads, writes, merchants := r.keyWith("account:read"), r.keyWith("account:write", "transactions:refund"), r.keyWith("transactions:retrieve", "transactions:capture", "transactions:refund", "transactions:cancel")
 	for _, path := range []string{"/payments", at, at + "/events", at + "/events?expand=webhooks"} {
 		r.want(r.with(reads, "GET", path, ""), 200, "")
 		r.want(r.with(writes, "GET", path, ""), 403, "MissingScope")

@@ -153,7 +153,7 @@ func TestManagementScopes(t *testing.T) {
 	key := func(scope string) string {
 		return r.want(r.manage("POST", "/api-keys", `{"name":"k","scopes":["`+scope+`"]}`), 200, "").text1("apiKey")
 	}
-	read, write, other := key("account:read"), key("account:write"), key("transactions:authorize")
+	read, write, other := key("account:read"), key("settings:write"), key("transactions:authorize")
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/routing", ""}, {"PUT", "/routing", `{"rules":[]}`}, {"GET", "/processors", ""}, {"PATCH", "/processors/ADYEN", `{}`},
 		{"GET", "/settings", ""}, {"PATCH", "/settings", `{}`},

@@ -231,18 +231,18 @@ func TestScopes(t *testing.T) {
 		{"POST", "/payments/none/refund", account.ScopeTransactionsRefund, 400},
 		{"POST", "/payments/none/adjust-authorization", account.ScopeTransactionsAuthorize, 400},
 		{"GET", "/management/api-keys", account.ScopeAccountRead, 200},
-		{"POST", "/management/api-keys", account.ScopeAccountWrite, 400},
+		{"POST", "/management/api-keys", account.ScopeKeysWrite, 400},
 		{"GET", "/management/webhook-endpoints", account.ScopeAccountRead, 200},
-		{"POST", "/management/webhook-endpoints", account.ScopeAccountWrite, 400},
-		{"PATCH", "/management/webhook-endpoints/none", account.ScopeAccountWrite, 400},
-		{"DELETE", "/management/webhook-endpoints/none", account.ScopeAccountWrite, 404},
-		{"POST", "/management/webhook-endpoints/none/test", account.ScopeAccountWrite, 404},
+		{"POST", "/management/webhook-endpoints", account.ScopeSettingsWrite, 400},
+		{"PATCH", "/management/webhook-endpoints/none", account.ScopeSettingsWrite, 400},
+		{"DELETE", "/management/webhook-endpoints/none", account.ScopeSettingsWrite, 404},
+		{"POST", "/management/webhook-endpoints/none/test", account.ScopeSettingsWrite, 404},
 		{"GET", "/management/signing-secret", account.ScopeAccountRead, 200},
-		{"POST", "/management/signing-secret/rotate", account.ScopeAccountWrite, 200},
+		{"POST", "/management/signing-secret/rotate", account.ScopeKeysWrite, 200},
 	} {
 		var others []string
 		for _, scope := range account.Scopes {
-			if scope != c.scope {
+			if scope != c.scope && scope != account.ScopeAccountWrite {
 				others = append(others, scope)
 			}
 		}

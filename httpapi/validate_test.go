@@ -80,7 +80,7 @@ func TestEveryViolationAtOnce(t *testing.T) {
 		{"an API key", "createApiKey", `{"name":"","scopes":["all","account:read","account:read"],"expiresAt":"tomorrow"}`,
 			[]string{"$.expiresAt must be an RFC 3339 date", "$.name must not be empty", "$.scopes must not name anything twice",
 				"$.scopes[0] must be one of client_tokens:write, transactions:authorize, transactions:capture, transactions:cancel, transactions:refund, " +
-					"transactions:retrieve, payment_instrument:read, payment_instrument:write, events:read, account:read, account:write"}},
+					"transactions:retrieve, payment_instrument:read, payment_instrument:write, events:read, account:read, account:write, settings:write, keys:write, users:write"}},
 		{"return addresses", "createClientSession", `{"returnUrl":"ftp://shop.example/"}`, []string{"$.returnUrl must be an https URL"}},
 		{"no host", "createClientSession", `{"returnUrl":"https://"}`, []string{"$.returnUrl must be an https URL"}},
 		{"http in the sandbox", "createClientSession", `{"returnUrl":"http://localhost:3000/done"}`, nil},

@@ -64,8 +64,10 @@ type APIKey struct {
 // Valid reports whether the key may be used at now.
 func (k APIKey) Valid(now time.Time) bool { return k.ExpiresAt == nil || now.Before(*k.ExpiresAt) }
 
-// Allows reports whether the key has the scope (D2).
-func (k APIKey) Allows(scope string) bool { return slices.Contains(k.Scopes, scope) }
+// Allows reports whether the key has the scope (D2), or account:write, whose parts are the scopes of settings, keys and users (D22.15).
+func (k APIKey) Allows(scope string) bool {
+	return slices.Contains(k.Scopes, scope) || slices.Contains(writeScopes, scope) && slices.Contains(k.Scopes, ScopeAccountWrite)
+}
 
 // Exists reports whether the account was created.
 func (s State) Exists() bool { return s.Revision > 0 }

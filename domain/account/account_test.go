@@ -125,7 +125,7 @@ func TestScopes(t *testing.T) {
 	for _, scope := range account.Scopes {
 		seen[scope] = true
 	}
-	if len(seen) != 11 || len(account.Scopes) != 11 {
+	if len(seen) != 14 || len(account.Scopes) != 14 {
 		t.Errorf("scopes are %v", account.Scopes)
 	}
 }

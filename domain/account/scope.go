@@ -12,7 +12,10 @@ const (
 	ScopePaymentInstrumentWrite = "payment_instrument:write"
 	ScopeEventsRead             = "events:read"
 	ScopeAccountRead            = "account:read"
-	ScopeAccountWrite           = "account:write"
+	ScopeAccountWrite           = "account:write" // also all scopes of writeScopes
+	ScopeSettingsWrite          = "settings:write"
+	ScopeKeysWrite              = "keys:write"
+	ScopeUsersWrite             = "users:write"
 )
 
 // Scopes lists all of them; the key that init prints has every one.
@@ -20,4 +23,8 @@ var Scopes = []string{
 	ScopeClientTokensWrite, ScopeTransactionsAuthorize, ScopeTransactionsCapture, ScopeTransactionsCancel,
 	ScopeTransactionsRefund, ScopeTransactionsRetrieve, ScopePaymentInstrumentRead,
 	ScopePaymentInstrumentWrite, ScopeEventsRead, ScopeAccountRead, ScopeAccountWrite,
+	ScopeSettingsWrite, ScopeKeysWrite, ScopeUsersWrite,
 }
+
+// writeScopes are the parts of account:write (D22.15).
+var writeScopes = []string{ScopeSettingsWrite, ScopeKeysWrite, ScopeUsersWrite}

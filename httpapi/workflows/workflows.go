@@ -3,10 +3,12 @@ package workflows
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/workflow"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
@@ -105,6 +107,9 @@ func (h *Handlers) GetWorkflow(c *request.Call) (any, error) {
 
 // CreateWorkflow serves POST /management/workflows.
 func (h *Handlers) CreateWorkflow(c *request.Call, body workflowRequest) (any, error) {
+	if err := checkScopes(c, body.definition()); err != nil {
+		return nil, err
+	}
 	if err := h.checkActions(c, body.Actions); err != nil {
 		return nil, err
 	}
@@ -118,6 +123,9 @@ func (h *Handlers) CreateWorkflow(c *request.Call, body workflowRequest) (any, e
 
 // ReplaceWorkflow serves PUT /management/workflows/{id}.
 func (h *Handlers) ReplaceWorkflow(c *request.Call, body workflowRequest) (any, error) {
+	if err := checkScopes(c, body.definition()); err != nil {
+		return nil, err
+	}
 	if err := h.checkActions(c, body.Actions); err != nil {
 		return nil, err
 	}
@@ -126,7 +134,16 @@ func (h *Handlers) ReplaceWorkflow(c *request.Call, body workflowRequest) (any, 
 }
 
 // EnableWorkflow serves POST /management/workflows/{id}/enable.
-func (h *Handlers) EnableWorkflow(c *request.Call) (any, error) { return h.setEnabled(c, true) }
+func (h *Handlers) EnableWorkflow(c *request.Call) (any, error) {
+	found, err := h.workflow(c)
+	if err == nil {
+		err = checkScopes(c, found.Definition)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.setEnabled(c, true)
+}
 
 // DisableWorkflow serves POST /management/workflows/{id}/disable.
 func (h *Handlers) DisableWorkflow(c *request.Call) (any, error) { return h.setEnabled(c, false) }
@@ -148,6 +165,26 @@ func (h *Handlers) workflow(c *request.Call) (workflow.Workflow, error) {
 		return found, workflow.NotFound()
 	}
 	return found, nil
+}
+
+// actionScopes are the scopes of the operations that actions carry out.
+var actionScopes = map[string]string{
+	workflow.Capture: account.ScopeTransactionsCapture, workflow.Cancel: account.ScopeTransactionsCancel, workflow.Refund: account.ScopeTransactionsRefund,
+}
+
+// checkScopes refuses a workflow that would move money in the name of a key that may not do it (D22.15).
+func checkScopes(c *request.Call, d workflow.Definition) error {
+	var lacks []string
+	for _, a := range d.Actions {
+		if scope := actionScopes[a.Type]; scope != "" && !c.Key.Allows(scope) && !slices.Contains(lacks, scope) {
+			lacks = append(lacks, scope)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
+		"The API key lacks %s, which the actions of the workflow need.", strings.Join(lacks, ", "))
 }
 
 // checkActions refuses addresses that requests must not go to; each connection checks the address again (D18, D19).

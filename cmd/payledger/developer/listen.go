@@ -27,7 +27,7 @@ type Listen struct {
 	PrintBody bool      `help:"Print the body of each webhook."`
 	In        io.Reader `kong:"-"` // lines of the terminal; nil: stdin
 
-	Server `set:"scope=the scope account:write"`
+	Server `set:"scope=the scope settings:write"`
 }
 
 // listeners is the path of webhook listeners (D20).

@@ -33,7 +33,10 @@ var scopeTexts = map[string]string{
 	account.ScopePaymentInstrumentWrite: "Store and delete cards",
 	account.ScopeEventsRead:             "Read the stream of events",
 	account.ScopeAccountRead:            "Read settings, webhooks, disputes and users",
-	account.ScopeAccountWrite:           "Change settings, keys, webhooks and users; act on payments",
+	account.ScopeAccountWrite:           "Change settings, keys and users; erase; with the scope of an operation, act on payments",
+	account.ScopeSettingsWrite:          "Change settings, routing, workflows and webhooks",
+	account.ScopeKeysWrite:              "Make and revoke keys, rotate the signing secret",
+	account.ScopeUsersWrite:             "Add, change and remove users",
 }
 
 type keysView struct {
