@@ -1,14 +1,19 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/users"
 )
@@ -34,6 +39,41 @@ func (r AccountRequest) Fault() string {
 	default:
 		return ""
 	}
+}
+
+// AccountRow is an account in the answer to the command account-list (I1).
+type AccountRow struct {
+	ID          domain.AccountID `json:"id"`
+	Name        string           `json:"name"`
+	Environment string           `json:"environment"`
+	Created     time.Time        `json:"created"`
+}
+
+// listAccounts serves the command account-list: the oldest first.
+func (a *App) listAccounts(context.Context, struct{}, func(any) error) (any, error) {
+	rows := []AccountRow{}
+	for _, state := range a.Views.Accounts() {
+		rows = append(rows, AccountRow{ID: state.ID, Name: state.Name, Environment: state.Environment, Created: state.CreatedAt})
+	}
+	slices.SortFunc(rows, func(x, y AccountRow) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	return rows, nil
+}
+
+// mostNamed is the number of accounts that an error lists.
+const mostNamed = 20
+
+// accountsHint lists the ledger's accounts for an error.
+func (a *App) accountsHint() string {
+	all := a.Views.Accounts()
+	slices.SortFunc(all, func(x, y account.State) int { return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)) })
+	var named []string
+	for _, state := range all[:min(len(all), mostNamed)] {
+		named = append(named, fmt.Sprintf("%s (%s)", state.ID, state.Name))
+	}
+	if more := len(all) - mostNamed; more > 0 {
+		named = append(named, fmt.Sprintf("and %d more, which `payledger account list` has", more))
+	}
+	return strings.Join(named, ", ")
 }
 
 // createAccount serves the command account-create. It answers when the API knows the account.

@@ -45,10 +45,10 @@ func (a *App) oneAccount(id domain.AccountID) (domain.AccountID, error) {
 		return all[0].ID, nil
 	}
 	if id == "" {
-		return "", fmt.Errorf("the ledger has %d accounts: name one of them with --account", len(all))
+		return "", fmt.Errorf("the ledger has %d accounts: name one of them with --account: %s", len(all), a.accountsHint())
 	}
 	if _, known := a.Views.Account(id); !known {
-		return "", fmt.Errorf("the ledger has no account %s: check --account", id)
+		return "", fmt.Errorf("the ledger has no account %s: check --account; it has %s", id, a.accountsHint())
 	}
 	return id, nil
 }

@@ -2,8 +2,11 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"text/tabwriter"
+	"time"
 
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/control"
@@ -14,6 +17,33 @@ import (
 
 type accountCommand struct {
 	Create createAccountCommand `cmd:"" help:"Make one more merchant account in a running service and print its credentials once."`
+	List   listAccountsCommand  `cmd:"" help:"List the merchant accounts of a running service: id, name, environment and time of creation."`
+}
+
+// listAccountsCommand lists the accounts of the running service of a data folder (I1).
+type listAccountsCommand struct {
+	Data string `help:"Data folder of the running service." default:"./data" type:"path"`
+	JSON bool   `name:"json" help:"Print a JSON array."`
+}
+
+func (c *listAccountsCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+	if err := args.Refused(); err != nil {
+		return err
+	}
+	var rows []app.AccountRow
+	if err := callService(ctx, c.Data, serviceHint, "account-list", struct{}{}, &rows); err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(std.Out).Encode(rows)
+	}
+	table := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.ID, r.Name, r.Environment, r.Created.UTC().Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
 }
 
 // createAccountCommand creates an account at the running service of a data folder (I1).

@@ -49,7 +49,7 @@ func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.Acc
 	case domain.ReasonOf(err) != domain.ReasonPayment:
 		return err
 	case name == "" && len(all) > 1:
-		return fmt.Errorf("%w The folder has %d accounts, and this is the answer of the first: name the payment's with --account", err, len(all))
+		return fmt.Errorf("%w The folder has %d accounts, and this is the answer of the first: name the payment's with --account, one of %v", err, len(all), all)
 	default:
 		return fmt.Errorf("%w Check its id, and that it is of account %s", err, id)
 	}

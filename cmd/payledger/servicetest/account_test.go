@@ -14,6 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/command"
 	"payledger/eventstore/commands/accounts"
@@ -56,6 +57,21 @@ func TestAccountCreate(t *testing.T) {
 		fails(command.ExitUsage, "the name ", "--", name)
 	}
 	fails(command.ExitFailure, `has an account "Zoë's shop": `+string(made.AccountID), "Zoë's shop")
+	var listed []app.AccountRow
+	status, text, stderr := apptest.Invoke(t, "account", "list", "--data", data, "--json")
+	if err := json.Unmarshal([]byte(text), &listed); err != nil || status != 0 || len(listed) != 2 || listed[0].ID != p.Credentials.AccountID ||
+		listed[1].ID != made.AccountID || listed[1].Name != "Zoë's shop" || listed[1].Environment != "sandbox" || listed[1].Created.IsZero() {
+		t.Errorf("account list: exits %d: %s%s", status, text, stderr)
+	}
+	if status, text, stderr = apptest.Invoke(t, "account", "list", "--data", data); status != 0 || strings.Count(text, "\n") != 2 || !strings.Contains(text, "Zoë's shop  sandbox") {
+		t.Errorf("account list for people: exits %d: %s%s", status, text, stderr)
+	}
+	status, text, stderr = apptest.Invoke(t, "erase-customer", "nobody", "--data", data)
+	for _, want := range []string{"--account", string(made.AccountID) + " (Zoë's shop)", string(p.Credentials.AccountID)} {
+		if status != command.ExitFailure || text != "" || !strings.Contains(stderr, want) {
+			t.Errorf("erase-customer without --account: exits %d, lacks %q: %s%s", status, want, text, stderr)
+		}
+	}
 	if status, text, _ := apptest.Invoke(t, "account", "create", "third", "--data", data); status != 0 || !strings.Contains(text, "shown once") {
 		t.Errorf("for people: exits %d: %s", status, text)
 	}
