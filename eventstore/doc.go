@@ -54,7 +54,8 @@
 // a group; numbers are big-endian:
 //
 //	 4 bytes  "PLJ1"
-//	 1        kind: 0 events, 1 empty (no event), 2 closing (the last of its segment); + 0x80 if a witness follows
+//	 1        kind: 0 events, 1 empty (no event), 2 closing (the last of its segment); + 0x80 if a witness follows, + 0x40 if the
+//	          ends of the streams beside the log follow
 //	 1        compression of the frames: 0 none, 1 zstd with dictionary1.zstd
 //	 2        number of frames: 1 to 256 for kind 0, else 0
 //	 4        bytes of the frames before compression
@@ -67,6 +68,8 @@
 //	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
 //	          next shard (the shard of deliveries follows the last one). Where several processes write to one server, it names
 //	          the newest acknowledged group of its own shard: readers then need no empty group
+//	16        the ends of the streams beside the log, if they are there: 8 bytes CHECKPOINTS, 8 SECRETS. They are the newest acknowledged
+//	          sequences that the group's writer knew; 0 for none. Every group has them as soon as one of the streams has a message
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)
 //	 8        check: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
 //

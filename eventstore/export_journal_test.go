@@ -67,6 +67,7 @@ type Group struct {
 	WitnessShard int
 	WitnessSeq   uint64
 	WitnessHash  Hash
+	Beside       format.Beside
 	Frames       []*Recorded
 	Next         uint32
 	Hash         Hash
@@ -76,7 +77,7 @@ type Group struct {
 func (g *Group) group() *format.Group {
 	return &format.Group{
 		Kind: g.Kind, Shard: g.Shard, Log: g.Log, Seq: g.Seq, Before: g.Before, Events: g.Events, Aggregates: g.Aggregates,
-		Witness: format.Witness{Shard: g.WitnessShard, Link: format.Link{Seq: g.WitnessSeq, Hash: g.WitnessHash}}, Frames: g.Frames, Next: g.Next,
+		Witness: format.Witness{Shard: g.WitnessShard, Link: format.Link{Seq: g.WitnessSeq, Hash: g.WitnessHash}}, Beside: g.Beside, Frames: g.Frames, Next: g.Next,
 	}
 }
 
@@ -108,6 +109,9 @@ func (g *Group) seal(how byte, stored []byte) []byte {
 	if data[4]&format.HasWitness != 0 {
 		head += format.WitnessHeader
 	}
+	if data[4]&format.HasBeside != 0 {
+		head += format.BesideHeader
+	}
 	data = append(data[:head:head], stored...)
 	data[5] = how
 	return Rehash(append(data, make([]byte, format.GroupTrailer)...))
@@ -128,7 +132,7 @@ func ParseGroup(data []byte) (*Group, error) {
 		return nil, err
 	}
 	return &Group{
-		g.Kind, g.Shard, g.Log, g.Seq, g.Before, g.Events, g.Aggregates, g.Witness.Shard, g.Witness.Seq, g.Witness.Hash, g.Frames, g.Next,
+		g.Kind, g.Shard, g.Log, g.Seq, g.Before, g.Events, g.Aggregates, g.Witness.Shard, g.Witness.Seq, g.Witness.Hash, g.Beside, g.Frames, g.Next,
 		g.Hash, g.Size,
 	}, nil
 }

@@ -17,23 +17,26 @@ import (
 
 // layout is one message of testdata/group.json with all of its content, in words that any programming language reads.
 type layout struct {
-	Name            string   `json:"name"`
-	Message         string   `json:"message"`
-	Kind            int      `json:"kind"`
-	Compression     int      `json:"compression"`
-	Shard           int      `json:"shard"`
-	Log             string   `json:"log"`
-	Sequence        uint64   `json:"sequence"`
-	Events          uint64   `json:"events"`     // before it
-	Aggregates      uint64   `json:"aggregates"` // before it
-	Before          string   `json:"before"`
-	WitnessShard    int      `json:"witnessShard"`
-	WitnessSequence uint64   `json:"witnessSequence"`
-	WitnessHash     string   `json:"witnessHash"`
-	Size            int      `json:"size"` // of the frames, before compression
-	Frames          []string `json:"frames"`
-	Next            uint32   `json:"next"` // of a closing group: the next segment
-	Hash            string   `json:"hash"`
+	Name            string `json:"name"`
+	Message         string `json:"message"`
+	Kind            int    `json:"kind"`
+	Compression     int    `json:"compression"`
+	Shard           int    `json:"shard"`
+	Log             string `json:"log"`
+	Sequence        uint64 `json:"sequence"`
+	Events          uint64 `json:"events"`     // before it
+	Aggregates      uint64 `json:"aggregates"` // before it
+	Before          string `json:"before"`
+	WitnessShard    int    `json:"witnessShard"`
+	WitnessSequence uint64 `json:"witnessSequence"`
+	WitnessHash     string `json:"witnessHash"`
+	// The ends of the streams beside the log; 0: none.
+	BesideCheckpoints uint64   `json:"besideCheckpoints"`
+	BesideSecrets     uint64   `json:"besideSecrets"`
+	Size              int      `json:"size"` // of the frames, before compression
+	Frames            []string `json:"frames"`
+	Next              uint32   `json:"next"` // of a closing group: the next segment
+	Hash              string   `json:"hash"`
 }
 
 var (
@@ -41,8 +44,8 @@ var (
 	groupFile = filepath.Join("testdata", "group.json")
 )
 
-// layoutGroups are four groups that follow each other: one with two events, one with one event of the same payment, an empty group, and a
-// closing group.
+// layoutGroups are five groups that follow each other: one with two events, one with one event of the same payment, an empty group, a closing
+// group, and an empty group that names records beside the log.
 func layoutGroups(t testing.TB) []*eventstore.Group {
 	t.Helper()
 	first, next := examples(t)
@@ -55,6 +58,7 @@ func layoutGroups(t testing.TB) []*eventstore.Group {
 		{Seq: 42, Events: 1002, Aggregates: 402, Frames: []*eventstore.Recorded{next}},
 		{Seq: 43, Events: 1003, Aggregates: 402, Kind: eventstore.KindFence},
 		{Seq: 44, Events: 1003, Aggregates: 402, Kind: eventstore.KindClosing, Next: 3},
+		{Seq: 45, Events: 1003, Aggregates: 402, Kind: eventstore.KindFence, Beside: format.Beside{Checkpoints: 9, Secrets: 1 << 33}},
 	}
 	for i, g := range all {
 		g.Shard, g.Log = 2, format.LogID([]byte("log id: 16 bytes"))
@@ -99,7 +103,7 @@ func TestLayoutVectors(t *testing.T) {
 		}
 	}
 	var layouts []layout
-	if err != nil || json.Unmarshal(text, &layouts) != nil || len(layouts) != 4 {
+	if err != nil || json.Unmarshal(text, &layouts) != nil || len(layouts) != 5 {
 		t.Fatal(err, len(layouts))
 	}
 	made := makeLayouts(t)
@@ -123,7 +127,7 @@ func TestLayoutVectors(t *testing.T) {
 
 func makeLayouts(t *testing.T) (all []layout) {
 	t.Helper()
-	names := []string{"two events, not compressed", "an event, compressed", "an empty group", "a closing group"}
+	names := []string{"two events, not compressed", "an event, compressed", "an empty group", "a closing group", "an empty group with records beside the log"}
 	for i, g := range layoutGroups(t) {
 		data := g.EncodePlain()
 		if i == compressedGroup {
@@ -140,6 +144,7 @@ func layoutOf(name string, data []byte, g *eventstore.Group) layout {
 		Name: name, Message: hex.EncodeToString(data), Kind: int(g.Kind), Compression: int(data[5]), Shard: g.Shard,
 		Log: hex.EncodeToString(g.Log[:]), Sequence: g.Seq, Events: g.Events, Aggregates: g.Aggregates, Before: g.Before.String(),
 		WitnessShard: g.WitnessShard, WitnessSequence: g.WitnessSeq, WitnessHash: g.WitnessHash.String(),
+		BesideCheckpoints: g.Beside.Checkpoints, BesideSecrets: g.Beside.Secrets,
 		Size: int(binary.BigEndian.Uint32(data[8:])), Frames: []string{}, Next: g.Next, Hash: g.Hash.String(),
 	}
 	for _, r := range g.Frames {
@@ -162,7 +167,7 @@ func TestLayoutInPython(t *testing.T) {
 	script := childtest.Tied(exec.CommandContext(testContext(t), python, "-O", "layout.py")) // without asserts
 	script.Dir = "testdata"
 	output, err := script.CombinedOutput()
-	if err != nil || string(output) != "2 events and 4 groups are as they should be\n" {
+	if err != nil || string(output) != "2 events and 5 groups are as they should be\n" {
 		t.Errorf("%v\n%s", err, output)
 	}
 }

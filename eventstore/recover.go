@@ -197,6 +197,7 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 	if err != nil {
 		return applied, fault.Damage(h.name(), applied.Seq, err)
 	}
+	h.s.side.Named(there.Beside.Checkpoints, there.Beside.Secrets) // the next group names them again
 	return applied, nil
 }
 

@@ -119,6 +119,7 @@ func (h *shard) known(key Key) *Recorded {
 // apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group of another process.
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
+	h.s.side.Named(g.Beside.Checkpoints, g.Beside.Secrets)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
@@ -224,12 +225,13 @@ func (h *shard) shared() bool { return !h.s.sole && h.s.replicas == 1 }
 
 // next returns an empty group that follows everything under way. At intervals the group has a witness: the newest acknowledged
 // group of the next shard. On a shared shard the witness is the newest acknowledged group of the shard itself: other processes
-// then need no empty group. The caller holds the lock.
+// then need no empty group. Every group names the newest messages of CHECKPOINTS and SECRETS. The caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
 		Events: h.front.Events, Aggregates: h.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
+	g.Beside.Checkpoints, g.Beside.Secrets = h.s.side.Ends()
 	if h.shared() && h.head.Seq > h.announced {
 		g.Witness, h.announced, h.announce = format.Witness{Shard: h.n, Link: h.head.Link}, h.head.Seq, false
 		return g

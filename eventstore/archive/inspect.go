@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
@@ -23,6 +24,7 @@ type inspection struct {
 	dir      string
 	required map[string]uint64        // by stream: the sequence up to which a witness requires it
 	shards   map[int]format.Link      // by shard: its newest group that the witness of another shard names
+	beside   format.Beside            // the newest messages of the streams beside the log that the groups name
 	newest   map[int]uint32           // number of the newest segment of each shard
 	oldest   uint32                   // number of the oldest remaining segment of deliveries
 	floor    deliverylog.Floor        // of deliveries: the dropped part
@@ -261,7 +263,7 @@ func indexed(name, path string) bool {
 	return ok && index.Last > 0
 }
 
-// see checks the place of a group, and notes its witness, its floor and its end of a segment.
+// see checks the place of a group, and notes its witness, its ends beside the log, its floor and its end of a segment.
 func (in *inspection) see(shard int, r blocks.Record) error {
 	if r.Erased || r.Tombstone {
 		return nil
@@ -281,6 +283,8 @@ func (in *inspection) see(shard int, r blocks.Record) error {
 	if w := g.Witness; w.Shard != format.NoShard && w.Seq > in.shards[w.Shard].Seq {
 		in.shards[w.Shard] = w.Link
 	}
+	in.beside.Checkpoints = max(in.beside.Checkpoints, g.Beside.Checkpoints)
+	in.beside.Secrets = max(in.beside.Secrets, g.Beside.Secrets)
 	return nil
 }
 
@@ -318,6 +322,9 @@ func (in *inspection) compare() error {
 			}
 		}
 	}
+	if err := errors.Join(in.compareBeside(checkpoint.Stream, in.beside.Checkpoints), in.compareBeside(sidelog.SecretStream, in.beside.Secrets)); err != nil {
+		return err
+	}
 	for name, required := range in.required {
 		report, there := in.reports[name]
 		switch {
@@ -333,6 +340,27 @@ func (in *inspection) compare() error {
 		}
 	}
 	return nil
+}
+
+// compareBeside checks that a stream beside the log reaches the message that the groups of the log name. It does not need the tip store, which
+// may be from an earlier time as the stream itself.
+func (in *inspection) compareBeside(of string, required uint64) error {
+	if required == 0 {
+		return nil
+	}
+	newest, last := sidelog.Name(of, max(in.newestSide[of], 1)), uint64(0)
+	if in.newestSide[of] == 0 {
+		return in.missed(newest, 1, fmt.Sprintf("the stream is gone; the log names its record %d", required))
+	}
+	for name, report := range in.reports {
+		if stream, _, ok := sidelog.ParseName(name); ok && stream == of {
+			last = max(last, report.Last)
+		}
+	}
+	if last >= required {
+		return nil
+	}
+	return in.missed(newest, last+1, fmt.Sprintf("it ends here, but the log names its record %d", required))
 }
 
 // replaced reports whether a stream is a segment of SECRETS that a rotation of the master key replaced.

@@ -54,6 +54,8 @@ func (a answers) differ(b answers) string {
 	return fmt.Sprintf("%s (and %d others)", all[0], len(all)-1)
 }
 
+const positionOf = "position of "
+
 const absent = "there is none"
 
 // ask makes every read. After an error it continues, and returns the first error.
@@ -154,7 +156,7 @@ func (o *open) askPositions(ctx context.Context, b *books, a answers) error {
 	var errs []error
 	for _, reader := range b.readers {
 		at, err := o.positions.Load(ctx, reader)
-		errs = append(errs, a.put("position of "+reader, at, err))
+		errs = append(errs, a.put(positionOf+reader, at, err))
 	}
 	return errors.Join(errs...)
 }

@@ -31,10 +31,14 @@ const (
 	GroupHeader = 86
 	// WitnessHeader is the size of the witness after the header, in bytes.
 	WitnessHeader = 42
+	// BesideHeader is the size of the ends of the streams beside the log, after the witness, in bytes.
+	BesideHeader = 16
 	// GroupTrailer is the size of the check at the end, in bytes.
 	GroupTrailer = 8
 	// HasWitness is added to the kind of a group that names a witness.
 	HasWitness = 0x80
+	// HasBeside is added to the kind of a group that names the ends of the streams beside the log.
+	HasBeside = 0x40
 	// MaxGroupBytes closes a group: no frame is added past it. A larger frame goes alone.
 	MaxGroupBytes = 64 << 10
 	// MaxRecordBytes is MaxGroupBytes for deliveries: their groups are rarely read for one record, and many records come at once.
@@ -72,6 +76,7 @@ type Group struct {
 	Events     uint64
 	Aggregates uint64
 	Witness    Witness
+	Beside     Beside
 	Frames     []*Recorded
 	Next       uint32 // closing: the number of the segment that follows
 	Hash       Hash
@@ -83,6 +88,12 @@ type Group struct {
 type Witness struct {
 	Shard int // NoShard: none
 	Link
+}
+
+// Beside are the newest acknowledged messages of the streams beside the log, by their sequences, as the group's writer knows them. A log
+// whose CHECKPOINTS or SECRETS end before them has lost the end of that stream, also without the tip store. The zero value names none.
+type Beside struct {
+	Checkpoints, Secrets uint64
 }
 
 // After returns the end of the shard with the group appended to h.
@@ -133,7 +144,7 @@ func (g *Group) Encode() []byte {
 		frames.Write(binary.BigEndian.AppendUint32(frames.AvailableBuffer(), g.Next))
 	}
 	g.Size = frames.Len()
-	b := make([]byte, GroupHeader, GroupHeader+WitnessHeader+frames.Len()/2+GroupTrailer)
+	b := make([]byte, GroupHeader, GroupHeader+WitnessHeader+BesideHeader+frames.Len()/2+GroupTrailer)
 	copy(b, groupMagic)
 	b[4] = byte(g.Kind)
 	binary.BigEndian.PutUint16(b[6:], uint16(len(g.Frames)))
@@ -150,31 +161,43 @@ func (g *Group) Encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, g.Witness.Seq)
 		b = append(b, g.Witness.Hash[:]...)
 	}
+	if g.Beside != (Beside{}) {
+		b[4] |= HasBeside
+		b = binary.BigEndian.AppendUint64(b, g.Beside.Checkpoints)
+		b = binary.BigEndian.AppendUint64(b, g.Beside.Secrets)
+	}
 	how, b := compress(b, frames.Bytes())
 	b[5] = how
 	g.Hash = sha256.Sum256(b)
 	return append(b, g.Hash[:GroupTrailer]...)
 }
 
-// ParseGroupHeader reads the header and the witness of a group, and checks nothing else. rest is the bytes behind them.
+// ParseGroupHeader reads the header, the witness and the ends beside the log of a group, and checks nothing else. rest is the bytes behind them.
 func ParseGroupHeader(data []byte) (g *Group, rest []byte, err error) {
 	if len(data) < GroupHeader+GroupTrailer || string(data[:4]) != groupMagic {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrGroup, len(data))
 	}
 	g = &Group{
-		Kind: Kind(data[4] &^ HasWitness), Shard: int(binary.BigEndian.Uint16(data[12:])), Log: LogID(data[14:30]),
+		Kind: Kind(data[4] &^ (HasWitness | HasBeside)), Shard: int(binary.BigEndian.Uint16(data[12:])), Log: LogID(data[14:30]),
 		Seq: binary.BigEndian.Uint64(data[30:]), Events: binary.BigEndian.Uint64(data[38:]), Aggregates: binary.BigEndian.Uint64(data[46:]),
 		Before: Hash(data[54:86]), Size: int(binary.BigEndian.Uint32(data[8:])), Witness: Witness{Shard: NoShard},
 	}
 	rest = data[GroupHeader : len(data)-GroupTrailer]
-	if data[4]&HasWitness == 0 {
-		return g, rest, nil
+	if data[4]&HasWitness != 0 {
+		if len(rest) < WitnessHeader {
+			return nil, nil, fmt.Errorf("%w: its witness is cut off", ErrGroup)
+		}
+		g.Witness = Witness{int(binary.BigEndian.Uint16(rest)), Link{Seq: binary.BigEndian.Uint64(rest[2:]), Hash: Hash(rest[10:42])}}
+		rest = rest[WitnessHeader:]
 	}
-	if len(rest) < WitnessHeader {
-		return nil, nil, fmt.Errorf("%w: its witness is cut off", ErrGroup)
+	if data[4]&HasBeside != 0 {
+		if len(rest) < BesideHeader {
+			return nil, nil, fmt.Errorf("%w: its ends beside the log are cut off", ErrGroup)
+		}
+		g.Beside = Beside{Checkpoints: binary.BigEndian.Uint64(rest), Secrets: binary.BigEndian.Uint64(rest[8:])}
+		rest = rest[BesideHeader:]
 	}
-	g.Witness = Witness{int(binary.BigEndian.Uint16(rest)), Link{Seq: binary.BigEndian.Uint64(rest[2:]), Hash: Hash(rest[10:42])}}
-	return g, rest[WitnessHeader:], nil
+	return g, rest, nil
 }
 
 // CountFrames returns the number of events that a group's message claims to have; 0 if it is no group.

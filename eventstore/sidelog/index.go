@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/tipstore"
@@ -29,6 +31,22 @@ type Index struct {
 	acked   map[string]uint64    // by stream: every record up to it is in the index
 	changed map[string]uint64    // the part of acked that is not in the tip store
 	silent  map[string]time.Time // time of the first publish without an answer
+
+	checkpoints, secrets atomic.Uint64 // the newest acknowledged sequences of these streams, over their segments
+}
+
+// Ends returns the newest acknowledged sequences of CHECKPOINTS and of SECRETS that this process knows; 0 if it knows none. It needs no lock.
+func (x *Index) Ends() (checkpoints, secrets uint64) { return x.checkpoints.Load(), x.secrets.Load() }
+
+// Named notes acknowledged sequences of CHECKPOINTS and of SECRETS that a group of the log names.
+func (x *Index) Named(checkpoints, secrets uint64) {
+	raise(&x.checkpoints, checkpoints)
+	raise(&x.secrets, secrets)
+}
+
+func raise(to *atomic.Uint64, seq uint64) {
+	for was := to.Load(); seq > was && !to.CompareAndSwap(was, seq); was = to.Load() {
+	}
 }
 
 // Acked returns the newest acknowledged sequence of a stream.
@@ -61,6 +79,12 @@ func (x *Index) Witnessed(stream string, seq uint64) {
 		x.changed = map[string]uint64{}
 	}
 	x.acked[stream] = max(x.acked[stream], seq)
+	switch of, _, _ := ParseName(stream); of {
+	case checkpoint.Stream:
+		raise(&x.checkpoints, seq)
+	case SecretStream:
+		raise(&x.secrets, seq)
+	}
 	x.changed[stream] = x.acked[stream]
 }
 

@@ -63,6 +63,12 @@ def check_group(g, before):
         kind -= 0x80
         witness_shard, witness_sequence, witness_hash = struct.unpack(">HQ32s", stored[:42])
         stored = stored[42:]
+    beside = (0, 0)
+    if kind & 0x40:
+        kind -= 0x40
+        beside = struct.unpack(">QQ", stored[:16])
+        stored = stored[16:]
+    need(beside == (g["besideCheckpoints"], g["besideSecrets"]))
     need((kind, compression, size, shard, witness_shard) == (
         g["kind"], g["compression"], g["size"], g["shard"], g["witnessShard"]))
     need((sequence, events, aggregates, witness_sequence) == (
