@@ -161,6 +161,24 @@ func (b *batch) noteNaming(r *eventstore.Recorded) error {
 	return nil
 }
 
+// NamingRow is a row of namings: a session named a customer.
+type NamingRow struct {
+	Account, Customer, Session string
+	Since                      int64 // microseconds since 1970 UTC; of an event that is not the first with the customer: the time of that event
+}
+
+// NamingOf returns the row of namings that an event makes, or that an earlier event of the session made, with this event's time.
+func NamingOf(r *eventstore.Recorded) (row NamingRow, is bool, err error) {
+	if r.Aggregate != eventstore.Sessions.Name || r.Type != (session.Created{}).Type() && r.Type != (session.Changed{}).Type() {
+		return row, false, nil
+	}
+	s, err := eventstore.Sessions.State(r)
+	if err != nil || s.CustomerID == "" {
+		return row, false, err
+	}
+	return NamingRow{string(r.Account), s.CustomerID, r.ID, s.UpdatedAt.UnixMicro()}, true, nil
+}
+
 // ErasedPerson is a person with an erasure.
 type ErasedPerson struct {
 	ID      domain.PersonID

@@ -3,11 +3,13 @@ package compare
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"payledger/eventstore"
 	"payledger/eventstore/format"
 	"payledger/eventstore/verify"
+	"payledger/projections"
 	"payledger/projections/auditlog"
 	"payledger/projections/transactions"
 )
@@ -15,6 +17,7 @@ import (
 // audited is the comparison of the rows that depend on single events: each event of the audit log has a row, and each transaction id.
 type audited struct {
 	charged []transactions.Row
+	named   namings
 	waiting []auditRow
 	before  int // live: rows at the beginning
 	matched int
@@ -32,6 +35,11 @@ func (c *Comparison) Event(ctx context.Context, r *eventstore.Recorded) error {
 			if err := c.flushCharged(ctx); err != nil {
 				return err
 			}
+		}
+	}
+	if row, is, err := projections.NamingOf(r); err == nil && is {
+		if err := c.addNaming(ctx, row); err != nil {
+			return err
 		}
 	}
 	row, is, err := auditlog.RowOf(r)
@@ -123,7 +131,7 @@ func (c *Comparison) finishAudit(ctx context.Context) error {
 	if err := c.flushAudit(ctx); err != nil {
 		return err
 	}
-	if err := c.flushCharged(ctx); err != nil {
+	if err := errors.Join(c.flushCharged(ctx), c.finishNamings(ctx)); err != nil {
 		return err
 	}
 	n := c.audit.before

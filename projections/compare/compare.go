@@ -75,6 +75,9 @@ func Live(ctx context.Context, p *projections.Projections, report func(verify.Fa
 	if c.before, err = c.count(ctx); err == nil {
 		c.audit.before, err = c.countAudit(ctx)
 	}
+	if err == nil {
+		c.audit.named.before, err = c.countNamings(ctx)
+	}
 	return c, err
 }
 
@@ -173,7 +176,7 @@ func (c *Comparison) Finish(ctx context.Context) error {
 	if err := c.finishAudit(ctx); err != nil {
 		return err
 	}
-	if err := c.checkPlaces(ctx); err != nil {
+	if err := errors.Join(c.checkTables(ctx), c.checkPlaces(ctx)); err != nil {
 		return err
 	}
 	return c.checkFile(ctx)
