@@ -169,7 +169,11 @@ func (p *Projections) check(ctx context.Context) error {
 func (p *Projections) Progress() (done, of uint64) { return p.applied.Load(), p.Store.Events() }
 
 // Healthy returns the error that Run ended with, or nil.
-func (p *Projections) Healthy() error { return p.progress.err() }
+func (p *Projections) Healthy() error {
+	m, done := p.reading()
+	defer done()
+	return errors.Join(p.progress.err(), m.Healthy())
+}
 
 // Close closes the files. Run must have ended.
 func (p *Projections) Close() error {

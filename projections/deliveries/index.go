@@ -188,6 +188,13 @@ func (x *Index) WithRows(_ context.Context, do func(*sql.DB) error) error {
 	return do(w.file.Readers())
 }
 
+// Healthy returns an error if a read or a write has found the file damaged: lists of deliveries are wrong or cannot be read.
+func (x *Index) Healthy() error {
+	w, done := x.reading()
+	defer done()
+	return w.file.Healthy()
+}
+
 // Find returns the account's delivery with an id, and reports whether the index has it. Find does not wait for newer records.
 func (x *Index) Find(ctx context.Context, account domain.AccountID, id string) (Row, bool, error) {
 	w, done := x.reading()

@@ -252,6 +252,14 @@ func (f *File) Noticed(err error) error {
 	return err
 }
 
+// Healthy returns an error after Noticed was called with an error that shows that the file is damaged.
+func (f *File) Healthy() error {
+	if !f.corrupt.Load() {
+		return nil
+	}
+	return fmt.Errorf("%s is damaged: restart the service, which makes it again from the log", f.path)
+}
+
 // Unusable reports whether err means that the file has to be rebuilt.
 func Unusable(err error) bool {
 	if errors.Is(err, ErrStale) {

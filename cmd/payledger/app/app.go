@@ -357,7 +357,7 @@ func (a *App) Healthy() error {
 		return errLeaving
 	}
 	store := a.Ledger.Store
-	for _, check := range []func() error{a.Nodes.Valid, store.Healthy, store.Full, a.Views.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.Behind} {
+	for _, check := range []func() error{a.Nodes.Valid, store.Healthy, store.Full, a.Views.Healthy, a.index.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.Behind} {
 		if err := check(); err != nil {
 			return err
 		}
