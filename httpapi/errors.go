@@ -65,9 +65,25 @@ func (c *call) failed(err error) outcome {
 	if c.gone(err) {
 		return outcome{status: statusGone, failure: err, abort: true}
 	}
-	err = c.correctDenial(unavailable(err))
+	err = c.correctDenial(unavailable(c.maybeThere(err)))
 	status, cut := c.fail(err)
 	return outcome{status: status, failure: err, cut: cut}
+}
+
+// maybeThere replaces an error that says that something does not exist, while the service is not ready: a log that is damaged, or views that are
+// behind, may not show what exists (I1). A path that does not exist is known without the log.
+func (c *call) maybeThere(err error) error {
+	e, is := errors.AsType[*domain.Error](err)
+	if !is || e.Kind != domain.KindNotFound || e.Reason == domain.ReasonNotFound || c.api == nil || c.api.Ready == nil {
+		return err
+	}
+	if c.api.Ready(c.Ctx) == nil {
+		return err
+	}
+	return &domain.Error{
+		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable, NothingRecorded: true, Err: err,
+		Message: "The service is not ready, and cannot tell whether it has what the request names.", Recovery: "Repeat the request when GET /readyz answers 200.",
+	}
 }
 
 // correctDenial replaces an error that says that nothing was recorded with OutcomeUnknown, if the request has recorded something.

@@ -49,7 +49,7 @@ func (s State) checkRequest(r Request) error {
 
 // NotFound returns the error for a command on a payment that does not exist (D3).
 func NotFound() *domain.Error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonPayment, notFound)
+	return domain.Refuse(domain.KindNotFound, domain.ReasonPayment, notFound)
 }
 
 func (s State) conflict(reason domain.Reason, format string, args ...any) *domain.Error {
