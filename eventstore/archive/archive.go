@@ -35,7 +35,7 @@ type Archive struct {
 	dir        string
 	streams    []string
 	running    *Running // nil: the server is stopped
-	cluster    *Cluster // nil: the log has files
+	cluster    Source   // nil: the log has files
 	lock       *flock.Flock
 	opened     *tipstore.Store // of a stopped server
 	view       *tipstore.View
@@ -122,7 +122,7 @@ func damagedTips(dir string, err error) error {
 	if !errors.Is(err, tipstore.ErrDamaged) {
 		return err
 	}
-	return fmt.Errorf("the tip store %s: %w; the next start rebuilds it from the log", filepath.Join(dir, folder.Tips), err)
+	return fmt.Errorf("the tip store %s: %w; it holds no facts of its own: stop the service, remove this folder, and start it, which makes it again from the log", filepath.Join(dir, folder.Tips), err)
 }
 
 // Running reports whether a server runs on the files.
@@ -168,7 +168,7 @@ func (a *Archive) Inspect(ctx context.Context, damaged Damaged) error {
 		return a.running.Inspect(ctx, damaged)
 	}
 	if a.cluster != nil {
-		return a.cluster.inspect(ctx, damaged)
+		return a.cluster.Inspect(ctx, damaged)
 	}
 	if a.unreadable != nil {
 		if err := damaged("", 0, a.unreadable.Error()); err != nil {
@@ -232,7 +232,7 @@ type Damaged func(stream string, seq uint64, reason string) error
 // files. It returns the first error of handle or damaged.
 func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	if a.cluster != nil {
-		return a.cluster.groups(ctx, shard, from, damaged, handle)
+		return a.cluster.Groups(ctx, shard, from, damaged, handle)
 	}
 	type part struct {
 		name  string
@@ -285,7 +285,7 @@ func (a *Archive) Groups(ctx context.Context, shard int, from uint64, damaged Da
 // Checkpoints calls handle with the checkpoints in their order, and damaged with each fault of the files.
 func (a *Archive) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	if a.cluster != nil {
-		return a.cluster.each(ctx, damaged, handle)
+		return a.cluster.Checkpoints(ctx, damaged, handle)
 	}
 	for number := uint32(1); ; number++ {
 		name := sidelog.Name(checkpoint.Stream, number)

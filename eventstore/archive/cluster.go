@@ -25,8 +25,22 @@ type Cluster struct {
 
 // OfCluster returns the archive of a log on an external cluster. It has no tip store. The caller closes the log.
 func OfCluster(c Cluster) *Archive {
-	return &Archive{Shards: c.Log.Shards, Ends: map[int]format.Head{}, streams: c.Log.Names(), cluster: &c}
+	return &Archive{Shards: c.Log.Shards, Ends: map[int]format.Head{}, streams: c.Log.Names(), cluster: onCluster{&c}}
 }
+
+// Source is a log that is read otherwise than from a server's files. Its methods are those of Archive.
+type Source interface {
+	Inspect(ctx context.Context, damaged Damaged) error
+	Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error
+	Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error
+}
+
+// From returns the archive of a log with some shards and streams. It has no tip store.
+func From(shards int, streams []string, source Source) *Archive {
+	return &Archive{Shards: shards, Ends: map[int]format.Head{}, streams: streams, cluster: source}
+}
+
+type onCluster struct{ *Cluster }
 
 // found reports an error that names a place as damage.
 func found(err error, damaged Damaged) error {
@@ -37,8 +51,8 @@ func found(err error, damaged Damaged) error {
 	return err
 }
 
-// inspect checks that a destruction names each missing record of SECRETS.
-func (c *Cluster) inspect(ctx context.Context, damaged Damaged) error {
+// Inspect checks that a destruction names each missing record of SECRETS.
+func (c onCluster) Inspect(ctx context.Context, damaged Damaged) error {
 	if c.Secrets == 0 {
 		return nil
 	}
@@ -75,7 +89,8 @@ func (c *Cluster) read(ctx context.Context, names []string, from, end uint64, da
 	return nil
 }
 
-func (c *Cluster) groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
+// Groups reads the groups of a shard.
+func (c onCluster) Groups(ctx context.Context, shard int, from uint64, damaged Damaged, handle func(stream string, g *format.Group) error) error {
 	return c.read(ctx, c.Log.Segments(shard), from, c.Ends[shard], damaged, func(stream string, r blocks.Record) error {
 		g, err := format.ParseGroup(bytes.Clone(r.Body))
 		if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
@@ -88,12 +103,13 @@ func (c *Cluster) groups(ctx context.Context, shard int, from uint64, damaged Da
 	})
 }
 
-func (c *Cluster) each(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
+// Checkpoints reads the checkpoints.
+func (c onCluster) Checkpoints(ctx context.Context, damaged Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
 	var names []string
 	for number := uint32(1); slices.Contains(c.Log.Names(), sidelog.Name(checkpoint.Stream, number)); number++ {
 		names = append(names, sidelog.Name(checkpoint.Stream, number))
 	}
-	return c.read(ctx, names, 1, c.Checkpoints, damaged, func(stream string, r blocks.Record) error {
+	return c.read(ctx, names, 1, c.Cluster.Checkpoints, damaged, func(stream string, r blocks.Record) error {
 		found, err := checkpoint.Parse(bytes.Clone(r.Body))
 		if err != nil {
 			return damaged(stream, r.Seq, err.Error())

@@ -18,6 +18,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
+	"payledger/eventstore/backup"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
@@ -228,13 +229,21 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 	if err := noFile(c.Data); err != nil {
 		return result, err
 	}
+	chain, err := backup.ReadChain(c.Data)
+	if err != nil {
+		return result, err
+	}
+	if chain.Newest() != nil {
+		check := checker{request: request, emit: emit, note: "this is a back-up: the keys are in the folder of --keys-out, so SECRETS and the signatures of the checkpoints were not checked; restore checks both"}
+		return check.run(ctx, chain.Archive())
+	}
 	events := filepath.Join(c.Data, ledger.EventsFolder)
 	files, err := archive.Open(events)
 	switch {
 	case errors.Is(err, folder.ErrInUse):
 		return result, control.Unreachable(c.Data)
 	case errors.Is(err, eventstore.ErrNotFound):
-		return result, fmt.Errorf("%s holds no ledger: name its folder with --data", c.Data)
+		return result, fmt.Errorf("%s holds no ledger and no back-up: name the data folder, or the folder of backup's --out, with --data", c.Data)
 	case err != nil:
 		return result, err
 	}

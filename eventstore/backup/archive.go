@@ -1,0 +1,114 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"payledger/eventstore/archive"
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// Archive returns the log of a back-up, as verify reads it. The keys are in another folder, so SECRETS is not in it.
+func (c *Chain) Archive() *archive.Archive {
+	newest := c.Newest()
+	names := slices.Clone(newest.Streams)
+	if newest.Positions != nil {
+		names = append(names, sidelog.PositionStream)
+	}
+	return archive.From(newest.Shards, names, copied{c})
+}
+
+// copied reads the log from the files of a back-up.
+type copied struct{ *Chain }
+
+// Inspect checks that every file is there. Their contents are checked while they are read.
+func (c copied) Inspect(context.Context, archive.Damaged) error { return c.Check() }
+
+// Groups reads the groups of a shard, and checks that they reach the end in the manifest.
+func (c copied) Groups(ctx context.Context, shard int, from uint64, damaged archive.Damaged, handle func(stream string, g *format.Group) error) error {
+	end, last, hash, at := c.Newest().end(shard), uint64(0), "", streams.Name(shard, 1)
+	for _, name := range streams.Segments(shard, c.Newest().Streams) {
+		at = name
+		err := c.read(ctx, name, func(r blocks.Record) error {
+			g, err := format.ParseGroup(bytes.Clone(r.Body))
+			if err == nil && (g.Seq != r.Seq || g.Shard != shard) {
+				err = fmt.Errorf("it is group %d of shard %d", g.Seq, g.Shard)
+			}
+			if err != nil {
+				return damaged(name, r.Seq, err.Error())
+			}
+			if last, hash = g.Seq, hex.EncodeToString(g.Hash[:]); g.Seq < from {
+				return nil
+			}
+			return handle(name, g)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if last != end.Sequence || hash != end.Hash {
+		return damaged(at, last, fmt.Sprintf("the back-up ends here, and its manifest names group %d as the end", end.Sequence))
+	}
+	return nil
+}
+
+// Checkpoints reads the checkpoints.
+func (c copied) Checkpoints(ctx context.Context, damaged archive.Damaged, handle func(stream string, c checkpoint.Checkpoint) error) error {
+	last := uint64(0)
+	for _, name := range sidelog.SegmentsOf(checkpoint.Stream, c.Newest().Streams) {
+		err := c.read(ctx, name, func(r blocks.Record) error {
+			found, err := checkpoint.Parse(bytes.Clone(r.Body))
+			if err != nil {
+				return damaged(name, r.Seq, err.Error())
+			}
+			found.Number, last = r.Seq, r.Seq
+			return handle(name, found)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if last != c.Newest().Checkpoint {
+		return damaged(checkpoint.Stream, last, fmt.Sprintf("the back-up ends here, and its manifest names checkpoint %d as the newest", c.Newest().Checkpoint))
+	}
+	return nil
+}
+
+// read reads the messages of a stream from all its files.
+func (c copied) read(ctx context.Context, name string, each func(blocks.Record) error) error {
+	files := c.Files(name)
+	if shard, _, _ := streams.Parse(name); len(files) == 0 && shard != deliverylog.ShardNumber {
+		return fmt.Errorf("%w: it has no file of %s", ErrDamaged, name)
+	}
+	for _, f := range files {
+		path := filepath.Join(c.Dir, f.Name)
+		there, err := Read(path, func(h Header) error {
+			if h.Stream != name || h.Log != c.Newest().Log {
+				return errors.Join(ErrDamaged, fmt.Errorf("%s holds %s of log %s", path, h.Stream, h.Log))
+			}
+			return nil
+		}, func(r blocks.Record) error {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			return each(r)
+		})
+		if err == nil && there.SHA256 != f.SHA256 {
+			err = fmt.Errorf("%w: %s has changed since it was written: its checksum is wrong", ErrDamaged, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
