@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
@@ -21,10 +22,17 @@ func LockPath(dir string) string { return filepath.Join(dir, lockFile) }
 // ErrInUse means that another process has the data folder open.
 var ErrInUse = errors.New("eventstore: the data folder is in use by another process")
 
-// Lock locks a folder for its server; ErrInUse if another process has it open.
+// ErrReadOnly means that this process cannot write to the data folder, which a server needs.
+var ErrReadOnly = errors.New("eventstore: the data folder is read-only")
+
+// Lock locks a folder for its server; ErrInUse if another process has it open, and ErrReadOnly if this process cannot write there.
 func Lock(dir string) (*flock.Flock, error) {
-	lock := flock.New(LockPath(dir))
-	return lock, locked(dir, lock.TryLock)
+	lock := flock.New(LockPath(dir), flock.SetFlag(os.O_CREATE|os.O_RDWR))
+	err := locked(dir, lock.TryLock)
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
+		err = fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return lock, err
 }
 
 // Share keeps servers from a folder, and changes nothing there. A back-up has no lock file: Share then returns nil.

@@ -3,6 +3,7 @@ package tipstore
 import (
 	"errors"
 	"io"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -85,6 +86,8 @@ func openPebble(s *Store, dir string, o Options) (engine, error) {
 	}
 	if o.Dir == "" {
 		options.FS = vfs.NewMem()
+	} else if o.ReadOnly {
+		options.FS = unlocked{vfs.Default}
 	} else if o.Room != nil {
 		options.FS = vfs.OnDiskFull(vfs.Default, s.waitForRoom)
 	}
@@ -93,6 +96,23 @@ func openPebble(s *Store, dir string, o Options) (engine, error) {
 		return nil, err
 	}
 	return database{db}, nil
+}
+
+// unlocked are files that may be on a read-only disk: Pebble's own lock cannot be made there. The folder's lock keeps other processes away.
+type unlocked struct{ vfs.FS }
+
+// Lock locks a file, if the disk lets it.
+func (u unlocked) Lock(name string) (io.Closer, error) {
+	held, err := u.FS.Lock(name)
+	if err != nil && denied(err) {
+		return io.NopCloser(nil), nil
+	}
+	return held, err
+}
+
+// denied reports whether an error says that a file may not be written.
+func denied(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 }
 
 func isCorruption(err error) bool { return pebble.IsCorruptionError(err) }

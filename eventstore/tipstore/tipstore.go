@@ -127,7 +127,7 @@ func (s *Store) open(pebble func() (engine, error)) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // the files may be good
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), denied(err): // the files may be good
 			return fmt.Errorf("tipstore: %w", err)
 		}
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/external"
+	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
 )
 
@@ -68,7 +69,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	}
 	if o.NatsURL == "" {
 		if l.server, err = embedded.Start(embedded.Config{Dir: filepath.Join(o.Data, EventsFolder), Name: "payledger", Secret: key.check}); err != nil {
-			return nil, err
+			return nil, writable(o.Data, err)
 		}
 		config.Server = l.server
 	} else if l.presence, err = openExternal(ctx, &config, o, key, mode); err != nil {
@@ -100,6 +101,15 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 		}
 	}
 	return l, nil
+}
+
+// writable explains what a command needs that opens a folder on which nothing can be written, such as a mounted snapshot.
+func writable(data string, err error) error {
+	if !errors.Is(err, folder.ErrReadOnly) {
+		return err
+	}
+	return fmt.Errorf("%s is read-only, and this command needs a data folder that it can write, because it starts the ledger's server there: "+
+		"copy the folder to a scratch folder (cp -a %[1]s SCRATCH), and name the copy with --data; verify reads %[1]s as it is", data)
 }
 
 // openExternal checks the external cluster, and completes the configuration for its log. It shows the process as a node of the cluster.
