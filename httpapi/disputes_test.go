@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,7 +12,11 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/ordered"
 	"payledger/processorsim/protocol"
+	"payledger/projections/eventjson"
+	"payledger/projections/eventjson/eventjsontest"
 )
 
 // disputed opens disputes of two payments, alternating the types, and waits until the list shows all of them.
@@ -108,6 +113,47 @@ func TestDisputes(t *testing.T) {
 		if one.field(field) != value {
 			t.Errorf("%s is %v: %s", field, one.field(field), one.text)
 		}
+	}
+}
+
+// TestRejectedFirst: the first notification about a dispute is impossible. Its event names the dispute and the payment, and has no dispute
+// after it. A possible one opens the dispute later (D16).
+func TestRejectedFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := strings.TrimPrefix(r.paid(goodCard, ""), "/payments/")
+	tell := func(notice, kind, status, at string) {
+		r.want(r.signedNotify("ADYEN", fmt.Sprintf(`{"id":%q,"processor":"ADYEN","type":"dispute","reference":%q,"dispute":{"disputePspReference":"dp_1","disputeType":%q,
+			"disputeStatus":%q,"reasonCode":"10.4","disputedAmount":{"value":100,"currency":"EUR"},"eventDate":%q}}`, notice, id, kind, status, at)), 200, "")
+	}
+	tell("nt_1", "RequestForInformation", "Lost", "2026-03-01T12:00:00Z")
+	tell("nt_2", "Chargeback", "Undefended", "2999-03-01T12:00:00Z")
+	tell("nt_3", "Chargeback", "Undefended", "2026-03-01T13:00:00Z")
+	var shown []string
+	name := string(domain.DisputeIDFor(r.account.AccountID, "ADYEN", "dp_1"))
+	events, err := r.store.History(t.Context(), eventstore.Disputes.Key(r.account.AccountID, name))
+	must(t, err)
+	for _, recorded := range events {
+		e, err := eventjson.Render(t.Context(), r.store, ordered.Event{Recorded: recorded, Position: 1})
+		must(t, err)
+		text, err := e.Append(nil, false)
+		must(t, err)
+		must(t, eventjsontest.CheckEvent(text))
+		var event struct {
+			Event struct {
+				ID, AccountID string
+				Subject       struct{ PaymentID, ProcessorDisputeID string }
+			}
+			Dispute map[string]any
+		}
+		must(t, json.Unmarshal(text, &event))
+		if event.Event.ID != name || event.Event.AccountID != string(r.account.AccountID) || event.Event.Subject.PaymentID != id || event.Event.Subject.ProcessorDisputeID != "dp_1" {
+			t.Errorf("%s", text)
+		}
+		shown = append(shown, fmt.Sprint(recorded.Type, " ", event.Dispute != nil))
+	}
+	if want := []string{"dispute.rejected false", "dispute.rejected false", "dispute.opened true"}; !slices.Equal(shown, want) {
+		t.Errorf("%v, want %v", shown, want)
 	}
 }
 

@@ -33,29 +33,38 @@ func DecideRecord(s State, c Record) (Event, error) {
 func (s State) classify(c Record) Event {
 	f := c.Fact
 	if !f.Place().Known() {
-		return Rejected{c.At, fmt.Sprintf("A %s cannot be %s.", f.Type, f.Status), f}
+		return s.rejected(c, "A %s cannot be %s.", f.Type, f.Status)
 	}
 	if f.At.After(c.At.Add(maxAhead)) {
-		return Rejected{c.At, fmt.Sprintf("The processor's time, %s, is more than 24 hours in the future.", f.At.Format(time.RFC3339)), f}
+		return s.rejected(c, "The processor's time, %s, is more than 24 hours in the future.", f.At.Format(time.RFC3339))
 	}
 	if !s.Exists() {
 		return Opened(c)
 	}
 	if c.Subject.Payment != s.Subject.Payment {
-		return Rejected{c.At, fmt.Sprintf("The dispute belongs to payment %s, not to %s.", s.Subject.Payment, c.Subject.Payment), f}
+		return s.rejected(c, "The dispute belongs to payment %s, not to %s.", s.Subject.Payment, c.Subject.Payment)
 	}
 	way := s.way()
 	i := placeFor(way, f)
 	if i > 0 && !way[i-1].Place().LeadsTo(f.Place()) {
-		return Rejected{c.At, fmt.Sprintf("A dispute that was %s cannot be %s after it.", way[i-1].Place(), f.Place()), f}
+		return s.rejected(c, "A dispute that was %s cannot be %s after it.", way[i-1].Place(), f.Place())
 	}
 	if i < len(way) && !f.Place().LeadsTo(way[i].Place()) {
-		return Rejected{c.At, fmt.Sprintf("A dispute that is %s cannot have been %s before it.", way[i].Place(), f.Place()), f}
+		return s.rejected(c, "A dispute that is %s cannot have been %s before it.", way[i].Place(), f.Place())
 	}
 	if i == len(way) && f.Place() != s.Current.Place() {
 		return Changed{c.At, f}
 	}
 	return Noted{c.At, f}
+}
+
+// rejected returns the event for an impossible fact. It names the dispute if no earlier event does.
+func (s State) rejected(c Record, format string, args ...any) Event {
+	e := Rejected{At: c.At, Refusal: fmt.Sprintf(format, args...), Fact: c.Fact}
+	if !s.Exists() {
+		e.ID, e.Account, e.Subject = c.ID, c.Account, &c.Subject
+	}
+	return e
 }
 
 // NotFound returns the error for a dispute that does not exist (D3).

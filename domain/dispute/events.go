@@ -38,11 +38,15 @@ type Noted struct {
 	Fact Fact      `json:"fact"` // the notification
 }
 
-// Rejected says that the processor reported an impossible fact, with the reason.
+// Rejected says that the processor reported an impossible fact, with the reason. It can be the first event of a dispute: the notification
+// that would have opened it is lost, or comes later.
 type Rejected struct {
-	At      time.Time `json:"at"`      // when it was decided, UTC
-	Refusal string    `json:"refusal"` // why it is impossible
-	Fact    Fact      `json:"fact"`    // the notification
+	At      time.Time        `json:"at"`                  // when it was decided, UTC
+	Refusal string           `json:"refusal"`             // why it is impossible
+	Fact    Fact             `json:"fact"`                // the notification
+	ID      domain.DisputeID `json:"id,omitempty"`        // names the dispute, as in dispute.opened; only if it is not opened
+	Account domain.AccountID `json:"accountId,omitempty"` // the merchant account; only if it is not opened
+	Subject *Subject         `json:"subject,omitempty"`   // the payment to which the notification belongs; only if it is not opened
 }
 
 func (Opened) Type() string    { return "dispute.opened" }
@@ -66,6 +70,9 @@ func Evolve(s State, e Event) State {
 	case Noted:
 		s = s.with(RecordedFact{Fact: e.Fact, Disposition: DispositionNoted, Entered: e.At})
 	case Rejected:
+		if e.Subject != nil {
+			s.ID, s.Account, s.Subject = e.ID, e.Account, *e.Subject
+		}
 		s = s.with(RecordedFact{Fact: e.Fact, Disposition: DispositionRejected, Refusal: e.Refusal, Entered: e.At})
 	}
 	return s

@@ -46,7 +46,7 @@ type RecordedFact struct {
 	Entered     time.Time   `json:"recordedAt"`
 }
 
-// Subject is the disputed payment. It never changes.
+// Subject is the disputed payment. It never changes after the dispute is opened.
 type Subject struct {
 	Payment            domain.PaymentID `json:"paymentId"`          // the disputed payment
 	OrderID            string           `json:"orderId"`            // the merchant's order

@@ -140,7 +140,10 @@ func (s *schemas) body(a registered, name, fact string) node {
 	default:
 		state := a.state.String()
 		s.objects[state] = s.object(a.state, state, eventjson.Bearers[a.name])
-		properties, required = append(properties, field{a.field, ref("schemas", state)}), append(required, a.field)
+		properties = append(properties, field{a.field, ref("schemas", state)})
+		if name != (dispute.Rejected{}).Type() { // there is no state before the dispute is opened
+			required = append(required, a.field)
+		}
 	}
 	return node{{"type", "object"}, {"additionalProperties", false}, {"required", required}, {"properties", properties}}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"payledger/domain"
+	"payledger/domain/dispute"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
@@ -64,6 +65,12 @@ func (e *Event) setBodies(ctx context.Context, s *eventstore.Store, r *eventstor
 	e.fact, e.state, err = k.bodies(ctx, s, r)
 	if err == nil && r.Aggregate == eventstore.Payments.Name {
 		err = e.setPayment(ctx, s, r, o)
+	}
+	if err == nil && r.Type == (dispute.Rejected{}).Type() { // it may be the first event of a dispute
+		var after dispute.State
+		if after, err = eventstore.StateAt(ctx, s, eventstore.Disputes, r); err == nil && !after.Exists() {
+			e.state = nil
+		}
 	}
 	return err
 }
