@@ -31,7 +31,7 @@ func TestStatusLineDecides(t *testing.T) {
 		"a redirect to nowhere":   "Location: http://[::1\r\n\r\n",
 		"early hints before this": "",
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
