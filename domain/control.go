@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // ControlCharacter returns the first control character of a text: U+0000 to U+001F and U+0080 to U+009F (D22.5). PostgreSQL, SQLite and
 // CSV readers of the exported tables stop or cut a text at some of them. lines allows TAB, LF and CR, for text of several lines.
@@ -21,20 +18,6 @@ func ControlCharacter(text string, lines bool) (c rune, found bool) {
 		}
 	}
 	return 0, false
-}
-
-// Printable returns a text without control characters but TAB, LF and CR: each becomes U+FFFD. It is for texts that must not be refused,
-// such as the words of a processor.
-func Printable(text string) string {
-	if _, found := ControlCharacter(text, true); !found {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if _, found := ControlCharacter(string(r), true); found {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // CodePoint returns the number of a character as Unicode writes it, without U+: "0000", "0085".

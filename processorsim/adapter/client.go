@@ -242,7 +242,7 @@ func (c *Adapter) read(r *http.Request, limit int64) (body []byte, err error) {
 	case response.StatusCode != http.StatusOK:
 		return nil, unknown("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, refusal(text))
 	}
-	return text, nil
+	return withoutControls(text), nil
 }
 
 func refusal(text []byte) string {

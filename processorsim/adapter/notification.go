@@ -44,7 +44,7 @@ func readNotification(name processor.Name, body []byte) (processor.SignedNotific
 	if exactjson.Check(body) != nil { // of the body as it came: a clean body has each name once
 		return processor.SignedNotification{}, errors.New("it cannot be parsed, or has a name twice")
 	}
-	clean, tree, redacted := cleanTree(body)
+	clean, tree, redacted := cleanTree(withoutControls(body))
 	var w protocol.Notification
 	if exactjson.Unmarshal(clean, &w) != nil {
 		return processor.SignedNotification{}, errors.New("it cannot be parsed")
