@@ -4,6 +4,7 @@ package faulttest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -15,19 +16,20 @@ import (
 // TestAllRollbacks is TestRollbacks over all combinations.
 func TestAllRollbacks(t *testing.T) { rollbacks(t, combinations(), 0) }
 
-// TestThousand makes 1,000 random damages: single ones, and rollbacks of one, two and three streams together, of a stopped and of a running
-// log. Each is noticed, or harmless. Its output has the seed of each.
-func TestThousand(t *testing.T) {
-	const n = 1000
+var damages = flag.Uint64("damages", 40, "number of damages that TestDamages makes")
+
+// TestDamages makes random damages: single ones, and rollbacks of one, two and three streams together, of a stopped and of a running
+// log. Each is noticed, or harmless. Its output has the seed of each. A thousand: -damages 1000 -timeout 60m
+func TestDamages(t *testing.T) {
 	m, b := logOf(t)
-	seed := *faultSeed
+	seed, n := *faultSeed, *damages
 	if seed == 0 {
 		seed = seedtest.Seed(t)
 	}
 	all := combinations()
 	counts := &tally{n: map[string]int{}}
 	t.Run("all", func(t *testing.T) {
-		for i := range uint64(n) {
+		for i := range n {
 			one := seed + i
 			t.Run(fmt.Sprintf("seed %d", one), func(t *testing.T) {
 				t.Parallel()
