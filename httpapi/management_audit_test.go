@@ -50,7 +50,7 @@ func TestAuditLog(t *testing.T) {
 	r := newHookRig(t, webhooks{})
 	at := r.paid(goodCard, "")
 	r.want(r.post(at+"/capture", `{"amount":10,"final":false}`), 200, "") // the merchant's
-	made := r.want(r.manage("POST", "/api-keys", `{"name":"till","scopes":["account:read","account:write"]}`), 200, "")
+	made := r.want(r.manage("POST", "/api-keys", `{"name":"till","scopes":["account:read","account:write","transactions:refund"]}`), 200, "")
 	till := made.text1("apiKey")
 	r.want(r.with(till, "POST", at+"/refund", `{"amount":5}`), 200, "")
 	endpoint := r.want(r.with(till, "POST", "/webhook-endpoints", `{"url":"https://shop.example/secret-part","description":"my shop"}`), 200, "").text1("id")

@@ -103,6 +103,7 @@ func captured(t *testing.T, reference, key string) string {
 func TestNotificationRefusals(t *testing.T) {
 	t.Parallel()
 	r := newRigWaiting(t, time.Minute) // no time-out is recorded
+	r.forged.Store(true)
 	r.unheard()
 	at := r.paid(settlesCard, "")
 	id := strings.TrimPrefix(at, "/payments/")

@@ -71,6 +71,7 @@ type rig struct {
 	late      atomic.Int64 // seconds that the clock of all parts is ahead
 	ready     atomic.Pointer[error]
 	silent    atomic.Bool                              // no processor answers
+	forged    atomic.Bool                              // the test signs results that the processor does not have: its books differ
 	undecided atomic.Bool                              // operations that a processor has accepted get no outcome
 	cut       atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
 }
@@ -197,6 +198,9 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 // reconcile compares the ledger with the books of every processor that was used.
 func (r *rig) reconcile(t testing.TB) {
 	t.Helper()
+	if r.forged.Load() {
+		return
+	}
 	r.silent.Store(false)
 	r.cut.Store(nil)
 	lines, err := r.sim.Books(context.Background(), adapter.Filter{})
