@@ -25,15 +25,15 @@ func TestReadOnly(t *testing.T) {
 	if err == nil {
 		err = lock.Unlock()
 	}
-	if err = errors.Join(err, os.Chmod(folder.LockPath(with), 0o444), os.Chmod(without, 0o555)); err != nil { //nolint:gosec // readable by all: that is the test
+	if err = errors.Join(err, os.Chmod(folder.LockPath(with), 0o444), os.Chmod(without, 0o555)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(without, 0o700) }) //nolint:gosec // TempDir removes it
+	t.Cleanup(func() { _ = os.Chmod(without, 0o700) })
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if os.Geteuid() == 0 {
 		for dir := range map[string]bool{with: true, without: true, filepath.Dir(with): true, filepath.Dir(without): true, filepath.Dir(filepath.Dir(with)): true} {
-			if err := os.Chmod(dir, 0o555); err != nil { //nolint:gosec // see above
+			if err := os.Chmod(dir, 0o555); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -84,11 +84,12 @@ func openPebble(s *Store, dir string, o Options) (engine, error) {
 		BackgroundError: s.retried, DataCorruption: func(info pebble.DataCorruptionInfo) { s.corrupt(info.Path, info.Details) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.stalled.Store(true) }, WriteStallEnd: func() { s.stalled.Store(false) },
 	}
-	if o.Dir == "" {
+	switch {
+	case o.Dir == "":
 		options.FS = vfs.NewMem()
-	} else if o.ReadOnly {
+	case o.ReadOnly:
 		options.FS = unlocked{vfs.Default}
-	} else if o.Room != nil {
+	case o.Room != nil:
 		options.FS = vfs.OnDiskFull(vfs.Default, s.waitForRoom)
 	}
 	db, err := pebble.Open(dir, options)
