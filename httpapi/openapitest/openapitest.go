@@ -101,6 +101,9 @@ func (d *document) checkOperation(r *http.Request, answer *http.Response, body [
 	}
 	route, vars, err := d.router.FindRoute(plain)
 	if errors.Is(err, routers.ErrPathNotFound) || errors.Is(err, routers.ErrMethodNotAllowed) {
+		if r.Method == http.MethodOptions && answer.StatusCode == http.StatusOK {
+			return checkOptions(answer, body)
+		}
 		return d.checkRefusal(answer, body)
 	}
 	if err != nil {
@@ -133,6 +136,14 @@ func (d *document) checkErrorID(operation string, answer *http.Response, body []
 
 func isPage(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html")
+}
+
+// checkOptions checks the answer to OPTIONS: it names the methods and is empty (D22).
+func checkOptions(answer *http.Response, body []byte) error {
+	if answer.Header.Get("Allow") == "" || len(body) > 0 {
+		return fmt.Errorf("OPTIONS is answered with the methods %q and %q", answer.Header.Get("Allow"), body)
+	}
+	return nil
 }
 
 // checkRefusal checks the answer to a call that openapi.yaml does not have against the error schema (D3).
