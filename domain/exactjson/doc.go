@@ -14,6 +14,6 @@
 //
 // The package must not know: the values, who sent the text.
 //
-// Design note: encoding/json/v2 has these rules, and still needs a GOEXPERIMENT. It stands below domain because every top-level folder
-// reads such texts, and domain is the only one that all may import.
+// Design note: encoding/json/v2 has these rules, and still needs a GOEXPERIMENT. The package is below domain because every top-level
+// folder reads such texts, and may import only domain.
 package exactjson

@@ -38,7 +38,7 @@ func (op Operation) succeededAfterFence() bool {
 	return n > 1 && op.State == StateSucceeded && op.Answers[n-2].Code == processor.CodeFenced
 }
 
-// Awaits reports whether the operation has no outcome, or one that the answer's late success replaces (D7).
+// Awaits reports whether the operation at a revision has no outcome yet, or has an outcome that the answer, a late success, replaces (D7).
 func (s State) Awaits(revision uint64, a processor.Answer) bool {
 	op, _ := s.Operation(revision)
 	approved := a.State == processor.Succeeded && op.Kind == processor.Authorize

@@ -7,8 +7,8 @@
 //   - Every node may run a Writer. The compare-and-swap on the stream decides whose checkpoint is stored.
 //   - A checkpoint covers whole groups. The edge of the tree (the hashes that appending needs) is computed from the events if
 //     no checkpoint nearby contains it.
-//   - A checkpoint ends exactly at the end of the log that a start of the sole writer found, and at the moment of a back-up (bound.go). So the
-//     old log and one that is restored from a back-up give every event the same position (D22.10).
+//   - A checkpoint ends exactly at the end of the log that a start of the sole writer found, and at the moment of a back-up (bound.go). So
+//     an event has the same position in the old log and in a log that was restored from a back-up (D22.10).
 //   - It is damage if the stream ends before the newest checkpoint in the index (package sidelog).
 //
 // Package eventstore imports this package, because a start compares the log with the newest checkpoint. Package checkpoint

@@ -38,7 +38,7 @@ func combinations() (all [][]string) {
 	return all
 }
 
-// rollBackWhole gives a whole stream, or the tip store, back its older state.
+// rollBackWhole replaces the files of a stream, or of the tip store, by older ones.
 func (i *injector) rollBackWhole(what string) error {
 	parent := filepath.Join("jetstream", "LEDGER", "streams")
 	of := func(name string) bool { return name == what || strings.HasPrefix(name, what+"_") }

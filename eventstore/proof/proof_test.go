@@ -42,7 +42,7 @@ func newModel(t require) *model {
 	return m
 }
 
-// named gives the ledger an origin and a key of this name.
+// named sets the ledger's origin, and makes a key with the origin as its name.
 func (m *model) named(t require, origin string) {
 	t.Helper()
 	private, key, err := note.GenerateKey(rand.New(rand.NewSource(1)), origin)

@@ -5,8 +5,8 @@ import "sync"
 // Budget bounds the memory of bodies and answers, in bytes, in all and by owner: an account, or an address before the account is known. A
 // nil Budget has no bound.
 //
-// An owner may hold as much as is left for all others. So one that holds all it can leaves half, two leave a quarter, and each owner finds
-// room, whatever the others hold.
+// An owner may hold at most as many bytes as are free for the other owners. So one greedy owner leaves half of the budget, two leave a
+// quarter, and a new owner always finds room.
 type Budget struct {
 	mu   sync.Mutex
 	left int64

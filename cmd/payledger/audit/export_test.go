@@ -53,7 +53,8 @@ func sale(l listed, statuses ...payment.Status) listed {
 	return l
 }
 
-// TestAuthorizationRate: the guide's query counts what the processor has decided: not what waits, and not what was cancelled before.
+// TestAuthorizationRate checks that the guide's query counts the payments that a processor approved or declined. Payments that wait for a
+// decision, and payments that were cancelled before one, do not count.
 func TestAuthorizationRate(t *testing.T) {
 	t.Parallel()
 	log := sale(nil, payment.StatusPending)

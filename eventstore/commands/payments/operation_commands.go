@@ -19,8 +19,8 @@ func (s *Payments) Capture(ctx context.Context, by commands.Caller, id domain.Pa
 	return after, err
 }
 
-// Refund gives captured money back (D10). Before the refusal for a payment that ended unpaid, the processor's books are read: a capture
-// there that is missing here can be refunded (D7).
+// Refund gives captured money back (D10). If the payment ended unpaid, the processor's books are read before the refusal: a
+// capture that is missing in the log is recorded and can be refunded (D7).
 func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error) {
 	refund := operationOf(id, processor.Refund, &c, &c.Request, payment.DecideRefund)
 	_, after, err := s.runOperation(ctx, by, refund)

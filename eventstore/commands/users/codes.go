@@ -24,8 +24,8 @@ func (t turns) begin(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// checkCode returns the counter of a code. A wrong code is a failure: of the device or the session if the user has it, otherwise of the user. For
-// who gives it knows the password, and a code has six digits only: on new devices they must not be guessed from many networks (D22.13).
+// checkCode returns the counter of a code. A wrong code counts for the session or the known device, otherwise for the user: the
+// caller knows the password, and six digits must not be guessed from many networks (D22.13).
 func (u *Users) checkCode(ctx context.Context, c candidate, code string, origin Origin, from source) (uint64, error) {
 	if code = strings.Join(strings.Fields(code), ""); code == "" {
 		return 0, refuse(CodeNeeded)
@@ -40,7 +40,7 @@ func (u *Users) checkCode(ctx context.Context, c candidate, code string, origin 
 	if err != nil {
 		return 0, err
 	}
-	if counter, right := matchCode(secret, code, u.now()); right { // the decision refuses one that was used before
+	if counter, right := matchCode(secret, code, u.now()); right { // the aggregate refuses a code that was used before
 		return counter, nil
 	}
 	return 0, u.failCode(ctx, c, origin, from)

@@ -144,7 +144,7 @@ func (b *Bound) queue(w *waiter) bool {
 	return true
 }
 
-// free gives the lane to the next caller.
+// free passes the lane on to the next waiting caller.
 func (b *Bound) free(lane int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
