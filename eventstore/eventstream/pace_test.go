@@ -57,17 +57,27 @@ func TestPace(t *testing.T) {
 		}
 	}
 	awaitOpen(0)
+	awaitWaiting := func(n int) {
+		waiting := func() int {
+			f.pace.mu.Lock()
+			defer f.pace.mu.Unlock()
+			return f.pace.slow[netip.MustParseAddr("127.0.0.1")].waiting
+		}
+		for waiting() != n {
+			<-time.After(time.Millisecond)
+		}
+	}
 	left, waiting := connect(), connect()
-	awaitOpen(2)
+	awaitWaiting(2)
 	_ = left.Close()
-	awaitOpen(1) // the client that gave up is gone, the other waits
+	awaitWaiting(1) // the client that gave up is gone, the other waits
 	if n := tries.Load(); n != 1+refusalsAtOnce {
 		t.Errorf("%d connections reached the server, one of them too early", n)
 	}
 	for range maxWaiting - 1 {
 		defer connect().Close()
 	}
-	awaitOpen(maxWaiting)
+	awaitWaiting(maxWaiting)
 	one := connect()
 	if text, err := io.ReadAll(one); err != nil || !strings.HasPrefix(string(text), "-ERR") {
 		t.Errorf("one more that waits gets %q, %v", text, err)

@@ -48,11 +48,14 @@ func TestStatusLineDecides(t *testing.T) {
 				if err != nil {
 					return
 				}
-				name, before := r.URL.Query().Get("header"), ""
+				name, before, after := r.URL.Query().Get("header"), "", ""
+				if headers[name] != "" {
+					after = "Connection: close\r\n" + headers[name] // the sender must not reuse the connection, which ends here
+				}
 				if strings.HasPrefix(name, "early") {
 					before = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 				}
-				_, _ = c.Write([]byte(before + "HTTP/1.1 " + r.URL.Query().Get("status") + " x\r\n" + headers[name]))
+				_, _ = c.Write([]byte(before + "HTTP/1.1 " + r.URL.Query().Get("status") + " x\r\n" + after))
 			}()
 		}
 	}()
