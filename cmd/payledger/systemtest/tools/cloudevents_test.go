@@ -27,22 +27,7 @@ func TestCloudEvents(t *testing.T) {
 	if !there {
 		return
 	}
-	dir := t.TempDir()
-	o := apptest.TestOptions(dir)
-	o.NatsListen = "127.0.0.1:0"
-	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
-	for order, card := range map[string]string{"order-1": "4111111111111111", "order-2": "4000000000000002"} {
-		if _, err := m.Pay(m.Token(t, order, 1000, card), ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	status, credentials, text := apptest.Invoke(t, "analytics-user", "warehouse", "--data", dir)
-	if status != 0 {
-		t.Fatalf("analytics-user: status %d, %s", status, text)
-	}
-	size := apptest.Events(t, app)
-	apptest.Eventually(t, func() bool { return app.Feed.Position() >= size })
+	app, m, credentials := warehouse(t, "4111111111111111", "4000000000000002")
 	var page struct {
 		Data []json.RawMessage
 	}

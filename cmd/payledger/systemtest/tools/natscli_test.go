@@ -23,20 +23,7 @@ func TestNATSCommandLine(t *testing.T) {
 		apptest.ToolMissing(t, said)
 		return
 	}
-	dir := t.TempDir()
-	o := apptest.TestOptions(dir)
-	o.NatsListen = "127.0.0.1:0"
-	app := apptest.StartApp(t, o)
-	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
-	if _, err := m.Pay(m.Token(t, "order-1", 1000, "4111111111111111"), ""); err != nil {
-		t.Fatal(err)
-	}
-	status, credentials, text := apptest.Invoke(t, "analytics-user", "warehouse", "--data", dir)
-	if status != 0 {
-		t.Fatalf("analytics-user: status %d, %s", status, text)
-	}
-	size := apptest.Events(t, app)
-	apptest.Eventually(t, func() bool { return app.Feed.Position() >= size })
+	app, m, credentials := warehouse(t, "4111111111111111")
 	var page struct {
 		Data []struct {
 			Position uint64 `json:"position"`
