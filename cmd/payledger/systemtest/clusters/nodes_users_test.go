@@ -17,8 +17,10 @@ import (
 // nodeBrowser is a user's browser with the dashboard of one node. It follows no redirect.
 type nodeBrowser struct {
 	api    string
-	cookie *http.Cookie
+	cookie *http.Cookie // of the session
 }
+
+const sessionCookie = "__Host-payledger"
 
 // send loads a page, or sends a form as the page of this node does.
 func (b *nodeBrowser) send(t *testing.T, path string, form url.Values) (status int, page string) {
@@ -47,6 +49,9 @@ func (b *nodeBrowser) send(t *testing.T, path string, form url.Values) (status i
 		t.Fatal(err)
 	}
 	for _, c := range answer.Cookies() {
+		if c.Name != sessionCookie {
+			continue
+		}
 		if b.cookie = c; c.MaxAge < 0 {
 			b.cookie = nil
 		}
