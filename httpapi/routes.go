@@ -61,6 +61,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 
 		{http.MethodGet, "/events", byAPIKey, true, account.ScopeEventsRead, "listEvents", with(a.events.ListEvents)},
 		{http.MethodGet, "/events/stream", byAPIKey, true, account.ScopeEventsRead, "streamEvents", with(a.events.StreamEvents)},
+		{http.MethodGet, "/webhook-deliveries", byAPIKey, true, account.ScopeEventsRead, "listDeliveryRecords", with(a.webhooks.ListRecords)},
 
 		{http.MethodGet, "/payment-instruments", byAPIKey, true, account.ScopePaymentInstrumentRead, "listPaymentInstruments", with(a.payments.ListInstruments)},
 		{http.MethodPost, "/payment-instruments/{token}/vault", byAPIKey, true, account.ScopePaymentInstrumentWrite, "vaultPaymentInstrument", withBody(a.payments.VaultInstrument)},

@@ -130,6 +130,17 @@ func (l *DeliveryLog) body(ctx context.Context, d delivery.Delivery) ([]byte, er
 	return body, err
 }
 
+// Records is DeliveryReader.Records for the deliveries of an account. A place that no record has is EntityNotFound.
+func (l *DeliveryLog) Records(ctx context.Context, owner domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (uint64, error) {
+	next, err := DeliveryReader{l.stream}.Records(ctx, owner, after, limit, emit)
+	if errors.Is(err, ErrNoPlace) {
+		err := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "No record of a webhook delivery has this place yet.")
+		err.Recovery = "Name the place of a record that you have read, or 0 to begin with the first record."
+		return 0, err
+	}
+	return next, err
+}
+
 // Resend is Notifier.ResendOnce, and returns the delivery after it (D18). A repeat with the same key records nothing.
 func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error) {
 	row, err := l.row(ctx, owner, id)

@@ -54,7 +54,8 @@ func New(h Shard, now func() time.Time) *Stream { return &Stream{h, now} }
 // Record is a stored record.
 type Record struct {
 	Name string
-	Seq  uint64 // place in the stream; grows over all names
+	Seq  uint64    // place in the stream; grows over all names
+	Time time.Time // when it was written, by the clock of the node that wrote it
 	Body []byte
 }
 
@@ -63,7 +64,7 @@ func (r Record) IsDelivery() bool { return isDelivery(r.Name) }
 
 // RecordOf returns the record of a frame of the stream.
 func RecordOf(r *format.Recorded) Record {
-	return Record{Name: nameOf(r.Key), Seq: r.Seq, Body: r.Body}
+	return Record{Name: nameOf(r.Key), Seq: r.Seq, Time: r.Time, Body: r.Body}
 }
 
 // Put stores the next record of a name whose newest record is at place expected; 0 for the first. open means that the record is

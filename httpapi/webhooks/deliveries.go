@@ -20,6 +20,8 @@ import (
 type Deliveries interface {
 	// List returns a page of at most limit deliveries, newest first, after the place from; nil: from the newest on.
 	List(ctx context.Context, account domain.AccountID, f deliveries.Filter, from *listing.Place, limit int) (listing.Page[deliveries.Row], error)
+	// Records calls emit with the deliveries as their records after a place have them. If more records may follow, next is the place it reached.
+	Records(ctx context.Context, account domain.AccountID, after uint64, limit int, emit func(deliveries.Recorded) error) (next uint64, err error)
 	Delivery(ctx context.Context, account domain.AccountID, id string) (deliveries.Detail, error)
 	// Resend makes an attempt, which may fail, and returns after it. A repeat with the same idempotency key makes no further one.
 	Resend(ctx context.Context, account domain.AccountID, id string, q deliveries.ResendRequest) (deliveries.Detail, error)
@@ -56,6 +58,14 @@ func (h *Handlers) ListDeliveries(c *request.Call) (any, error) {
 	cursors := c.Cursors("deliveries", filter)
 	found, err := h.Deliveries.List(c.Ctx, c.Merchant.ID, filter, c.From, request.Limit(c.Query))
 	return request.List[deliveryAnswer]{Data: request.Map(found.Data, renderDelivery), NextCursor: cursors.Text(found.Next)}, err
+}
+
+// ListRecords serves GET /webhook-deliveries.
+func (h *Handlers) ListRecords(c *request.Call) (any, error) {
+	after, limit := uint64(request.Integer(c.Query, "after", 0)), request.Limit(c.Query)
+	return request.Listing(func(element func(any) error) (uint64, error) {
+		return h.Deliveries.Records(c.Ctx, c.Merchant.ID, after, limit, func(d deliveries.Recorded) error { return element(d) })
+	}), nil
 }
 
 // GetDelivery serves GET /management/webhook-deliveries/{id}.

@@ -12,13 +12,13 @@ import (
 )
 
 // books is the SQLite file of an export, inside one transaction, which only close and commit end: database/sql would roll back on a
-// goroutine of its own when a context ends, and the file is removed then. It has the newest rows of payments and disputes, and the position up to
-// which events were folded. For the format SQLite it is the export itself.
+// goroutine of its own when a context ends, and the file is removed then. It has the newest rows of payments, disputes and deliveries, and the
+// position and the place up to which events and deliveries were folded. For the format SQLite it is the export itself.
 type books struct {
 	db       *sql.DB
 	tx       *sql.Tx
 	all      bool // events and entries are written here, too
-	marks    bool // the payments and disputes of this export are marked; else it has all of them
+	marks    bool // the payments, disputes and deliveries of this export are marked; else it has all of them
 	cached   cache
 	prepared map[string]*sql.Stmt
 	values   []any // of the row that is written
@@ -59,7 +59,7 @@ func (b *books) create(ctx context.Context) error {
 	}
 	changed := "CREATE TEMP TABLE changed (id TEXT PRIMARY KEY) WITHOUT ROWID;"
 	if tables == 0 {
-		all := []string{payments.create(), transactions.create(), refunds.create(), disputes.create(), "CREATE TABLE " + stateTable + " (name TEXT PRIMARY KEY, value TEXT NOT NULL);"}
+		all := []string{payments.create(), transactions.create(), refunds.create(), disputes.create(), webhooks.create(), "CREATE TABLE " + stateTable + " (name TEXT PRIMARY KEY, value TEXT NOT NULL);"}
 		if b.all {
 			all = append(all, events.create(), entries.create())
 		}
@@ -71,7 +71,7 @@ func (b *books) create(ctx context.Context) error {
 
 // sameTables returns an error if another version, with other columns, made the file.
 func (b *books) sameTables(ctx context.Context) error {
-	made := []string{payments.create(), transactions.create(), refunds.create(), disputes.create()}
+	made := []string{payments.create(), transactions.create(), refunds.create(), disputes.create(), webhooks.create()}
 	if b.all {
 		made = append(made, events.create(), entries.create())
 	}
@@ -142,8 +142,9 @@ func (b *books) setState(ctx context.Context, name, value string) error {
 	return b.exec(ctx, "INSERT OR REPLACE INTO "+stateTable+" (name, value) VALUES (?, ?)", name, value)
 }
 
-func (b *books) position(ctx context.Context) (uint64, error) {
-	text, err := b.state(ctx, "position")
+// number returns a state that is a number; 0 without one.
+func (b *books) number(ctx context.Context, name string) (uint64, error) {
+	text, err := b.state(ctx, name)
 	if err != nil || text == "" {
 		return 0, err
 	}
@@ -185,10 +186,10 @@ func insertRows[T any](ctx context.Context, b *books, t table[T], rows []T) erro
 	return nil
 }
 
-// dropUnchanged removes the payments and disputes without an event in the export's window, with their rows in other tables. The balances of
-// their earlier events were needed until here.
+// dropUnchanged removes the payments and disputes without an event in the export's window, with their rows in other tables, and the deliveries
+// without a record in it. The balances of the earlier events were needed until here.
 func (b *books) dropUnchanged(ctx context.Context) error {
-	for table, id := range map[string]string{payments.name: "id", transactions.name: "payment_id", refunds.name: "payment_id", disputes.name: "id"} {
+	for table, id := range map[string]string{payments.name: "id", transactions.name: "payment_id", refunds.name: "payment_id", disputes.name: "id", webhooks.name: "id"} {
 		if err := b.exec(ctx, "DELETE FROM "+table+" WHERE "+id+" NOT IN (SELECT id FROM changed)"); err != nil {
 			return err
 		}
@@ -196,7 +197,32 @@ func (b *books) dropUnchanged(ctx context.Context) error {
 	return nil
 }
 
-// writeChanged writes the rows of a table whose payment or dispute is marked, or all rows; id is the column with its id.
+// mark marks the ids with the value true: their rows belong to this export.
+func (b *books) mark(ctx context.Context, ids map[string]bool) error {
+	for id, changed := range ids {
+		if !changed || !b.marks {
+			continue
+		}
+		if err := b.exec(ctx, "INSERT OR IGNORE INTO changed (id) VALUES (?)", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changedDeliveries returns the number of deliveries that belong to this export. Call it before payments are marked.
+func (b *books) changedDeliveries(ctx context.Context) (n uint64, err error) {
+	query := "SELECT count(*) FROM changed"
+	if !b.marks {
+		query = "SELECT count(*) FROM " + webhooks.name
+	}
+	if err := b.tx.QueryRowContext(context.WithoutCancel(ctx), query).Scan(&n); err != nil {
+		return 0, fmt.Errorf("export: %w", err)
+	}
+	return n, nil
+}
+
+// writeChanged writes the rows of a table whose payment, dispute or delivery is marked, or all rows; id is the column with its id.
 func writeChanged[T any](ctx context.Context, b *books, t table[T], id string, w writer[T]) error {
 	query := fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.names(), ", "), t.name) //nolint:gosec // the names are those of our own tables
 	if b.marks {

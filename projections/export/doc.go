@@ -1,16 +1,19 @@
-// Package export writes the log as tables for analysts: events, payments, transactions, refunds, disputes and double-entry
-// postings, as CSV, JSON lines, Parquet or SQLite (I1). TABLES.md, which is generated, describes the columns.
+// Package export writes the log as tables for analysts: events, payments, transactions, refunds, disputes, webhook
+// deliveries and double-entry postings, as CSV, JSON lines, Parquet or SQLite (I1). TABLES.md, which is generated, describes the columns.
 //
 // Rules:
 //
-//   - The only input is the feed of events in the order of positions (I2). An export has no personal data, because the feed
-//     has none.
+//   - The inputs are the feed of events in the order of positions (I2), and for the table of deliveries the records of deliveries in the order
+//     of their places: attempts are no events. An export has no personal data, because neither input has any.
 //   - The folder of an export remembers the position up to which it was exported. A further export appends the events behind
 //     it, each event once, even after a crash at any moment: see Folder.
 //   - The tables of payments, transactions, refunds and disputes show the newest state. Files of several exports may show a payment
 //     several times: the rows with its highest position count.
+//   - Deliveries have no position: they also change without an event. The books remember the place up to which they were read, and a further
+//     export has the deliveries that changed behind it. Deliveries are read before events, so that their events are exported, too. Retention
+//     drops records of deliveries: only earlier exports have these.
 //   - A window of time limits events and entries. The other tables have the payments and disputes with an event in it, as they were at its
-//     end. The balances of their earlier events are folded, too, but not shown.
+//     end, and the deliveries that were recorded in it. The balances of their earlier events are folded, too, but not shown.
 //   - entries are the differences between an aggregate's row before and after an event, so that their sums equal the rows, in each
 //     currency. If a dispute's currency changes (D16), its former amount is posted back in its own currency.
 //   - Memory is constant: rows are folded in a SQLite file, a batch of events at a time. Only the writer of a Parquet file keeps the list of

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	_ "modernc.org/sqlite" // the driver of the books
+
+	"payledger/projections/deliveries"
 )
 
 // Source reads the feed of events.
@@ -22,7 +24,9 @@ type Source interface {
 // Config configures an export.
 type Config struct {
 	Source Source
-	Format Format
+	// Deliveries calls handle with the webhook deliveries as their records after a place have them, in the order of places; nil: there are none.
+	Deliveries func(ctx context.Context, after uint64, handle func(deliveries.Recorded) error) error
+	Format     Format
 	// Out is the folder of the files, or the file of the format SQLite. "" writes the events to Stdout: CSV and JSON lines only.
 	Out    string
 	Stdout io.Writer
@@ -41,6 +45,7 @@ type Config struct {
 type Summary struct {
 	First, Last uint64 // positions of the exported events; 0 if there are none
 	Events      uint64
+	Deliveries  uint64 // webhook deliveries that are new or changed
 	Files       []string
 
 	read uint64 // the last position that was read, exported or not
@@ -132,8 +137,13 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 	if err != nil {
 		return s, err
 	}
+	b.marks = start != starting{} || c.Window != Window{} // else every row of the books belongs to the export
+	place, err := c.foldDeliveries(ctx, b, &s)
+	if err != nil {
+		return s, err
+	}
 	if files != nil {
-		files.append = start.again
+		files.append, files.place, files.deliveries = start.again, place+1, s.Deliveries
 	}
 	if err := c.fold(ctx, b, start, files, &s); err != nil {
 		return s, err
@@ -173,7 +183,7 @@ type starting struct {
 
 // start returns where the export begins. The first one folds the whole log: the entries need each payment's former balances.
 func (c Config) start(ctx context.Context, b *books) (starting, error) {
-	done, err := b.position(ctx)
+	done, err := b.number(ctx, "position")
 	if err != nil {
 		return starting{}, err
 	}
@@ -213,7 +223,6 @@ func (c Config) known(ctx context.Context, position uint64) error {
 }
 
 func (c Config) fold(ctx context.Context, b *books, at starting, files *folder, s *Summary) error {
-	b.marks = at != starting{} || c.Window != Window{} // else every row of the books belongs to the export
 	rows := &batch{payments: map[string]*change{}, disputes: map[string]DisputeRow{}, changed: map[string]bool{}}
 	flush := func() error {
 		if err := errors.Join(ctx.Err(), rows.flush(ctx, b)); err != nil {

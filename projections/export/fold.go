@@ -94,23 +94,11 @@ func (a *batch) flush(ctx context.Context, b *books) error {
 			return err
 		}
 	}
-	if err := a.mark(ctx, b); err != nil || !b.all {
+	if err := b.mark(ctx, a.changed); err != nil || !b.all {
 		return err
 	}
 	if err := insertRows(ctx, b, events, a.events); err != nil {
 		return err
 	}
 	return insertRows(ctx, b, entries, a.entries)
-}
-
-func (a *batch) mark(ctx context.Context, b *books) error {
-	for id, changed := range a.changed {
-		if !changed || !b.marks {
-			continue
-		}
-		if err := b.exec(ctx, "INSERT OR IGNORE INTO changed (id) VALUES (?)", id); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -16,7 +16,7 @@ const (
 )
 
 // folder writes the files of an export: TABLE.EXTENSION at first, TABLE-POSITION.EXTENSION for appended ones, with the first
-// position that they may have.
+// position that they may have. For deliveries it is the first place: deliveries also change without an event.
 //
 // Crash safety: files are written under a name that ends with .part and synced. The commit of the books records the position and
 // the names. Then the files get their final names. After a crash before the commit, the next export writes the parts again; after
@@ -27,7 +27,10 @@ type folder struct {
 	append bool   // the folder has files already
 	done   bool   // this export was committed
 	first  uint64 // position in the names of appended files
-	parts  []*part
+	place  uint64 // place in the name of the appended file of deliveries
+	// deliveries is the number of deliveries that are new or changed.
+	deliveries uint64
+	parts      []*part
 
 	events  writer[EventRow]
 	entries writer[EntryRow]
@@ -61,7 +64,11 @@ func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
 func (f *folder) create(table string) (*os.File, error) {
 	name := table
 	if f.append {
-		name = fmt.Sprintf("%s-%012d", table, f.first)
+		first := f.first
+		if table == webhooks.name {
+			first = f.place
+		}
+		name = fmt.Sprintf("%s-%012d", table, first)
 	}
 	p := &part{name: name + "." + string(f.form.Format)}
 	if _, err := os.Stat(filepath.Join(f.dir, p.name)); err == nil {
@@ -106,18 +113,23 @@ func (f *folder) write(first uint64, rows *batch) (err error) {
 
 // complete writes the files of the other tables, syncs all files, and records their names. It returns the names.
 func (f *folder) complete(ctx context.Context, b *books) ([]string, error) {
-	if f.events == nil {
+	var tables []func() error
+	if f.events != nil {
+		tables = []func() error{
+			f.events.close, f.entries.close,
+			func() error { return writeTable(ctx, f, b, payments, "id") },
+			func() error { return writeTable(ctx, f, b, transactions, "payment_id") },
+			func() error { return writeTable(ctx, f, b, refunds, "payment_id") },
+			func() error { return writeTable(ctx, f, b, disputes, "id") },
+		}
+	}
+	if !f.append || f.deliveries > 0 { // without a change, the next file of deliveries would have the same name
+		tables = append(tables, func() error { return writeTable(ctx, f, b, webhooks, "id") })
+	}
+	if len(tables) == 0 {
 		return nil, nil
 	}
-	if err := errors.Join(f.events.close(), f.entries.close()); err != nil {
-		return nil, err
-	}
-	for _, write := range []func() error{
-		func() error { return writeTable(ctx, f, b, payments, "id") },
-		func() error { return writeTable(ctx, f, b, transactions, "payment_id") },
-		func() error { return writeTable(ctx, f, b, refunds, "payment_id") },
-		func() error { return writeTable(ctx, f, b, disputes, "id") },
-	} {
+	for _, write := range tables {
 		if err := write(); err != nil {
 			return nil, err
 		}

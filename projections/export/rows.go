@@ -120,6 +120,28 @@ type DisputeRow struct {
 	ProcessorDisputeID string    `parquet:"processor_dispute_id" doc:"The processor's id of the dispute."`
 }
 
+// DeliveryRow is one webhook for one endpoint after its newest exported record.
+type DeliveryRow struct {
+	ID             string    `parquet:"id" key:"1" doc:"Id of the delivery, as in the management API."`
+	Place          int64     `parquet:"place" doc:"Place of the newest exported record of the delivery, in the order of the records of all deliveries; no position of an event. If several files have the delivery, the row with the highest place counts."`
+	Account        string    `parquet:"account_id,dict" doc:"Merchant account."`
+	Endpoint       string    `parquet:"endpoint_id,dict" doc:"Id of the webhook endpoint."`
+	Type           string    `parquet:"event_type,dict" doc:"Type of the webhook, such as PAYMENT.STATUS."`
+	EventID        string    `parquet:"event_id" doc:"Equals events.id of the event that the webhook tells about."`
+	Payment        string    `parquet:"payment_id,optional" doc:"Id of the payment, for webhooks about a payment."`
+	Dispute        string    `parquet:"dispute_id,optional" doc:"Id of the dispute, for webhooks about a dispute."`
+	PlannedAt      time.Time `parquet:"planned_at,timestamp(microsecond)" doc:"Time at which the webhook was planned."`
+	Status         string    `parquet:"status,dict" doc:"Outcome: PLANNED, FAILED (a further attempt follows), SUCCEEDED, EXHAUSTED or CANCELLED."`
+	Attempts       int64     `parquet:"attempts" doc:"Number of attempts with a recorded outcome, also those that a person or a replay requested."`
+	Failed         int64     `parquet:"failed_attempts" doc:"Number of these that failed."`
+	FirstAttemptAt time.Time `parquet:"first_attempt_at,optional,timestamp(microsecond)" doc:"Begin of the first attempt."`
+	LastAttemptAt  time.Time `parquet:"last_attempt_at,optional,timestamp(microsecond)" doc:"Begin of the newest attempt."`
+	DeliveredAt    time.Time `parquet:"delivered_at,optional,timestamp(microsecond)" doc:"Time at which the first successful attempt was answered."`
+	NextAttemptAt  time.Time `parquet:"next_attempt_at,optional,timestamp(microsecond)" doc:"Time at which the next attempt is due, for FAILED."`
+	LastStatus     int64     `parquet:"last_status_code,optional" doc:"HTTP status of the answer to the newest attempt; null without an answer."`
+	LastFailure    string    `parquet:"last_failure,optional,dict" doc:"Why the newest attempt failed, such as TIMEOUT or STATUS."`
+}
+
 // EntryRow is one line of a double-entry posting.
 type EntryRow struct {
 	Position  int64     `parquet:"position" key:"1" doc:"Position of the event that moved the money."`

@@ -76,6 +76,7 @@ var (
 	transactions = newTable[TransactionRow]("transactions")
 	refunds      = newTable[RefundRow]("refunds")
 	disputes     = newTable[DisputeRow]("disputes")
+	webhooks     = newTable[DeliveryRow]("deliveries")
 	entries      = newTable[EntryRow]("entries")
 )
 

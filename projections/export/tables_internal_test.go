@@ -15,6 +15,7 @@ func Tables() []Table {
 		describe(transactions, "The authorizations and refunds of each payment."),
 		describe(refunds, "The refunds of each payment, with the merchant's reason."),
 		describe(disputes, "One row for each dispute."),
+		describe(webhooks, "One row for each webhook and endpoint, from the records of deliveries beside the log: deliveries that --delivery-retention has dropped are in earlier exports only."),
 		describe(entries, "Double-entry postings of every event that moves money. The debits and credits of an event are equal, in each currency."),
 	}
 }

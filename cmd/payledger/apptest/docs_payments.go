@@ -155,7 +155,7 @@ var given = map[string]func(*Reader) Own{
 		mine[exampleReplay] = r.Field("POST", "/management/webhook-replays", r.Headers(), map[string]any{"endpointId": mine[exampleEndpoint], "from": "2026-01-01T00:00:00Z", "to": "2040-01-01T00:00:00Z"}, "id")
 		return mine
 	},
-	"listWebhookDeliveries": (*Reader).delivered, "getWebhookDelivery": (*Reader).delivered, "resendWebhookDelivery": (*Reader).delivered,
+	"listWebhookDeliveries": (*Reader).delivered, "listDeliveryRecords": (*Reader).delivered, "getWebhookDelivery": (*Reader).delivered, "resendWebhookDelivery": (*Reader).delivered,
 	"listDisputes": disputed, "getDispute": disputed,
 	"search":       func(r *Reader) Own { return Own{ExamplePayment: r.Paid(PlainCard, nil)} },
 	"listAuditLog": endpoints,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,6 +17,9 @@ import (
 	"payledger/domain/exactjson"
 	"payledger/eventstore"
 	"payledger/eventstore/ordered"
+	"payledger/httpapi/client"
+	"payledger/notifier"
+	"payledger/projections/deliveries"
 	"payledger/projections/eventjson"
 	"payledger/projections/export"
 )
@@ -52,7 +56,7 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	}
 	shown := terminal.NewBar(std.Err)
 	s, err := run(ctx, export.Config{
-		Source: serverFeed{c.Source}, Progress: shown.Events,
+		Source: serverFeed{c.Source}, Deliveries: serverFeed{c.Source}.Deliveries, Progress: shown.Events,
 		Format: export.Format(c.Format), Out: c.Out, Stdout: std.Out, After: c.After, Window: window, EscapeFormulas: c.CSVFormulas == "escape", Once: c.Once,
 	})
 	shown.Clear()
@@ -62,22 +66,29 @@ func (c *Export) Run(ctx context.Context, std terminal.Streams, args options.Arg
 	if c.Out == "" {
 		return nil
 	}
+	return c.report(std.Out, s)
+}
+
+func (c *Export) report(out io.Writer, s export.Summary) (err error) {
 	limited := c.From != "" || c.To != ""
-	if s.Last == 0 && limited {
-		_, err = fmt.Fprintf(std.Out, "No event is of this time: the tables in %s have no rows.\n", c.Out)
+	switch {
+	case s.Last == 0 && s.Deliveries > 0:
+		_, err = fmt.Fprintf(out, "No event, but %s, in %s\n", terminal.Count(s.Deliveries, "webhook delivery"), c.Out)
+		return err
+	case s.Last == 0 && limited:
+		_, err = fmt.Fprintf(out, "No event is of this time: the tables in %s have no rows.\n", c.Out)
+		return err
+	case s.Last == 0:
+		_, err = fmt.Fprintf(out, "Nothing new: %s has every event.\n", c.Out)
 		return err
 	}
-	if s.Last == 0 {
-		_, err = fmt.Fprintf(std.Out, "Nothing new: %s has every event.\n", c.Out)
-		return err
-	}
-	_, err = fmt.Fprintf(std.Out, "%s up to position %d, in %s: %s\n", terminal.Count(s.Events, "event"), s.Last, c.Out, strings.Join(s.Files, ", "))
+	_, err = fmt.Fprintf(out, "%s up to position %d, in %s: %s\n", terminal.Count(s.Events, "event"), s.Last, c.Out, strings.Join(s.Files, ", "))
 	if err == nil && !limited && !c.Once {
 		note := ""
 		if c.Format != string(export.SQLite) {
 			note = "The folder keeps .payledger-export.sqlite for a later export into it; --once leaves it away.\n"
 		}
-		_, err = fmt.Fprintf(std.Out, "%sAppend later events with --after %d.\n", note, s.Last)
+		_, err = fmt.Fprintf(out, "%sAppend later events with --after %d.\n", note, s.Last)
 	}
 	return err
 }
@@ -104,6 +115,13 @@ func (c *Export) window() (w export.Window, err error) {
 func (c *Export) exportFolder(ctx context.Context, config export.Config) (s export.Summary, err error) {
 	err = ledger.Read(ctx, c.FolderKey.of(c.Data), func(l *ledger.Ledger) error {
 		config.Source = folderFeed{eventjson.NewFeed(l.Store)}
+		config.Deliveries = func(ctx context.Context, after uint64, handle func(deliveries.Recorded) error) error {
+			_, err := notifier.NewDeliveryReader(l.Store).Records(ctx, "", after, 0, handle)
+			if errors.Is(err, notifier.ErrNoPlace) {
+				return errRestored
+			}
+			return err
+		}
 		s, err = export.Run(ctx, config)
 		return err
 	})
@@ -152,17 +170,32 @@ func (f folderFeed) event(ctx context.Context, recorded ordered.Event) (export.E
 
 type serverFeed struct{ Source }
 
-// exportPage is the largest page of GET /events (I2).
+// exportPage is the largest page of GET /events (I2) and of GET /webhook-deliveries.
 const exportPage = "1000"
 
 func (f serverFeed) Events(ctx context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
+	return eachPage(ctx, f.Source, "/events", after, func(e export.Event) error { return handle(e, 0) })
+}
+
+var errRestored = errors.New("the ledger has fewer records of webhook deliveries than the export: was an older back-up restored? Choose another --out")
+
+func (f serverFeed) Deliveries(ctx context.Context, after uint64, handle func(deliveries.Recorded) error) error {
+	err := eachPage(ctx, f.Source, "/webhook-deliveries", after, handle)
+	if refused, is := errors.AsType[*client.Error](err); is && refused.Status == http.StatusNotFound && after > 0 {
+		return errRestored
+	}
+	return err
+}
+
+// eachPage calls handle with the elements of all pages behind a position or place.
+func eachPage[T any](ctx context.Context, from Source, path string, after uint64, handle func(T) error) error {
 	for {
 		var page struct {
-			Data []export.Event `json:"data"`
-			Next uint64         `json:"nextAfter"`
+			Data []T    `json:"data"`
+			Next uint64 `json:"nextAfter"`
 		}
 		query := url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {exportPage}}
-		err := f.read(ctx, "/events?"+query.Encode(), func(body io.Reader) error {
+		err := from.read(ctx, path+"?"+query.Encode(), func(body io.Reader) error {
 			if err := whole(body, &page); err != nil {
 				return fmt.Errorf("export: the server's answer broke off or is no JSON: %w; try again", err)
 			}
@@ -172,7 +205,7 @@ func (f serverFeed) Events(ctx context.Context, after uint64, handle func(e expo
 			return err
 		}
 		for _, e := range page.Data {
-			if err := handle(e, 0); err != nil {
+			if err := handle(e); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,10 @@ func TestExport(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	app, stop := apptest.StartToStop(t, apptest.TestOptions(dir))
 	m := apptest.NewMerchant(app.API.URL, app.Credentials.APIKey)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	var endpoint struct{ ID string }
+	m.Must(t, http.MethodPost, "/management/webhook-endpoints", m.Headers(), map[string]any{"url": server.URL, "eventTypes": []string{"PAYMENT.STATUS"}}).Decode(t, &endpoint)
 	pay := func(order string, card string) apptest.PaymentAnswer {
 		paid, err := m.Pay(m.Token(t, order, 2000, card), "")
 		if err != nil {
@@ -42,6 +47,7 @@ func TestExport(t *testing.T) {
 	m.Must(t, http.MethodPost, "/payments/"+captured.ID+"/refund", m.Headers(), map[string]any{"amount": 400})
 	pay("order-2", "4000000000000002") // declined
 	covered(t, app)
+	apptest.AllSucceeded(t, m, endpoint.ID, 3) // AUTHORIZED, SETTLED and DECLINED
 	export := func(args ...string) (int, string, string) {
 		return apptest.Invoke(t, append([]string{"export", "--url", m.API, "--api-key", m.Key}, args...)...)
 	}
@@ -54,6 +60,7 @@ func TestExport(t *testing.T) {
 	before := exported(t, filepath.Join(out, "csv"), "events*")
 	pay("order-3", "4111111111111111")
 	covered(t, app)
+	apptest.AllSucceeded(t, m, endpoint.ID, 4)
 	last := before[len(before)-1][0]
 	for _, format := range []string{"csv", "parquet", "sqlite"} {
 		if status, _, fault := export("--format", format, "--out", filepath.Join(out, format), "--after", last); status != 0 {
@@ -88,7 +95,7 @@ func TestExport(t *testing.T) {
 	}
 	checkSums(t, whole)
 	checkExamples(t, whole)
-	for _, table := range []string{"events", "payments", "transactions", "refunds", "disputes", "entries"} { // the folder has the system's events, too
+	for _, table := range []string{"events", "payments", "transactions", "refunds", "disputes", "deliveries", "entries"} { // the folder has the system's events, too
 		query := "SELECT * FROM " + table + " WHERE account_id = '" + string(app.Credentials.AccountID) + "' ORDER BY 1, 2"
 		live, folder := rowsOf(t, filepath.Join(out, "sqlite"), query), rowsOf(t, whole, query)
 		if live != folder || live == "" && table != "disputes" {
@@ -136,8 +143,8 @@ func examples(t *testing.T) (queries []string) {
 		}
 		queries = append(queries, cells[1])
 	}
-	if len(queries) != 6 {
-		t.Errorf("the guide has %d examples, expected 6", len(queries))
+	if len(queries) != 8 {
+		t.Errorf("the guide has %d examples, expected 8", len(queries))
 	}
 	return queries
 }

@@ -1,0 +1,77 @@
+package export
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"payledger/eventstore"
+	"payledger/projections/deliveries"
+)
+
+// statePlace is the state of the books with the place up to which the deliveries were read.
+const statePlace = "deliveries"
+
+// deliveryRow returns the row of a delivery. Only webhooks about a payment or a dispute name one.
+func deliveryRow(d deliveries.Recorded) DeliveryRow {
+	row := DeliveryRow{
+		ID: d.ID, Place: int64(d.Place), Account: string(d.Account), Endpoint: string(d.Endpoint), Type: d.EventType, EventID: d.EventID,
+		PlannedAt: d.PlannedAt.Time, Status: d.Outcome, Attempts: int64(d.Attempts), Failed: int64(d.FailedAttempts),
+		FirstAttemptAt: d.FirstAttemptAt.Time, LastAttemptAt: d.LastAttemptAt.Time, DeliveredAt: d.DeliveredAt.Time, NextAttemptAt: d.NextAt.Time,
+		LastStatus: int64(d.LastStatus), LastFailure: d.LastFailure,
+	}
+	switch d.Aggregate {
+	case eventstore.Payments.Name:
+		row.Payment = d.AggregateID
+	case eventstore.Disputes.Name:
+		row.Dispute = d.AggregateID
+	}
+	return row
+}
+
+// foldDeliveries brings the deliveries of the books up to date, and marks those that changed. It runs before the events are read, so that
+// these have the events of all exported deliveries. It returns the place up to which the books had read before.
+func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (before uint64, err error) {
+	if before, err = b.number(ctx, statePlace); err != nil || c.Deliveries == nil {
+		return before, err
+	}
+	read := before
+	rows, changed := map[string]DeliveryRow{}, map[string]bool{}
+	flush := func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(rows)) { // in the order of the file
+			if err := insertRows(ctx, b, webhooks, []DeliveryRow{rows[id]}); err != nil {
+				return err
+			}
+		}
+		err := b.mark(ctx, changed)
+		clear(rows)
+		clear(changed)
+		return err
+	}
+	err = c.Deliveries(ctx, before, func(d deliveries.Recorded) error {
+		read = d.Place
+		if c.Window.behind(d.RecordedAt.Time) {
+			return nil
+		}
+		rows[d.ID] = deliveryRow(d)
+		changed[d.ID] = changed[d.ID] || !c.Window.before(d.RecordedAt.Time)
+		if len(rows) < batchSize {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = b.setState(ctx, statePlace, strconv.FormatUint(read, 10))
+	}
+	if err == nil {
+		s.Deliveries, err = b.changedDeliveries(ctx)
+	}
+	return before, err
+}
