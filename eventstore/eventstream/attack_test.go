@@ -327,5 +327,10 @@ func TestReplacedUser(t *testing.T) {
 	if err := r.Restart(); err != nil {
 		t.Fatal(err)
 	}
+	if conn, err := nats.Connect(r.URL(), nats.UserCredentials(second), nats.NoReconnect(), patient); err == nil {
+		conn.Close()
+		t.Error("a client connects before the stream is checked")
+	}
+	r.Admit()
 	r.connect(t, second).barrier(t)
 }

@@ -14,6 +14,8 @@
 //     another merchant. One account has at most a quarter of the connections and consumers. A part of a subject that a user
 //     chooses has at most 256 bytes.
 //   - At each start the server reads all messages. Damage makes State report that the stream is not whole, or missing.
+//   - Suspected damage while the server runs ends the connections of all clients, and none connects until the writer has restarted the
+//     server, checked the stream and called Admit. Damaged has a signal then.
 //   - A user can only read the events of one merchant. It can publish requests for consumers and acknowledgements, and
 //     subscribe to its inboxes. Its credentials are valid while the ledger lists its public key.
 //

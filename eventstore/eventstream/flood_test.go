@@ -102,6 +102,7 @@ func TestGateOpensAgain(t *testing.T) {
 	if err := r.Restart(); err != nil {
 		t.Fatal(err)
 	}
+	r.Admit()
 	r.connect(t, path).again(t)
 }
 
@@ -272,5 +273,6 @@ func TestServerDoesNotStart(t *testing.T) {
 	if err := s.Restart(); err != nil {
 		t.Fatal(err)
 	}
+	s.Admit()
 	r.connect(t, path)
 }

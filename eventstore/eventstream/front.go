@@ -179,9 +179,16 @@ func (f *front) close() {
 	_ = f.listener.Close()
 	f.mu.Lock()
 	f.closed = true
+	f.mu.Unlock()
+	f.cut()
+	f.running.Wait()
+}
+
+// cut ends all connections.
+func (f *front) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for conn := range f.open {
 		_ = conn.Close()
 	}
-	f.mu.Unlock()
-	f.running.Wait()
 }

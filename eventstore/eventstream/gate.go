@@ -21,6 +21,7 @@ type gate struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	limit    limits
+	suspect  func(reason string)
 	creating sync.Mutex // so that two concurrent requests cannot exceed the limit of consumers
 }
 
@@ -79,7 +80,7 @@ func (s *Server) connectGate(ns native, account string) (conn *nats.Conn, ended 
 	if conn, err = s.connect(ns, nats.ClosedHandler(func(*nats.Conn) { close(closed) })); err != nil {
 		return nil, nil, err
 	}
-	if err := (&gate{conn: conn, limit: s.limits}).open(account); err != nil {
+	if err := (&gate{conn: conn, limit: s.limits, suspect: s.Suspect}).open(account); err != nil {
 		conn.Close()
 		return nil, nil, fmt.Errorf("eventstream: %w", err)
 	}

@@ -44,15 +44,36 @@ func (g *gate) message(ctx context.Context, r request) {
 		Message *struct {
 			Subject string `json:"subject"`
 		} `json:"message"`
+		Error *struct {
+			Code int `json:"err_code"`
+		} `json:"error"`
 	}
 	if err := exactjson.Unmarshal(answer.Data, &found); err != nil || found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")) {
 		g.none(r)
 		return
 	}
+	if asked.Last+asked.Next == "" && found.Error != nil && found.Error.Code == noMessage && g.within(ctx, asked.Sequence) {
+		g.suspect("the server cannot read a message")
+		g.refuse(r, 503, notThere)
+		return
+	}
 	g.send(r.inbox, "", answer.Data)
+}
+
+// noMessage is the server's error code for a message that it does not have, or cannot read.
+const noMessage = 10037
+
+// within reports whether the stream, which has no gap, must have a message.
+func (g *gate) within(ctx context.Context, sequence uint64) bool {
+	stream, err := g.js.Stream(ctx, Name)
+	if err != nil {
+		return false
+	}
+	state := stream.CachedInfo().State
+	return state.FirstSeq <= sequence && sequence <= state.LastSeq
 }
 
 // none answers as the server does for a message that is not there.
 func (g *gate) none(r request) {
-	g.answer(r, "stream_msg_get", map[string]any{"error": map[string]any{"code": 404, "err_code": 10037, "description": "no message found"}})
+	g.answer(r, "stream_msg_get", map[string]any{"error": map[string]any{"code": 404, "err_code": noMessage, "description": "no message found"}})
 }

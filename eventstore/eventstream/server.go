@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -47,7 +46,8 @@ type Server struct {
 	failed   error  // why the server does not run
 	resolver resolver
 	gates    map[string]func() // by the merchant's account: closes its gate
-	opened   sync.WaitGroup    // gates
+	damage   damage
+	opened   sync.WaitGroup // gates
 
 	merchants map[string]merchant // by the merchant's account
 }
@@ -81,16 +81,6 @@ func (n natsServer) setClaims(public string, claims *jwt.AccountClaims) error {
 	return nil
 }
 
-// startLog notes whether a server could not start. It drops the server's messages.
-type startLog struct{ failed atomic.Bool }
-
-func (*startLog) Noticef(string, ...any)  {}
-func (*startLog) Warnf(string, ...any)    {}
-func (*startLog) Errorf(string, ...any)   {}
-func (*startLog) Debugf(string, ...any)   {}
-func (*startLog) Tracef(string, ...any)   {}
-func (l *startLog) Fatalf(string, ...any) { l.failed.Store(true) } // Start returns then, and the server is never ready
-
 func (n natsServer) stop() {
 	n.ns.Shutdown()
 	n.ns.WaitForShutdown()
@@ -103,7 +93,7 @@ const startTimeout = 30 * time.Second
 // a Restart succeeds. All messages are checked first, which takes time for a long stream.
 func Start(c Config) (*Server, error) {
 	s := &Server{config: c, keys: keys{c.Derive}, limits: limitsFor(c.Memory), merchants: map[string]merchant{}, gates: map[string]func(){},
-		resolver: &server.MemAccResolver{}}
+		resolver: &server.MemAccResolver{}, damage: damage{found: make(chan struct{}, 1)}}
 	var err error
 	if s.operator, err = s.keys.pair(nkeys.PrefixByteOperator, "operator"); err != nil {
 		return nil, err
@@ -133,7 +123,7 @@ func (s *Server) backend() (net.Conn, error) {
 	s.mu.Lock()
 	ns := s.ns
 	s.mu.Unlock()
-	if ns == nil {
+	if ns == nil || s.damage.shut.Load() {
 		return nil, ErrFailed
 	}
 	return ns.InProcessConn()
@@ -183,7 +173,7 @@ func (s *Server) open() error {
 		return fmt.Errorf("eventstream: server: %w", err)
 	}
 	s.ns = natsServer{ns}
-	start := &startLog{}
+	start := &serverLog{damaged: s.Suspect}
 	ns.SetLoggerV2(start, false, false, false)
 	ns.Start()
 	if start.failed.Load() || !ns.JetStreamEnabled() || !ns.ReadyForConnections(startTimeout) { // the server could not open its streams: otherwise it is ready at once
@@ -228,12 +218,14 @@ func (s *Server) storeAccounts() error {
 	return nil
 }
 
-// Restart stops the NATS server and starts it again. Its clients connect again.
+// Restart stops the NATS server and starts it again, which reads all messages. Clients are refused until Admit is called.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.damage.shut.Store(true)
 	s.stop()
 	s.openOrEmpty()
+	s.damage.forget() // State has what the start found
 	return s.failed
 }
 

@@ -1,7 +1,6 @@
 package eventfeed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +20,9 @@ func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, e
 		return 0, err
 	}
 	state, err := stream.State(ctx)
-	fault := ""
+	fault := f.false
 	switch {
+	case fault != "" && err == nil:
 	case errors.Is(err, eventstream.ErrMissing):
 		return f.rewrite(ctx, stream, size)
 	case err != nil:
@@ -40,6 +40,10 @@ func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, e
 		return 0, err
 	}
 	if fault != "" {
+		f.report(fault)
+		if !f.counted {
+			f.faults.Add(1)
+		}
 		f.Logger.Warn().Str("fault", fault).Uint64("first", state.First).Uint64("last", state.Last).Msg("the stream EVENTS for analysts is written again")
 		return f.rewrite(ctx, stream, size)
 	}
@@ -74,34 +78,29 @@ func (f *Feed) compare(ctx context.Context, stream *eventstream.Stream, state ev
 	if state.First > state.Last {
 		return "", nil
 	}
-	one := func(e ordered.Event) error {
-		m, err := f.message(ctx, e)
-		if err != nil {
-			return err
-		}
-		same, err := stream.Has(ctx, m)
-		if err == nil && !same && f.Retention > 0 {
-			if now, failed := stream.State(ctx); failed != nil || e.Position < now.First { // it has left meanwhile
-				return failed
-			}
-		}
-		if err == nil && !same {
-			fault, err = fmt.Sprintf("message %d is not the event of this position", e.Position), errEnough
-		}
-		return err
-	}
-	err = f.read(ctx, state.First-1, func(e ordered.Event) error { return cmp.Or(one(e), errEnough) })
+	fault, err = f.compareRange(ctx, stream, state.First, state.First)
 	if err != nil || fault != "" {
 		return fault, err
 	}
-	from := max(state.First, state.Last-min(state.Last, compared)+1) - 1
-	err = f.read(ctx, from, func(e ordered.Event) error {
-		if e.Position > state.Last {
-			return errEnough
+	return f.compareRange(ctx, stream, max(state.First, state.Last-min(state.Last, compared)+1), state.Last)
+}
+
+// compareOne returns the difference between a message and its event, or "".
+func (f *Feed) compareOne(ctx context.Context, stream *eventstream.Stream, e ordered.Event) (fault string, err error) {
+	m, err := f.message(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	same, err := stream.Has(ctx, m)
+	if err != nil || same {
+		return "", err
+	}
+	if f.Retention > 0 {
+		if now, failed := stream.State(ctx); failed != nil || e.Position < now.First { // it has left meanwhile
+			return "", failed
 		}
-		return one(e)
-	})
-	return fault, err
+	}
+	return fmt.Sprintf("message %d is not the event of this position", e.Position), nil
 }
 
 var errEnough = errors.New("eventfeed: enough was read")
@@ -121,7 +120,11 @@ func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uin
 	if err != nil {
 		return 0, err
 	}
-	return first - 1, stream.Create(ctx, first, f.Retention)
+	if err := stream.Create(ctx, first, f.Retention); err != nil {
+		return 0, err
+	}
+	f.false = ""
+	return first - 1, nil
 }
 
 // spread is more than an event can be younger than one of a higher position: within a checkpoint only a shard's times grow.

@@ -24,6 +24,7 @@ type Config struct {
 	Now       func() time.Time
 	Logger    zerolog.Logger
 	Pause     func(ctx context.Context, failures int) error // before another attempt; nil: a time that grows with each failure
+	Rest      func(context.Context, time.Duration) error    // between two looks at the stream; nil: a wait of this time
 }
 
 // Feed writes the events of a log into a stream.
@@ -31,7 +32,10 @@ type Feed struct {
 	Config
 	log      *ordered.Log
 	position atomic.Uint64
-	failing  atomic.Bool
+	fault    atomic.Pointer[string] // why the stream has not all events; nil: it has
+	faults   atomic.Uint64
+	counted  bool   // the fault that the next session meets is counted
+	false    string // why the next session must write the stream again; "" if it need not
 	checked  chan struct{}
 	first    func() // closes checked
 }
@@ -40,6 +44,9 @@ type Feed struct {
 func New(c Config) *Feed {
 	if c.Pause == nil {
 		c.Pause = pause
+	}
+	if c.Rest == nil {
+		c.Rest = func(ctx context.Context, d time.Duration) error { return due.Rest(ctx, d, nil) }
 	}
 	checked := make(chan struct{})
 	return &Feed{Config: c, log: ordered.New(c.Store), checked: checked, first: sync.OnceFunc(func() { close(checked) })}
@@ -51,8 +58,19 @@ func (f *Feed) Checked() <-chan struct{} { return f.checked }
 // Position returns the position of the newest event that this feed knows to be in the stream.
 func (f *Feed) Position() uint64 { return f.position.Load() }
 
-// Failing reports whether the last attempt failed, and no event was written since.
-func (f *Feed) Failing() bool { return f.failing.Load() }
+// Fault returns the reason why the stream is damaged or takes no events, until it has all events again; "" if there is none.
+func (f *Feed) Fault() string {
+	if reason := f.fault.Load(); reason != nil {
+		return *reason
+	}
+	return ""
+}
+
+// Failing reports whether there is a Fault.
+func (f *Feed) Failing() bool { return f.Fault() != "" }
+
+// Faults returns how many times the stream was damaged or differed from the log. It was written again then.
+func (f *Feed) Faults() uint64 { return f.faults.Load() }
 
 var errFull = errors.New("the disk is full")
 
@@ -70,12 +88,18 @@ func (f *Feed) Run(ctx context.Context) error {
 			failed = 0
 		}
 		failed++
-		f.failing.Store(true)
+		f.report(err.Error())
 		f.Logger.Error().Err(err).Uint64("position", f.position.Load()).Msg("the stream EVENTS for analysts gets no events; the service tries again")
-		if err := f.Pause(ctx, failed); err != nil {
-			break
+		damaged := errors.Is(err, errDamaged)
+		if f.counted = damaged; damaged {
+			f.faults.Add(1)
 		}
-		if errors.Is(err, eventstream.ErrFailed) {
+		if !damaged || failed > 1 { // readers of a damaged stream wait
+			if err := f.Pause(ctx, failed); err != nil {
+				break
+			}
+		}
+		if damaged || errors.Is(err, eventstream.ErrFailed) {
 			if err := f.Server.Restart(); err != nil {
 				f.Logger.Error().Err(err).Msg("the NATS server for analysts does not start")
 			}
@@ -90,6 +114,7 @@ func pause(ctx context.Context, failures int) error {
 	return due.Rest(ctx, min(time.Second<<min(failures-1, 10), maxPause), nil)
 }
 
+// session checks the stream, lets readers in, and writes until an attempt fails or the watch finds damage.
 func (f *Feed) session(ctx context.Context) error {
 	stream, err := f.Server.Connect()
 	if err != nil {
@@ -101,6 +126,21 @@ func (f *Feed) session(ctx context.Context) error {
 		return err
 	}
 	f.first()
+	f.Server.Admit()
+	ctx, end := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer end(nil)
+	watching.Go(func() { end(f.watch(ctx)) })
+	err = f.write(ctx, stream, after)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return err
+}
+
+// write publishes the events after a position until ctx ends or an attempt fails.
+func (f *Feed) write(ctx context.Context, stream *eventstream.Stream, after uint64) error {
 	for {
 		f.position.Store(after)
 		if f.Store.Full() != nil {
@@ -119,16 +159,18 @@ func (f *Feed) session(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if through > after {
-			f.failing.Store(false)
-		}
 		after = through
 		f.position.Store(after)
+		if f.Server.Damage() == "" {
+			f.fault.Store(nil)
+		}
 		if err := f.log.Await(ctx, after); err != nil {
 			return err
 		}
 	}
 }
+
+func (f *Feed) report(fault string) { f.fault.Store(&fault) }
 
 func (f *Feed) message(ctx context.Context, e ordered.Event) (eventstream.Message, error) {
 	rendered, err := eventjson.Render(ctx, f.Store, e)

@@ -46,13 +46,18 @@ func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
 	a.adminReady(w, r)
 }
 
-// adminReady serves /readyz with the whole reason: stream, sequence and shards.
+// adminReady serves /readyz with the whole reason: stream, sequence and shards. A fault of the stream for analysts is named, and the service
+// stays ready: payments do not need that stream.
 func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
-		Ready  bool   `json:"ready"`
-		Reason string `json:"reason,omitempty"`
-		Shards []int  `json:"damagedShards,omitempty"`
+		Ready    bool   `json:"ready"`
+		Reason   string `json:"reason,omitempty"`
+		Shards   []int  `json:"damagedShards,omitempty"`
+		Analysts string `json:"analysts,omitempty"`
 	}{Ready: true, Shards: a.Ledger.Store.Damaged()}
+	if a.Feed != nil {
+		answer.Analysts = a.Feed.Fault()
+	}
 	if err := a.Healthy(); err != nil {
 		answer.Ready, answer.Reason = false, err.Error()
 	}

@@ -55,7 +55,9 @@ func Handler(c Config) http.Handler {
 		registry.MustRegister(
 			gauge("payledger_events_position", "Position of the newest event in the stream EVENTS for analysts.",
 				func() float64 { return float64(c.Events.Position()) }),
-			gauge("payledger_events_failing", "1 while the stream EVENTS for analysts takes no events.", func() float64 { return oneIf(c.Events.Failing()) }),
+			gauge("payledger_events_failing", "1 while the stream EVENTS for analysts is damaged or takes no events.", func() float64 { return oneIf(c.Events.Failing()) }),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "payledger_events_faults_total", Help: "Times that the stream EVENTS was damaged or differed from the log; it was written again then."},
+				func() float64 { return float64(c.Events.Faults()) }),
 		)
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // exemplars are in OpenMetrics only
