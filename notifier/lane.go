@@ -33,9 +33,11 @@ type lane struct {
 	shared
 	name string
 	wake chan struct{} // holds one token when there may be something to do
+	runs *runs         // nil: tests call run
 	made time.Time     // start of the lane's times, by the monotonic clock
 
 	mu           sync.Mutex
+	running      bool
 	clockJumps   due.Jumps
 	aheadOfClock ahead
 	queue        []entry
@@ -102,11 +104,33 @@ func (l *lane) scanFrom(place uint64) {
 	l.signal()
 }
 
+// begin starts a lane that may have deliveries.
+func (l *lane) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.signal()
+}
+
+// signal makes the lane look for something to do. The caller holds the lock.
 func (l *lane) signal() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
+	if !l.running && l.runs != nil {
+		l.running = l.runs.start(l)
+	}
+}
+
+// rest reports whether the lane has no delivery and ends. The next signal starts it again.
+func (l *lane) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs == nil || len(l.known) > 0 || l.overflow.open || len(l.wake) > 0 {
+		return false
+	}
+	l.known, l.queue, l.waiting, l.running = map[uint64]bool{}, nil, nil, false // an empty map and slice keep the memory of a full one
+	return true
 }
 
 func (l *lane) holds(place uint64) bool {
@@ -125,6 +149,9 @@ func (l *lane) moved(from, to uint64, d delivery.Delivery) {
 	delete(l.known, from)
 	if d.Status.Open() && !l.known[to] {
 		l.park(to, d)
+	}
+	if len(l.known) == 0 && l.running {
+		l.signal() // it may rest
 	}
 }
 

@@ -38,20 +38,44 @@ func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
 	return records{s.Deliveries(), positions}, err
 }
 
-// lanes holds the lanes of all endpoints that have had a delivery.
+// lanes holds the lanes of all endpoints that have had a delivery. A lane without deliveries has no goroutine.
 type lanes struct {
 	shared
 	workers *workers.Workers // of all lanes
+	runs    *runs
 
+	mu  sync.Mutex
+	all map[string]*lane
+}
+
+// runs starts the goroutines of lanes.
+type runs struct {
 	mu      sync.Mutex
-	all     map[string]*lane
-	start   func(*lane) // nil before run and after wait
+	run     func(*lane) // nil before lanes.run and after lanes.wait
 	running sync.WaitGroup
+}
+
+// start reports whether the lane runs now.
+func (r *runs) start(l *lane) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run == nil {
+		return false
+	}
+	run := r.run
+	r.running.Go(func() { run(l) })
+	return true
+}
+
+func (r *runs) set(run func(*lane)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run = run
 }
 
 func newLanes(s shared) *lanes {
 	s.owners, s.limits = &owners{ids: map[string]bool{}}, limits{laneQueue, laneWaiting, lanePage}
-	return &lanes{shared: s, workers: workers.New(), all: map[string]*lane{}}
+	return &lanes{shared: s, workers: workers.New(), runs: &runs{}, all: map[string]*lane{}}
 }
 
 func (ls *lanes) of(name string) *lane {
@@ -60,10 +84,8 @@ func (ls *lanes) of(name string) *lane {
 	l, there := ls.all[name]
 	if !there {
 		l = newLane(name, ls.shared)
+		l.runs = ls.runs
 		ls.all[name] = l
-		if ls.start != nil {
-			ls.start(l)
-		}
 	}
 	return l
 }
@@ -77,28 +99,26 @@ func (ls *lanes) scan() {
 }
 
 func (ls *lanes) run(ctx context.Context, send sendFunc) {
+	ls.runs.set(func(l *lane) { l.run(ctx, ls.workers, send) })
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.start = func(l *lane) { ls.running.Go(func() { l.run(ctx, ls.workers, send) }) }
 	for _, l := range ls.all {
-		ls.start(l)
+		l.begin()
 	}
 }
 
-// wait waits until every lane has ended. Lanes end when run's ctx ends. A lane that is created later does not start.
+// wait waits until every lane has ended. Lanes end when run's ctx ends. No lane starts later.
 func (ls *lanes) wait() {
-	ls.mu.Lock()
-	ls.start = nil
-	ls.mu.Unlock()
-	ls.running.Wait()
+	ls.runs.set(nil)
+	ls.runs.running.Wait()
 	ls.workers.Close()
 }
 
 // sendFunc attempts an entry's delivery until the outcome is recorded or the notifier ends. It calls free when the next attempt may begin.
 type sendFunc func(ctx context.Context, l *lane, e entry, free func())
 
-// run calls send on workers for each delivery when it is due, until ctx ends and the calls have returned. At most AttemptsAtOnce calls
-// have not called free.
+// run calls send on workers for each delivery when it is due, until the lane has no delivery or ctx ends, and the calls have returned. At
+// most AttemptsAtOnce calls have not called free.
 func (l *lane) run(ctx context.Context, w *workers.Workers, send sendFunc) {
 	var flights sync.WaitGroup
 	defer flights.Wait()
@@ -146,7 +166,7 @@ func (f *slot) release() {
 	}
 }
 
-// next waits for a delivery that is due and returns it. It reports false if ctx ends first.
+// next waits for a delivery that is due and returns it. It reports false if the lane has no delivery, or ctx ends first.
 func (l *lane) next(ctx context.Context) (entry, bool) {
 	for failures := 0; ctx.Err() == nil; {
 		e, found, mustRead, wakeAt := l.pick()
@@ -154,6 +174,9 @@ func (l *lane) next(ctx context.Context) (entry, bool) {
 			return e, true
 		}
 		if !mustRead {
+			if l.rest() {
+				return entry{}, false
+			}
 			wait := time.Duration(math.MaxInt64) // without a time, a signal ends the wait
 			if !wakeAt.IsZero() {
 				wait = time.Until(wakeAt)
