@@ -112,6 +112,33 @@ func TestHashesFromTheAnswer(t *testing.T) {
 	}
 }
 
+// TestLargeHistory: a part with a limit ends when it is large, so that the dashboard can show every payment.
+func TestLargeHistory(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	items := strings.TrimSuffix(strings.Repeat(`{"amount":10,"description":"`+strings.Repeat("x", 1000)+`"},`, 110), ",")
+	at, events := s.paid(goodCard, `,"amount":1100,"currencyCode":"EUR","order":{"lineItems":[`+items+`]}`), 0
+	s.want(s.post(at+"/capture", ""), 200, "")
+	for range 45 {
+		s.want(s.post(at+"/refund", `{"amount":1}`), 200, "")
+	}
+	parts := 0
+	for after := 0.0; parts == 0 || after > 0; parts++ {
+		a := s.want(s.get(fmt.Sprintf("%s/events?limit=200&after=%.0f", at, after)), 200, "")
+		if len(a.text) > 9<<20 {
+			t.Errorf("a part has %d bytes", len(a.text))
+		}
+		events += len(a.field("data").([]any))
+		after, _ = a.field("nextAfter").(float64)
+	}
+	if parts < 2 || events != 94 {
+		t.Errorf("%d parts have %d events", parts, events)
+	}
+	s.signIn()
+	s.open("/dashboard" + at)
+	s.shows(200, "The page shows the first ")
+}
+
 // TestEventsInParts: after and limit give the history in parts, which together are the whole; one error names all faults of the
 // parameters (D3).
 func TestEventsInParts(t *testing.T) {

@@ -113,6 +113,9 @@ func (h *Handlers) render(c *request.Call, p payment.State, events bool) (any, e
 
 func paymentID(c *request.Call) domain.PaymentID { return domain.PaymentID(c.Vars["id"]) }
 
+// maxPart is the size in bytes at which a part with a limit ends: each entry has the payment after it, which may be large.
+const maxPart = 8 << 20
+
 // GetPaymentEvents serves GET /payments/{id}/events, the payment's history as an auditor reads it (I1).
 func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 	at, err := history.ParseAt(c.Query.Get("at"))
@@ -131,7 +134,17 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 		return nil, err
 	}
 	return request.Listing(func(element func(any) error) (uint64, error) {
-		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error { return element(e) })
+		size := 0
+		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error {
+			text, err := json.Marshal(e)
+			if err == nil {
+				err = element(request.Written(text))
+			}
+			if size += len(text); err == nil && part.Limit > 0 && size >= maxPart {
+				err = history.ErrFull
+			}
+			return err
+		})
 		if errors.Is(err, history.ErrNotThere) {
 			refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment has no such revision, or did not exist at that time.")
 			refusal.Recovery = "Without at, the answer has every revision and its time."

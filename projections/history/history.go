@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,6 +59,9 @@ type Part struct {
 	Expand []string // the further parts of each entry: ExpandWebhooks, …
 }
 
+// ErrFull of an emit function ends the part behind the entry that it took.
+var ErrFull = errors.New("history: the part is full")
+
 // Payment replays a payment and calls emit with each entry of a part, oldest first. An error of emit ends the replay. next is
 // the revision after which more entries follow; 0: there are no more. For a payment that is unknown or of another account, and
 // for the claim of an idempotency key (D9), the error is the domain's PaymentError. ErrNotThere: the payment has no revision for
@@ -93,7 +97,14 @@ func (h *Reader) Payment(ctx context.Context, account domain.AccountID, id domai
 	if err := r.prepare(ctx, account, id, end == r.newest, t.times); err != nil {
 		return 0, err
 	}
-	return next, t.each(ctx, last, r.event)
+	err = t.each(ctx, last, r.event)
+	if errors.Is(err, ErrFull) {
+		next, err = r.state.Revision, nil
+		if next == end {
+			next = 0
+		}
+	}
+	return next, err
 }
 
 type replay struct {

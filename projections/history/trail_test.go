@@ -96,6 +96,36 @@ func text(t *testing.T, entries []Entry) string {
 	return string(data)
 }
 
+// TestFull checks that a part ends behind the entry with which it is full, and that the next part continues there.
+func TestFull(t *testing.T) {
+	store, vault := ledger(t)
+	longLife(t, store, 4)
+	h := Reader{Store: store, Secrets: vault}
+	whole, err := h.all(owner, id, At{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []Entry
+	for after, taken := uint64(0), 0; ; taken = 0 {
+		next, err := h.Payment(context.Background(), owner, id, Part{After: after, Limit: 100}, func(e Entry) error {
+			parts = append(parts, e)
+			if taken++; taken == 5 {
+				return ErrFull
+			}
+			return nil
+		})
+		if err != nil || next != 0 && next != after+5 {
+			t.Fatalf("behind %d: next %d, %v", after, next, err)
+		}
+		if after = next; next == 0 {
+			break
+		}
+	}
+	if text(t, parts) != text(t, whole) {
+		t.Errorf("in parts of 5 the history of %d entries differs from the whole", len(whole))
+	}
+}
+
 // TestEmitFails: an error of emit ends the replay with that error.
 func TestEmitFails(t *testing.T) {
 	store, vault := ledger(t)

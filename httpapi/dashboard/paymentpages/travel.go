@@ -41,7 +41,7 @@ func (v *view) travel(at string) error {
 		}
 		v.At = n
 	}
-	v.Newest = v.At == v.Entries[last].Revision
+	v.Newest = !v.Partial && v.At == v.Entries[last].Revision
 	var until *time.Time
 	for i, e := range v.Entries {
 		if e.Revision == v.At {
