@@ -124,7 +124,7 @@ func TestDestroyedVaultedCardIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := here.KeepCard(testContext(t), ref); err != nil {
+		if err := here.KeepCard(testContext(t), ref, secrets.PersonalKeyName("acct", "customer", "")); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(shown(here), shown(there)); err != nil {

@@ -8,10 +8,12 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/httpapi/checkout"
 	"payledger/httpapi/clienttoken"
+	"payledger/httpapi/payments"
 	"payledger/httpapi/proofpage"
 	"payledger/projections"
 )
@@ -183,23 +185,26 @@ func (c *call) savedCards(s session.State) ([]checkout.SavedCard, error) {
 	if s.CustomerID == "" {
 		return nil, nil
 	}
-	found, byDefault, err := c.api.Reader.Instruments(c.Ctx, s.Account, s.CustomerID)
+	month := c.api.Now().UTC().Format("2006-01")
+	found, _, err := c.api.Reader.NewestInstruments(c.Ctx, s.Account, s.CustomerID, payments.ShownCards, func(i instrument.State) bool {
+		return s.Method.Takes(i.Card.Network) && i.Card.ExpirationYear+"-"+i.Card.ExpirationMonth >= month
+	})
 	if err != nil {
 		return nil, err
 	}
-	month := c.api.Now().UTC().Format("2006-01")
+	byDefault, err := c.api.Reader.DefaultInstrument(c.Ctx, s.Account, s.CustomerID)
+	if err != nil {
+		return nil, err
+	}
 	var cards []checkout.SavedCard
 	for _, f := range found {
 		card := checkout.SavedCard{
 			Token: f.Token, Network: f.Card.Network, Last4: f.Card.Last4Digits,
 			ExpirationMonth: f.Card.ExpirationMonth, ExpirationYear: f.Card.ExpirationYear,
 		}
-		switch {
-		case !s.Method.Takes(f.Card.Network):
-		case f.Card.ExpirationYear+"-"+f.Card.ExpirationMonth < month:
-		case f.Token == byDefault:
+		if f.Token == byDefault {
 			cards = slices.Insert(cards, 0, card)
-		default:
+		} else {
 			cards = append(cards, card)
 		}
 	}

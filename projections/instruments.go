@@ -1,9 +1,9 @@
 package projections
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
+	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
 )
 
@@ -27,9 +28,13 @@ func instrumentRow(v *view[instrument.State]) []any {
 	if v.state.VaultedAt != nil {
 		vaulted = *v.state.VaultedAt
 	}
+	byDefault := int64(0)
+	if v.state.DefaultAt != nil {
+		byDefault = v.state.DefaultAt.UnixMicro()
+	}
 	return []any{
 		v.key.ID, string(v.key.Account), int64(v.revision), v.state.CreatedAt.UnixMicro(), v.state.CustomerID, ended,
-		string(v.state.Session), vaulted.UnixMicro(),
+		string(v.state.Session), vaulted.UnixMicro(), byDefault,
 	}
 }
 
@@ -40,31 +45,19 @@ func attemptRow(v *view[attempt.State]) []any {
 	return []any{v.key.ID, string(v.key.Account), v.state.DecidedAt.UnixMicro()}
 }
 
-// Instruments returns a customer's vaulted instruments, oldest first, and the default token (D5.12), with all that this node acknowledged.
-func (p *Projections) Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error) {
-	list, err := current(ctx, p, func(ctx context.Context) ([]instrument.State, error) { return p.instruments(ctx, account, customer) })
-	if err != nil {
-		return nil, "", err
-	}
-	slices.SortFunc(list, func(a, b instrument.State) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Token, b.Token))
+// Instruments returns all instruments that were ever vaulted for a customer, in no order, with all that this node acknowledged.
+func (p *Projections) Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
+	return current(ctx, p, func(ctx context.Context) ([]instrument.State, error) {
+		list, err := p.instrumentsAt(ctx, account, customer, selectEverVaulted)
+		return slices.DeleteFunc(list, func(s instrument.State) bool { return s.CustomerID != customer }), err
 	})
-	return list, defaultOf(list), nil
 }
 
-func defaultOf(list []instrument.State) (token domain.Token) {
-	var at time.Time
-	for _, s := range list {
-		if s.DefaultAt != nil && !s.DefaultAt.Before(at) {
-			token, at = s.Token, *s.DefaultAt
-		}
-	}
-	return token
-}
+func listed(s instrument.State, customer string) bool { return s.Good() && s.CustomerID == customer }
 
-func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error) {
+func (p *Projections) instrumentsAt(ctx context.Context, account domain.AccountID, customer, query string) ([]instrument.State, error) {
 	m, done := p.reading()
-	rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, selectInstruments, string(account), customer)
+	rows, err := readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, query, string(account), customer)
 	done()
 	if err != nil {
 		return nil, fmt.Errorf("projections: instruments: %w", err)
@@ -73,7 +66,100 @@ func (p *Projections) instruments(ctx context.Context, account domain.AccountID,
 	if err != nil {
 		return nil, fmt.Errorf("projections: instruments: %w", err)
 	}
-	return slices.DeleteFunc(list, func(s instrument.State) bool { return !s.Good() || s.CustomerID != customer }), nil
+	return list, nil
+}
+
+// ListInstruments reads a page of at most limit vaulted instruments of a customer after from, oldest first (D5.12), with all that this
+// node acknowledged.
+func (p *Projections) ListInstruments(ctx context.Context, account domain.AccountID, customer string, from *listing.Place, limit int) (listing.Page[instrument.State], error) {
+	return current(ctx, p, func(ctx context.Context) (page listing.Page[instrument.State], err error) {
+		start := listing.Place{At: time.UnixMicro(math.MinInt64)}
+		if from != nil {
+			start = *from
+		}
+		found, err := p.instruments(ctx, account, customer, selectOldest, start, limit+1, func(instrument.State) bool { return true })
+		return listing.PageOf(found, limit, instrumentPlace), err
+	})
+}
+
+func instrumentPlace(s instrument.State) *listing.Place {
+	return &listing.Place{At: s.CreatedAt, ID: string(s.Token)}
+}
+
+// instruments reads up to n instruments of a customer that fit, from a place on, in the order of the query.
+func (p *Projections) instruments(ctx context.Context, account domain.AccountID, customer, query string, from listing.Place, n int,
+	fits func(instrument.State) bool,
+) ([]instrument.State, error) {
+	found, err := filled(ctx, p, eventstore.Instruments, n, func(m *model, last *instrument.State, most int) ([]rowKey, error) {
+		if last != nil {
+			from = *instrumentPlace(*last)
+		}
+		return readKeys(ctx, m, func(id string) eventstore.Key { return eventstore.Instruments.Key(account, id) }, query,
+			string(account), customer, from.At.UnixMicro(), from.ID, most)
+	}, func(s *instrument.State) (bool, error) { return listed(*s, customer) && fits(*s), nil })
+	if err != nil {
+		return nil, fmt.Errorf("projections: instruments: %w", err)
+	}
+	return found, nil
+}
+
+// NewestInstruments returns the newest vaulted instruments of a customer that fit, at most so many, oldest first. The default is among
+// them if it fits. more reports that there are others.
+func (p *Projections) NewestInstruments(ctx context.Context, account domain.AccountID, customer string, most int,
+	fits func(instrument.State) bool,
+) (found []instrument.State, more bool, err error) {
+	found, err = current(ctx, p, func(ctx context.Context) ([]instrument.State, error) {
+		list, err := p.instruments(ctx, account, customer, selectNewest, listing.Place{At: time.UnixMicro(math.MaxInt64)}, most+1, fits)
+		if more = len(list) > most; !more || err != nil {
+			return list, err
+		}
+		list = list[:most]
+		first, err := p.instrumentsAt(ctx, account, customer, selectDefault)
+		if len(first) > 0 && listed(first[0], customer) && fits(first[0]) &&
+			!slices.ContainsFunc(list, func(s instrument.State) bool { return s.Token == first[0].Token }) {
+			list[most-1] = first[0]
+		}
+		return list, err
+	})
+	slices.Reverse(found)
+	return found, more, err
+}
+
+// DefaultInstrument returns the token of a customer's default instrument (D5.12), with all that this node acknowledged; "" without one.
+func (p *Projections) DefaultInstrument(ctx context.Context, account domain.AccountID, customer string) (domain.Token, error) {
+	return current(ctx, p, func(ctx context.Context) (domain.Token, error) {
+		found, err := p.instrumentsAt(ctx, account, customer, selectDefault)
+		if len(found) == 0 || !listed(found[0], customer) {
+			return "", err
+		}
+		return found[0].Token, nil
+	})
+}
+
+// SavedCards returns the number of cards that were saved as they were entered in a client session, and the times at which such cards
+// were saved for a customer after a time, the newest first and at most so many (D22). Cards that were deleted since count. Everything
+// in the log at the call counts, of all nodes.
+func (p *Projections) SavedCards(ctx context.Context, account domain.AccountID, session domain.SessionID, customer string, after time.Time, most int) (
+	inSession int, times []time.Time, err error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := p.CaughtUp(ctx); err != nil {
+		return 0, nil, unavailable(err)
+	}
+	counts, err := rowsOf(ctx, p, "saved cards", func(scan sqlitefile.Scan) (n int, err error) { return n, scan(&n) }, selectSavedIn, string(session), string(account))
+	if err == nil {
+		inSession = counts[0]
+		times, err = rowsOf(ctx, p, "saved cards", func(scan sqlitefile.Scan) (time.Time, error) {
+			var at int64
+			err := scan(&at)
+			return time.UnixMicro(at).UTC(), err
+		}, selectSavedFor, string(account), customer, after.UnixMicro(), most)
+	}
+	if err != nil {
+		return 0, nil, unavailable(err)
+	}
+	return inSession, times, nil
 }
 
 // EndedInstruments lists at most limit vaulted tokens that ended, after a token, in their order. Their cards must be destroyed.

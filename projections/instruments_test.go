@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/eventstore"
 	"payledger/eventstore/pending"
+	"payledger/projections/listing"
 )
 
 // tool makes a token of an account for a customer.
@@ -57,13 +59,39 @@ func TestInstruments(t *testing.T) {
 		return instrument.DecideInvalidate(s, instrument.Invalidate{At: at, Attempt: "01x"})
 	})
 	for _, when := range []string{"at once", "after a restart", "after a rebuild"} {
-		list, byDefault, err := n.Instruments(testContext(t), testAccount, "customer")
-		var tokens []string
-		for _, s := range list {
-			tokens = append(tokens, string(s.Token))
+		byDefault, err := n.DefaultInstrument(testContext(t), testAccount, "customer")
+		if err != nil || byDefault != "01e" {
+			t.Errorf("%s: %s is the default, %v", when, byDefault, err)
 		}
-		if err != nil || !slices.Equal(tokens, []string{"01a", "01c", "01e"}) || byDefault != "01e" {
-			t.Errorf("%s: %v, %s is the default, %v", when, tokens, byDefault, err)
+		ever, err := n.Instruments(testContext(t), testAccount, "customer")
+		slices.SortFunc(ever, func(a, b instrument.State) int { return cmp.Compare(a.Token, b.Token) })
+		if err != nil || !slices.Equal(tokensOf(ever), []string{"01a", "01c", "01d", "01e"}) {
+			t.Errorf("%s: ever vaulted are %v, %v", when, tokensOf(ever), err)
+		}
+		for limit := 1; limit <= 4; limit++ { // pages
+			var all []string
+			var from *listing.Place
+			for more := true; more; more = from != nil {
+				page, err := n.ListInstruments(testContext(t), testAccount, "customer", from, limit)
+				if err != nil || len(page.Data) > limit {
+					t.Fatal(page, err)
+				}
+				all, from = append(all, tokensOf(page.Data)...), page.Next
+			}
+			if !slices.Equal(all, []string{"01a", "01c", "01e"}) {
+				t.Errorf("%s: pages of %d have %v", when, limit, all)
+			}
+		}
+		any := func(instrument.State) bool { return true }
+		for most, want := range map[int][]string{1: {"01e"}, 2: {"01c", "01e"}, 3: {"01a", "01c", "01e"}} {
+			newest, more, err := n.NewestInstruments(testContext(t), testAccount, "customer", most, any)
+			if err != nil || more != (most < 3) || !slices.Equal(tokensOf(newest), want) {
+				t.Errorf("%s: the newest %d are %v, more: %v, %v", when, most, tokensOf(newest), more, err)
+			}
+		}
+		inSession, times, err := n.SavedCards(testContext(t), testAccount, "", "customer", time.Time{}, 9)
+		if err != nil || inSession != 2 || len(times) != 1 {
+			t.Errorf("%s: %d cards saved in the session, %v for the customer, %v", when, inSession, times, err)
 		}
 		ended, err := n.EndedInstruments(testContext(t), "", 10)
 		if err != nil || len(ended) != 1 || ended[0].Token != "01d" {
@@ -82,6 +110,13 @@ func TestInstruments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+func tokensOf(list []instrument.State) (tokens []string) {
+	for _, s := range list {
+		tokens = append(tokens, string(s.Token))
+	}
+	return tokens
 }
 
 // TestDueAttempts: decided attempts are due until they are completed (§3.3).

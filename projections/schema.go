@@ -10,7 +10,7 @@ import (
 )
 
 // fileVersion has to grow with every change of the tables below or of the values in them: an older file is rebuilt from the log.
-const fileVersion = 16
+const fileVersion = 17
 
 // Identity returns the identity of the read model's file: its version, the schemas of the states behind the columns, and the shards.
 func Identity(shards int) string {
@@ -37,7 +37,8 @@ const FileName = "views.sqlite"
 //   - sessions: customer is the customer's id, or empty.
 //   - persons: those that were ever erased. erased and destroyed are numbers of keys.
 //   - instruments: those that were ever vaulted; ended is 1 once the token was deleted or made invalid. session is the client
-//     session in which the card was entered.
+//     session in which the card was entered. vaulted_at equals created_at if the card was saved as it was entered. default_at is
+//     the time at which the token was made the default last, or 0.
 //   - namings: every customer that a client session names or named, since the first such event.
 //   - attempts: those with work left.
 //   - inboxes: those with a waiting notification, with the processor of the oldest one.
@@ -99,9 +100,12 @@ CREATE TABLE instruments (
 	customer   TEXT    NOT NULL,
 	ended      INTEGER NOT NULL,
 	session    TEXT    NOT NULL,
-	vaulted_at INTEGER NOT NULL
+	vaulted_at INTEGER NOT NULL,
+	default_at INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX instruments_customer ON instruments (account, customer);
+CREATE INDEX instruments_customer ON instruments (account, customer, created_at, token);
+CREATE INDEX instruments_default ON instruments (account, customer, default_at) WHERE ended = 0 AND default_at > 0;
+CREATE INDEX instruments_session ON instruments (session);
 CREATE INDEX instruments_ended ON instruments (token) WHERE ended = 1;
 CREATE TABLE attempts (
 	id         TEXT    NOT NULL PRIMARY KEY,
@@ -157,8 +161,9 @@ const (
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, customer = excluded.customer`
 	upsertAccount = `INSERT INTO accounts (id, revision) VALUES (?, ?)
 		ON CONFLICT (id) DO UPDATE SET revision = excluded.revision WHERE excluded.revision > revision`
-	upsertInstrument = `INSERT INTO instruments (token, account, revision, created_at, customer, ended, session, vaulted_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (token) DO UPDATE SET revision = excluded.revision, customer = excluded.customer, ended = excluded.ended, vaulted_at = excluded.vaulted_at`
+	upsertInstrument = `INSERT INTO instruments (token, account, revision, created_at, customer, ended, session, vaulted_at, default_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (token) DO UPDATE SET revision = excluded.revision, customer = excluded.customer, ended = excluded.ended,
+		vaulted_at = excluded.vaulted_at, default_at = excluded.default_at`
 	upsertAttempt = `INSERT INTO attempts (id, account, decided_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`
 	deleteAttempt = `DELETE FROM attempts WHERE id = ?`
 	upsertDispute = `INSERT INTO disputes (id, account, revision, created_at, payment_id, order_id, processor, foreign_id, type,
@@ -169,8 +174,16 @@ const (
 		ON CONFLICT (reference) DO UPDATE SET processor = excluded.processor, since = excluded.since`
 	deleteInbox = `DELETE FROM inboxes WHERE reference = ?`
 
-	selectInstruments = `SELECT token, revision FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND ended = 0`
-	selectEnded       = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1 AND token > ? ORDER BY token LIMIT ?`
+	selectEverVaulted = `SELECT token, revision FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ?`
+	selectInstruments = selectEverVaulted + ` AND ended = 0`
+	selectOldest      = selectInstruments + ` AND (created_at, token) > (?, ?) ORDER BY created_at, token LIMIT ?`
+	selectNewest      = selectInstruments + ` AND (created_at, token) < (?, ?) ORDER BY created_at DESC, token DESC LIMIT ?`
+	selectDefault     = `SELECT token, revision FROM instruments INDEXED BY instruments_default WHERE account = ? AND customer = ? AND ended = 0
+		AND default_at > 0 ORDER BY default_at DESC, created_at DESC, token DESC LIMIT 1`
+	selectSavedIn  = `SELECT count(*) FROM instruments INDEXED BY instruments_session WHERE session = ? AND account = ? AND vaulted_at = created_at`
+	selectSavedFor = `SELECT created_at FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND created_at > ?
+		AND vaulted_at = created_at ORDER BY created_at DESC, token DESC LIMIT ?`
+	selectEnded = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1 AND token > ? ORDER BY token LIMIT ?`
 
 	selectAccounts = `SELECT id, revision FROM accounts ORDER BY id`
 	// Ids are unique over all accounts.

@@ -15,6 +15,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/eventstoretest"
+	"payledger/projections/listing"
 )
 
 // standing opens the projections of dir as they were left: nothing is applied to them any more.
@@ -76,7 +77,7 @@ func TestListsHoldTheirFilter(t *testing.T) {
 	if err != nil || len(open) != 2 || open[0].Subject.ProcessorDisputeID != "dp_2" || open[1].Subject.ProcessorDisputeID != "dp_1" {
 		t.Errorf("disputes that are open: %+v, %v", open, err)
 	}
-	vaulted, err := p.instruments(ctx, testAccount, "customer")
+	vaulted, err := p.instruments(ctx, testAccount, "customer", selectOldest, listing.Place{}, 1, func(instrument.State) bool { return true })
 	if err != nil || len(vaulted) != 1 || vaulted[0].Token != "01a" {
 		t.Errorf("vaulted: %+v, %v", vaulted, err)
 	}

@@ -40,14 +40,18 @@ type Config struct {
 	Logger         zerolog.Logger
 }
 
-// Customers finds what an account has of a customer, for erasures.
+// Customers finds what an account has of a customer, for erasures and limits.
 type Customers interface {
 	// CustomerSessions returns the client sessions of a customer: those that name the customer or did so earlier, and those in
 	// which the customer paid or entered a card that was vaulted. known reports whether there is a session, a payment or a vaulted
 	// instrument of the customer. The answer has everything that was recorded before the call.
 	CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error)
-	// Instruments returns a customer's vaulted instruments, and the token of the default.
-	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
+	// Instruments returns the instruments that were ever vaulted for a customer, in no order.
+	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error)
+	// SavedCards returns the number of cards that were saved as they were entered in a client session, and the times at which such cards
+	// were saved for a customer after a time, the newest first, at most so many. The answer has everything that was recorded before the call.
+	SavedCards(ctx context.Context, account domain.AccountID, session domain.SessionID, customer string, after time.Time, most int) (
+		inSession int, times []time.Time, err error)
 }
 
 // Base is the part that all services share: their dependencies and their shutdown.

@@ -157,10 +157,8 @@ func (r *Recoverer) destroyEnded(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, card := range page {
-			if err := r.Secrets.DestroyKept(ctx, card); err != nil {
-				return err
-			}
+		if err := r.Secrets.DestroyKept(ctx, page...); err != nil {
+			return err
 		}
 		if len(page) < pageSize {
 			return nil

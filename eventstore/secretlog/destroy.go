@@ -31,7 +31,17 @@ const purgedAtOnce = 100_000
 
 // Destroy records the destruction of values with one message, and overwrites the values on the disk. A name without a value
 // is not an error. After an error each value may be destroyed or not: a repeat is safe.
-func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
+func (b *Stream) Destroy(ctx context.Context, names ...string) error { return b.end(ctx, "", names) }
+
+// Remove is Destroy for values whose encryption key is destroyed. Their bytes may stay on the disk, so no file is written anew for each.
+func (b *Stream) Remove(ctx context.Context, names ...string) error {
+	return b.end(ctx, removedGroup, names)
+}
+
+// removedGroup is the group of a destruction whose values have no encryption key any more. It is no group of values.
+const removedGroup = "removed"
+
+func (b *Stream) end(ctx context.Context, group string, names []string) (err error) {
 	var ended []uint64
 	for _, name := range names {
 		e, err := b.index.find(ctx, name)
@@ -60,7 +70,7 @@ func (b *Stream) Destroy(ctx context.Context, names ...string) (err error) {
 		slices.Sort(ended)
 		last := uint64(0)
 		for part := range slices.Chunk(slices.Compact(ended), purgedAtOnce) {
-			if last, err = b.destroy(ctx, name, "", part); err != nil {
+			if last, err = b.destroy(ctx, name, group, part); err != nil {
 				return err
 			}
 		}
@@ -141,11 +151,11 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 	reach(b.stepped, stepSynced)
 	through := map[string]uint64{} // by group
 	for seq, group := range ends {
-		if group != "" {
+		if group != "" && group != removedGroup {
 			through[group] = max(through[group], seq)
 			continue
 		}
-		if err := b.erase(ctx, seq); err != nil {
+		if err := b.delete(ctx, seq, group == ""); err != nil {
 			return err
 		}
 	}
@@ -166,9 +176,12 @@ func (b *Stream) carryOut(ctx context.Context, ends map[uint64]string) error {
 }
 
 // erase makes the server overwrite one value.
-func (b *Stream) erase(ctx context.Context, seq uint64) error {
+func (b *Stream) erase(ctx context.Context, seq uint64) error { return b.delete(ctx, seq, true) }
+
+// delete makes the server remove one value; with overwrite, no program can read its bytes afterwards.
+func (b *Stream) delete(ctx context.Context, seq uint64, overwrite bool) error {
 	g := b.log.Of(seq)
-	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq})
+	err := b.log.API.Change(ctx, "MSG.DELETE", g.Stream, map[string]any{"seq": seq, "no_erase": !overwrite})
 	if err == nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ type index struct {
 const (
 	endNamed   = 0 // a destruction names the value
 	endSurplus = 1 // none names it yet
-	endGroup   = 2 // and the group: the value is purged with it
+	endGroup   = 2 // and the group: the value is purged with it, or removed without being overwritten (removedGroup)
 )
 
 func newIndex(c Config, log *sidelog.Log) *index {

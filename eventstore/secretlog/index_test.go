@@ -254,7 +254,11 @@ func TestDestructionCrashes(t *testing.T) {
 	if err := k.secrets.Purge(testContext(t), "card.7"); err != nil {
 		t.Fatal(err)
 	}
-	if len(copies) != 1+2*len(secretlog.Steps) {
+	kind = "remove"
+	if err := k.secrets.Remove(testContext(t), secretName(9), secretName(40)); err != nil {
+		t.Fatal(err)
+	}
+	if len(copies) != 1+3*len(secretlog.Steps) {
 		t.Fatal(copies)
 	}
 	for name, from := range copies {
@@ -267,9 +271,10 @@ func TestDestructionCrashes(t *testing.T) {
 				}
 				k := mustKeep(t, dir)
 				for i := range 60 {
-					holds(t, k.secrets, secretName(i), i != 7 || name == "nothing")
+					removed := (i == 9 || i == 40) && strings.HasPrefix(name, "remove")
+					holds(t, k.secrets, secretName(i), (i != 7 || name == "nothing") && !removed)
 				}
-				holds(t, k.secrets, card, !strings.HasPrefix(name, "purge"))
+				holds(t, k.secrets, card, !strings.HasPrefix(name, "purge") && !strings.HasPrefix(name, "remove"))
 				if err := errors.Join(k.store.Scrub(testContext(t)), k.close()); err != nil {
 					t.Error(err)
 				}

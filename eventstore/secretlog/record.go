@@ -26,7 +26,7 @@ import (
 //	2        length of the name
 //	…        the name, whose earlier values are all destroyed; may be empty
 //	2        length of the group
-//	…        the group, if all of it is purged; may be empty
+//	…        the group, if all of it is purged; "removed" for values whose encryption key is destroyed; may be empty
 //	varints  the number of destroyed sequences; then each sequence as its distance from the sequence before, the first from 0
 //
 // of a rotation: 2 zeroes. It destroys all messages before it.

@@ -14,8 +14,9 @@
 // A card that no payment uses is destroyed when its client token expires. If a payment began to use the card in time, the card stays
 // until the payment's outcome, for days at most: an action, a second processor and a vaulting may come after the client token's expiry.
 //
-// A vaulted card is a second value, without CVV and without expiry. Deleting the token destroys it (kept.go). The card with
-// its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
+// A vaulted card is a second value, without CVV and without expiry. It is sealed under its customer's key, and then under the master key.
+// Deleting the token overwrites it. After an erasure the customer's key is destroyed, so its cards are only removed (kept.go): 4,000 cards
+// took 25 s of CPU when each was overwritten, because each rewrites a file of the stream, and take 1.7 s. The card with its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
 //
 // A rotation of the master key of a data folder (rotate.go) seals every value anew, in a new segment of the stream, and destroys the old one.
 // It carries no destroyed value over. In a cluster (rolling.go) it seals the values anew one by one, beside nodes that have both keys. The keys of the e-mail hashes come from the first master key of the ledger; a rotation keeps their root as a value.

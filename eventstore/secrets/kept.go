@@ -19,9 +19,16 @@ func (r CardRef) keptName() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindKept, string(r.Account), string(r.Token)}, "."))
 }
 
-// KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until DestroyKept. The token may have
-// expired since the vaulting was recorded. A repeat is safe. The error is ErrGone if the entered card no longer exists.
-func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
+// storedKept is a vaulted card. Sealed is the card under its customer's key; cards of older versions stand in clear beside it.
+type storedKept struct {
+	processor.Card
+	Sealed *domain.Sealed `json:"sealed,omitempty"`
+}
+
+// KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until DestroyKept. It is sealed under the newest of the
+// customer's keys, and then under the master key: with the customer's key it becomes unreadable. owner is a name from PersonalKeyName. The
+// token may have expired since the vaulting was recorded. A repeat is safe. The error is ErrGone if the entered card no longer exists.
+func (v *Store) KeepCard(ctx context.Context, ref CardRef, owner domain.SecretID) error {
 	if kept, err := v.Kept(ctx, ref); kept || err != nil {
 		return err
 	}
@@ -40,28 +47,80 @@ func (v *Store) KeepCard(ctx context.Context, ref CardRef) error {
 	if err != nil {
 		return fmt.Errorf("secrets: card: %w", err)
 	}
-	if err := v.Create(ctx, ref.keptName(), plain); !errors.Is(err, eventstore.ErrConflict) { // another process copied the card
-		return err
+	for {
+		number, err := v.createKept(ctx, ref.keptName(), owner, plain)
+		if err != nil {
+			return err
+		}
+		_, now, err := v.newestKey(ctx, owner)
+		if err != nil || now == number {
+			return err
+		}
+		if err := v.Destroy(ctx, ref.keptName()); err != nil { // the customer was erased meanwhile: repeat under the next key
+			return err
+		}
 	}
-	return nil
 }
 
-// keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again. ErrGone if there is none.
-func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (card processor.Card, err error) {
+// createKept stores a vaulted card under the newest of its customer's keys, and returns the key's number.
+func (v *Store) createKept(ctx context.Context, name, owner domain.SecretID, plain []byte) (number uint64, err error) {
+	key, number, err := v.newestKey(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	box, err := key.seal(v.random, string(numbered(owner, number))+keptLabel(name), plain)
+	if err != nil {
+		return 0, err
+	}
+	stored, err := codec.Marshal(struct {
+		Sealed domain.Sealed `json:"sealed"`
+	}{domain.Sealed{Key: owner, KeyNumber: boxNumber(number), Box: box}})
+	if err != nil {
+		return 0, fmt.Errorf("secrets: card: %w", err)
+	}
+	if err := v.Create(ctx, name, stored); !errors.Is(err, eventstore.ErrConflict) { // another process copied the card
+		return number, err
+	}
+	return number, nil
+}
+
+// keptLabel is part of the additional data of a vaulted card under its customer's key: the box belongs to its token.
+func keptLabel(name domain.SecretID) string { return " " + string(name) }
+
+// keptCard returns a vaulted card, whose box it caches: a vaulted card pays again and again. ErrGone if there is none, or if its customer
+// was erased.
+func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (processor.Card, error) {
 	if box, here := v.boxes.get(name, v.now()); here {
 		if plain, err := v.ring.open(string(name), box); err == nil { // else a rotation of the master key has replaced the box
-			return card, codec.Unmarshal(plain, &card)
+			return v.openKept(ctx, name, plain)
 		}
 	}
 	box, err := v.read(ctx, name)
 	if err != nil {
-		return card, err
+		return processor.Card{}, err
 	}
 	plain, err := v.ring.open(string(name), box)
 	if err != nil {
+		return processor.Card{}, err
+	}
+	card, err := v.openKept(ctx, name, plain)
+	return card, errors.Join(remember(v, &v.boxes, name, box, nil), err)
+}
+
+func (v *Store) openKept(ctx context.Context, name domain.SecretID, stored []byte) (card processor.Card, err error) {
+	var kept storedKept
+	if err := codec.Unmarshal(stored, &kept); err != nil || kept.Sealed == nil {
+		return kept.Card, err
+	}
+	key, err := v.personKey(ctx, kept.Sealed.Key, kept.Sealed.KeyNumber)
+	if err != nil {
 		return card, err
 	}
-	return card, errors.Join(remember(v, &v.boxes, name, box, nil), codec.Unmarshal(plain, &card))
+	plain, err := key.open(string(numbered(kept.Sealed.Key, kept.Sealed.KeyNumber))+keptLabel(name), kept.Sealed.Box)
+	if err != nil {
+		return card, err
+	}
+	return card, codec.Unmarshal(plain, &card)
 }
 
 // Kept reports whether the vaulted card exists.
@@ -73,7 +132,51 @@ func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
 	return err == nil, err
 }
 
-// DestroyKept overwrites a vaulted card. A repeat is safe.
-func (v *Store) DestroyKept(ctx context.Context, ref CardRef) error {
-	return v.Destroy(ctx, ref.keptName())
+// DestroyKept destroys vaulted cards, with few messages. A card whose customer's key is destroyed cannot be read any more: the server only
+// removes it. The others are overwritten one by one, and each rewrites a file of the stream. A repeat is safe.
+func (v *Store) DestroyKept(ctx context.Context, refs ...CardRef) error {
+	if err := v.bytes.Refresh(ctx); err != nil {
+		return fmt.Errorf("secrets: %w", err)
+	}
+	var whole, unreadable []string
+	gone := map[domain.SecretID]bool{} // by the name of a customer's key
+	for _, ref := range refs {
+		name := ref.keptName()
+		switch there, err := v.bytes.Stands(string(name)); {
+		case err != nil:
+			return err
+		case !there:
+			whole = append(whole, string(name)) // a destruction that was cut short is completed
+			continue
+		}
+		kept, err := decoded[storedKept](ctx, v, name)
+		switch {
+		case errors.Is(err, ErrGone):
+			continue
+		case err != nil:
+			return err
+		case kept.Sealed == nil:
+			whole = append(whole, string(name))
+			continue
+		}
+		key := numbered(kept.Sealed.Key, kept.Sealed.KeyNumber)
+		destroyed, known := gone[key]
+		if !known {
+			there, err := v.HasKey(ctx, kept.Sealed.Key, kept.Sealed.KeyNumber)
+			if err != nil {
+				return err
+			}
+			destroyed = !there
+			gone[key] = destroyed
+		}
+		if destroyed {
+			unreadable = append(unreadable, string(name))
+		} else {
+			whole = append(whole, string(name))
+		}
+	}
+	if err := v.bytes.Destroy(ctx, whole...); err != nil || len(unreadable) == 0 {
+		return err
+	}
+	return v.bytes.Remove(ctx, unreadable...)
 }

@@ -1,8 +1,6 @@
 package payments
 
 import (
-	"slices"
-
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
@@ -13,6 +11,9 @@ import (
 	"payledger/projections/paymentjson"
 )
 
+// ShownCards is the greatest number of saved cards that a checkout shows (D22).
+const ShownCards = 20
+
 type checkoutConfiguration struct {
 	Session               sessionContent `json:"session"`
 	PaymentMethods        []methodOffer  `json:"paymentMethods"`
@@ -21,6 +22,7 @@ type checkoutConfiguration struct {
 	Env                   string         `json:"env"`
 	CoreURL               string         `json:"coreUrl"`
 	PciURL                string         `json:"pciUrl"`
+	HasMore               bool           `json:"hasMore"` // the customer has more vaulted methods than these (D22)
 }
 
 type methodOffer struct {
@@ -37,16 +39,22 @@ func (h *Handlers) GetConfiguration(c *request.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cards := []vaulted{}
+	cards, more := []vaulted{}, false
 	if s.CustomerID != "" {
-		if cards, err = h.vaultedOf(c, s.CustomerID); err != nil {
+		var found []instrument.State
+		found, more, err = h.Reader.NewestInstruments(c.Ctx, c.Merchant.ID, s.CustomerID, ShownCards, func(i instrument.State) bool {
+			return s.Method.Takes(i.Card.Network)
+		})
+		if err == nil {
+			cards, err = h.vaultedOf(c, found, s.CustomerID)
+		}
+		if err != nil {
 			return nil, err
 		}
-		cards = slices.DeleteFunc(cards, func(v vaulted) bool { return !s.Method.Takes(v.PaymentMethodData.Network) })
 	}
 	base := h.Tokens.Base()
 	return checkoutConfiguration{
-		Session: content, PaymentMethods: []methodOffer{{instrument.MethodCard}}, VaultedPaymentMethods: cards,
+		Session: content, PaymentMethods: []methodOffer{{instrument.MethodCard}}, VaultedPaymentMethods: cards, HasMore: more,
 		Env: clienttoken.Environments[h.Environment], CoreURL: base, PciURL: base,
 	}, nil
 }

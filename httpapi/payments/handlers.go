@@ -63,8 +63,14 @@ type Reader interface {
 	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
 	// ListPayments returns a page of at most limit payments of an account at from; nil means the newest payments.
 	ListPayments(ctx context.Context, account domain.AccountID, f projections.PaymentFilter, from *listing.Place, limit int) (projections.PaymentPage, error)
-	// Instruments returns a customer's vaulted instruments and the token of the default instrument; "" if there is none.
-	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, domain.Token, error)
+	// ListInstruments returns a page of at most limit vaulted instruments of a customer after from, the oldest first.
+	ListInstruments(ctx context.Context, account domain.AccountID, customer string, from *listing.Place, limit int) (listing.Page[instrument.State], error)
+	// NewestInstruments returns the newest vaulted instruments of a customer that fit, at most so many, the oldest first. The default is
+	// among them if it fits. more reports that there are others.
+	NewestInstruments(ctx context.Context, account domain.AccountID, customer string, most int, fits func(instrument.State) bool) (
+		found []instrument.State, more bool, err error)
+	// DefaultInstrument returns the token of a customer's default instrument; "" if there is none.
+	DefaultInstrument(ctx context.Context, account domain.AccountID, customer string) (domain.Token, error)
 	// Personal opens sealed personal data; erased data opens as empty.
 	Personal(ctx context.Context, sealed *domain.Sealed) (domain.Personal, error)
 	// Erasures returns a number that changes whenever Personal may return less than before.
@@ -106,7 +112,7 @@ func (h *Handlers) Rules() map[string]request.Rule {
 		"createClientSession": h.sessionRules, "changeClientSession": h.sessionRules,
 		"createPayment": paymentRules, "capturePayment": metadataRules, "refundPayment": metadataRules,
 		"createPaymentInstrument": h.cardRules, "createCheckoutPayment": priceRules, "createPaymentAttempt": priceRules,
-		"listPayments": listRules, "listManagedPayments": listRules,
+		"listPaymentInstruments": instrumentListRules, "listPayments": listRules, "listManagedPayments": listRules,
 		"captureManagedPayment": metadataRules, "refundManagedPayment": metadataRules,
 	}
 }

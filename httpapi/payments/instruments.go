@@ -6,6 +6,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore/commands/instruments"
 	"payledger/httpapi/request"
+	"payledger/httpapi/validation"
 	"payledger/projections/paymentjson"
 )
 
@@ -64,17 +65,29 @@ type vaulted struct {
 	PaymentInstrumentData paymentjson.CardData `json:"paymentInstrumentData"`
 }
 
-// ListInstruments serves GET /payment-instruments: the vaulted instruments of a customer.
+// ListInstruments serves GET /payment-instruments: a page of the vaulted instruments of a customer (D22).
 func (h *Handlers) ListInstruments(c *request.Call) (any, error) {
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
-	data, err := h.vaultedOf(c, c.Query.Get("customer_id"))
-	return request.List[vaulted]{Data: data}, err
+	customer := c.Query.Get("customer_id")
+	page, err := h.Reader.ListInstruments(c.Ctx, c.Merchant.ID, customer, c.From, request.Limit(c.Query))
+	if err != nil {
+		return nil, err
+	}
+	data, err := h.vaultedOf(c, page.Data, customer)
+	return request.List[vaulted]{Data: data, NextCursor: instrumentCursors(c).Text(page.Next)}, err
 }
 
-func (h *Handlers) vaultedOf(c *request.Call, customer string) ([]vaulted, error) {
-	found, byDefault, err := h.Reader.Instruments(c.Ctx, c.Merchant.ID, customer)
+func instrumentCursors(c *request.Call) request.Cursors {
+	return c.Cursors("instruments", c.Query.Get("customer_id"))
+}
+
+func instrumentListRules(v *validation.Violations, c *request.Call) { instrumentCursors(c).Check(v, c) }
+
+// vaultedOf renders instruments of a customer.
+func (h *Handlers) vaultedOf(c *request.Call, found []instrument.State, customer string) ([]vaulted, error) {
+	byDefault, err := h.Reader.DefaultInstrument(c.Ctx, c.Merchant.ID, customer)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +132,7 @@ func (h *Handlers) answerVaulted(c *request.Call, s instrument.State, err error)
 	if err != nil {
 		return nil, err
 	}
-	_, byDefault, err := h.Reader.Instruments(c.Ctx, c.Merchant.ID, s.CustomerID)
+	byDefault, err := h.Reader.DefaultInstrument(c.Ctx, c.Merchant.ID, s.CustomerID)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ func (r *Rig) EnteredIn(s *service.Service, from session.State, number string, v
 	if err != nil {
 		r.T.Fatal(err)
 	}
+	r.Customers.Add(made.Token)
 	return made.Token
 }
 

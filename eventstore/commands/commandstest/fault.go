@@ -52,6 +52,13 @@ func (f *Fault) Begin() {
 	f.nth = 0
 }
 
+// Arm makes the fault happen the nth time from now on that the effect is about to happen.
+func (f *Fault) Arm(nth int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen, f.nth = 0, nth
+}
+
 // triggers reports whether the fault happens now.
 func (f *Fault) triggers(effect string) bool {
 	if f == nil || f.effect != effect {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +14,16 @@ import (
 
 // ReadCard is the read of a card: it fails in the mode away.
 const ReadCard = "read a card"
+
+// AnyWrite is any request that changes the log or the stream of secrets. It fails before it happens.
+const AnyWrite = "change a stream"
+
+// changes reports whether bytes to the server have such a request.
+func changes(p []byte) bool {
+	return slices.ContainsFunc([]string{"HPUB ledger.", "PUB secrets.", "PUB $JS.API.STREAM.MSG.DELETE.", "PUB $JS.API.STREAM.PURGE."}, func(request string) bool {
+		return bytes.Contains(p, []byte(request))
+	})
+}
 
 // ErrGone is the error of a broken link.
 var ErrGone = errors.New("the link broke here")
@@ -83,6 +94,10 @@ func (l *link) Write(p []byte) (int, error) {
 	f := l.conn.fault
 	if request := []byte(".GET.SECRETS"); f.effect == ReadCard && bytes.Contains(p, request) && f.triggers(ReadCard) {
 		p = bytes.ReplaceAll(p, request, []byte(".GET.NOTHING")) // there is no such stream
+	}
+	if f.effect == AnyWrite && changes(p) && f.triggers(AnyWrite) {
+		l.lose()
+		return 0, ErrGone
 	}
 	at := eventstoretest.Sent(p, f.effect)
 	if at < 0 || !f.triggers(f.effect) {

@@ -46,6 +46,7 @@ func (r *Rig) NewNodeOn(t testing.TB, w *FaultyConn, paymentTimeout time.Duratio
 	n.Service = service.New(commands.Config{
 		Store: n.Store, Secrets: eventstoretest.Secrets(t, n.Store), Processors: n.Port,
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
+		Customers: r.Customers,
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.By.Account, true, nil
 		},

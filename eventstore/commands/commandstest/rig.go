@@ -33,6 +33,8 @@ type Rig struct {
 	Sim    *adapter.Adapter
 	By     commands.Caller
 	Ahead  atomic.Int64 // how far the clock is ahead of the real one
+
+	Customers *Customers
 }
 
 // PaymentTimeout is the payment timeout of the rig's services.
@@ -47,6 +49,7 @@ func NewRigFor(t *testing.T, soleWriter bool) *Rig {
 	dir := t.TempDir()
 	made := accountstest.Initialized(t, dir)
 	r := &Rig{T: t, Server: eventstoretest.Server(t, dir)}
+	r.Customers = &Customers{rig: r}
 	config := eventstoretest.Config(r.Server)
 	config.SoleWriter, config.Now = soleWriter, r.Now
 	r.Store = eventstoretest.OpenOn(t, config)
@@ -71,7 +74,7 @@ func NewRigFor(t *testing.T, soleWriter bool) *Rig {
 
 // With is the rig as a part of the test sees it.
 func (r *Rig) With(t *testing.T) *Rig {
-	return &Rig{T: t, Server: r.Server, Store: r.Store, Vault: r.Vault, Sim: r.Sim, By: r.By}
+	return &Rig{T: t, Server: r.Server, Store: r.Store, Vault: r.Vault, Sim: r.Sim, By: r.By, Customers: r.Customers}
 }
 
 // Now is the clock of all parts.
@@ -85,7 +88,7 @@ func (r *Rig) Service(port processor.Port) *service.Service {
 	}
 	s := service.New(commands.Config{
 		Store: r.Store, Secrets: r.Vault, Processors: port, PaymentTimeout: PaymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
-		Random: rand.Reader, Logger: zerolog.Nop(),
+		Random: rand.Reader, Logger: zerolog.Nop(), Customers: r.Customers,
 		PaymentAccount: func(context.Context, domain.PaymentID) (domain.AccountID, bool, error) {
 			return r.By.Account, true, nil
 		},

@@ -2,9 +2,11 @@ package erasures
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/instrument"
 	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -108,22 +110,29 @@ func (s *Erasures) left(ctx context.Context, w who, state person.State) (somethi
 	if err != nil {
 		return false, false, err
 	}
-	cards, _, err := s.Customers.Instruments(ctx, w.account, w.customer)
-	something = something || len(sessions) > 0 || len(cards) > 0
+	cards, err := s.Customers.Instruments(ctx, w.account, w.customer)
+	something = something || len(sessions) > 0 || slices.ContainsFunc(cards, instrument.State.Good)
 	return something, known || something, err
 }
 
 // finish carries out a recorded erasure, from any point of it. If it is finished, only the erased keys are destroyed again.
 func (s *Erasures) finish(ctx context.Context, by commands.Caller, state person.State, belongs func(time.Time, person.State) bool) (person.State, error) {
 	w := who{account: state.Account, customer: state.CustomerID, session: state.Session}
+	var cards []secrets.CardRef
 	if state.Due() {
 		s.Secrets.Forget(w.key(), state.Erased)
-		if err := s.eraseRest(ctx, by, w, belongs); err != nil {
+		var err error
+		if cards, err = s.eraseRest(ctx, by, w, belongs); err != nil {
 			return state, pending(err)
 		}
 	}
 	if err := s.Secrets.DestroyPersons(ctx, []secrets.PersonKeys{{Name: w.key(), Through: state.Erased}}); err != nil {
 		return state, pending(err)
+	}
+	if len(cards) > 0 { // without the key, all of them are removed at once
+		if err := s.Secrets.DestroyKept(ctx, cards...); err != nil {
+			return state, pending(err)
+		}
 	}
 	if !state.Due() {
 		return state, nil

@@ -10,6 +10,7 @@ import (
 	"payledger/domain/person"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workers"
 )
@@ -49,34 +50,43 @@ func until(at time.Time) func(time.Time, person.State) bool {
 	}
 }
 
-// eraseRest deletes a customer's vaulted cards, and erases the guests of the customer's sessions.
-func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, belongs func(time.Time, person.State) bool) error {
+// eraseRest deletes the tokens of a customer's vaulted cards, and erases the guests of the customer's sessions. It returns the cards of all
+// deleted tokens, also of those that an erasure deleted which a crash ended: they are destroyed after the customer's key.
+func (s *Erasures) eraseRest(ctx context.Context, by commands.Caller, w who, belongs func(time.Time, person.State) bool) ([]secrets.CardRef, error) {
 	if w.customer == "" {
-		return nil
+		return nil, nil
 	}
 	guests, _, err := s.guests(ctx, w, belongs) // the views show everything after that
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cards, _, err := s.Customers.Instruments(ctx, w.account, w.customer)
+	cards, err := s.Customers.Instruments(ctx, w.account, w.customer)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	ended := make([]bool, len(cards))
 	failed := workers.Each(len(cards), atOnce, func(i int) error {
 		since := cards[i].CreatedAt
 		if cards[i].VaultedAt != nil {
 			since = *cards[i].VaultedAt
 		}
-		if !belongs(since, person.State{}) {
+		if ended[i] = !cards[i].Good(); ended[i] || !belongs(since, person.State{}) {
 			return nil
 		}
-		_, err := s.Instruments.DeleteInstrument(ctx, by, cards[i].Token)
-		if domain.ReasonOf(err) == domain.ReasonInstrumentToken {
-			return nil // it was made invalid meanwhile
+		_, err := s.Instruments.EndInstrument(ctx, by, cards[i].Token)
+		if domain.ReasonOf(err) == domain.ReasonInstrumentToken { // it was made invalid meanwhile
+			err = nil
 		}
+		ended[i] = err == nil
 		return err
 	})
-	return errors.Join(cmp.Or(failed...), s.eraseGuests(ctx, by, guests))
+	var refs []secrets.CardRef
+	for i, card := range cards {
+		if ended[i] {
+			refs = append(refs, instruments.CardRef(card))
+		}
+	}
+	return refs, errors.Join(cmp.Or(failed...), s.eraseGuests(ctx, by, guests))
 }
 
 // eraseGuests erases guests: their erasures are in the log first, and their keys are then destroyed together.

@@ -14,6 +14,7 @@ const queueLength = 8192
 type Instruments struct {
 	*commands.Base
 	sessions  *sessions.Sessions
+	locks     locks // of saving
 	discarded chan secrets.CardRef
 }
 

@@ -4,6 +4,9 @@
 // crash in between, the janitor asks payments.CardNeeded, which completes the vaulting. Discarded cards wait in a queue
 // for destruction. A card that no longer fits in the queue is left to the janitor.
 //
+// Limits of saved cards (saved.go) count recorded tokens in the read model, of all nodes. On one node the cards of a customer are saved one
+// after the other. Of several nodes, each counts again after it has recorded its token, and deletes it if there are too many.
+//
 // A verification is an authorization of zero. It moves no money, so it may be sent again under its key.
 //
 // The package must not know: payments. Package payments decides how long a card is needed.

@@ -38,6 +38,14 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 				Path: "$.paymentFlow", Description: "needs a customerId in the client session",
 			})
 		}
+		release, err := s.saving(ctx, from)
+		if err != nil {
+			return instrument.State{}, err
+		}
+		defer release()
+		if err := s.maySave(ctx, from, 0); err != nil {
+			return instrument.State{}, err
+		}
 	}
 	random, err := s.Random16()
 	if err != nil {
@@ -71,7 +79,9 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 			return instrument.DecideTokenize(state, command)
 		})
 	if err == nil && in.Vault {
-		err = s.KeepVaulted(ctx, tip.State)
+		if err = s.KeepVaulted(ctx, tip.State); err == nil {
+			err = s.stillSaved(ctx, by, from, token)
+		}
 	}
 	return tip.State, err
 }

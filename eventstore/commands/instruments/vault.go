@@ -78,7 +78,7 @@ func (s *Instruments) personalOfCustomer(ctx context.Context, inst instrument.St
 
 // Keep copies the card of a vaulted token, without its CVV, to the vaulted cards. A token whose card is gone is ended.
 func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
-	err := s.Secrets.KeepCard(ctx, CardRef(inst))
+	err := s.Secrets.KeepCard(ctx, CardRef(inst), secrets.PersonalKeyName(inst.Account, inst.CustomerID, inst.Session))
 	if errors.Is(err, secrets.ErrGone) {
 		return s.lose(ctx, inst)
 	}
@@ -108,15 +108,23 @@ func (s *Instruments) lose(ctx context.Context, inst instrument.State) error {
 
 // DeleteInstrument deletes a token from the vault, with its card (D5.13).
 func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error) {
-	after, err := s.changeInstrument(ctx, by, token, instrument.DecideDelete)
+	after, err := s.EndInstrument(ctx, by, token)
 	if err != nil {
 		return after, err
 	}
-	s.Discard(CardRef(after))
 	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), CardRef(after)); err != nil {
 		return after, domain.OutcomeUnknown(err) // a repeat, or the next start, destroys the card
 	}
 	return after, nil
+}
+
+// EndInstrument records that a token is deleted. The caller destroys its card.
+func (s *Instruments) EndInstrument(ctx context.Context, by commands.Caller, token domain.Token) (instrument.State, error) {
+	after, err := s.changeInstrument(ctx, by, token, instrument.DecideDelete)
+	if err == nil {
+		s.Discard(CardRef(after))
+	}
+	return after, err
 }
 
 // MakeDefault makes a token its customer's default (D5.12).
