@@ -75,6 +75,7 @@ type Error struct {
 	Violations      []Violation   // all of them, not only the first
 	Payment         PaymentID     // the payment, where the contract names it (D3)
 	Status          string        // that payment's status
+	Disputed        bool          // a dispute of the payment forbids it: InvalidPaymentStatus is 409 then (D22.2)
 	RetryAfter      time.Duration // when a repeat may succeed; 0: unknown
 	NothingRecorded bool          // the message says, or lets the reader believe, that nothing was recorded
 	Err             error         // the cause, for the log

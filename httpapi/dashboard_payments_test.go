@@ -141,7 +141,7 @@ func TestSameMomentInTwoTabs(t *testing.T) {
 	}
 }
 
-// TestRefundOfDisputed: the page of a refund warns about disputes, and the refund stays possible.
+// TestRefundOfDisputed: the page of a refund warns about disputes, and the refund stays possible, unless the account refuses it (D22.2).
 func TestRefundOfDisputed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -169,8 +169,16 @@ func TestRefundOfDisputed(t *testing.T) {
 	if amount := s.value("amount"); amount != "14.20" {
 		t.Errorf("proposes %s", amount)
 	}
-	s.send(o, "amount", "24.20")
-	s.shows(200, "The refund was requested.")
+	s.send(o, "amount", "4.20")
+	s.shows(200, "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.")
+	s.lacks("will be refused")
+	o = s.form(form)
+	s.want(s.manage("PATCH", "/settings", `{"refuseRefundOfDisputed":true}`), 200, "")
+	s.send(o, "amount", "20.00")
+	s.shows(422, "Nothing was done. Your account refuses the refund of a payment that has a dispute that is open or lost", "This refund will be refused.")
+	s.lacks("is settled, and cannot be refunded")
+	s.open(form)
+	s.shows(200, "This refund will be refused. Your account refuses refunds of payments with a dispute that is open or lost.")
 }
 
 // disputeIs waits until the payment's newest dispute has a status.

@@ -106,6 +106,9 @@ func (c *call) fail(err error) (status int, writeErr error) {
 		e = &domain.Error{Reason: domain.ReasonInternal, Message: "Something went wrong on our side."}
 	}
 	status = errorTable[e.Reason].status
+	if e.Disputed {
+		status = http.StatusConflict
+	}
 	if wait := max(int(math.Ceil(e.RetryAfter.Seconds())), retryAfter); status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests && c.w.Header().Get("Retry-After") == "" {
 		c.w.Header().Set("Retry-After", strconv.Itoa(wait))
 	}

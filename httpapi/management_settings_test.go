@@ -70,7 +70,7 @@ func TestProcessorAccountFaults(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first := `{"captureMode":"MANUAL","first6Digits":false}`
+	first := `{"captureMode":"MANUAL","first6Digits":false,"refuseRefundOfDisputed":false}`
 	sameJSON(t, "at first", r.want(r.manage("GET", "/settings", ""), 200, ""), first)
 	for _, c := range []struct {
 		sent, want string
@@ -78,12 +78,14 @@ func TestSettings(t *testing.T) {
 	}{
 		{`{}`, first, 0},
 		{`{"captureMode":"MANUAL","clientTokenTtl":null,"first6Digits":false}`, first, 0},
-		{`{"first6Digits":true}`, `{"captureMode":"MANUAL","first6Digits":true}`, 1},
-		{`{"clientTokenTtl":60}`, `{"captureMode":"MANUAL","clientTokenTtl":60,"first6Digits":true}`, 1},
-		{`{"captureMode":"AUTOMATIC","clientTokenTtl":2592000}`, `{"captureMode":"AUTOMATIC","clientTokenTtl":2592000,"first6Digits":true}`, 1},
-		{`{"captureMode":"AUTOMATIC"}`, `{"captureMode":"AUTOMATIC","clientTokenTtl":2592000,"first6Digits":true}`, 0},
-		{`{"clientTokenTtl":null}`, `{"captureMode":"AUTOMATIC","first6Digits":true}`, 1},
+		{`{"first6Digits":true}`, `{"captureMode":"MANUAL","first6Digits":true,"refuseRefundOfDisputed":false}`, 1},
+		{`{"clientTokenTtl":60}`, `{"captureMode":"MANUAL","clientTokenTtl":60,"first6Digits":true,"refuseRefundOfDisputed":false}`, 1},
+		{`{"captureMode":"AUTOMATIC","clientTokenTtl":2592000}`, `{"captureMode":"AUTOMATIC","clientTokenTtl":2592000,"first6Digits":true,"refuseRefundOfDisputed":false}`, 1},
+		{`{"captureMode":"AUTOMATIC"}`, `{"captureMode":"AUTOMATIC","clientTokenTtl":2592000,"first6Digits":true,"refuseRefundOfDisputed":false}`, 0},
+		{`{"clientTokenTtl":null}`, `{"captureMode":"AUTOMATIC","first6Digits":true,"refuseRefundOfDisputed":false}`, 1},
 		{`{"captureMode":"MANUAL","first6Digits":false}`, first, 1},
+		{`{"refuseRefundOfDisputed":true}`, `{"captureMode":"MANUAL","first6Digits":false,"refuseRefundOfDisputed":true}`, 1},
+		{`{"refuseRefundOfDisputed":false}`, first, 1},
 	} {
 		before := r.events()
 		sameJSON(t, c.sent, r.want(r.manage("PATCH", "/settings", c.sent), 200, ""), c.want)
@@ -92,7 +94,7 @@ func TestSettings(t *testing.T) {
 		}
 		sameJSON(t, c.sent+" read back", r.want(r.manage("GET", "/settings", ""), 200, ""), c.want)
 	}
-	named := `{"captureMode":"MANUAL","displayName":"Käse & <b>Brot</b>","first6Digits":false}`
+	named := `{"captureMode":"MANUAL","displayName":"Käse & <b>Brot</b>","first6Digits":false,"refuseRefundOfDisputed":false}`
 	sameJSON(t, "named", r.want(r.manage("PATCH", "/settings", `{"displayName":"Käse & <b>Brot</b>"}`), 200, ""), named)
 	sameJSON(t, "named still", r.want(r.manage("PATCH", "/settings", `{}`), 200, ""), named)
 	sameJSON(t, "unnamed", r.want(r.manage("PATCH", "/settings", `{"displayName":null}`), 200, ""), first)

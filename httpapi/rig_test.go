@@ -136,7 +136,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 		Store: r.store, Secrets: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		NotifyURL:      func(name processor.Name) string { return r.url + "/processors/" + string(name) + "/notifications" },
 		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
-		Customers: r.views,
+		Customers: r.views, DisputesBesideRefund: r.views.DisputesBesideRefund,
 	})
 	var loops sync.WaitGroup
 	if hooks != nil { // before the fan-out runs

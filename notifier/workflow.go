@@ -9,8 +9,10 @@ import (
 	"strconv"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/dispute"
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/format"
@@ -49,9 +51,11 @@ func Compilers() (ofPayments, ofDisputes *conditions.Compiler, err error) {
 }
 
 // first6 reports whether the account opted in to first6Digits (§2.2).
-func (w Workflows) first6(id domain.AccountID) bool {
-	merchant, known := w.notifier.Views.Account(id)
-	return known && merchant.Settings.First6Digits
+func (w Workflows) first6(id domain.AccountID) bool { return w.settings(id).First6Digits }
+
+func (w Workflows) settings(id domain.AccountID) account.Settings {
+	merchant, _ := w.notifier.Views.Account(id)
+	return merchant.Settings
 }
 
 // runRequest is the body of a workflow's HTTP request (D19).
@@ -151,12 +155,17 @@ func (w Workflows) Subject(ctx context.Context, r *eventstore.Recorded, eventTyp
 	if about.dispute != nil {
 		values["dispute"] = func() any { return *about.dispute }
 	}
-	return workflows.Subject{Payment: about.payment, Values: values}, nil
+	subject := workflows.Subject{Payment: about.payment, Values: values}
+	if about.beside != nil && w.settings(r.Account).RefuseRefundOfDisputed {
+		subject.Disputed = process.Forbids([]dispute.State{*about.beside})
+	}
+	return subject, nil
 }
 
 type subject struct {
 	payment payment.State
 	dispute *payload.Dispute // nil: the event is a payment's
+	beside  *dispute.State   // the dispute, if it is open or lost after the event (D22.2)
 }
 
 func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m subject, err error) {
@@ -174,7 +183,9 @@ func (w Workflows) subjectOf(ctx context.Context, r *eventstore.Recorded) (m sub
 		if err != nil {
 			return m, err
 		}
-		m.dispute = &payload
+		if m.dispute = &payload; s.BesideRefund() {
+			m.beside = &s
+		}
 		m.payment, err = w.disputed(ctx, r, s)
 		return m, err
 	default:

@@ -46,6 +46,7 @@ type DisputeFilter struct {
 	ProcessorDisputeID string           `json:"processorDisputeId"`
 	From               *time.Time       `json:"from"` // time of creation
 	To                 *time.Time       `json:"to"`
+	BesideRefund       bool             `json:"-"` // no parameter of D20: those that are open or lost (D22.2)
 }
 
 // ListDisputes reads a page of at most limit disputes of an account after from, with all that this node recorded. Every dispute fits.
@@ -57,6 +58,25 @@ func (p *Projections) ListDisputes(ctx context.Context, account domain.AccountID
 		}
 		return listing.PageOf(found, limit, disputePlace), nil
 	})
+}
+
+// refundDisputes is the greatest number of disputes of DisputesBesideRefund.
+const refundDisputes = 20
+
+// DisputesBesideRefund returns the newest disputes of a payment that are open or lost (D22.2). It waits for the read model to show every
+// event that any node acknowledged before the call.
+func (p *Projections) DisputesBesideRefund(ctx context.Context, account domain.AccountID, id domain.PaymentID) ([]dispute.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	err := p.CaughtUp(ctx)
+	var found []dispute.State
+	if err == nil {
+		found, err = p.disputes(ctx, account, DisputeFilter{Payment: id, BesideRefund: true}, nil, refundDisputes)
+	}
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("projections: disputes of a payment: %w", err))
+	}
+	return found, nil
 }
 
 func (p *Projections) disputes(ctx context.Context, account domain.AccountID, f DisputeFilter, from *listing.Place, n int) ([]dispute.State, error) {
@@ -75,6 +95,9 @@ func disputePlace(s dispute.State) *listing.Place {
 
 // holds reports whether the changeable fields of a dispute fit the filter: type, status and reason code.
 func (f DisputeFilter) holds(s dispute.State) bool {
+	if f.BesideRefund && !s.BesideRefund() {
+		return false
+	}
 	oneOf := func(value string, values []string) bool { return len(values) == 0 || slices.Contains(values, value) }
 	return oneOf(string(s.Current.Type), f.Types) && oneOf(string(s.Current.Status), f.Statuses) && oneOf(s.Current.ReasonCode, f.ReasonCodes)
 }

@@ -35,6 +35,8 @@ type Settings struct {
 	CaptureMode    string `json:"captureMode,omitempty"`    // MANUAL when empty (D5)
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"` // seconds (D4); 0: the service's own
 	DisplayName    string `json:"displayName,omitempty"`    // shown to customers (D12); "": none
+
+	RefuseRefundOfDisputed bool `json:"refuseRefundOfDisputed,omitempty"` // refuse refunds beside a dispute that is open or lost (D22.2)
 }
 
 // Capture returns the capture mode, by default MANUAL (D5).
@@ -55,6 +57,8 @@ type ChangeSettings struct {
 	CaptureMode    *string   `json:"captureMode"`
 	ClientTokenTTL *int64    `json:"clientTokenTtl"` // seconds; 0: the service's default
 	DisplayName    *string   `json:"displayName"`    // "": none
+
+	RefuseRefundOfDisputed *bool `json:"refuseRefundOfDisputed"`
 }
 
 // DecideChangeSettings changes settings; the event is nil if nothing differs.
@@ -64,6 +68,7 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	next.CaptureMode = valueOr(c.CaptureMode, next.Capture())
 	next.ClientTokenTTL = valueOr(c.ClientTokenTTL, next.ClientTokenTTL)
 	next.DisplayName = valueOr(c.DisplayName, next.DisplayName)
+	next.RefuseRefundOfDisputed = valueOr(c.RefuseRefundOfDisputed, next.RefuseRefundOfDisputed)
 	var found faults
 	if next.CaptureMode != CaptureManual && next.CaptureMode != CaptureAutomatic {
 		found.add("$.captureMode", "must be one of %s, %s", CaptureManual, CaptureAutomatic)

@@ -71,6 +71,16 @@ type State struct {
 // Exists reports whether the dispute was opened. Rejected facts open none.
 func (s State) Exists() bool { return !s.CreatedAt.IsZero() }
 
+// BesideRefund reports whether a refund of the payment may pay the customer twice (D22.2).
+func (s State) BesideRefund() bool {
+	return s.Exists() && s.Current.Status.BesideRefund(s.Current.Type)
+}
+
+// String returns the dispute's id, with its type, status and amount.
+func (s State) String() string {
+	return string(s.ID) + " (" + s.Current.Place().String() + ", " + s.Current.Amount.Format(s.Current.Currency) + ")"
+}
+
 func (s State) has(eventID string) bool {
 	return slices.ContainsFunc(s.Facts, func(f RecordedFact) bool { return f.EventID == eventID })
 }

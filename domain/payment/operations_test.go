@@ -1,6 +1,7 @@
 package payment_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -92,5 +93,37 @@ func TestRequestsLoseNothing(t *testing.T) {
 	event, err = payment.DecideAdjust(held, payment.Adjust{Request: r, Amount: 9})
 	if d := cmp.Diff(payment.Event(payment.AdjustmentRequested{At: at, Amount: 9, KeyHash: hash}), mustDecide(t, event, err)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestRefundRefusedBesideDispute checks that the dispute that forbids a refund comes after the used key and the status, and before the
+// amount; nothing is recorded (D3, D22.2).
+func TestRefundRefusedBesideDispute(t *testing.T) {
+	disputed := []payment.Disputed{{ID: "01d", Text: "01d (DISPUTE LOST, 24.20 EUR)"}, {ID: "01e", Text: "01e (RETRIEVAL OPEN, 1.00 EUR)"}}
+	much := domain.Amount(999_999)
+	refund := func(path string, c payment.Refund) error {
+		t.Helper()
+		c.Request.At, c.Request.EventID = at, "event"
+		event, err := payment.DecideRefund(situation{path: path}.story(t).state, c)
+		if event != nil {
+			t.Errorf("%+v records %T", c, event)
+		}
+		return err
+	}
+	for _, c := range []payment.Refund{
+		{Disputed: disputed, RefuseDisputed: true}, {Disputed: disputed}, {Disputed: disputed, Amount: &much},
+	} {
+		err, is := errors.AsType[*domain.Error](refund(all, c))
+		if !is || err.Reason != domain.ReasonInvalidPaymentStatus || !err.Disputed || !strings.Contains(err.Message, "01d (DISPUTE LOST, 24.20 EUR); 01e (RETRIEVAL OPEN, 1.00 EUR)") {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		if way := "leave refuse_disputed out"; strings.Contains(err.Recovery, way) != c.RefuseDisputed {
+			t.Errorf("%+v: %s", c, err.Recovery)
+		}
+	}
+	err, is := errors.AsType[*domain.Error](refund(approved, payment.Refund{Disputed: disputed}))
+	if !is || err.Disputed || err.Reason != domain.ReasonInvalidPaymentStatus {
+		t.Errorf("of a payment that is not captured: %v", err)
 	}
 }

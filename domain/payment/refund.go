@@ -2,6 +2,7 @@ package payment
 
 import (
 	"fmt"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -15,6 +16,15 @@ type Refund struct {
 	Reason             string
 	TransactionEventID string // of the capture; "" for any
 	Metadata           domain.Metadata
+
+	RefuseDisputed bool       // the caller does not want it beside a dispute that is open or lost (D22.2)
+	Disputed       []Disputed // those disputes, if the caller or the account refuses the refund because of them
+}
+
+// Disputed is a dispute of the payment that forbids a refund (D22.2).
+type Disputed struct {
+	ID   domain.DisputeID
+	Text string // the id with type, status and amount
 }
 
 const refundModel = "PaymentRefund"
@@ -32,6 +42,9 @@ func DecideRefund(s State, c Refund) (Event, error) {
 	default:
 		return nil, s.notIn("refunded")
 	}
+	if len(c.Disputed) > 0 {
+		return nil, s.disputed(c)
+	}
 	if err := s.withinLimit(processor.Refund, c.At); err != nil {
 		return nil, err
 	}
@@ -44,6 +57,23 @@ func DecideRefund(s State, c Refund) (Event, error) {
 		left, capture = s.refundableOf(op), op.Revision
 	}
 	return s.refund(c, left, capture)
+}
+
+// disputed returns the error for a refund that its caller, or the account, refuses because of disputes (D22.2). Nothing is recorded.
+func (s State) disputed(c Refund) error {
+	names := make([]string, len(c.Disputed))
+	for i, d := range c.Disputed {
+		names[i] = d.Text
+	}
+	err := s.conflict(domain.ReasonInvalidPaymentStatus, "The payment has a dispute that is open or lost: %s. A refund may pay the customer twice, and was refused.", strings.Join(names, "; "))
+	err.Disputed = true
+	err.Recovery = fmt.Sprintf("GET /management/disputes/%s shows the dispute, and the webhook DISPUTE.STATUS every change. ", c.Disputed[0].ID)
+	if c.RefuseDisputed {
+		err.Recovery += "To refund all the same, leave refuse_disputed out."
+	} else {
+		err.Recovery += "To refund all the same, switch the account's setting refuseRefundOfDisputed off: PATCH /management/settings."
+	}
+	return err
 }
 
 // refund decides a refund; left is the refundable amount.

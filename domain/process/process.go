@@ -3,9 +3,19 @@ package process
 import (
 	"time"
 
+	"payledger/domain/dispute"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 )
+
+// Forbids returns the disputes as the refund that they forbid names them (D22.2).
+func Forbids(disputes []dispute.State) []payment.Disputed {
+	all := make([]payment.Disputed, len(disputes))
+	for i, d := range disputes {
+		all[i] = payment.Disputed{ID: d.ID, Text: d.String()}
+	}
+	return all
+}
 
 // Open lists the operations without an outcome. Each is looked up by its key until the outcome is known (D8).
 func Open(s payment.State) []payment.Operation {

@@ -44,6 +44,12 @@ func (s DisputeStatus) ReturnsMoney(of DisputeType) bool {
 	return of != Retrieval && (s == DisputeLost || s == DisputeAccepted || s == DisputeExpired)
 }
 
+// BesideRefund reports whether a refund of the disputed payment may pay the customer twice: the dispute is open, or has given its amount
+// back (D22.2). An answered retrieval is not open: nothing more may follow.
+func (s DisputeStatus) BesideRefund(of DisputeType) bool {
+	return s == DisputeOpen || s == DisputeChallenged && of != Retrieval || s.ReturnsMoney(of)
+}
+
 // DisputeUpdate is the state of a dispute at a processor, in the terms of the contract (§6.4).
 type DisputeUpdate struct {
 	ID            string          `json:"processorDisputeId"`               // the processor's id of the dispute

@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/domain/dispute"
 	"payledger/domain/instrument"
 	"payledger/domain/processor"
 	"payledger/eventstore"
@@ -30,9 +31,11 @@ type Config struct {
 	Disputes processor.Disputes
 	// PaymentAccount returns the account of a payment; false if this node does not know the payment.
 	PaymentAccount func(context.Context, domain.PaymentID) (domain.AccountID, bool, error)
-	Customers      Customers
-	PaymentTimeout time.Duration // how long a caller waits for an outcome (§8: 90 s)
-	ActionTimeout  time.Duration // how long the customer may take for an action (D7)
+	// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2), with all that any node recorded before the call.
+	DisputesBesideRefund func(context.Context, domain.AccountID, domain.PaymentID) ([]dispute.State, error)
+	Customers            Customers
+	PaymentTimeout       time.Duration // how long a caller waits for an outcome (§8: 90 s)
+	ActionTimeout        time.Duration // how long the customer may take for an action (D7)
 	// Everywhere returns when every node that serves has applied the log up to a position, an address for each shard; nil: there is one node.
 	Everywhere     func(ctx context.Context, position []uint64) error
 	ClientTokenTTL time.Duration // life of a client token and of the single-use tokens made with it (D4)

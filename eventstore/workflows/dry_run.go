@@ -18,14 +18,14 @@ type Effect struct {
 }
 
 // DryRun returns the effects that actions would have on a payment if the processor accepted each, up to the first refusal.
-func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
+func DryRun(of Subject, actions []workflow.Action, at time.Time) []Effect {
 	var effects []Effect
-	total := s.Amount
+	s, total := of.Payment, of.Payment.Amount
 	for _, a := range actions {
 		a = a.Resolved(total)
 		effect := Effect{Action: a}
 		if a.Type != workflow.HTTPRequest {
-			s, effect = dryRunOne(s, a, at)
+			s, effect = dryRunOne(s, of.Disputed, a, at)
 		}
 		effects = append(effects, effect)
 		if effect.Refusal != "" {
@@ -37,8 +37,8 @@ func DryRun(s payment.State, actions []workflow.Action, at time.Time) []Effect {
 
 const simulated = "simulated" // the id of simulated events
 
-func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State, Effect) {
-	requested, err := decideOn(s, a, payment.Request{At: at, EventID: simulated})
+func dryRunOne(s payment.State, disputed []payment.Disputed, a workflow.Action, at time.Time) (payment.State, Effect) {
+	requested, err := decideOn(s, disputed, a, payment.Request{At: at, EventID: simulated})
 	refused, is := requested.(interface{ Refusal(payment.State) error })
 	switch {
 	case errors.Is(err, payment.ErrRunning):
@@ -65,13 +65,13 @@ func dryRunOne(s payment.State, a workflow.Action, at time.Time) (payment.State,
 	return payment.Evolve(s, answered), Effect{Action: a, Amount: op.Amount}
 }
 
-func decideOn(s payment.State, a workflow.Action, r payment.Request) (payment.Event, error) {
+func decideOn(s payment.State, disputed []payment.Disputed, a workflow.Action, r payment.Request) (payment.Event, error) {
 	switch a.Type {
 	case workflow.Capture:
 		return payment.DecideCapture(s, payment.Capture{Request: r, Amount: a.Amount, Final: a.IsFinal()})
 	case workflow.Cancel:
 		return payment.DecideCancel(s, payment.Cancel{Request: r, Reason: a.Reason})
 	default:
-		return payment.DecideRefund(s, payment.Refund{Request: r, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason})
+		return payment.DecideRefund(s, payment.Refund{Request: r, Amount: a.Amount, OrderID: a.OrderID, Reason: a.Reason, Disputed: disputed})
 	}
 }

@@ -20,10 +20,12 @@ type Subjects interface {
 	Subject(ctx context.Context, r *eventstore.Recorded, eventType string, personal bool) (Subject, error)
 }
 
-// Subject has the payment in the state at the event, and the values for conditions.
+// Subject has the payment in the state at the event, and the values for conditions. Disputed is the event's dispute, if the account
+// refuses refunds beside it (D22.2).
 type Subject struct {
-	Payment payment.State
-	Values  condition.Values
+	Payment  payment.State
+	Disputed []payment.Disputed
+	Values   condition.Values
 }
 
 // Payments runs the operations of actions, once for each key.

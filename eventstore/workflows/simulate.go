@@ -209,7 +209,7 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		}
 		t.report.addMatch(Simulated{
 			Payment: subject.Payment.ID, Occasion: occasion(r, kind), Currency: subject.Payment.Currency,
-			Effects: DryRun(subject.Payment, t.Workflow.Actions, r.Time),
+			Effects: DryRun(subject, t.Workflow.Actions, r.Time),
 		})
 	}
 	return nil

@@ -24,6 +24,8 @@ type settingsAnswer struct {
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"`
 	First6Digits   bool   `json:"first6Digits"`
 	DisplayName    string `json:"displayName,omitempty"`
+
+	RefuseRefundOfDisputed bool `json:"refuseRefundOfDisputed"`
 }
 
 // GetSettings serves GET /management/settings.
@@ -44,5 +46,8 @@ func (h *Handlers) ChangeSettings(c *request.Call, in account.ChangeSettings) (a
 }
 
 func renderSettings(s account.Settings) settingsAnswer {
-	return settingsAnswer{CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits, DisplayName: s.DisplayName}
+	return settingsAnswer{
+		CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits, DisplayName: s.DisplayName,
+		RefuseRefundOfDisputed: s.RefuseRefundOfDisputed,
+	}
 }

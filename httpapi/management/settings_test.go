@@ -40,9 +40,9 @@ func TestChangeProcessor(t *testing.T) {
 // TestGetSettings checks that absent settings are left out, except for the capture mode, whose default is shown (D4, D5, D6).
 func TestGetSettings(t *testing.T) {
 	r := newRig(t)
-	r.answered(`{"captureMode":"MANUAL","first6Digits":false}`)(r.h.GetSettings(r.with()))
-	r.merchant.Settings = account.Settings{CaptureMode: account.CaptureAutomatic, ClientTokenTTL: 60, First6Digits: true, DisplayName: "Käse"}
-	r.answered(`{"captureMode":"AUTOMATIC","clientTokenTtl":60,"first6Digits":true,"displayName":"Käse"}`)(r.h.GetSettings(r.with()))
+	r.answered(`{"captureMode":"MANUAL","first6Digits":false,"refuseRefundOfDisputed":false}`)(r.h.GetSettings(r.with()))
+	r.merchant.Settings = account.Settings{CaptureMode: account.CaptureAutomatic, ClientTokenTTL: 60, First6Digits: true, DisplayName: "Käse", RefuseRefundOfDisputed: true}
+	r.answered(`{"captureMode":"AUTOMATIC","clientTokenTtl":60,"first6Digits":true,"displayName":"Käse","refuseRefundOfDisputed":true}`)(r.h.GetSettings(r.with()))
 }
 
 // TestChangeSettings checks that the command gets the sent fields. null removes the display name, and restores the default of the life of
@@ -51,8 +51,8 @@ func TestChangeSettings(t *testing.T) {
 	none, empty, minute, name, automatic, six := int64(0), "", int64(60), "North", account.CaptureAutomatic, true
 	for body, want := range map[string]account.ChangeSettings{
 		`{}`: {},
-		`{"clientTokenTtl":60,"displayName":"North","captureMode":"AUTOMATIC","first6Digits":true}`: {
-			ClientTokenTTL: &minute, DisplayName: &name, CaptureMode: &automatic, First6Digits: &six,
+		`{"clientTokenTtl":60,"displayName":"North","captureMode":"AUTOMATIC","first6Digits":true,"refuseRefundOfDisputed":true}`: {
+			ClientTokenTTL: &minute, DisplayName: &name, CaptureMode: &automatic, First6Digits: &six, RefuseRefundOfDisputed: &six,
 		},
 		`{"clientTokenTtl":null}`:                  {ClientTokenTTL: &none},
 		`{"displayName":null}`:                     {DisplayName: &empty},
@@ -60,7 +60,7 @@ func TestChangeSettings(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.settings = account.Settings{DisplayName: "North"}
-		r.answered(`{"captureMode":"MANUAL","first6Digits":false,"displayName":"North"}`)(request.WithBody(r.h.ChangeSettings)(r.body(body)))
+		r.answered(`{"captureMode":"MANUAL","first6Digits":false,"displayName":"North","refuseRefundOfDisputed":false}`)(request.WithBody(r.h.ChangeSettings)(r.body(body)))
 		r.changed("ChangeSettings", want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/attempt"
+	"payledger/domain/dispute"
 	"payledger/domain/instrument"
 	"payledger/domain/payment"
 	"payledger/domain/session"
@@ -59,6 +60,8 @@ type Reader interface {
 	request.Lagging
 	// Payment returns the newest state of an account's payment; PaymentError if the account has no such payment.
 	Payment(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error)
+	// DisputesBesideRefund returns the disputes of a payment that are open or lost (D22.2), with everything that was recorded before the call.
+	DisputesBesideRefund(ctx context.Context, account domain.AccountID, id domain.PaymentID) ([]dispute.State, error)
 	// Settings returns the newest settings of an account.
 	Settings(ctx context.Context, id domain.AccountID) (account.Settings, error)
 	// ListPayments returns a page of at most limit payments of an account at from; nil means the newest payments.

@@ -36,14 +36,26 @@ type refundRequest struct {
 	expansion
 }
 
-// RefundPayment serves POST /payments/{id}/refund.
+// RefundPayment serves POST /payments/{id}/refund. The answer warns about disputes beside which the refund was made (D22.2).
 func (h *Handlers) RefundPayment(c *request.Call, body refundRequest) (any, error) {
-	return h.operate(c, body.expansion, func(key payment.Request) (payment.State, error) {
-		return h.Commands.Refund(c.Ctx, c.Caller(), paymentID(c), payment.Refund{
+	var refunded payment.State
+	answer, err := h.operate(c, body.expansion, func(key payment.Request) (after payment.State, err error) {
+		refunded, err = h.Commands.Refund(c.Ctx, c.Caller(), paymentID(c), payment.Refund{
 			Request: key, Amount: body.Amount, OrderID: body.OrderID, Reason: body.Reason,
 			TransactionEventID: body.TransactionEventID, Metadata: request.Integers(body.Metadata),
+			RefuseDisputed: c.Query.Get("refuse_disputed") == "true",
 		})
+		return refunded, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	warnings := h.refundWarnings(c)
+	if len(warnings) == 0 {
+		return answer, nil
+	}
+	shown, err := h.render(c, refunded, body.events())
+	return refundAnswer{shown, warnings}, err
 }
 
 type cancelRequest struct {

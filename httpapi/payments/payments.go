@@ -97,14 +97,14 @@ func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bo
 	return json.RawMessage(body), nil
 }
 
-func (h *Handlers) render(c *request.Call, p payment.State, events bool) (any, error) {
+func (h *Handlers) render(c *request.Call, p payment.State, events bool) (paymentjson.Payment, error) {
 	personal, err := h.Reader.Personal(c.Ctx, p.Details().Personal)
 	if err != nil {
-		return nil, err
+		return paymentjson.Payment{}, err
 	}
 	action, err := h.Tokens.SignAction(p)
 	if err != nil {
-		return nil, err
+		return paymentjson.Payment{}, err
 	}
 	return paymentjson.Render(p, personal, paymentjson.Options{
 		Events: events, First6Digits: c.Merchant.Settings.First6Digits, ActionToken: action,

@@ -7,6 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/payment"
+	"payledger/domain/process"
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -23,11 +24,35 @@ func (s *Payments) Capture(ctx context.Context, by commands.Caller, id domain.Pa
 // capture that is missing in the log is recorded and can be refunded (D7).
 func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error) {
 	refund := operationOf(id, processor.Refund, &c, &c.Request, payment.DecideRefund)
+	refund.decide = s.unlessDisputed(ctx, by, id, &c, refund.decide)
 	_, after, err := s.runOperation(ctx, by, refund)
 	if domain.ReasonOf(err) == domain.ReasonInvalidPaymentStatus && s.capturedUnknown(ctx, by.Account, id) {
 		_, after, err = s.runOperation(ctx, by, refund)
 	}
 	return after, err
+}
+
+// unlessDisputed wraps the decision about a refund that its caller, or the account, refuses beside a dispute (D22.2). The disputes are read
+// for every decision, also after a wait for another operation: one that was recorded meanwhile counts. A refund that is refused without
+// them reads none.
+func (s *Payments) unlessDisputed(ctx context.Context, by commands.Caller, id domain.PaymentID, c *payment.Refund, decide func(payment.State, payment.Request) (payment.Event, error)) func(payment.State, payment.Request) (payment.Event, error) {
+	return func(state payment.State, r payment.Request) (payment.Event, error) {
+		c.Disputed = nil
+		event, err := decide(state, r)
+		if err != nil {
+			return nil, err
+		}
+		merchant, err := s.Merchant(by)
+		if err != nil || !c.RefuseDisputed && !merchant.Settings.RefuseRefundOfDisputed {
+			return event, err
+		}
+		disputes, err := s.DisputesBesideRefund(ctx, by.Account, id)
+		if err != nil {
+			return nil, err
+		}
+		c.Disputed = process.Forbids(disputes)
+		return decide(state, r)
+	}
 }
 
 // Adjust gives the authorization a new total (D10).

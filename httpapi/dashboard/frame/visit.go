@@ -67,9 +67,10 @@ func (v *Visit) Send(method, path string, body any, key string, to any) error {
 	return v.frame.API(v.Ctx, v.Identity, Request{Method: method, Path: path, Body: body, IdempotencyKey: key}).decode(to)
 }
 
-// Operate sends an operation on a payment. It is refused with ConcurrentModification if the payment's revision is not seen.
-func (v *Visit) Operate(seen uint64, path string, body any, key string) error {
-	return v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(nil)
+// Operate sends an operation on a payment, and decodes the answer into to. It is refused with ConcurrentModification if the payment's
+// revision is not seen.
+func (v *Visit) Operate(seen uint64, path string, body any, key string, to any) error {
+	return v.frame.API(v.Ctx, v.Identity, Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: key, Seen: seen}).decode(to)
 }
 
 // Path joins segments to a path of the API. It escapes nothing: the router matches decoded paths.
@@ -96,6 +97,7 @@ func (v *Visit) Redirect(path, done string) error {
 var Messages = map[string]string{
 	"captured":     "The capture was requested.",
 	"refunded":     "The refund was requested.",
+	"refund-risk":  "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.",
 	"cancelled":    "The cancel was requested.",
 	"repeated":     "This request was sent before: the timeline shows its result. Nothing was done a second time.",
 	"saved":        "The change is saved.",

@@ -14,8 +14,16 @@ func disputesOf(v *frame.Visit, payment string) ([]disputeRow, error) {
 	return found.Data, err
 }
 
+// warning is a warning of a refund (D22.2).
+type warning struct{ Code string }
+
+func (w warning) disputed() bool { return w.Code == "REFUND_OF_DISPUTED_PAYMENT" }
+
 // Returned reports whether the dispute has given its amount back to the customer.
 func (d disputeRow) Returned() bool { return d.Status.ReturnsMoney(d.Type) }
+
+// BesideRefund reports whether a refund beside the dispute may pay the customer twice (D22.2).
+func (d disputeRow) BesideRefund() bool { return d.Status.BesideRefund(d.Type) }
 
 // Caution returns the warning about a refund beside the dispute; "" if the dispute does not matter to a refund.
 func (d disputeRow) Caution() string {

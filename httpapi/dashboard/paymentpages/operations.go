@@ -101,6 +101,7 @@ type form struct {
 	Revision uint64        // of the payment that the user sees
 	Disputes []disputeRow  // of a refund
 	Returned domain.Amount // of Left, by disputes
+	Refuses  bool          // the account refuses refunds beside such disputes (D22.2)
 }
 
 func ask(v *frame.Visit, out form) error {
@@ -129,6 +130,7 @@ func open(v *frame.Visit) (form, error) {
 			return form{}, err
 		}
 		out.Returned = returnedOf(out.Disputes, out.Left, out.Payment.CurrencyCode)
+		out.Refuses = v.Merchant.Settings.RefuseRefundOfDisputed && slices.ContainsFunc(out.Disputes, disputeRow.BesideRefund)
 	}
 	return out, nil
 }
@@ -152,8 +154,11 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 		return v.Show(out.page(http.StatusUnprocessableEntity))
 	}
 	path := pathPayments + "/" + out.Payment.ID
-	err := v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key)
+	var done struct{ Warnings []warning }
+	err := v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, &done)
 	switch {
+	case err == nil && slices.ContainsFunc(done.Warnings, warning.disputed):
+		return v.Redirect(path, "refund-risk")
 	case err == nil:
 		return v.Redirect(path, out.done)
 	case frame.IDOf(err) == string(domain.ReasonIdempotencyKeyExists):

@@ -1,6 +1,7 @@
 package paymentpages
 
 import (
+	"net/http"
 	"strings"
 
 	"payledger/domain"
@@ -14,6 +15,11 @@ var past = map[string]string{"capture": "captured", "refund": "refunded", "cance
 func (f *form) explain(err error) {
 	switch domain.Reason(frame.IDOf(err)) {
 	case domain.ReasonInvalidPaymentStatus:
+		if frame.StatusOf(err) == http.StatusConflict { // a dispute forbids it (D22.2)
+			f.Refusal.Text = "Your account refuses the refund of a payment that has a dispute that is open or lost: the customer may get the money twice."
+			f.Refusal.Advice = "Wait until the dispute is won or withdrawn. An administrator can switch the setting refuseRefundOfDisputed off, through the API."
+			return
+		}
 		f.Refusal.Text = "The payment is " + plainStatus(f.Payment) + ", and cannot be " + past[f.Name] + "."
 		f.Refusal.Advice = advice(f.Name, payment.Status(f.Payment.Status))
 	case domain.ReasonRequestValidation:
