@@ -87,6 +87,8 @@ func pathOf(tree any, pointer []string) string {
 	return b.String()
 }
 
+var quotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+
 const nameShown = 64 // the number of characters of an unknown field's name that a path shows
 
 // Member returns a field's part of a path. A name that contains a card number is not echoed.
@@ -100,7 +102,7 @@ func Member(name string) string {
 	if utf8.RuneCountInString(name) > nameShown {
 		name = fmt.Sprintf("%.*s…", nameShown, name)
 	}
-	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
+	return "['" + quotes.Replace(name) + "']"
 }
 
 func plainName(name string) bool {

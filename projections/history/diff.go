@@ -103,10 +103,12 @@ func element(list []any, i int) any {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+var quotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+
 // step returns the part of a path for a key. A merchant's metadata key may be any text.
 func step(key string) string {
 	if plainKey.MatchString(key) {
 		return "." + key
 	}
-	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(key) + "']"
+	return "['" + quotes.Replace(key) + "']"
 }

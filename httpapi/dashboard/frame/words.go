@@ -123,9 +123,11 @@ var tones = map[string]string{
 // Tone returns the class of a status's badge.
 func Tone(status any) string { return tones[fmt.Sprint(status)] }
 
+var blanks = strings.NewReplacer("_", " ", ".", " ")
+
 // Plain writes a constant for people: "PARTIALLY_SETTLED" becomes "Partially settled".
 func Plain(v any) string {
-	text := strings.ToLower(strings.NewReplacer("_", " ", ".", " ").Replace(fmt.Sprint(v)))
+	text := strings.ToLower(blanks.Replace(fmt.Sprint(v)))
 	if text == "" {
 		return "–"
 	}
