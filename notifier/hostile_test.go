@@ -157,7 +157,7 @@ func TestHostileBody(t *testing.T) {
 		if err != nil || a.StatusCode != 200 || took > patience {
 			t.Errorf("%s: %+v %v after %s", name, a, err, took)
 		}
-		if body := took - time.Duration(a.Duration)*time.Microsecond; body < sender.AnswerTime {
+		if body := took - time.Duration(a.Duration)*time.Microsecond; body < sender.AnswerTime/2 { // on a busy machine the wait begins before the status line is noticed
 			t.Errorf("%s: the time of the attempt holds the wait for its body: only %s came after it", name, body)
 		}
 	}
