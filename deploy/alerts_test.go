@@ -5,19 +5,22 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAlerts: RUNBOOK.md has a section for each alert, and for nothing else.
+// TestAlerts checks that RUNBOOK.md has a section for each alert, and for nothing else, and that the section names the alert's metrics.
 func TestAlerts(t *testing.T) {
 	text, err := os.ReadFile("prometheus/rules.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rules struct {
-		Groups []struct{ Rules []struct{ Alert string } }
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
 	}
 	if err := yaml.Unmarshal(text, &rules); err != nil {
 		t.Fatal(err)
@@ -34,6 +37,17 @@ func TestAlerts(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?m)^### (Payledger\w+)$`).FindAllStringSubmatch(string(runbook), -1) {
 		sections = append(sections, m[1])
+	}
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			_, section, _ := strings.Cut(string(runbook), "\n### "+rule.Alert+"\n")
+			section, _, _ = strings.Cut(section, "\n#")
+			for _, metric := range regexp.MustCompile(`\b(?:payledger|process)_\w+|\bup\b`).FindAllString(rule.Expr, -1) {
+				if !strings.Contains(section, "`"+strings.TrimSuffix(metric, "_bucket")+"`") {
+					t.Errorf("the section %s of RUNBOOK.md does not name %s", rule.Alert, metric)
+				}
+			}
+		}
 	}
 	slices.Sort(alerts)
 	slices.Sort(sections)

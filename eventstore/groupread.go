@@ -21,6 +21,9 @@ type groupPlace struct {
 	seq   uint64
 }
 
+// DefaultMemory is the size of a store's caches, in bytes.
+const DefaultMemory = 256 << 20
+
 // newGroups returns a cache of groups that were read, for readers that walk through several of their events.
 func newGroups(capacity int) *cache.Cache[groupPlace, *format.Group] {
 	return cache.New[groupPlace](capacity, func(g *format.Group) int { return g.Size + format.RecordedSize*(1+len(g.Frames)) }, nil)

@@ -82,6 +82,7 @@ type groupInFlight struct {
 	seg    segment
 	drafts []*entry
 	began  time.Time
+	sent   time.Time // of the newest publish
 
 	barriers []*entry
 
@@ -97,6 +98,13 @@ type groupInFlight struct {
 // append appends r, whose bytes are final except for its place, and sets the place. ErrConflict: another event follows the same
 // event of the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the append timed out or was abandoned; the outcome is unknown.
 func (s *Store) append(ctx context.Context, r *Recorded) error {
+	began := time.Now()
+	err := s.appendNext(ctx, r)
+	s.noteAppend(r, began, err)
+	return err
+}
+
+func (s *Store) appendNext(ctx context.Context, r *Recorded) error {
 	if s.readOnly {
 		return fmt.Errorf("%w: opened for reading", ErrRefused)
 	}
@@ -310,6 +318,7 @@ func (h *shard) send(f *groupInFlight) {
 	if h.s.node != "" {
 		header[handover.NodeHeader] = []string{h.s.node}
 	}
+	f.sent = time.Now()
 	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
 }
 
@@ -340,6 +349,9 @@ func (h *shard) noteOutcome(f *groupInFlight, result outcome, err error) {
 	f.result, f.err = result, err
 	f.silent = f.silent || errors.Is(err, nats.ErrTimeout)
 	f.uncertain = f.uncertain || result == unknown
+	if result == stored {
+		h.noteSync(f)
+	}
 	h.releaseStored()
 	if len(h.inFlight) > 0 && h.inFlight[0].result != unanswered && !h.resolving {
 		h.resolving = true

@@ -67,13 +67,11 @@ type Config struct {
 	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
 	Secret secretlog.Check
 	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for others.
-	Tips string
+	Tips  string
+	Timed Timed // gets durations; nil: none
 	// Progress, if set, gets the applied events and the events of the log at intervals, while Open updates the tip store.
 	Progress func(done, of uint64)
 }
-
-// DefaultMemory is the size of a store's caches, in bytes.
-const DefaultMemory = 256 << 20
 
 // Store appends to and reads from the log. All methods may be called from many goroutines.
 type Store struct {
@@ -94,6 +92,7 @@ type Store struct {
 	mark            atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
 	embedded        Server                                      // nil: an external server
 	progress        func(done, of uint64)
+	timed           Timed // nil: none
 	dial            func() (*nats.Conn, error)
 
 	shard        []*shard // of the log
@@ -149,7 +148,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	}
 	memory := cmp.Or(c.Memory, DefaultMemory)
 	s := &Store{
-		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress,
+		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress, timed: c.Timed,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,

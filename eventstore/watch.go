@@ -128,3 +128,26 @@ func (s *Store) measure(ctx context.Context) {
 	}
 	s.disk.SetLow(float64(info.Store) > float64(info.Limits.MaxStore)*fullPercent/100)
 }
+
+// Timed gets durations, for metrics. Its methods must not block.
+type Timed interface {
+	// Append gets the duration of each append, of an event or of the record of a delivery, with its result. request is the correlation id of
+	// the event; "" for a record.
+	Append(deliveries bool, took time.Duration, err error, request string)
+	// Sync gets the time from the sending of a group to its acknowledgement: its bytes are written and synced, in a cluster by a majority.
+	Sync(deliveries bool, took time.Duration)
+}
+
+// noteAppend hands the duration of an append to Timed.
+func (s *Store) noteAppend(r *Recorded, began time.Time, err error) {
+	if s.timed != nil {
+		s.timed.Append(s.numbered(r.Shard) == s.records, time.Since(began), err, r.CorrelationID)
+	}
+}
+
+// noteSync hands the duration of a stored publish to Timed. The caller holds the lock.
+func (h *shard) noteSync(f *groupInFlight) {
+	if h.s.timed != nil {
+		h.s.timed.Sync(h == h.s.records, time.Since(f.sent))
+	}
+}

@@ -45,13 +45,13 @@ func (p *dispatcher) deliver(ctx context.Context, l *lane, e entry, free func())
 		if !ok {
 			return
 		}
-		after, again, ok := p.attempt(ctx, d, owner)
-		if ok {
+		made := p.attempt(ctx, d, owner)
+		if made.ok {
 			free()
-			after.Sender = owner
-			p.record(l, name, at, d, after)
+			made.after.Sender = owner
+			p.record(l, name, at, d, made)
 		}
-		if !again {
+		if !made.again {
 			return
 		}
 		e.at, e.fresh = at, false
@@ -143,40 +143,53 @@ func (p *dispatcher) claim(ctx context.Context, l *lane, from uint64, d delivery
 	return taken, at, true
 }
 
-// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d instead. ok reports whether after must be
-// recorded. again reports that nothing was sent, because the message or the owner id changed meanwhile.
-func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery, owner string) (after delivery.Delivery, again, ok bool) {
+// tried is the result of an attempt.
+type tried struct {
+	after   delivery.Delivery
+	request string // the id of the request that caused the event
+	ok      bool   // after must be recorded
+	again   bool   // nothing was sent, because the message or the owner id changed meanwhile
+}
+
+// attempt makes the next attempt of d. If the endpoint is deleted or disabled, attempt cancels d instead.
+func (p *dispatcher) attempt(ctx context.Context, d delivery.Delivery, owner string) (made tried) {
 	var m sender.Message
+	made.after = d
 	err := p.persist(ctx, d.Name(), func() (err error) {
 		m, err = p.compose(ctx, d)
 		if errors.Is(err, message.ErrNoEndpoint) || errors.Is(err, message.ErrDisabled) {
-			after, err = d.Cancel(), nil
+			made.after, err = d.Cancel(), nil
 		}
 		return err
 	})
 	if err != nil || ctx.Err() != nil {
-		return d, false, false
+		return tried{after: d}
 	}
-	if after.Status == delivery.Cancelled {
-		return after, false, true
+	made.request = m.Request
+	if made.after.Status == delivery.Cancelled {
+		made.ok = true
+		return made
 	}
 	a, err := p.sender.Attempt(p.cut, fence(p.ownership, m, owner))
 	switch {
 	case errors.Is(err, sender.ErrNotSent):
-		return d, ctx.Err() == nil, false
+		made.again = ctx.Err() == nil
+		return made
 	case err != nil:
 		if p.cut.Err() == nil && p.health.Set(d.Name(), err) {
 			p.logProblem(d.Name(), err)
 		}
-		return d, false, false
+		return made
 	}
-	return d.WithAttempt(a, p.retries), false, true
+	made.after, made.ok = d.WithAttempt(a, p.retries), true
+	return made
 }
 
 // record writes an outcome with compare-and-swap, and moves the delivery in its lane. If another record was written meanwhile, record
 // writes behind it in two cases: the newer record is a copy of the record before the attempt (Retention), or it is open and this attempt
 // succeeded. Otherwise the newer record stands.
-func (p *dispatcher) record(l *lane, name string, at uint64, before, after delivery.Delivery) {
+func (p *dispatcher) record(l *lane, name string, at uint64, before delivery.Delivery, made tried) {
+	after := made.after
 	_ = p.persist(p.cut, name, func() error {
 		place, err := p.put(at, after)
 		for errors.Is(err, eventstore.ErrConflict) {
@@ -202,7 +215,7 @@ func (p *dispatcher) record(l *lane, name string, at uint64, before, after deliv
 			return err
 		}
 		l.moved(at, place, after)
-		p.tally.record(before.Status, after)
+		p.tally.record(before.Status, after, made.request)
 		p.logOutcome(name, after)
 		return nil
 	})

@@ -148,7 +148,7 @@ func (b *bubble) start() {
 	h := &health.Health{}
 	n := &Notifier{
 		Config: Config{Now: b.now, Logger: zerolog.Nop()}, stream: b.stream, ownership: delivery.Ownership{Nodes: b.nodes}, locks: &b.locks,
-		health: h, tally: newTally(), retries: delivery.NewSchedule(delivery.DefaultRetryDelays()),
+		health: h, tally: newTally(nil), retries: delivery.NewSchedule(delivery.DefaultRetryDelays()),
 	}
 	n.lanes = newLanes(shared{stream: b.stream, health: h, log: zerolog.Nop(), now: b.now, ownership: n.ownership})
 	n.lanes.limits = b.limits

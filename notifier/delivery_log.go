@@ -32,6 +32,8 @@ type DeliveryLogConfig struct {
 	Now        func() time.Time
 	ReplayRate float64       // deliveries per second, of all replays together; 0: DefaultReplayRate
 	Retention  time.Duration // for which finished deliveries are kept; 0: DefaultRetention
+	// Lagged, if set, gets the time from the writing of each record to its being in the index: of records since Run began. It must not block.
+	Lagged func(time.Duration)
 }
 
 // DeliveryLog is the attempt log: it lists deliveries with their attempts, and sends them again (D18, D20). It reads only while Run runs.
@@ -39,6 +41,7 @@ type DeliveryLog struct {
 	DeliveryLogConfig
 	stream  *deliverylog.Stream
 	replays *replay.Replayer
+	began   time.Time // of Run
 }
 
 // OpenDeliveryLog opens the attempt log of a notifier. It empties an index of another stream.
@@ -62,6 +65,7 @@ func OpenDeliveryLog(ctx context.Context, c DeliveryLogConfig) (*DeliveryLog, er
 func (l *DeliveryLog) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	l.began = l.Now()
 	var running sync.WaitGroup
 	running.Go(func() { l.replays.Run(ctx) })
 	running.Go(func() { l.retain(ctx) })

@@ -50,12 +50,26 @@ func (l *DeliveryLog) apply(ctx context.Context, page []deliverylog.Record) erro
 	if err := l.Index.Apply(ctx, rows, mark); err != nil {
 		return err
 	}
+	l.noteLag(page)
 	for _, r := range rows {
 		if r.Status != string(delivery.Planned) {
 			l.replays.Attempted(r.Name)
 		}
 	}
 	return nil
+}
+
+// noteLag hands the lags of records that the index shows now to Lagged. A start applies older records, which waited for the start.
+func (l *DeliveryLog) noteLag(page []deliverylog.Record) {
+	if l.Lagged == nil {
+		return
+	}
+	now := l.Now()
+	for _, stored := range page {
+		if !stored.Time.Before(l.began) {
+			l.Lagged(max(0, now.Sub(stored.Time)))
+		}
+	}
 }
 
 func rowsOf(page []deliverylog.Record) (rows []deliveries.Row, mark deliveries.Mark, err error) {

@@ -54,9 +54,10 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 		return nil
 	}
 	whole := context.WithoutCancel(ctx)
-	composeCtx, recorded := ctx, false
+	composeCtx, recorded, cause := ctx, false, ""
 	a, err := n.send(whole, cut, func(context.Context) (sender.Message, error) {
 		m, err := n.messages.ComposeNow(composeCtx, d)
+		cause = m.Request
 		if err = cmp.Or(err, composeCtx.Err()); err != nil || recorded { // for example the endpoint is deleted
 			return m, err
 		}
@@ -67,7 +68,7 @@ func (n *Notifier) resend(ctx, cut context.Context, owner domain.AccountID, name
 		return err
 	}
 	a.Manual, a.Request = true, request
-	return n.recordManual(whole, stored, d, a)
+	return n.recordManual(whole, stored, d, a, cause)
 }
 
 func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, delivery.Delivery, error) {
@@ -79,7 +80,8 @@ func (n *Notifier) last(ctx context.Context, name string) (deliverylog.Record, d
 	return stored, d, err
 }
 
-func (n *Notifier) recordManual(ctx context.Context, stored deliverylog.Record, d delivery.Delivery, a delivery.Attempt) error {
+// recordManual records an attempt. cause is the id of the request that caused the event.
+func (n *Notifier) recordManual(ctx context.Context, stored deliverylog.Record, d delivery.Delivery, a delivery.Attempt, cause string) error {
 	for {
 		after := d.WithAttempt(a, n.retries)
 		after.Sender, _ = n.ownership.Holder() // others take the delivery over if this owner id is gone
@@ -90,7 +92,7 @@ func (n *Notifier) recordManual(ctx context.Context, stored deliverylog.Record, 
 		place, err := n.stream.Put(ctx, stored.Name, stored.Seq, body, after.Status.Open())
 		if err == nil {
 			n.lanes.of(after.Lane()).moved(stored.Seq, place, after)
-			n.tally.record(d.Status, after)
+			n.tally.record(d.Status, after, cause)
 			return nil
 		}
 		if !errors.Is(err, eventstore.ErrConflict) {

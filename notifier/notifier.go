@@ -57,6 +57,9 @@ type Config struct {
 	// Listeners deliver webhooks to programs that read a stream (package listener); nil: there are none.
 	Listeners *listener.Hub
 	Resolver  *net.Resolver // of the hosts of endpoints; nil: the machine's
+	// Timed, if set, gets the duration of each recorded attempt, its failure ("" is success), and the correlation id of the event that the webhook
+	// tells about. It must not block.
+	Timed func(failure delivery.Failure, took time.Duration, request string)
 }
 
 // Guard returns the guard of the configuration. The check of a new endpoint uses the same one.
@@ -115,7 +118,7 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	n := &Notifier{
 		Config: c, stream: s, messages: messages, retries: delivery.NewSchedule(c.RetryDelays), ownership: delivery.Ownership{Nodes: c.Nodes},
 		sender: sender.New(sender.Config{Guard: c.Guard(), Listeners: c.Listeners, Timeout: c.Timeout, Now: c.Now}),
-		locks:  &deliveryLocks{}, health: &health.Health{}, tally: newTally(), plannedTime: plannedTime,
+		locks:  &deliveryLocks{}, health: &health.Health{}, tally: newTally(c.Timed), plannedTime: plannedTime,
 	}
 	n.lanes = newLanes(shared{stream: s, health: n.health, log: c.Logger, now: c.Now, ownership: n.ownership})
 	if err := n.scanLanes(ctx); err != nil {
@@ -200,18 +203,24 @@ type Tally struct {
 type tally struct {
 	mu sync.Mutex
 	Tally
+	timed func(delivery.Failure, time.Duration, string) // nil: none
 }
 
-func newTally() *tally {
-	return &tally{Tally: Tally{Attempts: map[delivery.Failure]uint64{}, Ended: map[delivery.Status]uint64{}}}
+func newTally(timed func(delivery.Failure, time.Duration, string)) *tally {
+	return &tally{Tally: Tally{Attempts: map[delivery.Failure]uint64{}, Ended: map[delivery.Status]uint64{}}, timed: timed}
 }
 
-// record counts the last attempt and the end of d after its record is durable. before is the previous status.
-func (t *tally) record(before delivery.Status, d delivery.Delivery) {
+// record counts the last attempt and the end of d after its record is durable. before is the previous status, and request the id of the request
+// that caused the event.
+func (t *tally) record(before delivery.Status, d delivery.Delivery, request string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if d.Status != delivery.Cancelled || before == delivery.Cancelled {
-		t.Attempts[d.Attempts[len(d.Attempts)-1].Failure]++
+		a := d.Attempts[len(d.Attempts)-1]
+		t.Attempts[a.Failure]++
+		if t.timed != nil {
+			t.timed(a.Failure, time.Duration(a.Duration)*time.Microsecond, request)
+		}
 	}
 	if d.Status != before && !d.Status.Open() {
 		t.Ended[d.Status]++

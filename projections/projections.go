@@ -41,6 +41,9 @@ type Config struct {
 	Logger  zerolog.Logger
 	Now     func() time.Time
 	Cache   int64 // bytes of the writer's page cache; 0 takes 32 MiB
+	// Lagged, if set, gets the time from the recording of each event to its being shown, and the event's correlation id: of events that were
+	// recorded since Run began. It must not block.
+	Lagged func(lag time.Duration, request string)
 }
 
 // Projections are the read models of this node, safe for concurrent use but Run and Close. Reads that wait for the log need Run.
@@ -51,6 +54,7 @@ type Projections struct {
 	reader    *eventstore.Reader
 	progress  *progress
 	freshness freshness
+	began     time.Time     // of Run
 	applied   atomic.Uint64 // events
 
 	switching  sync.Mutex // held for a moment
@@ -87,6 +91,7 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 // be applied (the error names it; everything before it is applied), or if the file cannot be written. Healthy returns the same. It runs once.
 func (p *Projections) Run(ctx context.Context) error {
 	defer p.reader.Stop()
+	p.began = p.Now()
 	err := p.check(ctx)
 	for err == nil {
 		var n int
@@ -137,7 +142,24 @@ func (p *Projections) step(ctx context.Context) (int, error) {
 		p.applied.Add(uint64(len(events)))
 	}
 	p.progress.publish(p.model.positions())
+	if err == nil {
+		p.noteLag(events)
+	}
 	return len(events), err
+}
+
+// noteLag hands the lags of events that are shown now to Lagged. A start applies older events, which waited for the start and not for this
+// projection.
+func (p *Projections) noteLag(events []*eventstore.Recorded) {
+	if p.Lagged == nil {
+		return
+	}
+	now := p.Now()
+	for _, r := range events {
+		if !r.Time.Before(p.began) {
+			p.Lagged(max(0, now.Sub(r.Time)), r.CorrelationID) // another node's clock may be ahead
+		}
+	}
 }
 
 // check compares the read model with the log before anything is added: the log must not be shorter (it lost events), and

@@ -100,6 +100,7 @@ func (w *Writer) compose(ctx context.Context, d delivery.Delivery, find findEndp
 	if err != nil {
 		return sender.Message{}, err
 	}
+	m.Request = r.CorrelationID
 	if m.Listener != "" {
 		m.About = about(d)
 	}

@@ -225,6 +225,7 @@ type Message struct {
 	Body           func(signedAt time.Time) ([]byte, error)
 	Private        domain.Personal // personal data in the body
 	IdempotencyKey string          // of a workflow's request (D19)
+	Request        string          // correlation id of the event that the message tells about; it is not sent
 	// Fresh returns an error if the message must not be sent any more. It is called before the first byte, does not wait, and may be called
 	// again; nil: always fresh.
 	Fresh func() error

@@ -153,7 +153,7 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, eventstore.Config{
-		Now: a.clock, Logger: a.log, ReadTimeout: timeout, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+		Now: a.clock, Logger: a.log, ReadTimeout: timeout, Timed: a.durations, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
 }
@@ -211,7 +211,7 @@ func (a *App) openViews(ctx context.Context) (err error) {
 	a.fanout = eventstore.NewFanout(a.Ledger.Store)
 	a.Views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(a.Options.Data, ledger.ViewsFolder), Store: a.Ledger.Store, Fanout: a.fanout,
-		Secrets: a.Ledger.Secrets, Logger: a.log, Now: a.clock, Cache: limits.Of(a.Options.Memory).Pages,
+		Secrets: a.Ledger.Secrets, Logger: a.log, Now: a.clock, Cache: limits.Of(a.Options.Memory).Pages, Lagged: a.durations.ViewsLag,
 	})
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (a *App) openNotifier(ctx context.Context) (err error) {
 		return err
 	}
 	a.webhooks, err = notifier.OpenDeliveryLog(ctx, notifier.DeliveryLogConfig{
-		Notifier: a.notifier, Index: a.index, Now: a.clock, Retention: a.Options.DeliveryRetention,
+		Notifier: a.notifier, Index: a.index, Now: a.clock, Retention: a.Options.DeliveryRetention, Lagged: a.durations.DeliveriesLag,
 	})
 	return err
 }
@@ -253,7 +253,7 @@ func (a *App) NotifierConfig() notifier.Config {
 	c := notifier.Config{
 		Store: a.Ledger.Store, Fanout: a.fanout, Secrets: a.Ledger.Secrets, Views: a.Views, Now: a.clock,
 		Random: rand.Reader, Logger: a.log, Timeout: a.Options.WebhookTimeout, Grace: WebhookGrace,
-		RetryDelays: a.Options.WebhookRetryDelays, Listeners: a.Listeners,
+		RetryDelays: a.Options.WebhookRetryDelays, Listeners: a.Listeners, Timed: a.durations.Attempt,
 		AllowCIDRs: a.Options.WebhookAllowCIDR, Production: !a.Options.Sandbox(),
 	}
 	if a.Nodes != nil {

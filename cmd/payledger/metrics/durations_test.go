@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,13 +14,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"payledger/eventstore"
 )
 
 // page returns the histograms in the form of OpenMetrics.
 func (d *Durations) page(t *testing.T) string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(d.requests)
+	registry.MustRegister(d.all()...)
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
 	w := httptest.NewRecorder()
@@ -95,5 +98,25 @@ func TestDurations(t *testing.T) {
 	}
 	if slow, quick := quantile(t, page, "POST /payments/{id}/capture", q), quantile(t, page, "GET /payments", q); slow <= limit || quick > limit {
 		t.Errorf("the 99th percentiles are %v and %v s, the alert's limit is %v s", slow, quick, limit)
+	}
+}
+
+// TestAppendResults checks that an append counts by its result, and that a trace id that is no text or too long for an exemplar is left out.
+func TestAppendResults(t *testing.T) {
+	d := NewDurations()
+	for _, err := range []error{nil, eventstore.ErrConflict, fmt.Errorf("%w: full", eventstore.ErrRefused), fmt.Errorf("%w: late", eventstore.ErrUnknown)} {
+		d.Append(false, time.Millisecond, err, strings.Repeat("x", 200))
+		d.Append(true, time.Millisecond, err, "\xff")
+	}
+	page := d.page(t)
+	for _, records := range []string{"events", "deliveries"} {
+		for _, result := range []string{"stored", "conflict", "refused", "unknown"} {
+			if want := `payledger_log_append_duration_seconds_count{records="` + records + `",result="` + result + `"} 1`; !strings.Contains(page, want) {
+				t.Errorf("%s is missing in %s", want, page)
+			}
+		}
+	}
+	if strings.Contains(page, "trace_id") {
+		t.Errorf("an exemplar: %s", page)
 	}
 }

@@ -35,10 +35,15 @@ type Config struct {
 
 // Handler serves the metrics.
 func Handler(c Config) http.Handler {
+	return promhttp.HandlerFor(c.registry(), promhttp.HandlerOpts{EnableOpenMetrics: true}) // exemplars are in OpenMetrics only
+}
+
+func (c Config) registry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(c.Durations.all()...)
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		c.waiting(), c.requests(), c.webhooks(), c.Durations.requests, c.Durations.processors,
+		c.waiting(), c.requests(), c.webhooks(),
 		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
 		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.Events()) }),
 		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
@@ -60,7 +65,7 @@ func Handler(c Config) http.Handler {
 				func() float64 { return float64(c.Events.Faults()) }),
 		)
 	}
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // exemplars are in OpenMetrics only
+	return registry
 }
 
 // collector exports the metrics that collect reads. Each has one of the descriptions.
