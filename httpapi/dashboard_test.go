@@ -43,7 +43,7 @@ func newSite(t *testing.T) *site {
 }
 
 // siteOf is newSite with a rig.
-func siteOf(t *testing.T, r *rig) *site {
+func siteOf(t testing.TB, r *rig) *site {
 	t.Helper()
 	staff, err := users.New(users.Config{
 		Accounts: r.service.Accounts, Root: tokenKey, Directory: r.views.Accounts, Newest: r.views.AccountNow,

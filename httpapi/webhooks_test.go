@@ -71,7 +71,7 @@ type hookRig struct {
 	inbox *inbox
 }
 
-func newHookRig(t *testing.T, hooks webhooks) *hookRig {
+func newHookRig(t testing.TB, hooks webhooks) *hookRig {
 	t.Helper()
 	box := newInbox(t)
 	return &hookRig{newRigWith(t, usualTimeout, &hooks), box}
@@ -88,7 +88,7 @@ type inbox struct {
 // hook is a webhook as it came.
 type hook struct{ path, eventID, eventType, body string }
 
-func newInbox(t *testing.T) *inbox {
+func newInbox(t testing.TB) *inbox {
 	t.Helper()
 	box := &inbox{says: map[string]http.HandlerFunc{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
