@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"payledger/eventstore/format"
@@ -82,11 +81,9 @@ func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.Lef
 
 // unreadable returns the error for a failed read of the tip store, and marks the log as unhealthy.
 func (s *Store) unreadable(key Key, err error) error {
-	if errors.Is(err, tipstore.ErrDamaged) {
-		s.tips.Condemn()
-	}
+	remedy := s.tips.Remedy(err)
 	if !s.closing.Load() {
-		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; a restart rebuilds it from the log", ErrUnhealthy, key, err)
+		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; %s", ErrUnhealthy, key, err, remedy)
 		s.markUnhealthy(err, false)
 	}
 	return err

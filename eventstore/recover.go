@@ -44,7 +44,7 @@ func (s *Store) openTips(c Config, cache int64) error {
 	var failed atomic.Int64
 	options := tipstore.Options{Dir: dir, Cache: cache, Failed: func(err error) {
 		if errors.Is(err, tipstore.ErrDamaged) {
-			s.markUnhealthy(fmt.Errorf("the tip store is damaged: %w; a restart rebuilds it from the log", err), false)
+			s.markUnhealthy(fmt.Errorf("the tip store is damaged: %w; a restart makes it again from the log", err), false)
 			return
 		}
 		if now := time.Now().Unix(); failed.Swap(now) != now { // Pebble tries again and again

@@ -63,10 +63,7 @@ func (x *index) value(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil && x.Life.Err() == nil {
-		if errors.Is(err, tipstore.ErrDamaged) {
-			x.Tips.Condemn()
-		}
-		err = fmt.Errorf("%w: the tip store cannot be read: %w; a restart rebuilds it from the log", fault.ErrUnhealthy, err)
+		err = fmt.Errorf("%w: the tip store cannot be read: %w; %s", fault.ErrUnhealthy, err, x.Tips.Remedy(err))
 		x.Index.Fail(err, false)
 	}
 	return value, err

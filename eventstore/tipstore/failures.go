@@ -143,3 +143,12 @@ func over(c <-chan struct{}) bool {
 		return false
 	}
 }
+
+// Remedy returns the advice for an error of a read. It condemns a damaged store.
+func (s *Store) Remedy(err error) string {
+	if !errors.Is(err, ErrDamaged) {
+		return "check its disk, and restart the service"
+	}
+	s.Condemn()
+	return "a restart makes it again from the log"
+}

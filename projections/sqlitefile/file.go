@@ -257,7 +257,7 @@ func (f *File) Healthy() error {
 	if !f.corrupt.Load() {
 		return nil
 	}
-	return fmt.Errorf("%s is damaged: restart the service, which makes it again from the log", f.path)
+	return fmt.Errorf("%s is damaged: restart the service, which makes it again from the log (after a kill of the service, remove the file first)", f.path)
 }
 
 // Unusable reports whether err means that the file has to be rebuilt.

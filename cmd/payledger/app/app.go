@@ -333,7 +333,10 @@ func (a *App) run(ctx context.Context) error {
 // proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest event.
 const proofWait = 5 * time.Second
 
+// awaitViews returns when the views have all events of the log. It fails if the log is found damaged: the views would wait for ever.
 func (a *App) awaitViews(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	there := make(chan error, 1)
 	go func() { there <- a.Views.CaughtUp(ctx) }()
 	tick := time.NewTicker(viewsEvery)
@@ -345,6 +348,9 @@ func (a *App) awaitViews(ctx context.Context) error {
 		case <-tick.C:
 			done, of := a.Views.Progress()
 			a.progress.at(stageViews, done, of)
+			if err := a.Ledger.Store.Healthy(); errors.Is(err, eventstore.ErrUnhealthy) {
+				return fmt.Errorf("%s, %d of %d events: %w; payledger verify lists all damage, and payledger restore makes a folder from a back-up", stageViews, done, of, err)
+			}
 		}
 	}
 }

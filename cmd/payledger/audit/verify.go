@@ -101,6 +101,7 @@ type checker struct {
 	open       []*sqlitefile.Still // the files of a stopped service's views
 	emit       func(verifyLine) error
 	keyless    bool // the secrets have no key for checkpoints
+	backup     bool // the files are a back-up's, which has no tip store
 	faults     int
 	note       string
 }
@@ -168,7 +169,11 @@ func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoint
 			return err
 		}
 	}
-	if !files.HasTips() {
+	switch {
+	case files.HasTips():
+	case c.backup:
+		c.note = joined(c.note, "missing newest records of POSITIONS and DELIVERIES, and an older POSITIONS, cannot be noticed without a tip store, and a back-up has none")
+	default:
 		c.note = joined(c.note, "there is no tip store, so missing newest records of SECRETS, POSITIONS and DELIVERIES, and an older POSITIONS, cannot be noticed: a start makes the tip store again")
 	}
 	return nil
@@ -234,7 +239,7 @@ func (c *Verify) checkFolder(ctx context.Context, request VerifyRequest, emit fu
 		return result, err
 	}
 	if chain.Newest() != nil {
-		check := checker{request: request, emit: emit, note: "this is a back-up: the keys are in the folder of --keys-out, so SECRETS and the signatures of the checkpoints were not checked; restore checks both"}
+		check := checker{request: request, emit: emit, backup: true, note: "this is a back-up: the keys are in the folder of --keys-out, so SECRETS and the signatures of the checkpoints were not checked; restore checks both"}
 		return check.run(ctx, chain.Archive())
 	}
 	events := filepath.Join(c.Data, ledger.EventsFolder)
