@@ -51,12 +51,17 @@ type AccountRow struct {
 
 // listAccounts serves the command account-list: the oldest first.
 func (a *App) listAccounts(context.Context, struct{}, func(any) error) (any, error) {
+	return AccountRows(a.Views.Accounts()), nil
+}
+
+// AccountRows returns the rows of accounts: the oldest first.
+func AccountRows(states []account.State) []AccountRow {
 	rows := []AccountRow{}
-	for _, state := range a.Views.Accounts() {
+	for _, state := range states {
 		rows = append(rows, AccountRow{ID: state.ID, Name: state.Name, Environment: state.Environment, Created: state.CreatedAt})
 	}
 	slices.SortFunc(rows, func(x, y AccountRow) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
-	return rows, nil
+	return rows
 }
 
 // mostNamed is the number of accounts that an error lists.

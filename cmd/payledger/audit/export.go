@@ -86,7 +86,7 @@ func (c *Export) report(out io.Writer, s export.Summary) (err error) {
 	if err == nil && !limited && !c.Once {
 		note := ""
 		if c.Format != string(export.SQLite) {
-			note = "The folder keeps .payledger-export.sqlite for a later export into it; --once leaves it away.\n"
+			note = "The folder keeps .payledger-export.sqlite, which a later export into it needs; with --once it would not.\n"
 		}
 		_, err = fmt.Fprintf(out, "%sAppend later events with --after %d.\n", note, s.Last)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,32 @@ func TestAuthorizationRate(t *testing.T) {
 	var rate float64
 	if err := db.QueryRowContext(t.Context(), query[1]).Scan(&name, &day, &rate); err != nil || name != "ADYEN" || day != "2026-03-14" || rate != 0.6 {
 		t.Errorf("the rate of %s on %s is %v, expected 0.6: 3 of 5; %v", name, day, rate, err)
+	}
+}
+
+// TestExportReport checks what an export prints: what it wrote, how to go on, and in one line which file stays for that and how to avoid it.
+func TestExportReport(t *testing.T) {
+	t.Parallel()
+	const stays = "The folder keeps .payledger-export.sqlite, which a later export into it needs; with --once it would not.\n"
+	wrote := export.Summary{First: 1, Last: 9, Events: 8, Files: []string{"events.csv", "payments.csv"}}
+	for _, c := range []struct {
+		command Export
+		summary export.Summary
+		text    string
+	}{
+		{Export{Format: "csv"}, wrote, "8 events up to position 9, in out: events.csv, payments.csv\n" + stays + "Append later events with --after 9.\n"},
+		{Export{Format: "csv", Once: true}, wrote, "8 events up to position 9, in out: events.csv, payments.csv\n"},
+		{Export{Format: "sqlite"}, export.Summary{Last: 9, Events: 8, Files: []string{"out"}}, "8 events up to position 9, in out: out\nAppend later events with --after 9.\n"},
+		{Export{Format: "csv", To: "2026-01-01"}, wrote, "8 events up to position 9, in out: events.csv, payments.csv\n"},
+		{Export{Format: "csv"}, export.Summary{}, "Nothing new: out has every event.\n"},
+		{Export{Format: "csv"}, export.Summary{Deliveries: 1}, "No event, but 1 webhook delivery, in out\n"},
+		{Export{Format: "csv", From: "2026-01-01"}, export.Summary{Deliveries: 2}, "No event, but 2 webhook deliveries, in out\n"},
+		{Export{Format: "csv", From: "2026-01-01"}, export.Summary{}, "No event is of this time: the tables in out have no rows.\n"},
+	} {
+		var b strings.Builder
+		c.command.Out = "out"
+		if err := c.command.report(&b, c.summary); err != nil || b.String() != c.text {
+			t.Errorf("%+v prints %q, expected %q; %v", c.summary, b.String(), c.text, err)
+		}
 	}
 }

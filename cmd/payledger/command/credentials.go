@@ -55,7 +55,7 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	case errors.Is(err, accounts.ErrNotInitialized):
 		return fmt.Errorf("%s holds a ledger without an account; make one with `payledger init`", c.Data)
 	case errors.Is(err, accounts.ErrNoAccount):
-		return fmt.Errorf("the ledger in %s has no account %s: check --account", c.Data, c.Account)
+		return fmt.Errorf("the ledger in %s has no account %s: check --account; `payledger account list` has the accounts", c.Data, c.Account)
 	}
 	if err != nil {
 		return err

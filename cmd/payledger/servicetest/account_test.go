@@ -75,7 +75,14 @@ func TestAccountCreate(t *testing.T) {
 	if status, text, _ := apptest.Invoke(t, "account", "create", "third", "--data", data); status != 0 || !strings.Contains(text, "shown once") {
 		t.Errorf("for people: exits %d: %s", status, text)
 	}
+	running, live, _ := apptest.Invoke(t, "account", "list", "--data", data, "--json")
 	p.Stop()
+	if status, stopped, stderr := apptest.Invoke(t, "account", "list", "--data", data, "--json"); running != 0 || status != 0 || stopped != live || strings.Count(live, `"id"`) != 3 {
+		t.Errorf("account list of the stopped folder: exits %d: %s%s\nof the running service: %s", status, stopped, stderr, live)
+	}
+	if status, out, stderr := apptest.Invoke(t, "account", "list", "--data", t.TempDir()); status != command.ExitFailure || out != "" || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("account list of an empty folder: exits %d: %s%s", status, out, stderr)
+	}
 	status, out, stderr := apptest.Invoke(t, "credentials", "reset", "--data", data, "--account", string(made.AccountID), "--json")
 	var reset accounts.Credentials
 	if err := json.Unmarshal([]byte(out), &reset); err != nil || status != 0 || reset.AccountID != made.AccountID || reset.APIKey == made.APIKey {
