@@ -42,7 +42,7 @@ type part struct {
 }
 
 func (c Config) intoFolder(ctx context.Context) (s Summary, err error) {
-	if err := os.MkdirAll(c.Out, 0o750); err != nil {
+	if err := os.MkdirAll(c.Out, 0o700); err != nil {
 		return s, fmt.Errorf("cannot make the folder of the files: %w; choose another --out", err)
 	}
 	books := filepath.Join(c.Out, booksName)

@@ -119,6 +119,9 @@ func StartOn(ctx context.Context, o options.Options, log zerolog.Logger, clock f
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	for _, warning := range o.Warnings() {
+		log.Warn().Msg(warning + " (refused in production)")
+	}
 	limits.TuneRuntime()
 	bounds := limits.Of(o.Memory)
 	bounds.Apply()

@@ -19,6 +19,7 @@ import (
 	"payledger/cmd/payledger/bench"
 	"payledger/cmd/payledger/developer"
 	"payledger/cmd/payledger/health"
+	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 )
@@ -63,35 +64,29 @@ const (
 
 // Run is main with arguments and streams; it returns the exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
-	var c CLI
+	limits.PrivateFiles()
 	status := -1
 	args, help := plainArguments(args), stdout
 	if len(args) == 0 { // no command: the help goes to stderr, and the status is not 0
 		args, help = []string{"--help"}, stderr
 	}
-	parser, err := kong.New(&c,
-		kong.Name("payledger"),
-		kong.Description("An event-sourced payments ledger: sessions, payments, webhooks and their full history."),
-		kong.DefaultEnvars("PAYLEDGER"),
-		kong.Writers(help, stderr),
-		kong.Exit(func(code int) { status = code }),
-		options.DecimalNumbers(),
-	)
+	line, err := newCommandLine(kong.Writers(help, stderr), kong.Exit(func(code int) { status = code }))
 	if err != nil {
 		fmt.Fprintln(stderr, "payledger:", err)
 		return ExitUsage
 	}
-	command, err := parser.Parse(args)
-	if err == nil {
-		err = options.Arguments(args).Empty()
-	}
+	command, err := line.command(args)
 	switch {
 	case status >= 0 && help == stderr:
 		return ExitUsage
 	case status >= 0: // --help was answered
 		return status
 	case err != nil:
-		fmt.Fprintln(stderr, "payledger:", misuse(err))
+		if _, is := errors.AsType[options.UsageError](err); is {
+			fmt.Fprintln(stderr, "payledger:", oneLine(err))
+		} else {
+			fmt.Fprintln(stderr, "payledger:", misuse(err))
+		}
 		return ExitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -107,6 +102,43 @@ func Run(args []string, stdout, stderr io.Writer) int {
 		return ExitFailure
 	}
 	return 0
+}
+
+// commandLine parses arguments.
+type commandLine struct {
+	*kong.Kong
+	cli    CLI
+	values options.Parsing
+}
+
+func newCommandLine(more ...kong.Option) (*commandLine, error) {
+	var c commandLine
+	var err error
+	c.Kong, err = kong.New(&c.cli, append([]kong.Option{
+		kong.Name("payledger"),
+		kong.Description("An event-sourced payments ledger: sessions, payments, webhooks and their full history."),
+		kong.DefaultEnvars("PAYLEDGER"),
+		c.values.Option(),
+	}, more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("command line: %w", err)
+	}
+	return &c, nil
+}
+
+// command returns the command of the arguments. One error names every value that is wrong; of serve, also those that do not go together.
+func (c *commandLine) command(args options.Arguments) (*kong.Context, error) {
+	command, err := c.Parse(args)
+	if err != nil {
+		return command, err //nolint:wrapcheck // the parser's own words, which misuse looks into
+	}
+	faults := append(c.values.Faults(command, args), args.Empty()...)
+	if command.Command() == "serve" {
+		o := c.cli.Serve.WithFiles()
+		o.Arguments = args
+		faults = append(faults, o.Faults()...)
+	}
+	return command, options.UsageOf(faults)
 }
 
 // plainArguments accepts help COMMAND and --version as well.

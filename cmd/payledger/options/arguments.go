@@ -46,16 +46,15 @@ func (args Arguments) Refused() error { return UsageOf(args.Faults()) }
 // selecting are the flags that limit a command's reading. With an empty value, as of an unset variable, the command would read everything.
 var selecting = []string{"--account", "--at", "--from", "--payment", "--to", "--type"}
 
-// Empty returns a usage error that names the selecting flags without a value, or nil.
-func (args Arguments) Empty() error {
-	var faults []string
+// Empty returns the faults of the selecting flags without a value.
+func (args Arguments) Empty() (faults []string) {
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")
 		if slices.Contains(selecting, flag) && (joined || i+1 < len(args) && args[i+1] == "") && strings.TrimSpace(value) == "" {
 			faults = append(faults, flag+" has no value: give it one, or leave the flag out")
 		}
 	}
-	return UsageOf(faults)
+	return faults
 }
 
 // Has reports whether a flag is among the arguments.

@@ -86,7 +86,10 @@ func (o Options) productionFaults() []string {
 	if o.Sandbox() {
 		return nil
 	}
-	faults := o.Arguments.Faults()
+	faults := append(o.Arguments.Faults(), o.openFaults()...)
+	if u, err := url.Parse(o.PublicURL); err == nil && u.Scheme == "http" && public(u.Hostname()) {
+		faults = append(faults, "--public-url must be an https URL in production: browsers send card numbers there")
+	}
 	switch processors, err := url.Parse(o.ProcessorURL); {
 	case o.ProcessorURL == "":
 		faults = append(faults, "--processor-url is needed in production: the simulator is for the sandbox")

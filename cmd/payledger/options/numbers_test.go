@@ -18,7 +18,8 @@ func TestDecimalNumbers(t *testing.T) {
 		Uint uint64
 		Wait time.Duration
 	}
-	parser, err := kong.New(&flags, options.DecimalNumbers())
+	var values options.Parsing
+	parser, err := kong.New(&flags, values.Option())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,8 @@ func TestDecimalNumbers(t *testing.T) {
 		"--long=0250", "--long=0x10", "--long=0b1", "--long=0o7", "--long=1_000", "--long=1,000", "--long=1.5", "--long=+5", "--long=", "--long=--5",
 		"--long=9223372036854775808", "--long=-007", "--uint=-1", "--uint=18446744073709551616", "--int=1e3", "--int= 5",
 	} {
-		if _, err := parser.Parse([]string{refused}); err == nil {
+		parsed, err := parser.Parse([]string{refused})
+		if err == nil && len(values.Faults(parsed, options.Arguments{refused})) != 1 {
 			t.Errorf("%s is accepted: %+v", refused, flags)
 		}
 	}

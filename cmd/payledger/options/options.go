@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -120,8 +121,11 @@ func (n NATS) Faults() (faults []string) {
 func (o Options) Sandbox() bool { return o.Environment == account.Sandbox }
 
 // Check returns one error with every fault that the parser does not see.
-func (o Options) Check() error {
-	return UsageOf(slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults()))
+func (o Options) Check() error { return UsageOf(o.Faults()) }
+
+// Faults returns every fault that the parser does not see.
+func (o Options) Faults() []string {
+	return slices.Concat(o.limitFaults(), o.NATS.Faults(), o.KeyFaults(), o.productionFaults())
 }
 
 // OriginFault returns the fault of an --origin that cannot be the name of a ledger.
@@ -151,7 +155,8 @@ func (o Options) limitFaults() (faults []string) {
 		"--nats-listen opens the embedded server's events to analysts, and --nats-url replaces the embedded server: leave one out")
 	check(o.EventsRetention != 0 && o.EventsRetention < minRetention, "--events-retention is %s; it must be 0 or at least %s", o.EventsRetention, minRetention)
 	check(o.EventsRetention != 0 && o.NatsListen == "", "--events-retention is for the stream EVENTS, which exists only with --nats-listen")
-	check(o.Shards < 0 || o.Shards > 256, "--shards must be between 1 and 256")
+	check(math.IsNaN(o.RateLimit) || o.RateLimit < 0, "--rate-limit is %v; it must be 0 or more", o.RateLimit)
+	check(o.PublicURL != "" && publicURL(o.PublicURL) != "", "--public-url must be %s", publicURL(o.PublicURL))
 	check(o.Origin != "" && !proof.ValidOrigin(o.Origin), "%s", OriginFault(o.Origin))
 	return faults
 }

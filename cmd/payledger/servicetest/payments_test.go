@@ -84,8 +84,8 @@ func TestPaymentsCommandFaults(t *testing.T) {
 		args   []string
 	}{
 		{2, "--api-key (PAYLEDGER_API_KEY) is needed", []string{"payments", "--url", app.API.URL}},
-		{2, `--url "localhost" must be like`, []string{"payments", "--url", "localhost", "--api-key", key}},
-		{2, `--forward-to "nonsense" must be like`, []string{"listen", "--forward-to", "nonsense", "--url", app.API.URL, "--api-key", key}},
+		{2, "--url must be an http or https URL", []string{"payments", "--url", "localhost", "--api-key", key}},
+		{2, "--forward-to must be like", []string{"listen", "--forward-to", "nonsense", "--url", app.API.URL, "--api-key", key}},
 		{2, "neither a day", []string{"payments", "--from", "yesterday", "--url", app.API.URL, "--api-key", key}},
 		{1, "is the server running", []string{"payments", "--url", "http://127.0.0.1:1", "--api-key", key}},
 		{1, "RequestValidationError: The request is not valid. --status must be ", []string{"payments", "--status", "PAID", "--url", app.API.URL, "--api-key", key}},

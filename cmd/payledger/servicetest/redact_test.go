@@ -41,7 +41,7 @@ func TestPrintedWithoutPassword(t *testing.T) {
 	}
 	for _, wrong := range []string{"ftp://me:hidden@127.0.0.1:1", "http://me:hidden@127.0.0.1:1/?x=1", "http://me:hid%zzden@127.0.0.1"} {
 		status, _, stderr := apptest.Invoke(t, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-level", "error", "--processor-url", wrong)
-		if status != command.ExitFailure || !strings.Contains(stderr, "the processor URL is not") || strings.Contains(stderr, "hid") {
+		if status != command.ExitUsage || !strings.Contains(stderr, "--processor-url must be") || strings.Contains(stderr, "hid") {
 			t.Errorf("%s exits %d and says %q", wrong, status, stderr)
 		}
 	}
