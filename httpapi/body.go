@@ -152,7 +152,7 @@ func (c *call) validate() error {
 	if page || c.route.access == byNothing { // pages and probes ignore unknown parameters: links gather some, load balancers add some
 		return nil
 	}
-	check := validation.Request{Query: c.r.URL.RawQuery, Body: c.Body}
+	check := validation.Request{Query: c.r.URL.RawQuery, Vars: c.Vars, Body: c.Body}
 	if rule := c.api.rules[c.route.operation]; rule != nil {
 		check.Rule = func(v *validation.Violations) { rule(v, &c.Call) }
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -73,6 +74,10 @@ func (v *Violations) ofValues(name string, schema *openapi3.Schema, sent []strin
 
 // ofValue validates one value of a parameter with its schema, and then with its own rule.
 func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) {
+	if fault := textFault(text); fault != "" {
+		v.Add("$"+Member(name), fault)
+		return
+	}
 	value := queryValue(text, schema)
 	var faults Violations
 	faults.ofSchema(value, schema.VisitJSON(value, datesByRule))
@@ -85,6 +90,14 @@ func (v *Violations) ofValue(name string, schema *openapi3.Schema, text string) 
 	for _, f := range faults {
 		v.Add("$"+Member(name), f.Description)
 	}
+}
+
+// textFault returns the violation of a text in a URL: it is not UTF-8, or has a control character (D22.5). A URL has no text of several lines.
+func textFault(text string) string {
+	if !utf8.ValidString(text) {
+		return "must be UTF-8"
+	}
+	return controlFault(text, false)
 }
 
 const formatDay = "date"

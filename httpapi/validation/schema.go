@@ -51,7 +51,8 @@ func Operations(doc *openapi3.T) map[string]*Operation {
 
 // Request is the checked part of a request.
 type Request struct {
-	Query string // as it was sent
+	Query string            // as it was sent
+	Vars  map[string]string // the variable parts of the path
 	Body  Document
 	Rule  func(*Violations) // adds the violations that the schemas cannot express, of the body if there is one; nil: none
 }
@@ -59,6 +60,12 @@ type Request struct {
 // Check validates query and body with the schemas and rules, and reports all violations at once (D3).
 func (o *Operation) Check(r Request) error {
 	query, body := o.queryViolations(r), Violations(nil)
+	for name, value := range r.Vars {
+		if fault := textFault(value); fault != "" {
+			query.Add("$"+Member(name), fault)
+		}
+	}
+	query = query.sorted()
 	if o.Body != nil {
 		body = o.bodyViolations(r)
 	}
