@@ -45,7 +45,7 @@ type TroubleError struct{ error }
 var errDifferences = errors.New("the ledger and the processor's books differ")
 
 // Run compares and prints. One comparison that is incomplete does not stop the others.
-func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
+func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.Arguments) (failed error) {
 	folder, err := c.isFolder(args, c.Account)
 	if err != nil {
 		return err
@@ -63,13 +63,24 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 			return TroubleError{err}
 		}
 	}
+	compare := comparison(c.compareThere)
+	if folder {
+		l, err := c.open(ctx)
+		if err != nil {
+			return TroubleError{err}
+		}
+		defer func() { failed = errors.Join(failed, l.Close()) }()
+		compare = func(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+			return c.compareFolder(ctx, l.Store, q, report, progress)
+		}
+	}
 	differences, incomplete := 0, error(nil)
 	for i, name := range names {
 		q.Processor = name
 		if err := c.between(std.Out, i, len(names)); err != nil {
 			return TroubleError{err}
 		}
-		n, err := c.one(ctx, std, q)
+		n, err := c.one(ctx, std, q, compare)
 		differences += n
 		if err != nil && len(names) > 1 {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -109,13 +120,9 @@ func (c *Reconcile) between(out io.Writer, i, of int) error {
 }
 
 // one compares with one processor, and returns the number of differences.
-func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Question) (int, error) {
+func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Question, compare comparison) (int, error) {
 	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
 	bar := terminal.NewBar(std.Err)
-	compare := c.compareThere
-	if c.Data != "" {
-		compare = c.compareFolder
-	}
 	counts, err := compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
 	bar.Clear()
 	if err == nil {
@@ -176,19 +183,23 @@ func showComparison(b *terminal.Bar, p reconcile.Progress) {
 	}
 }
 
-func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
+// comparison compares with one processor.
+type comparison func(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
+
+// open opens the ledger of the folder, once for all processors.
+func (c *Reconcile) open(ctx context.Context) (*ledger.Ledger, error) {
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
-		return counts, fmt.Errorf("%s is no data folder: %w", c.Data, err)
+		return nil, fmt.Errorf("%s is no data folder: %w", c.Data, err)
 	}
 	l, err := ledger.Open(ctx, c.FolderKey.of(c.Data), ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {
-		return counts, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
+		return nil, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
 	}
-	if err != nil {
-		return counts, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	accounts, err := c.accounts(ctx, l.Store)
+	return l, err
+}
+
+func (c *Reconcile) compareFolder(ctx context.Context, store *eventstore.Store, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
+	accounts, err := c.accounts(ctx, store)
 	if err != nil {
 		return counts, err
 	}
@@ -197,7 +208,7 @@ func (c *Reconcile) compareFolder(ctx context.Context, q reconcile.Question, rep
 		return counts, err
 	}
 	for _, q.Account = range accounts {
-		one, err := reconcile.Reconciler{Store: l.Store, Books: books}.Run(ctx, q, report, progress)
+		one, err := reconcile.Reconciler{Store: store, Books: books}.Run(ctx, q, report, progress)
 		counts = counts.Add(one)
 		if err != nil {
 			return counts, err

@@ -109,7 +109,7 @@ func writable(data string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s is read-only, and this command needs a data folder that it can write, because it starts the ledger's server there: "+
-		"copy the folder to a scratch folder (cp -a %[1]s SCRATCH), and name the copy with --data; verify reads %[1]s as it is", data)
+		"copy the folder to a scratch folder (cp -a %[1]s SCRATCH), and name the copy with --data; verify and backup read %[1]s as it is", data)
 }
 
 // openExternal checks the external cluster, and completes the configuration for its log. It shows the process as a node of the cluster.
