@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"payledger/domain"
 	"payledger/domain/webhook"
@@ -66,11 +67,11 @@ func (r DeliveryReader) Records(ctx context.Context, account domain.AccountID, a
 			return errFull
 		}
 		looked, after = looked+1, stored.Seq
-		if !stored.IsDelivery() {
+		if !stored.IsDelivery() || account != "" && !strings.HasPrefix(stored.Name, string(account)+".") {
 			return nil
 		}
 		d, err := delivery.Decode(stored)
-		if err != nil || account != "" && d.Account != account {
+		if err != nil {
 			return err
 		}
 		emitted++

@@ -30,8 +30,8 @@ func deliveryRow(d deliveries.Recorded) DeliveryRow {
 	return row
 }
 
-// foldDeliveries brings the deliveries of the books up to date, and marks those that changed. It runs before the events are read, so that
-// these have the events of all exported deliveries. It returns the place up to which the books had read before.
+// foldDeliveries brings the deliveries of the books up to date, and marks those that changed. It runs before the events are read: see
+// the package comment. It returns the place up to which the books had read before.
 func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (before uint64, err error) {
 	if before, err = b.number(ctx, statePlace); err != nil || c.Deliveries == nil {
 		return before, err

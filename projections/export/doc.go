@@ -10,8 +10,9 @@
 //   - The tables of payments, transactions, refunds and disputes show the newest state. Files of several exports may show a payment
 //     several times: the rows with its highest position count.
 //   - Deliveries have no position: they also change without an event. The books remember the place up to which they were read, and a further
-//     export has the deliveries that changed behind it. Deliveries are read before events, so that their events are exported, too. Retention
-//     drops records of deliveries: only earlier exports have these.
+//     export has the deliveries that changed behind it. Deliveries are read before events, so that their events are exported, too, unless an
+//     event of the last second has no position yet: then the next export has it. Retention drops records of deliveries: only earlier exports
+//     have these.
 //   - A window of time limits events and entries. The other tables have the payments and disputes with an event in it, as they were at its
 //     end, and the deliveries that were recorded in it. The balances of their earlier events are folded, too, but not shown.
 //   - entries are the differences between an aggregate's row before and after an event, so that their sums equal the rows, in each
