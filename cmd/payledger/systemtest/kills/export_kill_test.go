@@ -111,6 +111,10 @@ func TestExportKilled(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	var endpoint struct{ ID string }
+	m.Must(t, "POST", "/management/webhook-endpoints", m.Headers(), map[string]any{"url": receiver.URL, "eventTypes": []string{"PAYMENT.STATUS"}}).Decode(t, &endpoint)
 	for i := range 20 {
 		paid, err := m.Pay(m.Token(t, fmt.Sprintf("order-%d", i), 2000, "4111111111111111"), "")
 		if err != nil || paid.Status != 200 {
@@ -133,6 +137,7 @@ func TestExportKilled(t *testing.T) {
 	}
 	making.Wait()
 	covered(t, app)
+	apptest.AllSucceeded(t, m, endpoint.ID, 40) // of each payment AUTHORIZED and SETTLED
 	api, err := url.Parse(app.Ready().API)
 	if err != nil {
 		t.Fatal(err)
