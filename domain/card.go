@@ -3,6 +3,7 @@ package domain
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // Card is the part of a card that may be stored and shown (§2.2). The cardholder's name is in Personal.
@@ -27,6 +28,22 @@ func NewCard(number, month, year string, cvv bool) Card {
 		First6Digits: number[:6], FirstDigits: first, Last4Digits: number[len(number)-4:],
 		ExpirationMonth: month, ExpirationYear: year, Network: network, CVVAvailable: cvv,
 	}
+}
+
+// cardsEnd is the time after the end of a month in UTC at which the month has ended in every time zone.
+const cardsEnd = 12 * time.Hour
+
+// OldestMonth returns the first day of the oldest month of expiry with which a card is still valid: its month has not ended in every time
+// zone. This is the only place that decides it.
+func OldestMonth(now time.Time) time.Time {
+	still := now.UTC().Add(-cardsEnd)
+	return time.Date(still.Year(), still.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// CardExpired reports whether a card with a month of expiry ("01".."12") and a year of four digits is no longer valid; false for other texts.
+func CardExpired(month, year string, now time.Time) bool {
+	last, err := time.Parse("01/2006", month+"/"+year)
+	return err == nil && last.Before(OldestMonth(now))
 }
 
 // Network is a card scheme, spelled as the dispute webhooks spell it (§6.4, D6).

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -129,5 +130,26 @@ func TestNewCard(t *testing.T) {
 func TestCVVLength(t *testing.T) {
 	if domain.NetworkAmex.CVVLength() != 4 || domain.NetworkVisa.CVVLength() != 3 || domain.NetworkOther.CVVLength() != 3 {
 		t.Error("Amex prints four digits, the others three (D13)")
+	}
+}
+
+// TestCardExpired checks that a card is valid until its month has ended in every time zone, and that the oldest valid month ends at the same
+// moment.
+func TestCardExpired(t *testing.T) {
+	end := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		month, year string
+		now         time.Time
+		expired     bool
+		oldest      string
+	}{
+		{"11", "2026", end.Add(-12 * time.Hour), false, "2026-11"}, {"11", "2026", end.Add(-1), false, "2026-11"},
+		{"11", "2026", end, true, "2026-12"}, {"12", "2026", end, false, "2026-12"}, {"10", "2026", end.Add(-1), true, "2026-11"},
+		{"12", "2025", end, true, "2026-12"}, {"01", "2027", end, false, "2026-12"}, {"12", "2026", end.AddDate(0, 1, 0), true, "2027-01"},
+		{"11", "2026", end.In(time.FixedZone("", -12*60*60)), true, "2026-12"}, {"13", "2020", end, false, "2026-12"}, {"", "2020", end, false, "2026-12"},
+	} {
+		if got, oldest := domain.CardExpired(c.month, c.year, c.now), domain.OldestMonth(c.now).Format("2006-01"); got != c.expired || oldest != c.oldest {
+			t.Errorf("%s/%s at %s: %v, oldest %s", c.month, c.year, c.now, got, oldest)
+		}
 	}
 }

@@ -75,10 +75,15 @@ type Shipping struct {
 	MethodDescription string `json:"methodDescription,omitempty"` // the merchant's own text
 }
 
+// HasAmounts reports whether a line item, a fee or the shipping has an amount. A way of shipping without a price has none.
+func (o *Order) HasAmounts() bool {
+	return o != nil && (len(o.LineItems) > 0 || len(o.Fees) > 0 || o.Shipping != nil && o.Shipping.Amount != 0)
+}
+
 // Total is the sum over line items of amount × quantity − discount + tax, plus shipping and fees (D4).
 // It is false when there is nothing to sum, or when the sum is negative or above MaxAmount.
 func (o *Order) Total() (Amount, bool) {
-	if o == nil || len(o.LineItems) == 0 {
+	if !o.HasAmounts() {
 		return 0, false
 	}
 	total, fits := Amount(0), true

@@ -23,7 +23,9 @@ func TestTotal(t *testing.T) {
 		ok    bool
 	}{
 		{"no order", nil, 0, false},
-		{"no items", &domain.Order{Shipping: &domain.Shipping{Amount: 5}}, 0, false},
+		{"an empty order", &domain.Order{CountryCode: "FR", Shipping: &domain.Shipping{MethodID: "post"}}, 0, false},
+		{"shipping alone", &domain.Order{Shipping: &domain.Shipping{Amount: 5}}, 5, true},
+		{"fees alone", &domain.Order{Fees: []domain.Fee{{Amount: 5}, {}}}, 5, true},
 		{"an absent quantity counts as one", &domain.Order{LineItems: []domain.LineItem{item(700)}}, 700, true},
 		{"a quantity of none", &domain.Order{LineItems: []domain.LineItem{{Amount: 700, Quantity: ptr(int64(0))}}}, 0, true},
 		{"everything", &domain.Order{

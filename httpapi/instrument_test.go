@@ -120,3 +120,23 @@ func TestWrongCards(t *testing.T) {
 		t.Errorf("refused cards left %d events", after-before)
 	}
 }
+
+// TestBinDataOfInstruments checks that the binData of a token, about which no processor has told anything, has the fields that strict clients
+// need (§2.2).
+func TestBinDataOfInstruments(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const unknown = `"binData":{"network":"VISA","regionalRestriction":"UNKNOWN","accountNumberType":"UNKNOWN","accountFundingType":"UNKNOWN",` +
+		`"prepaidReloadableIndicator":"NOT_APPLICABLE","productUsageType":"UNKNOWN","productCode":"UNKNOWN","productName":"UNKNOWN"}`
+	client := r.session(someSession)
+	made := r.want(r.browser(client, `{"paymentFlow":"VAULT",`+someCard[1:]), 200, "")
+	at := "/payment-instruments/" + made.text1("token")
+	for name, a := range map[string]answer{
+		"a token": made, "the configuration": r.inBrowser(client, "GET", "/checkout/configuration", ""), "the list": r.get("/payment-instruments?customer_id=customer-7"),
+		"the default": r.post(at+"/default", ""), "deleted": r.do(request{method: "DELETE", path: at}),
+	} {
+		if r.want(a, 200, ""); !strings.Contains(a.text, unknown) {
+			t.Errorf("%s: %s", name, a.text)
+		}
+	}
+}

@@ -58,6 +58,7 @@ func (c *call) paymentView(s session.State, open payment.State) checkout.Payment
 		Merchant: merchantName(c.Merchant), Currency: s.Currency, OrderID: s.OrderID, Order: s.Order,
 		Manual: s.ApprovalMode == session.ApprovalManual, ReturnURL: s.ReturnURL,
 		Sandbox: c.api.Environment == account.Sandbox, Keeps: s.Method.VaultOnSuccess, Networks: s.Method.AllowedNetworks,
+		OldestMonth: domain.OldestMonth(c.api.Now()),
 	}
 	if open.Exists() {
 		view.PaymentID, view.Amount, view.Currency, view.OrderID, view.Order = open.ID, open.Amount, open.Currency, open.OrderID, open.Details().Order

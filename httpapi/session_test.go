@@ -132,3 +132,27 @@ func TestSessionRefusals(t *testing.T) {
 		t.Errorf("refused sessions left %d events", after-before)
 	}
 }
+
+// TestShippingAndFeesAlone checks that a session of only shipping and fees has an amount, their sum, and can be paid (D4).
+func TestShippingAndFeesAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for order, amount := range map[string]float64{
+		`{"shipping":{"amount":500}}`: 500, `{"fees":[{"amount":300},{"amount":20}]}`: 320, `{"shipping":{"amount":500},"fees":[{"amount":20}]}`: 520,
+		`{"lineItems":[],"shipping":{"amount":500}}`: 500,
+	} {
+		client := r.session(`{"orderId":"o","currencyCode":"EUR","order":` + order + `}`)
+		if shown := r.readSession(client); shown.field("amount") != amount {
+			t.Errorf("%s: %s", order, shown.text)
+		}
+		if page := r.get("/checkout?clientToken=" + client); page.status != 200 {
+			t.Errorf("the page of %s: %d", order, page.status)
+		}
+		if paid := r.want(r.pay(payWith(r.tokenize(client, goodCard))), 200, ""); paid.field("amount") != amount {
+			t.Errorf("%s: %s", order, paid.text)
+		}
+		r.want(r.do(request{method: "POST", path: "/client-session", body: `{"orderId":"o","order":` + order + `}`}), 400, "ClientSessionValidationError")
+	}
+	priceless := r.session(`{"orderId":"o","currencyCode":"EUR","order":{"shipping":{"methodId":"post"}}}`)
+	r.want(r.pay(payWith(r.tokenize(priceless, goodCard))), 422, "RequestValidationError")
+}

@@ -134,10 +134,10 @@ func DecideCreate(s State, c Create) (Event, error) {
 
 // check returns an error for an amount without a currency, or a sum out of range (§7, D4).
 func (f Fields) check() error {
-	if f.Currency == "" && f.carriesAmount() {
+	if f.Currency == "" && (f.Amount != nil || f.Order.HasAmounts()) {
 		return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation, "A currencyCode must accompany any amount.")
 	}
-	if f.Amount != nil || f.Order == nil || len(f.Order.LineItems) == 0 {
+	if f.Amount != nil || !f.Order.HasAmounts() {
 		return nil
 	}
 	if _, ok := f.Order.Total(); !ok {
@@ -145,15 +145,6 @@ func (f Fields) check() error {
 			"The sum of the order must be from 0 to %d minor units.", domain.MaxAmount)
 	}
 	return nil
-}
-
-// carriesAmount reports whether any amount was sent, at the top or in the order (§7).
-func (f Fields) carriesAmount() bool {
-	if f.Amount != nil {
-		return true
-	}
-	o := f.Order
-	return o != nil && (len(o.LineItems) > 0 || len(o.Fees) > 0 || o.Shipping != nil && o.Shipping.Amount != 0)
 }
 
 // Evolve returns the state after the event.

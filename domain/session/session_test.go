@@ -72,6 +72,8 @@ func TestCreateRefusals(t *testing.T) {
 		{"a way of shipping without a price", session.State{}, session.Fields{Order: &domain.Order{Shipping: &domain.Shipping{MethodID: "post"}}}, false},
 		{"a country without currency", session.State{}, session.Fields{Order: &domain.Order{CountryCode: "FR"}}, false},
 		{"a sum above the largest amount", session.State{}, session.Fields{Currency: "EUR", Order: huge}, true},
+		{"fees above the largest amount", session.State{}, session.Fields{Currency: "EUR", Order: &domain.Order{Fees: []domain.Fee{{Amount: domain.MaxAmount}, {Amount: 1}}}}, true},
+		{"shipping and fees alone", session.State{}, session.Fields{Currency: "EUR", Order: &domain.Order{Fees: []domain.Fee{{Amount: 2}}, Shipping: &domain.Shipping{Amount: 1}}}, false},
 		{"the same, but the amount is named", session.State{}, session.Fields{Currency: "EUR", Amount: ptr(domain.Amount(5)), Order: huge}, false},
 		{"currency alone", session.State{}, session.Fields{Currency: "EUR"}, false},
 	}
@@ -96,6 +98,10 @@ func TestTotal(t *testing.T) {
 		{"neither", session.Fields{}, nil},
 		{"the one sent", session.Fields{Amount: ptr(domain.Amount(7)), Order: lines(1, 2)}, ptr(domain.Amount(7))},
 		{"the sum", session.Fields{Order: lines(1, 2)}, ptr(domain.Amount(3))},
+		{"of shipping alone", session.Fields{Order: &domain.Order{Shipping: &domain.Shipping{Amount: 5}}}, ptr(domain.Amount(5))},
+		{"of fees alone", session.Fields{Order: &domain.Order{Fees: []domain.Fee{{Amount: 5}, {Amount: 2}}}}, ptr(domain.Amount(7))},
+		{"of shipping and fees", session.Fields{Order: &domain.Order{Fees: []domain.Fee{{Amount: 5}}, Shipping: &domain.Shipping{Amount: 2}}}, ptr(domain.Amount(7))},
+		{"of a way of shipping without a price", session.Fields{Order: &domain.Order{Shipping: &domain.Shipping{MethodID: "post"}}}, nil},
 		{"zero counts as sent", session.Fields{Amount: ptr(domain.Amount(0)), Order: lines(1)}, ptr(domain.Amount(0))},
 	}
 	for _, row := range rows {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/domain"
 )
@@ -57,6 +58,17 @@ func every(t *testing.T, p *Pages) map[string]Document {
 		add(n.Title, d, err)
 	}
 	return made
+}
+
+// TestOldestMonth checks that the page has the oldest month of expiry that the service takes: its script knows no other (D12).
+func TestOldestMonth(t *testing.T) {
+	d, err := newPages(t).Payment(Payment{OldestMonth: domain.OldestMonth(time.Date(2026, 12, 1, 11, 59, 59, 0, time.UTC))})
+	if err != nil || !strings.Contains(string(d.Body), ` data-oldest="2026-11"`) {
+		t.Errorf("%v %s", err, d.Body)
+	}
+	if script, err := os.ReadFile("assets/card.js"); err != nil || strings.Contains(string(script), "Date(") {
+		t.Errorf("%v, or the script reads the browser's clock", err)
+	}
 }
 
 var (

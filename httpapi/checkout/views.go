@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"payledger/domain"
 )
@@ -25,6 +26,8 @@ type Payment struct {
 	Saved     []SavedCard
 	Keeps     bool             // a card that pays is vaulted (D5.5)
 	Networks  []domain.Network // of cards that can pay, in this order; none: all (D21)
+
+	OldestMonth time.Time // the oldest month of expiry with which a card is still valid
 }
 
 // Merchant is the merchant's name for customers; "" for none.

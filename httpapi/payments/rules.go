@@ -8,9 +8,7 @@ import (
 	"payledger/domain/instrument"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
-	"strconv"
 	"strings"
-	"time"
 )
 
 func (h *Handlers) sessionRules(v *validation.Violations, c *request.Call) {
@@ -69,17 +67,7 @@ func (h *Handlers) cardRules(v *validation.Violations, c *request.Call) {
 	}
 	month, hasMonth := text("expirationMonth", 2, 2)
 	year, hasYear := text("expirationYear", 4, 4)
-	if hasMonth && hasYear && expired(month, year, h.Now()) {
+	if hasMonth && hasYear && domain.CardExpired(month, year, h.Now()) {
 		v.Add("$.paymentInstrument.expirationYear", "lies in the past with expirationMonth")
 	}
-}
-
-// expired reports whether a card has expired. A card is valid until its month has ended in every time zone.
-func expired(month, year string, now time.Time) bool {
-	m, monthErr := strconv.Atoi(month)
-	y, yearErr := strconv.Atoi(year)
-	if monthErr != nil || yearErr != nil || m < 1 || m > 12 {
-		return false // the schema reports it
-	}
-	return !now.Before(time.Date(y, time.Month(m)+1, 1, 12, 0, 0, 0, time.UTC))
 }

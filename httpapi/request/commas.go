@@ -1,6 +1,7 @@
 package request
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -41,26 +42,31 @@ func (r Reading) splitting(name string) Reading {
 
 // CheckCursor sets Call.From to the place of the request's cursor, which belongs to one of the readings. cursors returns the Cursors of a reading.
 func (c *Call) CheckCursor(v *validation.Violations, cursors func(url.Values) Cursors) {
-	if c.cursorReading(cursors) == nil {
-		v.Add("$.cursor", "is not a cursor of this list")
+	if _, err := c.cursorReading(cursors); err != nil {
+		v.Add("$.cursor", err.Error())
 	}
 }
 
-func (c *Call) cursorReading(cursors func(url.Values) Cursors) *Reading {
+func (c *Call) cursorReading(cursors func(url.Values) Cursors) (*Reading, error) {
+	fault := errCursor
 	for _, r := range readings(c.Query) {
-		if from, err := cursors(r.Query).Place(c.Query.Get("cursor")); err == nil {
+		from, err := cursors(r.Query).Place(c.Query.Get("cursor"))
+		if err == nil {
 			c.From = from
-			return &r
+			return &r, nil
+		}
+		if errors.Is(err, errFilters) {
+			fault = errFilters
 		}
 	}
-	return nil
+	return nil, fault
 }
 
 // Reading returns the reading of a list's request. A value with a comma is first looked for whole: there reports whether anything has
 // it. A further page is read as the first one was: its cursor belongs to that reading.
 func (c *Call) Reading(cursors func(url.Values) Cursors, there func(name, value string) (bool, error)) (Reading, error) {
 	if c.Query.Has("cursor") {
-		if r := c.cursorReading(cursors); r != nil {
+		if r, err := c.cursorReading(cursors); err == nil {
 			return *r, nil
 		}
 	}

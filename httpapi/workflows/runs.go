@@ -50,7 +50,7 @@ func (h *Handlers) ListRuns(c *request.Call) (any, error) {
 	if _, err := h.workflow(c); err != nil {
 		return nil, err
 	}
-	cursors := c.Cursors("runs", workflowID(c))
+	cursors := c.CursorsOf("runs", workflowID(c))
 	if err := c.ShowLag(h.Reader); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (h *Handlers) ListRuns(c *request.Call) (any, error) {
 }
 
 func runRules(v *validation.Violations, c *request.Call) {
-	c.Cursors("runs", workflowID(c)).Check(v, c)
+	c.CursorsOf("runs", workflowID(c)).Check(v, c)
 }
 
 func renderRun(s workflow.RunState) runAnswer {

@@ -26,7 +26,7 @@ func (h *Handlers) ListVersions(c *request.Call) (any, error) {
 	if _, err := h.workflow(c); err != nil {
 		return nil, err
 	}
-	cursors := c.Cursors("versions", workflowID(c))
+	cursors := c.CursorsOf("versions", workflowID(c))
 	address := uint64(0)
 	if c.From != nil {
 		var err error
@@ -51,7 +51,7 @@ func (h *Handlers) ListVersions(c *request.Call) (any, error) {
 }
 
 func versionRules(v *validation.Violations, c *request.Call) {
-	c.Cursors("versions", workflowID(c)).Check(v, c)
+	c.CursorsOf("versions", workflowID(c)).Check(v, c)
 }
 
 func actorName(s account.State, actor string) string {

@@ -108,13 +108,31 @@ func RenderCard(c domain.Card, answered *processor.BinData, cardholder string, f
 	return out
 }
 
-// renderBin returns the bin data of the processor's answer (D6), with the network of the card's number if the answer has none.
+// The words of binData for facts that nobody has told (§2.2).
+const (
+	binUnknown       = "UNKNOWN"
+	binNotApplicable = "NOT_APPLICABLE"
+	fundingPrepaid   = "PREPAID"
+)
+
+// renderBin returns the bin data of the processor's answer (D6). Strict clients need all fields but the issuer's: those that the answer has
+// not are UNKNOWN; the network is that of the card's number then, and the indicator of prepaid cards applies to no other card.
 func renderBin(c domain.Card, answered *processor.BinData) processor.BinData {
 	var bin processor.BinData
 	if answered != nil {
 		bin = *answered
 	}
 	bin.Network = cmp.Or(bin.Network, c.Network)
+	for _, field := range []*string{
+		&bin.RegionalRestriction, &bin.AccountNumberType, &bin.AccountFundingType, &bin.ProductUsageType, &bin.ProductCode, &bin.ProductName,
+	} {
+		*field = cmp.Or(*field, binUnknown)
+	}
+	reloadable := binNotApplicable
+	if bin.AccountFundingType == fundingPrepaid {
+		reloadable = binUnknown
+	}
+	bin.PrepaidReloadableIndicator = cmp.Or(bin.PrepaidReloadableIndicator, reloadable)
 	return bin
 }
 

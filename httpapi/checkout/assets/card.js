@@ -92,16 +92,14 @@ export function expiryDigits(text) {
   return digits.length < 6 ? digits : digits.slice(0, 2) + digits.slice(4, 6);
 }
 
-// expiryProblem says what is wrong with MMYY at a time, or "". A card is good until its month is over.
-export function expiryProblem(digits, now) {
+// expiryProblem says what is wrong with MMYY, or "". oldest is the oldest month with which the service still takes a card, as YYYY-MM: the
+// service decides when a card has expired, not this browser's clock.
+export function expiryProblem(digits, oldest) {
   if (!digits) return "Enter the expiry date.";
   if (digits.length !== 4) return "Enter month and year: MM / YY.";
   const month = Number(digits.slice(0, 2));
-  const year = 2000 + Number(digits.slice(2));
   if (month < 1 || month > 12) return "The month is between 01 and 12.";
-  if (year < now.getUTCFullYear() || (year === now.getUTCFullYear() && month < now.getUTCMonth() + 1)) return "The card has expired.";
-  if (year > now.getUTCFullYear() + 50) return "Check the expiry date.";
-  return "";
+  return `20${digits.slice(2)}-${digits.slice(0, 2)}` < oldest ? "The card has expired." : "";
 }
 
 // cvvProblem says what is wrong with a security code of so many digits, or "".

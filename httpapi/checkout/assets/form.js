@@ -50,7 +50,7 @@ function problemOf(field) {
   const v = values();
   switch (field) {
     case "number": return card.numberProblem(v.number);
-    case "expiry": return card.expiryProblem(v.expiry, new Date());
+    case "expiry": return card.expiryProblem(v.expiry, document.body.dataset.oldest);
     case "cvv": return card.cvvProblem(v.cvv, v.brand.cvv);
     default: return v.name ? "" : "Enter the name on the card.";
   }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
@@ -20,7 +19,7 @@ func (b *Books) decideAuthorize(op processor.Operation, d draft) (processor.Answ
 	answer := processor.Answer{
 		ProcessorTransactionID: d.transaction(op.Processor), Bin: &row.bin, Risk: row.risk(op.Processor, op.Card.CVV),
 	}
-	if expired(op.Card, d.at) {
+	if domain.CardExpired(op.Card.ExpirationMonth, op.Card.ExpirationYear, d.at) {
 		answer.State, answer.Code, answer.Message = processor.Declined, "54", "expired card"
 		return answer, row
 	}
@@ -78,11 +77,6 @@ func authorizationCode(transaction string) string {
 	h := fnv.New32a()
 	h.Write([]byte(transaction))
 	return fmt.Sprintf("%06d", h.Sum32()%1_000_000)
-}
-
-func expired(c *processor.Card, at time.Time) bool {
-	last, err := time.Parse("01/2006", c.ExpirationMonth+"/"+c.ExpirationYear)
-	return err == nil && !at.Before(last.AddDate(0, 1, 0))
 }
 
 func (b *Books) applyAuthorize(o *Operation) error {

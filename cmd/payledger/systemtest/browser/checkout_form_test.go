@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp/kb"
@@ -157,6 +158,17 @@ func (s till) testCards(t *testing.T) {
 	}
 	if valid < 900 {
 		t.Errorf("only %d numbers were cards", valid)
+	}
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	for _, at := range []time.Time{now.Add(-1), now} {
+		for m := range 36 {
+			month := time.Date(2025, time.Month(m+1), 1, 0, 0, 0, 0, time.UTC)
+			problem := eval[string](w, fmt.Sprintf(`import(document.scripts[0].src.replace("checkout.js", "card.js")).then((card) => card.expiryProblem(%q, %q))`,
+				month.Format("0106"), domain.OldestMonth(at).Format("2006-01")))
+			if (problem != "") != domain.CardExpired(month.Format("01"), month.Format("2006"), at) {
+				t.Errorf("%s at %s: the page says %q", month.Format("01/2006"), at, problem)
+			}
+		}
 	}
 }
 
