@@ -215,4 +215,7 @@ func TestAllFaults(t *testing.T) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
+	if _, err := line.command([]string{"erase-customer", "a\nb"}); err != nil {
+		t.Errorf("a customer of an older ledger cannot be erased: %v", err)
+	}
 }
