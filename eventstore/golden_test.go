@@ -255,7 +255,7 @@ func TestZeroIsOmitted(t *testing.T) {
 		}
 	}
 	for name, v := range map[string]any{
-		"shown": attempt.Created{Token: "t"}, "displayName": account.Settings{CaptureMode: "MANUAL"}, "refuseRefundOfDisputed": account.Settings{CaptureMode: "MANUAL"}, "rawAnswer": payment.Captured{},
+		"shown": attempt.Created{Token: "t"}, "displayName": account.Settings{CaptureMode: "MANUAL"}, "refuseRefundOfDisputed": account.Settings{CaptureMode: "MANUAL"}, "checkoutOrigins": account.Settings{CaptureMode: "MANUAL"}, "rawAnswer": payment.Captured{},
 		"keyNumber": domain.Sealed{Key: "k"},
 	} {
 		if b, err := codec.Marshal(v); err != nil || bytes.Contains(b, []byte(name)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -107,6 +108,9 @@ func (c *call) authenticateBrowser() error {
 		return err
 	}
 	c.Merchant, c.Session, c.Actor = merchant, id, "client_token:"+string(id)
+	if err := c.narrowOrigin(); err != nil {
+		return err
+	}
 	return c.checkLimit(caller{byClientToken, string(id)}, "client token")
 }
 
@@ -141,6 +145,9 @@ func (c *call) enterAction(text string) error {
 		return clienttoken.Refused()
 	}
 	c.Merchant, c.Action = merchant, action
+	if err := c.narrowOrigin(); err != nil {
+		return err
+	}
 	return c.checkLimit(caller{byActionToken, string(action.Payment)}, "client token")
 }
 
@@ -169,6 +176,36 @@ func (c *call) allowOrigin() {
 		c.w.Header().Set("Access-Control-Allow-Origin", "*")
 		c.w.Header().Set("Access-Control-Expose-Headers", shownHeaders)
 	}
+}
+
+// narrowOrigin allows the call to pages of the account's checkoutOrigins only, and to the service's own (D22.6). A page that may not read the
+// answer must not make the call either: its customer would see a failure, and pay again. A preflight has no token, so it names no account.
+func (c *call) narrowOrigin() error {
+	origins := c.Merchant.Settings.CheckoutOrigins
+	if len(origins) == 0 || c.route.access == byPage {
+		return nil
+	}
+	h, origin := c.w.Header(), c.r.Header.Get("Origin")
+	h.Add("Vary", "Origin")
+	switch {
+	case slices.Contains(origins, origin):
+		h.Set("Access-Control-Allow-Origin", origin)
+		return nil
+	case origin == "" || c.isOwn(origin): // no browser, or a page of this service
+		h.Del("Access-Control-Allow-Origin")
+		return nil
+	}
+	h.Del("Access-Control-Allow-Origin")
+	refused := domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account does not allow this call to pages of the origin %q.", origin)
+	refused.Recovery = "Add the page's origin to the setting checkoutOrigins: PATCH /management/settings. Or use the hosted page: GET /checkout."
+	return refused
+}
+
+// isOwn reports whether an origin is that of this service, as the request or the public URL names it.
+func (c *call) isOwn(origin string) bool {
+	of, err := url.Parse(origin)
+	own, ownErr := url.Parse(c.api.PublicURL)
+	return err == nil && of.Host != "" && (of.Host == c.r.Host || ownErr == nil && of.Scheme == own.Scheme && of.Host == own.Host)
 }
 
 func (c *call) answerOptions(o options) outcome {

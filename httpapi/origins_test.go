@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -50,4 +51,60 @@ func TestForeignOrigins(t *testing.T) {
 			t.Errorf("Content-Encoding %s: %d", coding, a.status)
 		}
 	}
+}
+
+// TestCheckoutOrigins checks that the setting narrows the browser's calls to pages of the list and of the service: other pages do nothing and
+// read nothing. Programs send no origin, and the setting does not concern them (D22.6).
+func TestCheckoutOrigins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	client := r.session(someSession)
+	read := func(origin string) answer {
+		t.Helper()
+		return r.inBrowser(client, "GET", "/checkout/configuration", "", "Origin", origin)
+	}
+	allows := func(a answer, status int, want string) {
+		t.Helper()
+		if got := a.header.Get("Access-Control-Allow-Origin"); a.status != status || got != want {
+			t.Errorf("answered %d, allowing %q, want %d and %q: %s", a.status, got, status, want, a.text)
+		}
+	}
+	allows(read("https://other.example"), 200, "*")
+	for sent, want := range map[string]string{
+		`[]`: "$.checkoutOrigins must not be empty", `"*"`: "$.checkoutOrigins must be an array", `["https://shop.example/"]`: "$.checkoutOrigins[0] must be an origin as browsers send it: https://shop.example",
+	} {
+		if got := r.want(r.manage("PATCH", "/settings", `{"checkoutOrigins":`+sent+`}`), 422, "RequestValidationError").faults(); len(got) != 1 || !strings.HasPrefix(got[0], "SettingsRequest "+want) {
+			t.Errorf("%s: %q", sent, got)
+		}
+	}
+	const list = `"checkoutOrigins":["https://shop.example","http://localhost:3000"]`
+	if set := r.want(r.manage("PATCH", "/settings", `{`+list+`}`), 200, ""); !strings.Contains(set.text, list) {
+		t.Errorf("set: %s", set.text)
+	}
+	for _, origin := range []string{"https://shop.example", "http://localhost:3000"} {
+		allows(read(origin), 200, origin)
+	}
+	for _, origin := range []string{"", r.url, "https://pay.example"} { // no browser, and the pages of the service itself
+		allows(read(origin), 200, "")
+	}
+	for _, origin := range []string{"https://other.example", "null", "http://shop.example", "https://shop.example:8443", "https://shop.example.evil.example", "https://pay.example.evil.example"} {
+		a := read(origin)
+		allows(a, 401, "")
+		if a.errorID() != "Unauthorized" || a.header.Get("Vary") != "Origin" {
+			t.Errorf("%s: %s %v", origin, a.text, a.header)
+		}
+	}
+	token, before := r.tokenize(client, goodCard), r.events()
+	allows(r.inBrowser(client, "POST", "/checkout/payments", payWith(token), "Origin", "https://other.example"), 401, "")
+	if r.events() != before {
+		t.Error("a page that may not read the answer has paid")
+	}
+	allows(r.inBrowser(client, "POST", "/checkout/payments", payWith(token), "Origin", "https://shop.example"), 200, "https://shop.example")
+	if page := r.get("/checkout?clientToken=" + client); page.status != 200 {
+		t.Errorf("the hosted page: %d", page.status)
+	}
+	if set := r.want(r.manage("PATCH", "/settings", `{"checkoutOrigins":null}`), 200, ""); strings.Contains(set.text, "checkoutOrigins") {
+		t.Errorf("all again: %s", set.text)
+	}
+	allows(read("https://other.example"), 200, "*")
 }

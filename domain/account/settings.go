@@ -2,6 +2,8 @@ package account
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +28,9 @@ const (
 // MaxDisplayName is the maximum length of a display name in characters.
 const MaxDisplayName = 64
 
+// MaxCheckoutOrigins is the maximum number of origins in the list.
+const MaxCheckoutOrigins = 20
+
 // MaxMerchantID is the maximum length of a processorMerchantId in characters.
 const MaxMerchantID = 255
 
@@ -36,7 +41,8 @@ type Settings struct {
 	ClientTokenTTL int64  `json:"clientTokenTtl,omitempty"` // seconds (D4); 0: the service's own
 	DisplayName    string `json:"displayName,omitempty"`    // shown to customers (D12); "": none
 
-	RefuseRefundOfDisputed bool `json:"refuseRefundOfDisputed,omitempty"` // refuse refunds beside a dispute that is open or lost (D22.2)
+	RefuseRefundOfDisputed bool     `json:"refuseRefundOfDisputed,omitempty"` // refuse refunds beside a dispute that is open or lost (D22.2)
+	CheckoutOrigins        []string `json:"checkoutOrigins,omitempty"`        // of pages that may make the browser's calls (D22.6); none: all
 }
 
 // Capture returns the capture mode, by default MANUAL (D5).
@@ -58,7 +64,8 @@ type ChangeSettings struct {
 	ClientTokenTTL *int64    `json:"clientTokenTtl"` // seconds; 0: the service's default
 	DisplayName    *string   `json:"displayName"`    // "": none
 
-	RefuseRefundOfDisputed *bool `json:"refuseRefundOfDisputed"`
+	RefuseRefundOfDisputed *bool     `json:"refuseRefundOfDisputed"`
+	CheckoutOrigins        *[]string `json:"checkoutOrigins"` // none: all
 }
 
 // DecideChangeSettings changes settings; the event is nil if nothing differs.
@@ -69,6 +76,10 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	next.ClientTokenTTL = valueOr(c.ClientTokenTTL, next.ClientTokenTTL)
 	next.DisplayName = valueOr(c.DisplayName, next.DisplayName)
 	next.RefuseRefundOfDisputed = valueOr(c.RefuseRefundOfDisputed, next.RefuseRefundOfDisputed)
+	next.CheckoutOrigins = slices.Clone(valueOr(c.CheckoutOrigins, next.CheckoutOrigins))
+	if len(next.CheckoutOrigins) == 0 {
+		next.CheckoutOrigins = nil
+	}
 	var found faults
 	if next.CaptureMode != CaptureManual && next.CaptureMode != CaptureAutomatic {
 		found.add("$.captureMode", "must be one of %s, %s", CaptureManual, CaptureAutomatic)
@@ -79,14 +90,72 @@ func DecideChangeSettings(s State, c ChangeSettings) (Event, error) {
 	if !validDisplayName(next.DisplayName) {
 		found.add("$.displayName", "must have 1 to %d characters, none of them invisible, and no space at an end", MaxDisplayName)
 	}
+	next.checkOrigins(&found)
 	if len(found) > 0 {
 		return nil, domain.Invalid("SettingsRequest", found...)
 	}
 	before := s.Settings
-	if before.CaptureMode = before.Capture(); next == before {
+	if before.CaptureMode = before.Capture(); next.equal(before) {
 		return nil, nil
 	}
 	return SettingsChanged{At: c.At, Settings: next}, nil
+}
+
+// checkOrigins adds a fault for each origin that no browser sends, and for a repeated one.
+func (s Settings) checkOrigins(found *faults) {
+	if len(s.CheckoutOrigins) > MaxCheckoutOrigins {
+		found.add("$.checkoutOrigins", "must have at most %d elements", MaxCheckoutOrigins)
+		return
+	}
+	for i, origin := range s.CheckoutOrigins {
+		path := fmt.Sprintf("$.checkoutOrigins[%d]", i)
+		switch wanted := originOf(origin); {
+		case slices.Contains(s.CheckoutOrigins[:i], origin):
+			found.add(path, "is there twice")
+		case wanted == "":
+			found.add(path, "must be an origin as browsers send it: https://host or https://host:port, http in place of https, and nothing after it")
+		case wanted != origin:
+			found.add(path, "must be an origin as browsers send it: %s", wanted)
+		}
+	}
+}
+
+// originOf returns the origin of a URL as browsers send it: in lower case, without a default port and a path. "" if the text is no such URL.
+func originOf(text string) string {
+	scheme, rest, found := strings.Cut(strings.ToLower(text), "://")
+	usual, known := map[string]string{"https": "443", "http": "80"}[scheme]
+	if !found || !known {
+		return ""
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	rest = rest[strings.LastIndex(rest, "@")+1:]
+	host, port, allowed := rest, "", "abcdefghijklmnopqrstuvwxyz0123456789.-_"
+	if colon := strings.LastIndex(rest, ":"); colon > strings.LastIndex(rest, "]") {
+		host, port = rest[:colon], rest[colon+1:]
+	}
+	name := host
+	if inner, is := strings.CutPrefix(host, "["); is {
+		name, is = strings.CutSuffix(inner, "]")
+		if allowed = "abcdef0123456789:."; !is {
+			return ""
+		}
+	}
+	number, err := strconv.ParseUint(cmp.Or(port, usual), 10, 16)
+	if err != nil || number == 0 || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(allowed, r) }) {
+		return ""
+	}
+	if port = strconv.FormatUint(number, 10); port != usual {
+		host += ":" + port
+	}
+	return scheme + "://" + host
+}
+
+// equal reports whether two settings are the same.
+func (s Settings) equal(o Settings) bool {
+	return s.First6Digits == o.First6Digits && s.CaptureMode == o.CaptureMode && s.ClientTokenTTL == o.ClientTokenTTL && s.DisplayName == o.DisplayName &&
+		s.RefuseRefundOfDisputed == o.RefuseRefundOfDisputed && slices.Equal(s.CheckoutOrigins, o.CheckoutOrigins)
 }
 
 // validDisplayName rejects line breaks, control characters and characters that change the text direction.

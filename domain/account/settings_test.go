@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestChangeSettings(t *testing.T) {
 				t.Errorf("step %d: updated at %s", i, s.UpdatedAt)
 			}
 		}
-		if s.Settings != step.want {
+		if !reflect.DeepEqual(s.Settings, step.want) {
 			t.Errorf("step %d: %+v", i, s.Settings)
 		}
 	}
@@ -141,5 +142,46 @@ func TestChangeProcessor(t *testing.T) {
 		expectFaults(t, "ProcessorAccountRequest", []string{"$.processorMerchantId must have 1 to 255 characters"}, func(s account.State) (account.Event, error) {
 			return account.DecideChangeProcessor(s, account.ChangeProcessor{Name: "STRIPE", MerchantID: &id})
 		})
+	}
+}
+
+// TestCheckoutOrigins checks that the setting takes origins only as browsers send them, each once, and that a fault names the right form (D22.6).
+func TestCheckoutOrigins(t *testing.T) {
+	var s account.State
+	change := func(origins ...string) (account.Event, error) {
+		return account.DecideChangeSettings(s, account.ChangeSettings{At: at, CheckoutOrigins: &origins})
+	}
+	good := []string{"https://shop.example", "https://shop.example:8443", "http://localhost:3000", "http://127.0.0.1", "https://[::1]:8080", "https://xn--ksg-snap.example", "https://a_b.example"}
+	e, err := change(good...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = account.Evolve(s, e)
+	if !slices.Equal(s.Settings.CheckoutOrigins, good) {
+		t.Errorf("%q", s.Settings.CheckoutOrigins)
+	}
+	if e, err := change(good...); e != nil || err != nil {
+		t.Errorf("the same again: %v %v", e, err)
+	}
+	const any = "must be an origin as browsers send it: https://host or https://host:port, http in place of https, and nothing after it"
+	for origin, want := range map[string]string{
+		"https://shop.example/": "https://shop.example", "https://shop.example/pay?a=b#c": "https://shop.example", "HTTPS://Shop.Example": "https://shop.example",
+		"https://shop.example:443": "https://shop.example", "http://shop.example:80": "http://shop.example", "https://shop.example:0443": "https://shop.example",
+		"https://u:p@shop.example": "https://shop.example", "https://shop.example:": "https://shop.example", "https://[::1]:443": "https://[::1]",
+		"*": "", "null": "", "": "", "shop.example": "", "//shop.example": "", "https://": "", "https://*.shop.example": "", "ftp://shop.example": "", "https:shop.example": "",
+		"https://shop.example:0": "", "https://shop.example:65536": "", "https://shop.example:x": "", "https://sh\u00f6p.example": "", "https://shop.example ": "", "javascript:alert(1)": "",
+		"https://a b.example": "", "https://[::1": "", "https://[zz]": "", "https://a]b": "", "https://a.example,https://b.example": "", "https://shop.example\n": "",
+	} {
+		fault := any
+		if want != "" {
+			fault = "must be an origin as browsers send it: " + want
+		}
+		expectFaults(t, "SettingsRequest", []string{"$.checkoutOrigins[1] " + fault}, func(account.State) (account.Event, error) { return change("https://first.example", origin) })
+	}
+	expectFaults(t, "SettingsRequest", []string{"$.checkoutOrigins[1] is there twice"}, func(account.State) (account.Event, error) { return change("https://a.example", "https://a.example") })
+	expectFaults(t, "SettingsRequest", []string{"$.checkoutOrigins must have at most 20 elements"}, func(account.State) (account.Event, error) { return change(make([]string, 21)...) })
+	e, err = change()
+	if err != nil || account.Evolve(s, e).Settings.CheckoutOrigins != nil {
+		t.Errorf("none: %v %v", e, err)
 	}
 }

@@ -25,7 +25,8 @@ type settingsAnswer struct {
 	First6Digits   bool   `json:"first6Digits"`
 	DisplayName    string `json:"displayName,omitempty"`
 
-	RefuseRefundOfDisputed bool `json:"refuseRefundOfDisputed"`
+	RefuseRefundOfDisputed bool     `json:"refuseRefundOfDisputed"`
+	CheckoutOrigins        []string `json:"checkoutOrigins,omitempty"`
 }
 
 // GetSettings serves GET /management/settings.
@@ -33,13 +34,16 @@ func (h *Handlers) GetSettings(c *request.Call) (any, error) {
 	return renderSettings(c.Merchant.Settings), nil
 }
 
-// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl, and removes displayName.
+// ChangeSettings serves PATCH /management/settings. null restores the default of clientTokenTtl and checkoutOrigins, and removes displayName.
 func (h *Handlers) ChangeSettings(c *request.Call, in account.ChangeSettings) (any, error) {
 	if _, sent := c.Body.Tree["clientTokenTtl"]; sent && in.ClientTokenTTL == nil {
 		in.ClientTokenTTL = new(int64)
 	}
 	if _, sent := c.Body.Tree["displayName"]; sent && in.DisplayName == nil {
 		in.DisplayName = new(string)
+	}
+	if _, sent := c.Body.Tree["checkoutOrigins"]; sent && in.CheckoutOrigins == nil {
+		in.CheckoutOrigins = new([]string)
 	}
 	changed, err := h.Commands.ChangeSettings(c.Ctx, c.Caller(), in)
 	return h.shown(c, renderSettings(changed), err)
@@ -48,6 +52,6 @@ func (h *Handlers) ChangeSettings(c *request.Call, in account.ChangeSettings) (a
 func renderSettings(s account.Settings) settingsAnswer {
 	return settingsAnswer{
 		CaptureMode: s.Capture(), ClientTokenTTL: s.ClientTokenTTL, First6Digits: s.First6Digits, DisplayName: s.DisplayName,
-		RefuseRefundOfDisputed: s.RefuseRefundOfDisputed,
+		RefuseRefundOfDisputed: s.RefuseRefundOfDisputed, CheckoutOrigins: s.CheckoutOrigins,
 	}
 }
