@@ -141,8 +141,10 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readGroups calls handle with the groups from..through, in order. The log must hold all of them.
+// readGroups calls handle with the groups from..through, in order. The log must hold all of them, and each must name the hash of the one
+// before it: a group that was exchanged, with right hashes of its own, is damage.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
+	var before *format.Group
 	for from <= through {
 		page, err := h.page(ctx, from, min(through-from+1, pageGroups))
 		if err != nil && ctx.Err() != nil {
@@ -156,9 +158,13 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 			page = append(page, g)
 		}
 		for _, g := range page {
+			if before != nil && g.Before != before.Hash {
+				return h.markDamaged(before.Seq, fmt.Errorf("group %d names another group before it: one of the two was exchanged", g.Seq))
+			}
 			if err := handle(g); err != nil {
 				return err
 			}
+			before = g
 			from++
 		}
 	}

@@ -35,11 +35,7 @@ func TestControlCharactersInURLs(t *testing.T) {
 			if o == nil || r.access == byPage || r.access == byNothing || strings.HasPrefix(r.path, "/docs") {
 				continue
 			}
-			for name, parameter := range o.Query {
-				schema := parameter.Schema.Value
-				if schema.Type.Is("array") {
-					schema = schema.Items.Value
-				}
+			for name := range o.Query {
 				c := a.postCall(r.operation, "{}")
 				c.r.URL.RawQuery = url.Values{name: {text}}.Encode()
 				check(c, r.operation, name, text, want)
