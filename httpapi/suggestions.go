@@ -65,6 +65,10 @@ func (c *call) suggestion(e *domain.Error) string {
 		if c.route.access == byClientToken {
 			return "Check the id: a client token shows the payments of its own session only."
 		}
+	case domain.ReasonEntityNotFound:
+		if list := c.api.listOf(c.route); list != "" {
+			return usual + " GET " + list + " lists the account's own."
+		}
 	case domain.ReasonUnauthorized:
 		return c.credentialSuggestion()
 	case domain.ReasonAPIVersionMissing:
@@ -75,6 +79,17 @@ func (c *call) suggestion(e *domain.Error) string {
 		}
 	}
 	return usual
+}
+
+// listOf returns the path of the call that lists what a route's id names; "" if there is none for the caller's credentials.
+func (a *API) listOf(r route) string {
+	list, _, named := strings.Cut(r.path, "/{")
+	for _, other := range a.table {
+		if named && other.method == http.MethodGet && other.path == list && other.access == r.access {
+			return list
+		}
+	}
+	return ""
 }
 
 var creates = map[string]bool{

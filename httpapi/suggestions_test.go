@@ -70,6 +70,28 @@ func TestSuggestionsForPeople(t *testing.T) {
 	}
 }
 
+// TestUnknownIdsNameTheList: whoever uses an id that is unknown is told which call lists the right ones.
+func TestUnknownIdsNameTheList(t *testing.T) {
+	t.Parallel()
+	a := testAPI(t)
+	for operation, list := range map[string]string{
+		"getWorkflow": "workflows", "replaceWorkflow": "workflows", "enableWorkflow": "workflows", "listWorkflowRuns": "workflows", "simulateWorkflow": "workflows",
+		"changeUser": "users", "removeUser": "users", "revokeApiKey": "api-keys", "changeWebhookEndpoint": "webhook-endpoints",
+		"testWebhookEndpoint": "webhook-endpoints", "getWebhookDelivery": "webhook-deliveries", "resendWebhookDelivery": "webhook-deliveries",
+		"getDispute": "disputes", "changeProcessor": "processors",
+	} {
+		text := a.postCall(operation, "").suggestion(&domain.Error{Reason: domain.ReasonEntityNotFound})
+		if !strings.HasSuffix(text, " GET /management/"+list+" lists the account's own.") {
+			t.Errorf("%s: %s", operation, text)
+		}
+	}
+	for _, operation := range []string{"eraseCustomer", "approvePaymentAttempt", "getWebhookReplay"} { // nothing lists these
+		if text := a.postCall(operation, "").suggestion(&domain.Error{Reason: domain.ReasonEntityNotFound}); text != errorTable[domain.ReasonEntityNotFound].suggestion {
+			t.Errorf("%s: %s", operation, text)
+		}
+	}
+}
+
 // namedCall is a call that a text names.
 var namedCall = regexp.MustCompile(`(GET|POST|PATCH|PUT|DELETE) (/[A-Za-z{}./-]*[A-Za-z}])`)
 
