@@ -142,7 +142,8 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 }
 
 // readGroups calls handle with the groups from..through, in order. The log must hold all of them, and each must name the hash of the one
-// before it: a group that was exchanged, with right hashes of its own, is damage.
+// before it: a group that was exchanged, with right hashes of its own, is damage. The last group of a read has no later one to compare it with:
+// the scrub does that.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
 	var before *format.Group
 	for from <= through {
@@ -157,9 +158,12 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 			}
 			page = append(page, g)
 		}
-		for _, g := range page {
+		for i, g := range page {
 			if before != nil && g.Before != before.Hash {
-				return h.markDamaged(before.Seq, fmt.Errorf("group %d names another group before it: one of the two was exchanged", g.Seq))
+				return h.exchanged(before, g)
+			}
+			if i+1 < len(page) && page[i+1].Before != g.Hash { // before it is handed over
+				return h.exchanged(g, page[i+1])
 			}
 			if err := handle(g); err != nil {
 				return err
@@ -169,6 +173,10 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 		}
 	}
 	return nil
+}
+
+func (h *shard) exchanged(g, next *format.Group) error {
+	return h.markDamaged(g.Seq, fmt.Errorf("group %d names another group before it: one of the two was exchanged", next.Seq))
 }
 
 // page reads up to n consecutive groups of one segment from seq on, from one server.

@@ -77,7 +77,7 @@ func TestRefundsOfDisputed(t *testing.T) {
 		{"DISPUTE", []processor.DisputeStatus{"EXPIRED"}, true},
 		{"DISPUTE", []processor.DisputeStatus{"CANCELLED"}, false},
 		{"RETRIEVAL", nil, true},
-		{"RETRIEVAL", []processor.DisputeStatus{"CHALLENGED"}, false},
+		{"RETRIEVAL", []processor.DisputeStatus{"CHALLENGED"}, true},
 		{"RETRIEVAL", []processor.DisputeStatus{"EXPIRED"}, false},
 	} {
 		at := r.captured()

@@ -70,7 +70,7 @@ func TestSuggestionsForPeople(t *testing.T) {
 	}
 }
 
-// TestUnknownIdsNameTheList: whoever uses an id that is unknown is told which call lists the right ones.
+// TestUnknownIdsNameTheList: the error about an unknown id names the call that lists the right ones.
 func TestUnknownIdsNameTheList(t *testing.T) {
 	t.Parallel()
 	a := testAPI(t)

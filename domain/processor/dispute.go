@@ -45,9 +45,9 @@ func (s DisputeStatus) ReturnsMoney(of DisputeType) bool {
 }
 
 // BesideRefund reports whether a refund of the disputed payment may pay the customer twice: the dispute is open, or has given its amount
-// back (D22.2). An answered retrieval is not open: nothing more may follow.
+// back (D22.2).
 func (s DisputeStatus) BesideRefund(of DisputeType) bool {
-	return s == DisputeOpen || s == DisputeChallenged && of != Retrieval || s.ReturnsMoney(of)
+	return s == DisputeOpen || s == DisputeChallenged || s.ReturnsMoney(of)
 }
 
 // DisputeUpdate is the state of a dispute at a processor, in the terms of the contract (§6.4).

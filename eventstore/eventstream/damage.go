@@ -32,8 +32,8 @@ func (d *damage) forget() {
 // skip it, or stall at it without an error. The writer must Restart the server, compare its State and then Admit clients.
 // Suspect waits for nothing: the server calls it while it reads a block, before it skips one.
 func (s *Server) Suspect(reason string) {
-	s.damage.shut.Store(true)
 	s.damage.mu.Lock()
+	s.damage.shut.Store(true)
 	if s.damage.reason == "" {
 		s.damage.reason = reason
 	}

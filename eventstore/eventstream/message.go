@@ -40,30 +40,46 @@ func (g *gate) message(ctx context.Context, r request) {
 		g.refuse(r, 503, notThere)
 		return
 	}
-	var found struct {
-		Message *struct {
-			Subject string `json:"subject"`
-		} `json:"message"`
-		Error *struct {
-			Code int `json:"err_code"`
-		} `json:"error"`
+	found, err := stored(answer.Data)
+	if err == nil && asked.Last+asked.Next == "" && found.missing() && g.within(ctx, asked.Sequence) { // it may have been published meanwhile
+		if answer, err = g.conn.RequestWithContext(ctx, userAPI+"STREAM.MSG.GET."+Name, body); err != nil {
+			g.refuse(r, 503, notThere)
+			return
+		}
+		if found, err = stored(answer.Data); err == nil && found.missing() && g.within(ctx, asked.Sequence) { // it has not left meanwhile
+			g.suspect("the server cannot read a message")
+			g.refuse(r, 503, notThere)
+			return
+		}
 	}
-	if err := exactjson.Unmarshal(answer.Data, &found); err != nil || found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")) {
+	if err != nil || found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")) {
 		g.none(r)
-		return
-	}
-	if asked.Last+asked.Next == "" && found.Error != nil && found.Error.Code == noMessage && g.within(ctx, asked.Sequence) {
-		g.suspect("the server cannot read a message")
-		g.refuse(r, 503, notThere)
 		return
 	}
 	g.send(r.inbox, "", answer.Data)
 }
 
+// storedAnswer is the server's answer to a request for one message.
+type storedAnswer struct {
+	Message *struct {
+		Subject string `json:"subject"`
+	} `json:"message"`
+	Error *struct {
+		Code int `json:"err_code"`
+	} `json:"error"`
+}
+
+func stored(answer []byte) (a storedAnswer, err error) {
+	err = exactjson.Unmarshal(answer, &a)
+	return a, err
+}
+
+func (a storedAnswer) missing() bool { return a.Error != nil && a.Error.Code == noMessage }
+
 // noMessage is the server's error code for a message that it does not have, or cannot read.
 const noMessage = 10037
 
-// within reports whether the stream, which has no gap, must have a message.
+// within reports whether the stream, which has no gap, has a message now.
 func (g *gate) within(ctx context.Context, sequence uint64) bool {
 	stream, err := g.js.Stream(ctx, Name)
 	if err != nil {

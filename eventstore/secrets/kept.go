@@ -29,8 +29,17 @@ type storedKept struct {
 // customer's keys, and then under the master key: with the customer's key it becomes unreadable. owner is a name from PersonalKeyName. The
 // token may have expired since the vaulting was recorded. A repeat is safe. The error is ErrGone if the entered card no longer exists.
 func (v *Store) KeepCard(ctx context.Context, ref CardRef, owner domain.SecretID) error {
+	stands, err := v.bytes.Stands(string(ref.keptName()))
+	if err != nil {
+		return fmt.Errorf("secrets: %w", err)
+	}
 	if kept, err := v.Kept(ctx, ref); kept || err != nil {
 		return err
+	}
+	if stands { // under a key that is destroyed
+		if err := v.DestroyKept(ctx, ref); err != nil {
+			return err
+		}
 	}
 	entered, err := v.enteredCard(ctx, ref)
 	if errors.Is(err, ErrGone) { // another process may have copied and destroyed the card just now
@@ -123,10 +132,10 @@ func (v *Store) openKept(ctx context.Context, name domain.SecretID, stored []byt
 	return card, codec.Unmarshal(plain, &card)
 }
 
-// Kept reports whether the vaulted card exists.
+// Kept reports whether the vaulted card exists and can be read.
 func (v *Store) Kept(ctx context.Context, ref CardRef) (bool, error) {
-	_, err := v.bytes.Get(ctx, string(ref.keptName()))
-	if errors.Is(err, eventstore.ErrNotFound) {
+	_, err := v.keptCard(ctx, ref.keptName())
+	if errors.Is(err, ErrGone) {
 		return false, nil
 	}
 	return err == nil, err

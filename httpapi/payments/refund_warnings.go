@@ -1,6 +1,9 @@
 package payments
 
 import (
+	"context"
+	"time"
+
 	"payledger/domain"
 	"payledger/domain/dispute"
 	"payledger/domain/processor"
@@ -30,14 +33,19 @@ type refundDispute struct {
 	Currency           domain.Currency         `json:"currency"`
 }
 
+// warningsTime is the longest time by which the reading of disputes delays the answer about a refund that is recorded.
+const warningsTime = 2 * time.Second
+
 // refundWarnings returns a warning for each dispute of the payment that is open or lost now, after the refund: one that was opened
-// meanwhile counts (D22.2). The refund is done, so a failed reading is a warning, too.
+// meanwhile counts (D22.2). The refund is recorded, so a failed reading is a warning, too.
 func (h *Handlers) refundWarnings(c *request.Call) (all []refundWarning) {
-	found, err := h.Reader.DisputesBesideRefund(c.Ctx, c.Merchant.ID, paymentID(c))
+	ctx, cancel := context.WithTimeout(c.Ctx, warningsTime)
+	defer cancel()
+	found, err := h.Reader.DisputesBesideRefund(ctx, c.Merchant.ID, paymentID(c))
 	if err != nil {
 		return []refundWarning{{Warning: request.Warning{
 			Type: "REFUND", Code: "DISPUTES_NOT_READ",
-			Message: "The refund is done as asked. Whether the payment has a dispute could not be read: GET /management/disputes?paymentId=" + string(paymentID(c)) + " lists its disputes.",
+			Message: "Whether the payment has a dispute could not be read. The refund was not stopped by that: the payment shows it. GET /management/disputes?paymentId=" + string(paymentID(c)) + " lists its disputes.",
 		}}}
 	}
 	for _, d := range found {

@@ -81,7 +81,8 @@ func (f *Feed) Run(ctx context.Context) error {
 		before := f.position.Load()
 		err := f.session(ctx)
 		f.first()
-		if errors.Is(err, eventstream.ErrConflict) || ctx.Err() != nil {
+		damaged := errors.Is(err, errDamaged) || f.Server.Damage() != "" // found while the session ended for another reason
+		if errors.Is(err, eventstream.ErrConflict) && !damaged || ctx.Err() != nil {
 			continue
 		}
 		if f.position.Load() != before {
@@ -90,7 +91,6 @@ func (f *Feed) Run(ctx context.Context) error {
 		failed++
 		f.report(err.Error())
 		f.Logger.Error().Err(err).Uint64("position", f.position.Load()).Msg("the stream EVENTS for analysts gets no events; the service tries again")
-		damaged := errors.Is(err, errDamaged)
 		if f.counted = damaged; damaged {
 			f.faults.Add(1)
 		}

@@ -77,6 +77,11 @@ func (f *Feed) look(ctx context.Context, stream *eventstream.Stream) error {
 		from := max(after+1, state.First)
 		to := min(from+slice-1, through)
 		fault, err = f.compareRange(ctx, stream, from, to)
+		if err == nil && fault != "" { // the server answers so too while it cannot open a file: look again
+			if err = f.Rest(ctx, watchEvery); err == nil {
+				fault, err = f.compareRange(ctx, stream, from, to)
+			}
+		}
 		switch {
 		case err != nil:
 			return err

@@ -65,6 +65,7 @@ const (
 // Run is main with arguments and streams; it returns the exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
 	limits.PrivateFiles()
+	options.DropEmptyVariables()
 	status := -1
 	args, help := plainArguments(args), stdout
 	if len(args) == 0 { // no command: the help goes to stderr, and the status is not 0
@@ -134,7 +135,8 @@ func (c *commandLine) command(args options.Arguments) (*kong.Context, error) {
 	}
 	faults := append(c.values.Faults(command, args), args.Empty()...)
 	if command.Command() == "serve" {
-		o := c.cli.Serve.WithFiles()
+		c.cli.Serve.Options = c.cli.Serve.WithFiles() // read once: a pipe is empty afterwards
+		o := c.cli.Serve.Options
 		o.Arguments = args
 		faults = append(faults, o.Faults()...)
 	}

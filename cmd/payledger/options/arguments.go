@@ -46,6 +46,16 @@ func (args Arguments) Refused() error { return UsageOf(args.Faults()) }
 // selecting are the flags that limit a command's reading. With an empty value, as of an unset variable, the command would read everything.
 var selecting = []string{"--account", "--at", "--from", "--payment", "--to", "--type"}
 
+// DropEmptyVariables removes empty variables of the program from the environment: they count as not set, as ${NAME:-} in a file of
+// services means it. Otherwise an empty value would replace a default.
+func DropEmptyVariables() {
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "PAYLEDGER_") {
+			_ = os.Unsetenv(name) // it fails for names that no environment can have
+		}
+	}
+}
+
 // Empty returns the faults of the selecting flags without a value.
 func (args Arguments) Empty() (faults []string) {
 	for i, arg := range args {

@@ -33,8 +33,12 @@ func ReadSecret(flag, value, file string) (string, error) {
 	return value, nil
 }
 
-// WithFiles returns the options with the secrets from files. Check returns its faults.
+// WithFiles returns the options with the secrets from files, which it reads once. Check returns its faults.
 func (o Options) WithFiles() Options {
+	if o.filesRead {
+		return o
+	}
+	o.filesRead = true
 	var err error
 	if o.MasterKey, err = ReadSecret("--master-key", o.MasterKey, o.MasterKeyFile); err != nil {
 		o.faults = append(o.faults, err.Error())

@@ -288,8 +288,8 @@ func natsURLs(value string) string {
 }
 
 func origin(value string) string {
-	u, good := parsedURL(strings.Replace(value, "://*.", "://", 1), "http", "https")
-	if !good || u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.ContainsAny(value, ";,'") {
+	u, good := parsedURL(value, "http", "https")
+	if !good || value != u.Scheme+"://"+u.Host || strings.ContainsAny(value, "*;,'") {
 		return "an origin, such as https://shop.example.com"
 	}
 	return ""

@@ -66,6 +66,7 @@ type Options struct {
 	Arguments   Arguments     `kong:"-"` // of the process
 	ReadTimeout time.Duration `kong:"-"` // of the log; 0 takes the usual one (tests on a busy machine take more)
 	faults      []string      // of files that WithFiles could not read
+	filesRead   bool          // by WithFiles
 }
 
 // NATS are the flags of the connection to an external NATS cluster.

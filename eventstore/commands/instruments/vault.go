@@ -85,7 +85,18 @@ func (s *Instruments) Keep(ctx context.Context, inst instrument.State) error {
 	if err != nil {
 		return domain.OutcomeUnknown(err)
 	}
-	return nil
+	// An erasure or deletion that ended the token before the copy has not found the card.
+	tip, err := s.Log.Instruments.Load(ctx, inst.Account, inst.Token, eventstore.Latest)
+	if err != nil {
+		return domain.OutcomeUnknown(err)
+	}
+	if tip.State.Good() {
+		return nil
+	}
+	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), CardRef(inst)); err != nil {
+		return domain.OutcomeUnknown(err)
+	}
+	return s.lose(ctx, tip.State)
 }
 
 // KeepVaulted is Keep for a token that was just vaulted. A verified card, as it was entered, is then destroyed.

@@ -37,7 +37,9 @@ func (d disputeRow) Caution() string {
 		return "The customer's bank asks for information about this payment" + d.by() + ". A dispute may follow, which returns " + amount + " beside your refund."
 	case d.Status == processor.DisputeOpen:
 		return "The customer disputes this payment. Answer the dispute" + d.by() + ". If it is lost, it returns " + amount + " to the customer: with a refund, the customer gets the money twice."
-	case d.Status == processor.DisputeChallenged && d.Type != processor.Retrieval:
+	case d.Status == processor.DisputeChallenged && d.Type == processor.Retrieval:
+		return "You answered the question of the customer's bank about this payment. A dispute may follow, which returns " + amount + " beside your refund."
+	case d.Status == processor.DisputeChallenged:
 		return "The bank decides about the dispute that you challenged. If it is lost, it returns " + amount + " to the customer: with a refund, the customer gets the money twice."
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 // firstTypes are the event types that can be the first event of their aggregate. A new one is added here, with a test of its JSON, of the
 // views and of the export: without an earlier event they know only what this event has.
 var firstTypes = []string{
+	"log.initialized",
 	"payment.created",
 	"payment.key_claimed", // at an id of its own: there is no payment
 	"session.created",
@@ -26,6 +27,13 @@ var firstTypes = []string{
 	"webhook.resend_requested", "webhook.replay_requested",
 }
 
+// mayBeMissing are the values of first events that may be empty or zero, as their fields in package domain say.
+var mayBeMissing = []string{
+	"$.event.paymentId",                 // a key may be claimed so that no payment is ever made
+	"$.attempt.decidedAt",               // nobody has decided
+	"$.event.paymentMethod.tokenizedAt", // a vaulted card, without CVV
+}
+
 // checkFirst checks the first event of an aggregate: its type may be the first, and no value stands for one that is missing.
 func checkFirst(revision uint64, kind string, text []byte) error {
 	if revision != 1 {
@@ -38,31 +46,29 @@ func checkFirst(revision uint64, kind string, text []byte) error {
 	if err := json.Unmarshal(text, &event); err != nil {
 		return err
 	}
-	if at := missing(event, "$"); at != "" && at != "$.event.paymentId" { // a key may be claimed so that no payment is ever made
-		return fmt.Errorf("%s, the first event of its aggregate, has no value at %s: %s", kind, at, text)
+	for _, at := range missing(event, "$") {
+		if !slices.Contains(mayBeMissing, at) {
+			return fmt.Errorf("%s, the first event of its aggregate, has no value at %s: %s", kind, at, text)
+		}
 	}
 	return nil
 }
 
-// missing returns the path of an empty id or a zero time; "" if there is none.
-func missing(value any, path string) string {
+// missing returns the paths of empty ids and zero times.
+func missing(value any, path string) (all []string) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, inner := range v {
 			at := path + "." + name
 			if text, ok := inner.(string); ok && (text == "" && (name == "id" || strings.HasSuffix(name, "Id")) || strings.HasPrefix(text, "0001-01-01")) {
-				return at
+				all = append(all, at)
 			}
-			if at := missing(inner, at); at != "" {
-				return at
-			}
+			all = append(all, missing(inner, at)...)
 		}
 	case []any:
 		for i, inner := range v {
-			if at := missing(inner, fmt.Sprintf("%s[%d]", path, i)); at != "" {
-				return at
-			}
+			all = append(all, missing(inner, fmt.Sprintf("%s[%d]", path, i))...)
 		}
 	}
-	return ""
+	return all
 }
