@@ -19,6 +19,7 @@ import (
 
 	_ "modernc.org/sqlite" // its driver
 
+	"payledger/eventstore/eventstoretest"
 	"payledger/domain"
 	"payledger/httpapi"
 	"payledger/projections/history"
@@ -114,6 +115,9 @@ func TestHashesFromTheAnswer(t *testing.T) {
 
 // TestLargeHistory: a part with a limit ends when it is large, so that the dashboard can show every payment.
 func TestLargeHistory(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
 	t.Parallel()
 	s := newSite(t)
 	items := strings.TrimSuffix(strings.Repeat(`{"amount":10,"description":"`+strings.Repeat("x", 1000)+`"},`, 110), ",")
