@@ -19,8 +19,8 @@ import (
 
 	_ "modernc.org/sqlite" // its driver
 
-	"payledger/eventstore/eventstoretest"
 	"payledger/domain"
+	"payledger/eventstore/eventstoretest"
 	"payledger/httpapi"
 	"payledger/projections/history"
 )
