@@ -96,7 +96,7 @@ func plainSchema(s *openapi3.Schema) *openapi3.Schema {
 	return s
 }
 
-// name returns a known name, one that is nearly known, or a short one.
+// name returns the name of a known field, a misspelled one, or another text.
 func (g growth) name(s *openapi3.Schema) string {
 	if s != nil {
 		for _, known := range fieldNames(s) {

@@ -134,7 +134,7 @@ func TestRefundsOfDisputed(t *testing.T) {
 }
 
 // TestDisputeMeanwhile checks that a refund knows a dispute that was opened while it waited for another operation, and that it warns about
-// one that was opened while the processor worked on it (D22.2).
+// a dispute that was opened while the processor worked on the refund (D22.2).
 func TestDisputeMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -168,6 +168,7 @@ func TestEraseGuest(t *testing.T) {
 	r.want(r.eraseGuest(ofCustomer), 400, "PaymentError")
 	r.want(r.eraseGuest("01k3v9t7hq2m5c8z0x4w6n1r3b"), 404, "EntityNotFound")
 	r.want(r.eraseCustomer("nobody"), 404, "EntityNotFound")
+	r.want(r.eraseCustomer("no\nbody"), 404, "EntityNotFound") // ledgers of earlier versions have such ids
 	foreign := map[string]string{"X-Api-Key": r.otherMerchant()}
 	for _, path := range []string{"/payments/" + paid, "/customers/customer-7"} {
 		r.want(r.do(request{method: "POST", path: "/management" + path + "/erase", header: foreign}), 404, "EntityNotFound")

@@ -36,8 +36,8 @@ type refundDispute struct {
 // warningsTime is the longest time by which the reading of disputes delays the answer about a refund that is recorded.
 const warningsTime = 2 * time.Second
 
-// refundWarnings returns a warning for each dispute of the payment that is open or lost now, after the refund: one that was opened
-// meanwhile counts (D22.2). The refund is recorded, so a failed reading is a warning, too.
+// refundWarnings returns a warning for each dispute of the payment that is open or lost now, after the refund: a dispute that
+// was opened during the refund counts (D22.2). The refund is recorded, so a failed reading is a warning, too.
 func (h *Handlers) refundWarnings(c *request.Call) (all []refundWarning) {
 	ctx, cancel := context.WithTimeout(c.Ctx, warningsTime)
 	defer cancel()

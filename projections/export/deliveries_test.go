@@ -111,7 +111,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestDeliveriesRow checks every column of two rows: of a webhook that arrived at the second attempt, and of one that waits for the first.
+// TestDeliveriesRow checks every column of two rows: a webhook that arrived at the second attempt, and a webhook without an attempt.
 func TestDeliveriesRow(t *testing.T) {
 	t.Parallel()
 	at := func(minutes int) paymentjson.Time {

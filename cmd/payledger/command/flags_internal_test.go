@@ -219,3 +219,19 @@ func TestAllFaults(t *testing.T) {
 		t.Errorf("a customer of an older ledger cannot be erased: %v", err)
 	}
 }
+
+// TestFrameAncestors: what the hosted page would refuse is refused before the folder is made.
+func TestFrameAncestors(t *testing.T) {
+	t.Parallel()
+	for origin, good := range map[string]bool{
+		"https://shop.example.com": true, "http://127.0.0.1:3000": true, "https://*.example.com": false, "HTTPS://shop.example.com": false, "https://shop.example.com/": false,
+	} {
+		line, err := newCommandLine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := line.command([]string{"serve", "--checkout-frame-ancestors", origin}); (err == nil) != good {
+			t.Errorf("%s: %v", origin, err)
+		}
+	}
+}

@@ -49,3 +49,32 @@ func TestOpenFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesAreReadOnce: a secret may come through a pipe, which is empty when it is read again.
+func TestFilesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	once := options.Options{ProcessorSecretFile: file}.WithFiles()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if twice := once.WithFiles(); twice.ProcessorSecret != "s" || len(twice.WrittenFaults()) > 0 {
+		t.Errorf("the secret is %q, the faults %v", twice.ProcessorSecret, twice.WrittenFaults())
+	}
+}
+
+// TestEmptyVariables: an empty variable of the program counts as not set.
+func TestEmptyVariables(t *testing.T) {
+	t.Setenv("PAYLEDGER_LISTEN", "")
+	t.Setenv("PAYLEDGER_DATA", "elsewhere")
+	t.Setenv("ANOTHER", "")
+	options.DropEmptyVariables()
+	for name, want := range map[string]bool{"PAYLEDGER_LISTEN": false, "PAYLEDGER_DATA": true, "ANOTHER": true} {
+		if _, is := os.LookupEnv(name); is != want {
+			t.Errorf("%s is set: %t", name, is)
+		}
+	}
+}

@@ -168,6 +168,24 @@ func TestErasureCrashes(t *testing.T) {
 	}
 }
 
+// TestCopyBesideADeletion: a card that is copied after its token was deleted, by a command that began before, does not stay.
+func TestCopyBesideADeletion(t *testing.T) {
+	t.Parallel()
+	r := rig{commandstest.NewRig(t)}
+	s := r.Service(nil)
+	tokens := r.saved(s, "zen", 1)
+	before, err := eventstore.NewRepositories(r.Store).Instruments.Load(t.Context(), r.By.Account, tokens[0], eventstore.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DeleteInstrument(t.Context(), r.By, tokens[0]); err != nil || r.kept(tokens) != 0 {
+		t.Fatal(err, r.kept(tokens))
+	}
+	if err := s.KeepVaulted(t.Context(), before.State); domain.ReasonOf(err) != domain.ReasonInstrumentToken || r.kept(tokens) != 0 {
+		t.Errorf("%v, %d cards of a deleted token are kept", err, r.kept(tokens))
+	}
+}
+
 // TestCardOfAnErasedCustomer: with the customer's key a saved card is unreadable, before it is removed. A card that is saved later is
 // sealed under the next key, and stays.
 func TestCardOfAnErasedCustomer(t *testing.T) {
@@ -189,6 +207,9 @@ func TestCardOfAnErasedCustomer(t *testing.T) {
 	}
 	if err := card(); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("without the customer's key: %v", err)
+	}
+	if kept, err := r.Vault.Kept(t.Context(), ref); kept || err != nil { // so that its token ends
+		t.Errorf("a card that cannot be read counts as kept: %v, %v", kept, err)
 	}
 	if _, err := s.EraseCustomer(t.Context(), r.By, "zen"); err != nil {
 		t.Fatal(err)

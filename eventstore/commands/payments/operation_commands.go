@@ -20,7 +20,7 @@ func (s *Payments) Capture(ctx context.Context, by commands.Caller, id domain.Pa
 	return after, err
 }
 
-// Refund gives captured money back (D10). If the payment ended unpaid, the processor's books are read before the refusal: a
+// Refund returns captured money to the customer (D10). If the payment ended unpaid, the processor's books are read before the refusal: a
 // capture that is missing in the log is recorded and can be refunded (D7).
 func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error) {
 	refund := operationOf(id, processor.Refund, &c, &c.Request, payment.DecideRefund)
@@ -33,8 +33,8 @@ func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.Pay
 }
 
 // unlessDisputed wraps the decision about a refund that its caller, or the account, refuses beside a dispute (D22.2). The disputes are read
-// for every decision, also after a wait for another operation: one that was recorded meanwhile counts. A refund that is refused without
-// them reads none.
+// for every decision, also after a wait for another operation, so a dispute that was recorded meanwhile counts. A refund that is refused for
+// another reason reads no disputes.
 func (s *Payments) unlessDisputed(ctx context.Context, by commands.Caller, id domain.PaymentID, c *payment.Refund, decide func(payment.State, payment.Request) (payment.Event, error)) func(payment.State, payment.Request) (payment.Event, error) {
 	return func(state payment.State, r payment.Request) (payment.Event, error) {
 		c.Disputed = nil

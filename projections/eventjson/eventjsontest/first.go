@@ -34,7 +34,7 @@ var mayBeMissing = []string{
 	"$.event.paymentMethod.tokenizedAt", // a vaulted card, without CVV
 }
 
-// checkFirst checks the first event of an aggregate: its type may be the first, and no value stands for one that is missing.
+// checkFirst checks the first event of an aggregate: its type is in firstTypes, and it has no empty id and no zero time.
 func checkFirst(revision uint64, kind string, text []byte) error {
 	if revision != 1 {
 		return nil

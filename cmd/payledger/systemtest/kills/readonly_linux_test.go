@@ -13,7 +13,7 @@ import (
 	"payledger/cmd/payledger/command"
 )
 
-// TestReadOnlyMount gives commands the folder of a killed service on a read-only mount, as an auditor gets a snapshot. Verify and backup
+// TestReadOnlyMount runs the commands on the folder of a killed service, on a read-only mount such as an auditor's snapshot. Verify and backup
 // read it. The other commands say at once in one line that they need a copy, and reconcile says it once for all processors.
 func TestReadOnlyMount(t *testing.T) {
 	t.Parallel()
