@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -85,6 +86,10 @@ func TestExport(t *testing.T) {
 	checkSums(t, filepath.Join(out, "sqlite"))
 	if !testing.Short() {
 		checkDuckDB(t, filepath.Join(out, "parquet"), filepath.Join(out, "sqlite"))
+		if status, _, fault := export("--format", "parquet", "--out", filepath.Join(out, "full")); status != 0 {
+			t.Fatalf("full: status %d: %s", status, fault)
+		}
+		checkHyparquet(t, filepath.Join(out, "parquet"), filepath.Join(out, "full"))
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -129,6 +134,27 @@ func checkDuckDB(t *testing.T, dir, sqlite string) {
 		if found, expected := rowsIn(t, answers[i]), rowsIn(t, rowsOf(t, sqlite, query)); !slices.EqualFunc(found, expected, sameCell) {
 			t.Errorf("%s:\nDuckDB %v\nSQLite %v", query, found, expected)
 		}
+	}
+}
+
+// checkHyparquet compares the newest rows of a folder with increments with those of a full export, as hyparquet reads both.
+func checkHyparquet(t *testing.T, increments, full string) {
+	t.Helper()
+	found, there, err := apptest.HyparquetRows(t, increments)
+	if !there {
+		return
+	}
+	expected, _, err2 := apptest.HyparquetRows(t, full)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	for table, rows := range expected {
+		if got, expected := apptest.NewestRows(t, table, found[table]), apptest.NewestRows(t, table, rows); !slices.Equal(got, expected) {
+			t.Errorf("%s: the increments have\n%s\nand a full export\n%s", table, strings.Join(got, "\n"), strings.Join(expected, "\n"))
+		}
+	}
+	if tables := len(expected); tables != 6 || len(expected["events"]) < 10 {
+		t.Errorf("hyparquet reads %d tables with rows", tables)
 	}
 }
 
