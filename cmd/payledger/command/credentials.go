@@ -98,6 +98,9 @@ func (c *initCommand) check(args options.Arguments) error {
 	faults = append(append(faults, c.NATS.Faults()...), c.NewCluster.Faults(c.NatsURL, args)...)
 	if !o.Sandbox() {
 		faults = append(faults, args.Faults()...)
+		if c.NatsURL == "" {
+			faults = append(faults, options.FolderFaults(c.Data)...) // serve would refuse the ledger
+		}
 	}
 	if c.Origin != "" && !proof.ValidOrigin(c.Origin) {
 		faults = append(faults, options.OriginFault(c.Origin))

@@ -21,10 +21,10 @@ import (
 
 // The folders below the data folder.
 const (
-	EventsFolder    = "events"    // the log and the secrets: JetStream
-	ViewsFolder     = "views"     // read models: disposable
-	SimulatorFolder = "simulator" // the simulated processors' books
-	AnalyticsFolder = "analytics" // the stream EVENTS: derived from the log
+	EventsFolder    = options.EventsFolder // the log and the secrets: JetStream
+	ViewsFolder     = "views"              // read models: disposable
+	SimulatorFolder = "simulator"          // the simulated processors' books
+	AnalyticsFolder = "analytics"          // the stream EVENTS: derived from the log
 )
 
 // ProofFile has the stored hashes for proofs, which are derived from the log.

@@ -1,6 +1,7 @@
 package options_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,8 @@ func TestOpenFolder(t *testing.T) {
 		{0o777, 0o600, []string{"data folder"}},
 		{0o770, 0o600, []string{"data folder"}},
 		{0o770 | os.ModeSetgid, 0o600, nil},
+		{0o770 | os.ModeSetgid, 0o660, nil}, // Kubernetes opens every file of a volume to its fsGroup
+		{0o770 | os.ModeSetgid, 0o644, []string{"master key"}},
 		{0o777 | os.ModeSetgid, 0o600, []string{"data folder"}},
 		{0o700, 0o644, []string{"master key"}},
 		{0o700, 0o640, []string{"master key"}},
@@ -47,6 +50,80 @@ func TestOpenFolder(t *testing.T) {
 				t.Errorf("folder %o, key %o: refused with %q, warned with %q", c.folder, c.key, refused, warned)
 			}
 		}
+	}
+}
+
+// TestVolume: a data folder of the service's own is accepted in a volume whose root is open to all users, as in the image; in such a volume,
+// other users' folders are refused. The advice about the volume's root itself is one that a container can follow.
+func TestVolume(t *testing.T) {
+	t.Parallel()
+	faults := func(data string) string {
+		return strings.Join(options.Options{Data: data, Environment: "production", MasterKey: strings.Repeat("0", 64)}.Faults(), "; ")
+	}
+	volume := t.TempDir()
+	own, foreign := filepath.Join(volume, "ledger"), filepath.Join(volume, "foreign")
+	for _, err := range []error{os.Mkdir(own, 0o700), os.Mkdir(foreign, 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := os.Geteuid() == 0 // only root can give folders away
+	if root {
+		for _, err := range []error{os.Chown(volume, 1, 1), os.Chown(foreign, 1, 1)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, mode := range []os.FileMode{0o777, 0o777 | os.ModeSetgid, 0o777 | os.ModeSticky, 0o755} { // emptyDir and local-path, with fsGroup, a tmpfs, a named volume
+		if err := os.Chmod(volume, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := faults(own); strings.Contains(got, "data folder") {
+			t.Errorf("in a volume of %s: %s", mode, got)
+		}
+		if got := faults(filepath.Join(volume, "new")); strings.Contains(got, "data folder") {
+			t.Errorf("a new folder in a volume of %s: %s", mode, got)
+		}
+		if got := faults(volume); strings.Contains(got, "data folder") != (mode.Perm() == 0o777) {
+			t.Errorf("a volume of %s itself: %s", mode, got)
+		}
+		if got, want := strings.Contains(faults(foreign), "may exchange the data folder"), mode.Perm() == 0o777 && mode&os.ModeSticky == 0; root && got != want {
+			t.Errorf("another user's folder in a volume of %s is refused: %t", mode, got)
+		}
+	}
+}
+
+// TestVolumeAdvice: the text about another user's folder names a folder that the service can make, and the way there for a ledger.
+func TestVolumeAdvice(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	info, err := os.Stat(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := os.Geteuid()
+	if got := options.PrivateAdvice(data, info, owner+1); !strings.Contains(got, "`--data "+data+"/ledger`") || strings.Contains(got, "chmod") || strings.Contains(got, "restore") {
+		t.Errorf("without a ledger: %s", got)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(data, "events"), 0o700), os.WriteFile(filepath.Join(data, "events", "LOCK"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := options.PrivateAdvice(data, info, owner+1); !strings.Contains(got, "payledger restore --data "+data+"/ledger") {
+		t.Errorf("with a ledger: %s", got)
+	}
+	if got := options.PrivateAdvice(data, info, owner); got != "`chmod 700 "+data+"`" {
+		t.Errorf("of its own user: %s", got)
+	}
+	beside := options.Options{Data: filepath.Join(data, "ledger"), Environment: "sandbox"}
+	if got := strings.Join(beside.Faults(), "; "); !strings.Contains(got, data+" above it holds a ledger") {
+		t.Errorf("an empty ledger is made beside another: %s", got)
+	}
+	if err := os.Mkdir(beside.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(beside.Faults(), "; "); strings.Contains(got, "above it holds a ledger") {
+		t.Errorf("a folder that was made for it: %s", got)
 	}
 }
 

@@ -1,0 +1,28 @@
+package command
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"payledger/cmd/payledger/options"
+)
+
+// TestInitFolder: init makes no ledger for production in a folder that serve would refuse.
+func TestInitFolder(t *testing.T) {
+	t.Parallel()
+	c := initCommand{Data: t.TempDir(), Environment: "production", MasterKey: strings.Repeat("0", 64), NewCluster: options.NewCluster{Replicas: 3}}
+	if err := c.check(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(c.Data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check(nil); err == nil || !strings.Contains(err.Error(), "other users may change the data folder") {
+		t.Errorf("init takes a folder of the mode 0777: %v", err)
+	}
+	c.Environment = "sandbox"
+	if err := c.check(nil); err != nil {
+		t.Errorf("in the sandbox: %v", err)
+	}
+}

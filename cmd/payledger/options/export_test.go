@@ -1,0 +1,4 @@
+package options
+
+// PrivateAdvice is privateAdvice for tests.
+var PrivateAdvice = privateAdvice
