@@ -58,7 +58,7 @@ type schemas struct {
 var dateTime = node{{"type", "string"}, {"format", "date-time"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z$"}}
 
 // fingerprint is the schema of a credential's fingerprint.
-var fingerprint = node{{"type", "string"}, {"pattern", "^(#[0-9a-f]{24})?$"}, {"description", "stands for a credential: the same in all events"}}
+var fingerprint = node{{"type", "string"}, {"pattern", "^#[0-9a-f]{24}$"}, {"description", "stands for a credential: the same in all events"}}
 
 // enumerations are the values of string types. A processor's own codes have no schema, because any text is possible.
 var enumerations = map[reflect.Type]list{
@@ -143,7 +143,7 @@ func sample(typ reflect.Type) any {
 	case typ == reflect.TypeFor[[]byte]():
 		return []byte{}
 	case typ.Kind() == reflect.String:
-		return ""
+		return "text"
 	case typ.Kind() == reflect.Struct:
 		fields := map[string]any{}
 		for f := range typ.Fields() {

@@ -37,3 +37,6 @@ func Fact[S any, E domain.Event](a *eventstore.Aggregate[S, E], r *eventstore.Re
 	}
 	return e.AppendFact(nil, true)
 }
+
+// Stored returns the JSON of a stored map.
+func Stored(stored []byte) ([]byte, error) { return Event{fact: stored}.AppendFact(nil, false) }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"time"
 
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
@@ -34,10 +35,25 @@ func hides(name string, v codec.Token, stored []byte) bool {
 	switch v.Kind {
 	case codec.Bytes:
 		return true
+	case codec.Time:
+		return NoValue(name, v.At)
 	case codec.Text:
-		return name == "first6Digits" // shown only if the account opted in (§2.2); a setting of this name is a boolean
+		// first6Digits is shown only if the account opted in (§2.2); a setting of this name is a boolean.
+		return len(v.Data) == 0 && NoValue(name, "") || name == "first6Digits"
 	case codec.Map:
 		return name != untouched && sealed(stored)
+	}
+	return false
+}
+
+// NoValue reports whether a field of the log has no value: the zero time is not a time, and an empty text is not an id. An older build
+// stored such fields. The JSON does not have them.
+func NoValue(name string, value any) bool {
+	switch v := value.(type) {
+	case time.Time:
+		return v.IsZero()
+	case string:
+		return v == "" && (name == "id" || strings.HasSuffix(name, "Id") || credentials[name])
 	}
 	return false
 }

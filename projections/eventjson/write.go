@@ -65,6 +65,10 @@ func (w *writer) value(data []byte) (rest []byte, err error) {
 	}
 	switch t.Kind {
 	case codec.Time:
+		if t.At.IsZero() { // in a list; hides leaves out the field of a map
+			w.b = append(w.b, "null"...)
+			return rest, nil
+		}
 		w.b = append(w.b, '"')
 		w.b = append(paymentjson.AppendTime(w.b, t.At), '"')
 		return rest, nil

@@ -211,14 +211,20 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 	return entry, nil
 }
 
-// dates converts the times in a decoded event to the format of D1.
+// dates converts the times in a decoded event to the format of D1, and leaves out the fields without a value.
 func dates(v any) any {
 	switch v := v.(type) {
 	case time.Time:
 		return paymentjson.Time{Time: v}
 	case map[string]any:
-		for k := range v {
-			v[k] = dates(v[k])
+		for k, field := range v {
+			switch {
+			case k == "metadata": // the merchant's own: it has no times
+			case eventjson.NoValue(k, field):
+				delete(v, k)
+			default:
+				v[k] = dates(field)
+			}
 		}
 	case []any:
 		for i := range v {

@@ -175,7 +175,7 @@ type AVSResult struct {
 // dateLayout is the format of dates: RFC 3339 in UTC with six digits and "Z" (D1).
 const dateLayout = "2006-01-02T15:04:05.000000Z"
 
-// Time is a date in the JSON of an answer or a webhook, in the format of D1.
+// Time is a date in the JSON of an answer or a webhook, in the format of D1. The zero Time is null: it is no date.
 type Time struct{ time.Time }
 
 // AppendTime appends a date in UTC to the microsecond.
@@ -201,11 +201,18 @@ func AppendTime(b []byte, t time.Time) []byte {
 func digits(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
 
 func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
 	return append(AppendTime(append(make([]byte, 0, len(dateLayout)+2), '"'), t.Time), '"'), nil
 }
 
-// UnmarshalJSON reads any RFC 3339 date.
+// UnmarshalJSON reads any RFC 3339 date; null is the zero Time.
 func (t *Time) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		t.Time = time.Time{}
+		return nil
+	}
 	parsed, err := time.Parse(time.RFC3339Nano, string(bytes.Trim(data, `"`)))
 	if err != nil {
 		return fmt.Errorf("paymentjson: date %s: %w", data, err)

@@ -1,6 +1,8 @@
 package paymentjson_test
 
 import (
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -22,5 +24,15 @@ func TestAppendTime(t *testing.T) {
 		if got := string(paymentjson.AppendTime([]byte("x"), at)); got != want {
 			t.Fatalf("%s, want %s", got, want)
 		}
+	}
+}
+
+// TestNoTime: the zero time is null, and null is the zero time.
+func TestNoTime(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(paymentjson.Time{})
+	at := paymentjson.Time{Time: time.Unix(1, 0)}
+	if err = errors.Join(err, json.Unmarshal(text, &at)); err != nil || string(text) != "null" || !at.IsZero() {
+		t.Errorf("%s, %v, %v", text, at, err)
 	}
 }

@@ -140,5 +140,5 @@ func checkRecorded(ctx context.Context, store *eventstore.Store, e ordered.Event
 	if err := CheckEvent(text); err != nil {
 		return fmt.Errorf("%w\n%s", err, text)
 	}
-	return checkFirst(e.Revision, e.Type, text)
+	return checkValues(e.Revision, e.Type, text)
 }
