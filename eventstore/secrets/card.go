@@ -104,10 +104,13 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 		}
 	}
 	if err == nil && !began.Before(card.ExpiresAt) {
-		err = ErrGone
+		err = errNoNumber
 	}
 	if errors.Is(err, ErrGone) {
 		return v.keptCard(ctx, ref.keptName())
+	}
+	if err == nil && card.Number == "" {
+		err = errNoNumber
 	}
 	return card.Card, err
 }

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,11 +20,32 @@ func (r CardRef) keptName() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{kindKept, string(r.Account), string(r.Token)}, "."))
 }
 
-// storedKept is a vaulted card. Sealed is the card under its customer's key; cards of older versions stand in clear beside it.
+// storedKept is a vaulted card. Sealed is the card under its customer's key, after sealedMark. A value without the mark is of an older version: a
+// card in clear, or Sealed.
 type storedKept struct {
 	processor.Card
 	Sealed *domain.Sealed `json:"sealed,omitempty"`
 }
+
+// sealedMark is the first byte of a vaulted card that is sealed under its customer's key. No value of the codec begins with it, so that a
+// node of a version that does not know such cards refuses the value; without the mark that node read a card without a number.
+const sealedMark = 0xc1
+
+// readKept decodes a vaulted card. A card in clear without a number is an error: such a card must never be sent to a processor.
+func readKept(stored []byte) (kept storedKept, err error) {
+	if text, marked := bytes.CutPrefix(stored, []byte{sealedMark}); marked {
+		var sealed domain.Sealed
+		err = codec.Unmarshal(text, &sealed)
+		return storedKept{Sealed: &sealed}, err
+	}
+	if err = codec.Unmarshal(stored, &kept); err == nil && kept.Sealed == nil && kept.Number == "" {
+		err = errNoNumber
+	}
+	return kept, err
+}
+
+// errNoNumber means that a stored card has no number. It is not ErrGone, which would end the token.
+var errNoNumber = errors.New("secrets: a stored card has no number")
 
 // KeepCard copies an entered card, without its CVV, to a vaulted card, which stays until DestroyKept. It is sealed under the newest of the
 // customer's keys, and then under the master key: with the customer's key it becomes unreadable. owner is a name from PersonalKeyName. The
@@ -81,13 +103,11 @@ func (v *Store) createKept(ctx context.Context, name, owner domain.SecretID, pla
 	if err != nil {
 		return 0, err
 	}
-	stored, err := codec.Marshal(struct {
-		Sealed domain.Sealed `json:"sealed"`
-	}{domain.Sealed{Key: owner, KeyNumber: boxNumber(number), Box: box}})
+	stored, err := codec.Marshal(domain.Sealed{Key: owner, KeyNumber: boxNumber(number), Box: box})
 	if err != nil {
 		return 0, fmt.Errorf("secrets: card: %w", err)
 	}
-	if err := v.Create(ctx, name, stored); !errors.Is(err, eventstore.ErrConflict) { // another process copied the card
+	if err := v.Create(ctx, name, append([]byte{sealedMark}, stored...)); !errors.Is(err, eventstore.ErrConflict) { // another process copied the card
 		return number, err
 	}
 	return number, nil
@@ -117,8 +137,8 @@ func (v *Store) keptCard(ctx context.Context, name domain.SecretID) (processor.C
 }
 
 func (v *Store) openKept(ctx context.Context, name domain.SecretID, stored []byte) (card processor.Card, err error) {
-	var kept storedKept
-	if err := codec.Unmarshal(stored, &kept); err != nil || kept.Sealed == nil {
+	kept, err := readKept(stored)
+	if err != nil || kept.Sealed == nil {
 		return kept.Card, err
 	}
 	key, err := v.personKey(ctx, kept.Sealed.Key, kept.Sealed.KeyNumber)
@@ -129,7 +149,10 @@ func (v *Store) openKept(ctx context.Context, name domain.SecretID, stored []byt
 	if err != nil {
 		return card, err
 	}
-	return card, codec.Unmarshal(plain, &card)
+	if err = codec.Unmarshal(plain, &card); err == nil && card.Number == "" {
+		err = errNoNumber
+	}
+	return card, err
 }
 
 // Kept reports whether the vaulted card exists and can be read.
@@ -158,11 +181,16 @@ func (v *Store) DestroyKept(ctx context.Context, refs ...CardRef) error {
 			whole = append(whole, string(name)) // a destruction that was cut short is completed
 			continue
 		}
-		kept, err := decoded[storedKept](ctx, v, name)
-		switch {
-		case errors.Is(err, ErrGone):
+		stored, err := v.Get(ctx, name)
+		if errors.Is(err, ErrGone) {
 			continue
-		case err != nil:
+		}
+		if err != nil {
+			return err
+		}
+		kept, err := readKept(stored)
+		switch {
+		case err != nil && !errors.Is(err, errNoNumber):
 			return err
 		case kept.Sealed == nil:
 			whole = append(whole, string(name))

@@ -75,6 +75,9 @@ func (c *Adapter) Close() { c.http.CloseIdleConnections() }
 func (c *Adapter) Send(ctx context.Context, op processor.Operation) (answer processor.Answer, err error) {
 	began := time.Now()
 	defer func() { c.timed(op.Processor, string(op.Kind), began, err) }()
+	if op.Kind == processor.Authorize && (op.Card == nil || op.Card.Number == "") { // whatever was read as a card is none
+		return processor.Answer{}, unknown("%s at %s was not sent: its card has no number", op.Kind, op.Processor)
+	}
 	body, err := json.Marshal(op)
 	if err != nil {
 		return processor.Answer{}, unknown("%s at %s: %v", op.Kind, op.Processor, err)

@@ -48,6 +48,22 @@ var op = processor.Operation{
 	Card: &processor.Card{Number: "4242424242424242", CVV: "739"},
 }
 
+// TestNoCardWithoutNumber: an authorization without a card's number is never sent. Its outcome is unknown, so that a look-up shows that the
+// processor has not seen it.
+func TestNoCardWithoutNumber(t *testing.T) {
+	c, count := answering(t, 200, `{"state":"SUCCEEDED","processorTransactionId":"t",`+at+`}`)
+	for _, card := range []*processor.Card{nil, {}, {ExpirationMonth: "03", ExpirationYear: "2099"}} {
+		without := op
+		without.Card = card
+		if answer, err := c.Send(context.Background(), without); !errors.Is(err, processor.ErrUnknown) || count.Load() != 0 {
+			t.Errorf("%+v: %d requests, %+v, %v", card, count.Load(), answer, err)
+		}
+	}
+	if _, err := c.Send(context.Background(), op); err != nil || count.Load() != 1 {
+		t.Errorf("with a number: %d requests, %v", count.Load(), err)
+	}
+}
+
 // TestOnlyWholeAnswersAreFacts is the table of D8: the answers that are facts. All others are unknown.
 func TestOnlyWholeAnswersAreFacts(t *testing.T) {
 	const succeeded = `{"state":"SUCCEEDED","processorTransactionId":"t",` + at + `}`
