@@ -124,7 +124,7 @@ func (c *call) enter() error {
 	if c.api.Intake.Gate == nil {
 		return nil
 	}
-	place, ok := c.api.Intake.Gate.Enter(c.Ctx)
+	place, ok := c.api.Intake.Gate.Enter(c.Ctx, c.owner())
 	if !ok {
 		return c.refuseOverload()
 	}
@@ -148,7 +148,7 @@ func (c *call) reserve(from *intake.Budget, bytes int64) error {
 	return nil
 }
 
-// owner returns the one whose share of the memory the request takes from: its account, or its address while that is not known.
+// owner returns the one whose share of the places and of the memory the request takes from: its account, or its address while that is not known.
 func (c *call) owner() string {
 	if c.Merchant.ID != "" {
 		return string(c.Merchant.ID)

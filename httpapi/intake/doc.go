@@ -13,9 +13,9 @@
 //   - Repeats bounds the refusals of callers that ignore Retry-After.
 //   - A connection's write deadline is renewed as long as its peer takes bytes. A slow reader is served; a reader that takes no
 //     byte for the write time-out is cut.
-//   - Gate bounds the requests that are processed, and those that wait for a place, first come, first served. A request that waits
-//     for a processor, for another operation of its payment, or for its body gives its place to the next request, so that a
-//     processor that hangs does not stop the service.
+//   - Gate bounds the requests that are processed, and those that wait for a place, in turn by account and of one account first come, first
+//     served. A request that waits for a processor, for another operation of its payment, or for its body gives its place to the next
+//     request, so that a processor that hangs does not stop the service.
 //   - Budget bounds the memory of large bodies and answers while they are read and written.
 //   - Clients finds the address that a request's limits count for. It believes a proxy's headers when the peer is a trusted proxy.
 //   - Tally counts refusals, by limit.

@@ -6,49 +6,87 @@ import (
 	"sync"
 )
 
-// Gate bounds the requests that are processed at once and those that wait for a place.
+// Gate bounds the requests that are processed at once and those that wait for a place. Both are shared by owners, an account or an address:
+// one owner may have at most as many waiting requests as others could still have, and owners with waiting requests get places in turn. So
+// the requests of one owner, however many and however dear, neither displace the requests of another nor go before them.
 type Gate struct {
 	mu        sync.Mutex
-	free      int       // places
-	room      int       // for waiting requests
-	returning list.List // of chan struct{}: requests that return from a wait; they go first
-	waiting   list.List // of chan struct{}: new requests, the oldest first
+	free      int                      // places
+	room      int                      // for waiting requests
+	waiting   int                      // new requests
+	returning list.List                // of chan struct{}: requests that return from a wait; they go first
+	owners    list.List                // of *ownQueue: those with new requests, the next one first
+	by        map[string]*list.Element // in owners
 }
 
-// NewGate makes a gate with places for requests, and room for requests that wait for a place.
-func NewGate(places, room int) *Gate { return &Gate{free: places, room: room} }
+// ownQueue has an owner's waiting requests.
+type ownQueue struct {
+	who      string
+	requests list.List // of chan struct{}, the oldest first
+}
 
-// Full reports whether a new request would be refused now.
+// NewGate makes a gate with places for requests, and room for requests that wait for a place. One owner alone can take half of the room.
+func NewGate(places, room int) *Gate {
+	return &Gate{free: places, room: room, by: map[string]*list.Element{}}
+}
+
+// Full reports whether every new request would be refused now.
 func (g *Gate) Full() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.full()
+	return g.free <= 0 && g.waiting >= g.room
 }
 
-func (g *Gate) full() bool { return g.free <= 0 && g.waiting.Len() >= g.room }
-
-// Enter waits for a place, false when there is no room to wait or ctx ended. The caller must leave the place.
-func (g *Gate) Enter(ctx context.Context) (*Place, bool) {
+// Enter waits for a place, false when there is no room for the owner to wait or ctx ended. The caller must leave the place.
+func (g *Gate) Enter(ctx context.Context, who string) (*Place, bool) {
 	g.mu.Lock()
-	if g.full() {
+	held := 0
+	if own, waits := g.by[who]; waits {
+		held = own.Value.(*ownQueue).requests.Len()
+	}
+	if g.free <= 0 && held+1 > g.room-g.waiting {
 		g.mu.Unlock()
 		return nil, false
 	}
-	if !g.await(ctx, &g.waiting) {
+	if g.free > 0 {
+		g.free--
+		g.mu.Unlock()
+		return &Place{gate: g, held: true}, true
+	}
+	granted := make(chan struct{})
+	at := g.add(who, granted)
+	if !g.await(ctx, granted, func() { g.remove(who, at) }) {
 		return nil, false
 	}
 	return &Place{gate: g, held: true}, true
 }
 
-// await takes a place, or waits in the queue for one, false when ctx ended. The caller holds the lock, which await releases.
-func (g *Gate) await(ctx context.Context, queue *list.List) bool {
-	if g.free > 0 {
-		g.free--
-		g.mu.Unlock()
-		return true
+// add puts a new request behind those of its owner. The caller holds the lock.
+func (g *Gate) add(who string, granted chan struct{}) *list.Element {
+	own, waits := g.by[who]
+	if !waits {
+		own = g.owners.PushBack(&ownQueue{who: who})
+		g.by[who] = own
 	}
-	granted := make(chan struct{})
-	at := queue.PushBack(granted)
+	g.waiting++
+	return own.Value.(*ownQueue).requests.PushBack(granted)
+}
+
+// remove takes a new request out of the queue of its owner. The caller holds the lock.
+func (g *Gate) remove(who string, at *list.Element) {
+	own := g.by[who]
+	requests := &own.Value.(*ownQueue).requests
+	requests.Remove(at)
+	g.waiting--
+	if requests.Len() == 0 {
+		g.owners.Remove(own)
+		delete(g.by, who)
+	}
+}
+
+// await waits until granted is closed, false when ctx ended before. Then it calls leave, which takes the request out of its queue. The caller
+// holds the lock, which await releases.
+func (g *Gate) await(ctx context.Context, granted chan struct{}, leave func()) bool {
 	g.mu.Unlock()
 	select {
 	case <-granted:
@@ -61,27 +99,34 @@ func (g *Gate) await(ctx context.Context, queue *list.List) bool {
 	case <-granted: // the place was granted at the same moment; the next request gets it
 		g.release()
 	default:
-		queue.Remove(at)
+		leave()
 	}
 	return false
 }
 
-// release gives a place to the next request. The caller holds the lock.
+// release gives a place to the next request: one that returns, or the oldest of the owner whose turn it is. The caller holds the lock.
 func (g *Gate) release() {
-	for _, queue := range []*list.List{&g.returning, &g.waiting} {
-		if next := queue.Front(); next != nil {
-			close(queue.Remove(next).(chan struct{}))
-			return
-		}
+	if next := g.returning.Front(); next != nil {
+		close(g.returning.Remove(next).(chan struct{}))
+		return
 	}
-	g.free++
+	own := g.owners.Front()
+	if own == nil {
+		g.free++
+		return
+	}
+	queue := own.Value.(*ownQueue)
+	g.owners.MoveToBack(own)
+	next := queue.requests.Front()
+	g.remove(queue.who, next)
+	close(next.Value.(chan struct{}))
 }
 
 // Waiting returns the number of new requests that wait for a place.
 func (g *Gate) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.waiting.Len()
+	return g.waiting
 }
 
 // Place is a request's place in a gate. The methods of a nil Place do nothing.
@@ -118,5 +163,13 @@ func (p *Place) Return(ctx context.Context) {
 		return
 	}
 	p.gate.mu.Lock()
-	p.held = p.gate.await(ctx, &p.gate.returning)
+	if p.gate.free > 0 {
+		p.gate.free--
+		p.held = true
+		p.gate.mu.Unlock()
+		return
+	}
+	granted := make(chan struct{})
+	at := p.gate.returning.PushBack(granted)
+	p.held = p.gate.await(ctx, granted, func() { p.gate.returning.Remove(at) })
 }

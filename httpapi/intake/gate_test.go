@@ -6,10 +6,10 @@ import (
 )
 
 // entering enters a gate in another goroutine and sends the result on the channel.
-func entering(ctx context.Context, g *Gate, waiting int) chan *Place {
+func entering(ctx context.Context, g *Gate, who string, waiting int) chan *Place {
 	out := make(chan *Place, 1)
 	go func() {
-		place, _ := g.Enter(ctx)
+		place, _ := g.Enter(ctx, who)
 		out <- place
 	}()
 	for g.Waiting() < waiting { // until it waits
@@ -19,7 +19,7 @@ func entering(ctx context.Context, g *Gate, waiting int) chan *Place {
 
 func mustEnter(t *testing.T, g *Gate) *Place {
 	t.Helper()
-	place, ok := g.Enter(t.Context())
+	place, ok := g.Enter(t.Context(), "first")
 	if !ok {
 		t.Fatal("no place")
 	}
@@ -33,12 +33,12 @@ func TestGateOrder(t *testing.T) {
 		t.Error("an empty gate is full")
 	}
 	first := mustEnter(t, g)
-	second := entering(t.Context(), g, 1)
-	third := entering(t.Context(), g, 2)
+	second := entering(t.Context(), g, "second", 1)
+	third := entering(t.Context(), g, "third", 2)
 	if !g.Full() {
 		t.Error("a full gate is not full")
 	}
-	if _, ok := g.Enter(t.Context()); ok {
+	if _, ok := g.Enter(t.Context(), "fourth"); ok {
 		t.Error("a fourth request found a place")
 	}
 	first.Leave()
@@ -54,13 +54,45 @@ func TestGateOrder(t *testing.T) {
 	}
 }
 
+// TestGateOwners: one owner's requests leave room for those of others, which get places in turn with them.
+func TestGateOwners(t *testing.T) {
+	const room = 8
+	g := NewGate(1, room)
+	held := mustEnter(t, g)
+	var greedy []chan *Place
+	for n := range room / 2 {
+		greedy = append(greedy, entering(t.Context(), g, "greedy", n+1))
+	}
+	if _, ok := g.Enter(t.Context(), "greedy"); ok || g.Full() {
+		t.Error("one owner takes more than half of the room")
+	}
+	other, third := entering(t.Context(), g, "other", room/2+1), entering(t.Context(), g, "third", room/2+2)
+	held.Leave()
+	place := <-greedy[0]
+	if place.Leave(); len(greedy[1]) > 0 {
+		t.Error("the first owner was served twice")
+	}
+	place = <-other
+	place.Leave()
+	place = <-third
+	if place.Leave(); len(greedy[2]) > 0 {
+		t.Error("the first owner was served more than once in a turn")
+	}
+	for _, one := range greedy[1:] {
+		(<-one).Leave()
+	}
+	if g.free != 1 || g.waiting != 0 || g.owners.Len() != 0 || len(g.by) != 0 {
+		t.Errorf("%d places are free, %d wait", g.free, g.waiting)
+	}
+}
+
 // TestGateReturn checks that a request that returns from a wait passes before new requests, and needs no place in the queue.
 func TestGateReturn(t *testing.T) {
 	g := NewGate(1, 1)
 	away := mustEnter(t, g)
 	away.Leave()
 	other := mustEnter(t, g)
-	fresh := entering(t.Context(), g, 1)
+	fresh := entering(t.Context(), g, "other", 1)
 	back := make(chan struct{})
 	go func() {
 		away.Return(t.Context())
@@ -85,16 +117,16 @@ func TestGateLeft(t *testing.T) {
 	g := NewGate(1, 1)
 	held := mustEnter(t, g)
 	ctx, cancel := context.WithCancel(t.Context())
-	gone := entering(ctx, g, 1)
+	gone := entering(ctx, g, "gone", 1)
 	cancel()
 	if <-gone != nil {
 		t.Error("it got a place")
 	}
-	next := entering(t.Context(), g, 1)
+	next := entering(t.Context(), g, "other", 1)
 	held.Leave()
 	(<-next).Leave()
-	if g.free != 1 || g.waiting.Len() != 0 {
-		t.Errorf("%d places are free, %d wait", g.free, g.waiting.Len())
+	if g.free != 1 || g.waiting != 0 || g.owners.Len() != 0 || len(g.by) != 0 {
+		t.Errorf("%d places are free, %d wait", g.free, g.waiting)
 	}
 	var none *Place
 	none.Leave()

@@ -27,14 +27,14 @@ func occupy(t *testing.T, app *service.App) (free func()) {
 	var waiting sync.WaitGroup
 	var held []*intake.Place
 	for range app.Options.MaxRequests {
-		place, ok := gate.Enter(ctx)
+		place, ok := gate.Enter(ctx, "one")
 		if !ok {
 			t.Fatal("no place")
 		}
 		held = append(held, place)
 	}
-	for range app.Options.MaxRequests * service.RoomPerPlace {
-		waiting.Go(func() { gate.Enter(ctx) })
+	for n := range app.Options.MaxRequests * service.RoomPerPlace {
+		waiting.Go(func() { gate.Enter(ctx, fmt.Sprint(n)) })
 	}
 	apptest.Eventually(t, gate.Full)
 	return func() {
