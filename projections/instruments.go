@@ -11,6 +11,7 @@ import (
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/secrets"
 	"payledger/projections/listing"
 	"payledger/projections/sqlitefile"
@@ -136,30 +137,26 @@ func (p *Projections) DefaultInstrument(ctx context.Context, account domain.Acco
 	})
 }
 
-// SavedCards returns the number of cards that were saved as they were entered in a client session, and the times at which such cards
-// were saved for a customer after a time, the newest first and at most so many (D22). Cards that were deleted since count. Everything
-// in the log at the call counts, of all nodes.
-func (p *Projections) SavedCards(ctx context.Context, account domain.AccountID, session domain.SessionID, customer string, after time.Time, most int) (
-	inSession int, times []time.Time, err error,
-) {
+// SavedCards returns cards that were saved as they were entered (D22): those of a client session, and those of a customer after a time. Cards
+// that were deleted since are among them. The read model waits for one shard only: damage of another one stops nobody from saving.
+func (p *Projections) SavedCards(ctx context.Context, of commands.SavedCards) ([]commands.SavedCard, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	if err := p.CaughtUp(ctx); err != nil {
-		return 0, nil, unavailable(err)
+	if of.Shard >= 0 {
+		if err := p.shardCaughtUp(ctx, of.Shard); err != nil {
+			return nil, unavailable(err)
+		}
 	}
-	counts, err := rowsOf(ctx, p, "saved cards", func(scan sqlitefile.Scan) (n int, err error) { return n, scan(&n) }, selectSavedIn, string(session), string(account))
-	if err == nil {
-		inSession = counts[0]
-		times, err = rowsOf(ctx, p, "saved cards", func(scan sqlitefile.Scan) (time.Time, error) {
-			var at int64
-			err := scan(&at)
-			return time.UnixMicro(at).UTC(), err
-		}, selectSavedFor, string(account), customer, after.UnixMicro(), most)
-	}
+	cards, err := rowsOf(ctx, p, "saved cards", func(scan sqlitefile.Scan) (c commands.SavedCard, err error) {
+		var at int64
+		err = scan(&c.Token, &c.Session, &c.Customer, &at)
+		c.At = time.UnixMicro(at).UTC()
+		return c, err
+	}, selectSaved, string(of.Session), string(of.Account), string(of.Account), of.Customer, of.After.UnixMicro())
 	if err != nil {
-		return 0, nil, unavailable(err)
+		return nil, unavailable(err)
 	}
-	return inSession, times, nil
+	return cards, nil
 }
 
 // EndedInstruments lists at most limit vaulted tokens that ended, after a token, in their order. Their cards must be destroyed.

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"payledger/domain"
 	"payledger/domain/attempt"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/pending"
 	"payledger/projections/listing"
 )
@@ -89,9 +94,10 @@ func TestInstruments(t *testing.T) {
 				t.Errorf("%s: the newest %d are %v, more: %v, %v", when, most, tokensOf(newest), more, err)
 			}
 		}
-		inSession, times, err := n.SavedCards(testContext(t), testAccount, "", "customer", time.Time{}, 9)
-		if err != nil || inSession != 2 || len(times) != 1 {
-			t.Errorf("%s: %d cards saved in the session, %v for the customer, %v", when, inSession, times, err)
+		saved, err := n.SavedCards(testContext(t), commands.SavedCards{Account: testAccount, Customer: "customer", Shard: domain.Shard("01e", store.Shards())})
+		slices.SortFunc(saved, func(a, b commands.SavedCard) int { return cmp.Compare(a.Token, b.Token) })
+		if err != nil || len(saved) != 2 || saved[0].Token != "01e" || saved[0].Customer != "customer" || saved[0].At.IsZero() || saved[1].Token != "01f" {
+			t.Errorf("%s: the cards %+v were saved in the session and for the customer, %v", when, saved, err)
 		}
 		ended, err := n.EndedInstruments(testContext(t), "", 10)
 		if err != nil || len(ended) != 1 || ended[0].Token != "01d" {
@@ -117,6 +123,45 @@ func tokensOf(list []instrument.State) (tokens []string) {
 		tokens = append(tokens, string(s.Token))
 	}
 	return tokens
+}
+
+// TestSavedCardsWaitForOneShard: what was saved for a customer is in one shard. The answer does not wait for the others, of which one may be
+// damaged.
+func TestSavedCardsWaitForOneShard(t *testing.T) {
+	store := openStore(t)
+	p, err := Open(context.Background(), Config{
+		Dir: t.TempDir(), Store: store, Fanout: eventstore.NewFanout(store), Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
+	}) // it applies nothing, as if all shards with events were damaged
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	tool(t, store, testAccount, "01e", instrument.MultiUse, "customer")
+	behind := domain.Shard("01e", store.Shards())
+	for shard := -1; shard < store.Shards(); shard++ {
+		last := uint64(0)
+		if shard >= 0 {
+			if last, err = store.LastSeq(testContext(t), shard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx := testContext(t)
+		if last > 0 { // it would wait
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			ctx = ended
+		}
+		if _, err := p.SavedCards(ctx, commands.SavedCards{Account: testAccount, Customer: "customer", Shard: shard}); (err != nil) != (last > 0) {
+			t.Errorf("shard %d, with %d, answers %v", shard, last, err)
+		}
+		if shard == behind && last == 0 {
+			t.Error("nothing was recorded")
+		}
+	}
 }
 
 // TestDueAttempts: decided attempts are due until they are completed (§3.3).

@@ -180,9 +180,10 @@ const (
 	selectNewest      = selectInstruments + ` AND (created_at, token) < (?, ?) ORDER BY created_at DESC, token DESC LIMIT ?`
 	selectDefault     = `SELECT token, revision FROM instruments INDEXED BY instruments_default WHERE account = ? AND customer = ? AND ended = 0
 		AND default_at > 0 ORDER BY default_at DESC, created_at DESC, token DESC LIMIT 1`
-	selectSavedIn  = `SELECT count(*) FROM instruments INDEXED BY instruments_session WHERE session = ? AND account = ? AND vaulted_at = created_at`
-	selectSavedFor = `SELECT created_at FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ? AND created_at > ?
-		AND vaulted_at = created_at ORDER BY created_at DESC, token DESC LIMIT ?`
+	selectSaved = `SELECT token, session, customer, created_at FROM instruments INDEXED BY instruments_session WHERE session = ? AND account = ?
+		AND vaulted_at = created_at
+		UNION SELECT token, session, customer, created_at FROM instruments INDEXED BY instruments_customer WHERE account = ? AND customer = ?
+		AND created_at > ? AND vaulted_at = created_at`
 	selectEnded = `SELECT token, account, created_at FROM instruments INDEXED BY instruments_ended WHERE ended = 1 AND token > ? ORDER BY token LIMIT ?`
 
 	selectAccounts = `SELECT id, revision FROM accounts ORDER BY id`

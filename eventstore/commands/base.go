@@ -51,10 +51,25 @@ type Customers interface {
 	CustomerSessions(ctx context.Context, account domain.AccountID, customer string) (sessions []domain.LinkedSession, known bool, err error)
 	// Instruments returns the instruments that were ever vaulted for a customer, in no order.
 	Instruments(ctx context.Context, account domain.AccountID, customer string) ([]instrument.State, error)
-	// SavedCards returns the number of cards that were saved as they were entered in a client session, and the times at which such cards
-	// were saved for a customer after a time, the newest first, at most so many. The answer has everything that was recorded before the call.
-	SavedCards(ctx context.Context, account domain.AccountID, session domain.SessionID, customer string, after time.Time, most int) (
-		inSession int, times []time.Time, err error)
+	// SavedCards returns cards that were saved as they were entered, deleted ones included, in no order.
+	SavedCards(ctx context.Context, of SavedCards) ([]SavedCard, error)
+}
+
+// SavedCards selects the cards that were saved in a client session, and those that were saved for a customer after a time.
+type SavedCards struct {
+	Account  domain.AccountID
+	Session  domain.SessionID
+	Customer string
+	After    time.Time
+	Shard    int // the answer has everything that was recorded there before the call. -1: what this node knows is enough
+}
+
+// SavedCard is a card that was saved as it was entered.
+type SavedCard struct {
+	Token    domain.Token
+	Session  domain.SessionID
+	Customer string
+	At       time.Time
 }
 
 // Base is the part that all services share: their dependencies and their shutdown.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/instrument"
 	"payledger/eventstore"
+	"payledger/eventstore/commands"
+	"payledger/eventstore/format"
 )
 
 // Customers finds the cards and sessions of customers among the tokens that were noted (EnteredIn does).
@@ -16,6 +17,9 @@ type Customers struct {
 	rig    *Rig
 	mu     sync.Mutex
 	tokens []domain.Token
+
+	saved   []commands.SavedCard
+	through map[int]uint64 // the last group that was read, by shard
 }
 
 // Add notes a token.
@@ -59,18 +63,54 @@ func (c *Customers) Instruments(ctx context.Context, account domain.AccountID, c
 	return c.all(ctx, account, func(s instrument.State) bool { return s.CustomerID == customer })
 }
 
-// SavedCards counts the cards that were saved as they were entered.
-func (c *Customers) SavedCards(ctx context.Context, account domain.AccountID, session domain.SessionID, customer string, after time.Time, most int) (
-	inSession int, times []time.Time, err error,
-) {
-	found, err := c.all(ctx, account, func(s instrument.State) bool { return s.VaultedAt == nil })
-	for _, s := range slices.Backward(found) {
-		if s.Session == session {
-			inSession++
+// SavedCards reads the log for the cards that were saved as they were entered.
+func (c *Customers) SavedCards(ctx context.Context, of commands.SavedCards) (found []commands.SavedCard, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for shard := range c.rig.Store.Shards() {
+		last := c.rig.Store.Appended(shard)
+		if shard == of.Shard {
+			if last, err = c.rig.Store.LastSeq(ctx, shard); err != nil {
+				return nil, err
+			}
 		}
-		if s.CustomerID == customer && s.CreatedAt.After(after) && len(times) < most {
-			times = append(times, s.CreatedAt)
+		if err := c.read(ctx, shard, format.GroupOf(last)); err != nil {
+			return nil, err
 		}
 	}
-	return inSession, times, err
+	for _, card := range c.saved {
+		if card.Session == of.Session || card.Customer == of.Customer && card.At.After(of.After) {
+			found = append(found, card)
+		}
+	}
+	return found, nil
+}
+
+// read notes the saved cards of a shard up to a group. The caller holds the lock.
+func (c *Customers) read(ctx context.Context, shard int, through uint64) error {
+	if c.through == nil {
+		c.through = map[int]uint64{}
+	}
+	if through <= c.through[shard] {
+		return nil
+	}
+	err := c.rig.Store.Groups(ctx, shard, c.through[shard]+1, through, func(g *format.Group) error {
+		for _, r := range g.Frames {
+			if r.Key.Aggregate != eventstore.Instruments.Name || r.Revision != 1 {
+				continue
+			}
+			s, err := eventstore.Instruments.State(r)
+			if err != nil {
+				return err
+			}
+			if s.Vaulted() {
+				c.saved = append(c.saved, commands.SavedCard{Token: s.Token, Session: s.Session, Customer: s.CustomerID, At: s.CreatedAt})
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		c.through[shard] = through
+	}
+	return err
 }

@@ -4,8 +4,10 @@
 // crash in between, the janitor asks payments.CardNeeded, which completes the vaulting. Discarded cards wait in a queue
 // for destruction. A card that no longer fits in the queue is left to the janitor.
 //
-// Limits of saved cards (saved.go) count recorded tokens in the read model, of all nodes. On one node the cards of a customer are saved one
-// after the other. Of several nodes, each counts again after it has recorded its token, and deletes it if there are too many.
+// Limits of saved cards (saved.go) count recorded tokens in the read model, of all nodes. The saved cards of a customer are in one shard: the
+// count waits for this shard only, and the order of the records is known. On one node the cards of a customer are saved one after the other. Of
+// several nodes, each looks again after it has recorded its token: the cards that were recorded first stay, and a node deletes its card
+// if it is above a limit. If the node ends before, the janitor of any node does.
 //
 // A verification is an authorization of zero. It moves no money, so it may be sent again under its key.
 //

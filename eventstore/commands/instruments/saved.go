@@ -2,12 +2,17 @@ package instruments
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/instrument"
 	"payledger/domain/session"
+	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/secrets"
 )
 
 // Limits of the cards that a client token saves (D22). A card counts once its token is recorded, also after its deletion. Cards that
@@ -19,21 +24,58 @@ const (
 	savedPeriod = 24 * time.Hour
 )
 
-// maySave returns a RateLimitExceeded error if a session, or its customer, has no card left to save. above is the number of further
-// cards that are recorded already.
-func (s *Instruments) maySave(ctx context.Context, from session.State, above int) error {
+// shardOf returns the shard of the cards that client tokens save for a customer. All of them are in one shard, so that their order is known,
+// and so that damage of another shard stops nobody from saving (newToken).
+func (s *Instruments) shardOf(account domain.AccountID, customer string, in domain.SessionID) int {
+	return domain.Shard(string(domain.PersonIDFor(secrets.PersonalKeyName(account, customer, in))), s.Store.Shards())
+}
+
+// newToken returns a random token. One that is saved is in the shard of its customer's cards.
+func (s *Instruments) newToken(from session.State, saved bool) (domain.Token, error) {
+	for {
+		random, err := s.Random16()
+		if err != nil {
+			return "", err
+		}
+		token := domain.NewToken(random)
+		if !saved || domain.Shard(string(token), s.Store.Shards()) == s.shardOf(from.Account, from.CustomerID, from.ID) {
+			return token, nil
+		}
+	}
+}
+
+// maySave returns a RateLimitExceeded error if a session, or its customer, has no card left to save.
+func (s *Instruments) maySave(ctx context.Context, from session.State) error {
 	now := s.Store.Now()
-	inSession, times, err := s.Customers.SavedCards(ctx, from.Account, from.ID, from.CustomerID, now.Add(-savedPeriod), SavedPerCustomer+above)
-	switch {
-	case err != nil:
+	cards, err := s.Customers.SavedCards(ctx, commands.SavedCards{
+		Account: from.Account, Session: from.ID, Customer: from.CustomerID, After: now.Add(-savedPeriod), Shard: s.shardOf(from.Account, from.CustomerID, from.ID),
+	})
+	if err != nil {
 		return err
-	case inSession >= SavedPerSession+above:
+	}
+	return limited(cards, from.ID, from.CustomerID, now, from.ExpiresAt)
+}
+
+// limited returns a RateLimitExceeded error if a session that ends at a time, or its customer, cannot save another card beside these.
+func limited(cards []commands.SavedCard, in domain.SessionID, customer string, now, ends time.Time) error {
+	inSession, times := 0, []time.Time{}
+	for _, card := range cards {
+		if card.Session == in {
+			inSession++
+		}
+		if card.Customer == customer && card.At.After(now.Add(-savedPeriod)) {
+			times = append(times, card.At)
+		}
+	}
+	slices.SortFunc(times, func(a, b time.Time) int { return b.Compare(a) })
+	switch {
+	case inSession >= SavedPerSession:
 		return &domain.Error{
-			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded, RetryAfter: max(time.Second, from.ExpiresAt.Sub(now)),
+			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded, RetryAfter: max(time.Second, ends.Sub(now)),
 			Message:  "This client session has saved 20 cards, and cannot save another one. The card was not saved.",
 			Recovery: "Pay with the card without saving it, or save it in another client session.",
 		}
-	case len(times) >= SavedPerCustomer+above:
+	case len(times) >= SavedPerCustomer:
 		return &domain.Error{
 			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded,
 			RetryAfter: max(time.Second, times[SavedPerCustomer-1].Add(savedPeriod).Sub(now)),
@@ -58,20 +100,88 @@ func (s *Instruments) saving(ctx context.Context, from session.State) (release f
 	return func() { ofCustomer(); inSession() }, nil
 }
 
-// stillSaved checks the limits again after a card was saved on one of several nodes, which did not wait for each other: the node that
-// recorded its card last counts all of them. It deletes the card above a limit.
-func (s *Instruments) stillSaved(ctx context.Context, by commands.Caller, from session.State, token domain.Token) error {
-	if s.Store.Sole() {
+// elsewhere is the time after which a card of another shard counts as recorded before a card: their order is not known. Such cards are rare: a
+// version before saved them, or the merchant changed the session's customer.
+const elsewhere = time.Minute
+
+// EndAboveLimit deletes a card that was saved as it was entered if it is above a limit, and then returns a RateLimitExceeded error. Several
+// nodes do not wait for each other, so that each may find room for one more card: the cards that were recorded first stay. Every node, at
+// every time, comes to the same result. The node that saved the card calls EndAboveLimit; if the node ends before, the janitor of any node
+// does, with known: what this node knows is then enough to find no card above a limit.
+func (s *Instruments) EndAboveLimit(ctx context.Context, by commands.Caller, inst instrument.State, known bool) error {
+	if s.Store.Sole() || !inst.Good() || !inst.Vaulted() || inst.VaultedAt != nil {
 		return nil
 	}
-	refused := s.maySave(ctx, from, 1)
-	if domain.ReasonOf(refused) != domain.ReasonRateLimitExceeded {
-		return nil //nolint:nilerror // the card is saved; a count that fails changes nothing about it
+	of := commands.SavedCards{Account: inst.Account, Session: inst.Session, Customer: inst.CustomerID, After: inst.CreatedAt.Add(-savedPeriod), Shard: -1}
+	for _, of.Shard = range []int{-1, domain.Shard(string(inst.Token), s.Store.Shards())} {
+		if of.Shard < 0 && !known {
+			continue
+		}
+		cards, err := s.Customers.SavedCards(ctx, of)
+		if err != nil {
+			return err
+		}
+		cards = slices.DeleteFunc(cards, func(c commands.SavedCard) bool { return c.Token == inst.Token })
+		refused := limited(cards, inst.Session, inst.CustomerID, inst.CreatedAt, inst.ExpiresAt)
+		if refused == nil {
+			return nil
+		}
+		if of.Shard < 0 {
+			continue
+		}
+		if cards, err = s.before(ctx, inst, cards); err != nil {
+			return err
+		}
+		if refused = limited(cards, inst.Session, inst.CustomerID, inst.CreatedAt, inst.ExpiresAt); refused == nil {
+			return nil
+		}
+		if _, err := s.DeleteInstrument(ctx, by, inst.Token); err != nil {
+			return err
+		}
+		return refused
 	}
-	if _, err := s.DeleteInstrument(ctx, by, token); err != nil {
-		return err
+	return nil
+}
+
+// before returns the cards that were recorded before another one.
+func (s *Instruments) before(ctx context.Context, inst instrument.State, cards []commands.SavedCard) (before []commands.SavedCard, err error) {
+	shard, own, err := s.recorded(ctx, inst.Account, inst.Token)
+	if err != nil {
+		return nil, err
 	}
-	return refused
+	for _, card := range cards {
+		if domain.Shard(string(card.Token), s.Store.Shards()) != shard {
+			if card.At.Before(inst.CreatedAt.Add(-elsewhere)) {
+				before = append(before, card)
+			}
+			continue
+		}
+		_, at, err := s.recorded(ctx, inst.Account, card.Token)
+		if err != nil {
+			return nil, err
+		}
+		if at < own {
+			before = append(before, card)
+		}
+	}
+	return before, nil
+}
+
+// recorded returns the address at which a token was recorded first.
+func (s *Instruments) recorded(ctx context.Context, account domain.AccountID, token domain.Token) (shard int, seq uint64, err error) {
+	key := eventstore.Instruments.Key(account, string(token))
+	tip, err := s.Store.Load(ctx, key, eventstore.AllowStale)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		tip, err = s.Store.Load(ctx, key, eventstore.Latest)
+	}
+	if err != nil {
+		return 0, 0, domain.Unavailable(err)
+	}
+	events, err := s.Store.Since(ctx, tip, 1)
+	if err != nil {
+		return 0, 0, domain.Unavailable(err)
+	}
+	return events[0].Shard, events[0].Seq, nil
 }
 
 // locks are locks by name.

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"payledger/domain"
+	"payledger/domain/instrument"
 	"payledger/domain/processor"
 	"payledger/domain/session"
+	"payledger/eventstore"
+	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/service"
@@ -88,41 +91,135 @@ func TestSavedCardsAreLimited(t *testing.T) {
 	}
 }
 
-// counts are the answers of SavedCards, one after the other.
-type counts struct {
-	*commandstest.Customers
-	mu    sync.Mutex
-	inOne []int
+// after is the real Customers of a node, which calls a function after the first answer: it is the last one before the node records its card.
+type after struct {
+	commands.Customers
+	once sync.Once
+	then func()
 }
 
-func (c *counts) SavedCards(context.Context, domain.AccountID, domain.SessionID, string, time.Time, int) (int, []time.Time, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.inOne[0]
-	c.inOne = c.inOne[1:]
-	return n, nil, nil
+func (a *after) SavedCards(ctx context.Context, of commands.SavedCards) ([]commands.SavedCard, error) {
+	cards, err := a.Customers.SavedCards(ctx, of)
+	a.once.Do(a.then)
+	return cards, err
 }
 
-// TestSavedOnTwoNodes: a node of several counts again after it has saved a card. If another node saved the last card meanwhile, the card is
-// deleted.
+// zen opens a session of a customer, and saves cards.
+func (r *rig) zen(s *service.Service, cards int) session.State {
+	r.T.Helper()
+	from := r.Opened(s, session.Fields{CustomerID: "zen"})
+	for range cards {
+		if refused := r.save(s, from); refused != nil {
+			r.T.Fatal(refused)
+		}
+	}
+	return from
+}
+
+// good returns the number of cards that were saved in a session and can pay, and all of them in the order of their records.
+func (r *rig) good(from session.State) (good int, all []instrument.State) {
+	r.T.Helper()
+	cards, err := r.Customers.SavedCards(background, commands.SavedCards{Account: r.By.Account, Session: from.ID})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	for _, card := range cards {
+		tip, err := eventstore.NewRepositories(r.Store).Instruments.Load(background, r.By.Account, card.Token, eventstore.Latest)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		if all = append(all, tip.State); tip.State.Good() {
+			good++
+		}
+	}
+	return good, all
+}
+
+// TestSavedOnTwoNodes: two nodes find 19 cards, and both save one. The card that was recorded first stays; the node of the other one deletes it,
+// and says so.
 func TestSavedOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
+	nodes := r.TwoNodes()
+	from := r.zen(nodes[0].Service, instruments.SavedPerSession-1)
+	var found, saving sync.WaitGroup
+	found.Add(len(nodes))
+	var refused, saved atomic.Int64
+	for _, n := range nodes {
+		n.Service.Customers = &after{Customers: r.Customers, then: func() { found.Done(); found.Wait() }}
+		saving.Go(func() {
+			if r.save(n.Service, from) != nil {
+				refused.Add(1)
+			} else {
+				saved.Add(1)
+			}
+		})
+	}
+	saving.Wait()
+	good, all := r.good(from)
+	if saved.Load() != 1 || refused.Load() != 1 || good != instruments.SavedPerSession || len(all) != instruments.SavedPerSession+1 {
+		t.Fatalf("%d are saved and %d refused; %d of %d cards are left", saved.Load(), refused.Load(), good, len(all))
+	}
+	if all[instruments.SavedPerSession].Good() {
+		t.Error("the card that was recorded last stays")
+	}
+	for _, n := range nodes { // the janitor comes to the same result
+		r.Cleaned(n.Service)
+	}
+	if good, _ := r.good(from); good != instruments.SavedPerSession {
+		t.Errorf("%d cards are left after the janitor", good)
+	}
+}
+
+// TestSavedCardAboveTheLimitAfterACrash: a node saves a card, while another node saves the last one, and ends before it deletes its card. The
+// janitor of another node deletes it.
+func TestSavedCardAboveTheLimitAfterACrash(t *testing.T) {
+	t.Parallel()
+	for effect, mode := range map[string]commandstest.FailureMode{"instrument.tokenized": commandstest.CrashAfter, "instrument.deleted": commandstest.CrashBefore} {
+		t.Run(effect, func(t *testing.T) {
+			t.Parallel()
+			r := newRigFor(t, false)
+			s := r.Service(nil)
+			from := r.zen(s, instruments.SavedPerSession-1)
+			r.Dies(effect, mode, func(n *commandstest.Node) error {
+				n.Service.Customers = &after{Customers: r.Customers, then: func() {
+					if refused := r.save(s, from); refused != nil {
+						t.Error(refused)
+					}
+				}}
+				_, err := n.Service.Tokenize(n.Ctx, r.By, instruments.TokenizeInput{Session: from.ID, Vault: true, Card: processor.Card{
+					Number: commandstest.ApprovedCard, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099",
+				}})
+				return err
+			})
+			good, all := r.good(from)
+			if good != instruments.SavedPerSession+1 {
+				t.Fatalf("the crash leaves %d of %d cards", good, len(all))
+			}
+			r.Cleaned(s)
+			if good, all = r.good(from); good != instruments.SavedPerSession || all[instruments.SavedPerSession].Good() {
+				t.Errorf("%d cards are left after the janitor", good)
+			}
+			if kept, err := r.Vault.Kept(background, r.ref(all[instruments.SavedPerSession].Token)); kept || err != nil {
+				t.Errorf("the number of the deleted card is there: %t, %v", kept, err)
+			}
+		})
+	}
+}
+
+// TestSavedInOneShard: the cards of a customer are in one shard, whatever their session is.
+func TestSavedInOneShard(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
 	s := r.Service(nil)
-	from := r.Opened(s, session.Fields{CustomerID: "zen"})
-	for _, c := range []struct {
-		counts []int
-		saved  bool
-	}{{[]int{19, 20}, true}, {[]int{19, 21}, false}, {[]int{20}, false}} {
-		s.Customers = &counts{Customers: r.Customers, inOne: c.counts}
-		made, err := s.Tokenize(background, r.By, instruments.TokenizeInput{Session: from.ID, Vault: true, Card: processor.Card{
-			Number: commandstest.ApprovedCard, CVV: "737", ExpirationMonth: "03", ExpirationYear: "2099",
-		}})
-		if c.saved != (err == nil) || !c.saved && domain.ReasonOf(err) != domain.ReasonRateLimitExceeded {
-			t.Errorf("%v: %v", c.counts, err)
+	shards := map[int]bool{}
+	for range 3 {
+		_, all := r.good(r.zen(s, 3))
+		for _, inst := range all {
+			shards[r.Store.ShardOf(eventstore.Instruments.Key(inst.Account, string(inst.Token)))] = true
 		}
-		if made.Token != "" && r.Instrument(made.Token).Good() != c.saved {
-			t.Errorf("%v: the card is saved: %v", c.counts, !c.saved)
-		}
+	}
+	if len(shards) != 1 || r.Store.Shards() < 2 {
+		t.Errorf("the cards are in the shards %v of %d", shards, r.Store.Shards())
 	}
 }

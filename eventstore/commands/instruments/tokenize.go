@@ -43,11 +43,11 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 			return instrument.State{}, err
 		}
 		defer release()
-		if err := s.maySave(ctx, from, 0); err != nil {
+		if err := s.maySave(ctx, from); err != nil {
 			return instrument.State{}, err
 		}
 	}
-	random, err := s.Random16()
+	token, err := s.newToken(from, in.Vault)
 	if err != nil {
 		return instrument.State{}, err
 	}
@@ -55,7 +55,6 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 	if err != nil {
 		return instrument.State{}, err
 	}
-	token := domain.NewToken(random)
 	personal, err := s.Secrets.Seal(ctx, secrets.PersonalKeyName(by.Account, from.CustomerID, from.ID),
 		domain.Personal{CardholderName: in.Card.CardholderName})
 	if err != nil {
@@ -80,7 +79,10 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 		})
 	if err == nil && in.Vault {
 		if err = s.KeepVaulted(ctx, tip.State); err == nil {
-			err = s.stillSaved(ctx, by, from, token)
+			err = s.EndAboveLimit(context.WithoutCancel(ctx), by, tip.State, false)
+			if err != nil && domain.ReasonOf(err) != domain.ReasonRateLimitExceeded {
+				err = domain.OutcomeUnknown(err) // the card is recorded; the janitor ends it if it is above a limit
+			}
 		}
 	}
 	return tip.State, err

@@ -75,6 +75,10 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	case !inst.Good():
 		return none, nil
 	case inst.Vaulted():
+		by := commands.Caller{Account: inst.Account, Actor: "process:vault", RequestID: inst.AnalyticsID}
+		if err := s.instruments.EndAboveLimit(ctx, by, inst, true); err != nil { // the node that saved the card ended before it did so
+			return s.unkept(inst, s.lastUse(expires, inst.UpdatedAt), err), nil
+		}
 		if err := s.instruments.Keep(ctx, inst); err != nil {
 			return s.unkept(inst, s.lastUse(expires, inst.UpdatedAt), err), nil
 		}
@@ -112,7 +116,7 @@ func (s *Payments) lastUse(expires, began time.Time) time.Time {
 func (s *Payments) unkept(inst instrument.State, until time.Time, err error) time.Time {
 	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
 	reason := domain.ReasonOf(err)
-	if reason == domain.ReasonInstrumentToken || reason == domain.ReasonRequestValidation || errors.Is(err, secrets.ErrGone) {
+	if reason == domain.ReasonInstrumentToken || reason == domain.ReasonRateLimitExceeded || reason == domain.ReasonRequestValidation || errors.Is(err, secrets.ErrGone) {
 		return time.Time{}
 	}
 	return until
