@@ -30,7 +30,7 @@ func (s *Instruments) shardOf(account domain.AccountID, customer string, in doma
 	return domain.Shard(string(domain.PersonIDFor(secrets.PersonalKeyName(account, customer, in))), s.Store.Shards())
 }
 
-// newToken returns a random token. One that is saved is in the shard of its customer's cards.
+// newToken returns a random token. The token of a saved card is in the shard of its customer's cards.
 func (s *Instruments) newToken(from session.State, saved bool) (domain.Token, error) {
 	for {
 		random, err := s.Random16()
