@@ -1,7 +1,10 @@
 package eventstream
 
 import (
+	"cmp"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +46,30 @@ func (s *Server) Suspect(reason string) {
 	default:
 	}
 	s.front.cut()
+}
+
+// noteFile is the file in the server's folder with the reason why the writer must write the stream again.
+const noteFile = "rewrite"
+
+// Note keeps the reason why the writer must write the stream again, also after a kill of the process; "" forgets it.
+func (s *Server) Note(reason string) error {
+	path := filepath.Join(s.config.Dir, noteFile)
+	if reason != "" {
+		return os.WriteFile(path, []byte(reason), 0o600)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Noted returns the reason that Note has kept, or "".
+func (s *Server) Noted() string {
+	reason, err := os.ReadFile(filepath.Join(s.config.Dir, noteFile))
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(string(reason), "the process ended after it had found damage")
 }
 
 // Damaged returns a channel that gets a value when damage of the stream is suspected. One goroutine may receive from it.

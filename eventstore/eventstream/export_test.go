@@ -4,6 +4,12 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
+// ReadMessage is readMessage without the decoded answer.
+func ReadMessage(request func() ([]byte, error), within func() bool) (text []byte, lost bool, err error) {
+	text, _, lost, err = readMessage(request, within)
+	return text, lost, err
+}
+
 // Pull returns the request that the gate forwards for a request for messages.
 var Pull = pull
 

@@ -35,28 +35,40 @@ func (g *gate) message(ctx context.Context, r request) {
 		g.none(r)
 		return
 	}
-	answer, err := g.conn.RequestWithContext(ctx, userAPI+"STREAM.MSG.GET."+Name, body)
-	if err != nil {
+	text, found, lost, err := readMessage(func() ([]byte, error) {
+		answer, err := g.conn.RequestWithContext(ctx, userAPI+"STREAM.MSG.GET."+Name, body)
+		if err != nil {
+			return nil, err
+		}
+		return answer.Data, nil
+	}, func() bool { return asked.Last+asked.Next == "" && g.within(ctx, asked.Sequence) })
+	switch {
+	case lost:
+		g.suspect("the server cannot read a message")
 		g.refuse(r, 503, notThere)
 		return
-	}
-	found, err := stored(answer.Data)
-	if err == nil && asked.Last+asked.Next == "" && found.missing() && g.within(ctx, asked.Sequence) { // it may have been published meanwhile
-		if answer, err = g.conn.RequestWithContext(ctx, userAPI+"STREAM.MSG.GET."+Name, body); err != nil {
-			g.refuse(r, 503, notThere)
-			return
-		}
-		if found, err = stored(answer.Data); err == nil && found.missing() && g.within(ctx, asked.Sequence) { // it has not left meanwhile
-			g.suspect("the server cannot read a message")
-			g.refuse(r, 503, notThere)
-			return
-		}
-	}
-	if err != nil || found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")) {
+	case err != nil:
+		g.refuse(r, 503, notThere)
+		return
+	case found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")):
 		g.none(r)
 		return
 	}
-	g.send(r.inbox, "", answer.Data)
+	g.send(r.inbox, "", text)
+}
+
+// readMessage returns the server's answer to a request for one message. lost reports that the server does not have, or cannot read, a message
+// that the stream must have. readMessage repeats the request before that: the message may have been published, or have left, meanwhile.
+func readMessage(request func() ([]byte, error), within func() bool) (text []byte, found storedAnswer, lost bool, err error) {
+	for range 2 {
+		if text, err = request(); err != nil {
+			return nil, found, false, err
+		}
+		if found, err = stored(text); err != nil || !found.missing() || !within() {
+			return text, found, false, err
+		}
+	}
+	return text, found, true, nil
 }
 
 // storedAnswer is the server's answer to a request for one message.

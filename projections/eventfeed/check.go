@@ -20,7 +20,7 @@ func (f *Feed) check(ctx context.Context, stream *eventstream.Stream) (uint64, e
 		return 0, err
 	}
 	state, err := stream.State(ctx)
-	fault := f.false
+	fault := f.Server.Noted() // the next check may not find it: it compares few messages
 	switch {
 	case fault != "" && err == nil:
 	case errors.Is(err, eventstream.ErrMissing):
@@ -123,8 +123,7 @@ func (f *Feed) rewrite(ctx context.Context, stream *eventstream.Stream, size uin
 	if err := stream.Create(ctx, first, f.Retention); err != nil {
 		return 0, err
 	}
-	f.false = ""
-	return first - 1, nil
+	return first - 1, f.Server.Note("")
 }
 
 // spread is more than an event can be younger than one of a higher position: within a checkpoint only a shard's times grow.

@@ -15,7 +15,8 @@
 //     the old one in all messages.
 //   - While it serves, the stream can be damaged, too. The server then stalls consumers, or skips a message without an error. So the feed
 //     watches (watch.go): the server's own messages, the stream's state and its newest block each second, and all messages against the log, 200
-//     a second, with ten minutes between two passes. A fault ends the readers' connections at once, and the stream is written again. In
+//     a second, with ten minutes between two passes. A fault ends the readers' connections at once, and the stream is written again. A
+//     difference from the log is noted in a file first: a start compares few messages, and must know it if the process was killed before. In
 //     the newest block a reader may skip a damaged message in the second before the watch sees it: the server reads it without a
 //     check that stops, and hands messages to readers directly. Alternative: all messages through the gate, which would check them, at
 //     twice the copies of each message.

@@ -34,10 +34,12 @@ type Feed struct {
 	position atomic.Uint64
 	fault    atomic.Pointer[string] // why the stream has not all events; nil: it has
 	faults   atomic.Uint64
-	counted  bool   // the fault that the next session meets is counted
-	false    string // why the next session must write the stream again; "" if it need not
+	counted  bool // the fault that the next session meets is counted
 	checked  chan struct{}
 	first    func() // closes checked
+
+	run    func(context.Context) error                                                            // session
+	ranges func(ctx context.Context, stream *eventstream.Stream, from, to uint64) (string, error) // compareRange, for the watch
 }
 
 // New returns the feed of a store.
@@ -49,7 +51,9 @@ func New(c Config) *Feed {
 		c.Rest = func(ctx context.Context, d time.Duration) error { return due.Rest(ctx, d, nil) }
 	}
 	checked := make(chan struct{})
-	return &Feed{Config: c, log: ordered.New(c.Store), checked: checked, first: sync.OnceFunc(func() { close(checked) })}
+	f := &Feed{Config: c, log: ordered.New(c.Store), checked: checked, first: sync.OnceFunc(func() { close(checked) })}
+	f.run, f.ranges = f.session, f.compareRange
+	return f
 }
 
 // Checked returns a channel that is closed when the first attempt has checked or made the stream, or has failed. Run must have started.
@@ -79,7 +83,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	defer f.first()
 	for failed := 0; ctx.Err() == nil; {
 		before := f.position.Load()
-		err := f.session(ctx)
+		err := f.run(ctx)
 		f.first()
 		damaged := errors.Is(err, errDamaged) || f.Server.Damage() != "" // found while the session ended for another reason
 		if errors.Is(err, eventstream.ErrConflict) && !damaged || ctx.Err() != nil {

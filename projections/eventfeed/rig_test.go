@@ -143,21 +143,11 @@ func (r *rig) equal(t testing.TB, server *eventstream.Server, first uint64) {
 		t.Errorf("the stream is %+v, %v; want the positions from %d to %d", state, err, first, size)
 	}
 	_, err = r.log.Read(t.Context(), first-1, func(e ordered.Event) error {
-		rendered, err := eventjson.Render(t.Context(), r.store, e)
+		m, err := r.message(t, e)
 		if err != nil {
 			return err
 		}
-		var body strings.Builder
-		lines := json.NewEncoder(&body)
-		lines.SetEscapeHTML(false)
-		if err := lines.Encode(rendered); err != nil {
-			return err
-		}
-		same, err := stream.Has(t.Context(), eventstream.Message{
-			Position: e.Position, Account: string(e.Account), Type: e.Type, ID: e.EventID, Revision: e.Revision, Hash: e.Hash.String(),
-			Subject: string(e.Account) + "." + e.Aggregate + "." + rendered.AggregateID, Time: e.Time.UTC().Format(time.RFC3339Nano),
-			Body: []byte(strings.TrimSuffix(body.String(), "\n")),
-		})
+		same, err := stream.Has(t.Context(), m)
 		if err == nil && !same {
 			t.Errorf("the message %d is not the event %s of %s", e.Position, e.Type, e.Key.ID)
 		}
@@ -176,4 +166,22 @@ func files(t testing.TB, dir, pattern string) []string {
 		t.Fatalf("no file %s: %v", pattern, err)
 	}
 	return found
+}
+
+// message returns the message of an event.
+func (r *rig) message(t testing.TB, e ordered.Event) (m eventstream.Message, err error) {
+	t.Helper()
+	rendered, err := eventjson.Render(t.Context(), r.store, e)
+	if err != nil {
+		return m, err
+	}
+	var body strings.Builder
+	lines := json.NewEncoder(&body)
+	lines.SetEscapeHTML(false)
+	err = lines.Encode(rendered)
+	return eventstream.Message{
+		Position: e.Position, Account: string(e.Account), Type: e.Type, ID: e.EventID, Revision: e.Revision, Hash: e.Hash.String(),
+		Subject: string(e.Account) + "." + e.Aggregate + "." + rendered.AggregateID, Time: e.Time.UTC().Format(time.RFC3339Nano),
+		Body: []byte(strings.TrimSuffix(body.String(), "\n")),
+	}, err
 }

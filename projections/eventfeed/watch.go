@@ -76,18 +76,18 @@ func (f *Feed) look(ctx context.Context, stream *eventstream.Stream) error {
 		through := min(state.Last, f.Position())
 		from := max(after+1, state.First)
 		to := min(from+slice-1, through)
-		fault, err = f.compareRange(ctx, stream, from, to)
+		fault, err = f.ranges(ctx, stream, from, to)
 		if err == nil && fault != "" { // the server answers so too while it cannot open a file: look again
 			if err = f.Rest(ctx, watchEvery); err == nil {
-				fault, err = f.compareRange(ctx, stream, from, to)
+				fault, err = f.ranges(ctx, stream, from, to)
 			}
 		}
 		switch {
 		case err != nil:
 			return err
 		case fault != "":
-			f.false = fault
-			return f.damaged(fault)
+			noted := f.Server.Note(fault) // first: the next start must know it if the process is killed from here on
+			return errors.Join(f.damaged(fault), noted)
 		}
 		if after = to; to >= through {
 			after, pass = 0, f.Now().Add(betweenAll)
