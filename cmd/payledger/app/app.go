@@ -336,36 +336,6 @@ func (a *App) run(ctx context.Context) error {
 // proofWait is the longest wait of a proof for the checkpoint that covers the payment's newest event.
 const proofWait = 5 * time.Second
 
-// awaitViews returns when the views have all events of the log. It fails if the log is found damaged: the views would wait for ever.
-func (a *App) awaitViews(ctx context.Context) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	there := make(chan error, 1)
-	go func() { there <- a.Views.CaughtUp(ctx) }()
-	tick := time.NewTicker(viewsEvery)
-	defer tick.Stop()
-	for before, still := uint64(0), 0; ; {
-		select {
-		case err := <-there:
-			return err
-		case <-tick.C:
-			done, of := a.Views.Progress()
-			a.progress.at(stageViews, done, of)
-			if still++; done != before {
-				before, still = done, 0
-			}
-			if err := a.Ledger.Store.Healthy(); errors.Is(err, eventstore.ErrUnhealthy) && still >= stillTicks { // the damage may be elsewhere
-				return fmt.Errorf("%s, %d of %d events: %w; payledger verify lists all damage, and payledger restore makes a folder from a back-up", stageViews, done, of, err)
-			}
-		}
-	}
-}
-
-const (
-	viewsEvery = 200 * time.Millisecond // between two records of the views' progress during the start
-	stillTicks = 10                     // of these without progress, after which damage of the log ends the start
-)
-
 // Healthy returns the reason why the service must get no requests, or nil (I1: /readyz).
 func (a *App) Healthy() error {
 	if a.leaving.Load() {

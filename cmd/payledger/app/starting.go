@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -10,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/metrics"
+	"payledger/eventstore"
 )
 
 const startLogEvery = 2 * time.Second
@@ -91,4 +94,46 @@ func (p *startProgress) adminStarting() http.Handler {
 		})
 	})
 	return mux
+}
+
+// awaitViews returns when the views have all events of the log. It fails if the log is found damaged: the views would wait for ever.
+func (a *App) awaitViews(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	there := make(chan error, 1)
+	go func() { there <- a.Views.CaughtUp(ctx) }()
+	tick := time.NewTicker(viewsEvery)
+	defer tick.Stop()
+	for stands := (stall{}); ; {
+		select {
+		case err := <-there:
+			return err
+		case <-tick.C:
+			done, of := a.Views.Progress()
+			a.progress.at(stageViews, done, of)
+			stalled := stands.at(done)
+			if err := a.Ledger.Store.Healthy(); errors.Is(err, eventstore.ErrUnhealthy) && stalled { // the damage may be elsewhere
+				return fmt.Errorf("%s, %d of %d events: %w; payledger verify lists all damage, and payledger restore makes a folder from a back-up", stageViews, done, of, err)
+			}
+		}
+	}
+}
+
+const (
+	viewsEvery = 200 * time.Millisecond // between two records of the views' progress during the start
+	stillTicks = 10                     // of these without progress, after which damage of the log ends the start
+)
+
+// stall counts looks at a progress.
+type stall struct {
+	before uint64
+	still  int // looks since the last progress
+}
+
+// at notes the progress, and reports whether there was none for stillTicks looks.
+func (s *stall) at(done uint64) bool {
+	if s.still++; done != s.before {
+		s.before, s.still = done, 0
+	}
+	return s.still >= stillTicks
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -53,5 +54,36 @@ func TestStarting(t *testing.T) {
 	api.Open(http.NotFoundHandler())
 	if status, _, _ := ask(api, "/readyz"); status != http.StatusNotFound {
 		t.Errorf("the door is still closed: %d", status)
+	}
+}
+
+// TestStall: damage of the log ends a start only after 2 s without progress of the views: until then the damage may be where the views need nothing.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	var s stall
+	look := func(done uint64, looks int) (stalled int) { // the number of looks that find a stall
+		for range looks {
+			if s.at(done) {
+				stalled++
+			}
+		}
+		return stalled
+	}
+	for done := range uint64(50) { // slow progress
+		if n := look(done+1, stillTicks); n != 0 {
+			t.Fatalf("progress to %d counts as a stall", done+1)
+		}
+	}
+	if n := look(51, 1); n != 0 {
+		t.Error("a look after progress finds a stall")
+	}
+	if before, after := look(51, stillTicks-1), look(51, 1); before != 0 || after != 1 {
+		t.Errorf("without progress: %d stalls, then %d", before, after)
+	}
+	if n := look(52, 1); n != 0 {
+		t.Error("progress does not end a stall")
+	}
+	if d := viewsEvery * stillTicks; d != 2*time.Second {
+		t.Errorf("a start ends %s after the last progress", d)
 	}
 }
