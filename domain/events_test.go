@@ -127,7 +127,8 @@ func TestEventsDocument(t *testing.T) {
 	w.printf("# Events\n\nGenerated from the code by `go test ./domain -run TestEventsDocument -update`; a test compares it with the code.\n\n")
 	w.printf("Every event of every aggregate, by its name in the log (`ce-type`), with the fields of its body. Amounts are\n")
 	w.printf("integers in minor units of the payment's currency; times are in UTC. A field whose value is\n")
-	w.printf("empty is left out, unless it is marked \"always\". § and D numbers are those of the contract, httpapi/CONTRACT.md.\n")
+	w.printf("empty is left out, unless it is marked \"always\". One marked \"in JSON if not empty\" is always in the log's bytes, where the zero\n")
+	w.printf("time or an empty text says that there is no value; events in JSON leave it out. § and D numbers are those of the contract, httpapi/CONTRACT.md.\n")
 	for _, a := range aggregates {
 		w.printf("\n## %s\n", a.name)
 		for _, e := range a.events {
@@ -228,6 +229,9 @@ func (w *writer) rows(typ reflect.Type) {
 			always := "always"
 			if strings.Contains(options, "omitempty") {
 				always = "if not empty"
+			}
+			if strings.Contains(options, "omitzero") {
+				always = "in JSON if not empty"
 			}
 			if notes[f.Name] == "" {
 				w.t.Errorf("%s.%s has no comment that says its meaning", typ, f.Name)

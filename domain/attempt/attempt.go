@@ -28,7 +28,7 @@ type State struct {
 	Token     domain.Token     `json:"paymentMethodToken"`
 	Shown     *domain.Price    `json:"shown,omitempty"`    // the price that the customer saw; nil: unknown
 	Decision  Status           `json:"decision,omitempty"` // APPROVED or ABORTED; a refusal changes APPROVED to ABORTED
-	DecidedAt time.Time        `json:"decidedAt,omitempty"`
+	DecidedAt time.Time        `json:"decidedAt,omitzero"`
 	Reason    string           `json:"reason,omitempty"`          // of an abort or a refusal
 	Payment   domain.PaymentID `json:"paymentId,omitempty"`       // of an approval
 	Terms     uint64           `json:"sessionRevision,omitempty"` // of an approval: the approved revision

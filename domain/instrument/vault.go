@@ -163,8 +163,8 @@ type (
 	}
 	// Invalidated says that the token ended with its payment attempt or, if vaulted, with its card.
 	Invalidated struct {
-		At      time.Time        `json:"at"`                  // when it was decided, UTC
-		Attempt domain.AttemptID `json:"attemptId,omitempty"` // the ended attempt; absent: the token ended with its card
+		At      time.Time        `json:"at"`                 // when it was decided, UTC
+		Attempt domain.AttemptID `json:"attemptId,omitzero"` // the ended attempt; absent: the token ended with its card
 	}
 )
 

@@ -241,10 +241,10 @@ type (
 // aggregate at the id derived from the key, and creates no payment. Without an operation it says that the payment of this id
 // will never be created; paymentId names the payment created instead, if any.
 type KeyClaimed struct {
-	At        time.Time        `json:"at"`                  // when it was decided, UTC
-	Account   domain.AccountID `json:"accountId"`           // the merchant account
-	Payment   domain.PaymentID `json:"paymentId,omitempty"` // the payment that owns the key; absent: the key is claimed so that no payment is made
-	Operation processor.Kind   `json:"operation,omitempty"` // the operation that the key was used for; absent: none
+	At        time.Time        `json:"at"`                 // when it was decided, UTC
+	Account   domain.AccountID `json:"accountId"`          // the merchant account
+	Payment   domain.PaymentID `json:"paymentId,omitzero"` // the payment that owns the key; absent: the key is claimed so that no payment is made
+	Operation processor.Kind   `json:"operation"`          // the operation that the key was used for; empty: none
 }
 
 // OutOfBand is an operation in the processor's records that this ledger did not request (§6.3).

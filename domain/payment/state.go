@@ -44,7 +44,7 @@ type State struct {
 type Method struct {
 	Token              domain.Token `json:"paymentMethodToken"`           // the token that pays
 	Type               string       `json:"paymentMethodType"`            // PAYMENT_CARD
-	TokenizedAt        time.Time    `json:"tokenizedAt,omitempty"`        // identifies the card, with the token; absent: the vaulted card, without CVV
+	TokenizedAt        time.Time    `json:"tokenizedAt,omitzero"`         // identifies the card, with the token; absent: the vaulted card, without CVV
 	Vaulted            bool         `json:"isVaulted,omitempty"`          // the token is stored for the customer
 	PaymentType        string       `json:"paymentType,omitempty"`        // absent when not sent (§9, 2.4)
 	AuthorizationType  string       `json:"authorizationType"`            // FINAL or ESTIMATED (D5.7)

@@ -93,7 +93,7 @@ func (s *schemas) object(typ reflect.Type, meaning string, bearer bool) node {
 	add = func(typ reflect.Type) {
 		for f := range typ.Fields() {
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-			optional := strings.Contains(options, "omitempty")
+			optional := strings.Contains(options, "omit") // from the log, or from the JSON only: omitzero
 			switch {
 			case f.Anonymous && name == "":
 				add(f.Type)

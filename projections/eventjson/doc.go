@@ -4,8 +4,8 @@
 // Rules: the JSON contains no personal data, no secret, no card number and no sealed value, so an erasure does not change it.
 // Amounts are minor units. Dates have six decimal places and are in UTC (D1). The JSON has the event and the state after the event.
 // The state of a payment is its Payment JSON without the customer and the cardholder's name; the state of another aggregate has the
-// fields of the log. The same event always has the same JSON. No value is made up: a field without a value is left out, also where an
-// older build stored a zero time or an empty id. Hashes are computed over the bytes of the log, and not over this JSON.
+// fields of the log. The same event always has the same JSON. No value is made up: a field without a value is left out, also where the
+// log has the zero time or an empty id. Hashes are computed over the bytes of the log, and not over this JSON.
 //
 // The package must not know: SQL, HTTP, NATS.
 //

@@ -46,8 +46,8 @@ func hides(name string, v codec.Token, stored []byte) bool {
 	return false
 }
 
-// NoValue reports whether a field of the log has no value: the zero time is not a time, and an empty text is not an id. An older build
-// stored such fields. The JSON does not have them.
+// NoValue reports whether a field of the log has no value: the zero time is not a time, and an empty text is not an id. The log stores some of
+// them, with the tag omitzero. The JSON does not have them.
 func NoValue(name string, value any) bool {
 	switch v := value.(type) {
 	case time.Time:
