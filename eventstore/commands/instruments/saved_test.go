@@ -119,7 +119,12 @@ func (r *rig) zen(s *service.Service, cards int) session.State {
 // good returns the number of cards that were saved in a session and can pay, and all of them in the order of their records.
 func (r *rig) good(from session.State) (good int, all []instrument.State) {
 	r.T.Helper()
-	cards, err := r.Customers.SavedCards(background, commands.SavedCards{Account: r.By.Account, Session: from.ID})
+	for shard := range r.Store.Shards() { // of what other nodes recorded, too
+		if _, err := r.Store.LastSeq(background, shard); err != nil {
+			r.T.Fatal(err)
+		}
+	}
+	cards, err := r.Customers.SavedCards(background, commands.SavedCards{Account: r.By.Account, Session: from.ID, Shard: -1})
 	if err != nil {
 		r.T.Fatal(err)
 	}
