@@ -195,7 +195,7 @@ func TestRequestsOfOneAccount(t *testing.T) {
 		answered <- a
 	}()
 	apptest.Eventually(t, func() bool { return gate.Waiting() == full+1 || len(answered) > 0 }) // or it is refused
-	held[0].Leave() // to the account's oldest request
+	held[0].Leave()                                                                             // to the account's oldest request
 	(<-granted).Leave()
 	if a := <-answered; a.Status != http.StatusOK || gate.Waiting() < full-2 {
 		t.Errorf("the other account: %d, %d requests of the first one still wait, of %d", a.Status, gate.Waiting(), full)
