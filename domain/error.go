@@ -121,12 +121,23 @@ func Unavailable(err error) *Error {
 	}
 }
 
+// Advice that httpapi replaces for the calls to which it does not fit (D3).
+const (
+	// RepeatWithKey is the advice about a request that may have been recorded.
+	RepeatWithKey = "Repeat the request with the same X-Idempotency-Key. If it had none, first read the payment, or list the payments of the order: GET /payments."
+	// WaitForNodes is the advice about a change that is recorded, and that not every node has confirmed.
+	WaitForNodes = "Read the object again before you repeat the request."
+)
+
+// EnableProcessor is the advice about an account whose rules leave no enabled processor (D15).
+const EnableProcessor = "GET /management/processors lists the processors. Enable one: PATCH /management/processors/{name}."
+
 // OutcomeUnknown says that the store may or may not have recorded the request (D3).
 func OutcomeUnknown(err error) *Error {
 	return &Error{
 		Kind: KindUnavailable, Reason: ReasonServiceUnavailable,
 		Message:  "The outcome of the request is unknown.",
-		Recovery: "Repeat the request with the same X-Idempotency-Key. If it had none, first read the payment, or list the payments of the order: GET /payments.", Err: err,
+		Recovery: RepeatWithKey, Err: err,
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // newFeedRig is newRig with events and checkpoints. closing ends the streams.
-func newFeedRig(t *testing.T) (r *rig, closing chan struct{}) {
+func newFeedRig(t testing.TB) (r *rig, closing chan struct{}) {
 	t.Helper()
 	closing = make(chan struct{})
 	r = newRig(t)

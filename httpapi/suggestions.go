@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"payledger/domain"
@@ -29,10 +30,10 @@ var errorTable = map[domain.Reason]struct {
 	domain.ReasonIdempotencyKeyExists:       {http.StatusConflict, "Read the payment to see what became of the first request."},
 	domain.ReasonPaymentRequestLimit:        {http.StatusConflict, "Do not repeat the request now. GET /payments/{id}/events shows what was tried and why it failed."},
 	domain.ReasonNoActionsToHandle:          {http.StatusAccepted, "Read the payment by its id to see what becomes of it."},
-	domain.ReasonAttemptNotPending:          {http.StatusConflict, "The attempt was decided or has expired. currentAttemptId of GET /client-session names the waiting attempt, if there is one."},
-	domain.ReasonAmountChanged:              {http.StatusConflict, "Show the customer what the session asks for now; nothing was charged."},
+	domain.ReasonAttemptNotPending:          {http.StatusConflict, "The attempt was decided or has expired. currentAttemptId of GET /client-session names the session's attempt. If none waits and there is no payment, the customer starts another one: POST /payment-attempts."},
+	domain.ReasonAmountChanged:              {http.StatusConflict, "Nothing was charged. GET /checkout/configuration has what the session asks for now: show it to the customer, and send this amount and currencyCode."},
 	domain.ReasonInstrumentToken:            {http.StatusBadRequest, "Make another token of the card: POST /payment-instruments."},
-	domain.ReasonFailedVerification:         {http.StatusBadRequest, "Ask the customer to check the card's details, or for another card."},
+	domain.ReasonFailedVerification:         {http.StatusBadRequest, "Ask the customer to check the card's details, or for another card, and make another token: POST /payment-instruments. This one has ended."},
 	domain.ReasonConcurrentModification:     {http.StatusConflict, "It is safe to repeat the request."},
 	domain.ReasonServiceUnavailable:         {http.StatusServiceUnavailable, "Repeat the request after the time that Retry-After gives, with the same X-Idempotency-Key."},
 	domain.ReasonInternal:                   {http.StatusInternalServerError, "Before you repeat an operation, read the payment to see what became of it. Report the diagnosticsId: the log has the cause."},
@@ -49,8 +50,18 @@ var errorTable = map[domain.Reason]struct {
 }
 
 func (c *call) suggestion(e *domain.Error) string {
-	if e.Recovery != "" {
+	switch {
+	case e.Recovery == domain.RepeatWithKey:
+		return afterUnknown(c.api, c.route)
+	case e.Recovery == domain.WaitForNodes:
+		return untilApplied(c.api, c.route)
+	case e.Recovery != "" && e.Payment != "" && namesPayment[e.Reason]:
+		return e.Recovery + " GET " + paymentsOf(c.route) + "/{id} shows it."
+	case e.Recovery != "":
 		return e.Recovery
+	}
+	if own := adviceOf[e.Reason][c.route.operation]; own != "" {
+		return own
 	}
 	usual := errorTable[e.Reason].suggestion
 	switch e.Reason {
@@ -59,12 +70,19 @@ func (c *call) suggestion(e *domain.Error) string {
 			return text
 		}
 	case domain.ReasonPayment:
-		if creates[c.route.operation] {
-			return "Make another token of a card (POST /payment-instruments) and create the payment with it."
+		if with := creates[c.route.operation]; with != "" {
+			text := "Make another token of a card (POST /payment-instruments) and " + with
+			if e.Payment != "" {
+				return "The payment that paymentId names charged nothing. " + text
+			}
+			return text
 		}
 		if c.route.access == byClientToken {
 			return "Check the id: a client token shows the payments of its own session only."
 		}
+		return strings.Replace(usual, "GET /payments", "GET "+paymentsOf(c.route), 1)
+	case domain.ReasonInternal:
+		return afterFault(c.api, c.route)
 	case domain.ReasonEntityNotFound:
 		if list := c.api.listOf(c.route); list != "" {
 			return usual + " GET " + list + " lists the account's own."
@@ -92,8 +110,10 @@ func (a *API) listOf(r route) string {
 	return ""
 }
 
-var creates = map[string]bool{
-	"createPayment": true, "createCheckoutPayment": true, "createPaymentAttempt": true, "approvePaymentAttempt": true,
+// creates has the calls that make a payment, with what a caller does with another token. A payment in a MANUAL session needs an attempt.
+var creates = map[string]string{
+	"createPayment": "create the payment with it.", "createCheckoutPayment": "create the payment with it.",
+	"createPaymentAttempt": "start another attempt with it: POST /payment-attempts.", "approvePaymentAttempt": "start another attempt with it: POST /payment-attempts.",
 }
 
 func (c *call) credentialSuggestion() string {
@@ -151,4 +171,117 @@ func statusSuggestion(operation string, status payment.Status) string {
 	default:
 		return ""
 	}
+}
+
+// adviceOf has the suggestion of an errorId for a call, where that of the errorTable names no call that its caller can make.
+var adviceOf = map[domain.Reason]map[string]string{
+	domain.ReasonEntityNotFound: {
+		"approvePaymentAttempt": attemptOfSession, "abortPaymentAttempt": attemptOfSession,
+		"getPaymentAttempt":   "Check the id: GET /checkout/configuration names the session's attempt as session.currentAttemptId. A client token shows the attempts of its own session only.",
+		"eraseCustomer":       "Check the customerId: GET /management/payments lists the account's payments with theirs.",
+		"getWebhookReplay":    "Check the id: " + listReplays + " lists the account's replays.",
+		"createWebhookReplay": "Check endpointId: GET /management/webhook-endpoints lists the account's own.",
+		"simulateNewWorkflow": "Check workflowId: GET /management/workflows lists the account's own.",
+	},
+	domain.ReasonInstrumentToken: {"makePaymentInstrumentDefault": savedTokens, "deletePaymentInstrument": savedTokens},
+	domain.ReasonAmountChanged: {
+		"approvePaymentAttempt": "Nothing was charged. The customer has to agree to what GET /client-session shows now: show it, and start another attempt with this amount and currencyCode: POST /payment-attempts.",
+	},
+	domain.ReasonPayment: {"completeRequiredAction": "Use the clientToken of the requiredAction that GET /checkout/payments/{id} shows."},
+}
+
+const (
+	attemptOfSession = "Check the id: currentAttemptId of GET /client-session names the attempt of a session. The API key has to be of the session's account."
+	savedTokens      = "Check the token: GET /payment-instruments lists the tokens that a customer has saved, by customer_id."
+	listReplays      = "GET /management/audit-log?type=webhook.replay_requested"
+)
+
+// namesPayment are the errorIds whose paymentId names the payment that the suggestion is about (D9, D5.2).
+var namesPayment = map[domain.Reason]bool{domain.ReasonIdempotencyKeyExists: true, domain.ReasonPayment: true}
+
+// paymentsOf returns the path of the payments that the caller of a route can read.
+func paymentsOf(r route) string {
+	switch {
+	case r.access != byAPIKey:
+		return "/checkout/payments"
+	case strings.HasPrefix(r.path, "/management/"):
+		return "/management/payments"
+	default:
+		return "/payments"
+	}
+}
+
+// paysOrOperates reports whether a route creates a payment or operates on one in a merchant's name, with an idempotency key (D9).
+func paysOrOperates(r route) bool {
+	return r.access == byAPIKey && r.method == http.MethodPost && r.operation != "eraseGuest" && (r.operation == "createPayment" || strings.Contains(r.path, "/payments/{id}/"))
+}
+
+// afterUnknown returns the recovery for a request that may have been recorded (D3).
+func afterUnknown(a *API, r route) string {
+	switch {
+	case r.method == http.MethodGet:
+		return "Repeat the request."
+	case paysOrOperates(r):
+		return strings.Replace(domain.RepeatWithKey, "GET /payments", "GET "+paymentsOf(r), 1)
+	case r.access == byClientToken, r.access == byActionToken:
+		return "Repeat the request with the same token: it pays once."
+	}
+	switch r.operation {
+	case "rotateSigningSecret":
+		return "GET /management/signing-secret shows whether the secret was rotated, by its createdAt. If not, repeat the request."
+	case "createClientSession":
+		return "Repeat the request: another session charges nothing."
+	case "createApiKey":
+		return "GET /management/api-keys shows whether the key was made. If it was, its text is lost: revoke it with DELETE /management/api-keys/{id}. Then repeat the request."
+	case "createUser":
+		return "GET /management/users shows whether the user was made. If so, PATCH /management/users/{id} with resetPassword sets another password; if not, repeat the request."
+	case "createWorkflow":
+		return "Repeat the request with the same X-Idempotency-Key. If it had none, GET /management/workflows shows whether the workflow was made."
+	case "createWebhookReplay":
+		return "Repeat the request with the same X-Idempotency-Key. If it had none, " + listReplays + " shows whether the replay was started."
+	case "resendWebhookDelivery":
+		return "GET /management/webhook-deliveries/{id} shows whether the webhook was sent. If not, repeat the request."
+	case "createWebhookListener":
+		return "Repeat the request: a listener without a reader is deleted after a minute."
+	}
+	switch {
+	case a.lists(r):
+		return "GET " + r.path + " shows whether it was made. If not, repeat the request."
+	case r.method == http.MethodDelete:
+		return "Repeat the request: it does nothing twice. EntityNotFound means that it was done."
+	default:
+		return "Repeat the request: it does nothing twice."
+	}
+}
+
+// untilApplied returns the recovery for a change that is recorded, and that not every node has confirmed (I1).
+func untilApplied(a *API, r route) string {
+	switch {
+	case r.operation == "rotateSigningSecret":
+		return afterUnknown(a, r)
+	case a.lists(r):
+		return "Do not repeat the request: GET " + r.path + " shows what it made."
+	default:
+		return "Repeat the request: it answers when every node has applied the change."
+	}
+}
+
+// afterFault returns the recovery for an InternalError: a change may have been recorded.
+func afterFault(a *API, r route) string {
+	const report = "Report the diagnosticsId: the log has the cause."
+	switch {
+	case r.method == http.MethodGet:
+		return report
+	case paysOrOperates(r):
+		return errorTable[domain.ReasonInternal].suggestion
+	default:
+		return afterUnknown(a, r) + " " + report
+	}
+}
+
+// lists reports whether a route creates an element of a list that its caller can read at the same path.
+func (a *API) lists(r route) bool {
+	return r.method == http.MethodPost && slices.ContainsFunc(a.table, func(other route) bool {
+		return other.method == http.MethodGet && other.path == r.path && other.access == r.access
+	})
 }

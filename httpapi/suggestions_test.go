@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"errors"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -8,7 +10,9 @@ import (
 	"testing"
 
 	"payledger/domain"
+	"payledger/domain/account"
 	"payledger/domain/payment"
+	"payledger/eventstore"
 	"payledger/httpapi/dashboard/frame"
 )
 
@@ -85,11 +89,54 @@ func TestUnknownIdsNameTheList(t *testing.T) {
 			t.Errorf("%s: %s", operation, text)
 		}
 	}
-	for _, operation := range []string{"eraseCustomer", "approvePaymentAttempt", "getWebhookReplay"} { // nothing lists these
-		if text := a.postCall(operation, "").suggestion(&domain.Error{Reason: domain.ReasonEntityNotFound}); text != errorTable[domain.ReasonEntityNotFound].suggestion {
+}
+
+// TestAfterUnknown checks the suggestions of every call after errors with which its caller does not know what was recorded, and after a race:
+// each is about the call's own things, and a call that it names exists and reads or repeats (D3).
+func TestAfterUnknown(t *testing.T) {
+	t.Parallel()
+	a := testAPI(t)
+	for _, r := range a.table {
+		if r.method == http.MethodGet || r.access == byPage || r.access == byNothing || r.access == bySignature {
+			continue
+		}
+		c := a.postCall(r.operation, "")
+		for _, err := range []error{domain.OutcomeUnknown(nil), &domain.Error{Reason: domain.ReasonServiceUnavailable, Recovery: domain.WaitForNodes}, &domain.Error{Reason: domain.ReasonInternal}, raceOf(r.operation)} {
+			e, is := errors.AsType[*domain.Error](err)
+			if !is {
+				t.Fatal(err)
+			}
+			text := c.suggestion(e)
+			ofPayment := strings.Contains(r.path, "payments")
+			if !ofPayment && strings.Contains(text, "payment") && r.access == byAPIKey || text == "" {
+				t.Errorf("%s after %s: %q", r.operation, e.Reason, text)
+			}
+			for _, m := range namedCall.FindAllStringSubmatch(text, -1) {
+				path, _, _ := strings.Cut(m[2], "?")
+				if !slices.ContainsFunc(a.table, func(other route) bool { return other.method == m[1] && other.path == path && other.access == r.access }) {
+					t.Errorf("%s after %s names %s, which its caller cannot make: %s", r.operation, e.Reason, m[0], text)
+				}
+			}
+		}
+	}
+	for operation, want := range map[string]string{
+		"createApiKey": "GET /management/api-keys ", "createUser": "GET /management/users ", "createWebhookEndpoint": "GET /management/webhook-endpoints ",
+		"createWorkflow": "GET /management/workflows ", "rotateSigningSecret": "GET /management/signing-secret ", "createPayment": "GET /payments.",
+		"captureManagedPayment": "GET /management/payments.", "removeUser": "EntityNotFound means", "createCheckoutPayment": "it pays once",
+	} {
+		if text := a.postCall(operation, "").suggestion(domain.OutcomeUnknown(nil)); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", operation, text)
 		}
 	}
+}
+
+// raceOf returns the error of the slower of two requests of the same moment.
+func raceOf(operation string) error {
+	if operation != "rotateSigningSecret" {
+		return eventstore.Overtaken()
+	}
+	_, err := account.DecideRotateSigningSecret(account.State{}, account.RotateSigningSecret{Replaces: "other"})
+	return err
 }
 
 // namedCall is a call that a text names.
@@ -101,6 +148,11 @@ func TestSuggestionsNameCalls(t *testing.T) {
 	var texts []string
 	for _, row := range errorTable {
 		texts = append(texts, row.suggestion)
+	}
+	for _, calls := range adviceOf {
+		for _, text := range calls {
+			texts = append(texts, text)
+		}
 	}
 	for _, operation := range []string{"cancelPayment", "capturePayment", "refundPayment", "adjustPaymentAuthorization", "resumePayment"} {
 		for _, status := range []payment.Status{payment.StatusPending, payment.StatusCancelled, payment.StatusSettled, payment.StatusAuthorized} {

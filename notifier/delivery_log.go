@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
@@ -162,7 +161,7 @@ func (l *DeliveryLog) Resend(ctx context.Context, owner domain.AccountID, id str
 		return deliveries.Detail{}, refused
 	}
 	if err != nil {
-		return deliveries.Detail{}, resendError(err)
+		return deliveries.Detail{}, resendError(row, err)
 	}
 	_, detail, err := l.detail(ctx, row)
 	return detail, err
@@ -218,20 +217,22 @@ func (l *DeliveryLog) waitForIndex(ctx context.Context) (uint64, error) {
 	return end, l.Index.WaitFor(ctx, end)
 }
 
-func resendError(err error) error {
+func resendError(row deliveries.Row, err error) error {
 	switch {
 	case errors.Is(err, eventstore.ErrNotFound): // the index has the delivery, so its record was dropped
-		return errDropped()
+		return errDropped(row)
 	case errors.Is(err, message.ErrNoEndpoint):
-		return account.NoEndpoint()
+		err := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The delivery's webhook endpoint was deleted.")
+		err.Recovery = "Create an endpoint with POST /management/webhook-endpoints, and send it the events with POST /management/webhook-replays."
+		return err
 	case errors.Is(err, message.ErrDisabled):
 		err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation, "The delivery's webhook endpoint is disabled.")
-		err.Recovery = "Enable the endpoint, then send the delivery again: PATCH /management/webhook-endpoints/{id}."
+		err.Recovery = "Enable the endpoint with PATCH /management/webhook-endpoints/" + string(row.Endpoint) + ", then send the delivery again."
 		return err
 	}
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
-		Message: "The webhook was not sent, or its outcome could not be recorded.", Recovery: "Check the delivery's attempts.",
+		Message: "The webhook was not sent, or its outcome could not be recorded.", Recovery: "GET /management/webhook-deliveries/" + row.ID + " shows its attempts.",
 		Err: fmt.Errorf("resend: %w", err),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/due"
 	"payledger/notifier/delivery"
+	"payledger/projections/deliveries"
 )
 
 // DefaultRetention is the default time for which finished deliveries are kept (I1).
@@ -140,9 +141,12 @@ func (l *DeliveryLog) copyForward(ctx context.Context, stored deliverylog.Record
 	return nil
 }
 
-func errDropped() error {
+func errDropped(row deliveries.Row) error {
 	err := domain.Refuse(domain.KindInvalid, domain.ReasonRequestValidation,
 		"The delivery is older than the retention period: its attempts were dropped, and it cannot be sent again.")
-	err.Recovery = "The events are kept for ever: GET /payments/{id}/events."
+	err.Recovery = "The events are kept for ever: GET /events."
+	if row.Aggregate == "payment" {
+		err.Recovery = "The events are kept for ever: GET /payments/" + row.AggregateID + "/events."
+	}
 	return err
 }

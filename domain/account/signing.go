@@ -58,7 +58,7 @@ type RotateSigningSecret struct {
 func DecideRotateSigningSecret(s State, c RotateSigningSecret) (Event, error) {
 	if s.Signing.Secret != c.Replaces {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonConcurrentModification, "The signing secret was rotated at the same moment.")
-		err.Recovery = "Use the secret of the other rotation. Another rotation now would end the overlap with the older secret."
+		err.Recovery = "Use the secret of the other rotation: GET /management/signing-secret shows its hint. Another rotation now would end the overlap with the older secret."
 		return nil, err
 	}
 	return SigningSecretRotated{At: c.At, Secret: c.Secret, Hint: c.Hint, PreviousValidUntil: c.At.Add(SigningOverlap)}, nil

@@ -1,6 +1,8 @@
 package attempt_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,5 +116,19 @@ func TestRefuse(t *testing.T) {
 	kept, err := attempt.DecideAbort(fold(created()), attempt.Abort{At: at, TokenKept: true})
 	if s := fold(created(), kept); err != nil || !s.TokenKept || !s.Due() {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestNextCall checks that the errors of an attempt name the call to make next, with the ids of the payment or of the current attempt (D3).
+func TestNextCall(t *testing.T) {
+	approved := fold(created(), attempt.WasApproved{At: at, Payment: "01payment", Terms: 3})
+	_, abort := attempt.DecideAbort(approved, attempt.Abort{At: at.Add(1)})
+	_, expired := attempt.DecideApprove(fold(created()), attempt.Approve{At: at.Add(time.Hour)})
+	for want, err := range map[string]error{
+		"POST /payments/01payment/cancel": abort, "POST /client-session": expired, "POST /payment-attempts/01current/approve": attempt.NotCurrent("01current"),
+	} {
+		if e, is := errors.AsType[*domain.Error](err); !is || !strings.Contains(e.Recovery, want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
 	}
 }

@@ -71,9 +71,13 @@ func DecideRefuse(s State, c Refuse) (Event, error) {
 }
 
 // NotCurrent returns the error for the approval of an attempt that is not its session's current one (§2.5).
-func NotCurrent() *domain.Error {
-	return domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
+func NotCurrent(current domain.AttemptID) *domain.Error {
+	err := domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
 		"A payment attempt that is not the current one of its client session cannot be approved.")
+	if current != "" {
+		err.Recovery = "Decide the session's current attempt: POST /payment-attempts/" + string(current) + "/approve or POST /payment-attempts/" + string(current) + "/abort."
+	}
+	return err
 }
 
 // NotFound returns the error for an attempt that does not exist (D3).
@@ -82,6 +86,13 @@ func NotFound() *domain.Error {
 }
 
 func (s State) notPending(now time.Time, what string) *domain.Error {
-	return domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
+	err := domain.Refuse(domain.KindConflict, domain.ReasonAttemptNotPending,
 		"A payment attempt that is %s cannot be %s.", s.Status(now), what)
+	switch s.Status(now) {
+	case Approved:
+		err.Recovery = "GET /payments/" + string(s.Payment) + " shows the attempt's payment. POST /payments/" + string(s.Payment) + "/cancel cancels it."
+	case Expired:
+		err.Recovery = "Open another session: POST /client-session. The client token of this one has expired, and the attempt made no payment."
+	}
+	return err
 }

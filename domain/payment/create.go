@@ -50,7 +50,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 	}
 	if len(c.Route) == 0 {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: no processor is enabled.")
-		err.Err, err.Recovery = ErrNoProcessor, "Enable a processor: PATCH /management/processors/{name}."
+		err.Err, err.Recovery = ErrNoProcessor, domain.EnableProcessor
 		return nil, err
 	}
 	e := Created{

@@ -27,8 +27,10 @@ func DecideChange(s State, c Change) (Event, error) {
 		return nil, err
 	}
 	if c.Fields.ApprovalMode != s.ApprovalMode {
-		return nil, domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
+		err := domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
 			"The approvalMode of a client session is set at its creation and cannot be changed.")
+		err.Recovery = "Leave approvalMode out, or open another session with it: POST /client-session."
+		return nil, err
 	}
 	if err := c.Fields.check(); err != nil {
 		return nil, err
@@ -85,6 +87,8 @@ func DecideStartPayment(s State, c StartPayment) (e Event, moved bool, err error
 
 // NeedsNoApproval returns the error for a payment attempt in a session without approval.
 func NeedsNoApproval() *domain.Error {
-	return domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
+	err := domain.Refuse(domain.KindInvalid, domain.ReasonSessionValidation,
 		"The client session has approvalMode AUTO: its payments need no attempt.")
+	err.Recovery = "Pay with the token, without an attempt: POST /checkout/payments."
+	return err
 }

@@ -19,7 +19,7 @@ func DecideCreate(s State, c Create) (Event, error) {
 			return nil, nil
 		}
 		err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "The idempotency key was used before, for the workflow %s.", c.ID)
-		err.Recovery = "Read this workflow to see what it does now, and use a new key for another one."
+		err.Recovery = "GET /management/workflows/" + string(c.ID) + " shows that workflow. Use another X-Idempotency-Key for another workflow."
 		return nil, err
 	}
 	faults := c.Definition.Faults()

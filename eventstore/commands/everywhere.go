@@ -51,6 +51,6 @@ func unconfirmed(err error) error {
 	return &domain.Error{
 		Kind: domain.KindUnavailable, Reason: domain.ReasonServiceUnavailable,
 		Message:  "The change is recorded, but not every node of the service has confirmed it yet. The nodes apply it by themselves.",
-		Recovery: "Read the object again before you repeat the request.", Err: err,
+		Recovery: domain.WaitForNodes, Err: err,
 	}
 }

@@ -141,7 +141,7 @@ func listener(c *request.Call) (account.Endpoint, error) {
 	e, known := c.Merchant.Endpoint(domain.EndpointID(c.Vars["id"]))
 	if !known || !e.Listener() {
 		refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "There is no webhook listener of this id.")
-		refusal.Recovery = "A listener without a reader is deleted after a minute: create another one."
+		refusal.Recovery = "A listener without a reader is deleted after a minute: create another one with POST /management/webhook-listeners."
 		return e, refusal
 	}
 	return e, nil
@@ -219,7 +219,7 @@ func (h *Handlers) AnswerListener(c *request.Call, body Answer) (any, error) {
 	}
 	if !known {
 		refusal := domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "No webhook of this id waits for an answer.")
-		refusal.Recovery = "The answer came too late, or twice; the delivery has the outcome, and is sent again on its schedule."
+		refusal.Recovery = "The answer came too late, or twice. The delivery has the outcome, and is sent again on its schedule: GET /management/webhook-deliveries lists it."
 		return nil, refusal
 	}
 	return map[string]any{"accepted": true}, nil

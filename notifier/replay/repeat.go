@@ -69,7 +69,7 @@ func (e earlierReplay) replayOrConflict(q deliveries.ReplayRequest, err error) (
 	}
 	if !same {
 		err := domain.Refuse(domain.KindConflict, domain.ReasonIdempotencyKeyExists, "Another replay was started with this X-Idempotency-Key: %s.", e.ID)
-		err.Recovery = "Use another X-Idempotency-Key for another replay. GET /management/webhook-replays/{id} shows the first one."
+		err.Recovery = "GET /management/webhook-replays/" + e.ID + " shows that replay. Use another X-Idempotency-Key for another replay."
 		return deliveries.Replay{}, err
 	}
 	return e.value(), nil

@@ -73,7 +73,7 @@ func (s *Approvals) mayApprove(ctx context.Context, by commands.Caller, asked at
 		return tip.State, err
 	}
 	if tip.State.Attempt != asked.ID {
-		return tip.State, attempt.NotCurrent()
+		return tip.State, attempt.NotCurrent(tip.State.Attempt)
 	}
 	err = s.Payments.CheckApproved(ctx, by, s.approved(asked.ID, tip.State, AttemptInput{Token: asked.Token, Shown: asked.Shown}))
 	if domain.ReasonOf(err) == domain.ReasonPayment {

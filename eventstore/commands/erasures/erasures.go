@@ -2,6 +2,7 @@ package erasures
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *Erasures) EraseGuest(ctx context.Context, by commands.Caller, id domain
 		return person.State{}, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound, "The payment is unknown.")
 	case p.CustomerID != "" || p.Session == "":
 		refused := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment belongs to a customer, not to a guest.")
-		refused.Recovery = "Erase the customer: POST /management/customers/{customerId}/erase, with the payment's customerId."
+		refused.Recovery = "Erase the customer: POST /management/customers/" + url.PathEscape(p.CustomerID) + "/erase."
 		return person.State{}, refused
 	default:
 		return s.eraseEverywhere(ctx, by, who{account: by.Account, session: p.Session, payment: id})

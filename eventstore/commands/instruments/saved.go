@@ -73,14 +73,14 @@ func limited(cards []commands.SavedCard, in domain.SessionID, customer string, n
 		return &domain.Error{
 			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded, RetryAfter: max(time.Second, ends.Sub(now)),
 			Message:  "This client session has saved 20 cards, and cannot save another one. The card was not saved.",
-			Recovery: "Pay with the card without saving it, or save it in another client session.",
+			Recovery: "Pay with the card without saving it: POST /payment-instruments without paymentFlow. Or save it in another client session: POST /client-session.",
 		}
 	case len(times) >= SavedPerCustomer:
 		return &domain.Error{
 			Kind: domain.KindUnavailable, Reason: domain.ReasonRateLimitExceeded,
 			RetryAfter: max(time.Second, times[SavedPerCustomer-1].Add(savedPeriod).Sub(now)),
 			Message:    "The customer has saved 100 cards within 24 hours, and cannot save another one now. The card was not saved.",
-			Recovery:   "Pay with the card without saving it, or save it after the time of Retry-After.",
+			Recovery:   "Pay with the card without saving it: POST /payment-instruments without paymentFlow. Or save it after the time of Retry-After.",
 		}
 	}
 	return nil

@@ -69,7 +69,9 @@ func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst in
 		targets = append(targets, instrument.Verification{Processor: p.Name, MerchantID: p.MerchantID, Currency: currency})
 	}
 	if len(targets) == 0 {
-		return nil, domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: no processor is enabled.")
+		err := domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment method cannot be verified: no processor is enabled.")
+		err.Recovery = domain.EnableProcessor
+		return nil, err
 	}
 	return targets, nil
 }

@@ -81,10 +81,8 @@ func (s *Payments) payWith(ctx context.Context, account domain.AccountID, c *cre
 	case c.Session != "" && vaulted && inst.CustomerID != from.CustomerID:
 		err = cannotPay(otherCustomer)
 	case !AsShown(c.Shown, from):
-		changed := domain.Refuse(domain.KindConflict, domain.ReasonAmountChanged,
+		err = domain.Refuse(domain.KindConflict, domain.ReasonAmountChanged,
 			"The client session asks for another amount or currency than the customer was shown.")
-		changed.Recovery = "Show the customer what the session asks for now; nothing was charged."
-		err = changed
 	}
 	return inst, from, err
 }
@@ -205,9 +203,8 @@ func SessionPaid(paid payment.State) error {
 // naming adds an earlier payment to a refusal. Another payment beside it would charge the customer twice, unless it ended unpaid.
 func naming(refused domain.Error, p payment.State) error {
 	refused.Payment, refused.Status = p.ID, string(p.Status())
-	refused.Recovery = "Read the payment that paymentId names. Do not create another one while it may charge the customer."
-	if p.EndedUnpaid() {
-		refused.Recovery = "The payment that paymentId names charged nothing. Make another token of a card (POST /payment-instruments) and create the payment with it."
+	if !p.EndedUnpaid() { // else the advice is that about any other token that cannot pay
+		refused.Recovery = "Read the payment that paymentId names. Do not create another one while it may charge the customer."
 	}
 	return &refused
 }
