@@ -172,6 +172,10 @@ func TestRefundOfDisputed(t *testing.T) {
 	s.send(o, "amount", "4.20")
 	s.shows(200, "The refund was requested. The payment has a dispute that is open or lost: the customer may get the money twice.")
 	s.lacks("will be refused")
+	s.act(at, processor.Refund, 1800) // so that the processor refuses the next one
+	s.send(s.form(form), "amount", "15.00")
+	s.shows(200, "The refund failed and moved no money. The timeline shows why.")
+	s.lacks("the customer may get the money twice.")
 	o = s.form(form)
 	s.want(s.manage("PATCH", "/settings", `{"refuseRefundOfDisputed":true}`), 200, "")
 	s.send(o, "amount", "20.00")

@@ -119,6 +119,7 @@ func TestRefundsOfDisputed(t *testing.T) {
 		r.want(r.post(r.captured()+"/refund", cent), 200, "") // of no dispute
 		r.want(r.manage("PATCH", "/settings", `{"refuseRefundOfDisputed":false}`), 200, "")
 	}
+	r.failedBesideDisputes()
 	at := r.captured()
 	all := []string{r.disputedAs(at, "DISPUTE", "CHALLENGED", "LOST")["id"].(string), r.disputedAs(at, "PREARBITRATION")["id"].(string)}
 	r.disputedAs(at, "DISPUTE", "CANCELLED")
@@ -130,6 +131,43 @@ func TestRefundsOfDisputed(t *testing.T) {
 	r.want(r.post(r.paid(goodCard, "")+refuse, ""), 400, "InvalidPaymentStatus") // nothing is captured
 	for _, value := range []string{"yes", "", "true&refuse_disputed=false"} {
 		r.want(r.post(at+"/refund?refuse_disputed="+value, ""), 422, "RequestValidationError")
+	}
+}
+
+// failedBesideDisputes checks that the warnings of a refund that the processor refused say that no money was moved, and that the warnings of
+// the next refund say what they say of any other.
+func (r *rig) failedBesideDisputes() {
+	r.t.Helper()
+	for _, c := range []struct {
+		kind     processor.DisputeType
+		statuses []processor.DisputeStatus
+		text     string
+	}{
+		{"DISPUTE", nil, "the dispute is not decided. If it is lost, it returns 10.00 EUR to the customer."},
+		{"DISPUTE", []processor.DisputeStatus{"CHALLENGED", "LOST"}, "the dispute has already returned 10.00 EUR to the customer. A refund of the same money pays the customer a second time."},
+		{"RETRIEVAL", nil, "the customer's bank asks for information about the payment. A dispute may follow, which returns 10.00 EUR to the customer."},
+	} {
+		at := r.captured()
+		r.disputedAs(at, c.kind, c.statuses...)
+		r.act(at, processor.Refund, 2000) // so that the processor refuses ours
+		warning := func(a answer) string {
+			list, _ := a.field("warnings").([]any)
+			if len(list) != 1 {
+				r.t.Fatalf("%s: %s", c.kind, a.text)
+			}
+			text, _ := list[0].(map[string]any)["message"].(string)
+			return text
+		}
+		failed := r.want(r.post(at+"/refund", `{"amount":1000,`+expanded+`}`), 200, "")
+		if got := types(failed.events()); !slices.Contains(got, "REFUND_FAILED") {
+			r.t.Fatalf("the refund did not fail: %q", got)
+		}
+		if got, want := warning(failed), "The refund failed and moved no money. Before you refund again: "+c.text; got != want {
+			r.t.Errorf("%s %s of a failed refund warns %q, not %q", c.kind, c.statuses, got, want)
+		}
+		if got := warning(r.want(r.post(at+"/refund", `{"amount":1}`), 200, "")); strings.Contains(got, "failed") {
+			r.t.Errorf("%s %s of a refund after it warns %q", c.kind, c.statuses, got)
+		}
 	}
 }
 

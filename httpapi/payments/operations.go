@@ -50,7 +50,7 @@ func (h *Handlers) RefundPayment(c *request.Call, body refundRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	warnings := h.refundWarnings(c)
+	warnings := h.refundWarnings(c, failedRefund(refunded))
 	if len(warnings) == 0 {
 		return answer, nil
 	}

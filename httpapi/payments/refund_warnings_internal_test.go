@@ -28,7 +28,7 @@ func TestWarningsDoNotDelayARefund(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		h := &Handlers{Reader: stuck{}}
-		warnings := h.refundWarnings(&request.Call{Ctx: ctx, Vars: map[string]string{"id": "01a"}})
+		warnings := h.refundWarnings(&request.Call{Ctx: ctx, Vars: map[string]string{"id": "01a"}}, false)
 		if took := time.Since(began); took != 2*time.Second || len(warnings) != 1 || warnings[0].Code != "DISPUTES_NOT_READ" {
 			t.Errorf("after %s: %+v", took, warnings)
 		}

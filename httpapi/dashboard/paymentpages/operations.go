@@ -154,9 +154,11 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 		return v.Show(out.page(http.StatusUnprocessableEntity))
 	}
 	path := pathPayments + "/" + out.Payment.ID
-	var done struct{ Warnings []warning }
+	var done operated
 	err := v.Operate(seen, frame.Path("management", "payments", out.Payment.ID, out.api), body, out.Key, &done)
 	switch {
+	case err == nil && out.api == "refund" && done.refundFailed():
+		return v.Redirect(path, "refund-failed")
 	case err == nil && slices.ContainsFunc(done.Warnings, warning.disputed):
 		return v.Redirect(path, "refund-risk")
 	case err == nil:
@@ -165,6 +167,23 @@ func operate(v *frame.Visit, out form, sent frame.Form) error {
 		return v.Redirect(path, "repeated")
 	}
 	return refused(v, out, seen, err)
+}
+
+// operated is the answer to an operation.
+type operated struct {
+	Warnings     []warning
+	Transactions []struct{ TransactionType, ProcessorStatus string }
+}
+
+// refundFailed reports whether the newest refund failed: refunds are in the order of their latest news (§6.3).
+func (o operated) refundFailed() bool {
+	failed := false
+	for _, t := range o.Transactions {
+		if t.TransactionType == "REFUND" {
+			failed = t.ProcessorStatus == string(payment.StatusFailed)
+		}
+	}
+	return failed
 }
 
 // refused shows the form again after err, the refusal of its operation.
