@@ -96,7 +96,34 @@ func TestDeliveryRecords(t *testing.T) {
 		t.Errorf("another account sees %s", a.text)
 	}
 	r.want(as(r.keyWith(account.ScopeAccountRead), ""), 403, "MissingScope")
+	r.webhooksOfHistory(payments[0])
 	r.want(as(r.keyWith(account.ScopeEventsRead), "?after="+fmt.Sprint(int(place))), 200, "")
 	r.want(r.get("/webhook-deliveries?after="+fmt.Sprint(int(place)+1)), 404, "EntityNotFound")
 	r.want(r.get("/webhook-deliveries?limit=1001"), 422, "RequestValidationError")
+}
+
+// webhooksOfHistory checks that the webhooks of a payment's history need the scope of the records, and that they show the receivers' answers
+// and the names of secrets only with the scope of the management's list, which shows them, too (D2).
+func (r *hookRig) webhooksOfHistory(id string) {
+	r.t.Helper()
+	const reads, events, manages = account.ScopeTransactionsRetrieve, account.ScopeEventsRead, account.ScopeAccountRead
+	path := "/payments/" + id + "/events?expand=webhooks"
+	with := func(path string, scopes ...string) answer {
+		return r.do(request{method: "GET", path: path, header: map[string]string{"X-Api-Key": r.keyWith(scopes...)}})
+	}
+	for _, lacks := range [][]string{{reads}, {reads, manages}} {
+		if a := r.want(with(path, lacks...), 403, "MissingScope"); !strings.Contains(a.text, "lacks the scope events:read, which expand=webhooks needs") {
+			r.t.Error(a.text)
+		}
+	}
+	const answered = `"excerpt":"(withheld: the answer repeats the webhook` // it has the customer's name
+	records := r.want(with(path, reads, events), 200, "")
+	if strings.Contains(records.text, answered) || !strings.Contains(records.text, `"outcome":"EXHAUSTED"`) && !strings.Contains(records.text, `"outcome":"SUCCEEDED"`) || !strings.Contains(records.text, `"excerpt":"","keys":[]`) {
+		r.t.Errorf("events:read shows the answers, or no webhooks: %d bytes", len(records.text))
+	}
+	for _, all := range []answer{with(path, reads, events, manages), with("/management"+path, manages)} {
+		if r.want(all, 200, ""); !strings.Contains(all.text, answered) || strings.Contains(all.text, `"keys":[]`) {
+			r.t.Errorf("account:read does not show the answers: %d bytes", len(all.text))
+		}
+	}
 }

@@ -36,6 +36,7 @@ import (
 	"payledger/eventstore/reconcile/reconciletest"
 	"payledger/httpapi"
 	"payledger/httpapi/openapitest"
+	"payledger/notifier"
 	"payledger/notifier/guard"
 	"payledger/notifier/listener"
 	"payledger/processorsim/adapter"
@@ -190,6 +191,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	}
 	if hooks != nil {
 		r.config.Deliveries, r.config.Workflows = hooks.log, hooks.engine
+		r.config.History = &history.Reader{Store: r.store, Secrets: vault, Deliveries: notifier.NewDeliveryReader(r.store)}
 	}
 	r.serve(change...)
 	return r

@@ -111,7 +111,7 @@ func (a *API) routeTable() []route { //house:exempt a table: one line for each c
 		{http.MethodPost, "/management/payments/{id}/erase", byAPIKey, false, account.ScopeAccountWrite, "eraseGuest", with(a.management.EraseGuest)},
 		{http.MethodGet, "/management/payments", byAPIKey, false, account.ScopeAccountRead, "listManagedPayments", with(a.payments.ListPayments)},
 		{http.MethodGet, "/management/payments/{id}", byAPIKey, false, account.ScopeAccountRead, "getManagedPayment", with(a.payments.GetPayment)},
-		{http.MethodGet, "/management/payments/{id}/events", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentEvents", with(a.payments.GetPaymentEvents)},
+		{http.MethodGet, "/management/payments/{id}/events", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentEvents", with(a.payments.GetManagedPaymentEvents)},
 		{http.MethodGet, "/management/payments/{id}/proof", byAPIKey, false, account.ScopeAccountRead, "getManagedPaymentProof", with(a.payments.GetPaymentProof)},
 		{http.MethodPost, "/management/payments/{id}/cancel", byAPIKey, false, account.ScopeAccountWrite, "cancelManagedPayment", withBody(a.payments.CancelPayment)},
 		{http.MethodPost, "/management/payments/{id}/capture", byAPIKey, false, account.ScopeAccountWrite, "captureManagedPayment", withBody(a.payments.CapturePayment)},

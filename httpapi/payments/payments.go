@@ -116,8 +116,19 @@ func paymentID(c *request.Call) domain.PaymentID { return domain.PaymentID(c.Var
 // maxPart is the size in bytes at which a part with a limit ends: each entry has the payment after it, which may be large.
 const maxPart = 8 << 20
 
-// GetPaymentEvents serves GET /payments/{id}/events, the payment's history as an auditor reads it (I1).
+// GetPaymentEvents serves GET /payments/{id}/events, the payment's history as an auditor reads it (I1). Its webhooks need the scope of
+// GET /webhook-deliveries, which has the same records (D2).
 func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
+	if slices.Contains(request.Several(c.Query, "expand"), history.ExpandWebhooks) && !c.Key.Allows(account.ScopeEventsRead) {
+		return nil, domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
+			"The API key lacks the scope %s, which expand=%s needs.", account.ScopeEventsRead, history.ExpandWebhooks)
+	}
+	return h.GetManagedPaymentEvents(c)
+}
+
+// GetManagedPaymentEvents serves GET /management/payments/{id}/events. Its scope also shows the deliveries of webhooks at
+// /management/webhook-deliveries.
+func (h *Handlers) GetManagedPaymentEvents(c *request.Call) (any, error) {
 	at, err := history.ParseAt(c.Query.Get("at"))
 	if err != nil {
 		return nil, err // not reached: the validation refuses it
@@ -126,16 +137,15 @@ func (h *Handlers) GetPaymentEvents(c *request.Call) (any, error) {
 		At: at, After: uint64(request.Integer(c.Query, "after", 0)), Limit: request.Integer(c.Query, "limit", 0),
 		Expand: request.Several(c.Query, "expand"),
 	}
-	if slices.Contains(part.Expand, history.ExpandWebhooks) && !c.Key.Allows(account.ScopeAccountRead) {
-		return nil, domain.Refuse(domain.KindForbidden, domain.ReasonMissingScope,
-			"The API key lacks the scope %s, which expand=%s needs.", account.ScopeAccountRead, history.ExpandWebhooks)
-	}
 	if err := c.ShowStale(h.Reader, h.Now()); err != nil {
 		return nil, err
 	}
 	return request.Listing(func(element func(any) error) (uint64, error) {
 		size := 0
 		next, err := h.History.Payment(c.Ctx, c.Merchant.ID, paymentID(c), part, func(e history.Entry) error {
+			if !c.Key.Allows(account.ScopeAccountRead) {
+				e.HideAnswers()
+			}
 			text, err := json.Marshal(e)
 			if err == nil {
 				err = element(request.Written(text))

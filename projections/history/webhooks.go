@@ -48,6 +48,15 @@ type WebhookAttempt struct {
 	Keys       []string         `json:"keys"`    // names of the secrets that signed the request
 }
 
+// HideAnswers removes the receivers' answers and the names of secrets from the entry's webhooks: events:read does not show them (D2, D20).
+func (e *Entry) HideAnswers() {
+	for _, w := range e.Webhooks {
+		for i := range w.Attempts {
+			w.Attempts[i].Excerpt, w.Attempts[i].Keys = "", []string{}
+		}
+	}
+}
+
 func (r *replay) webhooks(ctx context.Context, e *eventstore.Recorded) (all []Webhook, err error) {
 	row, err := causes.Candidates(e)
 	if err != nil || len(row) == 0 {

@@ -98,7 +98,7 @@ func (m *Merchant) BesideWhen(t *testing.T, path string, complete func([]BesideS
 	return nil
 }
 
-// Scoped checks that webhooks need the scope account:read, and other parts do not (D2).
+// Scoped checks that webhooks need the scope events:read, and other parts do not (D2).
 func (m *Merchant) Scoped(t *testing.T, path string) {
 	t.Helper()
 	var key struct{ APIKey string }
@@ -106,7 +106,7 @@ func (m *Merchant) Scoped(t *testing.T, path string) {
 	reader := m.Headers()
 	reader["X-API-KEY"] = key.APIKey
 	for query, want := range map[string]int{"?expand=processor,routing,workflow": 200, "?expand=webhooks": 403} {
-		if a, err := m.Call("GET", path+query, reader, nil); err != nil || a.Status != want || want == 403 && !strings.Contains(string(a.Body), "account:read") {
+		if a, err := m.Call("GET", path+query, reader, nil); err != nil || a.Status != want || want == 403 && !strings.Contains(string(a.Body), "events:read") {
 			t.Errorf("%s: %d %s, %v", query, a.Status, a.Body, err)
 		}
 	}

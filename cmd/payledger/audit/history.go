@@ -24,7 +24,7 @@ type History struct {
 	Full    bool   `help:"Show what stands beside each event: request, position, processor calls, routing, workflow, webhooks and notifications."`
 	At      string `help:"End at this revision or time (RFC 3339)." placeholder:"REVISION|TIME"`
 
-	Source  `set:"scope=transactions:retrieve"`
+	Source  `set:"scope=transactions:retrieve, with --full also events:read"`
 	Account string `help:"Account of the folder, with --data (default: the first)." placeholder:"ID"`
 	FolderKey
 }
