@@ -197,15 +197,29 @@ func (c *call) narrowOrigin() error {
 	}
 	h.Del("Access-Control-Allow-Origin")
 	refused := domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account does not allow this call to pages of the origin %q.", origin)
-	refused.Recovery = "Add the page's origin to the setting checkoutOrigins: PATCH /management/settings. Or use the hosted page: GET /checkout."
+	refused.Recovery = "Add the page's origin to the setting checkoutOrigins: PATCH /management/settings. Or use the hosted page: GET /checkout. " +
+		"If this is the hosted page, behind a proxy, start the service with its address as browsers see it: --public-url."
 	return refused
 }
 
-// isOwn reports whether an origin is that of this service, as the request or the public URL names it.
+// isOwn reports whether an origin is that of this service: that of the public URL, or of the connection on which the request came. Scheme,
+// host and port are compared. A proxy may end TLS and change the host, and any client can send X-Forwarded headers: they do not count.
 func (c *call) isOwn(origin string) bool {
-	of, err := url.Parse(origin)
-	own, ownErr := url.Parse(c.api.PublicURL)
-	return err == nil && of.Host != "" && (of.Host == c.r.Host || ownErr == nil && of.Scheme == own.Scheme && of.Host == own.Host)
+	scheme := "http"
+	if c.r.TLS != nil {
+		scheme = "https"
+	}
+	own := []string{originOf(scheme + "://" + c.r.Host), originOf(c.api.PublicURL)}
+	return origin != "" && slices.Contains(own, origin)
+}
+
+// originOf returns the origin of a URL as browsers send it: in lower case, and without the default port. "": it is not http or https.
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
 }
 
 func (c *call) answerOptions(o options) outcome {

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -86,6 +87,32 @@ func TestCheckoutOrigins(t *testing.T) {
 	}
 	for _, origin := range []string{"", r.url, "https://pay.example"} { // no browser, and the pages of the service itself
 		allows(read(origin), 200, "")
+	}
+	behind := func(host, origin string, forwarded ...string) answer { // a proxy that sends another Host
+		t.Helper()
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/checkout/configuration", nil)
+		must(t, err)
+		q.Host, q.Header = host, http.Header{"Origin": {origin}, "X-Client-Token": {client}}
+		for i := 0; i < len(forwarded); i += 2 {
+			q.Header.Set(forwarded[i], forwarded[i+1])
+		}
+		p, err := r.client.Do(q)
+		must(t, err)
+		defer p.Body.Close()
+		text, err := io.ReadAll(p.Body)
+		must(t, err)
+		return answer{status: p.StatusCode, header: p.Header, text: string(text)}
+	}
+	allows(behind("10.1.2.3:8080", "https://pay.example"), 200, "")         // the public URL
+	allows(behind("10.1.2.3:8080", "http://10.1.2.3:8080"), 200, "")        // the connection's own
+	allows(behind("10.1.2.3:80", "http://10.1.2.3"), 200, "")               // browsers leave the default port out
+	allows(behind("checkout.example", "https://checkout.example"), 401, "") // the proxy ended TLS: only --public-url can tell
+	allows(behind("10.1.2.3:8080", "https://checkout.example", "X-Forwarded-Host", "checkout.example", "X-Forwarded-Proto", "https"), 401, "")
+	allows(behind("pay.example", "http://pay.example:8080"), 401, "")
+	allows(read("http://pay.example"), 401, "") // the public URL's host without TLS
+	allows(read(strings.Replace(r.url, "http:", "https:", 1)), 401, "")
+	if a := behind("10.1.2.3:8080", "https://checkout.example"); !strings.Contains(a.text, "--public-url") || !strings.Contains(a.text, "https://checkout.example") {
+		t.Errorf("the refusal does not say what the operator has to set: %s", a.text)
 	}
 	for _, origin := range []string{"https://other.example", "null", "http://shop.example", "https://shop.example:8443", "https://shop.example.evil.example", "https://pay.example.evil.example"} {
 		a := read(origin)

@@ -36,7 +36,7 @@ type Options struct {
 	MasterKey           string        `help:"Key of the stream of secrets, 64 hexadecimal digits; the sandbox keeps one in the data folder." placeholder:"HEX"`
 	MasterKeyFile       string        `help:"File that holds the master key." type:"path"`
 	PreviousKey         `embed:""`
-	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it (default: the listen address)."`
+	PublicURL           string          `name:"public-url" help:"This service as browsers and processors reach it, behind a proxy the proxy's address (default: the listen address)."`
 	ProcessorURL        string          `name:"processor-url" help:"The processors (default in the sandbox: a simulator in this process)."`
 	ProcessorSecret     string          `help:"Signs processor notifications." placeholder:"TEXT"`
 	ProcessorSecretFile string          `help:"File that holds the processor secret." type:"path"`
