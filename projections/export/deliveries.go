@@ -30,6 +30,29 @@ func deliveryRow(d deliveries.Recorded) DeliveryRow {
 	return row
 }
 
+// within reports whether a record belongs to the export. To an export of a limited time it does if the delivery was planned, tried or ended in
+// that time: a record that only names another node as the sender, or repeats an older one whose segment is dropped, changes nothing.
+func (c Config) within(ctx context.Context, b *books, rows map[string]DeliveryRow, row DeliveryRow, d deliveries.Recorded) (bool, error) {
+	switch {
+	case c.Window.From.IsZero():
+		return true, nil
+	case c.Window.before(d.RecordedAt.Time):
+		return false, nil
+	}
+	before, known := rows[row.ID]
+	if !known {
+		var err error
+		if before, known, err = readRow(ctx, b, webhooks, row.ID); err != nil {
+			return false, err
+		}
+	}
+	if !known && row.Status != "CANCELLED" {
+		return !c.Window.before(row.PlannedAt) || !row.LastAttemptAt.IsZero() && !c.Window.before(row.LastAttemptAt), nil
+	}
+	before.Place = row.Place
+	return before != row, nil
+}
+
 // foldDeliveries brings the deliveries of the books up to date, and marks those that changed. It runs before the events are read: see
 // the package comment. It returns the place up to which the books had read before.
 func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (before uint64, err error) {
@@ -57,8 +80,13 @@ func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (befor
 		if c.Window.behind(d.RecordedAt.Time) {
 			return nil
 		}
-		rows[d.ID] = deliveryRow(d)
-		changed[d.ID] = changed[d.ID] || !c.Window.before(d.RecordedAt.Time)
+		row := deliveryRow(d)
+		within, err := c.within(ctx, b, rows, row, d)
+		if err != nil {
+			return err
+		}
+		rows[d.ID] = row
+		changed[d.ID] = changed[d.ID] || within
 		if len(rows) < batchSize {
 			return nil
 		}

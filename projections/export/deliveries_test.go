@@ -186,3 +186,47 @@ func TestDeliveriesElsewhere(t *testing.T) {
 		t.Errorf("%d deliveries, expected %d", len(rows), len(s.newest))
 	}
 }
+
+// TestDeliveriesWithoutChange checks that an export of a limited time has the deliveries that were planned, tried or ended in it. A record that
+// names another node as the sender does not count, and the repeated record of a delivery whose earlier records are dropped neither.
+func TestDeliveriesWithoutChange(t *testing.T) {
+	t.Parallel()
+	minute := func(n int) paymentjson.Time { return paymentjson.Time{Time: start.Add(time.Duration(n) * time.Minute)} }
+	s := &sent{}
+	record := func(at int, id, outcome string, planned, tried, attempts int) {
+		d := deliveries.Recorded{
+			Place: uint64(len(s.all) + 1), RecordedAt: minute(at), ID: id, Account: "acct", Endpoint: "shop", EventType: "PAYMENT.STATUS",
+			EventID: "event-1", Aggregate: "payment", AggregateID: "p", Outcome: outcome, PlannedAt: minute(planned), Attempts: attempts,
+		}
+		if attempts > 0 {
+			d.FirstAttemptAt, d.LastAttemptAt = minute(tried), minute(tried)
+		}
+		s.all = append(s.all, d)
+	}
+	record(1, "taken over", "PLANNED", 1, 0, 0)
+	record(2, "taken over and tried", "PLANNED", 2, 0, 0)
+	record(3, "tried before", "FAILED", 1, 3, 1)
+	record(11, "taken over", "PLANNED", 1, 0, 0)
+	record(12, "taken over and tried", "PLANNED", 2, 0, 0)
+	record(13, "taken over and tried", "SUCCEEDED", 2, 13, 1)
+	record(14, "tried before", "FAILED", 1, 3, 1)
+	record(15, "repeated", "FAILED", 1, 2, 1)
+	record(16, "planned", "PLANNED", 16, 0, 0)
+	record(17, "cancelled", "CANCELLED", 1, 0, 0)
+	record(18, "tried first", "FAILED", 1, 17, 1)
+	record(30, "planned", "SUCCEEDED", 16, 30, 1)
+	f := newFeed(7)
+	f.grow(5)
+	for _, format := range append(folders, export.SQLite) {
+		out := target(t, format)
+		run(t, export.Config{Source: f, Deliveries: s.read, Format: format, Out: out, Window: export.Window{From: minute(10).Time, To: minute(20).Time}})
+		var got []string
+		for _, row := range readBack(t, format, out, "deliveries") {
+			got = append(got, fmt.Sprint(row["id"], " ", row["status"]))
+		}
+		slices.Sort(got)
+		if want := []string{"cancelled CANCELLED", "planned PLANNED", "taken over and tried SUCCEEDED", "tried first FAILED"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, expected %q", format, got, want)
+		}
+	}
+}

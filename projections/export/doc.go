@@ -14,7 +14,7 @@
 //     event of the last second has no position yet: then the next export has it. Retention drops records of deliveries: only earlier exports
 //     have these.
 //   - A window of time limits events and entries. The other tables have the payments and disputes with an event in it, as they were at its
-//     end, and the deliveries that were recorded in it. The balances of their earlier events are folded, too, but not shown.
+//     end, and the deliveries that were planned, tried or ended in it; a record that another node takes a delivery over changes nothing. The balances of their earlier events are folded, too, but not shown.
 //   - entries are the differences between an aggregate's row before and after an event, so that their sums equal the rows, in each
 //     currency. If a dispute's currency changes (D16), its former amount is posted back in its own currency.
 //   - Memory is constant: rows are folded in a SQLite file, a batch of events at a time. Only the writer of a Parquet file keeps the list of
