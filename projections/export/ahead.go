@@ -29,7 +29,7 @@ func (c Config) read(ctx context.Context, after uint64, s *Summary, handle func(
 			if failed != nil {
 				break // the source stops soon
 			}
-			s.read = batch[i].Position
+			s.read, s.hash = batch[i].Position, batch[i].Hash
 			c.Progress(batch[i].Position, batch[i].newest)
 			if failed = handle(batch[i].Event); failed != nil {
 				cancel()

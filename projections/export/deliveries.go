@@ -2,16 +2,43 @@ package export
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"payledger/eventstore"
 	"payledger/projections/deliveries"
 )
 
-// statePlace is the state of the books with the place up to which the deliveries were read.
-const statePlace = "deliveries"
+// The states of the books with the place up to which the deliveries were read, and with the record at it.
+const statePlace, stateRecord = "deliveries", "delivery"
+
+// nameOf returns the text that tells a record from others that a ledger may have at its place.
+func nameOf(d deliveries.Recorded) string {
+	return d.ID + " " + d.RecordedAt.Time.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
+}
+
+// sameRecord returns an error if the source has another record at the place with which the books end. A record that retention has dropped is no
+// other one.
+func (c Config) sameRecord(ctx context.Context, b *books, place uint64) error {
+	name, err := b.state(ctx, stateRecord)
+	if err != nil || name == "" || place == 0 {
+		return err
+	}
+	var found deliveries.Recorded
+	err = c.Deliveries(ctx, place-1, func(d deliveries.Recorded) error { found = d; return errKnown })
+	switch {
+	case !errors.Is(err, errKnown):
+		return err
+	case found.Place == place && nameOf(found) != name:
+		return fmt.Errorf("%s ends with a record of webhook deliveries at place %d that the ledger does not have: was an older back-up restored, or is this another ledger? %s",
+			c.Out, place, startAnew)
+	}
+	return nil
+}
 
 // deliveryRow returns the row of a delivery. Only webhooks about a payment or a dispute name one.
 func deliveryRow(d deliveries.Recorded) DeliveryRow {
@@ -59,7 +86,10 @@ func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (befor
 	if before, err = b.number(ctx, statePlace); err != nil || c.Deliveries == nil {
 		return before, err
 	}
-	read := before
+	if err := c.sameRecord(ctx, b, before); err != nil {
+		return before, err
+	}
+	read, last := before, ""
 	rows, changed := map[string]DeliveryRow{}, map[string]bool{}
 	flush := func() error {
 		if err := ctx.Err(); err != nil {
@@ -76,7 +106,7 @@ func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (befor
 		return err
 	}
 	err = c.Deliveries(ctx, before, func(d deliveries.Recorded) error {
-		read = d.Place
+		read, last = d.Place, nameOf(d)
 		if c.Window.behind(d.RecordedAt.Time) {
 			return nil
 		}
@@ -97,6 +127,9 @@ func (c Config) foldDeliveries(ctx context.Context, b *books, s *Summary) (befor
 	}
 	if err == nil {
 		err = b.setState(ctx, statePlace, strconv.FormatUint(read, 10))
+	}
+	if err == nil && last != "" {
+		err = b.setState(ctx, stateRecord, last)
 	}
 	if err == nil {
 		s.Deliveries, err = b.changedDeliveries(ctx)

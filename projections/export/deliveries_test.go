@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,6 +228,36 @@ func TestDeliveriesWithoutChange(t *testing.T) {
 		slices.Sort(got)
 		if want := []string{"cancelled CANCELLED", "planned PLANNED", "taken over and tried SUCCEEDED", "tried first FAILED"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, expected %q", format, got, want)
+		}
+	}
+}
+
+// TestDeliveriesRestored checks that an export is not continued with a ledger that has another record at the place where it ends; a record that
+// retention has dropped is no other one.
+func TestDeliveriesRestored(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*sent)
+		says   string
+	}{
+		"the same":             {func(*sent) {}, ""},
+		"the record dropped":   {func(s *sent) { s.all = append(s.all[:0:0], s.all[60:]...) }, ""},
+		"another delivery":     {func(s *sent) { s.all[49].ID = "other" }, "place 150 that the ledger does not have: was an older back-up restored"},
+		"recorded another day": {func(s *sent) { s.all[49].RecordedAt.Time = start }, "place 150 that the ledger does not have"},
+	} {
+		for _, format := range []export.Format{export.CSV, export.SQLite} {
+			f, s, out := newFeed(7), newSent(5), target(t, format)
+			f.grow(20)
+			s.grow(50)
+			run(t, export.Config{Source: f, Deliveries: s.read, Format: format, Out: out})
+			f.grow(5)
+			s.grow(50)
+			c.change(s)
+			done := uint64(20)
+			_, err := export.Run(t.Context(), export.Config{Source: f, Deliveries: s.read, Format: format, Out: out, After: &done})
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%s, %s: %v", name, format, err)
+			}
 		}
 	}
 }

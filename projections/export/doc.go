@@ -7,6 +7,8 @@
 //     of their places: attempts are no events. An export has no personal data, because neither input has any.
 //   - The folder of an export remembers the position up to which it was exported. A further export appends the events behind
 //     it, each event once, even after a crash at any moment: see Folder.
+//   - The books remember the hash of their last event and the record of their last delivery. A ledger that has others there lost what the files
+//     have, or is another one: nothing is appended.
 //   - The tables of payments, transactions, refunds and disputes show the newest state. Files of several exports may show a payment
 //     several times: the rows with its highest position count.
 //   - Deliveries have no position: they also change without an event. The books remember the place up to which they were read, and a further

@@ -14,10 +14,13 @@ import (
 	"payledger/projections/deliveries"
 )
 
+// ErrBeyond means that the source has no event at a position.
+var ErrBeyond = errors.New("export: no event has this position")
+
 // Source reads the feed of events.
 type Source interface {
 	// Events calls handle with each event after a position, up to the newest one now, in order. newest is the newest position, or 0
-	// if the source does not know it.
+	// if the source does not know it. ErrBeyond: no event has the position yet.
 	Events(ctx context.Context, after uint64, handle func(e Event, newest uint64) error) error
 }
 
@@ -49,6 +52,7 @@ type Summary struct {
 	Files       []string
 
 	read uint64 // the last position that was read, exported or not
+	hash string // of the event at it
 }
 
 func (s *Summary) add(position uint64) {
@@ -154,6 +158,9 @@ func (c Config) intoBooks(ctx context.Context, path string, files *folder) (s Su
 		}
 	}
 	state := [][2]string{{"position", strconv.FormatUint(max(start.fold, s.read), 10)}, {"format", string(c.Format)}}
+	if s.hash != "" {
+		state = append(state, [2]string{stateHash, s.hash})
+	}
 	if c.Window != (Window{}) {
 		state = append(state, [2]string{"window", "1"})
 		if err := b.dropUnchanged(ctx); err != nil {
@@ -208,8 +215,33 @@ func (c Config) start(ctx context.Context, b *books) (starting, error) {
 	case *c.After > done:
 		return starting{}, fmt.Errorf("%s holds an export up to position %d; events between it and --after %d would be missing: use --after %d", c.Out, done, *c.After, done)
 	}
-	return starting{fold: done, show: done, again: true}, nil // what the folder has is not exported again
+	return starting{fold: done, show: done, again: true}, c.unchanged(ctx, b, done) // what the folder has is not exported again
 }
+
+// stateHash is the state of the books with the hash of the event at their position.
+const stateHash = "hash"
+
+// unchanged returns an error unless the source has the event with which the books end: after the restore of an older back-up, or of another
+// ledger, the position may be that of another event, and the files have events that no ledger has any more (D22.10).
+func (c Config) unchanged(ctx context.Context, b *books, position uint64) error {
+	hash, err := b.state(ctx, stateHash)
+	if err != nil || hash == "" || position == 0 { // an earlier version recorded no hash
+		return err
+	}
+	var found Event
+	err = c.Source.Events(ctx, position-1, func(e Event, _ uint64) error { found = e; return errKnown })
+	switch {
+	case errors.Is(err, errKnown) && found.Position == position && found.Hash == hash:
+		return nil
+	case err != nil && !errors.Is(err, errKnown) && !errors.Is(err, ErrBeyond):
+		return err
+	}
+	return fmt.Errorf("%s ends with the event %s at position %d, and the ledger does not have it there: was an older back-up restored, or is this another ledger or account? %s",
+		c.Out, hash, position, startAnew)
+}
+
+// startAnew is the advice about an export that has rows of a ledger that is no more.
+const startAnew = "The files have rows that the ledger has lost. Keep them, and export into another --out, without --after"
 
 var errKnown = errors.New("the position is known")
 

@@ -494,6 +494,45 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRestored checks that an export is continued only with a ledger that has the event at its end: after the restore of an older back-up, the
+// position may be that of another event, or of none. The files stay as they are (D22.10).
+func TestRestored(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lost int // the first event that differs, from 0; 50: none
+		size int
+		same bool
+	}{
+		"the same ledger": {50, 80, true}, "nothing new": {50, 50, true}, "grown past the end": {40, 80, false}, "only the last one differs": {49, 50, false},
+		"as long as before": {40, 50, false}, "one shorter": {49, 49, false}, "shorter": {40, 45, false}, "another ledger": {0, 80, false},
+	} {
+		for _, format := range []export.Format{export.CSV, export.SQLite} {
+			f, out := newFeed(5), target(t, format)
+			f.grow(50)
+			run(t, export.Config{Source: f, Format: format, Out: out})
+			before := newest("events", readBack(t, format, out, "events"))
+			f.grow(30)
+			f.all = f.all[:c.size]
+			for i := c.lost; i < len(f.all); i++ {
+				f.all[i].Hash = "restored " + strconv.Itoa(i)
+			}
+			done := uint64(50)
+			_, err := export.Run(t.Context(), export.Config{Source: f, Format: format, Out: out, After: &done})
+			after := newest("events", readBack(t, format, out, "events"))
+			switch {
+			case c.same && err != nil:
+				t.Errorf("%s, %s: %v", name, format, err)
+			case c.same && len(after) != c.size:
+				t.Errorf("%s, %s: %d events, expected %d", name, format, len(after), c.size)
+			case !c.same && (err == nil || !strings.Contains(err.Error(), "at position 50, and the ledger does not have it there: was an older back-up restored") || !strings.Contains(err.Error(), "export into another --out")):
+				t.Errorf("%s, %s: %v", name, format, err)
+			case !c.same && !slices.Equal(after, before):
+				t.Errorf("%s, %s: a refused export changed the files", name, format)
+			}
+		}
+	}
+}
+
 // TestUnknownPosition: a first export behind a position that no event has yet is the source's error, and leaves no file.
 func TestUnknownPosition(t *testing.T) {
 	f := newFeed(5)

@@ -26,7 +26,7 @@ type feed struct {
 
 var (
 	errBroken  = errors.New("the connection broke")
-	errUnknown = errors.New("no event has this position")
+	errUnknown = fmt.Errorf("%w: it is beyond the end", export.ErrBeyond)
 )
 
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)

@@ -142,8 +142,16 @@ func (f folderFeed) Events(ctx context.Context, after uint64, handle func(e expo
 		}
 		return handle(e, newest)
 	})
+	if errors.Is(err, ordered.ErrBeyond) {
+		return beyond{err}
+	}
 	return err
 }
+
+// beyond is the error of a source that has no event at a position.
+type beyond struct{ error }
+
+func (b beyond) Unwrap() []error { return []error{b.error, export.ErrBeyond} }
 
 // event returns an event as GET /events gives it, without its JSON being read back.
 func (f folderFeed) event(ctx context.Context, recorded ordered.Event) (export.Event, error) {
@@ -174,7 +182,11 @@ type serverFeed struct{ Source }
 const exportPage = "1000"
 
 func (f serverFeed) Events(ctx context.Context, after uint64, handle func(e export.Event, newest uint64) error) error {
-	return eachPage(ctx, f.Source, "/events", after, func(e export.Event) error { return handle(e, 0) })
+	err := eachPage(ctx, f.Source, "/events", after, func(e export.Event) error { return handle(e, 0) })
+	if refused, is := errors.AsType[*client.Error](err); is && refused.Status == http.StatusNotFound && after > 0 {
+		return beyond{err}
+	}
+	return err
 }
 
 var errRestored = errors.New("the ledger has fewer records of webhook deliveries than the export: was an older back-up restored? Choose another --out")

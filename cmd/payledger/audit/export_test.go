@@ -4,7 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,6 +18,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
+	"payledger/eventstore/ordered"
 	"payledger/httpapi/docs/docstest"
 	"payledger/projections/export"
 	"payledger/projections/paymentjson"
@@ -110,5 +115,30 @@ func TestExportReport(t *testing.T) {
 		if err := c.command.report(&b, c.summary); err != nil || b.String() != c.text {
 			t.Errorf("%+v prints %q, expected %q; %v", c.summary, b.String(), c.text, err)
 		}
+	}
+}
+
+// TestBeyond checks that an export knows from a server and from a folder that no event has a position: the ledger is another one, or lost it.
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("after") == "7" {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"errorId":"EntityNotFound","description":"No event has this position yet."}}`)
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	there := serverFeed{Source{URL: server.URL, APIKey: "plk_sandbox_x"}}
+	none := func(export.Event, uint64) error { return nil }
+	if err := there.Events(t.Context(), 7, none); !errors.Is(err, export.ErrBeyond) || !strings.Contains(err.Error(), "No event has this position yet") {
+		t.Errorf("a server: %v", err)
+	}
+	if err := there.Events(t.Context(), 8, none); err == nil || errors.Is(err, export.ErrBeyond) {
+		t.Errorf("a server that is not ready: %v", err)
+	}
+	if err := (beyond{fmt.Errorf("x: %w", ordered.ErrBeyond)}); !errors.Is(err, export.ErrBeyond) || !errors.Is(err, ordered.ErrBeyond) {
+		t.Errorf("a folder: %v", err)
 	}
 }
