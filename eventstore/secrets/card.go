@@ -14,11 +14,10 @@ import (
 )
 
 // A new card is encrypted under the key of its minute (epoch). When the minute is over, Clean copies the cards that are
-// still needed to values of their own, and destroys the minute's key, so the other cards become unreadable together.
+// still needed to late cards (late.go), and destroys the minute's key, so the other cards become unreadable together.
 const (
-	kindCard     = "card"      // card.<epoch>.<account>.<token>
-	kindCardKey  = "card-key"  // card-key.<epoch>
-	kindLateCard = "late-card" // late-card.<account>.<token>
+	kindCard    = "card"     // card.<epoch>.<account>.<token>
+	kindCardKey = "card-key" // card-key.<epoch>
 
 	epochLength = time.Minute
 )
@@ -49,10 +48,6 @@ func (e epoch) prefix() string { return kindCard + "." + e.String() }
 
 func (r CardRef) name() domain.SecretID {
 	return domain.SecretID(strings.Join([]string{epochAt(r.TokenizedAt).prefix(), string(r.Account), string(r.Token)}, "."))
-}
-
-func (r CardRef) lateName() domain.SecretID {
-	return domain.SecretID(strings.Join([]string{kindLateCard, string(r.Account), string(r.Token)}, "."))
 }
 
 // storedCard is a card with its token's expiry. After the expiry no payment may begin to use the card.
@@ -117,8 +112,10 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 
 func (v *Store) enteredCard(ctx context.Context, ref CardRef) (storedCard, error) {
 	card, err := v.earlyCard(ctx, ref.name())
-	if errors.Is(err, ErrGone) {
-		card, err = decoded[storedCard](ctx, v, ref.lateName())
+	for _, name := range []domain.SecretID{ref.lateName(), ref.ownName()} {
+		if errors.Is(err, ErrGone) {
+			card, _, err = v.readLate(ctx, name)
+		}
 	}
 	return card, err
 }
@@ -161,5 +158,5 @@ func (v *Store) DestroyCard(ctx context.Context, ref CardRef, now time.Time, nee
 	if err != nil || now.Before(until) {
 		return err
 	}
-	return v.Destroy(ctx, ref.lateName())
+	return v.destroyLate(ctx, ref)
 }

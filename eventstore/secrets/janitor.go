@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/eventstore"
-	"payledger/eventstore/codec"
 )
 
 // JanitorInterval is the interval of Clean: with epochs of a minute, a card is unreadable 2.5 minutes after its outcome at most.
@@ -74,7 +72,7 @@ func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) 
 	return v.bytes.Purge(ctx, e.prefix())
 }
 
-// keepNeeded copies each card that is still needed to a value of its own, under the master key.
+// keepNeeded copies each card that is still needed to a late card.
 func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (int, error) {
 	kept := 0
 	for _, name := range names {
@@ -97,33 +95,10 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 		if !now.Before(until) {
 			continue
 		}
-		plain, err := codec.Marshal(card)
-		if err != nil {
-			return kept, err
-		}
-		if err := v.Create(ctx, ref.lateName(), plain); err != nil && !errors.Is(err, eventstore.ErrConflict) {
+		if err := v.putLate(ctx, ref, card, now); err != nil {
 			return kept, err
 		}
 		kept++
 	}
 	return kept, nil
-}
-
-// cleanLate overwrites, one by one, the copied cards that are no longer needed.
-func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (int, error) {
-	return v.destroySpent(ctx, kindLateCard, func(name domain.SecretID) (bool, error) {
-		parts := strings.Split(string(name), ".") // late-card.<account>.<token>
-		if len(parts) != 3 {
-			return false, nil
-		}
-		card, err := decoded[storedCard](ctx, v, name)
-		if errors.Is(err, ErrGone) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		until, err := needed(ctx, domain.AccountID(parts[1]), domain.Token(parts[2]), card.ExpiresAt)
-		return !now.Before(until), err
-	})
 }
