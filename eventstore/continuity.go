@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	"payledger/domain"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
@@ -169,4 +172,110 @@ func (s *Store) ends(cut *backup.Cut) (events []uint64) {
 		h.mu.Unlock()
 	}
 	return events
+}
+
+// History returns all events of an aggregate, oldest first, by walking back from the newest.
+func (s *Store) History(ctx context.Context, key Key) ([]*Recorded, error) {
+	tip, err := s.Load(ctx, key, Latest)
+	if err != nil {
+		return nil, err
+	}
+	return s.Since(ctx, tip, 0)
+}
+
+// Since returns the events of an aggregate from a revision to tip, both included, oldest first.
+func (s *Store) Since(ctx context.Context, tip *Recorded, revision uint64) ([]*Recorded, error) {
+	events := []*Recorded{tip}
+	for r := tip; r.PrevSeq > 0 && r.Revision > revision; {
+		previous, err := s.Previous(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, previous)
+		r = previous
+	}
+	if err := s.confirmLast(ctx, tip, events[len(events)-1]); err != nil {
+		return nil, err
+	}
+	slices.Reverse(events)
+	return events, nil
+}
+
+// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes behind that
+// event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the one that
+// the tip's hash covers. If a walk ends before, the bytes of its last event are not checked.
+func (s *Store) Previous(ctx context.Context, r *Recorded) (*Recorded, error) {
+	h := s.shard[r.Shard]
+	read := h.unconfirmed // r confirms the event
+	if len(r.Body) == 0 { // it has not the bytes to do so
+		read = h.Group
+	}
+	previous, err := h.record(ctx, r.PrevSeq, read)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", ErrUnhealthy, r.Key, r.Revision-1, format.GroupOf(r.PrevSeq))
+	case err != nil:
+		return nil, fmt.Errorf("eventstore: %s before revision %d: %w", r.Key, r.Revision, err)
+	case previous.Key != r.Key || previous.Revision != r.Revision-1:
+		return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
+	case len(r.Body) > 0 && r.Link(previous.Hash) != r.Hash:
+		return nil, notItsHash(r)
+	case previous.PrevSeq == 0 && len(previous.Body) > 0 && previous.Link(Hash{}) != previous.Hash:
+		return nil, notItsHash(previous)
+	}
+	return previous, nil
+}
+
+// confirmLast checks the last event of a walk from a tip. It is in a group that the group after it names, if nothing else confirms it.
+func (s *Store) confirmLast(ctx context.Context, tip, last *Recorded) error {
+	if last == tip || last.PrevSeq == 0 {
+		return nil
+	}
+	there, err := s.Read(ctx, last.Shard, last.Seq)
+	if err == nil && there.Hash != last.Hash {
+		err = notItsHash(last)
+	}
+	return err
+}
+
+// ReadAs returns the event at an address if it has a hash behind the event with the hash before. A walk with Previous has found them.
+func (s *Store) ReadAs(ctx context.Context, shard int, address uint64, hash, before Hash) (*Recorded, error) {
+	r, err := s.shard[shard].record(ctx, address, s.shard[shard].unconfirmed)
+	if err == nil && (r.Hash != hash || r.Link(before) != hash) {
+		err = notItsHash(r)
+	}
+	return r, err
+}
+
+func notItsHash(r *Recorded) error {
+	return fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", ErrUnhealthy, r.Key, r.Revision)
+}
+
+// AsOf returns the state that an aggregate had at a time, by the times of its events. The same log always gives the same
+// state. tip is the newest event of the aggregate. If tip is nil, or the first event is after at, the state is zero.
+func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip *Recorded, at time.Time) (S, error) {
+	var none S
+	r, err := s.asOf(ctx, tip, at)
+	if r == nil || err != nil {
+		return none, err
+	}
+	return StateAt(ctx, s, a, r)
+}
+
+// asOf returns the newest event of an aggregate that is not after at; nil: there is none.
+func (s *Store) asOf(ctx context.Context, tip *Recorded, at time.Time) (*Recorded, error) {
+	for r := tip; r != nil; {
+		if !r.Time.After(at) {
+			return r, s.confirmLast(ctx, tip, r)
+		}
+		if r.PrevSeq == 0 {
+			return nil, nil
+		}
+		previous, err := s.Previous(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		r = previous
+	}
+	return nil, nil
 }

@@ -1,6 +1,8 @@
 package eventstore_test
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -16,19 +18,16 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestExchangedGroup: a reader refuses a group that was exchanged while no server ran, although all of its own hashes are right: the group
-// after it names another one. It is in a closed segment, which a start does not read. A reader that reads both at once hands over neither.
+// TestExchangedGroup: no reader gets a group that was exchanged while no server ran, although all of its own hashes are right: the group after
+// it names another one. It is in a closed segment, which a start does not read. The readers read it alone, as the last one, and in order.
 func TestExchangedGroup(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		segment int64
-		most    int // events that are handed over
-	}{{1, 1}, {600, 0}} {
-		exchangedGroup(t, c.segment, c.most)
+	for _, segment := range []int64{1, 600} {
+		exchangedGroup(t, segment)
 	}
 }
 
-func exchangedGroup(t *testing.T, segment int64, most int) {
+func exchangedGroup(t *testing.T, segment int64) {
 	t.Helper()
 	dir := t.TempDir()
 	open := func() (s *eventstore.Store, end func()) {
@@ -49,16 +48,125 @@ func exchangedGroup(t *testing.T, segment int64, most int) {
 	exchange(t, dir)
 	s, end = open()
 	defer end()
-	read := 0
-	err := s.Subscribe(testContext(t), 0, 0, func(*eventstore.Recorded) error {
-		if read++; read == 9 {
-			return errors.New("the exchanged group is served")
+	served := errors.New("the exchanged group is served")
+	for name, read := range map[string]func() error{
+		"in order": func() error {
+			return s.Subscribe(testContext(t), 0, 0, func(*eventstore.Recorded) error { return served })
+		},
+		"alone": func() error {
+			return s.Groups(testContext(t), 0, 1, 1, func(*format.Group) error { return served })
+		},
+		"by its address": func() error {
+			_, err := s.Read(testContext(t), 0, format.At(1, 0))
+			return cmp.Or(err, served)
+		},
+	} {
+		for range 2 { // the second time from a cache
+			if err := read(); !errors.Is(err, eventstore.ErrUnhealthy) || !strings.Contains(err.Error(), "LEDGER_0_1 at sequence 1") {
+				t.Errorf("segments of %d bytes, %s: %v", segment, name, err)
+			}
 		}
-		return nil
-	})
-	if !errors.Is(err, eventstore.ErrUnhealthy) || !strings.Contains(err.Error(), "LEDGER_0_1 at sequence 1") || read > most {
-		t.Errorf("segments of %d bytes: after %d events: %v", segment, read, err)
 	}
+}
+
+// TestExchangedAnywhere: a read that begins with an exchanged group is refused, wherever it ends, and hands nothing over. All other reads are
+// served.
+func TestExchangedAnywhere(t *testing.T) {
+	t.Parallel()
+	s := openOne(t)
+	key := keyIn(s, 0)
+	for range 9 {
+		mustAdd(t, s, key, added{Who: "someone"})
+	}
+	var groups []*format.Group
+	if err := s.Groups(testContext(t), 0, 1, format.GroupOf(lastOf(t, s)), func(g *format.Group) error { groups = append(groups, g); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, forged := range groups {
+		for _, from := range groups {
+			for _, through := range groups {
+				if from.Seq > through.Seq {
+					continue
+				}
+				s.ForgetGroups()
+				s.Forge(forged, func(*format.Group) {})
+				next := from.Seq
+				err := s.Groups(testContext(t), 0, from.Seq, through.Seq, func(g *format.Group) error {
+					if g.Seq != next || g.Hash != groups[g.Seq-1].Hash {
+						t.Errorf("group %d is handed over as group %d", g.Seq, next)
+					}
+					next++
+					return nil
+				})
+				refused := from == forged && errors.Is(err, eventstore.ErrUnhealthy) && next == from.Seq
+				if !refused && (from == forged || err != nil || next != through.Seq+1) {
+					t.Fatalf("group %d exchanged, %d to %d read, up to %d handed over: %v", forged.Seq, from.Seq, through.Seq, next-1, err)
+				}
+			}
+		}
+	}
+}
+
+// TestForgedEvent: an event whose bytes were changed is not in a history, even if as many groups after it were made again as are read: the
+// aggregate's later events have its hash.
+func TestForgedEvent(t *testing.T) {
+	t.Parallel()
+	s := openOne(t)
+	key := keyIn(s, 0)
+	var groups []*format.Group
+	for range 9 {
+		tip := mustAdd(t, s, key, added{Who: "someone"}).Recorded
+		if err := s.Groups(testContext(t), 0, format.GroupOf(tip.Seq), format.GroupOf(tip.Seq), func(g *format.Group) error { groups = append(groups, g); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forge := func(g *format.Group) {
+		r := g.Frames[0].Fresh()
+		r.Body = bytes.Replace(r.Body, []byte("someone"), []byte("nobody!"), 1)
+		g.Frames = []*eventstore.Recorded{r}
+	}
+	tip, err := s.Load(testContext(t), key, eventstore.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range groups[:8] {
+		for _, alone := range []bool{true, false} {
+			s.ForgetGroups()
+			hash := s.Forge(g, forge)
+			if !alone { // the group after it names it
+				s.Forge(groups[i+1], func(g *format.Group) { g.Before = hash })
+			}
+			if _, err := s.History(testContext(t), key); !errors.Is(err, eventstore.ErrUnhealthy) || !strings.Contains(err.Error(), "hash of its bytes") {
+				t.Errorf("revision %d is forged, and the history has it: %v", i+1, err)
+			}
+			if !alone {
+				continue
+			}
+			if _, err := s.Since(testContext(t), tip, uint64(i+1)); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Errorf("revision %d is forged, and a history from it on has it: %v", i+1, err)
+			}
+			if _, err := s.Read(testContext(t), 0, g.Frames[0].Seq); !errors.Is(err, eventstore.ErrUnhealthy) {
+				t.Errorf("revision %d is forged, and is read by its address: %v", i+1, err)
+			}
+		}
+	}
+}
+
+// openOne opens a store of one shard for the test's life.
+func openOne(t *testing.T) *eventstore.Store {
+	t.Helper()
+	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
+	c.Shards, c.SoleWriter = 1, true
+	return eventstoretest.OpenOn(t, c)
+}
+
+func lastOf(t *testing.T, s *eventstore.Store) uint64 {
+	t.Helper()
+	last, err := s.LastSeq(testContext(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
 }
 
 // exchange changes the number of aggregates in the first group, and computes the group's hash and the checksum of the server's record again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,9 +17,11 @@ import (
 
 const pageGroups = 64 // how many groups one request reads
 
+// groupPlace is a group in the cache. ahead: it was read for its Before only, and nothing named its own hash.
 type groupPlace struct {
 	shard int
 	seq   uint64
+	ahead bool
 }
 
 // DefaultMemory is the size of a store's caches, in bytes.
@@ -29,17 +32,98 @@ func newGroups(capacity int) *cache.Cache[groupPlace, *format.Group] {
 	return cache.New[groupPlace](capacity, func(g *format.Group) int { return g.Size + format.RecordedSize*(1+len(g.Frames)) }, nil)
 }
 
-// Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage.
+// Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage, and a group without the
+// hash that the group after it names.
 func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
-	if g, ok := h.s.groups.Get(groupPlace{h.n, seq}); ok {
+	if g, ok := h.s.groups.Get(groupPlace{h.n, seq, false}); ok {
+		return g, nil
+	}
+	var next *format.Group
+	var nextErr error
+	var ahead sync.WaitGroup
+	expected := h.expected(seq)
+	if expected.by == nextGroup { // both at the same time
+		ahead.Go(func() { next, nextErr = h.readAhead(ctx, seq+1) })
+	}
+	g, err := h.readAhead(ctx, seq)
+	ahead.Wait()
+	switch {
+	case err != nil || expected.by == nobody:
+		return g, err
+	case nextErr != nil: // then nothing shows that the group is the right one
+		return nil, nextErr
+	case next != nil:
+		expected.hash = next.Before
+	}
+	if g.Hash != expected.hash {
+		return nil, h.exchanged(g)
+	}
+	h.s.groups.Put(groupPlace{h.n, seq, false}, g)
+	return g, nil
+}
+
+// expected is the hash that a group must have.
+type expected struct {
+	hash format.Hash
+	by   namer
+}
+
+// namer is who names the hash of a group.
+type namer int
+
+const (
+	nobody    namer = iota // the group is not known to be acknowledged, and has no later one
+	inMemory               // the hash is in memory: of the end of the shard, or in a group after it
+	nextGroup              // the group after it must be read
+)
+
+// expected returns the hash of the group at a sequence, as far as memory has it.
+func (h *shard) expected(seq uint64) expected {
+	h.mu.Lock()
+	head, next := h.head, (*format.Group)(nil)
+	if len(h.recent) > 0 && h.recent[0].Seq <= seq+1 && seq < head.Seq {
+		next = h.recent[seq+1-h.recent[0].Seq]
+	}
+	h.mu.Unlock()
+	switch {
+	case seq > head.Seq:
+		return expected{by: nobody}
+	case seq == head.Seq:
+		return expected{head.Hash, inMemory}
+	case next == nil:
+		if next, _ = h.s.groups.Get(groupPlace{h.n, seq + 1, false}); next == nil {
+			next, _ = h.s.groups.Get(groupPlace{h.n, seq + 1, true})
+		}
+	}
+	if next == nil {
+		return expected{by: nextGroup}
+	}
+	return expected{next.Before, inMemory}
+}
+
+// unconfirmed is Group without the check that the group has the hash that the group after it names: the caller checks its event.
+func (h *shard) unconfirmed(ctx context.Context, seq uint64) (*format.Group, error) {
+	if gs := h.from(seq); len(gs) > 0 {
+		return gs[0], nil
+	}
+	if g, ok := h.s.groups.Get(groupPlace{h.n, seq, false}); ok {
+		return g, nil
+	}
+	return h.readAhead(ctx, seq)
+}
+
+// readAhead returns a group whose hash nothing has named yet.
+func (h *shard) readAhead(ctx context.Context, seq uint64) (*format.Group, error) {
+	place := groupPlace{h.n, seq, true}
+	if g, ok := h.s.groups.Get(place); ok {
 		return g, nil
 	}
 	g, err := h.mustRead(ctx, seq)
 	if err == nil {
-		h.s.groups.Put(groupPlace{h.n, seq}, g)
+		h.s.groups.Put(place, g)
 	}
 	return g, err
 }
@@ -141,13 +225,23 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readGroups calls handle with the groups from..through, in order. The log must hold all of them, and each must name the hash of the one
-// before it: a group that was exchanged, with right hashes of its own, is damage. The last group of a read has no later one to compare it with:
-// the scrub does that.
+// readGroups calls handle with the groups from..through, in order. The log must hold all of them, and each must have the hash that the
+// group after it names: a group that was exchanged, with right hashes of its own, is damage, and is not handed over. For the last group
+// readGroups reads one group more, if memory does not have the hash.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
-	var before *format.Group
-	for from <= through {
-		page, err := h.page(ctx, from, min(through-from+1, pageGroups))
+	if from > through {
+		return nil
+	}
+	last, expected := through, h.expected(through)
+	if expected.by == nextGroup {
+		last++
+	}
+	held, _ := h.s.groups.Get(groupPlace{h.n, from, true}) // the end of an earlier read
+	if held != nil {
+		from++
+	}
+	for from <= last {
+		page, err := h.page(ctx, from, min(last-from+1, pageGroups))
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -158,25 +252,31 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 			}
 			page = append(page, g)
 		}
-		for i, g := range page {
-			if before != nil && g.Before != before.Hash {
-				return h.exchanged(before, g)
+		for _, g := range page {
+			if held != nil {
+				if held.Hash != g.Before {
+					return h.exchanged(held)
+				}
+				if err := handle(held); err != nil {
+					return err
+				}
 			}
-			if i+1 < len(page) && page[i+1].Before != g.Hash { // before it is handed over
-				return h.exchanged(g, page[i+1])
-			}
-			if err := handle(g); err != nil {
-				return err
-			}
-			before = g
+			held = g
 			from++
 		}
 	}
-	return nil
+	switch {
+	case held.Seq > through:
+		h.s.groups.Put(groupPlace{h.n, held.Seq, true}, held)
+		return nil
+	case expected.by != nobody && held.Hash != expected.hash:
+		return h.exchanged(held)
+	}
+	return handle(held)
 }
 
-func (h *shard) exchanged(g, next *format.Group) error {
-	return h.markDamaged(g.Seq, fmt.Errorf("group %d names another group before it: one of the two was exchanged", next.Seq))
+func (h *shard) exchanged(g *format.Group) error {
+	return h.markDamaged(g.Seq, errors.New("the log names another group at this place: this group or the one after it was exchanged"))
 }
 
 // page reads up to n consecutive groups of one segment from seq on, from one server.

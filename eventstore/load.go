@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"payledger/domain"
@@ -67,6 +66,11 @@ func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded,
 
 // Record returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
 func (h *shard) Record(ctx context.Context, address uint64) (*Recorded, error) {
+	return h.record(ctx, address, h.Group)
+}
+
+// record is Record with the function that reads the group.
+func (h *shard) record(ctx context.Context, address uint64, read func(context.Context, uint64) (*format.Group, error)) (*Recorded, error) {
 	group := format.GroupOf(address)
 	switch {
 	case group == 0:
@@ -81,7 +85,7 @@ func (h *shard) Record(ctx context.Context, address uint64) (*Recorded, error) {
 	if group > end {
 		return nil, ErrNotFound
 	}
-	g, err := h.Group(ctx, group)
+	g, err := read(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -89,37 +93,6 @@ func (h *shard) Record(ctx context.Context, address uint64) (*Recorded, error) {
 		return nil, fmt.Errorf("%w: group %d has %d events", ErrNotFound, g.Seq, len(g.Frames))
 	}
 	return g.Frames[format.FrameOf(address)], nil
-}
-
-// History returns all events of an aggregate, oldest first, by walking back from the newest.
-func (s *Store) History(ctx context.Context, key Key) ([]*Recorded, error) {
-	tip, err := s.Load(ctx, key, Latest)
-	if err != nil {
-		return nil, err
-	}
-	return s.Since(ctx, tip, 0)
-}
-
-// Since returns the events of an aggregate from a revision to tip, both included, oldest first.
-func (s *Store) Since(ctx context.Context, tip *Recorded, revision uint64) ([]*Recorded, error) {
-	events := []*Recorded{tip}
-	for r := tip; r.PrevSeq > 0 && r.Revision > revision; {
-		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", ErrUnhealthy, r.Key, r.Revision-1, format.GroupOf(r.PrevSeq))
-		case err != nil:
-			return nil, err
-		case previous.Key != r.Key || previous.Revision != r.Revision-1:
-			return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
-		case r.State() == nil && len(r.Body) > 0 && r.Link(previous.Hash) != r.Hash:
-			return nil, fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", ErrUnhealthy, r.Key, r.Revision)
-		}
-		events = append(events, previous)
-		r = previous
-	}
-	slices.Reverse(events)
-	return events, nil
 }
 
 // LastSeq returns the address of the newest event of a shard; 0 when there is none.
@@ -180,38 +153,6 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	}
 	all.EventBytes = bytes / max(1, frames)
 	return all, nil
-}
-
-// AsOf returns the state that an aggregate had at a time, by the times of its events. The same log always gives the same
-// state. tip is the newest event of the aggregate. If tip is nil, or the first event is after at, the state is zero.
-func AsOf[S any, E domain.Event](ctx context.Context, s *Store, a *Aggregate[S, E], tip *Recorded, at time.Time) (S, error) {
-	var none S
-	r, err := s.asOf(ctx, tip, at)
-	if r == nil || err != nil {
-		return none, err
-	}
-	return StateAt(ctx, s, a, r)
-}
-
-// asOf returns the newest event of an aggregate that is not after at; nil: there is none.
-func (s *Store) asOf(ctx context.Context, tip *Recorded, at time.Time) (*Recorded, error) {
-	for r := tip; r != nil; {
-		if !r.Time.After(at) {
-			return r, nil
-		}
-		if r.PrevSeq == 0 {
-			return nil, nil
-		}
-		previous, err := s.Read(ctx, r.Shard, r.PrevSeq)
-		if err != nil {
-			return nil, fmt.Errorf("eventstore: %s before revision %d: %w", r.Key, r.Revision, err)
-		}
-		if previous.Key != r.Key || previous.Revision != r.Revision-1 {
-			return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
-		}
-		r = previous
-	}
-	return nil, nil
 }
 
 // Before returns an address below all events of a shard from a time on. Their times grow only roughly: the caller subtracts a slack.

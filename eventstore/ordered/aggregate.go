@@ -7,7 +7,10 @@ import (
 	"payledger/eventstore"
 )
 
-type place struct{ address, position uint64 }
+type place struct {
+	address, position uint64
+	hash              eventstore.Hash
+}
 
 // Aggregate calls handle with the events of one aggregate after a position that have a position. It reads no other events: it
 // walks back from the aggregate's newest event. ErrNotFound of eventstore means that the aggregate does not exist. It returns
@@ -21,42 +24,37 @@ func (l *Log) Aggregate(ctx context.Context, key eventstore.Key, after uint64, h
 	if err != nil {
 		return after, err
 	}
-	var places []place // newest first
+	var places []place         // newest first
+	var before eventstore.Hash // of the event before them; zeroes for the first
 	for r := tip; ; {
 		position, covered, err := order.Position(ctx, r)
 		if err != nil {
 			return after, fmt.Errorf("ordered: %w", err)
 		}
 		if covered && position <= after {
+			before = r.Hash
 			break
 		}
 		if covered {
-			places = append(places, place{r.Seq, position})
+			places = append(places, place{r.Seq, position, r.Hash})
 		}
 		if r.PrevSeq == 0 {
 			break
 		}
-		if r, err = l.of(ctx, key, r.Shard, r.PrevSeq); err != nil {
+		if r, err = l.store.Previous(ctx, r); err != nil {
 			return after, err
 		}
 	}
 	for i := len(places) - 1; i >= 0; i-- {
-		r, err := l.of(ctx, key, tip.Shard, places[i].address)
+		p := places[i]
+		r, err := l.store.ReadAs(ctx, tip.Shard, p.address, p.hash, before)
 		if err == nil {
-			err = handle(Event{r, places[i].position})
+			err = handle(Event{r, p.position})
 		}
 		if err != nil {
 			return after, err
 		}
-		after = places[i].position
+		after, before = p.position, p.hash
 	}
 	return after, nil
-}
-
-func (l *Log) of(ctx context.Context, key eventstore.Key, shard int, address uint64) (*eventstore.Recorded, error) {
-	r, err := l.store.Read(ctx, shard, address)
-	if err == nil && r.Key != key {
-		err = fmt.Errorf("%w: %s at address %d of shard %d, not %s", eventstore.ErrUnhealthy, r.Key, address, shard, key)
-	}
-	return r, err
 }

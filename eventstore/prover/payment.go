@@ -130,14 +130,9 @@ func (p *Prover) walk(ctx context.Context, order checkpointlog.Order, newest *ev
 		if r.PrevSeq == 0 {
 			break
 		}
-		before, err := p.Store.Read(ctx, r.Shard, r.PrevSeq)
-		if err != nil {
-			return nil, fmt.Errorf("prover: %s before revision %d: %w", r.Key, r.Revision, err)
+		if r, err = p.Store.Previous(ctx, r); err != nil {
+			return nil, fmt.Errorf("prover: %w", err)
 		}
-		if before.Key != r.Key || before.Revision != r.Revision-1 {
-			return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", eventstore.ErrUnhealthy, r.Key, r.Revision, before.Key, before.Revision)
-		}
-		r = before
 	}
 	if places == nil {
 		return nil, ErrNotCovered
@@ -211,12 +206,9 @@ func (m *Proof) Write(ctx context.Context, to io.Writer) error {
 		}
 		at := rest[0]
 		rest = rest[1:]
-		r, err := m.store.Read(ctx, at.shard, at.address)
+		r, err := m.store.ReadAs(ctx, at.shard, at.address, at.hash, before)
 		if err != nil {
 			return proof.Event{}, fmt.Errorf("prover: %w", err)
-		}
-		if r.Link(before) != at.hash {
-			return proof.Event{}, fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", eventstore.ErrUnhealthy, r.Key, r.Revision)
 		}
 		before = at.hash
 		return proof.Event{Revision: at.revision, Position: at.position, Hash: at.hash.String(), Raw: r.Raw(), Path: proof.PathOf(at.path)}, nil

@@ -21,8 +21,8 @@ type trail struct {
 
 func follow(ctx context.Context, store *eventstore.Store, tip *eventstore.Recorded) (*trail, error) {
 	t := &trail{store: store, times: make([]time.Time, tip.Revision)}
+	t.ends = []*eventstore.Recorded{tip}
 	for end := tip; ; {
-		t.ends = append(t.ends, end)
 		t.times[end.Revision-1] = end.Time
 		if end.Revision == 1 {
 			return t, nil
@@ -38,9 +38,10 @@ func follow(ctx context.Context, store *eventstore.Store, tip *eventstore.Record
 			t.first = events[:len(events)-1]
 			return t, nil
 		}
-		light := *events[0]
+		end = events[0] // with its body: the next call checks its hash
+		light := *end
 		light.Body = nil
-		end = &light
+		t.ends = append(t.ends, &light)
 	}
 }
 
