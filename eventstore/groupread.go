@@ -308,8 +308,19 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 	return page, err
 }
 
-// storedGroups is Groups for groups that are rarely in memory. A single group stays cached.
+// storedGroups is Groups for readers that visit old groups, too. A single group stays cached.
 func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
+	if from > through {
+		return nil
+	}
+	if gs := s.shard[shard].from(from); uint64(len(gs)) > through-from { // all of them were applied, and are in memory
+		for _, g := range gs[:through-from+1] {
+			if err := each(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if from != through {
 		return s.shard[shard].readGroups(ctx, from, through, each)
 	}

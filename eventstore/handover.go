@@ -191,26 +191,11 @@ func (h *shard) takeAnswer(a handover.Answer) {
 	h.sendNext()
 }
 
-// takeStored applies an acknowledged group that the sequencer sent. If this process has not read the groups before it, the group comes
-// from the log soon. A group that does not follow is no damage: it is not read from the log. The caller holds the lock.
+// takeStored notes that the sequencer has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
-	g, err := format.ParseGroup(a.Group)
-	if err != nil || g.Shard != h.n || g.Log != h.s.id {
-		h.s.log.Warn().Err(err).Int("shard", h.n).Msg("a node sent an unreadable group; it is read from the log")
-		return
-	}
-	if g.Seq == h.front.Seq+1 && len(h.inFlight) == 0 && !h.building && !h.rolling {
-		if err := h.check(g); err != nil {
-			h.s.log.Warn().Err(err).Int("shard", h.n).Msg("a node sent a group that does not follow; it is read from the log")
-			return
-		}
-		if h.observeLocked(g) == nil {
-			h.noteWriter(g.Seq, a.From)
-		}
-	}
 	for _, b := range h.sequencer.readers {
 		if b.since <= a.Barrier && b.through == 0 { // requests are numbered in their order: the group was sent after this one
-			b.through = g.Seq
+			b.through = a.Head
 		}
 	}
 	h.endHanded()
@@ -352,7 +337,7 @@ func (h *shard) answerOrigins(f *groupInFlight) {
 		}
 	}
 	for reply, barrier := range barriers {
-		h.s.tellNode(handover.Stored(reply, f.data, barrier))
+		h.s.tellNode(handover.Stored(reply, f.g.Seq, barrier))
 	}
 }
 

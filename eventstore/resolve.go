@@ -162,7 +162,7 @@ func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 func (h *shard) tryReadUpTo(ctx context.Context, seq uint64) error {
 	h.mu.Lock()
 	next := h.front.Seq + 1
-	if len(h.inFlight) > 0 || h.building {
+	if h.busy() {
 		h.mu.Unlock()
 		return errBusy
 	}

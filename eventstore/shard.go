@@ -163,10 +163,13 @@ func (h *shard) observe(g *format.Group) error {
 	return h.observeLocked(g)
 }
 
+// busy reports whether a group of this process is under way. The caller holds the lock.
+func (h *shard) busy() bool { return len(h.inFlight) > 0 || h.building }
+
 // observeLocked is observe for callers that hold the lock.
 func (h *shard) observeLocked(g *format.Group) error {
 	switch {
-	case len(h.inFlight) > 0 || h.building || g.Seq > h.front.Seq+1:
+	case h.busy() || g.Seq > h.front.Seq+1:
 		return errBusy
 	case g.Seq <= h.front.Seq:
 		return nil
@@ -174,6 +177,12 @@ func (h *shard) observeLocked(g *format.Group) error {
 	if err := h.check(g); err != nil {
 		return h.markDamagedLocked(g.Seq, err)
 	}
+	h.accept(g)
+	return nil
+}
+
+// accept takes the next group of another process, which was checked. The caller holds the lock.
+func (h *shard) accept(g *format.Group) {
 	delete(h.doubted, g.Hash)
 	h.front = g.After(h.front)
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
@@ -181,7 +190,7 @@ func (h *shard) observeLocked(g *format.Group) error {
 		h.apply(g)
 		h.closed(g)
 		h.sendNext()
-		return nil
+		return
 	}
 	h.seen = append(h.seen, g)
 	for _, r := range g.Frames {
@@ -196,7 +205,6 @@ func (h *shard) observeLocked(g *format.Group) error {
 		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.Seq) })
 	}
 	h.sendNext()
-	return nil
 }
 
 func (h *shard) lastSeen() uint64 {

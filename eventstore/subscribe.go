@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	pullMessages     = 512                    // messages that a consumer requests at once
+	pullMessages     = 64                     // messages that a consumer requests at once
+	pullBytes        = 2 * minPayload         // the most bytes of them; more than the largest message
 	pullHeartbeat    = time.Second            // between two heartbeats of an idle consumer
 	pullExpiry       = 10 * time.Second       // lifetime of one request for messages
 	resubscribePause = 100 * time.Millisecond // before a subscription that broke is made anew
@@ -130,7 +131,7 @@ func (h *shard) tail(ctx context.Context) {
 	}
 }
 
-// tailSegment receives every message of the open segment, and reads the log up to it.
+// tailSegment receives every message of the open segment, and applies its group.
 func (h *shard) tailSegment(ctx context.Context) error {
 	h.mu.Lock()
 	seg, next, rolling := h.open(), max(h.head.Seq, h.lastSeen())+1, h.rolling // a group under way may never be stored
@@ -139,14 +140,14 @@ func (h *shard) tailSegment(ctx context.Context) error {
 		return nil
 	}
 	consumer, err := h.s.js.CreateConsumer(ctx, seg.name(h.n), jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(next, seg.first), HeadersOnly: true,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(next, seg.first),
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
 		return err
 	}
 	defer h.s.dropConsumer(context.WithoutCancel(ctx), seg.name(h.n), consumer.CachedInfo().Name)
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(pullMessages), jetstream.PullExpiry(pullExpiry),
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(pullMessages, pullBytes), jetstream.PullExpiry(pullExpiry),
 		jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
 		return err
@@ -172,14 +173,54 @@ func (h *shard) tailSegment(ctx context.Context) error {
 		h.mu.Lock()
 		h.noteWriter(meta.Sequence.Stream, m.Headers().Get(handover.NodeHeader))
 		h.mu.Unlock()
-		if meta.NumPending > 0 && meta.Sequence.Stream%pageGroups != 0 { // a page at a time
-			continue
-		}
-		if err := h.readUpTo(ctx, meta.Sequence.Stream); err != nil {
+		if err := h.take(ctx, meta.Sequence.Stream, m.Data()); err != nil {
 			return err
 		}
 		if moved, err := h.moved(ctx, seg); err != nil || moved {
 			return err
+		}
+	}
+}
+
+// take applies the group of a message that a server sent. A group that is unreadable or does not follow is read from the log: only there it
+// can be damage.
+func (h *shard) take(ctx context.Context, seq uint64, data []byte) error {
+	next, err := h.awaitIdle(ctx, seq)
+	if err != nil || seq < next {
+		return err
+	}
+	if g, err := h.parse(seq, data); err == nil && seq == next && h.follow(g) {
+		return nil
+	}
+	return h.readUpTo(ctx, seq)
+}
+
+// follow applies a group of another process, if it follows everything that this process knows.
+func (h *shard) follow(g *format.Group) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.busy() || g.Seq != h.front.Seq+1 || h.check(g) != nil {
+		return false
+	}
+	h.accept(g)
+	return true
+}
+
+// awaitIdle waits while a group of this process is under way, whose answer decides about its place, and returns the sequence of the next
+// group. It returns at once if this process knows the group at seq.
+func (h *shard) awaitIdle(ctx context.Context, seq uint64) (next uint64, err error) {
+	for {
+		h.mu.Lock()
+		known, busy, grown := max(h.head.Seq, h.lastSeen()), h.busy(), h.grown
+		h.mu.Unlock()
+		if seq <= known || !busy {
+			return known + 1, nil
+		}
+		select {
+		case <-grown:
+		case <-time.After(resolvePause):
+		case <-ctx.Done():
+			return 0, ctx.Err()
 		}
 	}
 }
@@ -200,7 +241,7 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 // idle reads the log up to its end after a silence, and reports whether the open segment differs from seg.
 func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	h.mu.Lock()
-	busy := len(h.inFlight) > 0 || h.building
+	busy := h.busy()
 	h.mu.Unlock()
 	if busy { // the server may show a group under way that cannot be read yet; resolve reads it
 		return h.moved(ctx, seg)

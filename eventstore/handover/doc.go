@@ -9,9 +9,9 @@
 //	         data    frames, as in a group
 //	         header  Payledger-Barrier: a number, if readers wait for the next group
 //	                 Payledger-Close: the number of a segment that is to be closed
-//	answer   on the reply subject
-//	         data    the group that holds drafts of the node, after its acknowledgement
-//	         header  Payledger-Barrier: readers with this number or a lower one no longer wait
+//	answer   on the reply subject, after the acknowledgement of a group with drafts of the node, or for its readers
+//	         header  Payledger-Head: the sequence of the group; the node gets it from the log, as all groups
+//	                 Payledger-Barrier: readers with this number or a lower one no longer wait
 //	refusal  on the reply subject
 //	         header  Payledger-Refused: "conflict" or "elsewhere", Payledger-Head: the newest group of the sequencer
 //	         data    the hashes of the drafts, 32 bytes each; none: readers

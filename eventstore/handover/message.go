@@ -97,23 +97,23 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 	return r, nil
 }
 
-// Answer is a sequencer's answer: an acknowledged group, or a refusal.
+// Answer is a sequencer's answer: the acknowledgement of a group, or a refusal.
 type Answer struct {
 	From    string // the sequencer
 	Shard   int
-	Group   []byte // the message of the acknowledged group
+	Head    uint64 // the acknowledged group; of a refusal the newest group of the sequencer
 	Barrier uint64 // readers up to this number were served, or are refused
 
-	Refused Refusal // "": Group is set
-	Head    uint64  // the newest group of the sequencer
+	Refused Refusal // "": a group was acknowledged
 	Hashes  []format.Hash
 	// Nobody means that no node takes requests under the name of the sequencer.
 	Nobody bool
 }
 
 // Stored returns the message that reports an acknowledged group to the reply subject of a request.
-func Stored(reply string, group []byte, barrier uint64) *nats.Msg {
-	m := &nats.Msg{Subject: reply, Data: group, Header: nats.Header{}}
+func Stored(reply string, group, barrier uint64) *nats.Msg {
+	m := &nats.Msg{Subject: reply, Header: nats.Header{}}
+	setNumber(m, headHeader, group)
 	setNumber(m, barrierHeader, barrier)
 	return m
 }
@@ -145,14 +145,10 @@ func ParseAnswer(m *nats.Msg) (a Answer, err error) {
 	if a.Barrier, err = number(m, barrierHeader); err != nil {
 		return a, err
 	}
-	a.Refused = Refusal(m.Header.Get(refusedHeader))
-	if a.Refused == "" {
-		a.Group = m.Data
-		return a, nil
-	}
 	if a.Head, err = number(m, headHeader); err != nil {
 		return a, err
 	}
+	a.Refused = Refusal(m.Header.Get(refusedHeader))
 	if len(m.Data)%len(format.Hash{}) != 0 {
 		return a, fmt.Errorf("handover: a refusal of %d bytes", len(m.Data))
 	}

@@ -50,14 +50,14 @@ func TestAnswers(t *testing.T) {
 		message *nats.Msg
 		want    handover.Answer
 	}{
-		"stored":          {handover.Stored(reply, []byte("group"), 4), handover.Answer{From: "a", Shard: 3, Group: []byte("group"), Barrier: 4}},
+		"stored":          {handover.Stored(reply, 12, 4), handover.Answer{From: "a", Shard: 3, Head: 12, Barrier: 4}},
 		"refused":         {handover.Refused(reply, handover.Conflict, 12, 0, hashes...), handover.Answer{From: "a", Shard: 3, Refused: handover.Conflict, Head: 12, Hashes: hashes}},
 		"refused readers": {handover.Refused(reply, handover.Elsewhere, 12, 5), handover.Answer{From: "a", Shard: 3, Refused: handover.Elsewhere, Head: 12, Barrier: 5}},
 		"nobody took it":  {&nats.Msg{Subject: reply, Header: nats.Header{"Status": {"503"}}}, handover.Answer{From: "a", Shard: 3, Nobody: true}},
 	} {
 		got, err := handover.ParseAnswer(c.message)
 		w := c.want
-		if err != nil || got.From != w.From || got.Shard != w.Shard || string(got.Group) != string(w.Group) || got.Barrier != w.Barrier ||
+		if err != nil || got.From != w.From || got.Shard != w.Shard || got.Barrier != w.Barrier ||
 			got.Refused != w.Refused || got.Head != w.Head || !slices.Equal(got.Hashes, w.Hashes) || got.Nobody != w.Nobody {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
