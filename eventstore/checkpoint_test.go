@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,9 +30,15 @@ type checkpointing struct {
 	verifier string
 	end      context.CancelFunc
 	ended    chan error
+	written  atomic.Int64 // checkpoints of its own
 }
 
 func startCheckpointer(t testing.TB, s *eventstore.Store) *checkpointing {
+	t.Helper()
+	return checkpointEvery(t, s, time.Millisecond)
+}
+
+func checkpointEvery(t testing.TB, s *eventstore.Store, every time.Duration) *checkpointing {
 	t.Helper()
 	signer, verifier, err := eventstoretest.Secrets(t, s).CheckpointSigner(testContext(t))
 	if err != nil {
@@ -42,9 +49,9 @@ func startCheckpointer(t testing.TB, s *eventstore.Store) *checkpointing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Every = time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &checkpointing{store: s, verifier: verifier, end: cancel, ended: make(chan error, 2)}
+	c.Every, c.Covered = every, func(uint64, []format.Hash) { w.written.Add(1) }
 	go func() { w.ended <- fanout.Run(ctx) }()
 	go func() { w.ended <- c.Run(ctx) }()
 	t.Cleanup(cancel)
@@ -184,6 +191,33 @@ func TestCheckpoints(t *testing.T) {
 		if order[place] != position {
 			t.Errorf("%v was at %d and is at %d", place, position, order[place])
 		}
+	}
+}
+
+// TestCheckpointsOfOneNode checks that the node which wrote the newest checkpoint writes the next ones, and that another one does so when
+// that node leaves.
+func TestCheckpointsOfOneNode(t *testing.T) {
+	t.Parallel()
+	r := single(t, 3)
+	first := startCheckpointer(t, r.store())
+	mustAdd(t, r.store(), newKey(), added{})
+	first.coversNow(t, r.store())
+	second := checkpointEvery(t, r.other(), time.Hour)
+	for range 5 {
+		mustAdd(t, r.other(), newKey(), added{})
+		first.coversNow(t, r.other())
+	}
+	first.stop(t)
+	second.stop(t) // it finds nothing to cover
+	if n := second.written.Load(); n > 0 {
+		t.Errorf("the other node wrote %d checkpoints", n)
+	}
+	mustAdd(t, r.other(), newKey(), added{})
+	third := startCheckpointer(t, r.other())
+	third.coversNow(t, r.other())
+	third.stop(t)
+	if third.written.Load() == 0 {
+		t.Error("no checkpoint of the node that is left")
 	}
 }
 

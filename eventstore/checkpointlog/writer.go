@@ -22,6 +22,8 @@ const (
 	// DefaultEvery is the interval of checkpoints under load.
 	DefaultEvery = time.Second
 	// hurriedDelay is delay for hurriedFor after a call of Hurry. hurriedFor is as long as a back-up may hold the appends of all nodes.
+	// othersTurn is how many intervals a node waits for the checkpoint of the node that wrote the newest one.
+	othersTurn   = 2
 	hurriedDelay = 10 * time.Millisecond
 	hurriedFor   = 2 * time.Second
 )
@@ -32,7 +34,8 @@ type Reader interface {
 	Stop()
 }
 
-// Writer writes checkpoints. If another node was faster, it continues from that checkpoint.
+// Writer writes checkpoints. The node that wrote the newest checkpoint writes the next one; the other nodes do so if it leaves events without one. If
+// another node was faster, a Writer continues from that checkpoint.
 type Writer struct {
 	log     *Log
 	signer  note.Signer
@@ -40,6 +43,7 @@ type Writer struct {
 	newest  checkpoint.Checkpoint
 	pending [][]leaf  // per shard, in order, after newest
 	hurried time.Time // until this time a checkpoint follows an event at once
+	other   bool      // another node wrote the newest checkpoint
 
 	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
 	// before is the number of events that were covered before. Covered must not block. Set it before Run.
@@ -66,7 +70,7 @@ func NewWriter[R Reader](ctx context.Context, log *Log, register func(name strin
 		return nil, err
 	}
 	return &Writer{
-		log: log, signer: signer, newest: newest, Every: DefaultEvery,
+		log: log, signer: signer, newest: newest, Every: DefaultEvery, other: newest.Number > 0 && !log.Sole,
 		reader: register("checkpoints", newest.Covered()), pending: make([][]leaf, log.Shards),
 	}, nil
 }
@@ -82,6 +86,9 @@ func (w *Writer) Run(ctx context.Context) error {
 		if time.Now().Before(w.hurried) {
 			return min(hurriedDelay, wait)
 		}
+		if w.other {
+			return othersTurn * w.Every
+		}
 		return max(wait, w.Every-time.Since(written))
 	}
 	for {
@@ -96,6 +103,12 @@ func (w *Writer) Run(ctx context.Context) error {
 			due = time.After(pause())
 		case <-due:
 			due, written = nil, time.Now()
+			if w.other && time.Now().After(w.hurried) && w.othersWrote(ctx) {
+				if w.waits() {
+					due = time.After(pause())
+				}
+				continue
+			}
 			err := w.write(ctx)
 			if errors.Is(err, fault.ErrUnhealthy) {
 				return err
@@ -121,6 +134,32 @@ func (w *Writer) addPending(e *format.Recorded) {
 	}
 }
 
+// othersWrote continues from the newest checkpoint, and reports whether another node wrote one since the last look.
+func (w *Writer) othersWrote(ctx context.Context) bool {
+	w.log.deciding.Lock()
+	defer w.log.deciding.Unlock()
+	newest, err := w.stored(ctx)
+	if err != nil || newest.Number <= w.newest.Number {
+		return false
+	}
+	w.dropCovered(newest)
+	return true
+}
+
+// stored reads the newest checkpoint, with its edge.
+func (w *Writer) stored(ctx context.Context) (checkpoint.Checkpoint, error) {
+	newest, err := w.log.Stored(ctx)
+	if err != nil {
+		return newest, err
+	}
+	return w.log.withEdge(ctx, newest)
+}
+
+// waits reports whether events wait for a checkpoint.
+func (w *Writer) waits() bool {
+	return slices.ContainsFunc(w.pending, func(events []leaf) bool { return len(events) > 0 })
+}
+
 func (w *Writer) last(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, jetapi.PublishTimeout)
 	defer cancel()
@@ -129,6 +168,9 @@ func (w *Writer) last(ctx context.Context) error {
 		case e := <-w.reader.Events():
 			w.addPending(e)
 		default:
+			if w.other {
+				w.othersWrote(ctx)
+			}
 			return w.write(ctx)
 		}
 	}
@@ -152,16 +194,16 @@ func (w *Writer) write(ctx context.Context) error {
 		written, err := w.log.write(ctx, w.signer, w.newest, t, lastSeq, events)
 		if err != nil {
 			// Another node's checkpoint came first, or this one is stored and its answer was lost: continue from the stored one.
-			newest, readErr := w.log.Stored(ctx)
-			if readErr == nil {
-				newest, readErr = w.log.withEdge(ctx, newest)
-			}
+			newest, readErr := w.stored(ctx)
 			if readErr != nil || newest.Number <= w.newest.Number { // a lower number is from a leader that is cut off
 				return errors.Join(err, readErr)
 			}
-			written = newest
-		} else if w.Covered != nil {
-			w.Covered(w.newest.Size, leaves)
+			written, w.other = newest, true
+		} else {
+			w.other = false
+			if w.Covered != nil {
+				w.Covered(w.newest.Size, leaves)
+			}
 		}
 		w.dropCovered(written)
 	}
