@@ -87,6 +87,7 @@ func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o oper
 	if errors.Is(err, eventstore.ErrTooLarge) {
 		err = before.Full()
 	}
+	s.noteDoubt(by.Account, o.payment, err)
 	return tip, before, err
 }
 

@@ -23,13 +23,14 @@ type Payments struct {
 	sessions    *sessions.Sessions
 	instruments *instruments.Instruments
 	inFlight    inFlightOperations
+	doubts      *doubts
 	locks       changeLocks
 	changed     func(domain.PaymentID) // called after a creation or an answer
 }
 
 // New returns the commands of payments. Start must follow.
 func New(b *commands.Base, s *sessions.Sessions, i *instruments.Instruments) *Payments {
-	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), locks: changeLocks{byKey: map[eventstore.Key]*changeLock{}}}
+	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), doubts: newDoubts(), locks: changeLocks{byKey: map[eventstore.Key]*changeLock{}}}
 }
 
 // Start starts the background work. changed is called after each new event of a payment that can let a notification pass.
@@ -37,6 +38,7 @@ func (s *Payments) Start(changed func(domain.PaymentID)) {
 	s.changed = changed
 	s.Go(s.destroyCards)
 	s.Go(s.keepAgenda)
+	s.Go(s.keepDoubts)
 }
 
 // PaymentInput is a validated request for a payment (D5.1). The token's session supplies the missing fields.
@@ -99,6 +101,7 @@ func (s *Payments) createRecord(ctx context.Context, by commands.Caller, c *crea
 	if err == nil && tip.Appended {
 		s.changed(c.id)
 	}
+	s.noteDoubt(by.Account, c.id, err)
 	return tip, s.addOwnerStatus(ctx, by.Account, err)
 }
 

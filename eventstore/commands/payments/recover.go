@@ -20,6 +20,9 @@ import (
 func (s *Payments) Recover(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
 	tip, err := s.loadUnfinished(ctx, account, id)
 	if err != nil {
+		if logFailed(err) {
+			s.doubts.add(account, id)
+		}
 		return err
 	}
 	for _, op := range process.Open(tip.State) {

@@ -166,6 +166,28 @@ func TestLogAway(t *testing.T) {
 	r.Audit(id)
 }
 
+// TestDoubt: a payment that could not be read when it was to be recovered, as after an append without an answer, is looked up as soon as the log
+// can be read: package pending comes back to it only minutes later.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	id := r.left(r.Service(nil), processor.Adyen)
+	n := r.NewNodeOn(t, &commandstest.FaultyConn{}, time.Minute)
+	port := count(r.Sim)
+	n.Port.Port = port
+	n.Conn.Cut()
+	r.Eventually("the connection is there", func() bool { return n.Store.Healthy() != nil })
+	if err := n.Recover(background, r.By.Account, id); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+		t.Fatal(err)
+	}
+	n.Conn.Heal()
+	r.Until(id, "an outcome", commandstest.Finished)
+	if sent, keys := port.operations(); sent != 1 || keys != 1 {
+		t.Errorf("%d operations under %d keys reached the processor", sent, keys)
+	}
+	r.Audit(id)
+}
+
 // TestExpiryNotRecorded: as long as the log does not take the end of an expired action, it is tried again within two seconds
 // (D7, D8).
 func TestExpiryNotRecorded(t *testing.T) {

@@ -1,0 +1,98 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"payledger/domain"
+	"payledger/domain/process"
+	"payledger/eventstore"
+	"payledger/eventstore/due"
+)
+
+// maxDoubts is the most payments that this process looks up soon. Package pending finds the others.
+const maxDoubts = 4096
+
+// doubts are payments of which this process does not know whether the log has a request: the append had no answer, or the log could not be
+// read. Nobody else holds such a request, and package pending comes to it minutes later. So this process looks it up as soon as the log takes
+// events again.
+type doubts struct {
+	mu       sync.Mutex
+	accounts map[domain.PaymentID]domain.AccountID
+	wake     chan struct{} // holds one signal: there are doubts
+}
+
+func newDoubts() *doubts {
+	return &doubts{accounts: map[domain.PaymentID]domain.AccountID{}, wake: make(chan struct{}, 1)}
+}
+
+func (d *doubts) add(account domain.AccountID, id domain.PaymentID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.accounts) < maxDoubts {
+		d.accounts[id] = account
+		due.Signal(d.wake)
+	}
+}
+
+func (d *doubts) remove(id domain.PaymentID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.accounts, id)
+}
+
+func (d *doubts) all() map[domain.PaymentID]domain.AccountID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.accounts)
+}
+
+// noteDoubt notes a payment whose request may be in the log although its append failed.
+func (s *Payments) noteDoubt(account domain.AccountID, id domain.PaymentID, err error) {
+	if errors.Is(err, eventstore.ErrUnknown) {
+		s.doubts.add(account, id)
+	}
+}
+
+// keepDoubts looks the payments up until the log has shown each.
+func (s *Payments) keepDoubts() {
+	for {
+		select {
+		case <-s.Life.Done():
+			return
+		case <-s.doubts.wake:
+		}
+		for all := s.doubts.all(); len(all) > 0; all = s.doubts.all() {
+			if due.Rest(s.Life, logRetryMost/2+rand.N(logRetryMost/2), nil) != nil { //nolint:gosec // not security-relevant
+				return
+			}
+			for id, account := range all {
+				if s.Store.Accepts(eventstore.Payments.Key(account, string(id))) == nil && s.resolveDoubt(s.Life, account, id) == nil {
+					s.doubts.remove(id)
+				}
+			}
+		}
+	}
+}
+
+// resolveDoubt reads a payment by a majority, and puts its open operations into the agenda.
+func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Store.Patience())
+	defer cancel()
+	tip, err := s.loadUnfinished(ctx, account, id)
+	if err != nil || tip.Recorded == nil {
+		return err
+	}
+	for _, op := range process.Open(tip.State) {
+		q := questionAbout(tip.State, op.Revision)
+		q.asked, q.next = process.LookupsWithin(s.Store.Now().Sub(op.RequestedAt)), time.Now()
+		if s.inFlight.find(q.key) == nil {
+			s.inFlight.agenda.add(q)
+		}
+	}
+	return nil
+}
