@@ -24,14 +24,16 @@
 //
 // # Consistency
 //
-// Payment, Dispute, Settings and AccountByKey are linearizable: each reads the aggregate's newest event from the store and
-// returns its state, with every append that was acknowledged before the call. They work while the views stand still.
+// Payment and Dispute are linearizable: each reads the aggregate's newest event from the store and returns its state, with every append that was
+// acknowledged before the call. Settings and AccountByKey return every change that was acknowledged before the call: it was acknowledged when all
+// nodes had applied it, so they read this node's store, under its lease (eventstore.Leased). All of them work while the views stand still.
 // AccountByKey uses the views only to find the account of a key.
 //
 // WaitFor returns when the read model shows an event. The notifier calls Shown before it sends a webhook (D17): a webhook of a payment or a
 // dispute may leave before the read model has the event, because GET reads the store, and lists wait for the events that the node knows.
 // With a wait for the read model each webhook held one of the endpoint's slots for it.
-// CaughtUp waits for the log's end as of the call, for readyz (I1). SessionAccount waits for the
+// CaughtUp waits for the log's end as of the call; KeepUp, for readyz (I1), as of the newest beat. In a cluster they ask the other nodes, and
+// append nothing. SessionAccount waits for the
 // end of the session's shard if the session has no row: every node finds a session as soon as its creation was
 // acknowledged. PaymentAccount looks an unknown payment up in the store, under each account; above maxOwners accounts it waits like
 // SessionAccount.

@@ -124,16 +124,60 @@ func (p *Projections) Positions() []uint64 {
 	return slices.Clone(p.progress.seqs)
 }
 
-// CaughtUp returns when the read model shows every event that was in the log at the call. It fails as WaitFor does.
+// CaughtUp returns when the read model shows every event that any node acknowledged before the call. It fails as WaitFor does.
 func (p *Projections) CaughtUp(ctx context.Context) error {
-	began := p.Now()
-	for shard := range p.Store.Shards() {
-		if err := p.shardCaughtUp(ctx, shard); err != nil {
-			return err
+	_, err := p.caughtUp(ctx, true)
+	return err
+}
+
+// KeepUp is CaughtUp without haste: with several nodes it asks them after the next beat (nodes.Registry.Ends). The read model shows every
+// event that any node acknowledged more than age before the return.
+func (p *Projections) KeepUp(ctx context.Context) (age time.Duration, err error) {
+	at, err := p.caughtUp(ctx, false)
+	return p.Now().Sub(at), err
+}
+
+func (p *Projections) caughtUp(ctx context.Context, hurry bool) (at time.Time, err error) {
+	ends := p.ends.Load()
+	if ends == nil {
+		return p.barrier(ctx)
+	}
+	position, age, err := (*ends)(ctx, hurry)
+	if err != nil {
+		return at, fmt.Errorf("projections: the end of the log: %w", err)
+	}
+	at = p.Now().Add(-age)
+	for shard, seq := range position {
+		if err := p.progress.wait(ctx, shard, seq); err != nil {
+			return at, err
 		}
 	}
-	p.freshness.shown(began)
-	return nil
+	p.freshness.shown(at)
+	return at, nil
+}
+
+// Ends returns an address for each shard: a node that has applied the log up to there has every event that any node acknowledged more than age
+// ago. hurry: age is less than the time of the call.
+type Ends func(ctx context.Context, hurry bool) (position []uint64, age time.Duration, err error)
+
+// AskNodes makes CaughtUp ask the other nodes. Before, and without other nodes, it waits for the end of the log as Barrier does.
+func (p *Projections) AskNodes(ends Ends) { p.ends.Store(&ends) }
+
+// Barrier is CaughtUp by the log itself: with several nodes, it appends an empty group to each shard.
+func (p *Projections) Barrier(ctx context.Context) error {
+	_, err := p.barrier(ctx)
+	return err
+}
+
+func (p *Projections) barrier(ctx context.Context) (at time.Time, err error) {
+	at = p.Now()
+	for shard := range p.Store.Shards() {
+		if err := p.shardCaughtUp(ctx, shard); err != nil {
+			return at, err
+		}
+	}
+	p.freshness.shown(at)
+	return at, nil
 }
 
 // Lag is how far the read model may be behind the log (D11).
@@ -143,7 +187,7 @@ type Lag struct {
 }
 
 // Lag waits until the read model shows the events that this node knows, and returns how far a list after the call may be behind. Age is 0
-// on a log with one writer; on a replicated log it is the time since the newest CaughtUp that succeeded began.
+// on a log with one writer; on a replicated log it is the time since the moment that the newest CaughtUp or KeepUp proved.
 func (p *Projections) Lag(ctx context.Context) (Lag, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -54,6 +54,7 @@ type Projections struct {
 	reader    *eventstore.Reader
 	progress  *progress
 	freshness freshness
+	ends      atomic.Pointer[Ends]
 	began     time.Time     // of Run
 	applied   atomic.Uint64 // events
 

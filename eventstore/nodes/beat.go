@@ -76,6 +76,8 @@ func (r *Registry) round(ctx context.Context) error {
 			r.work.lose(p)
 		}
 	}
+	close(r.rounded)
+	r.rounded = make(chan struct{})
 	r.mu.Unlock()
 	return r.endSilent(ctx)
 }
@@ -161,7 +163,11 @@ func (r *Registry) enter(joins int) {
 	if busy {
 		return
 	}
+	began, ended := r.Clock(), r.endedNodes()
 	err := r.CatchUp(r.life)
+	if err == nil {
+		r.count(ended, began)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -15,6 +15,7 @@
 //     log as of that moment, and then answers requests. A new node does the same.
 //   - Await writes a beat, reads all records up to this beat, and waits until each serving node has applied the log up to a position,
 //     does not serve, or has an end.
+//   - Ends asks all nodes how far they have appended, after a beat, so that this node can know without an append that its views are up to date.
 //   - A node that leaves ends its own record, whatever became of its last beat (Close).
 //   - Tell sends a message to all other nodes, at most once each: rates of requests, which are no part of the log.
 //   - Ask sends a message to the node that serves a topic (AnswerTo), and waits for the answer: webhooks for a listener (package listener).

@@ -58,11 +58,13 @@ type Config struct {
 	Self Record // Node, Address and Build
 	// Applied returns how far this node has applied each shard.
 	Applied func() []uint64
+	// Acknowledged returns the address of the newest event of each shard that this node knows to be durable.
+	Acknowledged func() []uint64
 	// Settle returns when this node does nothing more that it decided before it had applied what Applied returned; nil: at once.
 	Settle func()
 	// WaitFor waits until this node has applied a position.
 	WaitFor func(ctx context.Context, position []uint64) error
-	// CatchUp waits until this node has applied everything that any node acknowledged before the call.
+	// CatchUp waits until this node has applied everything that any node acknowledged before the call, by the log itself.
 	CatchUp func(ctx context.Context) error
 	// Healthy returns an error once this node applies nothing any more; nil: never.
 	Healthy func() error
@@ -87,7 +89,8 @@ type Registry struct {
 	life    context.Context // ends with Close
 	stop    context.CancelFunc
 
-	rounds sync.Mutex // one beat at a time
+	rounds sync.Mutex    // one beat at a time
+	asking chan struct{} // one question of Ends at a time
 
 	mu       sync.Mutex
 	state    State
@@ -96,6 +99,9 @@ type Registry struct {
 	work     work             // what this node owns, and what it knows of the work of others
 	open     bool             // the log was applied after the last join
 	entered  chan struct{}    // closed when open is set
+	rounded  chan struct{}    // closed and replaced when all records as of a beat were read
+	counted  counted          // see Ends
+	answers  answers          // the newest ones of Ends
 	joins    int              // of this node, as a serving one
 	entering int              // the join after which the log is being applied
 	wanted   bool             // Serve was called
@@ -129,13 +135,16 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	if c.Healthy == nil {
 		c.Healthy = func() error { return nil }
 	}
-	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), hurries: make(chan []uint64, maxHurries)}
+	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), hurries: make(chan []uint64, maxHurries)}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
 	err := r.surely(making, func() error { return r.makeStream(making) }) // several nodes that start at once make it, and one sees it later than another
 	cancel()
 	if err == nil {
 		err = r.hear(hurrySubject, func(m *nats.Msg) { r.owe(m.Data) })
+	}
+	if err == nil {
+		err = r.hear(endsSubject, r.answerEnds)
 	}
 	if err == nil {
 		first, cancel := context.WithTimeout(ctx, r.Silence)

@@ -150,7 +150,20 @@ type testNode struct {
 	mu      sync.Mutex
 	failure error // of its views
 	applied []uint64
+	durable []uint64 // what it knows to be durable
 	grown   chan struct{}
+}
+
+func (n *testNode) acknowledged() []uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.durable)
+}
+
+func (n *testNode) append(position ...uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.durable = position
 }
 
 func (n *testNode) position() []uint64 {
@@ -203,7 +216,7 @@ func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration
 	if len(lost) > 0 {
 		readTime = 500 * time.Millisecond // a lost request ends by it
 	}
-	n := &testNode{link: link{lost: lost}, caught: make(chan struct{}), applied: []uint64{0, 0}, grown: make(chan struct{})}
+	n := &testNode{link: link{lost: lost}, caught: make(chan struct{}), applied: []uint64{0, 0}, durable: []uint64{0, 0}, grown: make(chan struct{})}
 	n.skew.Store(int64(skew))
 	nc, err := nats.Connect(c.URL(clustertest.User), append(jetapi.Options(), nats.SetCustomDialer(&n.link))...)
 	if err != nil {
@@ -219,7 +232,7 @@ func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration
 	}
 	n.Registry, err = nodes.Open(t.Context(), nodes.Server{JS: js, API: api}, nodes.Config{
 		Self:    nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}},
-		Applied: n.position, WaitFor: n.waitFor, Healthy: n.healthy,
+		Applied: n.position, Acknowledged: n.acknowledged, WaitFor: n.waitFor, Healthy: n.healthy,
 		CatchUp: func(ctx context.Context) error {
 			select {
 			case n.caught <- struct{}{}:

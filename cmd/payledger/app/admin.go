@@ -110,7 +110,7 @@ var errBehind = errors.New("the views are behind the log")
 
 // ViewsWatch measures the lag of the views. A probe must not wait for the views: it reads the last measurement (I1).
 type ViewsWatch struct {
-	CaughtUp func(context.Context) error
+	KeepUp   func(context.Context) (age time.Duration, err error) // see projections.KeepUp
 	Progress func() (done, of uint64)
 	Shown    atomic.Int64 // the views have all events up to this time: Unix nanoseconds
 }
@@ -120,9 +120,8 @@ func (v *ViewsWatch) Run(ctx context.Context) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()
 	for {
-		began := time.Now()
-		if err := v.CaughtUp(ctx); err == nil {
-			v.Shown.Store(began.UnixNano())
+		if age, err := v.KeepUp(ctx); err == nil {
+			v.Shown.Store(time.Now().Add(-age).UnixNano())
 		}
 		select {
 		case <-ctx.Done():

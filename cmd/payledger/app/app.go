@@ -327,7 +327,7 @@ func (a *App) run(ctx context.Context) error {
 	if err := a.awaitViews(ctx); err != nil {
 		return err
 	}
-	a.watch = &ViewsWatch{CaughtUp: a.Views.CaughtUp, Progress: a.Views.Progress}
+	a.watch = &ViewsWatch{KeepUp: a.Views.KeepUp, Progress: a.Views.Progress}
 	a.watch.Shown.Store(time.Now().UnixNano())
 	a.loops.Go(func() { a.watch.Run(background) })
 	return nil

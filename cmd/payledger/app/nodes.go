@@ -30,14 +30,29 @@ func (a *App) joinNodes(ctx context.Context) error {
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
 		Self: nodes.Record{Node: id, Address: a.API.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
-		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, CatchUp: a.Views.CaughtUp, Healthy: a.Views.Healthy,
-		Clock: a.leaseClock, Logger: a.log,
+		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, CatchUp: a.Views.Barrier, Healthy: a.Views.Healthy,
+		Acknowledged: a.acknowledged,
+		Clock:        a.leaseClock, Logger: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	a.Ledger.Store.WriteFor(a.Nodes.Reads)
+	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
+		position, asOf, err := a.Nodes.Ends(ctx, hurry)
+		return position, a.Nodes.Clock() - asOf, err
+	})
 	return nil
+}
+
+// acknowledged returns the address of the newest event of each shard that this node knows to be durable.
+func (a *App) acknowledged() []uint64 {
+	store := a.Ledger.Store
+	position := make([]uint64, store.Shards())
+	for shard := range position {
+		position[shard] = store.Appended(shard)
+	}
+	return position
 }
 
 func (a *App) applied(ctx context.Context, position []uint64) error {

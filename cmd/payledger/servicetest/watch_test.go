@@ -16,12 +16,12 @@ import (
 func TestViewsWatch(t *testing.T) {
 	t.Parallel()
 	looks := make(chan error)
-	v := &app.ViewsWatch{CaughtUp: func(ctx context.Context) error {
+	v := &app.ViewsWatch{KeepUp: func(ctx context.Context) (time.Duration, error) {
 		select {
 		case err := <-looks:
-			return err
+			return 0, err
 		case <-ctx.Done():
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 	}, Progress: func() (done, of uint64) { return 7, 9 }}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,98 @@
+package nodes_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"payledger/eventstore/clustertest"
+)
+
+// ends asks for the ends, and reports whether the node waited for the end of the log instead.
+func (n *testNode) ends(t *testing.T, hurry bool) (position []uint64, waited bool) {
+	t.Helper()
+	began := n.Clock()
+	done := make(chan error)
+	go func() {
+		var asOf time.Duration
+		var err error
+		position, asOf, err = n.Ends(t.Context(), hurry)
+		if asOf < began {
+			t.Errorf("the answer is as of %s before the call", began-asOf)
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case <-n.caught:
+			waited = true
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return position, waited
+		}
+	}
+}
+
+// Ends returns the largest end that any node knew at the call, also of nodes that do not serve yet and of nodes that joined just before, and
+// appends nothing. A node that does not answer, and one that has ended, make it wait for the end of the log, the latter once.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	a, b := newNode(t, c, "a", 0), newNode(t, c, "b", 40*time.Hour)
+	a.append(7, 1)
+	b.append(5, 9)
+	if _, waited := a.ends(t, true); !waited {
+		t.Error("a node that has not read the log knows its end")
+	}
+	a.serve(t)
+	b.serve(t)
+	for _, hurry := range []bool{true, false} {
+		if got, waited := a.ends(t, hurry); waited || !slices.Equal(got, []uint64{7, 9}) {
+			t.Errorf("%d, waited for the log: %t", got, waited)
+		}
+	}
+	late := newNode(t, c, "late", -time.Hour)
+	late.append(8, 2)
+	if got, waited := a.ends(t, true); waited || !slices.Equal(got, []uint64{8, 9}) {
+		t.Errorf("with a node that has just joined: %d, waited for the log: %t", got, waited)
+	}
+	b.link.answers.shut()
+	if got, waited := a.ends(t, true); !waited || !slices.Equal(got, []uint64{0, 0}) {
+		t.Errorf("with a node that hears nothing: %d, waited for the log: %t", got, waited)
+	}
+	b.link.answers.free()
+	b.Close(t.Context())
+	for _, want := range []bool{true, false} {
+		if got, waited := a.ends(t, true); waited != want {
+			t.Errorf("after the end of a node: %d, waited for the log: %t", got, waited)
+		}
+	}
+}
+
+// A node that asked nobody for longer than a tenure waits for the end of the log: nodes may have come and gone meanwhile, whose
+// records are no longer kept.
+func TestEndsAfterAWhile(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, 3, nil).Formed(t)
+	a := newNode(t, c, "a", 0)
+	a.serve(t)
+	if _, waited := a.ends(t, true); waited {
+		t.Error("waited for the log at once")
+	}
+	a.skew.Add(int64(a.Tenure) + int64(time.Second))
+	if _, waited := a.ends(t, true); !waited {
+		t.Error("did not wait for the log after a long while")
+	}
+	var all sync.WaitGroup // callers of a moment share a question, and all get the answer
+	for range 20 {
+		all.Go(func() {
+			if position, _, err := a.Ends(t.Context(), true); err != nil || len(position) != 2 {
+				t.Error(position, err)
+			}
+		})
+	}
+	all.Wait()
+}
