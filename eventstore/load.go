@@ -56,6 +56,9 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 	return nil, ErrNotFound
 }
 
+// Known returns the newest event of an aggregate that this process knows; nil if it knows none. It makes no request.
+func (s *Store) Known(key Key) (*Recorded, error) { return s.shard[s.ShardOf(key)].tip(key) }
+
 // Read returns the event at an address. ErrNotFound: there is no acknowledged event at the address.
 func (s *Store) Read(ctx context.Context, shard int, address uint64) (*Recorded, error) {
 	if shard < 0 || shard >= s.shards {

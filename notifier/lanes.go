@@ -18,6 +18,7 @@ import (
 type stream interface {
 	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
 	Last(ctx context.Context, name string) (deliverylog.Record, error)
+	Known(name string) (deliverylog.Record, error)
 	At(ctx context.Context, place uint64) (deliverylog.Record, error)
 	Waiting(ctx context.Context, lane string, from uint64, limit int) (page []deliverylog.Record, end bool, err error)
 	Lanes(ctx context.Context) ([]string, error)

@@ -64,6 +64,10 @@ func (m *memory) Last(_ context.Context, name string) (deliverylog.Record, error
 	return deliverylog.Record{}, eventstore.ErrNotFound
 }
 
+func (m *memory) Known(name string) (deliverylog.Record, error) {
+	return m.Last(context.Background(), name)
+}
+
 func (m *memory) At(_ context.Context, place uint64) (deliverylog.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

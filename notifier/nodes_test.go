@@ -25,8 +25,9 @@ import (
 
 // town is the processes of a test. A name is gone when the test says so.
 type town struct {
-	mu   sync.Mutex
-	gone map[string]bool
+	mu     sync.Mutex
+	gone   map[string]bool
+	author string // the process that wrote the events; "": each process takes them for its own
 }
 
 func newTown() *town { return &town{gone: map[string]bool{}} }
@@ -59,6 +60,12 @@ func (c *citizen) Holder() (string, error) {
 		return c.name, errCutOff
 	}
 	return c.name, nil
+}
+
+func (c *citizen) Left(string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.author == "" || c.author == c.name || c.gone[c.author]
 }
 
 // renamed ends the name of a process, and sets another one; with "" the process is cut off.
@@ -152,6 +159,54 @@ func TestNodes(t *testing.T) {
 		senders[d.Sender]++
 	}
 	t.Logf("sent by %v", senders)
+}
+
+// TestPlannedByTheAuthor: the process that wrote an event plans its webhooks, another one only what it leaves unplanned. Each passes the
+// events that the other one planned.
+func TestPlannedByTheAuthor(t *testing.T) {
+	t.Parallel()
+	const payments = 20
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.base()
+	living := newTown()
+	living.author = "author"
+	author := r.node(1, &citizen{town: living, name: "author"}, asTheyAre)
+	r.config.turn = time.Hour // it plans nothing of the author's
+	other := r.node(2, &citizen{town: living, name: "other"}, asTheyAre)
+	r.endpoint(inbox.url)
+	var last *eventstore.Recorded
+	pay := func() {
+		s := r.pay(processor.Succeeded)
+		var err error
+		last, err = r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+		r.must(err)
+	}
+	for range payments {
+		pay()
+	}
+	inbox.waitFor(payments)
+	passes := func(n *rig) {
+		poll(t, func() bool { return n.notifier.position.At()[last.Shard] >= last.Seq }, func() string { return "a process does not pass the event" })
+	}
+	passes(author)
+	passes(other)
+	author.stop()
+	other.stop()
+	planners := map[string]int{}
+	for _, d := range r.records() {
+		planners[d.Planner]++
+	}
+	if len(planners) != 1 || planners["author"] != payments {
+		t.Errorf("planned by %v", planners)
+	}
+	r.config.turn = 0
+	heir := r.node(3, &citizen{town: living, name: "heir"}, asTheyAre) // the author lives, and plans nothing
+	pay()
+	inbox.waitFor(1)
+	passes(heir)
+	heir.stop()
+	inbox.none()
 }
 
 // isPast waits until the durable position is past an event.

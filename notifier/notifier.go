@@ -18,6 +18,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/position"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/turns"
 	"payledger/notifier/delivery"
 	"payledger/notifier/guard"
 	"payledger/notifier/health"
@@ -60,6 +61,8 @@ type Config struct {
 	// Timed, if set, gets the duration of each recorded attempt, its failure ("" is success), and the correlation id of the event that the webhook
 	// tells about. It must not block.
 	Timed func(failure delivery.Failure, took time.Duration, request string)
+
+	turn time.Duration // how long other nodes plan the events that they wrote; 0: turns.DefaultPatience
 }
 
 // Guard returns the guard of the configuration. The check of a new endpoint uses the same one.
@@ -129,6 +132,8 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 		Notifier: n, reader: c.Fanout.Reader(plannerName, at), id: id,
 		registered: registrations{Notifier: n, started: slices.Clone(at), read: map[domain.AccountID]readAccount{}},
 	}
+	n.planner.others = turns.NewQueue(n.planner.taken, n.planner.planOthers, n.position.Advance)
+	n.planner.others.Patience = cmp.Or(c.turn, turns.DefaultPatience)
 	return n, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/turns"
 	"payledger/notifier/delivery"
 )
 
@@ -25,11 +26,13 @@ const (
 )
 
 // planner turns events into deliveries. The order guarantees that none is lost: first a delivery is durable, then its lane
-// has the delivery, then the position passes the event.
+// has the delivery, then the position passes the event. In a cluster the node that wrote an event plans its deliveries, and the other nodes plan
+// what it leaves unplanned.
 type planner struct {
 	*Notifier
 	reader *eventstore.Reader
-	id     string // the planner's owner id without a cluster (Delivery.Planner)
+	others *turns.Queue[delivery.Delivery] // deliveries of events that other nodes wrote
+	id     string                          // the planner's owner id without a cluster (Delivery.Planner)
 	// registered has the endpoints that get an event.
 	registered registrations
 }
@@ -41,17 +44,29 @@ type plannedDelivery struct {
 }
 
 // run plans until ctx ends (nil) or an event cannot be planned: the error names the event. No event is skipped.
-func (p *planner) run(ctx context.Context) error {
+func (p *planner) run(parent context.Context) error {
 	defer p.reader.Stop()
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		if err := p.others.Run(ctx); err != nil {
+			stop(err)
+		}
+	})
 	for {
 		events, err := p.reader.Next(ctx, maxBatch)
 		if err == nil {
 			err = p.plan(ctx, events)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case parent.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			stop(nil) // before the wait
 			return err
 		}
 	}
@@ -62,7 +77,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	if err != nil {
 		return err
 	}
-	var deliveries []delivery.Delivery
+	var own, others []delivery.Delivery
 	p.registered.begin()
 	floor := p.stream.Floor().Log
 	for _, r := range events {
@@ -71,9 +86,13 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 		}
 		row, err := causes.Candidates(r)
 		if err == nil && len(row) > 0 {
-			before := len(deliveries)
-			deliveries, err = p.deliveries(ctx, deliveries, r, row, owner, "")
-			if len(deliveries) > before {
+			to := &others
+			if p.ownership.Plans(r.CommandID) {
+				to = &own
+			}
+			before := len(*to)
+			*to, err = p.deliveries(ctx, *to, r, row, owner, "")
+			if len(*to) > before {
 				p.messages.Remember(r)
 			}
 		}
@@ -84,11 +103,32 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 			return planError(r, err)
 		}
 	}
-	if err := p.create(ctx, deliveries); err != nil {
+	if err := p.create(ctx, own); err != nil {
 		return err
 	}
-	p.position.Advance(events)
-	return nil
+	return p.others.Add(ctx, events, others)
+}
+
+// taken reports whether this node knows that another node planned a delivery.
+func (p *planner) taken(d delivery.Delivery) (bool, error) {
+	_, err := p.stream.Known(d.Name())
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// planOthers plans deliveries that other nodes have not planned in time.
+func (p *planner) planOthers(ctx context.Context, deliveries []delivery.Delivery) error {
+	owner, err := p.owner(ctx)
+	if err != nil {
+		return err
+	}
+	at := p.Now().UTC().Truncate(time.Microsecond)
+	for i := range deliveries {
+		deliveries[i].Planner, deliveries[i].PlannedAt = owner, at
+	}
+	return p.create(ctx, deliveries)
 }
 
 func planError(r *eventstore.Recorded, err error) error {
@@ -187,9 +227,17 @@ func (p *planner) put(ctx context.Context, d delivery.Delivery) (plannedDelivery
 	return plannedDelivery{Delivery: d, at: at}, err
 }
 
-// planned returns an existing delivery if it is open, else the zero value. After a crash its event is planned again.
+// planned returns an existing delivery if it is open, else the zero value. After a crash its event is planned again. This node has the record
+// that came first, unless it was dropped.
 func (p *planner) planned(ctx context.Context, name string) (plannedDelivery, error) {
-	stored, there, err := p.last(ctx, name)
+	stored, err := p.stream.Known(name)
+	if errors.Is(err, eventstore.ErrNotFound) {
+		stored, err = p.stream.Last(ctx, name)
+	}
+	if err != nil {
+		return plannedDelivery{}, err
+	}
+	there, err := delivery.Decode(stored)
 	if err != nil || !there.Status.Open() {
 		return plannedDelivery{}, err
 	}

@@ -145,6 +145,16 @@ func (d *Stream) Last(ctx context.Context, name string) (Record, error) {
 	return found(name, tip, err)
 }
 
+// Known returns the newest record of a name that this process has; it makes no request. ErrNotFound: there is none, or it was dropped.
+func (d *Stream) Known(name string) (Record, error) {
+	key, err := keyOf(name)
+	if err != nil {
+		return Record{}, fmt.Errorf("%w: %w", fault.ErrNotFound, err)
+	}
+	tip, err := d.h.Tip(key)
+	return found(name, tip, err)
+}
+
 func found(name string, r *format.Recorded, err error) (Record, error) {
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/position"
+	"payledger/eventstore/turns"
 	"payledger/eventstore/workflows/condition"
 )
 
@@ -36,7 +37,7 @@ type Config struct {
 	Logger          zerolog.Logger
 	// Alone is true if no other node drives runs of this log, so that no node drives the runs that are open at the start.
 	Alone bool
-	// Left reports whether the node that ran a command does not work any more, or is this one; nil: never.
+	// Left reports whether the node that ran a command does not work any more, or is this one; nil: every event is this node's own, and it takes over no run.
 	Left func(command string) bool
 	// Lost returns how often another node has stopped working; nil: never.
 	Lost func() uint64
@@ -50,6 +51,7 @@ type Engine struct {
 	fanout      *eventstore.Fanout // of its own: a problem of workflows delays no other reader
 	reader      *eventstore.Reader
 	position    *position.Position
+	others      *turns.Queue[possible] // what the events of other nodes may start
 	conditions  *cache.Cache[compiledKey, compiled]
 	definitions definitionHistory
 	active      activeRuns
@@ -84,6 +86,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 		swept:      map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
 	}
 	e.reader = e.fanout.Reader(readerName, at)
+	e.others = turns.NewQueue(e.started, e.startPossible, e.position.Advance)
 	e.active.start()
 	return e, nil
 }

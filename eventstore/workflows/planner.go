@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"payledger/domain"
 	"payledger/domain/webhook"
@@ -22,38 +23,93 @@ const (
 )
 
 // plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event is skipped.
-func (e *Engine) plan(ctx context.Context) error {
+func (e *Engine) plan(parent context.Context) error {
 	defer e.reader.Stop()
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		if err := e.others.Run(ctx); err != nil {
+			stop(err)
+		}
+	})
 	for {
 		events, err := e.reader.Next(ctx, maxBatch)
 		if err == nil {
 			err = e.planBatch(ctx, events)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case parent.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			stop(nil) // before the wait
 			return err
 		}
 	}
 }
 
 func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) error {
-	var starts []start
+	var own, others []possible
 	e.definitions.refresh()
 	for _, r := range events {
 		e.wakeRuns(r)
-		found, err := e.starts(ctx, r)
+		found, err := e.possible(ctx, r)
 		if err != nil {
-			return fmt.Errorf("workflows: %s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
+			return planError(r, err)
+		}
+		if e.Left == nil || e.Left(r.CommandID) {
+			own = append(own, found...)
+		} else {
+			others = append(others, found...)
+		}
+	}
+	if err := e.startPossible(ctx, own); err != nil {
+		return err
+	}
+	return e.others.Add(ctx, events, others)
+}
+
+func planError(r *eventstore.Recorded, err error) error {
+	return fmt.Errorf("workflows: %s revision %d (shard %d sequence %d): %w", r.Key, r.Revision, r.Shard, r.Seq, err)
+}
+
+// possible are the workflows that an event of one kind may start.
+type possible struct {
+	event     *eventstore.Recorded
+	candidate webhook.Candidate
+	waiting   []workflow.Workflow
+}
+
+// started reports whether this node knows a run of each of the workflows. Then another node has evaluated the event.
+func (e *Engine) started(p possible) (bool, error) {
+	for _, w := range p.waiting {
+		id := startOf(p.event, string(p.candidate.Kind), w).command.RunID()
+		tip, err := e.Store.Known(eventstore.WorkflowRuns.Key(p.event.Account, string(id)))
+		if tip == nil || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// startPossible evaluates events, and starts their runs.
+func (e *Engine) startPossible(ctx context.Context, all []possible) error {
+	var starts []start
+	spend, of := uint64(0), (*eventstore.Recorded)(nil)
+	for _, p := range all {
+		if p.event != of {
+			spend, of = allowance, p.event
+		}
+		found, err := e.starts(ctx, p, &spend)
+		if err != nil {
+			return planError(p.event, err)
 		}
 		starts = append(starts, found...)
 	}
-	if err := e.startRuns(ctx, starts); err != nil {
-		return err
-	}
-	e.position.Advance(events)
-	return nil
+	return e.startRuns(ctx, starts)
 }
 
 // wakeRuns wakes the runs that wait for an event's payment, and a run that another node may have changed.
@@ -71,8 +127,8 @@ type start struct {
 	cause   *eventstore.Recorded // the trigger
 }
 
-// starts returns the runs that an event starts. Those of an unreadable event report the fault and are skipped: it holds up no others.
-func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, error) {
+// possible returns what an event may start.
+func (e *Engine) possible(ctx context.Context, r *eventstore.Recorded) (all []possible, err error) {
 	candidates, err := causes.Candidates(r)
 	if err != nil || len(candidates) == 0 {
 		return nil, err
@@ -84,25 +140,22 @@ func (e *Engine) starts(ctx context.Context, r *eventstore.Recorded) ([]start, e
 	}); err != nil {
 		return nil, err
 	}
-	var begun []start
-	spend := allowance
 	for _, candidate := range candidates {
-		kind := string(candidate.Kind)
-		waiting := inForce.StartedBy(kind)
-		if len(waiting) == 0 {
-			continue
+		if waiting := inForce.StartedBy(string(candidate.Kind)); len(waiting) > 0 {
+			all = append(all, possible{r, candidate, waiting})
 		}
-		found, err := e.startsOf(ctx, r, candidate, waiting, &spend)
-		if errors.Is(err, errUnreadable) {
-			e.Logger.Error().Err(err).Str("event", r.Key.String()).Uint64("revision", r.Revision).Msg("an event cannot be evaluated; its workflow runs are skipped")
-			found, err = unreadableStarts(r, kind, waiting), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		begun = append(begun, found...)
 	}
-	return begun, nil
+	return all, nil
+}
+
+// starts returns the runs that an event starts. Those of an unreadable event report the fault and are skipped: it holds up no others.
+func (e *Engine) starts(ctx context.Context, p possible, spend *uint64) ([]start, error) {
+	found, err := e.startsOf(ctx, p.event, p.candidate, p.waiting, spend)
+	if errors.Is(err, errUnreadable) {
+		e.Logger.Error().Err(err).Str("event", p.event.Key.String()).Uint64("revision", p.event.Revision).Msg("an event cannot be evaluated; its workflow runs are skipped")
+		found, err = unreadableStarts(p.event, string(p.candidate.Kind), p.waiting), nil
+	}
+	return found, err
 }
 
 // startsOf returns the runs that an event starts for one kind of webhook. waiting are the workflows with that trigger.
