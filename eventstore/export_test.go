@@ -75,3 +75,9 @@ func NewTips(capacity int) *cache.Cache[Key, *Recorded] { return newRecent(capac
 
 // Weight estimates the memory that the parts moved out of a state take, in bytes.
 func Weight(state any) int { return (&Recorded{}).WithState(state).Weight() }
+
+// SetLease replaces the lease of this node; its loads may be stale from now on, as on replicas.
+func (s *Store) SetLease(lease func() error) {
+	s.readsMayBeStale = true
+	s.lease.Store(&lease)
+}

@@ -30,6 +30,10 @@ const (
 	AllowStale Consistency = iota
 	// Latest returns a state with every event that any node acknowledged before the call.
 	Latest
+	// Leased returns a state with every change that was acknowledged before the call, if changes are acknowledged only after every node has applied
+	// them (nodes.Registry.Await). While this node has its lease, that is the state that it has applied; the lease is checked after the read, so
+	// that a process that was stopped in between does not use an old state. Without a lease Leased equals Latest.
+	Leased
 )
 
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
@@ -38,13 +42,17 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	h := s.shard[s.ShardOf(key)]
-	if consistency == Latest || !s.readsMayBeStale {
+	lease := s.lease.Load()
+	leased := consistency == Leased && lease != nil && s.readsMayBeStale
+	if consistency != AllowStale && !leased || !s.readsMayBeStale {
 		if err := h.CatchUp(ctx); err != nil {
 			return nil, err
 		}
 	}
 	r, err := h.tip(key)
 	switch {
+	case leased && !Stale(ctx) && (*lease)() != nil:
+		return s.Load(ctx, key, Latest)
 	case err != nil:
 		return nil, err
 	case r != nil:

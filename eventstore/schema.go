@@ -67,8 +67,9 @@ func Schemas() map[string]int {
 func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
 	r, err := nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
 	if err == nil {
-		mark := r.Mark
+		mark, lease := r.Mark, r.Valid
 		s.mark.Store(&mark)
+		s.lease.Store(&lease)
 	}
 	return r, err
 }

@@ -90,6 +90,7 @@ type Store struct {
 	readsMayBeStale bool                                        // Load may return an old event
 	readers         func(string) int                            // of WriteFor; nil: this build's
 	mark            atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
+	lease           atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
 	embedded        Server                                      // nil: an external server
 	progress        func(done, of uint64)
 	timed           Timed // nil: none

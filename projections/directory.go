@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"payledger/domain"
 	"payledger/domain/account"
@@ -92,24 +90,26 @@ func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 	return t.byID[t.byKey[id]].Key(id)
 }
 
-// AccountByKey returns the account of an API key with every change that any node acknowledged before the call: a revoked key is not among
-// its keys, even if the views lag (D2). The views must have applied a new key of another node. With a context of eventstore.WithStale the
-// account can be old. The caller checks whether the key may be used. Calls that come while an account is read share the next read.
+// AccountByKey returns the account of an API key with every change that was acknowledged before the call: a revoked key is not among its keys,
+// even if the views lag (D2). A change is acknowledged when all nodes have applied it, so this node reads its own state, under its lease. The views
+// must have applied a new key of another node. With a context of eventstore.WithStale the account can be old. The caller checks whether
+// the key may be used.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	owner, found := p.directory.now().byKey[id]
 	if !found {
 		return account.State{}, false, nil
 	}
-	s, err := p.sharedAccount(ctx, owner)
+	s, err := p.loadAccount(ctx, owner, eventstore.Leased)
 	if err != nil {
 		return account.State{}, false, unavailable(err)
 	}
 	return s, true, nil
 }
 
-// AccountNow returns an account as AccountByKey does; false if there is none.
+// AccountNow returns an account with every change that any node recorded before the call, also of those that no caller waits for, such as the end of
+// a user's session; false if there is none.
 func (p *Projections) AccountNow(ctx context.Context, id domain.AccountID) (account.State, bool, error) {
-	s, err := p.sharedAccount(ctx, id)
+	s, err := p.loadAccount(ctx, id, eventstore.Latest)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return account.State{}, false, nil
 	}
@@ -119,16 +119,8 @@ func (p *Projections) AccountNow(ctx context.Context, id domain.AccountID) (acco
 	return s, true, nil
 }
 
-func (p *Projections) sharedAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
-	read := func(ctx context.Context) (account.State, error) { return p.newestAccount(ctx, id) }
-	if p.Store.Sole() || eventstore.Stale(ctx) { // the state is in memory
-		return read(ctx)
-	}
-	return p.accountReads.do(ctx, id, read)
-}
-
-func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (account.State, error) {
-	newest, err := p.Store.Load(ctx, eventstore.Accounts.Key(id, string(id)), eventstore.Latest)
+func (p *Projections) loadAccount(ctx context.Context, id domain.AccountID, consistency eventstore.Consistency) (account.State, error) {
+	newest, err := p.Store.Load(ctx, eventstore.Accounts.Key(id, string(id)), consistency)
 	if err != nil {
 		return account.State{}, err
 	}
@@ -141,95 +133,4 @@ func (p *Projections) newestAccount(ctx context.Context, id domain.AccountID) (a
 // Accounts lists all accounts by id.
 func (p *Projections) Accounts() []account.State {
 	return slices.SortedFunc(maps.Values(p.directory.now().byID), func(a, b account.State) int { return cmp.Compare(a.ID, b.ID) })
-}
-
-// sharedReads shares reads between concurrent calls with the same key. A read that began before a call may lack events that
-// were acknowledged before the call. The call therefore joins the next read, which begins when the current read has ended. At
-// any time one read of a key runs, and at most one waits.
-type sharedReads[K comparable, V any] struct {
-	within time.Duration // longest wait of a call, for both reads together; 0: no limit
-
-	mu  sync.Mutex
-	now map[K]*sharedRead[V] // the running read
-}
-
-type sharedRead[V any] struct {
-	ctx     context.Context // ends when no caller waits for the read
-	stop    context.CancelFunc
-	callers int
-	next    *sharedRead[V] // begins when this one has ended; nil: no call waits for it
-	done    chan struct{}
-	value   V
-	err     error
-}
-
-func newSharedRead[V any]() *sharedRead[V] {
-	t := &sharedRead[V]{done: make(chan struct{})}
-	t.ctx, t.stop = context.WithCancel(context.Background()) //nolint:gosec // run stops it
-	return t
-}
-
-// do returns the result of a read that began after the call. All calls with the same key must read the same thing.
-func (s *sharedReads[K, V]) do(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
-	s.mu.Lock()
-	t := s.now[key]
-	switch {
-	case t == nil:
-		if s.now == nil {
-			s.now = map[K]*sharedRead[V]{}
-		}
-		t = newSharedRead[V]()
-		s.now[key] = t
-		go s.run(key, t, read)
-	case t.next == nil:
-		t.next = newSharedRead[V]()
-		t = t.next
-	default:
-		t = t.next
-	}
-	t.callers++
-	s.mu.Unlock()
-	if s.within > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.within)
-		defer cancel()
-	}
-	select {
-	case <-t.done:
-		return t.value, t.err
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t.callers--; t.callers == 0 && s.now[key] == t {
-		t.stop() // a read that has not begun may still get a caller
-	}
-	var none V
-	return none, ctx.Err()
-}
-
-// run performs one read after the other until no call waits.
-func (s *sharedReads[K, V]) run(key K, t *sharedRead[V], read func(context.Context) (V, error)) {
-	for t != nil {
-		t.value, t.err = guarded(t.ctx, read)
-		t.stop()
-		s.mu.Lock()
-		close(t.done)
-		if t = t.next; t != nil && t.callers == 0 {
-			t = nil
-		}
-		if s.now[key] = t; t == nil {
-			delete(s.now, key)
-		}
-		s.mu.Unlock()
-	}
-}
-
-func guarded[V any](ctx context.Context, read func(context.Context) (V, error)) (value V, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("projections: a read panicked: %v", cause)
-		}
-	}()
-	return read(ctx)
 }

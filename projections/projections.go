@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/domain"
-	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/secrets"
 	"payledger/projections/sqlitefile"
@@ -62,7 +61,6 @@ type Projections struct {
 	applying   sync.Mutex // held while the model in use is changed, or exchanged
 	rebuilding sync.Mutex // held by Rebuild
 
-	accountReads sharedReads[domain.AccountID, account.State]
 }
 
 // Open opens the read model, and registers it with the fan-out. A damaged file, or one of another version, is rebuilt by Run.
@@ -84,7 +82,6 @@ func Open(ctx context.Context, c Config) (*Projections, error) {
 	positions := m.positions()
 	return &Projections{
 		Config: c, model: m, directory: m.directory, reader: c.Fanout.Reader(readerName, positions), progress: newProgress(positions),
-		accountReads: sharedReads[domain.AccountID, account.State]{within: c.Store.Patience()},
 	}, nil
 }
 

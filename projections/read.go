@@ -45,7 +45,11 @@ func (p *Projections) Payment(ctx context.Context, account domain.AccountID, id 
 }
 
 func newest[S any, E domain.Event](ctx context.Context, p *Projections, a *eventstore.Aggregate[S, E], account domain.AccountID, id string) (S, error) {
-	tip, err := eventstore.Load(ctx, p.Store, a, a.Key(account, id), eventstore.Latest)
+	return load(ctx, p, a, a.Key(account, id), eventstore.Latest)
+}
+
+func load[S any, E domain.Event](ctx context.Context, p *Projections, a *eventstore.Aggregate[S, E], key eventstore.Key, consistency eventstore.Consistency) (S, error) {
+	tip, err := eventstore.Load(ctx, p.Store, a, key, consistency)
 	if err != nil {
 		var none S
 		return none, unavailable(err)
@@ -53,9 +57,9 @@ func newest[S any, E domain.Event](ctx context.Context, p *Projections, a *event
 	return tip.State, nil
 }
 
-// Settings reads an account's settings from the store, linearizable as Payment; an unknown account has zero settings.
+// Settings reads an account's settings, with every change that was acknowledged before the call; an unknown account has zero settings.
 func (p *Projections) Settings(ctx context.Context, id domain.AccountID) (account.Settings, error) {
-	s, err := newest(ctx, p, eventstore.Accounts, id, string(id))
+	s, err := load(ctx, p, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Leased)
 	return s.Settings, err
 }
 

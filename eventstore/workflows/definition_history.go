@@ -84,7 +84,7 @@ func (b *definitionHistory) at(ctx context.Context, account domain.AccountID, at
 
 // update reads the changes since the last batch.
 func (b *definitionHistory) update(ctx context.Context, known *accountHistory, key eventstore.Key) error {
-	tip, err := eventstore.Load(ctx, b.store, eventstore.Workflows, key, eventstore.Latest)
+	tip, err := eventstore.Load(ctx, b.store, eventstore.Workflows, key, eventstore.Leased)
 	if err != nil || tip.Recorded == nil {
 		return err
 	}

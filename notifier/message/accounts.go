@@ -81,7 +81,7 @@ func (w *Writer) AccountTip(ctx context.Context, id domain.AccountID) (eventstor
 	if tip, known := eventstore.Remembered(w.store, eventstore.Accounts, accountKey(id)); known {
 		return tip, nil
 	}
-	return eventstore.Load(ctx, w.store, eventstore.Accounts, accountKey(id), eventstore.Latest)
+	return eventstore.Load(ctx, w.store, eventstore.Accounts, accountKey(id), eventstore.Leased)
 }
 
 func accountKey(id domain.AccountID) eventstore.Key { return eventstore.Accounts.Key(id, string(id)) }

@@ -48,6 +48,9 @@ func (s *Accounts) EnableWorkflow(ctx context.Context, by commands.Caller, id do
 
 func (s *Accounts) changeWorkflow(ctx context.Context, by commands.Caller, id domain.WorkflowID, decide func(workflow.State, time.Time) (workflow.Event, error)) (workflow.Workflow, error) {
 	tip, err := commands.Request(ctx, s.Base, by, s.Log.Workflows.Execute, by.Account, decide)
+	if err == nil {
+		err = s.AppliedEverywhere(context.WithoutCancel(ctx), tip.Recorded) // every node starts runs by its own state
+	}
 	changed, _ := tip.State.Find(id)
 	return changed, err
 }

@@ -126,7 +126,17 @@ func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, 
 	if err := s.Secrets.DestroyKept(context.WithoutCancel(ctx), CardRef(after)); err != nil {
 		return after, domain.OutcomeUnknown(err) // a repeat, or the next start, destroys the card
 	}
-	return after, nil
+	return after, s.deletedEverywhere(context.WithoutCancel(ctx), after)
+}
+
+// deletedEverywhere returns when no node takes a payment with a deleted token: each decides by what it has applied. A repeat of the deletion waits,
+// too: the first call may have failed here.
+func (s *Instruments) deletedEverywhere(ctx context.Context, after instrument.State) error {
+	tip, err := s.Log.Instruments.Load(ctx, after.Account, after.Token, eventstore.AllowStale)
+	if err != nil {
+		return err
+	}
+	return s.AppliedEverywhere(ctx, tip.Recorded)
 }
 
 // EndInstrument records that a token is deleted. The caller destroys its card.

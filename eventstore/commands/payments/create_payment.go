@@ -18,6 +18,7 @@ type creation struct {
 	PaymentInput
 	id       domain.PaymentID // "" until the instrument is loaded
 	approval *Approval        // nil: no approval was required
+	claimed  bool             // the vaulted token needs no event about its use
 }
 
 // vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
@@ -93,18 +94,21 @@ func AsShown(shown *domain.Price, from session.State) bool {
 	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
 }
 
-// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag.
+// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag. A deletion is acknowledged
+// when every node has applied it, so that a token which is usable here, under the lease, has not been deleted.
 func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
 			err = s.identify(account, c, tip.State)
 		}
 		if err == nil {
-			_, err = instrument.DecideUse(tip.State, s.use(ctx, tip.State, c))
+			var event instrument.Event
+			event, err = instrument.DecideUse(tip.State, s.use(ctx, tip.State, c))
+			c.claimed = err == nil && event == nil && c.vaulted(tip.State)
 		}
 		return tip.State, err
 	}
-	inst, err := use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale))
+	inst, err := use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.Leased))
 	if err != nil {
 		inst, err = use(s.Log.Instruments.Load(ctx, account, c.Token, eventstore.Latest))
 	}
@@ -124,6 +128,9 @@ func (s *Payments) use(ctx context.Context, inst instrument.State, c *creation) 
 
 // claimToken records that the payment uses the token. No other payment can use it then, unless it is vaulted.
 func (s *Payments) claimToken(ctx context.Context, by commands.Caller, c *creation, vaulted bool) error {
+	if c.claimed {
+		return nil
+	}
 	_, err := commands.Request(ctx, s.Base, by, s.Log.Instruments.Execute, c.Token, func(state instrument.State, _ time.Time) (instrument.Event, error) {
 		if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
 			return nil, eventstore.Overtaken()
