@@ -273,7 +273,8 @@ func (r *nodesRig) copied(t *testing.T, stays *app.App, from string) {
 
 var staleForm = regexp.MustCompile(`^as-of="([^"]+)", ms=\d+(, revision=\d+)?$`)
 
-// losesMajority ends two of three NATS servers. Then reads and changes are refused, and a stale read is answered.
+// losesMajority ends two of three NATS servers. Then reads and changes are refused, and a stale read is answered. A list is answered with its age while
+// the node has its lease.
 func (r *nodesRig) losesMajority(t *testing.T, a *app.App) {
 	t.Helper()
 	m, id := r.at(a), r.paid[0]
@@ -287,7 +288,7 @@ func (r *nodesRig) losesMajority(t *testing.T, a *app.App) {
 	cut := time.Now()
 	var refusals sync.WaitGroup
 	session := map[string]any{"orderId": "refused", "currencyCode": "EUR", "amount": 100}
-	for path, body := range map[string]any{"/payments/" + id: nil, "/payments/" + id + "/events": nil, "/payments": nil, "/client-session": session} {
+	for path, body := range map[string]any{"/payments/" + id: nil, "/payments/" + id + "/events": nil, "/client-session": session} {
 		method := "GET"
 		if body != nil {
 			method = "POST"
@@ -300,7 +301,16 @@ func (r *nodesRig) losesMajority(t *testing.T, a *app.App) {
 			t.Logf("%s: 503 after %s", path, time.Since(cut))
 		})
 	}
+	list, err := m.Call("GET", "/payments", m.Headers(), nil)
+	lag := list.Header.Get("Payledger-Lag")
+	if served := list.Status == http.StatusOK; err != nil || !served && list.Status != http.StatusServiceUnavailable || served && !strings.Contains(lag, "ms=") {
+		t.Errorf("a list without a majority: %d, lag %q, %s %v", list.Status, lag, list.Body, err)
+	}
 	refusals.Wait()
+	apptest.Eventually(t, func() bool {
+		list, err := m.Call("GET", "/payments", m.Headers(), nil)
+		return err == nil && list.Status == http.StatusServiceUnavailable
+	})
 	for _, path := range []string{"/payments/" + id, "/payments/" + id + "/events"} {
 		began := time.Now()
 		stale, err := m.Call("GET", path+"?consistency=stale", m.Headers(), nil)
