@@ -158,6 +158,12 @@ func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 	}
 }
 
+// errBusy means that a group of this process is under way: the answer to that group decides about its place first.
+var errBusy = errors.New("eventstore: a group of ours is under way")
+
+// busy reports whether a group of this process is under way. The caller holds the lock.
+func (h *shard) busy() bool { return len(h.inFlight) > 0 || h.building }
+
 // tryReadUpTo reads the log up to seq. It returns errBusy if a group of this process is under way.
 func (h *shard) tryReadUpTo(ctx context.Context, seq uint64) error {
 	h.mu.Lock()

@@ -152,9 +152,6 @@ func (h *shard) apply(g *format.Group) {
 	}
 }
 
-// errBusy means that a group of this process is under way: the answer to that group decides about its place first.
-var errBusy = errors.New("eventstore: a group of ours is under way")
-
 // observe takes the next group that was read from the log. It returns errBusy if the caller must read the group again later.
 // Any other error means that the log is damaged.
 func (h *shard) observe(g *format.Group) error {
@@ -162,9 +159,6 @@ func (h *shard) observe(g *format.Group) error {
 	defer h.mu.Unlock()
 	return h.observeLocked(g)
 }
-
-// busy reports whether a group of this process is under way. The caller holds the lock.
-func (h *shard) busy() bool { return len(h.inFlight) > 0 || h.building }
 
 // observeLocked is observe for callers that hold the lock.
 func (h *shard) observeLocked(g *format.Group) error {

@@ -99,7 +99,7 @@ func (v *Store) Card(ctx context.Context, ref CardRef, began time.Time) (process
 		}
 	}
 	if err == nil && !began.Before(card.ExpiresAt) {
-		err = errNoNumber
+		err = ErrGone
 	}
 	if errors.Is(err, ErrGone) {
 		return v.keptCard(ctx, ref.keptName())
