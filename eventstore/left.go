@@ -80,10 +80,10 @@ func (s *Store) leftRows(shard int, key Key, revision uint64) (rows []format.Lef
 }
 
 // unreadable returns the error for a failed read of the tip store, and marks the log as unhealthy.
-func (s *Store) unreadable(key Key, err error) error {
+func (s *Store) unreadable(at any, err error) error {
 	remedy := s.tips.Remedy(err)
 	if !s.closing.Load() {
-		err = fmt.Errorf("%w: the tip store cannot be read at %s: %w; %s", ErrUnhealthy, key, err, remedy)
+		err = fmt.Errorf("%w: the tip store cannot be read at %v: %w; %s", ErrUnhealthy, at, err, remedy)
 		s.markUnhealthy(err, false)
 	}
 	return err

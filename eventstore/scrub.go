@@ -219,7 +219,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+		return c.broken(name, err)
 	}
 	if c.faultOf(report, through) == "" {
 		return nil
@@ -239,7 +239,7 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+		return c.broken(name, err)
 	}
 	if reason := c.faultOf(report, through); reason != "" {
 		damage := scrubbed(name, report.Last+1, reason)
@@ -247,6 +247,15 @@ func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint
 		return damage
 	}
 	return nil
+}
+
+// broken returns the error of a stream that could not be checked. The check needs the tip store: if its files are damaged, the log is unhealthy.
+func (c *scrub) broken(name string, err error) error {
+	err = fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+	if errors.Is(err, tipstore.ErrDamaged) {
+		err = c.s.unreadable(name, err)
+	}
+	return err
 }
 
 func scrubbed(name string, seq uint64, reason string) error {
@@ -260,7 +269,7 @@ func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Opti
 		seq, reason, err := c.side(name, options)
 		switch {
 		case err != nil:
-			return fmt.Errorf("eventstore: scrub: %s: %w", name, err)
+			return c.broken(name, err)
 		case reason == "":
 			return nil
 		case try > 0:

@@ -6,8 +6,8 @@
 //   - An embedded server changes a damaged folder when it starts. It cuts a file at its first bad record, trusts its index if
 //     it has one, and drops a stream whose description is damaged. So Inspect reads the folder first, and refuses a damaged
 //     folder.
-//   - No stream is changed. A power failure can leave a torn tail (a record that is not complete). Inspect copies it before
-//     the server cuts it.
+//   - No record is changed. A power failure can leave a torn tail (a record that is not complete). Inspect copies it before the server
+//     cuts it, and removes the index of its stream, so that the server does.
 //   - An archive reads no further than the ends that were acknowledged when it was opened.
 //
 // The package must not know: how the store appends. A running store passes two functions (Running).

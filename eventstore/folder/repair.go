@@ -68,10 +68,13 @@ func dropStaleIndex(stream string) error {
 	}
 	torn, err := endsTorn(files[len(files)-1].Path)
 	if torn {
-		return remove(filepath.Join(stream, "msgs", "index.db"))
+		return DropIndex(stream)
 	}
 	return err
 }
+
+// DropIndex removes the index of a stopped server's stream. The server then reads all blocks of the stream, with their checksums, and cuts a torn end.
+func DropIndex(stream string) error { return remove(filepath.Join(stream, "msgs", "index.db")) }
 
 // endsTorn reports whether a block ends with zeroes or within its first checksum. It returns false for an empty block.
 func endsTorn(block string) (bool, error) {
