@@ -56,7 +56,7 @@ const (
 	use          = 0.5 // of a machine, on average: the rest is for peaks and for the work of a machine that failed
 	groupBytes   = 1e4 // the log's bytes of a group under load: 64 KiB of frames, compressed
 	segmentBytes = 128 << 20
-	fewestShards = 8
+	fewestShards = 3
 	retention    = 90 * 24 * time.Hour // of deliveries, the default
 	month        = 30 * 24 * time.Hour
 	year         = 365 * 24 * time.Hour
