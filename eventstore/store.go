@@ -32,8 +32,7 @@ import (
 
 // Numbers of shards of a new log. Shards sync their groups concurrently; fewer shards have larger groups, which cost less CPU time for an
 // event. Payments/s at 64 connections with fsyncs of 0.1 and of 2 ms, on two cores: 1 shard 1,359 and 962, 2 shards 1,399 and 1,236,
-// 4 shards 1,123 and 991, 8 shards 991 and 1,081. On three replicas a group is a round of Raft on three servers: creations and captures/s through
-// one, two and three nodes with 8 shards 213, 179 and 128, with 3 shards 340, 211 and 201 (BenchmarkNodes in deploy/localcluster).
+// 4 shards 1,123 and 991, 8 shards 991 and 1,081. On replicas a group is a round of Raft: deploy/SCALING.md has three shards beside eight.
 const (
 	DefaultShards        = 2
 	DefaultClusterShards = 3 // of an external cluster: each of its servers leads some

@@ -12,7 +12,6 @@ import (
 	"payledger/domain"
 	"payledger/domain/person"
 	"payledger/eventstore"
-	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
 )
@@ -147,14 +146,6 @@ func (v *Store) Get(ctx context.Context, name domain.SecretID) ([]byte, error) {
 		return nil, err
 	}
 	return v.ring.open(string(name), box)
-}
-
-func decoded[T any](ctx context.Context, v *Store, name domain.SecretID) (value T, err error) {
-	plain, err := v.Get(ctx, name)
-	if err == nil {
-		err = codec.Unmarshal(plain, &value)
-	}
-	return value, err
 }
 
 // read returns the box of a name; ErrGone if there is none, ServiceUnavailable if the box cannot be read now.
