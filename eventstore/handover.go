@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
+	"payledger/eventstore/jetapi"
 )
 
 // sequencerSilence is the time without a new group after which a node appends to a shard without the sequencer. Each wait is up to
@@ -35,6 +37,7 @@ type sequencer struct {
 	held    map[Hash]*entry // drafts of other nodes in this process
 	refused []*entry        // of handed, in conflict with the log up to entry.through
 	closing time.Time       // the sequencer was last requested to close the segment
+	awaited bool            // a group of the sequencer is fetched soon
 }
 
 const (
@@ -191,14 +194,35 @@ func (h *shard) takeAnswer(a handover.Answer) {
 	h.sendNext()
 }
 
+// tailPatience is how long an acknowledged group may take to come by the tail, before it is read from the log: the server with the tail's consumer
+// may be gone.
+const tailPatience = 200 * time.Millisecond
+
 // takeStored notes that the sequencer has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
+	if a.Head > h.head.Seq && !h.sequencer.awaited {
+		h.sequencer.awaited = true
+		time.AfterFunc(tailPatience, func() { h.fetch(a.Head) })
+	}
 	for _, b := range h.sequencer.readers {
 		if b.since <= a.Barrier && b.through == 0 { // requests are numbered in their order: the group was sent after this one
 			b.through = a.Head
 		}
 	}
 	h.endHanded()
+}
+
+// fetch reads the log up to a group, unless the tail was faster.
+func (h *shard) fetch(seq uint64) {
+	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
+	defer cancel()
+	err := h.tryReadUpTo(ctx, seq)
+	if err != nil && !errors.Is(err, errBusy) && h.s.life.Err() == nil {
+		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("a group that another node appended was not read; the tail brings it")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sequencer.awaited = false
 }
 
 // takeRefusal handles drafts and readers that the sequencer refused. The caller holds the lock.

@@ -56,7 +56,48 @@ func testSecrets(t testing.TB, r *rig) {
 	if _, err := here.Card(ctx, name, now); !errors.Is(err, secrets.ErrGone) {
 		t.Errorf("a destroyed card: %v", err)
 	}
+	testUnjudgedCard(t, r, here)
 	testPersonal(t, r, here, there)
+}
+
+// testUnjudgedCard: a card that cannot be judged, because the shard of its token is damaged, stays, and keeps no other card.
+func testUnjudgedCard(t testing.TB, r *rig, vault *secrets.Store) {
+	t.Helper()
+	ctx, now := testContext(t), r.store().Now()
+	damage := errors.New("the shard is damaged")
+	var names []secrets.CardRef
+	for range 2 {
+		name := secrets.CardRef{Account: "acct", Token: domain.Token(newKey().ID), TokenizedAt: now}
+		if err := vault.PutCard(ctx, name, processor.Card{Number: "4111111111111111", CVV: "123"}, now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	judge := func(_ context.Context, _ domain.AccountID, token domain.Token, _ time.Time) (time.Time, error) {
+		if token == names[0].Token {
+			return time.Time{}, damage
+		}
+		return time.Time{}, nil
+	}
+	for _, later := range []time.Duration{3 * time.Minute, 2 * time.Hour, 3 * time.Hour} {
+		if _, err := vault.Clean(ctx, now.Add(later), judge); !errors.Is(err, damage) {
+			t.Errorf("after %s: %v", later, err)
+		}
+		if _, err := vault.Card(ctx, names[0], now); err != nil {
+			t.Errorf("after %s the card that cannot be judged: %v", later, err)
+		}
+		if _, err := vault.Card(ctx, names[1], now); !errors.Is(err, secrets.ErrGone) {
+			t.Errorf("after %s the other card: %v", later, err)
+		}
+	}
+	if _, err := vault.Clean(ctx, now.Add(4*time.Hour), func(context.Context, domain.AccountID, domain.Token, time.Time) (time.Time, error) {
+		return time.Time{}, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := vault.Card(ctx, names[0], now); !errors.Is(err, secrets.ErrGone) {
+		t.Errorf("a card that can be judged again: %v", err)
+	}
 }
 
 func testPersonal(t testing.TB, r *rig, here, there *secrets.Store) {

@@ -124,7 +124,7 @@ func (c *call) enter() error {
 	if c.api.Intake.Gate == nil {
 		return nil
 	}
-	place, ok := c.api.Intake.Gate.Enter(c.Ctx, c.owner())
+	place, ok := c.api.Intake.Gate.Enter(c.Ctx, c.placeOwner())
 	if !ok {
 		return c.refuseOverload()
 	}
@@ -154,6 +154,10 @@ func (c *call) owner() string {
 		return string(c.Merchant.ID)
 	}
 	return c.client.String()
+}
+
+func (c *call) placeOwner() intake.Owner {
+	return intake.Owner{Name: c.owner(), Address: c.Merchant.ID == ""}
 }
 
 type reservation struct {

@@ -146,7 +146,7 @@ func (c *call) dashboardPage() outcome {
 
 func (c *call) madePage(to http.ResponseWriter) (done outcome, shed error) {
 	if c.api.Intake.Gate != nil {
-		place, ok := c.api.Intake.Gate.Enter(c.Ctx, c.owner())
+		place, ok := c.api.Intake.Gate.Enter(c.Ctx, c.placeOwner())
 		if !ok {
 			return done, c.refuseOverload()
 		}

@@ -92,7 +92,8 @@
 //
 // # Several nodes (Config.Nodes)
 //
-// Each node plans every event. The delivery names are the same, so exactly one node creates each delivery and owns it, until another node
+// Each node determines the deliveries of every event. The node that wrote the event creates them at once, the others create what is missing
+// after 300 ms (package turns). The delivery names are the same, so exactly one node creates each delivery and owns it, until another node
 // resends it or takes it over (delivery.Ownership). All nodes follow the stream and remember which other owner ids have open
 // deliveries. When an owner id is gone, a node reads the open deliveries of each lane again, as at its start. The first node that writes
 // its owner id into a record owns the delivery. No other node's clock is used, except for the time of a retry that the owner recorded. A

@@ -130,7 +130,7 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	n.position = position.New(plannerName, s, at)
 	n.planner = &planner{
 		Notifier: n, reader: c.Fanout.Reader(plannerName, at), id: id,
-		registered: registrations{Notifier: n, started: slices.Clone(at), read: map[domain.AccountID]readAccount{}},
+		registered: registrations{Notifier: n, started: slices.Clone(at), evaluated: position.New(plannerName, s, slices.Clone(at)), read: map[domain.AccountID]readAccount{}},
 	}
 	n.planner.others = turns.NewQueue(n.planner.taken, n.planner.planOthers, n.position.Advance)
 	n.planner.others.Patience = cmp.Or(c.turn, turns.DefaultPatience)

@@ -106,6 +106,7 @@ func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error
 	if err := p.create(ctx, own); err != nil {
 		return err
 	}
+	p.registered.evaluated.Advance(events)
 	return p.others.Add(ctx, events, others)
 }
 

@@ -155,6 +155,38 @@ func TestRegistrationMeanwhile(t *testing.T) {
 	}
 }
 
+// TestRegistrationBesideOthers is TestRegistrationMeanwhile on a node that has determined the endpoints of another node's events, and waits for
+// that node to plan them: its position is before the events.
+func TestRegistrationBesideOthers(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newRig(t)
+	r.base()
+	living := newTown()
+	living.author = "author" // it plans nothing
+	r.config.turn = time.Hour
+	other := r.node(1, &citizen{town: living, name: "other"}, asTheyAre)
+	r.endpoint(inbox.url + "/old")
+	r.pay(processor.Succeeded)
+	after := r.ends()
+	for range 4 {
+		r.pay(processor.Succeeded)
+	}
+	ends := r.ends()
+	poll(t, func() bool { return !behind(other.notifier.planner.registered.evaluated.At(), ends) }, func() string { return "the events are not evaluated" })
+	if !behind(other.notifier.position.At(), ends) {
+		t.Fatal("the node does not wait for the author")
+	}
+	r.endpointAfter(after, inbox.url+"/new")
+	for _, h := range inbox.waitFor(4) {
+		if h.path != "/new" {
+			t.Errorf("a webhook to %s", h.path)
+		}
+	}
+	other.stop()
+	inbox.none()
+}
+
 // TestReplayBeforePlanner checks that a replay covers all events before the call, also those that the planner has not read. The planner
 // adds none for an endpoint that was registered after them.
 func TestReplayBeforePlanner(t *testing.T) {

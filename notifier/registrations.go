@@ -12,6 +12,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/eventstore"
 	"payledger/eventstore/causes"
+	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
 )
 
@@ -19,6 +20,8 @@ import (
 type registrations struct {
 	*Notifier
 	started []uint64 // the planner's position at the start of this process
+	// evaluated are the addresses of the last events whose endpoints were determined. The position may be behind: it waits for other nodes.
+	evaluated *position.Position
 	// read is the newest state of each account that this process has read.
 	read map[domain.AccountID]readAccount
 	// batch has the accounts that were read for the events that are being planned.
@@ -29,7 +32,7 @@ type readAccount struct {
 	revision  uint64
 	endpoints []account.Endpoint
 	after     []uint64 // the place of their newest change
-	// planned is the planner's position when these endpoints were read: events up to it may have been planned with older ones.
+	// planned is evaluated when these endpoints were read: events up to it may have been planned with older ones.
 	planned []uint64
 }
 
@@ -80,7 +83,7 @@ func (g *registrations) account(ctx context.Context, id domain.AccountID) (*time
 		g.read[id] = now
 	case before.revision < now.revision:
 		if now.planned = before.planned; !reflect.DeepEqual(before.endpoints, now.endpoints) || !slices.Equal(before.after, now.after) {
-			now.planned = g.position.At()
+			now.planned = g.evaluated.At()
 		}
 		g.read[id] = now
 	}

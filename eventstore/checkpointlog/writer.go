@@ -44,6 +44,7 @@ type Writer struct {
 	pending [][]leaf  // per shard, in order, after newest
 	hurried time.Time // until this time a checkpoint follows an event at once
 	other   bool      // another node wrote the newest checkpoint
+	first   []uint64  // per shard: the first group in pending at the last look at another node's checkpoint; 0: none
 
 	// Covered, if set, is called after each checkpoint that this process wrote, with the hashes of the newly covered events;
 	// before is the number of events that were covered before. Covered must not block. Set it before Run.
@@ -71,7 +72,7 @@ func NewWriter[R Reader](ctx context.Context, log *Log, register func(name strin
 	}
 	return &Writer{
 		log: log, signer: signer, newest: newest, Every: DefaultEvery, other: newest.Number > 0 && !log.Sole,
-		reader: register("checkpoints", newest.Covered()), pending: make([][]leaf, log.Shards),
+		reader: register("checkpoints", newest.Covered()), pending: make([][]leaf, log.Shards), first: make([]uint64, log.Shards),
 	}, nil
 }
 
@@ -103,7 +104,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			due = time.After(pause())
 		case <-due:
 			due, written = nil, time.Now()
-			if w.other && time.Now().After(w.hurried) && w.othersWrote(ctx) {
+			if w.other && time.Now().After(w.hurried) && w.othersWrote(ctx) && !w.left() {
 				if w.waits() {
 					due = time.After(pause())
 				}
@@ -144,6 +145,19 @@ func (w *Writer) othersWrote(ctx context.Context) bool {
 	}
 	w.dropCovered(newest)
 	return true
+}
+
+// left reports whether the other node has left an event without a checkpoint since the last look: it may not get the events of a shard.
+func (w *Writer) left() (left bool) {
+	for shard, events := range w.pending {
+		if len(events) == 0 {
+			w.first[shard] = 0
+			continue
+		}
+		left = left || w.first[shard] == events[0].seq
+		w.first[shard] = events[0].seq
+	}
+	return left
 }
 
 // stored reads the newest checkpoint, with its edge.

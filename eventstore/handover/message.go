@@ -148,7 +148,9 @@ func ParseAnswer(m *nats.Msg) (a Answer, err error) {
 	if a.Head, err = number(m, headHeader); err != nil {
 		return a, err
 	}
-	a.Refused = Refusal(m.Header.Get(refusedHeader))
+	if a.Refused = Refusal(m.Header.Get(refusedHeader)); a.Refused == "" { // nodes of older builds sent the group
+		return a, nil
+	}
 	if len(m.Data)%len(format.Hash{}) != 0 {
 		return a, fmt.Errorf("handover: a refusal of %d bytes", len(m.Data))
 	}

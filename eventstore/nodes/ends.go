@@ -24,14 +24,16 @@ var errUncounted = errors.New("not every node that appended has said how far it 
 
 // counted are the nodes that Ends no longer has to ask.
 type counted struct {
-	ended map[string]bool // this node has all of their events
-	at    time.Duration   // as of the newest success; 0: none since the last join
+	ended map[string]uint64 // this node has all of their events; the sequences of their ends, because a node that was ended joins again under its id
+	at    time.Duration     // as of the newest success; 0: none since the last join
 }
 
-// answers are the newest ends of all nodes.
+// answers are the newest ends of all nodes, and the nodes that did not tell theirs.
 type answers struct {
-	asOf time.Duration
-	ends []uint64
+	asOf   time.Duration
+	ends   []uint64
+	failed time.Duration     // of the newest question without an answer of each node
+	silent map[string]uint64 // the newest records of nodes that did not answer
 }
 
 // place is the answer to a question for ends.
@@ -53,17 +55,21 @@ func (r *Registry) Ends(ctx context.Context, hurry bool) (ends []uint64, asOf ti
 		return ends, asOf, err
 	}
 	r.Logger.Debug().Err(err).Msg("the end of the log is read from the log")
-	ended := r.endedNodes()
+	ended, asOf := r.endedNodes(), r.Clock()
 	if err := r.CatchUp(ctx); err != nil {
 		return nil, 0, err
 	}
-	r.count(ended, began)
-	return make([]uint64, len(r.Applied())), began, nil
+	r.count(ended, asOf)
+	return make([]uint64, len(r.Applied())), asOf, nil
 }
 
 // askAll asks all nodes after the next beat. Callers that wait for the same beat share the answers.
 func (r *Registry) askAll(ctx context.Context, began time.Duration, hurry bool) (ends []uint64, asOf time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, r.ReadTime)
+	within := r.ReadTime
+	if !hurry { // the next beat is due; without one the log itself may still answer
+		within = r.Beat + 2*endsPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if asOf, err = r.roundAfter(ctx, began, hurry); err != nil {
 		return nil, 0, err
@@ -77,22 +83,29 @@ func (r *Registry) askAll(ctx context.Context, began time.Duration, hurry bool) 
 	r.mu.Lock()
 	newest := r.answers
 	r.mu.Unlock()
-	if newest.asOf >= asOf {
+	switch {
+	case newest.asOf >= asOf:
 		return slices.Clone(newest.ends), newest.asOf, nil
+	case newest.failed >= asOf:
+		return nil, 0, fmt.Errorf("%w: a question after the same beat had no answer", errUncounted)
 	}
 	if err := r.complete(ctx); err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", errUncounted, err)
 	}
 	asked, err := r.toAsk()
-	if err != nil {
-		return nil, 0, err
-	}
-	if ends, err = r.askEnds(ctx, asked); err != nil {
-		return nil, 0, err
+	if err == nil {
+		ends, err = r.askEnds(ctx, asked)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.counted.at, r.answers = max(r.counted.at, asOf), answers{asOf, slices.Clone(ends)}
+	if err != nil {
+		r.answers.failed = asOf
+		for id, seq := range asked { // those that answered are no longer in it
+			r.answers.silent[id] = seq
+		}
+		return nil, 0, err
+	}
+	r.counted.at, r.answers = max(r.counted.at, asOf), answers{asOf: asOf, ends: slices.Clone(ends), silent: map[string]uint64{}}
 	return ends, asOf, nil
 }
 
@@ -116,27 +129,31 @@ func (r *Registry) roundAfter(ctx context.Context, moment time.Duration, hurry b
 	}
 }
 
-// toAsk returns the other nodes that have not ended. It fails if a node has ended whose events nobody counted.
-func (r *Registry) toAsk() (map[string]bool, error) {
+// toAsk returns the other nodes that have not ended, with the sequences of their records. It fails if a node has ended whose events nobody counted,
+// or has written no record since it left a question without an answer.
+func (r *Registry) toAsk() (map[string]uint64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.counted.at == 0 || r.work.recordsAsOf-r.counted.at > r.Tenure { // only keptEnds records of ended nodes are kept
 		return nil, fmt.Errorf("%w: this node has not asked for a while", errUncounted)
 	}
 	for _, record := range r.ended {
-		if !r.counted.ended[record.Node] {
+		if r.counted.ended[record.Node] != record.seq {
 			return nil, fmt.Errorf("%w: %s has ended", errUncounted, record.Node)
 		}
 	}
-	asked := map[string]bool{}
-	for id := range r.peers {
-		asked[id] = true
+	asked := map[string]uint64{}
+	for id, p := range r.peers {
+		if r.answers.silent[id] == p.seq {
+			return nil, fmt.Errorf("%w: %s is silent", errUncounted, id)
+		}
+		asked[id] = p.seq
 	}
 	return asked, nil
 }
 
-// askEnds asks the nodes, and returns the largest of their ends and this node's.
-func (r *Registry) askEnds(ctx context.Context, asked map[string]bool) ([]uint64, error) {
+// askEnds asks the nodes, takes those that answer out of asked, and returns the largest of their ends and this node's.
+func (r *Registry) askEnds(ctx context.Context, asked map[string]uint64) ([]uint64, error) {
 	ends := r.Acknowledged()
 	if len(asked) == 0 {
 		return ends, nil
@@ -170,18 +187,18 @@ func (r *Registry) askEnds(ctx context.Context, asked map[string]bool) ([]uint64
 	return ends, nil
 }
 
-func (r *Registry) endedNodes() map[string]bool {
+func (r *Registry) endedNodes() map[string]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ended := map[string]bool{}
+	ended := map[string]uint64{}
 	for _, record := range r.ended {
-		ended[record.Node] = true
+		ended[record.Node] = record.seq
 	}
 	return ended
 }
 
 // count notes that this node has every event of nodes that had ended, as of a reading of Clock.
-func (r *Registry) count(ended map[string]bool, at time.Duration) {
+func (r *Registry) count(ended map[string]uint64, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counted = counted{ended, max(r.counted.at, at)}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/clustertest"
 )
 
@@ -36,6 +38,50 @@ func (n *testNode) ends(t *testing.T, hurry bool) (position []uint64, waited boo
 	}
 }
 
+// endsOfMany asks for the ends twenty times at once. Each waits for the end of the log if it has to.
+func (n *testNode) endsOfMany(t *testing.T) {
+	t.Helper()
+	stop := make(chan struct{})
+	var all, log sync.WaitGroup
+	log.Go(func() {
+		for {
+			select {
+			case <-n.caught:
+			case <-stop:
+				return
+			}
+		}
+	})
+	for range 20 {
+		all.Go(func() {
+			if position, _, err := n.Ends(t.Context(), true); err != nil || len(position) != 2 {
+				t.Error(position, err)
+			}
+		})
+	}
+	all.Wait()
+	close(stop)
+	log.Wait()
+}
+
+// hear returns a channel with the messages on a subject.
+func hear(t *testing.T, c *clustertest.Cluster, subject string) chan *nats.Msg {
+	t.Helper()
+	nc, err := nats.Connect(c.URL(clustertest.User))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	heard := make(chan *nats.Msg, 100)
+	if _, err := nc.ChanSubscribe(subject, heard); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return heard
+}
+
 // Ends returns the largest end that any node knew at the call, also of nodes that do not serve yet and of nodes that joined just before, and
 // appends nothing. A node that does not answer, and one that has ended, make it wait for the end of the log, the latter once.
 func TestEnds(t *testing.T) {
@@ -63,6 +109,11 @@ func TestEnds(t *testing.T) {
 	if got, waited := a.ends(t, true); !waited || !slices.Equal(got, []uint64{0, 0}) {
 		t.Errorf("with a node that hears nothing: %d, waited for the log: %t", got, waited)
 	}
+	questions := hear(t, c, "payledger.ends")
+	a.endsOfMany(t)                 // they share the silence
+	if n := len(questions); n > 2 { // a record that it wrote before may still be a new one
+		t.Errorf("%d more questions although a node is silent", n)
+	}
 	b.link.answers.free()
 	b.Close(t.Context())
 	for _, want := range []bool{true, false} {
@@ -86,13 +137,5 @@ func TestEndsAfterAWhile(t *testing.T) {
 	if _, waited := a.ends(t, true); !waited {
 		t.Error("did not wait for the log after a long while")
 	}
-	var all sync.WaitGroup // callers of a moment share a question, and all get the answer
-	for range 20 {
-		all.Go(func() {
-			if position, _, err := a.Ends(t.Context(), true); err != nil || len(position) != 2 {
-				t.Error(position, err)
-			}
-		})
-	}
-	all.Wait()
+	a.endsOfMany(t) // callers of a moment share a question, and all get the answer
 }

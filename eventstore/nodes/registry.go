@@ -135,7 +135,7 @@ func Open(ctx context.Context, server Server, c Config) (*Registry, error) {
 	if c.Healthy == nil {
 		c.Healthy = func() error { return nil }
 	}
-	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), hurries: make(chan []uint64, maxHurries)}
+	r := &Registry{Config: c, server: server, kick: make(chan struct{}, 1), state: Starting, peers: map[string]*peer{}, entered: make(chan struct{}), rounded: make(chan struct{}), asking: make(chan struct{}, 1), answers: answers{silent: map[string]uint64{}}, hurries: make(chan []uint64, maxHurries)}
 	r.life, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	making, cancel := context.WithTimeout(ctx, r.Silence)
 	err := r.surely(making, func() error { return r.makeStream(making) }) // several nodes that start at once make it, and one sees it later than another

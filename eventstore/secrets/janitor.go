@@ -17,14 +17,12 @@ const JanitorInterval = 30 * time.Second
 type Needed func(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (until time.Time, err error)
 
 // Clean destroys the cards that are no longer needed: the outcome is known, or the client token of an unused card has expired. One
-// overwrite makes all cards of a minute unreadable (card.go), without a copy of each block. It may be repeated, and returns their number.
+// overwrite makes all cards of a minute unreadable (card.go), without a copy of each block. It may be repeated, and returns their number. A card
+// that cannot be judged, because its shard is damaged, stays, and delays no other one; Clean returns the errors of all.
 func (v *Store) Clean(ctx context.Context, now time.Time, needed Needed) (int, error) {
-	early, err := v.cleanEpochs(ctx, now, needed)
-	if err != nil {
-		return early, err
-	}
-	late, err := v.cleanLate(ctx, now, needed)
-	return early + late, err
+	early, earlyErr := v.cleanEpochs(ctx, now, needed)
+	late, lateErr := v.cleanLate(ctx, now, needed)
+	return early + late, errors.Join(earlyErr, lateErr)
 }
 
 func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (int, error) {
@@ -45,20 +43,23 @@ func (v *Store) cleanEpochs(ctx context.Context, now time.Time, needed Needed) (
 		cards[e] = append(cards[e], domain.SecretID(name))
 	}
 	destroyed := 0
+	var errs []error
 	for e, names := range cards {
 		if !e.over(now) {
 			continue
 		}
-		kept, err := v.keepNeeded(ctx, now, names, needed)
-		if err != nil {
-			return destroyed, err
+		kept, unjudged, err := v.keepNeeded(ctx, now, names, needed)
+		errs = append(errs, unjudged)
+		if err == nil {
+			err = v.endEpoch(ctx, e, names)
 		}
-		if err := v.endEpoch(ctx, e, names); err != nil {
-			return destroyed, err
+		if err != nil {
+			errs = append(errs, err)
+			continue
 		}
 		destroyed += len(names) - kept
 	}
-	return destroyed, nil
+	return destroyed, errors.Join(errs...)
 }
 
 // endEpoch destroys the epoch's key, so that its cards are unreadable, and then purges the cards.
@@ -72,9 +73,8 @@ func (v *Store) endEpoch(ctx context.Context, e epoch, names []domain.SecretID) 
 	return v.bytes.Purge(ctx, e.prefix())
 }
 
-// keepNeeded copies each card that is still needed to a late card.
-func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (int, error) {
-	kept := 0
+// keepNeeded copies each card that is still needed to a late card, and each card that cannot be judged. unjudged are the errors of these.
+func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.SecretID, needed Needed) (kept int, unjudged, err error) {
 	for _, name := range names {
 		parts := strings.Split(string(name), ".") // card.<epoch>.<account>.<token>
 		if len(parts) != 4 {
@@ -86,19 +86,17 @@ func (v *Store) keepNeeded(ctx context.Context, now time.Time, names []domain.Se
 			continue // an earlier run copied the needed cards and destroyed the key
 		}
 		if err != nil {
-			return kept, err
+			return kept, unjudged, err
 		}
 		until, err := needed(ctx, ref.Account, ref.Token, card.ExpiresAt)
-		if err != nil {
-			return kept, err
-		}
-		if !now.Before(until) {
+		unjudged = errors.Join(unjudged, err)
+		if err == nil && !now.Before(until) {
 			continue
 		}
 		if err := v.putLate(ctx, ref, card, now); err != nil {
-			return kept, err
+			return kept, unjudged, err
 		}
 		kept++
 	}
-	return kept, nil
+	return kept, unjudged, nil
 }

@@ -137,6 +137,7 @@ func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (de
 		under[epochOf(domain.SecretID(key))] = &underKey{}
 	}
 	var unreadable []string
+	var errs []error
 	for _, name := range names {
 		parts := strings.Split(strings.TrimSuffix(name, ownSuffix), ".") // late-card.<account>.<token>
 		if len(parts) != 3 {
@@ -150,14 +151,16 @@ func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (de
 			continue
 		case errors.Is(err, ErrGone):
 			continue
-		case err != nil:
-			return destroyed, err
+		case err != nil: // its key must stay
+			errs = append(errs, err)
+			if delete(under, of); of == 0 { // it may be any
+				clear(under)
+			}
+			continue
 		}
 		until, err := needed(ctx, ref.Account, ref.Token, card.ExpiresAt)
-		if err != nil {
-			return destroyed, err
-		}
-		spent := !now.Before(until)
+		errs = append(errs, err)
+		spent := err == nil && !now.Before(until) // else it gets a value of its own when its key ends
 		switch all := under[of]; {
 		case all != nil && spent && !now.Before(card.ExpiresAt): // with its key
 			all.spent = append(all.spent, name)
@@ -165,7 +168,8 @@ func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (de
 			all.needed = append(all.needed, neededCard{ref, card})
 		case spent:
 			if err := v.Destroy(ctx, domain.SecretID(name)); err != nil {
-				return destroyed, err
+				errs = append(errs, err)
+				continue
 			}
 			destroyed++
 		}
@@ -173,16 +177,17 @@ func (v *Store) cleanLate(ctx context.Context, now time.Time, needed Needed) (de
 	for e, all := range under {
 		ended, err := v.endLate(ctx, e, all, now)
 		if err != nil {
-			return destroyed, err
+			errs = append(errs, err)
+			continue
 		}
 		if unreadable = append(unreadable, ended...); len(ended) > 0 {
 			destroyed += len(all.spent)
 		}
 	}
-	if len(unreadable) == 0 {
-		return destroyed, nil
+	if len(unreadable) > 0 {
+		errs = append(errs, v.bytes.Remove(ctx, unreadable...))
 	}
-	return destroyed, v.bytes.Remove(ctx, unreadable...)
+	return destroyed, errors.Join(errs...)
 }
 
 // endLate destroys the late key of an expired epoch, after the cards that are still needed have values of their own. It returns the names of

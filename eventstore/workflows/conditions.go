@@ -20,7 +20,7 @@ func (e *Engine) conditionOf(d workflow.Definition) compiled {
 	key := compiledKey{d.Trigger.EventType, d.Condition}
 	made, there := e.conditions.Get(key)
 	if !there {
-		made.Condition, made.faults = e.compilerFor(d.Trigger.EventType).Compile(d.Condition)
+		made.Condition, made.faults = e.compilerFor(d.Trigger.EventType).Stored(d.Condition)
 		e.conditions.Put(key, made)
 	}
 	return made

@@ -8,26 +8,47 @@ import (
 
 // Gate bounds the requests that are processed at once and those that wait for a place. Both are shared by owners, an account or an address:
 // one owner may have at most as many waiting requests as others could still have, and owners with waiting requests get places in turn. So
-// the requests of one owner, however many and however dear, neither displace the requests of another nor go before them.
+// the requests of one owner, however many and however dear, neither displace the requests of another nor go before them. All addresses
+// together have the room of one owner, and every second place: strangers with many addresses displace no account.
 type Gate struct {
 	mu        sync.Mutex
-	free      int                      // places
-	room      int                      // for waiting requests
-	waiting   int                      // new requests
-	returning list.List                // of chan struct{}: requests that return from a wait; they go first
-	owners    list.List                // of *ownQueue: those with new requests, the next one first
-	by        map[string]*list.Element // in owners
+	free      int       // places
+	room      int       // for waiting requests
+	waiting   int       // new requests
+	returning list.List // of chan struct{}: requests that return from a wait; they go first
+	kinds     [2]kind   // accounts, addresses
+	last      int       // the kind that got the last place
+}
+
+// kind has the waiting requests of all owners of a kind.
+type kind struct {
+	waiting int
+	owners  list.List                // of *ownQueue: those with new requests, the next one first
+	by      map[string]*list.Element // in owners
 }
 
 // ownQueue has an owner's waiting requests.
 type ownQueue struct {
-	who      string
+	Owner
 	requests list.List // of chan struct{}, the oldest first
+}
+
+// Owner is the one whose share of the places a request takes.
+type Owner struct {
+	Name    string
+	Address bool // the account is not known yet
+}
+
+func (o Owner) kind() int {
+	if o.Address {
+		return 1
+	}
+	return 0
 }
 
 // NewGate makes a gate with places for requests, and room for requests that wait for a place. One owner alone can take half of the room.
 func NewGate(places, room int) *Gate {
-	return &Gate{free: places, room: room, by: map[string]*list.Element{}}
+	return &Gate{free: places, room: room, kinds: [2]kind{{by: map[string]*list.Element{}}, {by: map[string]*list.Element{}}}}
 }
 
 // Full reports whether every new request would be refused now.
@@ -38,11 +59,15 @@ func (g *Gate) Full() bool {
 }
 
 // Enter waits for a place, false when there is no room for the owner to wait or ctx ended. The caller must leave the place.
-func (g *Gate) Enter(ctx context.Context, who string) (*Place, bool) {
+func (g *Gate) Enter(ctx context.Context, who Owner) (*Place, bool) {
 	g.mu.Lock()
+	k := &g.kinds[who.kind()]
 	held := 0
-	if own, waits := g.by[who]; waits {
+	if own, waits := k.by[who.Name]; waits {
 		held = own.Value.(*ownQueue).requests.Len()
+	}
+	if who.Address { // of the half of the room that all addresses can have, and of the whole
+		held = max(k.waiting, 2*held)
 	}
 	if g.free <= 0 && held+1 > g.room-g.waiting {
 		g.mu.Unlock()
@@ -62,25 +87,29 @@ func (g *Gate) Enter(ctx context.Context, who string) (*Place, bool) {
 }
 
 // add puts a new request behind those of its owner. The caller holds the lock.
-func (g *Gate) add(who string, granted chan struct{}) *list.Element {
-	own, waits := g.by[who]
+func (g *Gate) add(who Owner, granted chan struct{}) *list.Element {
+	k := &g.kinds[who.kind()]
+	own, waits := k.by[who.Name]
 	if !waits {
-		own = g.owners.PushBack(&ownQueue{who: who})
-		g.by[who] = own
+		own = k.owners.PushBack(&ownQueue{Owner: who})
+		k.by[who.Name] = own
 	}
 	g.waiting++
+	k.waiting++
 	return own.Value.(*ownQueue).requests.PushBack(granted)
 }
 
 // remove takes a new request out of the queue of its owner. The caller holds the lock.
-func (g *Gate) remove(who string, at *list.Element) {
-	own := g.by[who]
+func (g *Gate) remove(who Owner, at *list.Element) {
+	k := &g.kinds[who.kind()]
+	own := k.by[who.Name]
 	requests := &own.Value.(*ownQueue).requests
 	requests.Remove(at)
 	g.waiting--
+	k.waiting--
 	if requests.Len() == 0 {
-		g.owners.Remove(own)
-		delete(g.by, who)
+		k.owners.Remove(own)
+		delete(k.by, who.Name)
 	}
 }
 
@@ -104,21 +133,26 @@ func (g *Gate) await(ctx context.Context, granted chan struct{}, leave func()) b
 	return false
 }
 
-// release gives a place to the next request: one that returns, or the oldest of the owner whose turn it is. The caller holds the lock.
+// release gives a place to the next request: one that returns, or the oldest of the owner whose turn it is. Accounts and addresses take turns. The
+// caller holds the lock.
 func (g *Gate) release() {
 	if next := g.returning.Front(); next != nil {
 		close(g.returning.Remove(next).(chan struct{}))
 		return
 	}
-	own := g.owners.Front()
-	if own == nil {
+	if g.waiting == 0 {
 		g.free++
 		return
 	}
+	if g.last = 1 - g.last; g.kinds[g.last].waiting == 0 {
+		g.last = 1 - g.last
+	}
+	k := &g.kinds[g.last]
+	own := k.owners.Front()
 	queue := own.Value.(*ownQueue)
-	g.owners.MoveToBack(own)
+	k.owners.MoveToBack(own)
 	next := queue.requests.Front()
-	g.remove(queue.who, next)
+	g.remove(queue.Owner, next)
 	close(next.Value.(chan struct{}))
 }
 

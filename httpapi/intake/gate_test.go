@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"fmt"
 	"testing"
 )
 
@@ -9,7 +10,7 @@ import (
 func entering(ctx context.Context, g *Gate, who string, waiting int) chan *Place {
 	out := make(chan *Place, 1)
 	go func() {
-		place, _ := g.Enter(ctx, who)
+		place, _ := g.Enter(ctx, Owner{Name: who})
 		out <- place
 	}()
 	for g.Waiting() < waiting { // until it waits
@@ -19,7 +20,7 @@ func entering(ctx context.Context, g *Gate, who string, waiting int) chan *Place
 
 func mustEnter(t *testing.T, g *Gate) *Place {
 	t.Helper()
-	place, ok := g.Enter(t.Context(), "first")
+	place, ok := g.Enter(t.Context(), Owner{Name: "first"})
 	if !ok {
 		t.Fatal("no place")
 	}
@@ -38,7 +39,7 @@ func TestGateOrder(t *testing.T) {
 	if !g.Full() {
 		t.Error("a full gate is not full")
 	}
-	if _, ok := g.Enter(t.Context(), "fourth"); ok {
+	if _, ok := g.Enter(t.Context(), Owner{Name: "fourth"}); ok {
 		t.Error("a fourth request found a place")
 	}
 	first.Leave()
@@ -63,7 +64,7 @@ func TestGateOwners(t *testing.T) {
 	for n := range room / 2 {
 		greedy = append(greedy, entering(t.Context(), g, "greedy", n+1))
 	}
-	if _, ok := g.Enter(t.Context(), "greedy"); ok || g.Full() {
+	if _, ok := g.Enter(t.Context(), Owner{Name: "greedy"}); ok || g.Full() {
 		t.Error("one owner takes more than half of the room")
 	}
 	other, third := entering(t.Context(), g, "other", room/2+1), entering(t.Context(), g, "third", room/2+2)
@@ -81,9 +82,52 @@ func TestGateOwners(t *testing.T) {
 	for _, one := range greedy[1:] {
 		(<-one).Leave()
 	}
-	if g.free != 1 || g.waiting != 0 || g.owners.Len() != 0 || len(g.by) != 0 {
+	if g.free != 1 || g.waiting != 0 || g.kinds[0].owners.Len() != 0 || len(g.kinds[0].by) != 0 {
 		t.Errorf("%d places are free, %d wait", g.free, g.waiting)
 	}
+}
+
+// TestGateStrangers: however many addresses have waiting requests, an account gets every second place, and room.
+func TestGateStrangers(t *testing.T) {
+	const room = 40
+	g := NewGate(1, room)
+	held := mustEnter(t, g)
+	strangers := make(chan *Place, room)
+	taken := 0
+	for n := range room {
+		granted := make(chan bool, 1)
+		go func() {
+			place, ok := g.Enter(t.Context(), Owner{Name: fmt.Sprint(n), Address: true})
+			if granted <- ok; ok {
+				strangers <- place
+			}
+		}()
+		for g.Waiting() == taken && len(granted) == 0 { // until it waits, or is refused
+		}
+		taken = g.Waiting()
+	}
+	if taken > room/2 {
+		t.Errorf("%d addresses wait", taken)
+	}
+	const requests = 6
+	var account []chan *Place
+	for n := range requests {
+		account = append(account, entering(t.Context(), g, "account", taken+n+1))
+	}
+	held.Leave()
+	got := 0
+	for range 2 * requests { // places
+		select {
+		case place := <-strangers:
+			place.Leave()
+		case place := <-account[got]:
+			if got++; got == requests {
+				return
+			}
+			place.Leave()
+		}
+	}
+	t.Errorf("%d of %d places", got, 2*requests)
 }
 
 // TestGateReturn checks that a request that returns from a wait passes before new requests, and needs no place in the queue.
@@ -125,7 +169,7 @@ func TestGateLeft(t *testing.T) {
 	next := entering(t.Context(), g, "other", 1)
 	held.Leave()
 	(<-next).Leave()
-	if g.free != 1 || g.waiting != 0 || g.owners.Len() != 0 || len(g.by) != 0 {
+	if g.free != 1 || g.waiting != 0 || g.kinds[0].owners.Len() != 0 || len(g.kinds[0].by) != 0 {
 		t.Errorf("%d places are free, %d wait", g.free, g.waiting)
 	}
 	var none *Place

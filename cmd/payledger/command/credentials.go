@@ -105,6 +105,9 @@ func (c *initCommand) check(args options.Arguments) error {
 	if c.Origin != "" && !proof.ValidOrigin(c.Origin) {
 		faults = append(faults, options.OriginFault(c.Origin))
 	}
+	if beside := (options.Options{Data: c.Data, NATS: c.NATS}).BesideFault(); beside != "" { // serve would show the new ledger from then on
+		faults = append(faults, beside)
+	}
 	c.MasterKey = o.MasterKey
 	return options.UsageOf(faults)
 }

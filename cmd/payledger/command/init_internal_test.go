@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,5 +26,12 @@ func TestInitFolder(t *testing.T) {
 	c.Environment = "sandbox"
 	if err := c.check(nil); err != nil {
 		t.Errorf("in the sandbox: %v", err)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(c.Data, "events"), 0o700), os.WriteFile(filepath.Join(c.Data, "events", "LOCK"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c.Data = filepath.Join(c.Data, "ledger")
+	if err := c.check(nil); err == nil || !strings.Contains(err.Error(), "above it holds a ledger") {
+		t.Errorf("init makes a ledger in the folder of another: %v", err)
 	}
 }

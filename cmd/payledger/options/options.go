@@ -159,7 +159,7 @@ func (o Options) limitFaults() (faults []string) {
 	check(math.IsNaN(o.RateLimit) || o.RateLimit < 0, "--rate-limit is %v; it must be 0 or more", o.RateLimit)
 	check(o.PublicURL != "" && publicURL(o.PublicURL) != "", "--public-url must be %s", publicURL(o.PublicURL))
 	check(o.Origin != "" && !proof.ValidOrigin(o.Origin), "%s", OriginFault(o.Origin))
-	check(o.besideFault() != "", "%s", o.besideFault())
+	check(o.BesideFault() != "", "%s", o.BesideFault())
 	return faults
 }
 

@@ -117,8 +117,8 @@ func holdsLedger(data string) bool {
 	return err == nil
 }
 
-// besideFault returns a fault if the data folder would be made in a folder that holds a ledger: the service would show an empty one.
-func (o Options) besideFault() string {
+// BesideFault returns a fault if the data folder would be made in a folder that holds a ledger: the service would show an empty one.
+func (o Options) BesideFault() string {
 	above := filepath.Dir(o.Data)
 	if _, err := os.Stat(o.Data); err == nil || o.NatsURL != "" || o.Data == "" || !holdsLedger(above) {
 		return ""

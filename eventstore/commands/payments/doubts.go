@@ -90,6 +90,7 @@ func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, i
 	for _, op := range process.Open(tip.State) {
 		q := questionAbout(tip.State, op.Revision)
 		q.asked, q.next = process.LookupsWithin(s.Store.Now().Sub(op.RequestedAt)), time.Now()
+		q.failures = 1 // it comes after a failure of the log, however old it is
 		if s.inFlight.find(q.key) == nil {
 			s.inFlight.agenda.add(q)
 		}

@@ -98,6 +98,9 @@ func TestHeavyConditions(t *testing.T) {
 	if len(faults) != 1 || faults[0].Line != 1 || faults[0].Column < 600 || !strings.Contains(faults[0].Message, "too many comparisons") {
 		t.Errorf("many comparisons: %v", faults)
 	}
+	if _, faults := c.Stored(costly()["ands"]); len(faults) > 0 { // an earlier build accepted it
+		t.Errorf("a stored condition: %v", faults)
+	}
 }
 
 func BenchmarkCostOfCompiling(b *testing.B) {

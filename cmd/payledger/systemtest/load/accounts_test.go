@@ -162,7 +162,7 @@ func TestRequestsOfOneAccount(t *testing.T) {
 	defer cancel()
 	var held []*intake.Place
 	for range o.MaxRequests {
-		place, ok := gate.Enter(ctx, who)
+		place, ok := gate.Enter(ctx, intake.Owner{Name: who})
 		if !ok {
 			t.Fatal("no place")
 		}
@@ -173,7 +173,7 @@ func TestRequestsOfOneAccount(t *testing.T) {
 	for ; ; full++ {
 		waiting := full
 		go func() {
-			place, ok := gate.Enter(ctx, who)
+			place, ok := gate.Enter(ctx, intake.Owner{Name: who})
 			if turned <- ok; ok {
 				granted <- place
 			}

@@ -27,14 +27,14 @@ func occupy(t *testing.T, app *service.App) (free func()) {
 	var waiting sync.WaitGroup
 	var held []*intake.Place
 	for range app.Options.MaxRequests {
-		place, ok := gate.Enter(ctx, "one")
+		place, ok := gate.Enter(ctx, intake.Owner{Name: "one"})
 		if !ok {
 			t.Fatal("no place")
 		}
 		held = append(held, place)
 	}
 	for n := range app.Options.MaxRequests * service.RoomPerPlace {
-		waiting.Go(func() { gate.Enter(ctx, fmt.Sprint(n)) })
+		waiting.Go(func() { gate.Enter(ctx, intake.Owner{Name: fmt.Sprint(n)}) })
 	}
 	apptest.Eventually(t, gate.Full)
 	return func() {
