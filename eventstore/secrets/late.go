@@ -13,10 +13,10 @@ import (
 	"payledger/eventstore/codec"
 )
 
-// A late card is a card that is needed after its minute. Late cards whose tokens expire in one minute are encrypted under one key, the late
-// key of this minute: one overwrite makes all of them unreadable within 2.5 minutes after it. A card that has paid before is overwritten at once. Overwritten one by one, each rewrites a file of the stream:
-// 2,000 took 7.5 s of CPU, and 250 took 0.45 s. A card that is needed longer, for a payment without an outcome, gets a value of its own
-// before, and is overwritten.
+// A late card is a card that is needed after its minute. Late cards whose tokens expire in the same minute are encrypted under one key, the late key
+// of this minute. One overwrite of the key, within 2.5 minutes after the minute, makes all of them unreadable. Overwriting the cards one by one
+// rewrites a file of the stream for each: 250 took 0.45 s of CPU, 2,000 took 7.5 s. A card that has paid is overwritten at once. A card
+// that is needed longer, for a payment without an outcome, first gets a value of its own, which is overwritten later.
 const (
 	kindLateCard = "late-card" // late-card.<account>.<token>; of a card of its own: late-card.<account>.<token>.own
 	kindLateKey  = "late-key"  // late-key.<epoch of the expiry>

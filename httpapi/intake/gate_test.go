@@ -107,7 +107,7 @@ func TestGateStrangers(t *testing.T) {
 		taken = g.Waiting()
 	}
 	if taken > room/2 {
-		t.Errorf("%d addresses wait", taken)
+		t.Fatalf("%d addresses wait", taken)
 	}
 	const requests = 6
 	var account []chan *Place

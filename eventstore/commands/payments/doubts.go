@@ -71,8 +71,12 @@ func (s *Payments) keepDoubts() {
 				return
 			}
 			for id, account := range all {
-				if s.Store.Accepts(eventstore.Payments.Key(account, string(id))) == nil && s.resolveDoubt(s.Life, account, id) == nil {
-					s.doubts.remove(id)
+				if s.Store.Accepts(eventstore.Payments.Key(account, string(id))) != nil {
+					continue
+				}
+				s.doubts.remove(id) // before the read: a doubt that comes meanwhile stays
+				if s.resolveDoubt(s.Life, account, id) != nil {
+					s.doubts.add(account, id)
 				}
 			}
 		}
