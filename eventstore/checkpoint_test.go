@@ -204,8 +204,17 @@ func TestCheckpointsOfOneNode(t *testing.T) {
 	first.coversNow(t, r.store())
 	second := checkpointEvery(t, r.other(), time.Hour)
 	for range 3 {
+		before, err := r.other().Checkpoints().Stored(testContext(t)) // Last would write a copy of it
+		if err != nil {
+			t.Fatal(err)
+		}
 		mustAdd(t, r.other(), newKey(), added{})
-		first.coversNow(t, r.other())
+		eventually(t, 2*time.Minute, "the event is covered", func() error {
+			if now, err := r.other().Checkpoints().Stored(testContext(t)); err != nil || now.Size == before.Size {
+				return fmt.Errorf("it covers %d: %w", now.Size, err)
+			}
+			return nil
+		})
 	}
 	first.stop(t)
 	second.stop(t) // it finds nothing to cover
