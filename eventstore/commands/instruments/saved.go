@@ -100,14 +100,11 @@ func (s *Instruments) saving(ctx context.Context, from session.State) (release f
 	return func() { ofCustomer(); inSession() }, nil
 }
 
-// elsewhere is the time after which a card of another shard counts as recorded before a card: their order is not known. Such cards are rare: a
-// version before saved them, or the merchant changed the session's customer.
-const elsewhere = time.Minute
-
 // EndAboveLimit deletes a card that was saved as it was entered if it is above a limit, and then returns a RateLimitExceeded error. Several
-// nodes do not wait for each other, so that each may find room for one more card: the cards that were recorded first stay. Every node, at
-// every time, comes to the same result. The node that saved the card calls EndAboveLimit; if the node ends before, the janitor of any node
-// does, with known: what this node knows is then enough to find no card above a limit.
+// nodes do not wait for each other, so that each may find room for one more card: the cards that were recorded first stay. Only cards of
+// the card's own shard count, because their order is known: every node, at every time, comes to the same result. A card of another shard, from
+// before the merchant changed the session's customer, ends no card that was answered as saved. The node that saved the card calls EndAboveLimit;
+// if the node ends before, the janitor of any node does, with known: what this node knows is then enough to find no card above a limit.
 func (s *Instruments) EndAboveLimit(ctx context.Context, by commands.Caller, inst instrument.State, known bool) error {
 	if s.Store.Sole() || !inst.Good() || !inst.Vaulted() || inst.VaultedAt != nil {
 		return nil
@@ -143,7 +140,7 @@ func (s *Instruments) EndAboveLimit(ctx context.Context, by commands.Caller, ins
 	return nil
 }
 
-// before returns the cards that were recorded before another one.
+// before returns the cards of a card's shard that were recorded before it.
 func (s *Instruments) before(ctx context.Context, inst instrument.State, cards []commands.SavedCard) (before []commands.SavedCard, err error) {
 	shard, own, err := s.recorded(ctx, inst.Account, inst.Token)
 	if err != nil {
@@ -151,9 +148,6 @@ func (s *Instruments) before(ctx context.Context, inst instrument.State, cards [
 	}
 	for _, card := range cards {
 		if domain.Shard(string(card.Token), s.Store.Shards()) != shard {
-			if card.At.Before(inst.CreatedAt.Add(-elsewhere)) {
-				before = append(before, card)
-			}
 			continue
 		}
 		_, at, err := s.recorded(ctx, inst.Account, card.Token)

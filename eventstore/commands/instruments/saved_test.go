@@ -3,6 +3,7 @@ package instruments_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/instrument"
+	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
@@ -17,6 +19,8 @@ import (
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/commands/sessions"
+	"payledger/eventstore/secrets"
 )
 
 // save enters a card in a session, to be saved at once. It returns the refusal.
@@ -226,5 +230,73 @@ func TestSavedInOneShard(t *testing.T) {
 	}
 	if len(shards) != 1 || r.Store.Shards() < 2 {
 		t.Errorf("the cards are in the shards %v of %d", shards, r.Store.Shards())
+	}
+}
+
+// knows is the Customers of a node that counts only some cards, or cannot count.
+type knows struct {
+	commands.Customers
+	card func(commands.SavedCard) bool
+	err  error
+}
+
+func (k *knows) SavedCards(ctx context.Context, of commands.SavedCards) ([]commands.SavedCard, error) {
+	cards, err := k.Customers.SavedCards(ctx, of)
+	return slices.DeleteFunc(cards, func(c commands.SavedCard) bool { return k.card != nil && !k.card(c) }), errors.Join(err, k.err)
+}
+
+// TestSavedBeforeTheCustomerChanged: the merchant changed the customer of a session, so that its cards are in two shards. The node that saved
+// a card had not applied the other shard, and answered that the card is saved: the janitor, who knows all of them, does not delete it.
+func TestSavedBeforeTheCustomerChanged(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	s := r.Service(nil)
+	from := r.zen(s, instruments.SavedPerSession)
+	shard := func(customer string) int {
+		return domain.Shard(string(domain.PersonIDFor(secrets.PersonalKeyName(r.By.Account, customer, from.ID))), r.Store.Shards())
+	}
+	other := "yuna"
+	for shard(other) == shard("zen") {
+		other += "a"
+	}
+	_, err := s.ChangeSession(background, r.By, from.ID, func(in sessions.SessionInput) (sessions.SessionInput, error) {
+		in.CustomerID = other
+		return in, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Ahead.Store(int64(2 * time.Minute))
+	behind := r.Service(nil)
+	behind.Customers = &knows{Customers: r.Customers, card: func(c commands.SavedCard) bool { return c.Customer == other }}
+	if refused := r.save(behind, from); refused != nil {
+		t.Fatal(refused)
+	}
+	r.Cleaned(s)
+	if good, all := r.good(from); good != instruments.SavedPerSession+1 || len(all) != good {
+		t.Errorf("%d of %d cards are left after the janitor", good, len(all))
+	}
+	if refused := r.save(s, from); refused == nil {
+		t.Error("a node that knows all cards saves one more")
+	}
+}
+
+// TestPaidCardWithoutACount: the CVV of a saved card is destroyed after the outcome of its payment, although no node can count the saved cards.
+// Without a payment the card stays, so that the count is repeated.
+func TestPaidCardWithoutACount(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	s := r.Service(nil)
+	from := r.Opened(s, session.Fields{CustomerID: "customer-1"})
+	paid, unused := r.EnteredIn(s, from, commandstest.ApprovedCard, true), r.EnteredIn(s, from, commandstest.ApprovedCard, true)
+	s.Customers = &knows{Customers: r.Customers, err: errors.New("the views are damaged")}
+	if p, err := r.PayAgain(s, paid); err != nil || p.Status() != payment.StatusAuthorized {
+		t.Fatal(p.Status(), err)
+	}
+	r.Cleaned(s)
+	for token, cvv := range map[domain.Token]string{paid: "", unused: "737"} {
+		if card, err := r.Vault.Card(background, r.ref(token), r.Now()); err != nil || card.Number != commandstest.ApprovedCard || card.CVV != cvv {
+			t.Errorf("the card has %d digits of CVV, expected %d: %v", len(card.CVV), len(cvv), err)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/instruments"
 	"payledger/eventstore/secrets"
 )
 
@@ -75,11 +76,7 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	case !inst.Good():
 		return none, nil
 	case inst.Vaulted():
-		by := commands.Caller{Account: inst.Account, Actor: "process:vault", RequestID: inst.AnalyticsID}
-		if err := s.instruments.EndAboveLimit(ctx, by, inst, true); err != nil { // the node that saved the card ended before it did so
-			return s.unkept(inst, s.lastUse(expires, inst.UpdatedAt), err), nil
-		}
-		if err := s.instruments.Keep(ctx, inst); err != nil {
+		if err := s.keepSaved(ctx, inst); err != nil {
 			return s.unkept(inst, s.lastUse(expires, inst.UpdatedAt), err), nil
 		}
 	}
@@ -104,6 +101,25 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	return none, nil
 }
 
+// keepSaved copies the card of a vaulted token, and then deletes the token if it is above a limit of saved cards: the node that saved it may
+// have ended before. Once the copy stands, no other error is returned: the CVV of a card that has paid does not wait for a count, nor for
+// the log of the token. The janitor repeats the count while the card is unused.
+func (s *Payments) keepSaved(ctx context.Context, inst instrument.State) error {
+	err := s.instruments.Keep(ctx, inst)
+	if err == nil {
+		by := commands.Caller{Account: inst.Account, Actor: "process:vault", RequestID: inst.AnalyticsID}
+		err = s.instruments.EndAboveLimit(ctx, by, inst, true)
+	}
+	if err == nil || unvaultable(err) {
+		return err
+	}
+	if kept, keptErr := s.Secrets.Kept(ctx, instruments.CardRef(inst)); keptErr != nil || !kept {
+		return err
+	}
+	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("saved card not counted yet; trying again while the card is unused")
+	return nil
+}
+
 func (s *Payments) lastUse(expires, began time.Time) time.Time {
 	last := began.Add(s.ActionTimeout + slowest)
 	if last.Before(expires) {
@@ -115,9 +131,18 @@ func (s *Payments) lastUse(expires, began time.Time) time.Time {
 // unkept returns the time until which a card that could not be vaulted now is needed: none if it is gone or cannot be vaulted.
 func (s *Payments) unkept(inst instrument.State, until time.Time, err error) time.Time {
 	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
-	reason := domain.ReasonOf(err)
-	if reason == domain.ReasonInstrumentToken || reason == domain.ReasonRateLimitExceeded || reason == domain.ReasonRequestValidation || errors.Is(err, secrets.ErrGone) {
+	if unvaultable(err) {
 		return time.Time{}
 	}
 	return until
+}
+
+// unvaultable reports whether a card is gone, was refused, or is above a limit: it will never be vaulted.
+func unvaultable(err error) bool {
+	switch domain.ReasonOf(err) {
+	case domain.ReasonInstrumentToken, domain.ReasonRateLimitExceeded, domain.ReasonRequestValidation:
+		return true
+	default:
+		return errors.Is(err, secrets.ErrGone)
+	}
 }
