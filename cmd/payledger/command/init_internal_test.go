@@ -31,7 +31,7 @@ func TestInitFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Data = filepath.Join(c.Data, "ledger")
-	if err := c.check(nil); err == nil || !strings.Contains(err.Error(), "above it holds a ledger") {
+	if err := c.check(nil); err == nil || !strings.Contains(err.Error(), "above it holds one") {
 		t.Errorf("init makes a ledger in the folder of another: %v", err)
 	}
 }

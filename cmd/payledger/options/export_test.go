@@ -1,4 +1,7 @@
 package options
 
-// PrivateAdvice is privateAdvice for tests.
-var PrivateAdvice = privateAdvice
+// Functions for tests.
+var (
+	PrivateAdvice  = privateAdvice
+	FolderFaultsOf = folderFaults
+)

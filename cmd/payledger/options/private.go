@@ -41,19 +41,35 @@ func (o Options) openFaults() (faults []string) {
 
 // FolderFaults returns what other users of the machine may do with a data folder, which may not exist yet, and with its master key.
 //
-// Users that may write in a folder can exchange its files. A folder may be open to a group if it has the setgid bit, as the volumes of
-// Kubernetes have with fsGroup. A folder above it may be open to all, as the root of many volumes is (emptyDir, local-path, a tmpfs), if
-// the data folder belongs to the process's user or root: other users cannot make such a folder to put it in its place.
-func FolderFaults(data string) (faults []string) {
-	info, err := os.Stat(data)
-	if err != nil || runtime.GOOS == "windows" {
+// Users that may write in a folder can exchange its files, and its owner can let himself do so: as for PostgreSQL and ssh, the folder belongs to
+// the service's user or to root, and so does each symbolic link on the way to it. A folder may be open to a group if it has the setgid bit,
+// as the volumes of Kubernetes have with fsGroup. The folders above it may be open to all, as the root of many volumes is (emptyDir,
+// local-path, a tmpfs): other users cannot make a folder or link of the service's user to put it in the place of the data folder.
+func FolderFaults(data string) []string {
+	if runtime.GOOS == "windows" { // it has no such modes
 		return nil
 	}
-	if open := openTo(info); open != 0 {
-		faults = append(faults, fmt.Sprintf("other users may change the data folder %s, which has the mode %04o: %s", data, info.Mode().Perm(), privateAdvice(data, info, os.Geteuid())))
-	} else if above := openAbove(data); above != "" && !slices.Contains([]int{-1, 0, os.Geteuid()}, limits.Owner(info)) {
-		faults = append(faults, fmt.Sprintf("other users may exchange the data folder %s: it belongs to another user, and all users may write in %s above it. "+
-			"Give it to the user of the service, or take a folder that the service makes: `--data %s`", data, above, filepath.Join(data, ownFolder)))
+	return folderFaults(data, os.Geteuid())
+}
+
+// folderFaults is FolderFaults for a service that runs as the user.
+func folderFaults(data string, user int) (faults []string) {
+	info, err := os.Stat(data)
+	if err == nil {
+		switch owner := limits.Owner(info); {
+		case openTo(info) != 0:
+			faults = append(faults, fmt.Sprintf("other users may change the data folder %s, which has the mode %04o: %s", data, info.Mode().Perm(), privateAdvice(data, info, user)))
+		case !trusted(info, user):
+			faults = append(faults, fmt.Sprintf("the data folder %s belongs to the user %d, who may change it: start the service as its owner, or give the folder "+
+				"to the user of the service: `chown -R %d %[1]s`", data, owner, user))
+		}
+	}
+	if link, owner := foreignLink(data, user); link != "" {
+		faults = append(faults, fmt.Sprintf("the data folder %s is reached through the symbolic link %s of the user %d, who may lead it elsewhere: "+
+			"name the folder itself with --data, or `chown -h %d %[2]s`", data, link, owner, user))
+	}
+	if err != nil {
+		return faults
 	}
 	key := secrets.MasterKeyPath(data)
 	for _, path := range []string{key, key + ".next"} {
@@ -67,6 +83,42 @@ func FolderFaults(data string) (faults []string) {
 	}
 	return faults
 }
+
+// trusted reports whether a file belongs to the user or to root, as far as the system says.
+func trusted(info fs.FileInfo, user int) bool {
+	return slices.Contains([]int{-1, 0, user}, limits.Owner(info))
+}
+
+// foreignLink returns the first symbolic link on the way to a path that belongs neither to the user nor to root; "" without one.
+func foreignLink(path string, user int) (link string, owner int) {
+	path, err := filepath.Abs(path)
+	for end, links := 1, 0; err == nil && end <= len(path) && links < maxLinks; end++ {
+		if end < len(path) && path[end] != filepath.Separator {
+			continue
+		}
+		prefix := path[:end]
+		info, statErr := os.Lstat(prefix)
+		if statErr != nil || info.Mode()&os.ModeSymlink == 0 {
+			continue
+		}
+		if !trusted(info, user) {
+			return prefix, limits.Owner(info)
+		}
+		target, readErr := os.Readlink(prefix)
+		if readErr != nil {
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(prefix), target)
+		}
+		path, end = filepath.Join(target, path[end:]), 0
+		links++
+	}
+	return "", 0
+}
+
+// maxLinks is the number of symbolic links after which Linux refuses a path.
+const maxLinks = 40
 
 // openTo returns the bits of a folder's mode that let other users exchange its files.
 func openTo(info fs.FileInfo) fs.FileMode {
@@ -96,32 +148,27 @@ func privateAdvice(data string, info fs.FileInfo, user int) string {
 	return text
 }
 
-// openAbove returns a folder above the data folder in which all users may write and exchange folders; "" without one.
-func openAbove(data string) string {
-	path, err := filepath.EvalSymlinks(data)
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	for ; err == nil && path != filepath.Dir(path); path = filepath.Dir(path) {
-		info, err := os.Stat(filepath.Dir(path))
-		if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
-			return filepath.Dir(path)
-		}
-	}
-	return ""
-}
-
 // holdsLedger reports whether a data folder has the log of an embedded server.
 func holdsLedger(data string) bool {
 	_, err := os.Stat(folder.LockPath(filepath.Join(data, EventsFolder)))
 	return err == nil
 }
 
-// BesideFault returns a fault if the data folder would be made in a folder that holds a ledger: the service would show an empty one.
+// BesideFault returns a fault if the data folder has no ledger and is in a folder that holds one: the service would show an empty ledger. It does
+// not matter whether the data folder exists: an orchestrator, or a start that failed, may have made it.
 func (o Options) BesideFault() string {
-	above := filepath.Dir(o.Data)
-	if _, err := os.Stat(o.Data); err == nil || o.NatsURL != "" || o.Data == "" || !holdsLedger(above) {
+	if o.NatsURL != "" || o.Data == "" || holdsLedger(o.Data) {
 		return ""
 	}
-	return fmt.Sprintf("the data folder %s does not exist, and %s above it holds a ledger: name that one with `--data %[2]s` (PAYLEDGER_DATA), or make the folder %[1]s for a new ledger", o.Data, above)
+	data, err := filepath.Abs(o.Data)
+	if resolved, linkErr := filepath.EvalSymlinks(data); linkErr == nil {
+		data = resolved
+	}
+	for above := filepath.Dir(data); err == nil && above != filepath.Dir(above); above = filepath.Dir(above) {
+		if holdsLedger(above) {
+			return fmt.Sprintf("the data folder %s has no ledger, and %s above it holds one: name that one with `--data %[2]s` (PAYLEDGER_DATA). "+
+				"For a new ledger name a folder that is not in %[2]s", o.Data, above)
+		}
+	}
+	return ""
 }

@@ -53,8 +53,51 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// TestVolume: a data folder of the service's own is accepted in a volume whose root is open to all users, as in the image; in such a volume,
-// other users' folders are refused. The advice about the volume's root itself is one that a container can follow.
+// TestForeignFolder: a data folder of another user, or one that is reached through another user's link, is refused, whatever the modes are: its
+// owner may change it, and may lead the link elsewhere. Folders and links of root and of the service's user are accepted, as PostgreSQL and ssh
+// accept them.
+func TestForeignFolder(t *testing.T) {
+	t.Parallel()
+	above, owner := t.TempDir(), os.Geteuid()
+	folder, link, chain := filepath.Join(above, "folder"), filepath.Join(above, "link"), filepath.Join(above, "chain")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.Symlink("folder", link), os.Symlink(above, chain), os.Chmod(above, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if owner == 0 { // the folders and links of root are accepted
+		if got := options.FolderFaultsOf(filepath.Join(chain, "link"), 1); len(got) > 0 {
+			t.Errorf("for another user than root: %q", got)
+		}
+		owner = 1
+		if err := errors.Join(os.Chown(folder, owner, owner), os.Lchown(link, owner, owner), os.Lchown(chain, owner, owner)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for data, says := range map[string][]string{
+		folder:                         {"data folder " + folder + " belongs to the user"},
+		link:                           {"data folder " + link + " belongs to the user", "link " + link},
+		filepath.Join(chain, "folder"): {"belongs to the user", "link " + chain},
+		filepath.Join(chain, "link"):   {"belongs to the user", "link " + chain},
+		filepath.Join(chain, "new"):    {"link " + chain}, // the service would make it
+		filepath.Join(above, "new"):    nil,
+	} {
+		if got := options.FolderFaultsOf(data, owner); len(got) > 0 {
+			t.Errorf("%s, for its owner: %q", data, got)
+		}
+		got := options.FolderFaultsOf(data, owner+1)
+		if len(got) != len(says) {
+			t.Errorf("%s: %q", data, got)
+			continue
+		}
+		for i, text := range says {
+			if !strings.Contains(got[i], text) {
+				t.Errorf("%s: %q, expected %q", data, got[i], text)
+			}
+		}
+	}
+}
+
+// TestVolume: a data folder of the service's own is accepted in a volume whose root is open to all users, as in the image; other users'
+// folders are refused. The advice about the volume's root itself is one that a container can follow.
 func TestVolume(t *testing.T) {
 	t.Parallel()
 	faults := func(data string) string {
@@ -85,11 +128,11 @@ func TestVolume(t *testing.T) {
 		if got := faults(filepath.Join(volume, "new")); strings.Contains(got, "data folder") {
 			t.Errorf("a new folder in a volume of %s: %s", mode, got)
 		}
-		if got := faults(volume); strings.Contains(got, "data folder") != (mode.Perm() == 0o777) {
-			t.Errorf("a volume of %s itself: %s", mode, got)
+		if got := faults(volume); strings.Contains(got, "data folder") != (mode.Perm() == 0o777 || root) {
+			t.Errorf("a volume of %s itself, which belongs to another user for root: %s", mode, got)
 		}
-		if got, want := strings.Contains(faults(foreign), "may exchange the data folder"), mode.Perm() == 0o777 && mode&os.ModeSticky == 0; root && got != want {
-			t.Errorf("another user's folder in a volume of %s is refused: %t", mode, got)
+		if got := faults(foreign); root && !strings.Contains(got, "belongs to the user 1") {
+			t.Errorf("another user's folder in a volume of %s: %s", mode, got)
 		}
 	}
 }
@@ -116,14 +159,23 @@ func TestVolumeAdvice(t *testing.T) {
 		t.Errorf("of its own user: %s", got)
 	}
 	beside := options.Options{Data: filepath.Join(data, "ledger"), Environment: "sandbox"}
-	if got := strings.Join(beside.Faults(), "; "); !strings.Contains(got, data+" above it holds a ledger") {
+	if got := strings.Join(beside.Faults(), "; "); !strings.Contains(got, data+" above it holds one") {
 		t.Errorf("an empty ledger is made beside another: %s", got)
 	}
 	if err := os.Mkdir(beside.Data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(beside.Faults(), "; "); strings.Contains(got, "above it holds a ledger") {
-		t.Errorf("a folder that was made for it: %s", got)
+	deep := options.Options{Data: filepath.Join(beside.Data, "further", "ledger"), Environment: "sandbox"}
+	for _, o := range []options.Options{beside, deep} { // an orchestrator, or a start that failed, made the folder
+		if got := strings.Join(o.Faults(), "; "); !strings.Contains(got, data+" above it holds one") {
+			t.Errorf("an empty folder %s: %s", o.Data, got)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(beside.Data, "events"), 0o700), os.WriteFile(filepath.Join(beside.Data, "events", "LOCK"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(beside.Faults(), "; "); strings.Contains(got, "above it holds") {
+		t.Errorf("a ledger that was restored there: %s", got)
 	}
 }
 
