@@ -95,9 +95,9 @@ func TestEventsKilled(t *testing.T) {
 	}
 	defer messages.Stop()
 	for n, want := range all {
-		message, err := messages.Next()
+		message, err := messages.Next(jetstream.NextMaxWait(apptest.SettleDeadline))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("message %d of %d does not come: %v", n, len(all), err)
 		}
 		at, err := message.Metadata()
 		var e struct{ Position uint64 }

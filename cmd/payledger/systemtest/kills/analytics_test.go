@@ -51,7 +51,10 @@ func TestEventsStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := apptest.Events(t, app)
-	apptest.Eventually(t, func() bool { return app.Feed.Position() >= size })
+	apptest.Until(t, apptest.SettleDeadline, fmt.Sprintf("the feed at position %d", size), func() (bool, string) {
+		position := app.Feed.Position()
+		return position >= size, fmt.Sprint("it is at ", position)
+	})
 	metrics, err := http.Get(app.Admin.URL + "/metrics")
 	if err != nil {
 		t.Fatal(err)

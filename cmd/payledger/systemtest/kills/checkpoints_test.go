@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"payledger/cmd/payledger/apptest"
 	"payledger/eventstore/childtest"
@@ -40,12 +41,17 @@ func TestCheckpointsFollow(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = follow.Process.Kill() }) // it may be gone already
 	lines, number := bufio.NewReader(out), 0
+	killedLate := func() *time.Timer { // a line or an end that does not come
+		return time.AfterFunc(apptest.SettleDeadline, func() { _ = follow.Process.Kill() })
+	}
 	covers := func(events int) {
 		t.Helper()
+		late := killedLate()
+		defer late.Stop()
 		for size := 0; size < events; {
 			line, err := lines.ReadString('\n')
 			if err != nil {
-				t.Fatalf("checkpoints --follow ended: %v", err)
+				t.Fatalf("checkpoints --follow ended, or printed no checkpoint of %d events within %s: the last one is %d of %d events: %v", events, apptest.SettleDeadline, number, size, err)
 			}
 			var one struct {
 				Number, Size int
@@ -88,6 +94,8 @@ func TestCheckpointsFollow(t *testing.T) {
 	if err := follow.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
+	late := killedLate()
+	defer late.Stop()
 	if _, err := io.Copy(io.Discard, lines); err != nil {
 		t.Error(err)
 	}

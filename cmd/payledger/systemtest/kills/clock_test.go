@@ -142,7 +142,10 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 	if paid.Status != "AUTHORIZED" || challenged.Status != "PENDING" || unknown.Status != "PENDING" {
 		t.Fatalf("%+v %+v %+v", paid, challenged, unknown)
 	}
-	apptest.Eventually(t, func() bool { return hooks.failed() > 0 && len(m.Runs(t, flow)) == 1 })
+	apptest.Until(t, apptest.SettleDeadline, "a failed webhook and one run", func() (bool, string) {
+		failed, runs := hooks.failed(), len(m.Runs(t, flow))
+		return failed > 0 && runs == 1, fmt.Sprintf("%d failed webhooks, %d runs", failed, runs)
+	})
 
 	if between != "same process" {
 		if err := end(); err != nil {
@@ -166,7 +169,10 @@ func clockSetBack(t *testing.T, jump time.Duration, between string) {
 			t.Errorf("%+v", run)
 		}
 	}
-	apptest.Eventually(t, func() bool { return hooks.failed() == 0 })
+	apptest.Until(t, apptest.SettleDeadline, "the second attempts of all webhooks", func() (bool, string) {
+		failed := hooks.failed()
+		return failed == 0, fmt.Sprintf("%d wait for it", failed)
+	})
 	if p, _ := m.Read(t, paid.ID); p.Status != "SETTLED" {
 		t.Errorf("captured: %+v", p)
 	}
@@ -213,9 +219,11 @@ func startAhead(t *testing.T, o options.Options, by time.Duration) (api string, 
 		return err
 	})
 	t.Cleanup(func() { _ = end() })
+	stuck := time.AfterFunc(apptest.StartTimeout, func() { _ = end() })
+	defer stuck.Stop()
 	var ready app.Ready
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
-		t.Fatal(err)
+		t.Fatalf("the service ended, or was not ready within %s: %v", apptest.StartTimeout, err)
 	}
 	return ready.API, end
 }

@@ -3,6 +3,7 @@
 package kills
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,10 +28,12 @@ import (
 // killedEvents is the number of events of the test below: an export reads pages of 1000 events, and writes rows each 2000 events.
 const killedEvents = 3100
 
-// pages is a door to the API that ends the feed of events after some pages, or does not answer a page. It counts from set on, from 1.
+// pages is a door to the API that ends the feed of events after some pages, or does not answer a page. It counts from set on, from 1. Pages
+// from before a position are not counted: an export that is appended first reads the event with which the files end.
 type pages struct {
 	to      *httputil.ReverseProxy
 	mu      sync.Mutex
+	from    uint64 // position behind which pages are counted
 	n       int
 	last    int           // no later page exists; 0: the feed is whole
 	hold    int           // it is not answered; 0: all are
@@ -36,10 +41,10 @@ type pages struct {
 }
 
 // set changes the door and returns a channel that is closed at the request for the held page.
-func (p *pages) set(last, hold int) <-chan struct{} {
+func (p *pages) set(from uint64, last, hold int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.n, p.last, p.hold, p.reached = 0, last, hold, make(chan struct{})
+	p.from, p.n, p.last, p.hold, p.reached = from, 0, last, hold, make(chan struct{})
 	return p.reached
 }
 
@@ -48,7 +53,17 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.to.ServeHTTP(w, r)
 		return
 	}
+	after, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	p.mu.Lock()
+	if after < p.from {
+		p.mu.Unlock()
+		p.to.ServeHTTP(w, r)
+		return
+	}
 	p.n++
 	held, last, reached := p.n == p.hold, p.n == p.last, p.reached
 	p.mu.Unlock()
@@ -72,9 +87,11 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body) // the client meets the error
 }
 
-// exportOf returns an export in a separate process.
-func exportOf(args ...string) *exec.Cmd {
-	c := childtest.Tied(exec.Command(os.Args[0], append([]string{"export"}, args...)...))
+// exportOf returns an export in a separate process. It is killed when it takes too long, and when the test ends: the door holds its request.
+func exportOf(t *testing.T, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), apptest.SettleDeadline)
+	t.Cleanup(cancel)
+	c := childtest.Tied(exec.CommandContext(ctx, os.Args[0], append([]string{"export"}, args...)...))
 	c.Env = append(os.Environ(), apptest.AsProgram+"=1")
 	return c
 }
@@ -154,15 +171,19 @@ func TestExportKilled(t *testing.T) {
 		if !found || len(appended) != 2 {
 			t.Fatalf("%s: no --after: %q", format, after)
 		}
+		from, err := strconv.ParseUint(appended[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
 		began, later := exportedFiles(t, first), copiedExport(t, first)
 		k.run(later, 0, appended...)
 		for _, hold := range []int{2, 3} { // before and after rows are written
 			out := filepath.Join(t.TempDir(), format)
-			k.killed(out, hold, nil)
+			k.killed(out, 0, hold, nil)
 			k.run(out, 0)
 			k.same(fmt.Sprintf("killed at page %d", hold), out, exportedFiles(t, whole))
 			out = copiedExport(t, first)
-			k.killed(out, hold, began, appended...)
+			k.killed(out, from, hold, began, appended...)
 			k.run(out, 0, appended...)
 			k.same(fmt.Sprintf("with --after, killed at page %d", hold), out, exportedFiles(t, later))
 		}
@@ -180,19 +201,19 @@ type killedExport struct {
 // run exports into a place, so many pages or all, and returns the printed text.
 func (k killedExport) run(out string, last int, args ...string) string {
 	k.t.Helper()
-	k.door.set(last, 0)
-	text, err := exportOf(append(append(k.args[:len(k.args):len(k.args)], out), args...)...).CombinedOutput()
+	k.door.set(0, last, 0)
+	text, err := exportOf(k.t, append(append(k.args[:len(k.args):len(k.args)], out), args...)...).CombinedOutput()
 	if err != nil {
 		k.t.Fatalf("%s: %v: %s", k.format, err, text)
 	}
 	return string(text)
 }
 
-// killed kills an export when it requests a page, and checks that the place shows only the files from before.
-func (k killedExport) killed(out string, hold int, before map[string]string, args ...string) {
+// killed kills an export when it requests a page, counted from a position, and checks that the place shows only the files from before.
+func (k killedExport) killed(out string, from uint64, hold int, before map[string]string, args ...string) {
 	k.t.Helper()
-	reached := k.door.set(0, hold)
-	c := exportOf(append(append(k.args[:len(k.args):len(k.args)], out), args...)...)
+	reached := k.door.set(from, 0, hold)
+	c := exportOf(k.t, append(append(k.args[:len(k.args):len(k.args)], out), args...)...)
 	if err := c.Start(); err != nil {
 		k.t.Fatal(err)
 	}
@@ -201,12 +222,12 @@ func (k killedExport) killed(out string, hold int, before map[string]string, arg
 	select {
 	case <-reached:
 	case err := <-ended:
-		k.t.Fatalf("%s: the export ended before page %d: %v", k.format, hold, err)
+		k.t.Fatalf("%s: within %s the export ended, or did not ask for page %d behind position %d: %v", k.format, apptest.SettleDeadline, hold, from, err)
 	}
 	if hold == 3 && k.format != "sqlite" { // rows are written while the next page is read
-		apptest.Eventually(k.t, func() bool {
-			parts, err := filepath.Glob(filepath.Join(out, "*.part"))
-			return err == nil && len(parts) > 0
+		apptest.Until(k.t, apptest.SettleDeadline/2, k.format+": the file of the rows of two pages, behind position "+strconv.FormatUint(from, 10), func() (bool, string) {
+			written, err := filepath.Glob(filepath.Join(out, "*"))
+			return slices.ContainsFunc(written, func(path string) bool { return strings.HasSuffix(path, ".part") }), fmt.Sprint("the folder has ", written, err)
 		})
 	}
 	if err := c.Process.Kill(); err != nil {

@@ -441,9 +441,9 @@ func (r *reconciling) reconcile(status int, name processor.Name, args ...string)
 func (r *reconciling) awaitJudged(args ...string) {
 	r.Helper()
 	for _, name := range processor.Names {
-		apptest.Eventually(r.T, func() bool {
+		apptest.Until(r.T, apptest.SettleDeadline, string(name)+" has nothing open or too fresh", func() (bool, string) {
 			c := r.reconcile(0, name, args...).Compared
-			return c.Open == 0 && c.Fresh == 0
+			return c.Open == 0 && c.Fresh == 0, fmt.Sprintf("%+v", c)
 		})
 	}
 }

@@ -63,7 +63,10 @@ func TestReconcileOnItsWay(t *testing.T) {
 		}
 		status, out, stderr := apptest.Invoke(t, args...)
 		if time.Now().After(next) { // the service may have asked before
-			apptest.Eventually(t, func() bool { _, asked := app.Commands.NextQuestion(key); return !asked })
+			apptest.Until(t, apptest.SettleDeadline, "the answer of the processor about "+fmt.Sprint(key), func() (bool, string) {
+				next, asked := app.Commands.NextQuestion(key)
+				return !asked, fmt.Sprint("it is asked at ", next)
+			})
 			continue
 		}
 		fresh = true

@@ -90,7 +90,10 @@ func TestReplayRestart(t *testing.T) {
 			m.Must(t, "POST", "/management/webhook-replays", m.Headers(), map[string]any{
 				"endpointId": endpoint.ID, "from": "2001-01-01T00:00:00Z", "to": "2099-01-01T00:00:00Z",
 			}).Decode(t, &started)
-			apptest.Eventually(t, func() bool { _, _, held := box.counts(); return held >= 6 }) // as many as a replay has under way
+			apptest.Until(t, apptest.SettleDeadline, "six webhooks are held, as many as a replay has under way", func() (bool, string) {
+				distinct, all, held := box.counts()
+				return held >= 6, fmt.Sprintf("%d of %d events came %d times, %d are held", distinct, n, all, held)
+			})
 			if r := apptest.ReadReplay(t, m, started.ID); started.Count != n || r.State != "RUNNING" || r.Done != 64 {
 				t.Errorf("of %d under way as %+v", started.Count, r)
 			}
@@ -102,7 +105,10 @@ func TestReplayRestart(t *testing.T) {
 				t.Errorf("after the restart %+v", r)
 			}
 			close(box.let)
-			apptest.Eventually(t, func() bool { return apptest.ReadReplay(t, m, started.ID).State == "DONE" })
+			apptest.Until(t, apptest.SettleDeadline, "the replay is done", func() (bool, string) {
+				r := apptest.ReadReplay(t, m, started.ID)
+				return r.State == "DONE", fmt.Sprintf("%+v", r)
+			})
 			if r := apptest.ReadReplay(t, m, started.ID); r.Done != n {
 				t.Errorf("it ended %+v", r)
 			}
