@@ -199,6 +199,10 @@ func (c *call) narrowOrigin() error {
 	refused := domain.Refuse(domain.KindUnauthorized, domain.ReasonUnauthorized, "The account does not allow this call to pages of the origin %q.", origin)
 	refused.Recovery = "Add the page's origin to the setting checkoutOrigins: PATCH /management/settings. Or use the hosted page: GET /checkout. " +
 		"If this is the hosted page, behind a proxy, start the service with its address as browsers see it: --public-url."
+	if secure := originOf("https://" + c.r.Host); origin == secure {
+		refused.Recovery = "If this is the hosted page, a proxy in front of the service ends TLS: start the service with --public-url " + secure +
+			" (PAYLEDGER_PUBLIC_URL). For another page, or until then, add the origin to the setting checkoutOrigins: PATCH /management/settings."
+	}
 	return refused
 }
 

@@ -114,6 +114,9 @@ func TestCheckoutOrigins(t *testing.T) {
 	if a := behind("10.1.2.3:8080", "https://checkout.example"); !strings.Contains(a.text, "--public-url") || !strings.Contains(a.text, "https://checkout.example") {
 		t.Errorf("the refusal does not say what the operator has to set: %s", a.text)
 	}
+	if a := behind("checkout.example", "https://checkout.example"); !strings.Contains(a.text, "start the service with --public-url https://checkout.example") {
+		t.Errorf("the refusal of the hosted page behind a proxy that keeps the host does not say what to set: %s", a.text)
+	}
 	for _, origin := range []string{"https://other.example", "null", "http://shop.example", "https://shop.example:8443", "https://shop.example.evil.example", "https://pay.example.evil.example"} {
 		a := read(origin)
 		allows(a, 401, "")
