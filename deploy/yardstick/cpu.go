@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,13 +12,25 @@ import (
 // ticksPerSecond is the unit of processor time in /proc, the same on every machine that Go supports.
 const ticksPerSecond = 100
 
-// cpuSeconds returns the processor time of yardstick and of all processes of the server, those that ended included.
+// used returns cpuSeconds while every standby is synchronous: a load without them measures something else.
+func (p *postgres) used(ctx context.Context, db querier) (float64, error) {
+	if err := p.synchronous(ctx, db); err != nil {
+		return 0, err
+	}
+	return p.cpuSeconds()
+}
+
+// cpuSeconds returns the processor time of yardstick and of all processes of the server and its standbys, those that ended included.
 func (p *postgres) cpuSeconds() (float64, error) {
 	var self syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
 		return 0, err
 	}
 	seconds := float64(self.Utime.Nano()+self.Stime.Nano()) / 1e9
+	servers := map[int]bool{}
+	for _, s := range p.servers() {
+		servers[s.server.Process.Pid] = true
+	}
 	processes, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
@@ -27,7 +40,7 @@ func (p *postgres) cpuSeconds() (float64, error) {
 		if err != nil {
 			continue // the process has ended
 		}
-		if pid, parent, ticks := parseStat(text); pid == p.server.Process.Pid || parent == p.server.Process.Pid {
+		if pid, parent, ticks := parseStat(text); servers[pid] || servers[parent] {
 			seconds += float64(ticks) / ticksPerSecond
 		}
 	}

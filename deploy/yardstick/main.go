@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +22,8 @@ import (
 type settings struct {
 	data, listen, apiKey, signingSecret, postgresBin string
 	pool                                             int
+	standbys                                         int
+	processor                                        string // URL of the processors; "": none
 }
 
 type ready struct {
@@ -53,8 +56,18 @@ func parse(args []string) (s settings, err error) {
 	flags.StringVar(&s.signingSecret, "signing-secret", rand.Text(), "signs webhooks; a random one if not set")
 	flags.StringVar(&s.postgresBin, "postgres-bin", "", "folder of initdb and postgres; searched if not set")
 	flags.IntVar(&s.pool, "pool", 32, "connections to PostgreSQL")
+	flags.IntVar(&s.standbys, "standbys", 0, "synchronous standbys: a commit waits until any one has synced it")
+	flags.StringVar(&s.processor, "processor", "", "URL of the processors, as payledger's --processor-url; none if not set")
 	if err := flags.Parse(args); err != nil {
 		return s, err
+	}
+	switch {
+	case s.standbys < 0 || s.standbys > maxStandbys:
+		return s, fmt.Errorf("--standbys must be from 0 to %d", maxStandbys)
+	case s.pool < 1 || s.pool > maxPool:
+		return s, fmt.Errorf("--pool must be from 1 to %d", maxPool)
+	case s.processor != "" && !isAddress(s.processor):
+		return s, errors.New("--processor must be like http://127.0.0.1:8082")
 	}
 	if s.data == "" || flags.NArg() > 0 {
 		return s, errors.New("usage: yardstick --data DIR [flags]; yardstick -h lists the flags")
@@ -63,17 +76,33 @@ func parse(args []string) (s settings, err error) {
 	return s, err
 }
 
+const (
+	maxStandbys = 5
+	maxPool     = 1000
+)
+
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+}
+
 func run(ctx context.Context, s settings, stdout io.Writer) (err error) {
-	database, err := startPostgres(ctx, s.data, s.postgresBin, s.pool)
+	database, err := startPostgres(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, database.stop()) }()
-	store, err := openStore(ctx, database.socket, s.pool)
+	store, err := openStore(ctx, database.dsn(), s.pool)
 	if err != nil {
 		return err
 	}
 	defer store.close()
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // of the payments under way
+	defer end()
+	payments, err := openPayments(ctx, life, store, s.processor)
+	if err != nil {
+		return err
+	}
 	endpoints, err := store.endpoints(ctx)
 	if err != nil {
 		return err
@@ -84,8 +113,8 @@ func run(ctx context.Context, s settings, stdout io.Writer) (err error) {
 		return err
 	}
 	api := &http.Server{
-		Handler:           newServer(store, relay, s.apiKey, database.cpuSeconds),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler:           newServer(store, payments, relay, s.apiKey, func(ctx context.Context) (float64, error) { return database.used(ctx, store.pool) }),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- api.Serve(listener) }()
@@ -95,7 +124,10 @@ func run(ctx context.Context, s settings, stdout io.Writer) (err error) {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		err = errors.Join(err, api.Shutdown(closing))
+		if failed := api.Shutdown(closing); failed != nil { // a commit may wait for a standby that has ended
+			err = errors.Join(err, failed, api.Close())
+		}
+		end()
 		endRelay()
 		<-relayed
 	}()
@@ -108,7 +140,7 @@ func run(ctx context.Context, s settings, stdout io.Writer) (err error) {
 		return nil
 	case err := <-failed:
 		return err
-	case <-database.ended:
-		return errors.New("PostgreSQL ended by itself: " + database.log + " has the reason")
+	case gone := <-database.anyEnded():
+		return fmt.Errorf("PostgreSQL ended by itself (%s): %s has the reason", gone.name, gone.log)
 	}
 }

@@ -126,7 +126,7 @@ type transaction struct {
 	ProcessorStatus        string `json:"processorStatus"`
 	ProcessorName          string `json:"processorName"`
 	ProcessorMerchantID    string `json:"processorMerchantId"`
-	ProcessorTransactionID uuid   `json:"processorTransactionId"`
+	ProcessorTransactionID string `json:"processorTransactionId"`
 	CardTokenType          string `json:"cardTokenType"`
 }
 
@@ -137,25 +137,51 @@ type authorized struct {
 	OrderID                string `json:"orderId"`
 	CustomerID             string `json:"customerId"`
 	ProcessorName          string `json:"processorName"`
-	ProcessorTransactionID uuid   `json:"processorTransactionId"`
+	ProcessorTransactionID string `json:"processorTransactionId"`
 }
 
-func authorize(c creation, now time.Time) (payment, authorized) {
-	const processorName, merchant, status, tokenType = "ADYEN", "yardstick-adyen", "AUTHORIZED", "CARD_PAN"
-	date, operation := now.Format(timeFormat), newID(now)
-	p := payment{
-		ID: newID(now), Date: date, DateUpdated: date, Status: status, OrderID: c.OrderID, CustomerID: c.CustomerID,
+const (
+	undecided  = "PENDING" // the outcome is unknown
+	approved   = "AUTHORIZED"
+	declined   = "DECLINED"
+	failedLast = "FAILED"
+
+	processorName = "ADYEN"
+	merchantID    = "yardstick-adyen"
+	tokenType     = "CARD_PAN"
+)
+
+// theCard is the card behind every token. A processor approves it.
+var theCard = operationCard{Number: "4111111111111111", ExpirationMonth: "12", ExpirationYear: "2035", CardholderName: "Ada Lovelace"}
+
+// requested returns the payment of a request, without an outcome.
+func requested(c creation, id uuid, at time.Time) *payment {
+	date := at.UTC().Format(timeFormat)
+	return &payment{
+		ID: id, Date: date, DateUpdated: date, Status: undecided, OrderID: c.OrderID, CustomerID: c.CustomerID,
 		CurrencyCode: c.CurrencyCode, Amount: *c.Amount, CardTokenType: tokenType,
 		Method: paymentMethod{Token: c.PaymentMethodToken, IsVaulted: true, AuthorizationType: "FINAL", Type: "PAYMENT_CARD", Data: card{
-			FirstDigits: "41111111", Last4Digits: "1111", ExpirationMonth: "12", ExpirationYear: "2035", CardholderName: "Ada Lovelace",
-			Network: "VISA", BinData: binData{"VISA"},
+			FirstDigits: theCard.Number[:8], Last4Digits: theCard.Number[12:], ExpirationMonth: theCard.ExpirationMonth, ExpirationYear: theCard.ExpirationYear,
+			CardholderName: theCard.CardholderName, Network: "VISA", BinData: binData{"VISA"},
 		}},
-		Processor: processor{Name: processorName, MerchantID: merchant},
-		Transactions: []transaction{{
-			Type: "SALE", Date: date, Amount: *c.Amount, CurrencyCode: c.CurrencyCode, OrderID: c.OrderID, ProcessorStatus: status,
-			ProcessorName: processorName, ProcessorMerchantID: merchant, ProcessorTransactionID: operation, CardTokenType: tokenType,
-		}},
-		Order: c.Order, Customer: c.Customer, Metadata: c.Metadata,
+		Processor:    processor{Name: processorName, MerchantID: merchantID},
+		Transactions: []transaction{},
+		Order:        c.Order, Customer: c.Customer, Metadata: c.Metadata,
 	}
+}
+
+// settle adds the outcome of the authorization.
+func (p *payment) settle(status, transactionID string, at time.Time) {
+	p.Status, p.DateUpdated = status, at.UTC().Format(timeFormat)
+	p.Transactions = append(p.Transactions, transaction{
+		Type: "SALE", Date: p.DateUpdated, Amount: p.Amount, CurrencyCode: p.CurrencyCode, OrderID: p.OrderID, ProcessorStatus: status,
+		ProcessorName: processorName, ProcessorMerchantID: merchantID, ProcessorTransactionID: transactionID, CardTokenType: tokenType,
+	})
+}
+
+// authorize returns an authorized payment that no processor has seen, and its event.
+func authorize(c creation, now time.Time) (*payment, authorized) {
+	p, operation := requested(c, newID(now), now), newID(now).String()
+	p.settle(approved, operation, now)
 	return p, authorized{c.PaymentMethodToken, *c.Amount, c.CurrencyCode, c.OrderID, c.CustomerID, processorName, operation}
 }

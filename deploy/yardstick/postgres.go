@@ -21,34 +21,48 @@ import (
 const (
 	startLimit = time.Minute     // recovery after a crash included
 	stopLimit  = 2 * time.Minute // with the last checkpoint
+
+	standbyLimit = 20 * time.Second // a standby's stop
 )
 
+// postgres is a server process. The primary has standbys, or none.
 type postgres struct {
+	name   string // of its folder
 	socket string // the folder of its Unix socket
+	port   int    // also in the name of the socket
 	log    string // its messages
 	server *exec.Cmd
 	ended  chan struct{} // closed when the server has ended
 	err    error         // how it ended; after ended
+
+	standbys []*postgres
+	folder   string // of a standby; it is removed with it
+}
+
+// installation is the programs of PostgreSQL, and how they run.
+type installation struct {
+	bin, data  string // folders
+	pool       int
+	attributes *syscall.SysProcAttr
 }
 
 // serverSettings are those of a careful user: nothing is traded for durability.
 func serverSettings(socket string, pool int) []string {
-	var args []string
-	for _, setting := range []string{
-		"listen_addresses=", "unix_socket_directories=" + socket, "unix_socket_permissions=0700",
+	return []string{
+		"unix_socket_directories=" + socket, "unix_socket_permissions=0700",
 		"fsync=on", "synchronous_commit=on", "full_page_writes=on",
 		"shared_buffers=1GB", "max_connections=" + strconv.Itoa(pool+10),
 		"max_wal_size=4GB", "min_wal_size=1GB", "checkpoint_timeout=15min", "wal_buffers=4MB",
 		"jit=off", "autovacuum_naptime=10s",
-	} {
-		args = append(args, "-c", setting)
 	}
-	return args
 }
 
-// startPostgres makes the cluster in data if there is none, starts the server, and waits until it takes connections.
-func startPostgres(ctx context.Context, data, bin string, pool int) (*postgres, error) {
-	bin, err := findPostgres(bin)
+const defaultPort = 5432 // of a server that has a Unix socket only
+
+// startPostgres makes the cluster in the data folder if there is none, starts the server, and waits until it takes connections. With
+// standbys it then makes them, and waits until every one is synchronous.
+func startPostgres(ctx context.Context, s settings) (*postgres, error) {
+	bin, err := findPostgres(s.postgresBin)
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +70,32 @@ func startPostgres(ctx context.Context, data, bin string, pool int) (*postgres, 
 	if err != nil {
 		return nil, err
 	}
-	cluster := filepath.Join(data, "postgres")
-	if err := initialize(ctx, bin, cluster, attributes); err != nil {
+	i := installation{bin, s.data, s.pool, attributes}
+	if err := initialize(ctx, bin, filepath.Join(s.data, primary), attributes); err != nil {
 		return nil, err
 	}
+	if s.standbys > 0 {
+		return i.startReplicated(ctx, s.standbys)
+	}
+	return i.start(ctx, primary, defaultPort, "listen_addresses=")
+}
+
+const primary = "postgres" // the name of its folder
+
+// start starts a server on a folder that exists, with further settings, and waits until it takes connections.
+func (i installation) start(ctx context.Context, name string, port int, further ...string) (*postgres, error) {
 	socket, err := os.MkdirTemp("", "yardstick-")
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{socket: socket, log: filepath.Join(data, "postgres.log"), ended: make(chan struct{})}
-	p.server = exec.Command(filepath.Join(bin, "postgres"), append([]string{"-D", cluster}, serverSettings(socket, pool)...)...) //nolint:gosec,noctx // the operator names the folder; stop ends it in order
-	p.server.SysProcAttr = attributes
-	err = own(socket, attributes)
+	p := &postgres{name: name, socket: socket, port: port, log: filepath.Join(i.data, name+".log"), ended: make(chan struct{})}
+	args := []string{"-D", filepath.Join(i.data, name), "-p", strconv.Itoa(port)}
+	for _, setting := range append(serverSettings(socket, i.pool), further...) {
+		args = append(args, "-c", setting)
+	}
+	p.server = exec.Command(filepath.Join(i.bin, "postgres"), args...) //nolint:gosec,noctx // the operator names the folder; stop ends it in order
+	p.server.SysProcAttr = i.attributes
+	err = own(socket, i.attributes)
 	if err == nil {
 		err = p.start()
 	}
@@ -106,13 +134,13 @@ func (p *postgres) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for {
-		connection, err := pgx.Connect(ctx, dsn(p.socket))
+		connection, err := pgx.Connect(ctx, p.dsn())
 		if err == nil {
 			return connection.Close(ctx)
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("PostgreSQL did not start: %w; %s has the reason", p.err, p.log)
+			return fmt.Errorf("PostgreSQL did not start (%s): %w; %s has the reason", p.name, p.err, p.log)
 		case <-ctx.Done():
 			return fmt.Errorf("PostgreSQL takes no connections: %w; %s has the reason", err, p.log)
 		case <-time.After(20 * time.Millisecond):
@@ -120,22 +148,49 @@ func (p *postgres) await(ctx context.Context) error {
 	}
 }
 
-// stop ends the server in order, and removes its socket.
+// stop ends the server in order, and then its standbys. It removes the sockets, and the folders of the standbys.
 func (p *postgres) stop() error {
-	for _, how := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT} { // fast, then at once
+	err := p.end(stopLimit, syscall.SIGINT, syscall.SIGQUIT) // fast, then at once
+	for _, s := range p.standbys {
+		err = errors.Join(err, s.end(standbyLimit, syscall.SIGINT, syscall.SIGKILL), os.RemoveAll(s.folder))
+	}
+	return err
+}
+
+// end sends each signal, until the server has ended.
+func (p *postgres) end(limit time.Duration, signals ...syscall.Signal) error {
+	for _, how := range signals {
 		_ = p.server.Process.Signal(how) // it may have ended
 		select {
 		case <-p.ended:
 			return errors.Join(p.err, os.RemoveAll(p.socket))
-		case <-time.After(stopLimit):
+		case <-time.After(limit):
 		}
 	}
-	return errors.New("PostgreSQL does not stop")
+	return fmt.Errorf("PostgreSQL does not stop (%s)", p.name)
 }
 
-func dsn(socket string) string {
-	return "host=" + socket + " user=yardstick dbname=postgres sslmode=disable"
+// servers returns the server and its standbys.
+func (p *postgres) servers() []*postgres { return append([]*postgres{p}, p.standbys...) }
+
+// anyEnded returns a channel that gets each server that has ended.
+func (p *postgres) anyEnded() <-chan *postgres {
+	all := p.servers()
+	gone := make(chan *postgres, len(all))
+	for _, s := range all {
+		go func() {
+			<-s.ended
+			gone <- s
+		}()
+	}
+	return gone
 }
+
+func (p *postgres) dsn() string {
+	return fmt.Sprintf("host=%s port=%d user=%s dbname=postgres sslmode=disable", p.socket, p.port, superuser)
+}
+
+const superuser = "yardstick" // connects by the Unix socket, without a password
 
 func findPostgres(given string) (string, error) {
 	folders := []string{given}
@@ -198,7 +253,7 @@ func initialize(ctx context.Context, bin, cluster string, attributes *syscall.Sy
 	if err := errors.Join(os.RemoveAll(unfinished), os.MkdirAll(unfinished, 0o700), own(unfinished, attributes)); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", unfinished, "--username=yardstick", "--auth=trust", //nolint:gosec // the operator names the folder
+	command := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", unfinished, "--username="+superuser, "--auth=trust", //nolint:gosec // the operator names the folder
 		"--encoding=UTF8", "--locale=C", "--no-instructions")
 	command.SysProcAttr = attributes
 	if said, err := command.CombinedOutput(); err != nil {

@@ -7,8 +7,9 @@ create table if not exists payments (
   customer_id     text not null,
   currency_code   text not null,
   amount          bigint not null,
-  document        json not null -- the answer
+  document        json -- the answer; null while a processor's outcome is unknown
 );
+alter table payments alter column document drop not null; -- folders of earlier programs
 
 create table if not exists events (
   payment_id uuid not null,

@@ -22,14 +22,20 @@ const (
 
 type server struct {
 	store       *store
+	payments    creator
 	relay       *relay
 	apiKey      []byte
-	cpuSeconds  func() (float64, error)
+	cpuSeconds  func(context.Context) (float64, error)
 	registering sync.Mutex // one at a time
 }
 
-func newServer(s *store, r *relay, apiKey string, cpuSeconds func() (float64, error)) http.Handler {
-	v := &server{store: s, relay: r, apiKey: []byte(apiKey), cpuSeconds: cpuSeconds}
+// creator makes payments: with a processor or without.
+type creator interface {
+	create(ctx context.Context, key string, c creation) (document []byte, err error)
+}
+
+func newServer(s *store, payments creator, r *relay, apiKey string, cpuSeconds func(context.Context) (float64, error)) http.Handler {
+	v := &server{store: s, payments: payments, relay: r, apiKey: []byte(apiKey), cpuSeconds: cpuSeconds}
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /payments", v.authenticated(v.create))
 	routes.HandleFunc("GET /payments/{id}", v.authenticated(v.read))
@@ -83,7 +89,7 @@ func (v *server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := c.check(); err != nil {
 		return invalid(err.Error())
 	}
-	document, err := v.store.create(r.Context(), key, c)
+	document, err := v.payments.create(r.Context(), key, c)
 	if err != nil {
 		return err
 	}
@@ -168,13 +174,13 @@ func (v *server) reload(ctx context.Context) error {
 }
 
 func (v *server) metrics(w http.ResponseWriter, r *http.Request) {
-	seconds, err := v.cpuSeconds()
+	seconds, err := v.cpuSeconds(r.Context())
 	if err != nil {
 		fail(r.Context(), w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	fmt.Fprintf(w, "# HELP process_cpu_seconds_total Processor time of yardstick and its PostgreSQL server.\n"+
+	fmt.Fprintf(w, "# HELP process_cpu_seconds_total Processor time of yardstick and its PostgreSQL servers.\n"+
 		"# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %.6f\n", seconds)
 }
 

@@ -22,8 +22,8 @@ type store struct {
 	pool *pgxpool.Pool
 }
 
-func openStore(ctx context.Context, socket string, connections int) (*store, error) {
-	config, err := pgxpool.ParseConfig(dsn(socket))
+func openStore(ctx context.Context, dsn string, connections int) (*store, error) {
+	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -71,23 +71,37 @@ func (s *store) create(ctx context.Context, key string, c creation) ([]byte, err
 	}
 	_, err := s.pool.Exec(ctx, createStatement, p.ID, key, now, p.Status, p.OrderID, p.CustomerID, p.CurrencyCode, p.Amount, document,
 		newID(now), statusEvent, data)
-	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && failure.ConstraintName == "payments_idempotency_key_key" {
-		earlier := &repeated{}
-		if err := s.pool.QueryRow(ctx, `select id, status from payments where idempotency_key = $1`, key).Scan(&earlier.id, &earlier.status); err != nil {
-			return nil, err
-		}
-		return nil, earlier
-	}
-	return document, err
+	return document, s.repetition(ctx, key, err)
 }
 
-// payment returns the JSON of a payment, or nil.
+// repetition returns the error of an insert into payments: a *repeated if the idempotency key is there.
+func (s *store) repetition(ctx context.Context, key string, err error) error {
+	failure, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || failure.ConstraintName != "payments_idempotency_key_key" {
+		return err
+	}
+	earlier := &repeated{}
+	if err := s.pool.QueryRow(ctx, `select id, status from payments where idempotency_key = $1`, key).Scan(&earlier.id, &earlier.status); err != nil {
+		return err
+	}
+	return earlier
+}
+
+// payment returns the JSON of a payment, or nil. A payment without an outcome has no document yet: its request has all of it.
 func (s *store) payment(ctx context.Context, id uuid) (document []byte, err error) {
 	err = s.pool.QueryRow(ctx, `select document from payments where id = $1`, id).Scan(&document)
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
+	case err != nil || document != nil:
+		return document, err
 	}
-	return document, err
+	var at time.Time
+	var data []byte
+	if err := s.pool.QueryRow(ctx, `select at, data from events where payment_id = $1 and revision = 1`, id).Scan(&at, &data); err != nil {
+		return nil, err
+	}
+	return pendingDocument(data, id, at)
 }
 
 type endpoint struct {

@@ -25,12 +25,13 @@ const limit = 2 * time.Minute
 type service struct {
 	ready
 	stop func() error
+	wait func() error // for its end
 }
 
-// start runs yardstick on a folder. It ends with the test.
-func start(t *testing.T, data string) *service {
+// start runs yardstick on a folder, with further flags. It ends with the test.
+func start(t *testing.T, data string, further ...string) *service {
 	t.Helper()
-	s, err := parse([]string{"--data", data, "--api-key", "key", "--signing-secret", "secret", "--pool", "4"})
+	s, err := parse(append([]string{"--data", data, "--api-key", "key", "--signing-secret", "secret", "--pool", "4"}, further...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +45,16 @@ func start(t *testing.T, data string) *service {
 	}()
 	v := &service{}
 	stopped := false
-	v.stop = func() error {
-		cancel()
+	v.wait = func() error {
 		if stopped {
 			return nil
 		}
 		stopped = true
 		return <-ended
+	}
+	v.stop = func() error {
+		cancel()
+		return v.wait()
 	}
 	t.Cleanup(func() { v.stop() })
 	line, err := bufio.NewReader(out).ReadBytes('\n')
