@@ -21,12 +21,15 @@ type Command struct {
 	URL         string        `name:"url" help:"Running server of a sandbox." default:"http://127.0.0.1:8080"`
 	APIKey      string        `name:"api-key" help:"API key with all scopes." placeholder:"KEY"`
 	AdminURL    string        `name:"admin-url" help:"The server's --admin-listen, for its CPU time and events (none: \"\")." default:"http://127.0.0.1:8081"`
+	Peers       []string      `help:"More API nodes of the same cluster: the connections are dealt out over --url and these." placeholder:"URL"`
+	Processes   []string      `help:"Processes of this machine whose CPU time the report has for each request, as NAME=PID. Those of one name add up." placeholder:"NAME=PID"`
 	Scenario    string        `help:"authorize, lifecycle, read, webhooks or replay." enum:"authorize,lifecycle,read,webhooks,replay" default:"authorize"`
 	Concurrency int           `help:"Connections." default:"64"`
 	Duration    time.Duration `help:"Time under load, in all rounds together." default:"20s"`
 	Rounds      int           `help:"Rounds; each has a part of the load and of every yardstick." default:"5"`
 	Rate        float64       `help:"Requests per second, due at even times whether or not earlier ones are answered; 0: as fast as the answers come." default:"0"`
 	Yardstick   string        `help:"Another service to load in the same rounds: the URL that deploy/yardstick prints. Start it with the same --api-key." placeholder:"URL"`
+	NoCeilings  bool          `name:"without-ceilings" help:"Measure the services only, and not what the machine itself can do."`
 	Scratch     string        `help:"Folder for the fsyncs and publishes; must be on the disk of the server's data (default: the temporary folder)." type:"path"`
 	JSON        bool          `name:"json" help:"Print one JSON object."`
 }
@@ -80,6 +83,12 @@ func (c *Command) check() error {
 	fault(strings.HasPrefix(c.APIKey, options.LivePrefix), "--api-key is of production: bench makes payments, so use a server and a key of a sandbox")
 	fault(strings.ContainsAny(c.APIKey, "\r\n"), "--api-key has more than one line")
 	address("--url", c.URL)
+	for _, peer := range c.Peers {
+		address("--peers", peer)
+	}
+	if _, err := parseProcesses(c.Processes); err != nil {
+		faults = append(faults, err.Error())
+	}
 	if c.AdminURL != "" {
 		address("--admin-url", c.AdminURL)
 	}
@@ -114,6 +123,13 @@ type measurement struct {
 func (m *measurement) run(ctx context.Context) (err error) {
 	c, id := m.command, strconv.FormatInt(time.Now().UnixMilli(), 36)
 	m.ours = c.measured("--url", c.URL, c.AdminURL, id)
+	for _, peer := range c.Peers {
+		address, _ := addressOf("--peers", peer) // check has checked it
+		m.ours.peers = append(m.ours.peers, address)
+	}
+	if m.ours.processes, err = parseProcesses(c.Processes); err != nil {
+		return err
+	}
 	services := []*measured{m.ours}
 	if c.Yardstick != "" {
 		m.theirs = c.measured("--yardstick", c.Yardstick, c.Yardstick, id)
@@ -124,8 +140,10 @@ func (m *measurement) run(ctx context.Context) (err error) {
 			return c.explained(err, s == m.theirs)
 		}
 	}
-	if m.server, err = ceiling.Open(ctx, m.dir, 1, c.Concurrency); err != nil {
-		return err
+	if !c.NoCeilings {
+		if m.server, err = ceiling.Open(ctx, m.dir, 1, c.Concurrency); err != nil {
+			return err
+		}
 	}
 	for _, s := range services { // a second for caches
 		if err := s.round(ctx, c.Scenario, time.Second); err != nil {
@@ -190,8 +208,7 @@ func (m *measured) round(ctx context.Context, scenario string, lasting time.Dura
 	if err != nil {
 		return metricsError{err}
 	}
-	m.spent.cpu += after.cpu - before.cpu
-	m.spent.events += after.events - before.events
+	m.spent.add(before, after)
 	m.tally.add(part)
 	return nil
 }
@@ -204,6 +221,9 @@ const (
 )
 
 func (m *measurement) ceilings(ctx context.Context) error {
+	if m.command.NoCeilings {
+		return nil
+	}
 	w, err := dial(ctx, m.ours.service)
 	if err != nil {
 		return err

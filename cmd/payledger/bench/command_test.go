@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -122,6 +123,29 @@ func TestRuns(t *testing.T) {
 			t.Errorf("the other service: %+v", other)
 		}
 	})
+	t.Run("nodes and processes", func(t *testing.T) {
+		t.Parallel()
+		nodes := []*fake{newFake(t, nil), newFake(t, nil), newFake(t, nil)}
+		c := bench(t, nodes[0], authorizing)
+		c.Rate, c.Concurrency, c.Peers = slow, 6, []string{nodes[1].URL, nodes[2].URL + "/"}
+		c.NoCeilings = true
+		c.Processes = []string{fmt.Sprintf("self=%d", os.Getpid()), fmt.Sprintf("self=%d", os.Getpid()), fmt.Sprintf("parent=%d", os.Getppid())}
+		r, _, errOut, err := run(t.Context(), c)
+		if err != nil || errOut != "" || r.Requests != 50 {
+			t.Fatalf("%d requests: %v %q", r.Requests, err, errOut)
+		}
+		for i, node := range nodes {
+			if node.paid.Load() == 0 {
+				t.Errorf("node %d got no request", i)
+			}
+		}
+		if cpu, both := r.ProcessCPU["self"]; !both || cpu < 0 || len(r.ProcessCPU) != 2 {
+			t.Errorf("CPU of processes: %v", r.ProcessCPU)
+		}
+		if len(r.Yardsticks) > 0 || len(r.Ratios) > 0 {
+			t.Errorf("ceilings: %v, %v", r.Yardsticks, r.Ratios)
+		}
+	})
 	t.Run("one broken connection", func(t *testing.T) {
 		t.Parallel()
 		var once sync.Once
@@ -177,6 +201,8 @@ func TestRefused(t *testing.T) {
 		"name the server's --admin-listen":                                func(c *Command) { c.AdminURL = down.URL },
 		"start it as deploy/yardstick says":                               func(c *Command) { c.Yardstick = down.URL },
 		"--scratch":                                                       func(c *Command) { c.Scratch += "/missing" },
+		"--processes gone=999999999":                                      func(c *Command) { c.Processes = []string{"gone=999999999"} },
+		down.Listener.Addr().String() + ": connect: connection refused":   func(c *Command) { c.Peers = []string{down.URL} },
 	} {
 		c := bench(t, f, authorizing)
 		change(c)
@@ -200,6 +226,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	_, _, _, err := run(t.Context(), &Command{
 		URL: "https://127.0.0.1:8443", AdminURL: "x", Scenario: replaying, Concurrency: 0, Duration: time.Millisecond, Rounds: 101, Rate: -1, Yardstick: "ftp://x",
+		Peers: []string{"http://127.0.0.1:8080", "https://127.0.0.1:8081"}, Processes: []string{"nats=1", "nats"},
 	})
 	var usage options.UsageError
 	if !errors.As(err, &usage) {
@@ -207,7 +234,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, says := range []string{
 		"--api-key (PAYLEDGER_API_KEY) is missing", `--url "https://127.0.0.1:8443" is https`, "--admin-url", `--yardstick "ftp://x"`, "--yardstick does not go with --scenario replay",
-		"--concurrency", "--duration", "--rounds", "--rate",
+		"--concurrency", "--duration", "--rounds", "--rate", `--peers "https://127.0.0.1:8081" is https`, `--processes "nats" must be a name`,
 	} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("%v lacks %q", err, says)
@@ -245,5 +272,18 @@ func TestReplayPages(t *testing.T) {
 	}
 	if expected := []string{"limit=1000", "limit=1000&after=4", "limit=1000"}; !slices.Equal(asked, expected) || c.read != 5 {
 		t.Errorf("requested %q and read %d events", asked, c.read)
+	}
+}
+
+// TestStat: the CPU time of a process has its own and not that of its children, whatever the program is called.
+func TestStat(t *testing.T) {
+	t.Parallel()
+	if spent, err := cpuOfStat([]byte("42 (a (b) c) S 7 1 1 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 1 0 5 6 7")); err != nil || spent != 300*time.Millisecond {
+		t.Errorf("%s, %v", spent, err)
+	}
+	for _, text := range []string{"", "42 (a) S 7", "42 (a) S 7 1 1 0 -1 4194304 1 2 3 4 x 20 300"} {
+		if spent, err := cpuOfStat([]byte(text)); err == nil {
+			t.Errorf("%q: %s", text, spent)
+		}
 	}
 }

@@ -15,6 +15,9 @@
 //     deletes it at its end.
 //   - replay: all events of the account, in pages of 1,000, by every connection. eventsPerSecond are the events that were read.
 //
+// With --peers the connections are dealt out over several API nodes of one cluster. --admin-url is then one of them; --processes counts
+// the CPU time of all, and of other processes of this machine, from /proc (Linux). --without-ceilings measures the services only.
+//
 // A connection waits for its answer before it sends the next request. With --rate the requests are due at even times instead. A request
 // that is due while all connections wait for answers starts later, and its latency counts from the time at which it was due.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 
 	"payledger/httpapi/client"
 )
@@ -23,6 +24,8 @@ func (c *Command) explained(err error, yardstick bool) error {
 	refused := statusOfAnswer(err) == http.StatusUnauthorized
 	var network *net.OpError
 	switch {
+	case errors.Is(err, os.ErrNotExist) && errors.As(err, &metrics):
+		return fmt.Errorf("a process has ended, or this is not Linux: %w", err)
 	case errors.As(err, &metrics) && !yardstick:
 		return fmt.Errorf("--admin-url %s: no metrics: name the server's --admin-listen, or set --admin-url \"\" to do without: %w", c.AdminURL, err)
 	case errors.As(err, &metrics):

@@ -60,10 +60,10 @@ type load struct {
 	rate        float64      // requests per second; 0: each connection sends as soon as it has its answer
 }
 
-// connect opens the connections for a round. A server closes connections that are idle, as they are while others are measured.
+// connect opens the connections for a round, dealt out over the nodes. A server closes connections that are idle, as they are while others are measured.
 func (l *load) connect(ctx context.Context, s *service) (err error) {
-	for _, c := range l.connections {
-		if c.wire, err = dial(ctx, s); err != nil {
+	for i, c := range l.connections {
+		if c.wire, err = dialNode(ctx, s, i); err != nil {
 			return err
 		}
 	}

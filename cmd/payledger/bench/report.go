@@ -26,6 +26,7 @@ type Report struct {
 	P999                  float64              `json:"p999Ms"`
 	EventsPerSecond       float64              `json:"eventsPerSecond"` // of the log; in replay: read
 	ServerCPUMsPerRequest float64              `json:"serverCpuMsPerRequest"`
+	ProcessCPU            map[string]float64   `json:"processCpuMsPerRequest,omitempty"` // by the names of --processes
 	Yardsticks            map[string]Yardstick `json:"yardsticks"`
 	Ratios                map[string]float64   `json:"ratios"`
 }
@@ -36,6 +37,7 @@ type Yardstick struct {
 	P50             float64 `json:"p50Ms"`
 	P99             float64 `json:"p99Ms,omitempty"`
 	CPUMsPerRequest float64 `json:"serverCpuMsPerRequest,omitempty"`
+	Errors          int     `json:"errors,omitempty"` // of another service
 }
 
 const (
@@ -56,11 +58,17 @@ func (m *measurement) report() Report {
 		Scenario: m.command.Scenario, Concurrency: m.command.Concurrency, Seconds: t.lasted.Seconds(), Requests: len(t.took), Errors: t.errors,
 		PerSecond: t.perSecond(), P50: t.percentile(0.5), P99: t.percentile(0.99), P999: t.percentile(0.999),
 		EventsPerSecond: ratio(events, t.lasted.Seconds()), ServerCPUMsPerRequest: m.ours.cpu(),
-		Yardsticks: map[string]Yardstick{
-			fsyncYardstick: mean(m.fsyncs), publishYardstick: mean(m.publish),
-			tripYardstick: {PerSecond: m.trips.perSecond(), P50: m.trips.percentile(0.5)},
-		},
-		Ratios: map[string]float64{},
+		Yardsticks: map[string]Yardstick{}, Ratios: map[string]float64{},
+	}
+	if !m.command.NoCeilings {
+		r.Yardsticks[fsyncYardstick], r.Yardsticks[publishYardstick] = mean(m.fsyncs), mean(m.publish)
+		r.Yardsticks[tripYardstick] = Yardstick{PerSecond: m.trips.perSecond(), P50: m.trips.percentile(0.5)}
+	}
+	for name, spent := range m.ours.spent.processes {
+		if r.ProcessCPU == nil {
+			r.ProcessCPU = map[string]float64{}
+		}
+		r.ProcessCPU[name] = ratio(float64(spent)/float64(time.Millisecond), float64(len(t.took)))
 	}
 	y := r.Yardsticks
 	r.compare("eventsPerSecond/durablePublish", r.EventsPerSecond, y[publishYardstick].PerSecond)
@@ -72,7 +80,7 @@ func (m *measurement) report() Report {
 	if m.theirs != nil {
 		other := &m.theirs.tally
 		other.sorted()
-		y[otherYardstick] = Yardstick{PerSecond: other.perSecond(), P50: other.percentile(0.5), P99: other.percentile(0.99), CPUMsPerRequest: m.theirs.cpu()}
+		y[otherYardstick] = Yardstick{PerSecond: other.perSecond(), P50: other.percentile(0.5), P99: other.percentile(0.99), CPUMsPerRequest: m.theirs.cpu(), Errors: other.errors}
 		r.compare("perSecond/otherService", r.PerSecond, y[otherYardstick].PerSecond)
 		r.compare("serverCpuMsPerRequest/otherService", r.ServerCPUMsPerRequest, y[otherYardstick].CPUMsPerRequest)
 	}
@@ -116,6 +124,9 @@ func (r Report) text(out io.Writer) error {
 	for _, name := range names {
 		y := r.Yardsticks[name]
 		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%s\t\t%s\t\n", name, y.PerSecond, y.P50, figure("%.2f", y.P99), figure("%.3f", y.CPUMsPerRequest))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.ProcessCPU)) {
+		fmt.Fprintf(table, "processes %s\t\t\t\t\t%.3f\t\n", name, r.ProcessCPU[name])
 	}
 	if err := table.Flush(); err != nil {
 		return err

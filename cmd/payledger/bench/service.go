@@ -20,10 +20,13 @@ import (
 type service struct {
 	url, key  string
 	address   string   // host and port of the URL
+	peers     []string // host and port of each further node
 	metrics   string   // where its metrics are; "": nowhere
 	customers []string // of the vaulted tokens
 	tokens    []string
 	payments  []string // for the scenario read
+
+	processes []process // whose CPU time counts, too
 
 	run      string // makes the orders and keys of this run its own
 	inbox    *receiver
@@ -135,13 +138,26 @@ func (s *service) pay(w *wire, run string, number int64) (id string, err error) 
 }
 
 type used struct {
-	cpu    time.Duration
-	events uint64 // of its log
+	cpu       time.Duration
+	events    uint64                   // of its log
+	processes map[string]time.Duration // CPU time, by name
+}
+
+// add adds the difference between two readings.
+func (u *used) add(before, after used) {
+	u.cpu += after.cpu - before.cpu
+	u.events += after.events - before.events
+	for name, cpu := range after.processes {
+		if u.processes == nil {
+			u.processes = map[string]time.Duration{}
+		}
+		u.processes[name] += cpu - before.processes[name]
+	}
 }
 
 func (s *service) used(ctx context.Context) (u used, err error) {
-	if s.metrics == "" {
-		return u, nil
+	if u.processes, err = cpuOf(s.processes); err != nil || s.metrics == "" {
+		return u, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanupPatience)
 	defer cancel()

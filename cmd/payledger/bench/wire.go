@@ -28,14 +28,21 @@ type wire struct {
 }
 
 // dial connects to a service. The connection breaks when ctx ends, so that no request outlives an interrupted run.
-func dial(ctx context.Context, s *service) (*wire, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+func dial(ctx context.Context, s *service) (*wire, error) { return dialNode(ctx, s, 0) }
+
+// dialNode is dial for one of the nodes, counted around: node 0 is that of the URL.
+func dialNode(ctx context.Context, s *service, node int) (*wire, error) {
+	address := s.address
+	if node %= len(s.peers) + 1; node > 0 {
+		address = s.peers[node-1]
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	return &wire{
 		conn: conn, reader: bufio.NewReaderSize(conn, 16<<10), unbind: context.AfterFunc(ctx, func() { conn.Close() }),
-		head: " HTTP/1.1\r\nHost: " + s.address + "\r\nX-API-KEY: " + s.key + "\r\nX-API-VERSION: 2.4\r\n",
+		head: " HTTP/1.1\r\nHost: " + address + "\r\nX-API-KEY: " + s.key + "\r\nX-API-VERSION: 2.4\r\n",
 	}, nil
 }
 

@@ -31,6 +31,7 @@ var takes = map[string][]string{
 	"url":     {},
 	"nats":    {"not a number", "infinite", "zero", "290 years"}, // names of hosts
 	"origin":  {},
+	"process": {},
 	"number":  {"zero"},
 	"size":    {"zero"},
 	"network": {},
@@ -55,8 +56,10 @@ func kindOf(flag *kong.Flag) string {
 	switch flag.Name {
 	case "listen", "admin-listen", "nats-listen", "sim-listen":
 		return "address"
-	case "url", "admin-url", "public-url", "processor-url", "simulator", "forward-to", "probe", "yardstick":
+	case "url", "admin-url", "public-url", "processor-url", "simulator", "forward-to", "probe", "yardstick", "peers":
 		return "url"
+	case "processes":
+		return "process"
 	case "nats-url":
 		return "nats"
 	case "checkout-frame-ancestors":

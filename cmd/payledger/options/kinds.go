@@ -26,7 +26,7 @@ type kind func(value string) string
 var kinds = map[string]kind{
 	"listen": address, "admin-listen": address, "nats-listen": address, "sim-listen": address,
 	"url": webURL, "admin-url": webURL, "processor-url": baseURL, "simulator": webURL, "forward-to": receiver, "probe": webURL,
-	"yardstick": webURL, "nats-url": natsURLs, "checkout-frame-ancestors": origin,
+	"yardstick": webURL, "peers": webURL, "processes": processID, "nats-url": natsURLs, "checkout-frame-ancestors": origin,
 
 	// The command that takes one of these parses it (publicURL checks public-url).
 	"public-url": text,
@@ -283,6 +283,15 @@ func natsURLs(value string) string {
 		if _, good := parsedURL(one, "nats", "tls", "ws", "wss"); !good {
 			return "the URL of a NATS server, such as nats://10.0.0.1:4222, or several with commas between them"
 		}
+	}
+	return ""
+}
+
+var namedProcess = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}=[1-9][0-9]{0,8}$`)
+
+func processID(value string) string {
+	if !namedProcess.MatchString(value) {
+		return "a name and the id of a process, such as nats=4711"
 	}
 	return ""
 }
