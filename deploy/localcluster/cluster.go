@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,7 @@ type cluster struct {
 	address  string    // of every listener, without a port
 	out      io.Writer // messages for people
 	settings *settings
+	serve    []string // further flags of the API nodes
 
 	nats      []*natsNode
 	simulator *node
@@ -68,8 +70,37 @@ type ready struct {
 // gives up for a moment is not taken by another.
 const loopback = "127.0.0.1"
 
-// newCluster locks the folder and makes the nodes and the links between them. Nothing runs yet.
+// newCluster locks the folder and makes the nodes and the links between them. Nothing runs yet. The story of `payledger demo` waits for a
+// processor that never answers: the payment timeout is short.
 func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluster, error) {
+	c, err := newNodes(dir, programs, address, apis, out)
+	if err != nil {
+		return nil, err
+	}
+	c.serve = []string{"--payment-timeout", "3s", "--memory", "512MiB"}
+	if err := c.openLinks(); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// newDirectCluster is newCluster without links, for measurements: nothing stands between the nodes.
+func newDirectCluster(dir, programs, address string, apis int, out io.Writer) (*cluster, error) {
+	c, err := newNodes(dir, programs, address, apis, out)
+	if err != nil {
+		return nil, err
+	}
+	c.serve = []string{"--memory", "2GiB", "--log-level", "warn"}
+	for _, n := range c.nats {
+		if n.reserved, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", c.address+":0"); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		n.route = n.reserved.Addr().String()
+	}
+	return c, nil
+}
+
+func newNodes(dir, programs, address string, apis int, out io.Writer) (*cluster, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
@@ -95,9 +126,6 @@ func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluste
 		a := &apiNode{node: &node{name: fmt.Sprintf("api-%d", i+1)}}
 		a.start = func(ctx context.Context) error { return c.startAPI(ctx, a) }
 		c.apis, c.nodes = append(c.apis, a), append(c.nodes, a.node)
-	}
-	if err := c.openLinks(); err != nil {
-		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
@@ -258,6 +286,7 @@ func (c *cluster) close() error {
 		for _, l := range n.in {
 			l.close()
 		}
+		n.release()
 	}
 	return errors.Join(append(errs, c.settings.close())...)
 }

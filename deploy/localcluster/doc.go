@@ -32,6 +32,9 @@
 // The API nodes of the test are built with the tag clockoffset, so that their clocks can differ. Each server's copy of the log is verified
 // as files: the folder of a NATS server's store has the layout of a single node's folder of events.
 //
+// deploy/measure-cluster measures such clusters, without links, beside deploy/yardstick: measure.go starts both, measure_figures.go has the
+// figures, measure_table.go the table. It loads them with `payledger bench`. BENCHMARKS.md describes the rows.
+//
 // The tests that start such clusters have the build tag "system". They need Linux and Go, and take some minutes:
 //
 //	go test -tags system ./deploy/localcluster

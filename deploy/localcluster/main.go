@@ -27,7 +27,12 @@ const (
 	exitUsage   = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if args := os.Args[1:]; len(args) > 0 && args[0] == measureCommand {
+		os.Exit(measure(args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is main with arguments and streams; it returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

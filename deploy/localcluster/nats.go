@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +22,32 @@ type natsNode struct {
 	dir     string
 	monitor string           // URL of its monitoring
 	in      map[string]*link // by the name of the node that connects
+
+	route    string       // without links: the address of its routes, which the other servers know before it starts
+	reserved net.Listener // without links: has that address until the server starts
+}
+
+// release gives the address of the routes up.
+func (n *natsNode) release() {
+	if n.reserved != nil {
+		n.reserved.Close()
+	}
+}
+
+// routeTo returns the address at which another server connects.
+func (n *natsNode) routeTo(other *natsNode) string {
+	if other.route != "" {
+		return other.route
+	}
+	return other.in[n.name].address()
+}
+
+// clientOf returns the address at which an API node connects.
+func (n *natsNode) clientOf(a *apiNode) string {
+	if n.route != "" {
+		return n.at
+	}
+	return n.in[a.name].address()
 }
 
 const servers = 3 // the log has a replica on each
@@ -50,6 +77,7 @@ func (c *cluster) tryNATS(ctx context.Context, n *natsNode, listen string) error
 	if err != nil {
 		return err
 	}
+	n.release()
 	n.child, err = spawn(filepath.Join(c.programs, "nats-server"), []string{"--config", config}, c.natsEnv(n), c.logOf(n.name))
 	if err != nil {
 		return err
@@ -85,10 +113,14 @@ func (c *cluster) natsConfig(n *natsNode, listen string) (string, error) {
 		}
 	}
 	free := c.address + ":-1"
+	routing := free
+	if n.route != "" {
+		routing = n.route
+	}
 	var routes []string
 	for _, other := range c.nats {
 		if other != n {
-			routes = append(routes, fmt.Sprintf("nats-route://route:%s@%s", c.settings.RoutePassword, other.in[n.name].address()))
+			routes = append(routes, fmt.Sprintf("nats-route://route:%s@%s", c.settings.RoutePassword, n.routeTo(other)))
 		}
 	}
 	text := fmt.Sprintf(`server_name: %s
@@ -105,7 +137,7 @@ cluster {
   authorization { user: route, password: $PAYLEDGER_NATS_ROUTE_PASSWORD }
   routes: ["%s"]
 }
-`, n.name, listen, free, n.dir, free, nowhere, strings.Join(routes, `", "`))
+`, n.name, listen, free, n.dir, routing, nowhere, strings.Join(routes, `", "`))
 	file := filepath.Join(n.dir, "nats.conf")
 	return file, writePrivate(file, []byte(text))
 }

@@ -14,6 +14,7 @@ import (
 type sight struct {
 	nodes   []nodeSight
 	groups  uint64 // messages of the log, over all shards
+	others  uint64 // messages of the other streams
 	leaders int    // streams with a leader
 	streams int
 }
@@ -102,7 +103,7 @@ func (n *nodeSight) readAPI(ctx context.Context, admin string) {
 // add adds up the answers of the NATS servers. The leader of a stream knows the lag of its replicas. A server that is cut off believes
 // for some seconds that it leads: a stream can have two leaders.
 func (s *sight) add(answers []jsz) {
-	last, led := map[string]uint64{}, map[string]bool{}
+	last, led, others := map[string]uint64{}, map[string]bool{}, map[string]uint64{}
 	for i, answer := range answers {
 		for _, account := range answer.Accounts {
 			for _, stream := range account.Streams {
@@ -111,6 +112,8 @@ func (s *sight) add(answers []jsz) {
 				if strings.HasPrefix(stream.Name, "LEDGER_") {
 					shard := stream.Name[:strings.LastIndex(stream.Name, "_")] // its segments share one sequence
 					last[shard] = max(last[shard], stream.State.LastSeq)
+				} else {
+					others[stream.Name] = max(others[stream.Name], stream.State.LastSeq)
 				}
 				if stream.Cluster.Leader != s.nodes[i].name {
 					continue
@@ -134,6 +137,9 @@ func (s *sight) add(answers []jsz) {
 	}
 	for _, n := range last {
 		s.groups += n
+	}
+	for _, n := range others {
+		s.others += n
 	}
 }
 

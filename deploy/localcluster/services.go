@@ -16,11 +16,11 @@ func (c *cluster) startSimulator(ctx context.Context) error {
 	return err
 }
 
-// startAPI starts an API node. The story of `payledger demo` waits for a processor that never answers: the payment timeout is short.
+// startAPI starts an API node.
 func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
 	var urls []string
 	for _, n := range c.nats {
-		urls = append(urls, "nats://"+n.in[a.name].address())
+		urls = append(urls, "nats://"+n.clientOf(a))
 	}
 	env := append(c.environment(),
 		"PAYLEDGER_NATS_URL="+c.settings.natsURL(urls),
@@ -30,10 +30,10 @@ func (c *cluster) startAPI(ctx context.Context, a *apiNode) error {
 	env = append(env, a.env...)
 	var line struct{ API, Admin string }
 	err := c.startAt(ctx, a.node, env, &line, func(listen string) []string {
-		return []string{
+		return append([]string{
 			"serve", "--data", filepath.Join(c.dir, a.name), "--listen", listen, "--admin-listen", c.address + ":0", "--processor-url", c.simURL,
-			"--payment-timeout", "3s", "--webhook-allow-cidr", "127.0.0.0/8", "--memory", "512MiB", "--log-format", "json",
-		}
+			"--webhook-allow-cidr", "127.0.0.0/8", "--log-format", "json",
+		}, c.serve...)
 	})
 	a.url, a.admin, a.at = line.API, line.Admin, host(line.API)
 	return err
