@@ -70,34 +70,57 @@ func (s *Payments) keepDoubts() {
 			if due.Rest(s.Life, logRetryMost/2+rand.N(logRetryMost/2), nil) != nil { //nolint:gosec // not security-relevant
 				return
 			}
-			for id, account := range all {
-				if s.Store.Accepts(eventstore.Payments.Key(account, string(id))) != nil {
-					continue
-				}
-				s.doubts.remove(id) // before the read: a doubt that comes meanwhile stays
-				if s.resolveDoubt(s.Life, account, id) != nil {
-					s.doubts.add(account, id)
-				}
-			}
+			s.doubts.pass(all, func(id domain.PaymentID) int {
+				return s.Store.ShardOf(eventstore.Payments.Key("", string(id)))
+			}, func(account domain.AccountID, id domain.PaymentID) error {
+				return s.resolveDoubt(s.Life, account, id)
+			})
 		}
 	}
 }
 
-// resolveDoubt reads a payment by a majority, and puts its open operations into the agenda.
+// pass looks each payment up once. The others of a shard whose read failed stay for the next pass: one read of a shard without a majority takes
+// seconds, in which the payments of other shards would wait.
+func (d *doubts) pass(all map[domain.PaymentID]domain.AccountID, shardOf func(domain.PaymentID) int, look func(domain.AccountID, domain.PaymentID) error) {
+	failed := map[int]bool{}
+	for id, account := range all {
+		shard := shardOf(id)
+		if failed[shard] {
+			continue
+		}
+		d.remove(id) // before the read: a doubt that comes meanwhile stays
+		if look(account, id) != nil {
+			failed[shard] = true
+			d.add(account, id)
+		}
+	}
+}
+
+// resolveDoubt reads a payment by a majority, and puts its open operations and its abandoned action into the agenda. If the agenda is full, package
+// pending finds them in the views within a Round, as it finds doubts beyond maxDoubts: none waits for a restart.
 func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
+	if err := s.Store.Accepts(eventstore.Payments.Key(account, string(id))); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.Store.Patience())
 	defer cancel()
-	tip, err := s.loadUnfinished(ctx, account, id)
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest) // also if this node knows another open operation
 	if err != nil || tip.Recorded == nil {
 		return err
 	}
-	for _, op := range process.Open(tip.State) {
-		q := questionAbout(tip.State, op.Revision)
-		q.asked, q.next = process.LookupsWithin(s.Store.Now().Sub(op.RequestedAt)), time.Now()
-		q.failures = 1 // it comes after a failure of the log, however old it is
+	soon := func(q *question) {
+		q.next, q.failures = time.Now(), 1 // it comes after a failure of the log, however old it is
 		if s.inFlight.find(q.key) == nil {
 			s.inFlight.agenda.add(q)
 		}
+	}
+	for _, op := range process.Open(tip.State) {
+		q := questionAbout(tip.State, op.Revision)
+		q.asked = process.LookupsWithin(s.Store.Now().Sub(op.RequestedAt))
+		soon(q)
+	}
+	if s.isAbandoned(tip.State, false) {
+		soon(s.expiryQuestion(tip.State))
 	}
 	return nil
 }

@@ -188,6 +188,26 @@ func TestDoubt(t *testing.T) {
 	r.Audit(id)
 }
 
+// TestDoubtAboutAnAction: an abandoned action of a payment that could not be read when it was to be recovered ends as soon as the log can be
+// read, without another call of Recover (D7).
+func TestDoubtAboutAnAction(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	s := r.Service(nil)
+	s.ActionTimeout = time.Nanosecond
+	id := r.Pay(s, commandstest.ChallengeCard).ID
+	s.Close()
+	n := r.NewNodeOn(t, &commandstest.FaultyConn{}, time.Minute)
+	n.Conn.Cut()
+	r.Eventually("the connection is there", func() bool { return n.Store.Healthy() != nil })
+	if err := n.Recover(background, r.By.Account, id); domain.ReasonOf(err) != domain.ReasonServiceUnavailable {
+		t.Fatal(err)
+	}
+	n.Conn.Heal()
+	r.Until(id, "the end of its action", func(p payment.State) bool { return p.Status() == payment.StatusDeclined })
+	r.Audit(id)
+}
+
 // TestExpiryNotRecorded: as long as the log does not take the end of an expired action, it is tried again within two seconds
 // (D7, D8).
 func TestExpiryNotRecorded(t *testing.T) {
