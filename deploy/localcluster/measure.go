@@ -19,7 +19,7 @@ import (
 
 // measureFlags is the command line of deploy/measure-cluster.
 type measureFlags struct {
-	Data        string        `help:"Folder of all data, on the disk to be measured; its subfolders are removed (default: a temporary folder)." type:"path"`
+	Data        string        `help:"Folder of all data, on the disk to be measured; its subfolder payledger-measured is removed (default: a temporary folder)." type:"path"`
 	Nodes       []int         `help:"Numbers of API nodes, each at most 9." default:"1,2,3"`
 	Connections []int         `help:"Connections of the creates. The one in the middle is also that of the other requests." default:"16,64,256"`
 	Duration    time.Duration `help:"Time under load of each figure, for payledger and for the yardstick." default:"6s"`
@@ -126,7 +126,7 @@ func (f *measureFlags) run(ctx context.Context, stdout, stderr io.Writer) (err e
 
 // column measures one number of API nodes, with an empty cluster and an empty PostgreSQL, and adds the figures to the table.
 func (f *measureFlags) column(ctx context.Context, dir string, nodes int, t *table, stderr io.Writer) (err error) {
-	dir = filepath.Join(dir, "measured")
+	dir = filepath.Join(dir, "payledger-measured")
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
