@@ -11,6 +11,8 @@ import (
 
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/format"
 )
 
 // TestClusterFaults damages a cluster of three, one fault after the other.
@@ -25,6 +27,7 @@ func TestClusterFaults(t *testing.T) { // alone: elections have their time
 		{"a deadline without a quorum is an unknown outcome", testNoQuorum, false},
 		{"a replica that was cut off gives no refusal", testCutOffReplica, false},
 		{"a leader that was cut off returns no old state", testCutOffLeader, false},
+		{"groups that are exchanged in one replica stop no shard", testExchangedInReplica, false},
 		{"a link is cut and healed under writers", testLinkCut, true},
 	} {
 		if fault.slow && seedtest.Sampled() {
@@ -200,6 +203,51 @@ func testCutOffLeader(t *testing.T, r *rig) {
 	r.heals(t)
 	if tip, err := eventstore.Load(testContext(t), near, tallies, key, eventstore.Latest); err != nil || tip.State.Count <= old.State.Count {
 		t.Errorf("after the cut: %+v, %v", tip.State, err)
+	}
+}
+
+// One of three Direct Gets is answered by the bad replica. Its leader's groups count: for a start with a tip store and without one, and for reads.
+func testExchangedInReplica(t *testing.T, r *rig) {
+	leader := r.leader(t, eventstore.StreamName(0))
+	bad := (leader + 1) % len(r.nodes)
+	n, key, tips := r.nodes[bad], keyIn(r.store(), 0), t.TempDir()
+	for range 5 {
+		mustAdd(t, r.nodes[leader].store, key, added{N: 1})
+	}
+	open := func(tips string) *eventstore.Store {
+		c := eventstoretest.Config(r.nodes[leader].server)
+		c.Shards, c.Replicas, c.Tips = r.shards, len(r.nodes), tips
+		return openWhenReady(t, c)
+	}
+	if err := errors.Join(open(tips).Close(), n.store.Close(), n.server.Close()); err != nil {
+		t.Fatal(err)
+	}
+	exchange(t, n.dir, true)
+	r.start(t, bad)
+	r.moveLeader(t, eventstore.StreamName(0), bad) // a leader answers Direct Gets at once, and goes on
+	r.moveLeader(t, eventstore.StreamName(0), leader)
+	r.open(t, bad)
+	want, err := r.nodes[leader].store.History(testContext(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		s := open([]string{"", tips}[i%2])
+		last := format.GroupOf(lastOf(t, s))
+		for from := uint64(1); from <= last; from++ {
+			if err := s.Groups(testContext(t), 0, from, last, func(*format.Group) error { return nil }); err != nil {
+				t.Errorf("from group %d on: %v", from, err)
+			}
+			s.ForgetGroups()
+		}
+		events, err := s.History(testContext(t), key)
+		if err != nil {
+			t.Error(err)
+		}
+		same(t, "the history", events, want)
+		if err := errors.Join(s.Healthy(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

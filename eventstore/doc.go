@@ -22,6 +22,8 @@
 //     (groupread.go). A walk back from an aggregate's tip needs no group after it: each event has the hash of the one before it, and the
 //     walk checks the bytes (Previous, ReadAs). The forgeries that a read, the scrub, verify and a witness notice are in
 //     httpapi/docs/guides/auditors.md.
+//   - Any replica answers a read. If its groups do not fit each other, the leader's groups are read: only if they do not fit either, the
+//     shard is damaged. A walk back on several replicas needs the group after each event, too: it could not tell the two cases apart.
 //
 // The package must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
 //

@@ -179,17 +179,45 @@ func (s *Store) ForgetGroups() {
 		h.mu.Unlock()
 	}
 	for range 2 { // each is larger than a generation
-		s.groups.Put(groupPlace{shard: -1}, &format.Group{Size: 1 << 50})
+		s.groups.Put(groupPlace{shard: -1}, cachedGroup{Group: &format.Group{Size: 1 << 50}})
 	}
 }
+
+// CachedSize is the room that a group takes in the cache.
+func CachedSize(g *format.Group) int { return cachedSize(cachedGroup{Group: g}) }
+
+// LimitGroups empties the cache of groups, and sets its capacity.
+func (s *Store) LimitGroups(capacity int) { s.groups = newGroups(capacity) }
 
 // Forge lets readers find a changed group in place of g, with a hash of its own, which it returns.
 func (s *Store) Forge(g *format.Group, change func(*format.Group)) Hash {
 	forged := *g
 	forged.Hash = sha256.Sum256(g.Hash[:])
 	change(&forged)
-	s.groups.Put(groupPlace{g.Shard, g.Seq, true}, &forged)
+	s.groups.Put(groupPlace{g.Shard, g.Seq}, cachedGroup{Group: &forged})
 	return forged.Hash
+}
+
+// Replicate makes the store treat its log as one on several replicas, of which Forge changes one.
+func (s *Store) Replicate() { s.replicas, s.api.Replicas = 3, 3 }
+
+// StartAgain reads the end of a shard as a start does, which has applied no group yet: the last group, and the end that the tip store has applied.
+func (s *Store) StartAgain(ctx context.Context, shard int) (applied, last Hash, err error) {
+	h := s.shard[shard]
+	h.mu.Lock()
+	head := h.head
+	h.head = format.Head{}
+	h.mu.Unlock()
+	err = h.readGroups(ctx, head.Seq, head.Seq, func(g *format.Group) error { last = g.Hash; return nil })
+	if err == nil {
+		var end format.Head
+		end, err = h.applied(ctx)
+		applied = end.Hash
+	}
+	h.mu.Lock()
+	h.head = head
+	h.mu.Unlock()
+	return applied, last, err
 }
 
 // PublishGroup sends a group's message to a segment, expecting the sequence before it. It returns the error code of the answer; 0 is an

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"payledger/eventstore/cache"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
@@ -17,19 +15,35 @@ import (
 
 const pageGroups = 64 // how many groups one request reads
 
-// groupPlace is a group in the cache. ahead: it was read for its Before only, and nothing named its own hash.
+// groupPlace is the place of a group in the cache.
 type groupPlace struct {
 	shard int
 	seq   uint64
-	ahead bool
+}
+
+// cachedGroup is a group that was read. named: the group after it names its hash; else it may have been read for its Before only.
+type cachedGroup struct {
+	*format.Group
+	named bool
 }
 
 // DefaultMemory is the size of a store's caches, in bytes.
 const DefaultMemory = 256 << 20
 
 // newGroups returns a cache of groups that were read, for readers that walk through several of their events.
-func newGroups(capacity int) *cache.Cache[groupPlace, *format.Group] {
-	return cache.New[groupPlace](capacity, func(g *format.Group) int { return g.Size + format.RecordedSize*(1+len(g.Frames)) }, nil)
+func newGroups(capacity int) *cache.Cache[groupPlace, cachedGroup] {
+	return cache.New[groupPlace](capacity, cachedSize, func(a, b cachedGroup) bool { return !a.named && b.named })
+}
+
+func cachedSize(g cachedGroup) int { return g.Size + format.RecordedSize*(1+len(g.Frames)) }
+
+func (h *shard) cached(seq uint64) cachedGroup {
+	g, _ := h.s.groups.Get(groupPlace{h.n, seq})
+	return g
+}
+
+func (h *shard) cache(g *format.Group, named bool) {
+	h.s.groups.Put(groupPlace{h.n, g.Seq}, cachedGroup{g, named})
 }
 
 // Group returns the acknowledged group at a sequence, from memory or from the log. An unreadable group is damage, and a group without the
@@ -38,8 +52,8 @@ func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
 	}
-	if g, ok := h.s.groups.Get(groupPlace{h.n, seq, false}); ok {
-		return g, nil
+	if g := h.cached(seq); g.named {
+		return g.Group, nil
 	}
 	var next *format.Group
 	var nextErr error
@@ -59,9 +73,10 @@ func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
 		expected.hash = next.Before
 	}
 	if g.Hash != expected.hash {
-		return nil, h.exchanged(g)
+		g, _, err = h.exchanged(ctx, seq, expected)
+		return g, err
 	}
-	h.s.groups.Put(groupPlace{h.n, seq, false}, g)
+	h.cache(g, true)
 	return g, nil
 }
 
@@ -76,7 +91,8 @@ type namer int
 
 const (
 	nobody    namer = iota // the group is not known to be acknowledged, and has no later one
-	inMemory               // the hash is in memory: of the end of the shard, or in a group after it
+	inMemory               // the group or the one after it was applied
+	inCache                // the group after it was read before
 	nextGroup              // the group after it must be read
 )
 
@@ -93,49 +109,59 @@ func (h *shard) expected(seq uint64) expected {
 		return expected{by: nobody}
 	case seq == head.Seq:
 		return expected{head.Hash, inMemory}
-	case next == nil:
-		if next, _ = h.s.groups.Get(groupPlace{h.n, seq + 1, false}); next == nil {
-			next, _ = h.s.groups.Get(groupPlace{h.n, seq + 1, true})
-		}
+	case next != nil:
+		return expected{next.Before, inMemory}
 	}
-	if next == nil {
+	if next = h.cached(seq + 1).Group; next == nil {
 		return expected{by: nextGroup}
 	}
-	return expected{next.Before, inMemory}
+	return expected{next.Before, inCache}
 }
 
-// unconfirmed is Group without the check that the group has the hash that the group after it names: the caller checks its event.
+// unconfirmed is Group without the check that the group has the hash that the group after it names: the caller checks its event. On several
+// replicas it has the check, because the leader may have another group than the replica that answered.
 func (h *shard) unconfirmed(ctx context.Context, seq uint64) (*format.Group, error) {
+	if h.s.replicas > 1 {
+		return h.Group(ctx, seq)
+	}
 	if gs := h.from(seq); len(gs) > 0 {
 		return gs[0], nil
-	}
-	if g, ok := h.s.groups.Get(groupPlace{h.n, seq, false}); ok {
-		return g, nil
 	}
 	return h.readAhead(ctx, seq)
 }
 
-// readAhead returns a group whose hash nothing has named yet.
+// readAhead returns a group whose hash nothing may have named yet.
 func (h *shard) readAhead(ctx context.Context, seq uint64) (*format.Group, error) {
-	place := groupPlace{h.n, seq, true}
-	if g, ok := h.s.groups.Get(place); ok {
-		return g, nil
+	if g := h.cached(seq); g.Group != nil {
+		return g.Group, nil
 	}
 	g, err := h.mustRead(ctx, seq)
 	if err == nil {
-		h.s.groups.Put(place, g)
+		h.cache(g, false)
 	}
 	return g, err
 }
 
 // mustRead reads a group that the log must hold.
 func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error) {
-	var since time.Time
-	for {
+	return h.untilRead(ctx, seq, func() (*format.Group, error) {
 		g, err := h.groupDirect(ctx, seq)
 		if err != nil && h.s.replicas > 1 { // a replica may be gone, or behind
 			g, err = h.groupAtLeader(ctx, seq)
 		}
+		return g, err
+	})
+}
+
+// mustReadAtLeader is mustRead, and no replica answers.
+func (h *shard) mustReadAtLeader(ctx context.Context, seq uint64) (*format.Group, error) {
+	return h.untilRead(ctx, seq, func() (*format.Group, error) { return h.groupAtLeader(ctx, seq) })
+}
+
+func (h *shard) untilRead(ctx context.Context, seq uint64, read func() (*format.Group, error)) (*format.Group, error) {
+	var since time.Time
+	for {
+		g, err := read()
 		missing := errors.Is(err, ErrNotFound) || errors.Is(err, format.ErrGroup) || errors.Is(err, format.ErrFrame)
 		switch {
 		case err == nil:
@@ -163,101 +189,46 @@ func (h *shard) mustRead(ctx context.Context, seq uint64) (*format.Group, error)
 	}
 }
 
-// reader returns the connection for look-ups in the shard. Deliveries and secrets have the two after those of the log's shards.
-func (h *shard) reader() int { return min(h.n, h.s.shards) }
-
-func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
-	seg, ok := h.segmentOf(seq)
-	if !ok {
-		return nil, ErrNotFound
-	}
-	data, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
-	if err != nil {
-		return nil, err
-	}
-	return h.parse(seq, data)
-}
-
-func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
-	g, err := format.ParseGroup(data)
-	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
-		err = fmt.Errorf("%w: it is group %d of shard %d", format.ErrGroup, g.Seq, g.Shard)
-	}
-	return g, err
-}
-
-func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, error) {
-	seg, ok := h.segmentOf(seq)
-	if !ok {
-		return nil, ErrNotFound
-	}
-	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
-	if err != nil {
-		return nil, err
-	}
-	return h.parse(seq, m.Data)
-}
-
-// lastAtLeader returns the sequence of the last group of the shard, by the leader of the open segment. If that group closes its
-// segment, lastAtLeader continues in the next one, which another process may have made.
-func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
-	for {
-		h.mu.Lock()
-		seg := h.open()
-		h.mu.Unlock()
-		m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{LastBySubject: seg.subject(h.n)})
-		if errors.Is(err, ErrNotFound) {
-			return seg.first - 1, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		g, err := h.parse(m.Seq, m.Data)
-		if err != nil {
-			return 0, h.markDamaged(m.Seq, err)
-		}
-		if g.Kind != format.KindClosing {
-			return m.Seq, nil
-		}
-		if err := h.makeSuccessor(ctx, g); err != nil {
-			return 0, err
-		}
-	}
-}
-
 // readGroups calls handle with the groups from..through, in order. The log must hold all of them, and each must have the hash that the
 // group after it names: a group that was exchanged, with right hashes of its own, is damage, and is not handed over. For the last group
-// readGroups reads one group more, if memory does not have the hash.
+// readGroups reads one group more, if memory does not have the hash. If the last group may have none after it, the leader's is taken.
 func (h *shard) readGroups(ctx context.Context, from, through uint64, handle func(*format.Group) error) error {
 	if from > through {
 		return nil
 	}
-	last, expected := through, h.expected(through)
-	if expected.by == nextGroup {
+	last, end := through, h.expected(through)
+	if end.by == nextGroup {
 		last++
 	}
-	held, _ := h.s.groups.Get(groupPlace{h.n, from, true}) // the end of an earlier read
+	ofLeader := end.by == nobody && h.s.replicas > 1
+	var before *format.Group // was handed over last
+	give := func(g *format.Group) error {
+		if before != nil && g.Before != before.Hash { // a replica has exchanged groups in a row, and g is the leader's
+			return h.notNamed(before.Seq)
+		}
+		before = g
+		return handle(g)
+	}
+	held := h.cached(from).Group // the end of an earlier read
+	if ofLeader && from == through {
+		held = nil
+	}
 	if held != nil {
 		from++
 	}
 	for from <= last {
-		page, err := h.page(ctx, from, min(last-from+1, pageGroups))
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if len(page) == 0 { // a fault of the connection, or damage: mustRead finds out which
-			g, err := h.mustRead(ctx, from)
-			if err != nil {
-				return err
-			}
-			page = append(page, g)
+		page, err := h.nextGroups(ctx, from, last, ofLeader)
+		if err != nil {
+			return err
 		}
 		for _, g := range page {
-			if held != nil {
-				if held.Hash != g.Before {
-					return h.exchanged(held)
+			if held != nil && held.Hash != g.Before {
+				if held, g, err = h.exchanged(ctx, held.Seq, expected{by: nextGroup}); err != nil {
+					return err
 				}
-				if err := handle(held); err != nil {
+			}
+			if held != nil {
+				if err := give(held); err != nil {
 					return err
 				}
 			}
@@ -265,47 +236,69 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 			from++
 		}
 	}
-	switch {
-	case held.Seq > through:
-		h.s.groups.Put(groupPlace{h.n, held.Seq, true}, held)
+	if held.Seq > through {
+		h.cache(held, false)
 		return nil
-	case expected.by != nobody && held.Hash != expected.hash:
-		return h.exchanged(held)
 	}
-	return handle(held)
+	if end.by != nobody && held.Hash != end.hash {
+		var err error
+		if held, _, err = h.exchanged(ctx, held.Seq, end); err != nil {
+			return err
+		}
+	}
+	return give(held)
 }
 
-func (h *shard) exchanged(g *format.Group) error {
-	return h.markDamaged(g.Seq, errors.New("the log names another group at this place: this group or the one after it was exchanged"))
+// nextGroups reads at least one of the groups from..last, in order. With ofLeader the last one is the leader's.
+func (h *shard) nextGroups(ctx context.Context, from, last uint64, ofLeader bool) ([]*format.Group, error) {
+	n := last - from + 1
+	if ofLeader {
+		n--
+	}
+	if n > 0 {
+		page, err := h.page(ctx, from, min(n, pageGroups))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, ctx.Err()
+		case len(page) > 0:
+			return page, nil
+		}
+	}
+	read := h.mustRead // a fault of the connection, or damage: mustRead finds out which
+	if n == 0 {
+		read = h.mustReadAtLeader
+	}
+	g, err := read(ctx, from)
+	return []*format.Group{g}, err
 }
 
-// page reads up to n consecutive groups of one segment from seq on, from one server.
-func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, err error) {
-	seg, ok := h.segmentOf(seq)
-	if !ok {
-		return nil, ErrNotFound
+// exchanged returns the group at a sequence and, unless the hash is in memory, the group after it, by their leader. The caller has read a
+// group there without the expected hash. On one replica that is damage, and if the leader's groups do not fit either: else another replica
+// differs from the leader.
+func (h *shard) exchanged(ctx context.Context, seq uint64, expected expected) (g, next *format.Group, err error) {
+	if h.s.replicas == 1 {
+		return nil, nil, h.notNamed(seq)
 	}
-	if seg.last > 0 {
-		n = min(n, seg.last-seq+1)
+	if g, err = h.mustReadAtLeader(ctx, seq); err != nil {
+		return nil, nil, err
 	}
-	if n == 1 {
-		g, err := h.groupDirect(ctx, seq)
-		if err != nil {
-			return nil, err
+	if expected.by != inMemory {
+		if next, err = h.mustReadAtLeader(ctx, seq+1); err != nil {
+			return nil, nil, err
 		}
-		return []*format.Group{g}, nil
+		expected.hash = next.Before
+		h.cache(next, false)
 	}
-	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(at uint64, m *nats.Msg) (bool, error) {
-		if at != seq+uint64(len(page)) {
-			return false, ErrNotFound
-		}
-		g, err := h.parse(at, m.Data)
-		if err == nil {
-			page = append(page, g)
-		}
-		return uint64(len(page)) < n, err
-	})
-	return page, err
+	if g.Hash != expected.hash {
+		return nil, nil, h.notNamed(seq)
+	}
+	h.cache(g, true)
+	h.s.log.Warn().Int("shard", h.n).Uint64("seq", seq).Msg("a replica has another group here or after it than the leader, which has the right one: verify the folders of the NATS servers")
+	return g, next, nil
+}
+
+func (h *shard) notNamed(seq uint64) error {
+	return h.markDamaged(seq, errors.New("the log names another group at this place: this group or the one after it was exchanged"))
 }
 
 // storedGroups is Groups for readers that visit old groups, too. A single group stays cached.

@@ -108,7 +108,11 @@ func (h *shard) loadFloor() error {
 
 // base returns the end of the segment before the first one, as the first group names it.
 func (h *shard) base(ctx context.Context) (format.Head, error) {
-	first, err := h.Group(ctx, h.segments[0].first)
+	read := h.Group
+	if h.s.replicas > 1 { // no group before it shows that a replica has the right one
+		read = h.mustReadAtLeader
+	}
+	first, err := read(ctx, h.segments[0].first)
 	if err != nil {
 		return format.Head{}, err
 	}

@@ -184,6 +184,11 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 		return applied, err
 	}
 	there, err := h.Group(ctx, applied.Seq)
+	if err == nil && there.Hash != applied.Hash && h.s.replicas > 1 { // perhaps in one replica only
+		if there, err = h.mustReadAtLeader(ctx, applied.Seq); err == nil {
+			h.cache(there, there.Hash == applied.Hash)
+		}
+	}
 	if errors.Is(err, deliverylog.ErrDropped) { // by another node: the store may hold later records that were dropped, too
 		h.s.tips.Condemn()
 		return applied, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), applied.Seq)

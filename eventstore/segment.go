@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/format"
@@ -58,6 +59,97 @@ func (h *shard) find(seq uint64) (segment, bool) {
 		return segment{}, false
 	}
 	return h.segments[i-1], true
+}
+
+// reader returns the connection for look-ups in the shard. Deliveries and secrets have the two after those of the log's shards.
+func (h *shard) reader() int { return min(h.n, h.s.shards) }
+
+func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, error) {
+	seg, ok := h.segmentOf(seq)
+	if !ok {
+		return nil, ErrNotFound
+	}
+	data, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
+	if err != nil {
+		return nil, err
+	}
+	return h.parse(seq, data)
+}
+
+func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
+	g, err := format.ParseGroup(data)
+	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
+		err = fmt.Errorf("%w: it is group %d of shard %d", format.ErrGroup, g.Seq, g.Shard)
+	}
+	return g, err
+}
+
+func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, error) {
+	seg, ok := h.segmentOf(seq)
+	if !ok {
+		return nil, ErrNotFound
+	}
+	m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{Seq: seq})
+	if err != nil {
+		return nil, err
+	}
+	return h.parse(seq, m.Data)
+}
+
+// page reads up to n consecutive groups of one segment from seq on, from one server.
+func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, err error) {
+	seg, ok := h.segmentOf(seq)
+	if !ok {
+		return nil, ErrNotFound
+	}
+	if seg.last > 0 {
+		n = min(n, seg.last-seq+1)
+	}
+	if n == 1 {
+		g, err := h.groupDirect(ctx, seq)
+		if err != nil {
+			return nil, err
+		}
+		return []*format.Group{g}, nil
+	}
+	_, err = h.s.api.Page(ctx, h.reader(), seg.name(h.n), seg.subject(h.n), seq, n, func(at uint64, m *nats.Msg) (bool, error) {
+		if at != seq+uint64(len(page)) {
+			return false, ErrNotFound
+		}
+		g, err := h.parse(at, m.Data)
+		if err == nil {
+			page = append(page, g)
+		}
+		return uint64(len(page)) < n, err
+	})
+	return page, err
+}
+
+// lastAtLeader returns the sequence of the last group of the shard, by the leader of the open segment. If that group closes its
+// segment, lastAtLeader continues in the next one, which another process may have made.
+func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
+	for {
+		h.mu.Lock()
+		seg := h.open()
+		h.mu.Unlock()
+		m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{LastBySubject: seg.subject(h.n)})
+		if errors.Is(err, ErrNotFound) {
+			return seg.first - 1, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		g, err := h.parse(m.Seq, m.Data)
+		if err != nil {
+			return 0, h.markDamaged(m.Seq, err)
+		}
+		if g.Kind != format.KindClosing {
+			return m.Seq, nil
+		}
+		if err := h.makeSuccessor(ctx, g); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // Metadata of every segment. A log is never opened with another number of shards than it was made with.

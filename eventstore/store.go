@@ -105,7 +105,7 @@ type Store struct {
 	side         sidelog.Index  // of the streams beside the log
 	beside       sidelog.Server // of the streams beside the log
 	recent       *cache.Cache[Key, *Recorded]
-	groups       *cache.Cache[groupPlace, *format.Group]
+	groups       *cache.Cache[groupPlace, cachedGroup]
 	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
 	segmentBytes uint64
 	pipelineFrom int
