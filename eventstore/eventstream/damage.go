@@ -51,16 +51,47 @@ func (s *Server) Suspect(reason string) {
 // noteFile is the file in the server's folder with the reason why the writer must write the stream again.
 const noteFile = "rewrite"
 
-// Note keeps the reason why the writer must write the stream again, also after a kill of the process; "" forgets it.
+// Note keeps the reason why the writer must write the stream again, also after a kill of the process or a power failure; "" forgets it.
 func (s *Server) Note(reason string) error {
 	path := filepath.Join(s.config.Dir, noteFile)
 	if reason != "" {
-		return os.WriteFile(path, []byte(reason), 0o600)
+		return writeDurably(path, []byte(reason))
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	err := os.Remove(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
 		return err
 	}
-	return nil
+	return syncFolder(s.config.Dir)
+}
+
+// writeDurably writes a file. After a power failure the file is complete, or as it was before.
+func writeDurably(path string, data []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Noted returns the reason that Note has kept, or "".

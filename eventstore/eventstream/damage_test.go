@@ -78,3 +78,30 @@ func TestDamagedMessage(t *testing.T) {
 	r.Admit()
 	r.connect(t, path)
 }
+
+// TestNoteIsDurable: a note about damage counts as kept only after a sync, and replaces an earlier one as a whole.
+func TestNoteIsDurable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	keep := func(reason string) {
+		if err := eventstream.NoteIn(dir, reason); err != nil {
+			t.Error(err)
+		}
+		if noted := eventstream.NotedIn(dir); noted != reason {
+			t.Errorf("noted %q, want %q", noted, reason)
+		}
+	}
+	for _, reason := range []string{"", "the first reason", "another", "", ""} {
+		keep(reason)
+	}
+	keep("the reason of before")
+	if err := os.Symlink("/dev/null", filepath.Join(dir, "rewrite.new")); err != nil { // it takes every byte and refuses a sync
+		t.Skip(err)
+	}
+	if err := eventstream.NoteIn(dir, "not on the disk"); err == nil {
+		t.Error("a note that was not synced counts as kept")
+	}
+	if noted := eventstream.NotedIn(dir); noted != "the reason of before" {
+		t.Errorf("after a failed note: %q", noted)
+	}
+}

@@ -32,3 +32,9 @@ func (s *Server) EndServiceConnections() (ended int, err error) {
 	}
 	return ended, nil
 }
+
+// NoteIn is Note of a server with a folder.
+func NoteIn(dir, reason string) error { return (&Server{config: Config{Dir: dir}}).Note(reason) }
+
+// NotedIn is Noted of a server with a folder.
+func NotedIn(dir string) string { return (&Server{config: Config{Dir: dir}}).Noted() }
