@@ -75,6 +75,20 @@ type rig struct {
 	forged    atomic.Bool                              // the test signs results that the processor does not have: its books differ
 	undecided atomic.Bool                              // operations that a processor has accepted get no outcome
 	cut       atomic.Pointer[func(*http.Request) bool] // requests to processors that are not answered
+	random    random                                   // of the commands
+}
+
+// random is a source of random bytes. In the middle of a command it can run another request, or fail.
+type random struct{ before atomic.Pointer[func() error] }
+
+// Read calls the function that is set, once, and then reads.
+func (r *random) Read(p []byte) (int, error) {
+	if before := r.before.Swap(nil); before != nil {
+		if err := (*before)(); err != nil {
+			return 0, err
+		}
+	}
+	return rand.Read(p)
 }
 
 // processorSecret signs processors' notifications.
@@ -136,7 +150,7 @@ func newRigIn(t testing.TB, environment string, paymentTimeout time.Duration, ho
 	r.service = service.New(commands.Config{
 		Store: r.store, Secrets: vault, Processors: r.sim, Account: r.views.Account, PaymentAccount: r.views.PaymentAccount,
 		NotifyURL:      func(name processor.Name) string { return r.url + "/processors/" + string(name) + "/notifications" },
-		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: logger,
+		PaymentTimeout: paymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour, Random: &r.random, Logger: logger,
 		Customers: r.views, DisputesBesideRefund: r.views.DisputesBesideRefund,
 	})
 	var loops sync.WaitGroup

@@ -269,14 +269,10 @@ func untilApplied(a *API, r route) string {
 // afterFault returns the recovery for an InternalError: a change may have been recorded.
 func afterFault(a *API, r route) string {
 	const report = "Report the diagnosticsId: the log has the cause."
-	switch {
-	case r.method == http.MethodGet:
+	if r.method == http.MethodGet {
 		return report
-	case paysOrOperates(r):
-		return errorTable[domain.ReasonInternal].suggestion
-	default:
-		return afterUnknown(a, r) + " " + report
 	}
+	return afterUnknown(a, r) + " " + report
 }
 
 // lists reports whether a route creates an element of a list that its caller can read at the same path.

@@ -127,6 +127,9 @@ func TestAfterUnknown(t *testing.T) {
 		if text := a.postCall(operation, "").suggestion(domain.OutcomeUnknown(nil)); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", operation, text)
 		}
+		if text := a.postCall(operation, "").suggestion(&domain.Error{Reason: domain.ReasonInternal}); !strings.Contains(text, want) || !strings.Contains(text, "Report the diagnosticsId") {
+			t.Errorf("%s after a fault: %s", operation, text)
+		}
 	}
 }
 
