@@ -46,6 +46,9 @@ func seen(t *testing.T) map[string]bool {
 			t.Fatal(err)
 		}
 	}
+	if !ready.Ready {
+		t.Fatal("serve ended before it was ready")
+	}
 	story := childtest.Tied(exec.Command(program, "demo", "--once", "--url", ready.API, "--api-key", ready.Credentials.APIKey, "--signing-secret", ready.Credentials.SigningSecret))
 	played := make(chan error, 1)
 	go func() {
@@ -56,7 +59,7 @@ func seen(t *testing.T) map[string]bool {
 		played <- err
 	}()
 	metrics := map[string]bool{"up": true} // Prometheus's own
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick, late := time.NewTicker(50*time.Millisecond), time.After(5*time.Minute)
 	defer tick.Stop()
 	for ended := false; ; {
 		open := false
@@ -81,6 +84,8 @@ func seen(t *testing.T) map[string]bool {
 			}
 			ended, played = true, nil
 			neverTakes(t, ready.API, ready.Credentials.APIKey)
+		case <-late:
+			t.Fatalf("the demo's story has ended: %t; a delivery is open: %t", ended, open)
 		case <-tick.C:
 		}
 	}
