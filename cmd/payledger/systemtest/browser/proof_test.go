@@ -163,7 +163,7 @@ func TestHostileProof(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, out, stderr := apptest.Invoke(t, "check-proof", path, "--key", string(key))
+	status, out, stderr := apptest.Invoke(t, "check-proof", path, "--key", strings.TrimSpace(string(key)))
 	if status != command.ExitFailure || out != "" || !strings.Contains(stderr, `it belongs to \u001b[2J\u202eThe proof holds`) || strings.ContainsAny(stderr, "\x1b\u202e") {
 		t.Errorf("check-proof exits %d and says %q %q", status, out, stderr)
 	}
@@ -237,7 +237,7 @@ func misusedProofs(t *testing.T, p *apptest.Process, dir, id, key string) {
 		{[]string{"check-proof", filepath.Join(dir, "proof.json"), "--key", key, "--since", filepath.Join(dir, "proof.json")}, command.ExitFailure, "--since takes lines of `payledger checkpoints`"},
 		{[]string{"check-proof", filepath.Join(dir, "bad.json"), "--key", key}, command.ExitFailure, "make another one with `payledger prove`"},
 		{[]string{"prove", id, "--out", none, "--data", filepath.Join(dir, "proof.json")}, command.ExitFailure, "is a file: name the ledger's folder"},
-		{[]string{"prove", id, "--out", none, "--url", "localhost:1", "--api-key", "x"}, command.ExitUsage, "does not begin with http:// or https://"},
+		{[]string{"prove", id, "--out", none, "--url", "localhost:1", "--api-key", "x"}, command.ExitUsage, `--url must be an http or https URL, such as https://pay.example.com, and is "localhost:1"`},
 		{[]string{"prove", id, "--out", none, "--url", p.Ready.API, "--api-key", "x"}, command.ExitFailure, "Unauthorized"},
 		{[]string{"prove", id, "--out", none, "--data", filepath.Join(dir, "data")}, command.ExitFailure, "--url and --api-key"},
 		{[]string{"check-proof", none, "--key", key}, command.ExitFailure, "name the file that `payledger prove` wrote"},
