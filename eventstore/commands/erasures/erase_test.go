@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -62,32 +61,7 @@ func TestErasureRewritesLittle(t *testing.T) {
 	t.Parallel()
 	r := rig{commandstest.NewRig(t)}
 	s := r.Service(nil)
-	conn, err := r.Server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	deletes, err := conn.SubscribeSync("$JS.API.STREAM.MSG.DELETE.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := func() (overwritten, removed int) {
-		if err := conn.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		for n, _, _ := deletes.Pending(); n > 0; n-- {
-			m, err := deletes.NextMsg(time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(string(m.Data), `"no_erase":true`) {
-				removed++
-			} else {
-				overwritten++
-			}
-		}
-		return overwritten, removed
-	}
+	count := r.Deletions()
 	var rewrites [2]int
 	for i, n := range []int{2, 18} {
 		customer := fmt.Sprint("customer ", n)
