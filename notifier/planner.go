@@ -44,32 +44,9 @@ type plannedDelivery struct {
 }
 
 // run plans until ctx ends (nil) or an event cannot be planned: the error names the event. No event is skipped.
-func (p *planner) run(parent context.Context) error {
+func (p *planner) run(ctx context.Context) error {
 	defer p.reader.Stop()
-	ctx, stop := context.WithCancelCause(parent)
-	defer stop(nil)
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	waiting.Go(func() {
-		if err := p.others.Run(ctx); err != nil {
-			stop(err)
-		}
-	})
-	for {
-		events, err := p.reader.Next(ctx, maxBatch)
-		if err == nil {
-			err = p.plan(ctx, events)
-		}
-		switch {
-		case parent.Err() != nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			stop(nil) // before the wait
-			return err
-		}
-	}
+	return p.others.Plan(ctx, func(ctx context.Context) ([]*eventstore.Recorded, error) { return p.reader.Next(ctx, maxBatch) }, p.plan)
 }
 
 func (p *planner) plan(ctx context.Context, events []*eventstore.Recorded) error {

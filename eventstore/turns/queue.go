@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,6 +58,35 @@ func (q *Queue[T]) Add(ctx context.Context, events []*format.Recorded, actions [
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Plan reads batches of events and plans them, which calls Add, and runs the queue beside that. It returns when ctx ends (nil), or with the error of
+// the events that cannot be planned or of the actions that cannot be taken. No event is skipped.
+func (q *Queue[T]) Plan(parent context.Context, read func(context.Context) ([]*format.Recorded, error), plan func(context.Context, []*format.Recorded) error) error {
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	waiting.Go(func() {
+		if err := q.Run(ctx); err != nil {
+			stop(err)
+		}
+	})
+	for {
+		events, err := read(ctx)
+		if err == nil {
+			err = plan(ctx, events)
+		}
+		switch {
+		case parent.Err() != nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			stop(nil) // before the wait
+			return err
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"payledger/domain"
 	"payledger/domain/webhook"
@@ -23,32 +22,9 @@ const (
 )
 
 // plan starts the runs of events until ctx ends (nil) or an event cannot be planned. The error names the event. No event is skipped.
-func (e *Engine) plan(parent context.Context) error {
+func (e *Engine) plan(ctx context.Context) error {
 	defer e.reader.Stop()
-	ctx, stop := context.WithCancelCause(parent)
-	defer stop(nil)
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	waiting.Go(func() {
-		if err := e.others.Run(ctx); err != nil {
-			stop(err)
-		}
-	})
-	for {
-		events, err := e.reader.Next(ctx, maxBatch)
-		if err == nil {
-			err = e.planBatch(ctx, events)
-		}
-		switch {
-		case parent.Err() != nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			stop(nil) // before the wait
-			return err
-		}
-	}
+	return e.others.Plan(ctx, func(ctx context.Context) ([]*eventstore.Recorded, error) { return e.reader.Next(ctx, maxBatch) }, e.planBatch)
 }
 
 func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) error {
