@@ -102,8 +102,8 @@ func runPromises(t *testing.T, build func(testing.TB, int) *rig, all []promise) 
 			if n > 1 {
 				r = build(t, 2)
 			}
+			proved = true // unless it says otherwise, also if the command line leaves it out
 			t.Run(p.name, func(t *testing.T) {
-				proved = true // unless it says otherwise
 				proved = runOn(t, r, n == clusterRuns, p.test)
 			})
 		}

@@ -31,8 +31,8 @@
 //
 //   - Package format: the bytes of frames and groups, and the addresses of events.
 //   - shard.go: the state of a shard. inflight.go: groups without an acknowledgement. resolve.go: groups without a clear answer.
-//     segment.go, package streams: the streams of a shard. barrier.go: reads of what all processes have appended. handover.go, package
-//     handover: the nodes of a cluster append to one shard.
+//     segment.go, package streams: the streams of a shard. Package ownership: which node of a cluster appends to a shard, and answers reads
+//     from memory. owner.go: that node; handover.go: the others. Package handover: their messages.
 //   - recover.go, packages tipstore and tiprow: the tip store. left.go: the parts moved out of a state. load.go, continuity.go, groupread.go,
 //     subscribe.go: reading.
 //   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the checkpoints, and the order that they fix.
@@ -291,12 +291,12 @@
 // each group carries the hash of the group before it, and only the sole writer of a locked folder has two groups in flight, when many
 // events wait. A group that was acknowledged on top of another writer's group stops the shard.
 //
-// On several replicas a read of the newest state, and a refusal that rests on one, waits for the acknowledgement of a group that was sent
-// after the call. All readers of a moment share the group, which is the node's next one, or an empty one of 187 bytes. The leader's own
-// answer proves nothing: a leader that lost its connections without noticing answers with an old state for up to 20 s. Considered: the
-// terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the servers' system account at
-// every node, and rests on a page made for monitoring. Three servers on two busy cores (BenchmarkLatest): 3.8 ms for one reader, 19,000
-// reads/s for 64 readers at one node, with one group for 30 reads.
+// On several replicas the owner of a shard answers a read of the newest state, and a refusal that rests on one, from memory, while its lease
+// holds; other nodes ask it for its end in one message (package ownership). A read writes nothing. Without a lease, and with --reads=majority, a
+// read waits for the acknowledgement of a group that was sent after the call. All readers of a moment share the group, which is the owner's next
+// one, or an empty one of 187 bytes. The leader's own answer proves nothing: a leader that lost its connections without noticing answers with an
+// old state for up to 20 s. Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
+// servers' system account at every node, and rests on a page made for monitoring. Three servers on two busy cores: BENCHMARK
 //
 // The group after it costs a second look-up, at the same time, for an event that is read alone: 150 µs instead of 100 µs. Reads in order keep
 // the group that they read ahead, and a payment's history needs none: 0.4 ms for 4 events that are not in memory, as before

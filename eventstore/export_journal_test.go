@@ -143,18 +143,40 @@ func (s *Store) End(shard int) (seq uint64, hash Hash, events, aggregates uint64
 	return end.Seq, end.Hash, end.Events, end.Aggregates
 }
 
-// Node is the name of the store's process among those of a cluster.
-func (s *Store) Node() string { return s.node }
-
-// Sequencer returns the node that gets the store's drafts of a shard; "" if the store appends directly.
-func (s *Store) Sequencer(shard int) string {
+// Owner returns the node that gets the store's drafts of a shard; "" if the store appends directly.
+func (s *Store) Owner(shard int) string {
 	h := s.shard[shard]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.handsOver() {
+	if h.owner.MayAppend() {
 		return ""
 	}
-	return h.sequencer.writer
+	return h.owner.Target()
+}
+
+// Freeze stops all work on a shard, as if the process were stopped, until the caller calls the result.
+func (s *Store) Freeze(shard int) (thaw func()) {
+	s.shard[shard].mu.Lock()
+	return s.shard[shard].mu.Unlock
+}
+
+// Deafen makes the store hear nothing of what it sends to itself.
+func (s *Store) Deafen() error { return s.echo.Unsubscribe() }
+
+// HandTo makes the store's next group of a shard name the next owner.
+func (s *Store) HandTo(shard int, node string) {
+	s.handTo(s.shard[shard:shard+1], func() string { return node })
+}
+
+// Stay ends Leave.
+func (s *Store) Stay() { s.leaving.Store(false) }
+
+// Owned returns how many shards the store owns, with the shard of deliveries.
+func (s *Store) Owned() int { return len(s.owned()) }
+
+// WaitReading waits until so many readers wait for the end of a group under way.
+func (s *Store) WaitReading(ctx context.Context, at, n int) error {
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.exchange.reading) == n })
 }
 
 // Segments returns the first sequence of each segment of a shard that the store knows.
@@ -231,7 +253,7 @@ func PublishGroupAs(ctx context.Context, nc *nats.Conn, node string, shard int, 
 	m := nats.NewMsg(streams.Subject(shard, segment))
 	m.Data = data
 	if node != "" {
-		m.Header.Set(handover.NodeHeader, node)
+		handover.Header(m.Header, format.Writer{Node: node})
 	}
 	m.Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(seq-1, 10))
 	answer, err := nc.RequestMsgWithContext(ctx, m)
@@ -262,7 +284,7 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 || h.handsOver() {
+		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 || !h.owner.MayAppend() {
 			h.mu.Unlock()
 			runtime.Gosched()
 			continue
@@ -287,7 +309,7 @@ func (s *Store) Depart(ctx context.Context, r *Recorded) (*Flight, error) {
 
 // Publish sends the group's bytes once without the store, and returns the error code of the answer.
 func (f *Flight) Publish(ctx context.Context) (code int, err error) {
-	return PublishGroup(ctx, f.h.s.nc, f.h.n, f.f.seg.number, f.f.g.Seq, f.Data)
+	return PublishGroupAs(ctx, f.h.s.nc, f.f.g.Writer.Node, f.h.n, f.f.seg.number, f.f.g.Seq, f.Data)
 }
 
 // Send sends the group's bytes without a request for an answer.

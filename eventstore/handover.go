@@ -1,180 +1,275 @@
 package eventstore
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/ownership"
 )
-
-// sequencerSilence is the time without a new group after which a node appends to a shard without the sequencer. Each wait is up to
-// fenceDelay longer, so that the nodes do not begin together.
-const sequencerSilence = time.Second
 
 var errElsewhere = errors.New("eventstore: another node appends to the shard")
 
-// sequencer is what a shard knows about the node that appends to it; see package handover.
-type sequencer struct {
-	newest uint64    // the newest group whose writer is known
-	writer string    // the node that wrote it; "": this node, or a node that takes no drafts
-	lastAt time.Time // when its newest group came
-
-	busy    bool            // a goroutine hands drafts over
-	handed  map[Hash]*entry // drafts of this node that another node may have
-	readers []*entry        // barriers that wait for a group of the sequencer
+// exchange has what a shard handed over to its owner, another node, and what it holds for other nodes; see package handover.
+type exchange struct {
+	busy    bool            // a goroutine hands drafts and readers over
+	waking  bool            // a look at the shard is due soon
 	number  uint64          // of the newest request
-	held    map[Hash]*entry // drafts of other nodes in this process
+	asked   time.Time       // when it was sent
+	heard   time.Time       // when a node last answered
+	handed  map[Hash]*entry // drafts of this node that another node may have
 	refused []*entry        // of handed, in conflict with the log up to entry.through
-	closing time.Time       // the sequencer was last requested to close the segment
-	awaited bool            // a group of the sequencer is fetched soon
+	readers []*entry        // readers of this node whose request is at the owner
+	visits  []*entry        // readers of this node that the owner left without an answer: they wait for an empty group of this node
+	closing time.Time       // the owner was last requested to close the segment
+	awaited bool            // a group of the owner is fetched soon
+
+	held    map[Hash]*entry // drafts of other nodes in this process
+	reading []*entry        // readers of any node: they wait for the end of the group in flight
 }
 
-const (
-	maxHeld      = 4096    // drafts of other nodes that a shard takes
-	maxFrameText = 8 << 10 // bytes of the text of such a draft's frame
-)
+const closeEvery = time.Second // between two requests to close a segment
 
-// origin is the node that handed a draft or a barrier over.
-type origin struct {
-	h       *shard
-	reply   string
-	barrier uint64
-}
-
-// handsOver reports whether another node appends to the shard. The caller holds the lock.
-func (h *shard) handsOver() bool {
-	return h.sequencer.writer != "" && time.Since(h.sequencer.lastAt) < sequencerSilence
-}
-
-// noteWriter notes the node that wrote a group. The caller holds the lock.
-func (h *shard) noteWriter(seq uint64, node string) {
-	if seq <= h.sequencer.newest || h.s.node == "" {
+// askSoon hands everything that waits to the owner. The caller holds the lock.
+func (h *shard) askSoon() {
+	if h.exchange.busy || !h.asks() {
 		return
 	}
-	if node == h.s.node {
-		node = ""
-	}
-	h.sequencer.newest, h.sequencer.writer, h.sequencer.lastAt = seq, node, time.Now()
-}
-
-// handOverSoon hands everything that waits to the sequencer. The caller holds the lock.
-func (h *shard) handOverSoon() {
-	if h.sequencer.busy || !h.handsWork() {
-		return
-	}
-	h.sequencer.busy = true
+	h.exchange.busy = true
 	go func() {
 		runtime.Gosched() // more callers join
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.sequencer.busy = false
-		for h.handsOver() && h.handsWork() {
-			h.handOver()
+		h.exchange.busy = false
+		for !h.owner.MayAppend() && h.asks() && h.ask() {
 		}
-		h.sendNext() // the sequencer may have changed
+		h.sendNext() // readers may visit the shard now, or the owner is another one
 	}()
 }
 
-// handsWork reports whether there is something to hand over. The caller holds the lock.
-func (h *shard) handsWork() bool { return len(h.waiting) > 0 || len(h.barriers) > 0 || h.wantsClosed() }
+// asks reports whether there is something to hand over. The caller holds the lock.
+func (h *shard) asks() bool { return len(h.waiting) > 0 || len(h.barriers) > 0 || h.wantsClosed() }
 
-// wantsClosed reports whether the sequencer is to be requested to close the segment: each second. The caller holds the lock.
+// wantsClosed reports whether the owner is to be requested to close the segment. The caller holds the lock.
 func (h *shard) wantsClosed() bool {
-	return h.rollFrom == h.open().number && time.Since(h.sequencer.closing) > sequencerSilence
+	return h.rollFrom == h.open().number && time.Since(h.exchange.closing) > closeEvery
 }
 
-// handOver sends the first drafts in the queue, up to a group's size, and all barriers to the sequencer. The caller holds the lock.
-func (h *shard) handOver() {
-	h.sequencer.number++
-	request := handover.Request{From: h.s.node, To: h.sequencer.writer, Shard: h.n}
-	if h.wantsClosed() {
-		request.Close, h.sequencer.closing = h.rollFrom, time.Now()
+// ask sends the first drafts in the queue, up to a group's size, and all readers to the owner. An owner that left a request without an answer is
+// asked again only at intervals, and readers do not wait for it. ask returns false if it sent nothing. The caller holds the lock.
+func (h *shard) ask() bool {
+	x := &h.exchange
+	target := h.owner.Target()
+	if h.owner.Silent() {
+		x.visits = append(x.visits, h.localOnly(h.barriers)...)
+		h.barriers = nil
 	}
-	var sent []*entry
+	rest := ownership.Patience - time.Since(x.asked)
+	if target == "" || h.owner.Silent() && rest > 0 {
+		h.waiting = h.localOnly(h.waiting)
+		if target == "" {
+			rest = ownership.Absence
+		}
+		h.wake(min(rest, h.owner.Wait()))
+		return false
+	}
+	x.number++
+	x.asked = time.Now()
+	request := handover.Request{From: h.s.node, To: target, Shard: h.n}
+	if h.wantsClosed() {
+		request.Close, x.closing = h.rollFrom, x.asked
+	}
 	size := 0
+	h.waiting = h.localOnly(h.waiting)
 	for len(h.waiting) > 0 && len(request.Drafts) < format.MaxFrames && (size == 0 || size+len(h.waiting[0].r.Body) <= format.MaxGroupBytes) {
 		d := h.waiting[0]
 		h.waiting = h.waiting[1:]
-		if d.origin != nil {
-			d.end(errElsewhere)
-			continue
-		}
 		size += len(d.r.Body)
-		d.handed = h
-		h.sequencer.handed[d.r.Hash] = d
-		sent, request.Drafts = append(sent, d), append(request.Drafts, d.r)
+		d.handed, d.away, d.sent = h, target, x.number
+		x.handed[d.r.Hash] = d
+		request.Drafts = append(request.Drafts, d.r)
 	}
-	for _, b := range h.barriers {
-		if b.origin != nil {
-			b.end(errElsewhere)
-			continue
+	if readers := h.localOnly(h.barriers); len(readers) > 0 {
+		request.Barrier = x.number
+		for _, b := range readers {
+			b.away, b.sent = target, x.number
 		}
-		if b.since == 0 {
-			b.since = h.sequencer.number
-		}
-		request.Barrier = h.sequencer.number
-		h.sequencer.readers = append(h.sequencer.readers, b)
-		sent = append(sent, b)
+		request.Keys, request.Group = readsOf(readers)
+		x.readers = append(x.readers, readers...)
 	}
 	h.barriers = nil
-	for _, d := range sent {
-		d.away, d.sent = request.To, h.sequencer.number
-		d.tries++
-	}
-	number := h.sequencer.number
+	number, asked := x.number, x.asked
 	_ = h.s.nc.PublishMsg(request.Message()) // it fails without a connection: no answer comes, and the drafts are taken back
-	time.AfterFunc(sequencerSilence+jitter(), func() {
+	time.AfterFunc(ownership.Patience+jitter()/2, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.takeBack(func(d *entry) bool { return d.sent == number }) { // a second time: its requests are lost
-			h.forgetSequencer(request.To)
+		if h.takeBack(func(d *entry) bool { return d.sent == number }) && x.heard.Before(asked) {
+			h.owner.Unanswered(target)
 		}
+		h.sendNext()
+	})
+	return true
+}
+
+// readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait for a group.
+func readsOf(readers []*entry) (keys []Key, group bool) {
+	whole := false
+	for _, b := range readers {
+		group = group || b.group
+		whole = whole || b.keys == nil
+		for _, key := range b.keys {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if whole || len(keys) > handover.MaxKeys {
+		return nil, group
+	}
+	return keys, group
+}
+
+// localOnly ends the entries of other nodes, which ask the owner themselves, and returns the others. The caller holds the lock.
+func (h *shard) localOnly(entries []*entry) []*entry {
+	return slices.DeleteFunc(entries, func(e *entry) bool {
+		if e.origin != nil {
+			e.end(errElsewhere)
+		}
+		return e.origin != nil
+	})
+}
+
+// wake looks at the shard again after a wait. The caller holds the lock.
+func (h *shard) wake(wait time.Duration) {
+	if h.exchange.waking || !h.asks() {
+		return
+	}
+	h.exchange.waking = true
+	time.AfterFunc(max(wait, time.Millisecond)+jitter(), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.exchange.waking = false
 		h.sendNext()
 	})
 }
 
-// takeBack returns drafts and barriers without an answer to the queue: the same bytes go to the sequencer again, or into a group of this
-// node. It reports whether a sequencer left one without an answer for the second time. The caller holds the lock.
-func (h *shard) takeBack(which func(*entry) bool) (again bool) {
-	for _, d := range h.sequencer.handed {
+// askEnd returns when this process has applied every event of an aggregate that any process had acknowledged before the call; the zero key stands
+// for the whole shard. The owner of the shard knows it under its lease (package ownership), and answers other nodes in one message. Without a
+// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all
+// groups before that place. The group is the next one of the owner, or an empty one; all callers that wait when it is made share it. If the owner
+// does not answer, it is an empty group of this process. Only the acknowledgement counts: a group with the same bytes may stand at the place since
+// before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
+func (h *shard) askEnd(ctx context.Context, key Key) error {
+	h.mu.Lock()
+	if group := ctx.Value(majorityKey{}) != nil; !group && h.readable(key) {
+		h.sendNext()
+		h.mu.Unlock()
+		return nil
+	}
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
+	defer cancel()
+	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || ctx.Value(majorityKey{}) != nil}
+	if key != (Key{}) {
+		b.keys = []Key{key}
+	}
+	h.mu.Lock()
+	h.admit(b)
+	f := h.dequeueGroup()
+	h.mu.Unlock()
+	if f != nil && !h.drive(f, ctx.Done()) {
+		go h.drive(f, nil)
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		h.leaveBarrier(b)
+		return noMajority(h, ctx.Err())
+	}
+}
+
+// Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
+func (s *Store) Patience() time.Duration { return s.api.Patience() }
+
+func noMajority(h *shard, cause error) error {
+	return fmt.Errorf("%w: %s: %w", ErrNoMajority, h.name(), cause)
+}
+
+func (h *shard) leaveBarrier(b *entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	is := func(waiting *entry) bool { return waiting == b }
+	x := &h.exchange
+	x.readers, x.visits, x.reading = slices.DeleteFunc(x.readers, is), slices.DeleteFunc(x.visits, is), slices.DeleteFunc(x.reading, is)
+	h.barriers = slices.DeleteFunc(h.barriers, is)
+}
+
+// againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
+func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
+	var again []*entry
+	for _, b := range f.barriers {
+		if time.Since(b.began) < h.s.api.Patience() {
+			again = append(again, b)
+		} else {
+			b.end(noMajority(h, errors.Join(f.err, context.DeadlineExceeded)))
+		}
+	}
+	f.barriers = nil
+	if len(again) == 0 {
+		return
+	}
+	if pause == 0 {
+		h.barriers = append(h.barriers, again...)
+		return
+	}
+	time.AfterFunc(pause, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.barriers = append(h.barriers, again...)
+		h.sendNext()
+	})
+}
+
+// takeBack returns drafts without an answer to the queue: the same bytes go to the owner again, or into a group of this node. Readers without
+// an answer visit the shard. It reports whether there were any. The caller holds the lock.
+func (h *shard) takeBack(which func(*entry) bool) (any bool) {
+	x := &h.exchange
+	for _, d := range x.handed {
 		if d.away != "" && d.through == 0 && which(d) {
 			d.away = ""
 			h.waiting = append(h.waiting, d)
-			again = again || d.tries > 1
+			any = true
 		}
 	}
-	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(b *entry) bool {
+	x.readers = slices.DeleteFunc(x.readers, func(b *entry) bool {
 		if b.through > 0 || !which(b) {
 			return false
 		}
 		b.away = ""
-		h.barriers = append(h.barriers, b)
-		again = again || b.tries > 1
+		x.visits = append(x.visits, b)
+		any = true
 		return true
 	})
-	return again
+	return any
 }
 
 // refuseHanded ends what this node has handed over: it takes no more answers. The caller holds the lock.
 func (h *shard) refuseHanded(cause error) {
-	for _, d := range h.sequencer.handed {
+	x := &h.exchange
+	for _, d := range x.handed {
 		if d.away != "" {
 			d.end(fmt.Errorf("%w: %w", ErrUnknown, cause))
 		}
 	}
-	endAll(h.sequencer.readers, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
-	h.sequencer.readers, h.sequencer.refused = nil, nil
+	endAll(slices.Concat(x.readers, x.visits, x.reading), fmt.Errorf("%w: %w", ErrUnhealthy, cause))
+	x.readers, x.visits, x.reading, x.refused = nil, nil, nil, nil
 }
 
 func (h *shard) takeAnswer(a handover.Answer) {
@@ -183,9 +278,9 @@ func (h *shard) takeAnswer(a handover.Answer) {
 	switch {
 	case h.s.closing.Load():
 		return
-	case a.Nobody:
-		h.forgetSequencer(a.From)
-		h.takeBack(func(d *entry) bool { return d.away == a.From })
+	case a.Nobody: // its drafts go to it again after a while: its shards may be taken over by then
+		h.owner.Unanswered(a.From)
+		h.takeBack(func(e *entry) bool { return e.r == nil && e.away == a.From })
 	case a.Refused == "":
 		h.takeStored(a)
 	default:
@@ -198,21 +293,27 @@ func (h *shard) takeAnswer(a handover.Answer) {
 // may be gone.
 const tailPatience = 200 * time.Millisecond
 
-// takeStored notes that the sequencer has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
+// takeStored notes that the owner has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
-	if a.Head > h.head.Seq && !h.sequencer.awaited {
-		h.sequencer.awaited = true
-		time.AfterFunc(tailPatience, func() { h.fetch(a.Head) })
-	}
-	for _, b := range h.sequencer.readers {
-		if b.since <= a.Barrier && b.through == 0 { // requests are numbered in their order: the group was sent after this one
-			b.through = a.Head
+	h.exchange.heard = time.Now()
+	h.owner.Answered(a.From)
+	h.awaitGroup(a.Head, tailPatience)
+	for _, b := range h.exchange.readers {
+		if b.sent == a.Barrier && b.away == a.From && b.through == 0 {
+			b.through = max(1, a.Head)
 		}
 	}
 	h.endHanded()
 }
 
-// fetch reads the log up to a group, unless the tail was faster.
+// awaitGroup reads the log up to a group, unless the tail is faster. The caller holds the lock.
+func (h *shard) awaitGroup(seq uint64, wait time.Duration) {
+	if seq > h.head.Seq && !h.exchange.awaited {
+		h.exchange.awaited = true
+		time.AfterFunc(wait, func() { h.fetch(seq) })
+	}
+}
+
 func (h *shard) fetch(seq uint64) {
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
@@ -222,41 +323,40 @@ func (h *shard) fetch(seq uint64) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sequencer.awaited = false
+	h.exchange.awaited = false
 }
 
-// takeRefusal handles drafts and readers that the sequencer refused. The caller holds the lock.
+// takeRefusal handles drafts and readers that another node refused. The caller holds the lock.
 func (h *shard) takeRefusal(a handover.Answer) {
 	if a.Refused == handover.Elsewhere {
-		h.forgetSequencer(a.From)
-		h.takeBack(func(d *entry) bool {
-			return d.away == a.From && (d.r != nil && slices.Contains(a.Hashes, d.r.Hash) || d.r == nil && d.sent <= a.Barrier)
+		if a.Head > h.head.Seq { // the newer groups show the owner
+			h.awaitGroup(a.Head, 0)
+			return
+		}
+		h.owner.Unanswered(a.From)
+		h.takeBack(func(e *entry) bool {
+			return e.away == a.From && (e.r != nil && slices.Contains(a.Hashes, e.r.Hash) || e.r == nil && e.sent == a.Barrier)
 		})
 		return
 	}
+	h.exchange.heard = time.Now()
 	for _, hash := range a.Hashes {
-		if d := h.sequencer.handed[hash]; d != nil && d.away == a.From && d.through == 0 && a.Head <= h.front.Seq+recentGroups {
+		if d := h.exchange.handed[hash]; d != nil && d.away == a.From && d.through == 0 && a.Head <= h.front.Seq+recentGroups {
 			d.through = a.Head // the draft itself may be the event that has its place
-			h.sequencer.refused = append(h.sequencer.refused, d)
+			h.exchange.refused = append(h.exchange.refused, d)
 		}
 	}
+	h.awaitGroup(a.Head, tailPatience)
 	h.endHanded()
-}
-
-// forgetSequencer makes this node append by itself until it reads a newer group of another node. The caller holds the lock.
-func (h *shard) forgetSequencer(node string) {
-	if h.sequencer.writer == node {
-		h.sequencer.writer = ""
-	}
 }
 
 // settleHanded moves the drafts that another node's group holds to h.stored. The caller holds the lock, and applies the group next.
 func (h *shard) settleHanded(g *format.Group) {
-	if len(h.sequencer.handed) == 0 {
+	if len(h.exchange.handed) == 0 {
 		return
 	}
 	for i, r := range g.Frames {
-		d := h.sequencer.handed[r.Hash]
+		d := h.exchange.handed[r.Hash]
 		if d == nil || d.r.Key != r.Key {
 			continue
 		}
@@ -273,126 +373,18 @@ func (h *shard) settleHanded(g *format.Group) {
 func (h *shard) endHanded() {
 	endAll(h.stored, nil)
 	h.stored = nil
-	h.sequencer.refused = slices.DeleteFunc(h.sequencer.refused, func(d *entry) bool {
-		if d.through <= h.head.Seq && h.sequencer.handed[d.r.Hash] == d {
+	x := &h.exchange
+	x.refused = slices.DeleteFunc(x.refused, func(d *entry) bool {
+		if d.through <= h.head.Seq && x.handed[d.r.Hash] == d {
 			d.end(ErrConflict)
 		}
 		return d.through <= h.head.Seq
 	})
-	h.sequencer.readers = slices.DeleteFunc(h.sequencer.readers, func(b *entry) bool {
+	x.readers = slices.DeleteFunc(x.readers, func(b *entry) bool {
 		served := b.through > 0 && b.through <= h.head.Seq
 		if served {
 			b.end(nil)
 		}
 		return served
 	})
-}
-
-func (h *shard) takeDrafts(r handover.Request, reply string) {
-	from := &origin{h: h, reply: reply, barrier: r.Barrier}
-	unable := h.s.writable(h)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, d := range r.Drafts {
-		if h.sequencer.held[d.Hash] != nil {
-			continue // it came before
-		}
-		e := &entry{r: d, began: time.Now(), origin: from}
-		h.sequencer.held[d.Hash] = e
-		if err := cmp.Or(unable, h.acceptable(d)); err != nil {
-			e.end(err)
-			continue
-		}
-		h.enqueue(e)
-	}
-	if b := (&entry{began: time.Now(), origin: from}); r.Barrier > 0 && unable != nil {
-		b.end(unable)
-	} else if r.Barrier > 0 {
-		h.barriers = append(h.barriers, b)
-	}
-	if unable == nil && r.Close == h.open().number {
-		h.rollFrom = r.Close
-	}
-	h.sendNext()
-}
-
-// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
-func (h *shard) acceptable(d *Recorded) error {
-	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
-	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
-	_, err := deliverylog.ParseFloor(d)
-	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
-	case d.Key.Valid() != nil, err != nil, !home:
-		return fmt.Errorf("%w: %s does not belong into shard %d", ErrRefused, d.Key, h.n)
-	case len(d.Body) > maxBody, text > maxFrameText, len(h.sequencer.held) > maxHeld:
-		return fmt.Errorf("%w: no room for %d bytes", ErrRefused, len(d.Body)+text)
-	}
-	return nil
-}
-
-// ended answers a draft or a barrier of another node that ended. answerOrigins reports the stored ones. The caller holds the lock.
-func (o *origin) ended(d *entry) {
-	if d.r != nil {
-		delete(o.h.sequencer.held, d.r.Hash)
-	}
-	if d.err == nil {
-		return
-	}
-	why, hashes, barrier := handover.Elsewhere, []format.Hash(nil), o.barrier
-	if errors.Is(d.err, ErrConflict) {
-		why = handover.Conflict
-	}
-	if d.r != nil {
-		hashes, barrier = []format.Hash{d.r.Hash}, 0
-	}
-	o.h.s.tellNode(handover.Refused(o.reply, why, o.h.head.Seq, barrier, hashes...))
-}
-
-// answerOrigins sends an acknowledged group to the nodes that handed a part of it over. The caller holds the lock.
-func (h *shard) answerOrigins(f *groupInFlight) {
-	barriers := map[string]uint64{}
-	for _, d := range slices.Concat(f.drafts, f.barriers) {
-		switch {
-		case d.origin == nil:
-		case d.r != nil:
-			barriers[d.origin.reply] += 0
-		default:
-			barriers[d.origin.reply] = max(barriers[d.origin.reply], d.origin.barrier)
-		}
-	}
-	for reply, barrier := range barriers {
-		h.s.tellNode(handover.Stored(reply, f.g.Seq, barrier))
-	}
-}
-
-// openHandover names this node, and subscribes to the drafts and answers of other nodes, and to the holds of back-ups.
-func (s *Store) openHandover() error {
-	if s.sole || s.readOnly || s.replicas == 1 {
-		return nil
-	}
-	s.node = rand.Text()
-	for subject, take := range map[string]nats.MsgHandler{
-		handover.HoldSubject: s.hold.Handler(s.log, s.checkpoints.Hurry, s.sendAll),
-		handover.DraftsSubject(s.node): func(m *nats.Msg) {
-			r, err := handover.ParseRequest(m)
-			s.inShard(r.Shard, err, func(h *shard) { h.takeDrafts(r, m.Reply) })
-		},
-		handover.AnswersSubject(s.node): func(m *nats.Msg) {
-			a, err := handover.ParseAnswer(m)
-			s.inShard(a.Shard, err, func(h *shard) { h.takeAnswer(a) })
-		},
-	} {
-		if _, err := s.nc.Subscribe(subject, take); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) inShard(n int, err error, take func(*shard)) {
-	if err != nil || n != deliverylog.ShardNumber && (n < 0 || n >= len(s.shard)) {
-		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
-		return
-	}
-	take(s.numbered(n))
 }

@@ -70,7 +70,7 @@ func (o *stranger) lead(t testing.TB, s *eventstore.Store) {
 		g := eventstore.Group{
 			Kind: eventstore.KindFence, Shard: 0, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates, WitnessShard: eventstore.NoShard,
 		}
-		if s.Sequencer(0) == o.name {
+		if s.Owner(0) == o.name {
 			return nil
 		}
 		return errors.Join(errors.New("not yet"), second(eventstore.PublishGroupAs(testContext(t), o.nc, o.name, 0, 1, g.Seq, g.Encode())))
@@ -159,7 +159,7 @@ func (r *rig) groups(t testing.TB, shard int) (all []writtenGroup) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, writtenGroup{m.Header.Get(handover.NodeHeader), g.Frames})
+		all = append(all, writtenGroup{handover.WriterOf(nats.Header(m.Header)).Node, g.Frames})
 	}
 	return all
 }

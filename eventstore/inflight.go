@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/ownership"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 	unknown            // everything else, "wrong last sequence" included (see doc.go)
 )
 
-// entry is a draft that waits to be appended, or a barrier (r is nil).
+// entry is a draft that waits to be appended, or a reader that waits until this process has applied what it may not miss (r is nil).
 type entry struct {
 	r     *Recorded
 	began time.Time
@@ -45,10 +46,11 @@ type entry struct {
 	origin  *origin // the node that handed it over; nil: a caller of this process
 	handed  *shard  // in which another node may have it; nil: no other node has it
 	away    string  // the node that has it, while it is not in the queue
-	tries   int     // number of requests with it
 	sent    uint64  // number of the newest request with it
-	since   uint64  // number of the first request with a barrier
-	through uint64  // the group that must be applied before a barrier or a refused draft ends; 0: none yet
+	through uint64  // the group that must be applied before a reader or a refused draft ends; 0: none yet
+
+	keys  []Key // of a reader: the aggregates; none: the whole shard
+	group bool  // it waits for a group that is sent after it came
 }
 
 // end returns the result to the goroutine that waits for it. The shard is locked.
@@ -57,7 +59,7 @@ func (d *entry) end(err error) {
 		return
 	}
 	if d.handed != nil {
-		delete(d.handed.sequencer.handed, d.r.Hash)
+		delete(d.handed.exchange.handed, d.r.Hash)
 		if errors.Is(err, ErrRefused) { // the other node may still append it
 			err = fmt.Errorf("%w: %v", ErrUnknown, err) //nolint:errorlint // it is no refusal
 		}
@@ -77,13 +79,13 @@ func endAll(drafts []*entry, err error) {
 }
 
 type groupInFlight struct {
-	g      *format.Group
-	data   []byte
-	seg    segment
-	drafts []*entry
-	began  time.Time
-	sent   time.Time // of the newest publish
-
+	g        *format.Group
+	data     []byte
+	seg      segment
+	drafts   []*entry
+	began    time.Time
+	asOf     ownership.Reading // before the first publish
+	sent     time.Time         // of the newest publish
 	barriers []*entry
 
 	reply  *jetapi.Reply
@@ -91,6 +93,7 @@ type groupInFlight struct {
 	err    error
 
 	uncertain bool // the server may have stored a publish without an answer
+	again     bool // published more than once, or found in the log
 	silent    bool // a publish had no answer at all
 	orphan    bool // an earlier group in flight was not stored
 }
@@ -160,7 +163,7 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 		return d.err
 	default:
 	}
-	delete(h.sequencer.handed, d.r.Hash)
+	delete(h.exchange.handed, d.r.Hash)
 	if i := slices.Index(h.waiting, d); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 		if d.handed == nil {
@@ -177,8 +180,7 @@ func (h *shard) sendNext() {
 	}
 }
 
-// dequeueGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and
-// drives the group.
+// dequeueGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and drives the group.
 func (h *shard) dequeueGroup() *groupInFlight {
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
@@ -193,13 +195,13 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	if h.s.sole {
 		depth = soleDepth
 	}
-	fence := idle && (len(h.barriers) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced)
-	full := h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number
-	nothing := len(h.waiting) == 0 && !fence && h.rollFrom != h.open().number
-	if !nothing && h.handsOver() {
-		h.handOverSoon()
-		return nil
+	mine := h.owner.MayAppend()
+	if !mine {
+		h.askSoon()
 	}
+	fence := idle && (len(h.exchange.visits) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced || mine && h.wantsFence())
+	full := mine && (h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number)
+	nothing := (!mine || len(h.waiting) == 0 && h.rollFrom != h.open().number) && !fence
 	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing || h.s.hold.Active() {
 		return nil
 	}
@@ -209,8 +211,13 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
 		return nil
 	}
-	f := &groupInFlight{began: time.Now(), seg: h.open(), g: h.next(format.KindEvents)}
+	f := &groupInFlight{began: time.Now(), asOf: h.owner.Now(), seg: h.open(), g: h.next(format.KindEvents)}
 	switch {
+	case !mine:
+		f.g.Kind, f.g.Writer.Visitor = format.KindFence, true
+	case h.leaves():
+		f.g.Kind, f.g.Writer.Next = format.KindFence, h.heir
+		h.owner.Void()
 	case full:
 		f.g.Kind, f.g.Next = format.KindClosing, h.open().number+1
 		h.rolling = true
@@ -224,7 +231,10 @@ func (h *shard) dequeueGroup() *groupInFlight {
 		}
 	}
 	f.g.Place()
-	f.barriers, h.barriers = h.barriers, nil
+	f.barriers, h.exchange.visits = h.exchange.visits, nil
+	if mine {
+		f.barriers, h.barriers, h.renew = append(f.barriers, h.barriers...), nil, false
+	}
 	h.building = true
 	return f
 }
@@ -270,8 +280,8 @@ func (h *shard) fillGroup(f *groupInFlight) {
 	h.waiting = left
 }
 
-// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if abandon closes first: another
-// goroutine must then drive the group.
+// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if abandon closes first: another goroutine must
+// then drive the group.
 func (h *shard) drive(f *groupInFlight, abandon <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
@@ -315,9 +325,7 @@ func (h *shard) drive(f *groupInFlight, abandon <-chan struct{}) bool {
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
 func (h *shard) send(f *groupInFlight) {
 	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)}}
-	if h.s.node != "" {
-		header[handover.NodeHeader] = []string{h.s.node}
-	}
+	handover.Header(header, f.g.Writer)
 	f.sent = time.Now()
 	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
 }
@@ -373,14 +381,20 @@ func (h *shard) release() {
 	f := h.inFlight[0]
 	h.inFlight = h.inFlight[1:]
 	h.answerOrigins(f)
-	h.noteWriter(f.g.Seq, h.s.node)
 	h.announce = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
 	h.confirm(f.g.Seq - 1)
 	h.forget(f.g)
 	h.apply(f.g)
+	if !f.again {
+		h.owner.Acknowledged(f.asOf)
+	}
+	if f.g.Writer.Next != "" {
+		h.heir = ""
+	}
 	h.segments[len(h.segments)-1].bytes += uint64(len(f.data)) + messageOverhead
 	endAll(f.drafts, nil)
 	endAll(f.barriers, nil)
+	h.readAgain()
 	h.closed(f.g)
 }
 

@@ -36,6 +36,22 @@ const (
 	Leased
 )
 
+type majorityKey struct{}
+
+// WithMajority returns a context for reads that wait for an acknowledgement of a majority, and rest on no lease and no clock.
+func WithMajority(ctx context.Context) context.Context {
+	return context.WithValue(ctx, majorityKey{}, true)
+}
+
+type staleKey struct{}
+
+// WithStale returns a context for reads that return the state that this process has applied. They wait for no majority, and can
+// be old (D11). With this context no command is executed, and no personal data is opened: only the log shows whether it was erased.
+func WithStale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
+
+// Stale reports whether a context is one of WithStale.
+func Stale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }
+
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
 func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Recorded, error) {
 	if err := key.Valid(); err != nil {
@@ -45,7 +61,7 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 	lease := s.lease.Load()
 	leased := consistency == Leased && lease != nil && s.readsMayBeStale
 	if consistency != AllowStale && !leased || !s.readsMayBeStale {
-		if err := h.CatchUp(ctx); err != nil {
+		if err := h.catchUp(ctx, key); err != nil {
 			return nil, err
 		}
 	}

@@ -54,7 +54,7 @@ func (h *shard) lookUp(f *groupInFlight) {
 	there, err := h.groupAtLeader(ctx, f.g.Seq)
 	switch {
 	case err == nil && there.Hash == f.g.Hash:
-		h.foundInLog(f)
+		h.foundInLog(f, there.Writer)
 	case err == nil:
 		h.superseded(f, there)
 	case errors.Is(err, ErrNotFound):
@@ -77,7 +77,7 @@ func (h *shard) sendAgain(f *groupInFlight) {
 		h.giveUp(f, ErrUnknown, h.healthy())
 		return
 	}
-	f.result = unanswered
+	f.result, f.again = unanswered, true
 	h.send(f)
 	h.mu.Unlock()
 	_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
@@ -112,9 +112,10 @@ func (h *shard) timedOut(f *groupInFlight) bool {
 // foundInLog handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
 // that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group waits for
 // that acknowledgement in seen, beside the groups of other writers; its callers wait in pendingDrafts.
-func (h *shard) foundInLog(f *groupInFlight) {
+func (h *shard) foundInLog(f *groupInFlight, writer format.Writer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	f.again, f.g.Writer = true, writer
 	h.againBarriers(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
 	if h.s.replicas > 1 {
 		f.result = stored
@@ -176,6 +177,62 @@ func (h *shard) tryReadUpTo(ctx context.Context, seq uint64) error {
 	return h.readGroups(ctx, next, seq, h.observe)
 }
 
+// untilClosed runs a read, which ends when the store closes: an answer that was on its way does not come any more.
+func (h *shard) untilClosed(ctx context.Context, read func(context.Context) error) error {
+	reading, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(h.s.life, end)()
+	err := read(reading)
+	if err != nil && ctx.Err() == nil && h.s.life.Err() != nil {
+		return fmt.Errorf("%w: the store was closed", ErrUnhealthy)
+	}
+	return err
+}
+
+// readToEnd applies every group up to the end that the leader knows.
+func (h *shard) readToEnd(ctx context.Context) error {
+	last, err := h.lastAtLeader(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		h.mu.Lock()
+		known, grown := max(h.head.Seq, h.lastSeen()), h.grown
+		h.mu.Unlock()
+		if known >= last {
+			break
+		}
+		err := h.tryReadUpTo(ctx, last)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		select {
+		case <-grown:
+		case <-time.After(resolvePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	h.mu.Lock()
+	needed := h.lastEvents()
+	h.mu.Unlock()
+	h.wantFence(needed)
+	return h.await(ctx, needed)
+}
+
+// lastEvents returns the last group with events in seen; nothing waits for groups without events. The caller holds the lock.
+func (h *shard) lastEvents() uint64 {
+	for i := len(h.seen) - 1; i >= 0; i-- {
+		if len(h.seen[i].Frames) > 0 {
+			return h.seen[i].Seq
+		}
+	}
+	return 0
+}
+
 // requeue returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
 func (h *shard) requeue(f *groupInFlight) {
 	h.mu.Lock()
@@ -213,6 +270,7 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	defer h.mu.Unlock()
 	if errors.Is(kind, ErrUnknown) {
 		h.doubted[f.g.Hash] = true
+		h.owner.Void()
 	}
 	h.drop(f)
 	if cause == nil {
@@ -238,6 +296,8 @@ func (h *shard) drop(f *groupInFlight) {
 	if f.g.Kind == format.KindClosing {
 		h.rolling = false
 	}
+	h.renew = h.renew || h.owner.Named()
+	h.readAgain()
 }
 
 // stop ends the first group in flight and sends the error to Fatal: the disk does not keep writes, or a group without callers

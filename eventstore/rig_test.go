@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,8 @@ import (
 	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
+	"payledger/eventstore/nodes"
+	"payledger/eventstore/ownership"
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +44,13 @@ type node struct {
 	dir    string
 	server *embedded.Server
 	store  *eventstore.Store
+	ahead  atomic.Int64 // of the machine's clock, in nanoseconds
+}
+
+// clock is the clock of the node's leases.
+func (n *node) clock() ownership.Reading {
+	ahead := time.Duration(n.ahead.Load())
+	return ownership.Reading{Up: nodes.Clock() + ahead, Day: time.Now().Add(ahead)}
 }
 
 // store is the writer of most tests. other is on another node; nil without a cluster.
@@ -109,7 +119,7 @@ func (r *rig) start(t testing.TB, i int) {
 func (r *rig) open(t testing.TB, i int) {
 	t.Helper()
 	c := eventstoretest.Config(r.nodes[i].server)
-	c.Shards, c.Replicas = r.shards, len(r.nodes)
+	c.Shards, c.Replicas, c.Clock = r.shards, len(r.nodes), r.nodes[i].clock
 	eventually(t, 2*time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].server) })
 	r.nodes[i].store = openWhenReady(t, c)
 }
@@ -314,6 +324,15 @@ func (r *rig) reopen(t testing.TB, change func(*eventstore.Config)) *eventstore.
 	c.Replicas = r.replicas()
 	change(&c)
 	return eventstoretest.OpenOn(t, c)
+}
+
+// reopenReplica opens one more store of a cluster, on a node's server.
+func (r *rig) reopenReplica(t testing.TB, i int, change func(*eventstore.Config)) *eventstore.Store {
+	t.Helper()
+	c := eventstoretest.Config(r.nodes[i].server)
+	c.Shards, c.Replicas = r.shards, len(r.nodes)
+	change(&c)
+	return openWhenReady(t, c)
 }
 
 // same compares two values with all they hold.

@@ -288,7 +288,7 @@ func (c *scrub) group(h *shard, r blocks.Record) error {
 	if r.Tombstone || r.Erased {
 		return nil
 	}
-	g, err := h.parse(r.Seq, r.Body)
+	g, err := h.parse(r.Seq, r.Body, format.Writer{})
 	if err != nil {
 		return fmt.Errorf("%w: %w", blocks.ErrRefused, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/streams"
 )
@@ -69,15 +70,18 @@ func (h *shard) groupDirect(ctx context.Context, seq uint64) (*format.Group, err
 	if !ok {
 		return nil, ErrNotFound
 	}
-	data, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
+	m, err := h.s.api.Direct(ctx, h.reader(), seg.name(h.n), seq)
 	if err != nil {
 		return nil, err
 	}
-	return h.parse(seq, data)
+	return h.parse(seq, m.Data, handover.WriterOf(m.Header))
 }
 
-func (h *shard) parse(seq uint64, data []byte) (*format.Group, error) {
+func (h *shard) parse(seq uint64, data []byte, writer format.Writer) (*format.Group, error) {
 	g, err := format.ParseGroup(data)
+	if err == nil {
+		g.Writer = writer
+	}
 	if err == nil && (g.Seq != seq || g.Shard != h.n || g.Log != h.s.id) {
 		err = fmt.Errorf("%w: it is group %d of shard %d", format.ErrGroup, g.Seq, g.Shard)
 	}
@@ -93,7 +97,7 @@ func (h *shard) groupAtLeader(ctx context.Context, seq uint64) (*format.Group, e
 	if err != nil {
 		return nil, err
 	}
-	return h.parse(seq, m.Data)
+	return h.parse(seq, m.Data, handover.WriterIn(m.Header))
 }
 
 // page reads up to n consecutive groups of one segment from seq on, from one server.
@@ -116,7 +120,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 		if at != seq+uint64(len(page)) {
 			return false, ErrNotFound
 		}
-		g, err := h.parse(at, m.Data)
+		g, err := h.parse(at, m.Data, handover.WriterOf(m.Header))
 		if err == nil {
 			page = append(page, g)
 		}
@@ -139,7 +143,7 @@ func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		g, err := h.parse(m.Seq, m.Data)
+		g, err := h.parse(m.Seq, m.Data, handover.WriterIn(m.Header))
 		if err != nil {
 			return 0, h.markDamaged(m.Seq, err)
 		}

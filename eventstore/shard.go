@@ -15,6 +15,7 @@ import (
 	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/ownership"
 )
 
 const (
@@ -64,7 +65,10 @@ type shard struct {
 	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
 	waiting       []*entry              // first come, first served
 	barriers      []*entry              // readers that wait for the next group of this process
-	sequencer     sequencer             // the node that appends to the shard
+	owner         ownership.State       // the node that appends to the shard
+	exchange      exchange              // with other nodes
+	renew         bool                  // an empty group is wanted: it renews the lease, or makes this node the owner
+	heir          string                // the next group names it as the next owner; "": nobody
 	stored        []*entry              // drafts in the group that is being applied
 	wanted        uint64                // a caller waits for the acknowledgement of this group: an empty group is sent if no other group is
 	announced     uint64                // the newest group of this shard that is named by a witness
@@ -76,10 +80,13 @@ type shard struct {
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
-		sequencer: sequencer{handed: map[Hash]*entry{}, held: map[Hash]*entry{}},
-		s:         s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, absent: map[Key]bool{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
+		exchange: exchange{handed: map[Hash]*entry{}, held: map[Hash]*entry{}},
+		s:        s, n: n, grown: make(chan struct{}), dirty: map[Key]*Recorded{}, absent: map[Key]bool{}, pending: map[Key]int{}, doubted: map[Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
 	}
 	h.newest.Store(&format.Link{})
+	if s.node != "" {
+		h.owner = ownership.New(s.node, s.clock)
+	}
 	return h
 }
 
@@ -119,6 +126,7 @@ func (h *shard) known(key Key) *Recorded {
 // apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group of another process.
 func (h *shard) apply(g *format.Group) {
 	h.head = g.After(h.head)
+	h.noteOwner(g)
 	h.s.side.Named(g.Beside.Checkpoints, g.Beside.Secrets)
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
@@ -233,6 +241,7 @@ func (h *shard) next(kind format.Kind) *format.Group {
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
 		Events: h.front.Events, Aggregates: h.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
+	g.Writer.Node = h.s.node
 	g.Beside.Checkpoints, g.Beside.Secrets = h.s.side.Ends()
 	if h.shared() && h.head.Seq > h.announced {
 		g.Witness, h.announced, h.announce = format.Witness{Shard: h.n, Link: h.head.Link}, h.head.Seq, false
@@ -243,6 +252,12 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	}
 	return g
 }
+
+// wantsFence reports whether an empty group is sent if there are no drafts. The caller holds the lock.
+func (h *shard) wantsFence() bool { return len(h.barriers) > 0 || h.renew || h.leaves() }
+
+// leaves reports whether the next group names another owner. The caller holds the lock.
+func (h *shard) leaves() bool { return h.heir != "" && h.owner.Owns() }
 
 // forget takes the group's aggregates out of pending.
 func (h *shard) forget(g *format.Group) {
@@ -287,8 +302,12 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 }
 
 // CatchUp returns when this process has applied every group that was acknowledged before the call; at once for the sole writer, and for a
-// context of WithStale. On replicas it is a barrier, but a start and a read-only store, which cannot append, read up to the leader's end.
-func (h *shard) CatchUp(ctx context.Context) error {
+// context of WithStale. On replicas the shard's owner knows the end, or a barrier does; but a start and a read-only store, which cannot append,
+// read up to the leader's end.
+func (h *shard) CatchUp(ctx context.Context) error { return h.catchUp(ctx, Key{}) }
+
+// catchUp is CatchUp for the events of one aggregate; the zero key stands for the whole shard.
+func (h *shard) catchUp(ctx context.Context, key Key) error {
 	if h.s.sole {
 		return nil
 	}
@@ -296,65 +315,9 @@ func (h *shard) CatchUp(ctx context.Context) error {
 		return err
 	}
 	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() {
-		return h.barrier(ctx)
+		return h.askEnd(ctx, key)
 	}
 	return h.untilClosed(ctx, h.readToEnd)
-}
-
-// untilClosed runs a read, which ends when the store closes: an answer that was on its way does not come any more.
-func (h *shard) untilClosed(ctx context.Context, read func(context.Context) error) error {
-	reading, end := context.WithCancel(ctx)
-	defer end()
-	defer context.AfterFunc(h.s.life, end)()
-	err := read(reading)
-	if err != nil && ctx.Err() == nil && h.s.life.Err() != nil {
-		return fmt.Errorf("%w: the store was closed", ErrUnhealthy)
-	}
-	return err
-}
-
-// readToEnd applies every group up to the end that the leader knows.
-func (h *shard) readToEnd(ctx context.Context) error {
-	last, err := h.lastAtLeader(ctx)
-	if err != nil {
-		return err
-	}
-	for {
-		h.mu.Lock()
-		known, grown := max(h.head.Seq, h.lastSeen()), h.grown
-		h.mu.Unlock()
-		if known >= last {
-			break
-		}
-		err := h.tryReadUpTo(ctx, last)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, errBusy) {
-			return err
-		}
-		select {
-		case <-grown:
-		case <-time.After(resolvePause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	h.mu.Lock()
-	needed := h.lastEvents()
-	h.mu.Unlock()
-	h.wantFence(needed)
-	return h.await(ctx, needed)
-}
-
-// lastEvents returns the last group with events in seen; nothing waits for groups without events. The caller holds the lock.
-func (h *shard) lastEvents() uint64 {
-	for i := len(h.seen) - 1; i >= 0; i-- {
-		if len(h.seen[i].Frames) > 0 {
-			return h.seen[i].Seq
-		}
-	}
-	return 0
 }
 
 // healthy returns nil while the shard accepts appends.

@@ -24,6 +24,7 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
+	"payledger/eventstore/ownership"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
@@ -59,7 +60,10 @@ type Config struct {
 	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
 	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
 	SideBytes    int64 // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
-	Lags         bool  // Load returns the state that this process has applied, as on a replicated log (tests)
+	// MajorityReads: every read of the newest state waits for a majority's acknowledgement of a group. It rests on no clock.
+	MajorityReads bool
+	Clock         func() ownership.Reading // of leases; nil: the machine's clock (tests)
+	Lags          bool                     // Load returns the state that this process has applied, as on a replicated log (tests)
 	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server that leaves writes without an answer
 	// for so long beyond jetapi.PublishTimeout, at most 15 s in all, has lost its disk. Tests on a busy machine take more.
 	ReadTimeout time.Duration
@@ -82,7 +86,6 @@ type Store struct {
 	now             func() time.Time
 	random          io.Reader
 	id              format.LogID
-	node            string // name of this process among those of a cluster; else empty
 	shards          int
 	replicas        int
 	readOnly        bool
@@ -118,7 +121,8 @@ type Store struct {
 	checkpoints    *checkpointlog.Log
 
 	scrub scrub
-	hold  handover.Hold // of back-ups
+	membership
+	hold handover.Hold // of back-ups
 
 	sick     atomic.Pointer[error]
 	sickened chan struct{} // closed when sick is set
@@ -153,6 +157,10 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
 		recent: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+	}
+	s.membership.majority, s.clock = c.MajorityReads, c.Clock
+	if s.clock == nil {
+		s.clock = machineClock
 	}
 	if c.Server != nil {
 		s.disk.Dir = c.Server.Folder()
@@ -222,7 +230,7 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	if err := s.checkCheckpoint(ctx); err != nil {
 		return err
 	}
-	if err := s.openHandover(); err != nil {
+	if err := s.openHandover(ctx); err != nil {
 		return err
 	}
 	s.loops.Go(s.flushTips)
@@ -302,73 +310,6 @@ func (s *Store) Sole() bool { return s.sole }
 
 // Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps writes.
 func (s *Store) Fatal() <-chan error { return s.fatal }
-
-// Healthy returns nil while all shards accept appends.
-func (s *Store) Healthy() error {
-	if err := s.sick.Load(); err != nil {
-		return *err
-	}
-	if err := s.damaged.Load(); err != nil {
-		return *err
-	}
-	if !s.nc.IsConnected() {
-		return errAway
-	}
-	return nil
-}
-
-// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes.
-func (s *Store) markUnhealthy(err error, stop bool) {
-	if !errors.Is(err, ErrUnhealthy) {
-		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
-	}
-	if s.sick.CompareAndSwap(nil, &err) {
-		s.log.Error().Err(err).Msg("the log is not healthy: no more appends")
-		close(s.sickened)
-	}
-	if stop {
-		select {
-		case s.fatal <- err:
-		default:
-		}
-	}
-}
-
-var errAway = fmt.Errorf("%w: not connected", ErrUnhealthy)
-
-// writable returns nil while a shard accepts appends.
-func (s *Store) writable(h *shard) error {
-	if err := s.sick.Load(); err != nil {
-		return *err
-	}
-	if !s.nc.IsConnected() {
-		return errAway
-	}
-	if s.disk.None() {
-		return ErrFull
-	}
-	return h.healthy()
-}
-
-// noteDamagedShard logs the damage of one shard, which accepts no more appends.
-func (s *Store) noteDamagedShard(shard int, err error) {
-	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
-	s.damaged.CompareAndSwap(nil, &err)
-}
-
-// Damaged returns the shards that take no appends because they are damaged. The records of deliveries count as a shard
-// with a number above all others.
-func (s *Store) Damaged() (shards []int) {
-	if s.damaged.Load() == nil { // the usual case waits for no shard's lock
-		return nil
-	}
-	for _, h := range s.all() {
-		if h.healthy() != nil {
-			shards = append(shards, h.n)
-		}
-	}
-	return shards
-}
 
 // Hurry ends the waits of the tip store for a disk that is full or fails. Close follows.
 func (s *Store) Hurry() {

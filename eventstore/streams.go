@@ -63,6 +63,9 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 			return fmt.Errorf("%w: the log has %d shards, and there is %s", ErrUnhealthy, s.shards, streams.Name(n, 1))
 		}
 	}
+	if s.node, err = s.newNode(); err != nil {
+		return err
+	}
 	for n := range s.shards {
 		h := newShard(s, n)
 		if err := h.loadSegments(segments[n]); err != nil {

@@ -170,10 +170,7 @@ func (h *shard) tailSegment(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		h.mu.Lock()
-		h.noteWriter(meta.Sequence.Stream, m.Headers().Get(handover.NodeHeader))
-		h.mu.Unlock()
-		if err := h.take(ctx, meta.Sequence.Stream, m.Data()); err != nil {
+		if err := h.take(ctx, meta.Sequence.Stream, m.Data(), handover.WriterOf(m.Headers())); err != nil {
 			return err
 		}
 		if moved, err := h.moved(ctx, seg); err != nil || moved {
@@ -184,12 +181,12 @@ func (h *shard) tailSegment(ctx context.Context) error {
 
 // take applies the group of a message that a server sent. A group that is unreadable or does not follow is read from the log: only there it
 // can be damage.
-func (h *shard) take(ctx context.Context, seq uint64, data []byte) error {
+func (h *shard) take(ctx context.Context, seq uint64, data []byte, writer format.Writer) error {
 	next, err := h.awaitIdle(ctx, seq)
 	if err != nil || seq < next {
 		return err
 	}
-	if g, err := h.parse(seq, data); err == nil && seq == next && h.follow(g) {
+	if g, err := h.parse(seq, data, writer); err == nil && seq == next && h.follow(g) {
 		return nil
 	}
 	return h.readUpTo(ctx, seq)

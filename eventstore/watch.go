@@ -20,6 +20,73 @@ const (
 	leaderElected = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*"
 )
 
+// Healthy returns nil while all shards accept appends.
+func (s *Store) Healthy() error {
+	if err := s.sick.Load(); err != nil {
+		return *err
+	}
+	if err := s.damaged.Load(); err != nil {
+		return *err
+	}
+	if !s.nc.IsConnected() {
+		return errAway
+	}
+	return nil
+}
+
+// markUnhealthy marks the log as unhealthy for good. With stop, it also sends the error to Fatal: the disk does not keep writes.
+func (s *Store) markUnhealthy(err error, stop bool) {
+	if !errors.Is(err, ErrUnhealthy) {
+		err = fmt.Errorf("%w: %w", ErrUnhealthy, err)
+	}
+	if s.sick.CompareAndSwap(nil, &err) {
+		s.log.Error().Err(err).Msg("the log is not healthy: no more appends")
+		close(s.sickened)
+	}
+	if stop {
+		select {
+		case s.fatal <- err:
+		default:
+		}
+	}
+}
+
+var errAway = fmt.Errorf("%w: not connected", ErrUnhealthy)
+
+// writable returns nil while a shard accepts appends.
+func (s *Store) writable(h *shard) error {
+	if err := s.sick.Load(); err != nil {
+		return *err
+	}
+	if !s.nc.IsConnected() {
+		return errAway
+	}
+	if s.disk.None() {
+		return ErrFull
+	}
+	return h.healthy()
+}
+
+// noteDamagedShard logs the damage of one shard, which accepts no more appends.
+func (s *Store) noteDamagedShard(shard int, err error) {
+	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
+	s.damaged.CompareAndSwap(nil, &err)
+}
+
+// Damaged returns the shards that take no appends because they are damaged. The records of deliveries count as a shard
+// with a number above all others.
+func (s *Store) Damaged() (shards []int) {
+	if s.damaged.Load() == nil { // the usual case waits for no shard's lock
+		return nil
+	}
+	for _, h := range s.all() {
+		if h.healthy() != nil {
+			shards = append(shards, h.n)
+		}
+	}
+	return shards
+}
+
 // watch checks the log while it is open: for missing messages, hourly, after every reconnect and after every change of
 // a leader; and for free space.
 func (s *Store) watch(ctx context.Context) {

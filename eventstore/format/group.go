@@ -82,6 +82,15 @@ type Group struct {
 	Hash       Hash
 	Size       int // bytes of the frames before compression
 	Held       int // roughly its bytes in memory; set by Light
+	Writer     Writer
+}
+
+// Writer is what the header of a group's message says about its writer. It is no part of the group: no hash covers it, and nothing that a log
+// proves depends on it. Package ownership has the rules.
+type Writer struct {
+	Node    string // of a cluster; "": a process that takes no requests
+	Visitor bool   // the group is empty, and its writer is not the owner of the shard by it
+	Next    string // the next owner of the shard; "": the writer stays it
 }
 
 // Witness names the newest acknowledged group of a shard, which is often another one; doc.go of eventstore has the rules.

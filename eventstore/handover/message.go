@@ -8,29 +8,33 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/domain"
 	"payledger/eventstore/format"
 )
-
-// NodeHeader names the node that wrote a group.
-const NodeHeader = "Payledger-Node"
 
 const (
 	draftsSubject = "payledger.drafts."
 	placedSubject = "payledger.placed."
+	echoSubject   = "payledger.echo."
 
+	nodeHeader    = "Payledger-Node"
+	visitorHeader = "Payledger-Visitor"
+	nextHeader    = "Payledger-Next"
 	barrierHeader = "Payledger-Barrier"
+	keyHeader     = "Payledger-Key"
+	groupHeader   = "Payledger-Group"
 	closeHeader   = "Payledger-Close"
 	refusedHeader = "Payledger-Refused"
 	headHeader    = "Payledger-Head"
 )
 
-// Refusal is the reason why a sequencer did not append a draft.
+// Refusal is the reason why a node did not append a draft, or did not serve a reader.
 type Refusal string
 
 const (
-	// Conflict means that another event has the draft's place: the log up to the sequencer's head shows which.
+	// Conflict means that another event has the draft's place: the log up to the owner's head shows which.
 	Conflict Refusal = "conflict"
-	// Elsewhere means that the node is not the sequencer, cannot append now, or has not yet read the event before the draft.
+	// Elsewhere means that the node is not the owner, cannot append now, or has not yet read the event before the draft.
 	Elsewhere Refusal = "elsewhere"
 )
 
@@ -40,13 +44,51 @@ func DraftsSubject(node string) string { return draftsSubject + node + ".*" }
 // AnswersSubject returns the subject of all answers to a node.
 func AnswersSubject(node string) string { return placedSubject + node + ".*.*" }
 
-// Request hands drafts to the sequencer of a shard.
+// EchoSubject returns the subject of the messages that a node sends to itself.
+func EchoSubject(node string) string { return echoSubject + node }
+
+// Header adds what a message says about its writer to its header.
+func Header(h nats.Header, w format.Writer) {
+	if w.Node != "" {
+		h[nodeHeader] = []string{w.Node}
+	}
+	if w.Visitor {
+		h[visitorHeader] = []string{"1"}
+	}
+	if w.Next != "" {
+		h[nextHeader] = []string{w.Next}
+	}
+}
+
+// WriterOf reads what the header of a group's message says about its writer.
+func WriterOf(h nats.Header) format.Writer {
+	return format.Writer{Node: h.Get(nodeHeader), Visitor: h.Get(visitorHeader) != "", Next: h.Get(nextHeader)}
+}
+
+// WriterIn is WriterOf for the bytes of a header. An unreadable one is that of a visitor: it changes no owner.
+func WriterIn(header []byte) format.Writer {
+	if len(header) == 0 {
+		return format.Writer{}
+	}
+	h, err := nats.DecodeHeadersMsg(header)
+	if err != nil {
+		return format.Writer{Visitor: true}
+	}
+	return WriterOf(h)
+}
+
+// MaxKeys is the largest number of aggregates in one request. More readers wait for the whole shard.
+const MaxKeys = 64
+
+// Request hands drafts and readers to the owner of a shard.
 type Request struct {
 	From, To string // nodes
 	Shard    int
 	Drafts   []*format.Recorded
-	Barrier  uint64 // number of the readers that wait; 0: none
-	Close    uint32 // number of the segment that is to be closed; 0: none
+	Barrier  uint64       // number of the request, if readers wait; 0: none
+	Keys     []format.Key // of the aggregates that they read; none: the whole shard
+	Group    bool         // they wait for the acknowledgement of a group that is sent after the request
+	Close    uint32       // number of the segment that is to be closed; 0: none
 }
 
 // Message returns the message of the request.
@@ -60,6 +102,12 @@ func (r Request) Message() *nats.Msg {
 	}
 	setNumber(m, barrierHeader, r.Barrier)
 	setNumber(m, closeHeader, uint64(r.Close))
+	for _, k := range r.Keys {
+		m.Header.Add(keyHeader, string(k.Account)+"."+k.Aggregate+"."+k.ID)
+	}
+	if r.Group {
+		m.Header.Set(groupHeader, "1")
+	}
 	return m
 }
 
@@ -85,7 +133,14 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 	if err != nil || segment > math.MaxUint32 {
 		return r, fmt.Errorf("handover: request to close segment %d: %w", segment, err)
 	}
-	r.Close = uint32(segment)
+	r.Close, r.Group = uint32(segment), m.Header.Get(groupHeader) != ""
+	for _, name := range m.Header.Values(keyHeader) {
+		part := strings.Split(name, ".")
+		if len(part) != 3 || len(r.Keys) == MaxKeys {
+			return r, fmt.Errorf("handover: request for %d aggregates, or an unreadable name", len(r.Keys))
+		}
+		r.Keys = append(r.Keys, format.Key{Account: domain.AccountID(part[0]), Aggregate: part[1], ID: part[2]})
+	}
 	for rest := m.Data; len(rest) > 0; {
 		var d *format.Recorded
 		if d, rest, err = format.ParseFrame(rest); err != nil {
@@ -97,20 +152,21 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 	return r, nil
 }
 
-// Answer is a sequencer's answer: the acknowledgement of a group, or a refusal.
+// Answer is an owner's answer: the acknowledgement of a group, the end of the shard for readers, or a refusal.
 type Answer struct {
-	From    string // the sequencer
+	From    string // the node that was asked
 	Shard   int
-	Head    uint64 // the acknowledged group; of a refusal the newest group of the sequencer
-	Barrier uint64 // readers up to this number were served, or are refused
+	Head    uint64 // the newest acknowledged group of that node
+	Barrier uint64 // the readers of this request are served when they have applied Head, or are refused
 
 	Refused Refusal // "": a group was acknowledged
 	Hashes  []format.Hash
-	// Nobody means that no node takes requests under the name of the sequencer.
+	// Nobody means that no node takes requests under the name.
 	Nobody bool
 }
 
-// Stored returns the message that reports an acknowledged group to the reply subject of a request.
+// Stored returns the message that reports an acknowledged group to the reply subject of a request: it has drafts of the request, or its readers
+// are served when they have applied it.
 func Stored(reply string, group, barrier uint64) *nats.Msg {
 	m := &nats.Msg{Subject: reply, Header: nats.Header{}}
 	setNumber(m, headHeader, group)
@@ -118,7 +174,7 @@ func Stored(reply string, group, barrier uint64) *nats.Msg {
 	return m
 }
 
-// Refused returns the message that refuses drafts, or readers up to a number, to the reply subject of a request.
+// Refused returns the message that refuses drafts, or the readers of a request, to its reply subject.
 func Refused(reply string, why Refusal, head, barrier uint64, hashes ...format.Hash) *nats.Msg {
 	m := &nats.Msg{Subject: reply, Header: nats.Header{refusedHeader: {string(why)}}}
 	setNumber(m, headHeader, head)

@@ -54,7 +54,7 @@ func (c *Client) directTimeout() time.Duration {
 func (c *Client) Patience() time.Duration { return cmp.Or(c.ReadTimeout, ReadTimeout) }
 
 // Direct reads one message from one server, over the connection of a reader. ErrNotFound: that server does not have it.
-func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint64) ([]byte, error) {
+func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint64) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.directTimeout())
 	defer cancel()
 	at := strconv.FormatUint(seq, 10)
@@ -68,7 +68,7 @@ func (c *Client) Direct(ctx context.Context, reader int, stream string, seq uint
 	case status != "":
 		return nil, fmt.Errorf("eventstore: read: status %s %s", status, m.Header.Get("Description"))
 	}
-	return m.Data, nil
+	return m, nil
 }
 
 // Page calls take with up to n messages of a subject from a sequence on, from one server, over the connection of a reader. It ends

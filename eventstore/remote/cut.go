@@ -67,7 +67,6 @@ type end struct {
 	head   format.Head
 	log    format.LogID
 	stream string // that takes the next group
-	node   string // that wrote the last group
 	closed bool   // the segment is closed, and the next one does not exist yet
 }
 
@@ -292,9 +291,6 @@ func (l *Log) end(ctx context.Context, shard int) (e end, err error) {
 		}
 		e.log, e.closed = g.Log, g.Kind == format.KindClosing && newest
 		e.head = g.After(format.Head{Link: format.Link{Seq: g.Seq - 1, Hash: g.Before}, Events: g.Events, Aggregates: g.Aggregates})
-		if header, err := nats.DecodeHeadersMsg(m.Header); err == nil {
-			e.node = header.Get(handover.NodeHeader)
-		}
 		return e, nil
 	}
 	err = l.emptyEnd(shard, &e)
@@ -347,9 +343,7 @@ func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) err
 			Events: e.head.Events, Aggregates: e.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 		}
 		header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(e.head.Seq, 10)}}
-		if e.node != "" {
-			header[handover.NodeHeader] = []string{e.node}
-		}
+		handover.Header(header, format.Writer{Visitor: true})
 		of, number, _ := streams.Parse(e.stream)
 		ack, err := l.api.Publish(ctx, &nats.Msg{Subject: streams.Subject(of, number), Data: g.Encode(), Header: header})
 		switch {

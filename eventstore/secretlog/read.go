@@ -242,7 +242,10 @@ func (x *index) read(ctx context.Context, name string, e sidelog.Entry) ([]byte,
 		m, err = x.log.API.AtLeader(ctx, g.Stream, jetapi.Get{Seq: e.Seq})
 		body = m.Data
 	} else {
-		body, err = x.API.Direct(ctx, x.Reader, g.Stream, e.Seq)
+		var m *nats.Msg
+		if m, err = x.API.Direct(ctx, x.Reader, g.Stream, e.Seq); err == nil {
+			body = m.Data
+		}
 	}
 	if err != nil {
 		return nil, err

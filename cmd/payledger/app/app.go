@@ -156,7 +156,7 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, eventstore.Config{
-		Now: a.clock, Logger: a.log, ReadTimeout: timeout, Timed: a.durations, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
+		Now: a.clock, Logger: a.log, ReadTimeout: timeout, MajorityReads: a.Options.Reads == options.MajorityReads, Timed: a.durations, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
 }

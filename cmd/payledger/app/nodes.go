@@ -16,33 +16,59 @@ import (
 	"payledger/notifier/listener"
 )
 
+// shardOwners stands among the schemas in a node's record: it asks the owner of a shard before it appends. Older builds do not have it.
+const shardOwners = "shard owners"
+
 // joinNodes announces this node to the other nodes of the cluster. It serves only after enterService.
 func (a *App) joinNodes(ctx context.Context) error {
 	if a.Options.NatsURL == "" {
 		return nil
 	}
-	id, err := eventstore.NewUUID(rand.Reader)
+	id, err := a.nodeID()
 	if err != nil {
 		return err
 	}
+	schemas := eventstore.Schemas()
+	schemas[shardOwners] = 1
 	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
 	version, commit := BuildOf(build)
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
-		Self: nodes.Record{Node: id, Address: a.API.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: eventstore.Schemas()}},
+		Self: nodes.Record{Node: id, Address: a.API.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: schemas}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
-		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, CatchUp: a.Views.Barrier, Healthy: a.Views.Healthy,
+		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
 		Acknowledged: a.acknowledged,
-		Clock:        a.leaseClock, Logger: a.log,
+		// Membership rests on the log itself, and on no lease of a shard's owner.
+		CatchUp: func(ctx context.Context) error { return a.Views.Barrier(eventstore.WithMajority(ctx)) },
+		Clock:   a.leaseClock, Logger: a.log,
 	})
 	if err != nil {
 		return err
 	}
 	a.Ledger.Store.WriteFor(a.Nodes.Reads)
+	a.Ledger.Store.ShareWith(eventstore.OtherNodes{Serving: a.serving, Mixed: func() bool { return a.Nodes.Reads(shardOwners) == 0 }})
 	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)
 		return position, a.Nodes.Clock() - asOf, err
 	})
 	return nil
+}
+
+// nodeID returns the name of this node: the shards of the log know it under the same name.
+func (a *App) nodeID() (string, error) {
+	if id := a.Ledger.Store.Node(); id != "" {
+		return id, nil
+	}
+	return eventstore.NewUUID(rand.Reader)
+}
+
+// serving returns the names of the nodes that serve.
+func (a *App) serving() (ids []string) {
+	for _, node := range a.Nodes.Live() {
+		if node.State == nodes.Serving {
+			ids = append(ids, node.Node)
+		}
+	}
+	return ids
 }
 
 // acknowledged returns the address of the newest event of each shard that this node knows to be durable.

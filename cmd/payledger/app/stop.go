@@ -16,7 +16,7 @@ const (
 )
 
 const (
-	leaveAfter   = time.Second            // for telling the other nodes that this node leaves
+	leaveAfter   = time.Second            // for telling the other nodes that this node leaves, and for handing its shards over
 	controlGrace = 100 * time.Millisecond // for a running command on the control socket
 	WebhookGrace = 500 * time.Millisecond // for a running attempt to send a webhook
 )
@@ -58,6 +58,7 @@ func (a *App) Stop() error {
 		cancel()
 	}
 	a.stopFeeds()
+	a.leaveShards()
 	if a.API != nil {
 		errs = append(errs, a.stopRequests())
 	}
@@ -105,6 +106,18 @@ func (a *App) Stop() error {
 		errs = append(errs, a.Ledger.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// leaveShards hands the shards of this node over, while it still takes requests. Without an answer other nodes take them over after it has ended.
+func (a *App) leaveShards() {
+	if a.Ledger == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveAfter)
+	defer cancel()
+	if err := a.Ledger.Store.Leave(ctx); err != nil {
+		a.log.Warn().Err(err).Msg("other nodes take the shards of this node over")
+	}
 }
 
 // stopFeeds ends the open streams of events: their clients continue elsewhere, or after the restart.

@@ -20,6 +20,9 @@ import (
 	"payledger/eventstore/secrets"
 )
 
+// MajorityReads is the value of --reads for reads that rest on no lease.
+const MajorityReads = "majority"
+
 // Options are the flags of serve (I1); demo sets its own.
 type Options struct {
 	Data                string `help:"Data folder." default:"./data" type:"path"`
@@ -57,6 +60,7 @@ type Options struct {
 	MaxRequests         int             `help:"Requests that are worked on at once; twice as many wait (default: 48 for each processor of the machine)." placeholder:"N"`
 	WriteTimeout        time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
 	Drain               time.Duration   `help:"How long the service takes requests after SIGTERM, while /readyz answers 503: the time that the proxy needs to notice." default:"0s"`
+	Reads               string          `help:"With --nats-url, what a read of the newest state rests on: lease (a length of time on this machine's clock) or majority (a group in the log for all readers of a moment, and no clock)." enum:"lease,majority" default:"lease"`
 	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
 	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`

@@ -1,0 +1,400 @@
+package eventstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/nodes"
+	"payledger/eventstore/ownership"
+)
+
+const (
+	maxHeld      = 4096    // drafts of other nodes that a shard takes
+	maxFrameText = 8 << 10 // bytes of the text of such a draft's frame
+	balanceEvery = time.Second
+	maxEchoes    = 3  // without an answer: then this node hears nobody
+	ownerGroups  = 64 // of visitors at the end of a shard, behind which a start looks for the owner's newest group
+)
+
+// membership is what a store knows of itself among the nodes of a cluster.
+type membership struct {
+	node     string // the name of this process; "" on a log with one process, or with one replica
+	clock    func() ownership.Reading
+	majority bool                       // reads rest on no lease
+	others   atomic.Pointer[OtherNodes] // nil: unknown
+	mixed    atomic.Bool                // a node knows no owners: it appends without asking one
+	leaving  atomic.Bool
+	echo     *nats.Subscription
+	echoes   atomic.Int32 // messages to itself without an answer
+}
+
+// origin is the request of another node that has a draft or a reader.
+type origin struct {
+	h       *shard
+	reply   string
+	barrier uint64
+}
+
+// admit lets a reader wait: for the end of the group in flight that may hold what it reads, or for the next group; or it ends the reader, because
+// this node is the owner and has its lease. The caller holds the lock, and calls sendNext afterwards.
+func (h *shard) admit(b *entry) {
+	switch {
+	case b.group || h.s.mixed.Load() || !h.owner.Owns():
+		h.barriers = append(h.barriers, b)
+	case h.underWay(b.keys):
+		h.exchange.reading = append(h.exchange.reading, b)
+	case h.owner.Holds(): // after the look at the groups in flight
+		h.renewSoon()
+		h.serve(b)
+	default:
+		h.barriers = append(h.barriers, b)
+	}
+}
+
+// readable reports whether this node is the owner, has its lease, and has no group in flight that may hold an aggregate: then its tip is the newest
+// one. The zero key stands for the whole shard. The caller holds the lock.
+func (h *shard) readable(key Key) bool {
+	if h.s.majority || h.s.mixed.Load() || !h.owner.Owns() || h.pending[key] > 0 || key == (Key{}) && h.busy() || !h.owner.Holds() {
+		return false
+	}
+	h.renewSoon()
+	return true
+}
+
+// underWay reports whether a group in flight may hold an event of one of the aggregates; none: of the shard. The caller holds the lock.
+func (h *shard) underWay(keys []Key) bool {
+	if keys == nil {
+		return h.busy()
+	}
+	return slices.ContainsFunc(keys, func(key Key) bool { return h.pending[key] > 0 })
+}
+
+// renewSoon lets an empty group renew a lease that has run for half its time, unless another group does. The caller holds the lock, and calls
+// sendNext afterwards.
+func (h *shard) renewSoon() { h.renew = h.renew || !h.busy() && h.owner.Aging() }
+
+// serve ends a reader: this node has applied every event that it may not miss. The caller holds the lock.
+func (h *shard) serve(b *entry) {
+	if b.origin != nil {
+		h.s.tellNode(handover.Stored(b.origin.reply, h.head.Seq, b.origin.barrier))
+	}
+	b.end(nil)
+}
+
+// readAgain admits the readers that waited for the group in flight again. The caller holds the lock.
+func (h *shard) readAgain() {
+	reading := h.exchange.reading
+	h.exchange.reading = nil
+	for _, b := range reading {
+		h.admit(b)
+	}
+}
+
+// noteOwner notes the writer of a group that is being applied. The caller holds the lock.
+func (h *shard) noteOwner(g *format.Group) {
+	before := h.owner.Target()
+	h.owner.Saw(g.Seq, g.Writer)
+	h.renew = h.renew || h.owner.Named() // the first group of this node makes it the owner
+	if before != "" && before != h.owner.Target() {
+		h.takeBack(func(e *entry) bool { return e.away == before })
+	}
+}
+
+func (h *shard) takeRequest(r handover.Request, reply string) {
+	from := &origin{h: h, reply: reply, barrier: r.Barrier}
+	unable := h.s.writable(h)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if unable == nil && !h.owner.MayAppend() {
+		unable = errElsewhere
+	}
+	for _, d := range r.Drafts {
+		if h.exchange.held[d.Hash] != nil {
+			continue // it came before
+		}
+		e := &entry{r: d, began: time.Now(), origin: from}
+		h.exchange.held[d.Hash] = e
+		if err := cmp.Or(unable, h.acceptable(d)); err != nil {
+			e.end(err)
+			continue
+		}
+		h.enqueue(e)
+	}
+	if b := (&entry{began: time.Now(), origin: from, keys: r.Keys, group: r.Group}); r.Barrier > 0 && unable != nil {
+		b.end(unable)
+	} else if r.Barrier > 0 {
+		h.admit(b)
+	}
+	if unable == nil && r.Close == h.open().number {
+		h.rollFrom = r.Close
+	}
+	h.sendNext()
+}
+
+// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
+func (h *shard) acceptable(d *Recorded) error {
+	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
+	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
+	_, err := deliverylog.ParseFloor(d)
+	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
+	case d.Key.Valid() != nil, err != nil, !home:
+		return fmt.Errorf("%w: %s does not belong into shard %d", ErrRefused, d.Key, h.n)
+	case len(d.Body) > maxBody, text > maxFrameText, len(h.exchange.held) > maxHeld:
+		return fmt.Errorf("%w: no room for %d bytes", ErrRefused, len(d.Body)+text)
+	}
+	return nil
+}
+
+// ended answers a draft or a reader of another node that ended with an error. answerOrigins and serve report the others. The caller holds the lock.
+func (o *origin) ended(d *entry) {
+	if d.r != nil {
+		delete(o.h.exchange.held, d.r.Hash)
+	}
+	if d.err == nil {
+		return
+	}
+	why, hashes, barrier := handover.Elsewhere, []format.Hash(nil), o.barrier
+	if errors.Is(d.err, ErrConflict) {
+		why = handover.Conflict
+	}
+	if d.r != nil {
+		hashes, barrier = []format.Hash{d.r.Hash}, 0
+	}
+	o.h.s.tellNode(handover.Refused(o.reply, why, o.h.head.Seq, barrier, hashes...))
+}
+
+// answerOrigins reports an acknowledged group to the nodes whose drafts it has, and to those whose readers waited for it. The caller holds the lock.
+func (h *shard) answerOrigins(f *groupInFlight) {
+	told := map[string]bool{}
+	for _, b := range f.barriers {
+		if b.origin != nil {
+			told[b.origin.reply] = true
+			h.s.tellNode(handover.Stored(b.origin.reply, f.g.Seq, b.origin.barrier))
+		}
+	}
+	for _, d := range f.drafts {
+		if d.origin != nil && !told[d.origin.reply] {
+			told[d.origin.reply] = true
+			h.s.tellNode(handover.Stored(d.origin.reply, f.g.Seq, 0))
+		}
+	}
+}
+
+// openHandover subscribes to the messages of other nodes and of back-ups, and finds out who owns the shards.
+func (s *Store) openHandover(ctx context.Context) error {
+	if s.node == "" {
+		return nil
+	}
+	for subject, take := range map[string]nats.MsgHandler{
+		handover.HoldSubject: s.hold.Handler(s.log, s.checkpoints.Hurry, s.sendAll),
+		handover.DraftsSubject(s.node): func(m *nats.Msg) {
+			r, err := handover.ParseRequest(m)
+			s.inShard(r.Shard, err, func(h *shard) { h.takeRequest(r, m.Reply) })
+		},
+		handover.AnswersSubject(s.node): func(m *nats.Msg) {
+			a, err := handover.ParseAnswer(m)
+			s.inShard(a.Shard, err, func(h *shard) { h.takeAnswer(a) })
+		},
+	} {
+		if _, err := s.nc.Subscribe(subject, take); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.echo, err = s.nc.Subscribe(handover.EchoSubject(s.node), func(*nats.Msg) { s.echoes.Store(0) }); err != nil {
+		return err
+	}
+	for _, h := range s.all() {
+		if err := h.findOwner(ctx); err != nil {
+			return err
+		}
+	}
+	s.loops.Go(s.shareShards)
+	return nil
+}
+
+func (s *Store) inShard(n int, err error, take func(*shard)) {
+	if err != nil || n != deliverylog.ShardNumber && (n < 0 || n >= len(s.shard)) {
+		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
+		return
+	}
+	take(s.numbered(n))
+}
+
+// findOwner looks for the owner's newest group behind visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
+func (h *shard) findOwner(ctx context.Context) error {
+	h.mu.Lock()
+	end, first, known := h.head.Seq, h.segments[0].first, h.owner.Known()
+	if end == 0 {
+		h.owner.Empty()
+	}
+	h.mu.Unlock()
+	for seq := end; !known && seq >= first && seq+ownerGroups > end; seq-- {
+		g, err := h.mustRead(ctx, seq)
+		if err != nil {
+			return err
+		}
+		h.mu.Lock()
+		if !g.Writer.Visitor {
+			h.owner.Saw(seq, g.Writer)
+			known = true
+		} else if seq == 1 {
+			h.owner.Empty()
+		}
+		h.mu.Unlock()
+	}
+	return nil
+}
+
+// OtherNodes is what a store asks about the nodes of its cluster.
+type OtherNodes struct {
+	Serving func() []string // the names of the nodes that serve, this one included: the shards are shared out evenly among them
+	Mixed   func() bool     // a node is of a build that appends without asking the owner: no read rests on a lease; nil: never
+}
+
+// ShareWith sets what the store asks about the nodes of its cluster.
+func (s *Store) ShareWith(n OtherNodes) { s.others.Store(&n); s.noteMixed(n) }
+
+func (s *Store) noteMixed(n OtherNodes) { s.mixed.Store(n.Mixed != nil && n.Mixed()) }
+
+// Node is the name of this process among those of a cluster; "" on a log with one process.
+func (s *Store) Node() string { return s.node }
+
+// shareShards hands shards over to nodes that own fewer, one after the other, and all shards if this node hears nobody.
+func (s *Store) shareShards() {
+	tick := time.NewTicker(balanceEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.gone:
+			return
+		case <-tick.C:
+		}
+		if n := s.others.Load(); n != nil {
+			s.noteMixed(*n)
+		}
+		owned := s.owned()
+		if len(owned) == 0 {
+			s.echoes.Store(0)
+			continue
+		}
+		if s.echoes.Add(1) > maxEchoes && s.nc.IsConnected() {
+			s.log.Warn().Msg("this node hears no message of itself: other nodes append to its shards")
+			s.handTo(owned, func() string { return s.heir() })
+			continue
+		}
+		_ = s.nc.Publish(handover.EchoSubject(s.node), nil) // without a connection this node appends nothing
+		if h, next := s.surplus(owned); h != nil {
+			s.handTo([]*shard{h}, func() string { return next })
+		}
+	}
+}
+
+func (s *Store) owned() (owned []*shard) {
+	for _, h := range s.all() {
+		h.mu.Lock()
+		if h.owner.Owns() && h.stopped == nil {
+			owned = append(owned, h)
+		}
+		h.mu.Unlock()
+	}
+	return owned
+}
+
+// loads returns the number of shards of each other node that serves.
+func (s *Store) loads() map[string]int {
+	others := s.others.Load()
+	if others == nil {
+		return nil
+	}
+	loads := map[string]int{}
+	for _, node := range others.Serving() {
+		if node != s.node {
+			loads[node] = 0
+		}
+	}
+	for _, h := range s.all() {
+		h.mu.Lock()
+		if n, serves := loads[h.owner.Target()]; serves {
+			loads[h.owner.Target()] = n + 1
+		}
+		h.mu.Unlock()
+	}
+	return loads
+}
+
+// heir returns the other node with the fewest shards; anyone if this node knows no other one.
+func (s *Store) heir() string {
+	heir, fewest := ownership.Anyone, 0
+	for node, n := range s.loads() {
+		if heir == ownership.Anyone || n < fewest || n == fewest && node < heir {
+			heir, fewest = node, n
+		}
+	}
+	return heir
+}
+
+// surplus returns a shard that another node should own, and the node: it has at least two shards fewer than this one.
+func (s *Store) surplus(owned []*shard) (*shard, string) {
+	loads, heir := s.loads(), s.heir()
+	if n, serves := loads[heir]; serves && !s.leaving.Load() && len(owned) >= n+2 {
+		return owned[len(owned)-1], heir
+	}
+	return nil, ""
+}
+
+// handTo lets the next group of each shard name the next owner.
+func (s *Store) handTo(shards []*shard, next func() string) {
+	for _, h := range shards {
+		to := next()
+		h.mu.Lock()
+		if h.owner.Owns() {
+			h.heir = to
+			h.sendNext()
+		}
+		h.mu.Unlock()
+	}
+}
+
+// Leave hands all shards of this node over to others, and returns when they have them. This node can still append and read; requests that it has
+// go on.
+func (s *Store) Leave(ctx context.Context) error {
+	if s.node == "" {
+		return nil
+	}
+	s.leaving.Store(true)
+	for {
+		owned := s.owned()
+		if len(owned) == 0 {
+			return nil
+		}
+		s.handTo(owned, s.heir)
+		if err := jetapi.Pause(ctx, resolvePause); err != nil {
+			return fmt.Errorf("eventstore: %d shards were not handed over: %w", len(owned), err)
+		}
+	}
+}
+
+// newNode returns a name for this process among those of a cluster; "" on a log with one process, or with one replica.
+func (s *Store) newNode() (string, error) {
+	if s.sole || s.readOnly || s.replicas == 1 {
+		return "", nil
+	}
+	return NewUUID(rand.Reader)
+}
+
+func machineClock() ownership.Reading {
+	return ownership.Reading{Up: nodes.Clock(), Day: time.Now()}
+}
