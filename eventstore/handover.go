@@ -28,7 +28,7 @@ type exchange struct {
 	readers []*entry        // readers of this node whose request is at the owner
 	visits  []*entry        // readers of this node that the owner left without an answer: they wait for an empty group of this node
 	closing time.Time       // the owner was last requested to close the segment
-	awaited bool            // a group of the owner is fetched soon
+	awaited uint64          // this group is fetched soon, unless the tail brings it; 0: none
 
 	held    map[Hash]*entry // drafts of other nodes in this process
 	reading []*entry        // readers of any node: they wait for the end of the group in flight
@@ -36,9 +36,16 @@ type exchange struct {
 
 const closeEvery = time.Second // between two requests to close a segment
 
-// askSoon hands everything that waits to the owner. The caller holds the lock.
+// askSoon hands everything that waits to the owner. An owner that left a request without an answer is asked again only at intervals, and readers do
+// not wait for it. The caller holds the lock.
 func (h *shard) askSoon() {
 	if h.exchange.busy || !h.asks() {
+		return
+	}
+	if wait := h.askAfter(); wait > 0 {
+		h.exchange.visits = append(h.exchange.visits, h.localOnly(h.barriers)...)
+		h.barriers, h.waiting = nil, h.localOnly(h.waiting)
+		h.wake(wait)
 		return
 	}
 	h.exchange.busy = true
@@ -47,7 +54,8 @@ func (h *shard) askSoon() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.exchange.busy = false
-		for !h.owner.MayAppend() && h.asks() && h.ask() {
+		for !h.owner.MayAppend() && h.asks() && h.askAfter() == 0 {
+			h.ask()
 		}
 		h.sendNext() // readers may visit the shard now, or the owner is another one
 	}()
@@ -61,27 +69,25 @@ func (h *shard) wantsClosed() bool {
 	return h.rollFrom == h.open().number && time.Since(h.exchange.closing) > closeEvery
 }
 
-// ask sends the first drafts in the queue, up to a group's size, and all readers to the owner. An owner that left a request without an answer is
-// asked again only at intervals, and readers do not wait for it. ask returns false if it sent nothing. The caller holds the lock.
-func (h *shard) ask() bool {
+// askAfter returns how long the owner is not to be asked: it is not known, or has just left a request without an answer. The caller holds the lock.
+func (h *shard) askAfter() time.Duration {
+	rest := ownership.Patience - time.Since(h.exchange.asked)
+	switch {
+	case h.owner.Target() == "":
+		rest = ownership.Absence
+	case !h.owner.Silent() || rest <= 0:
+		return 0
+	}
+	return max(time.Millisecond, min(rest, h.owner.Wait()))
+}
+
+// ask sends the first drafts in the queue, up to a group's size, and all readers to the owner. The caller holds the lock.
+func (h *shard) ask() {
 	x := &h.exchange
 	target := h.owner.Target()
-	if h.owner.Silent() {
-		x.visits = append(x.visits, h.localOnly(h.barriers)...)
-		h.barriers = nil
-	}
-	rest := ownership.Patience - time.Since(x.asked)
-	if target == "" || h.owner.Silent() && rest > 0 {
-		h.waiting = h.localOnly(h.waiting)
-		if target == "" {
-			rest = ownership.Absence
-		}
-		h.wake(min(rest, h.owner.Wait()))
-		return false
-	}
 	x.number++
 	x.asked = time.Now()
-	request := handover.Request{From: h.s.node, To: target, Shard: h.n}
+	request := handover.Request{From: h.s.node, To: target, Shard: h.n, Head: h.head.Seq}
 	if h.wantsClosed() {
 		request.Close, x.closing = h.rollFrom, x.asked
 	}
@@ -104,17 +110,25 @@ func (h *shard) ask() bool {
 		x.readers = append(x.readers, readers...)
 	}
 	h.barriers = nil
-	number, asked := x.number, x.asked
 	_ = h.s.nc.PublishMsg(request.Message()) // it fails without a connection: no answer comes, and the drafts are taken back
+	h.expectAnswer(target, x.number, x.asked, time.Now())
+}
+
+// expectAnswer takes back what a request handed over, if the owner does not answer. An owner that answered other requests meanwhile is slow: it gets
+// more time, as groups of visitors would make it slower. The caller holds the lock.
+func (h *shard) expectAnswer(target string, number uint64, first, since time.Time) {
 	time.AfterFunc(ownership.Patience+jitter()/2, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.takeBack(func(d *entry) bool { return d.sent == number }) && x.heard.Before(asked) {
+		if h.exchange.heard.After(since) && time.Since(first) < ownership.Absence && target == h.owner.Target() {
+			h.expectAnswer(target, number, first, time.Now())
+			return
+		}
+		if h.takeBack(func(d *entry) bool { return d.sent == number }) && h.exchange.heard.Before(since) {
 			h.owner.Unanswered(target)
 		}
 		h.sendNext()
 	})
-	return true
 }
 
 // readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait for a group.
@@ -211,32 +225,6 @@ func (h *shard) leaveBarrier(b *entry) {
 	h.barriers = slices.DeleteFunc(h.barriers, is)
 }
 
-// againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
-func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
-	var again []*entry
-	for _, b := range f.barriers {
-		if time.Since(b.began) < h.s.api.Patience() {
-			again = append(again, b)
-		} else {
-			b.end(noMajority(h, errors.Join(f.err, context.DeadlineExceeded)))
-		}
-	}
-	f.barriers = nil
-	if len(again) == 0 {
-		return
-	}
-	if pause == 0 {
-		h.barriers = append(h.barriers, again...)
-		return
-	}
-	time.AfterFunc(pause, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.barriers = append(h.barriers, again...)
-		h.sendNext()
-	})
-}
-
 // takeBack returns drafts without an answer to the queue: the same bytes go to the owner again, or into a group of this node. Readers without
 // an answer visit the shard. It reports whether there were any. The caller holds the lock.
 func (h *shard) takeBack(which func(*entry) bool) (any bool) {
@@ -308,13 +296,20 @@ func (h *shard) takeStored(a handover.Answer) {
 
 // awaitGroup reads the log up to a group, unless the tail is faster. The caller holds the lock.
 func (h *shard) awaitGroup(seq uint64, wait time.Duration) {
-	if seq > h.head.Seq && !h.exchange.awaited {
-		h.exchange.awaited = true
-		time.AfterFunc(wait, func() { h.fetch(seq) })
+	if seq <= max(h.head.Seq, h.exchange.awaited) {
+		return
 	}
+	if h.exchange.awaited == 0 {
+		time.AfterFunc(wait, h.fetch)
+	}
+	h.exchange.awaited = seq
 }
 
-func (h *shard) fetch(seq uint64) {
+// fetch reads the log up to the awaited group.
+func (h *shard) fetch() {
+	h.mu.Lock()
+	seq := h.exchange.awaited
+	h.mu.Unlock()
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
 	err := h.tryReadUpTo(ctx, seq)
@@ -323,7 +318,11 @@ func (h *shard) fetch(seq uint64) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.exchange.awaited = false
+	newer := h.exchange.awaited
+	h.exchange.awaited = 0
+	if newer > seq { // it was named meanwhile
+		h.awaitGroup(newer, tailPatience)
+	}
 }
 
 // takeRefusal handles drafts and readers that another node refused. The caller holds the lock.
@@ -365,6 +364,8 @@ func (h *shard) settleHanded(g *format.Group) {
 		if d.away == "" {
 			h.waiting = slices.DeleteFunc(h.waiting, func(w *entry) bool { return w == d })
 		}
+		d.away = ""
+		delete(h.exchange.handed, d.r.Hash)
 		h.stored = append(h.stored, d)
 	}
 }

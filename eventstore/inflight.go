@@ -388,9 +388,6 @@ func (h *shard) release() {
 	if !f.again {
 		h.owner.Acknowledged(f.asOf)
 	}
-	if f.g.Writer.Next != "" {
-		h.heir = ""
-	}
 	h.segments[len(h.segments)-1].bytes += uint64(len(f.data)) + messageOverhead
 	endAll(f.drafts, nil)
 	endAll(f.barriers, nil)

@@ -35,6 +35,7 @@ type membership struct {
 	majority bool                       // reads rest on no lease
 	others   atomic.Pointer[OtherNodes] // nil: unknown
 	mixed    atomic.Bool                // a node knows no owners: it appends without asking one
+	share    ownership.Share
 	leaving  atomic.Bool
 	echo     *nats.Subscription
 	echoes   atomic.Int32 // messages to itself without an answer
@@ -83,7 +84,9 @@ func (h *shard) underWay(keys []Key) bool {
 
 // renewSoon lets an empty group renew a lease that has run for half its time, unless another group does. The caller holds the lock, and calls
 // sendNext afterwards.
-func (h *shard) renewSoon() { h.renew = h.renew || !h.busy() && h.owner.Aging() }
+func (h *shard) renewSoon() {
+	h.renew = h.renew || !h.busy() && h.owner.Aging() && h.s.sick.Load() == nil
+}
 
 // serve ends a reader: this node has applied every event that it may not miss. The caller holds the lock.
 func (h *shard) serve(b *entry) {
@@ -104,9 +107,17 @@ func (h *shard) readAgain() {
 
 // noteOwner notes the writer of a group that is being applied. The caller holds the lock.
 func (h *shard) noteOwner(g *format.Group) {
-	before := h.owner.Target()
+	before, owned := h.owner.Target(), h.owner.Owns()
 	h.owner.Saw(g.Seq, g.Writer)
-	h.renew = h.renew || h.owner.Named() // the first group of this node makes it the owner
+	if !h.owner.Owns() {
+		h.heir, h.renew = "", h.owner.Named() // the first group of this node makes it the owner
+	}
+	switch after := h.owner.Target(); {
+	case g.Writer.Next != "": // it wants fewer shards, or none
+		h.s.share.Shun(g.Writer.Node)
+	case before != "" && before != after && before != g.Writer.Node || owned && after != "": // taken over: it did not come, or was gone
+		h.s.share.Shun(before)
+	}
 	if before != "" && before != h.owner.Target() {
 		h.takeBack(func(e *entry) bool { return e.away == before })
 	}
@@ -119,6 +130,7 @@ func (h *shard) takeRequest(r handover.Request, reply string) {
 	defer h.mu.Unlock()
 	if unable == nil && !h.owner.MayAppend() {
 		unable = errElsewhere
+		h.awaitGroup(r.Head, 0) // the other node has seen that this one is the next owner
 	}
 	for _, d := range r.Drafts {
 		if h.exchange.held[d.Hash] != nil {
@@ -243,16 +255,20 @@ func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Unlock()
 	for seq := end; !known && seq >= first && seq+ownerGroups > end; seq-- {
 		g, err := h.mustRead(ctx, seq)
+		if errors.Is(err, deliverylog.ErrDropped) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		h.mu.Lock()
-		if !g.Writer.Visitor {
-			h.owner.Saw(seq, g.Writer)
-			known = true
-		} else if seq == 1 {
+		switch {
+		case !g.Writer.Visitor:
+			h.owner.Found(g.Writer)
+		case seq == 1:
 			h.owner.Empty()
 		}
+		known = h.owner.Known()
 		h.mu.Unlock()
 	}
 	return nil
@@ -286,18 +302,21 @@ func (s *Store) shareShards() {
 			s.noteMixed(*n)
 		}
 		owned := s.owned()
-		if len(owned) == 0 {
+		if len(owned) == 0 || !s.nc.IsConnected() {
 			s.echoes.Store(0)
 			continue
 		}
-		if s.echoes.Add(1) > maxEchoes && s.nc.IsConnected() {
+		deaf := s.echoes.Add(1) > maxEchoes
+		if deaf {
 			s.log.Warn().Msg("this node hears no message of itself: other nodes append to its shards")
-			s.handTo(owned, func() string { return s.heir() })
+		}
+		if deaf || s.leaving.Load() || s.sick.Load() != nil {
+			s.handTo(owned, s.heir)
 			continue
 		}
 		_ = s.nc.Publish(handover.EchoSubject(s.node), nil) // without a connection this node appends nothing
-		if h, next := s.surplus(owned); h != nil {
-			s.handTo([]*shard{h}, func() string { return next })
+		if next := s.share.Surplus(s.node, s.servingNodes(), s.owners()); next != "" {
+			s.handTo(owned[len(owned)-1:], func() string { return next })
 		}
 	}
 }
@@ -313,46 +332,28 @@ func (s *Store) owned() (owned []*shard) {
 	return owned
 }
 
-// loads returns the number of shards of each other node that serves.
-func (s *Store) loads() map[string]int {
-	others := s.others.Load()
-	if others == nil {
-		return nil
-	}
-	loads := map[string]int{}
-	for _, node := range others.Serving() {
-		if node != s.node {
-			loads[node] = 0
-		}
-	}
+// owners returns the owner of each shard, or the node that it is being handed to; "" if it has none.
+func (s *Store) owners() (owners []string) {
 	for _, h := range s.all() {
 		h.mu.Lock()
-		if n, serves := loads[h.owner.Target()]; serves {
-			loads[h.owner.Target()] = n + 1
+		owner := cmp.Or(h.heir, h.owner.Target())
+		if owner == "" && h.owner.Owns() {
+			owner = s.node
 		}
 		h.mu.Unlock()
+		owners = append(owners, owner)
 	}
-	return loads
+	return owners
 }
 
-// heir returns the other node with the fewest shards; anyone if this node knows no other one.
-func (s *Store) heir() string {
-	heir, fewest := ownership.Anyone, 0
-	for node, n := range s.loads() {
-		if heir == ownership.Anyone || n < fewest || n == fewest && node < heir {
-			heir, fewest = node, n
-		}
-	}
-	return heir
-}
+// heir returns the node that gets the next shard that this node does not keep.
+func (s *Store) heir() string { return s.share.Heir(s.node, s.servingNodes(), s.owners()) }
 
-// surplus returns a shard that another node should own, and the node: it has at least two shards fewer than this one.
-func (s *Store) surplus(owned []*shard) (*shard, string) {
-	loads, heir := s.loads(), s.heir()
-	if n, serves := loads[heir]; serves && !s.leaving.Load() && len(owned) >= n+2 {
-		return owned[len(owned)-1], heir
+func (s *Store) servingNodes() []string {
+	if others := s.others.Load(); others != nil {
+		return others.Serving()
 	}
-	return nil, ""
+	return nil
 }
 
 // handTo lets the next group of each shard name the next owner.
@@ -361,15 +362,14 @@ func (s *Store) handTo(shards []*shard, next func() string) {
 		to := next()
 		h.mu.Lock()
 		if h.owner.Owns() {
-			h.heir = to
+			h.heir = to // it counts as that node's from now on
 			h.sendNext()
 		}
 		h.mu.Unlock()
 	}
 }
 
-// Leave hands all shards of this node over to others, and returns when they have them. This node can still append and read; requests that it has
-// go on.
+// Leave hands all shards of this node over to others, and returns when the log names them. This node can still append and read.
 func (s *Store) Leave(ctx context.Context) error {
 	if s.node == "" {
 		return nil

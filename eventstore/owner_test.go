@@ -230,7 +230,9 @@ func testLeave(t testing.TB, r *rig) {
 	for _, n := range r.nodes {
 		names = append(names, n.store.Node())
 	}
-	s.ShareWith(eventstore.OtherNodes{Serving: func() []string { return names }})
+	for _, n := range r.nodes {
+		n.store.ShareWith(eventstore.OtherNodes{Serving: func() []string { return names }})
+	}
 	ctx, stop := context.WithCancel(testContext(t))
 	var writing sync.WaitGroup
 	for _, n := range r.nodes {

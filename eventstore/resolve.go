@@ -253,6 +253,32 @@ func (h *shard) requeue(f *groupInFlight) {
 	}
 }
 
+// againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
+func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
+	var again []*entry
+	for _, b := range f.barriers {
+		if time.Since(b.began) < h.s.api.Patience() {
+			again = append(again, b)
+		} else {
+			b.end(noMajority(h, errors.Join(f.err, context.DeadlineExceeded)))
+		}
+	}
+	f.barriers = nil
+	if len(again) == 0 {
+		return
+	}
+	if pause == 0 {
+		h.barriers = append(h.barriers, again...)
+		return
+	}
+	time.AfterFunc(pause, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.barriers = append(h.barriers, again...)
+		h.sendNext()
+	})
+}
+
 // jitter returns a random wait before an empty group.
 func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // not security-relevant
 
@@ -271,6 +297,10 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	if errors.Is(kind, ErrUnknown) {
 		h.doubted[f.g.Hash] = true
 		h.owner.Void()
+	}
+	if len(f.drafts) == 0 {
+		h.quiet = time.Now().Add(resolvePause)
+		time.AfterFunc(resolvePause, h.s.sendAll)
 	}
 	h.drop(f)
 	if cause == nil {

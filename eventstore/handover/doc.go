@@ -13,6 +13,7 @@
 //	         header  Payledger-Barrier: a number, if readers wait for the end of the shard
 //	                 Payledger-Key: <accountId>.<aggregate>.<id>, once for each aggregate that they read; none: the whole shard
 //	                 Payledger-Group: 1, if they wait for a group that is sent after the request
+//	                 Payledger-Head: the newest group that the node has applied
 //	                 Payledger-Close: the number of a segment that is to be closed
 //	answer   on the reply subject, after the acknowledgement of a group with drafts of the node, or for the readers of a request
 //	         header  Payledger-Head: the sequence of the newest acknowledged group; the node gets it from the log, as all groups

@@ -87,6 +87,7 @@ type Request struct {
 	Drafts   []*format.Recorded
 	Barrier  uint64       // number of the request, if readers wait; 0: none
 	Keys     []format.Key // of the aggregates that they read; none: the whole shard
+	Head     uint64       // the newest group that the asking node has applied
 	Group    bool         // they wait for the acknowledgement of a group that is sent after the request
 	Close    uint32       // number of the segment that is to be closed; 0: none
 }
@@ -102,6 +103,7 @@ func (r Request) Message() *nats.Msg {
 	}
 	setNumber(m, barrierHeader, r.Barrier)
 	setNumber(m, closeHeader, uint64(r.Close))
+	setNumber(m, headHeader, r.Head)
 	for _, k := range r.Keys {
 		m.Header.Add(keyHeader, string(k.Account)+"."+k.Aggregate+"."+k.ID)
 	}
@@ -127,6 +129,9 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 	}
 	r.From = reply[2]
 	if r.Barrier, err = number(m, barrierHeader); err != nil {
+		return r, err
+	}
+	if r.Head, err = number(m, headHeader); err != nil {
 		return r, err
 	}
 	segment, err := number(m, closeHeader)

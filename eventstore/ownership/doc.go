@@ -17,6 +17,8 @@
 //   - A node puts events into a group only if it is the owner; or if the owner's newest group names it, or anyone, as next; or if it first saw
 //     the owner's newest group at least Absence ago, and the owner left a request of it without an answer for Patience. Everybody else sends
 //     finished drafts to the owner (package handover).
+//   - A read at the owner looks at the lease and at the group in flight under one lock, after the reader came. Memory only gets newer: what is read
+//     from it afterwards has every event that was acknowledged before the reader came, however long the process stops in between.
 //   - A takeover is the next append. The compare-and-swap on the shard's sequence, and the hash of the group before, make it safe without any
 //     clock: an owner that wakes up too late is refused, reads on, and finds that it is the owner no more.
 //   - The owner answers a read from memory until Lease has passed since the moment before the first sending of its newest acknowledged group. A

@@ -20,7 +20,7 @@ type State struct {
 	owner  string // the writer of the newest group that is no visitor's; "": nobody who takes requests
 	next   string // whom that group names as the next owner
 	since  Reading
-	silent bool // the target left a request without an answer
+	silent time.Duration // until then, on the clock, the target counts as silent: it left a request without an answer
 
 	began  Reading // of the lease: before the first sending of this node's newest acknowledged group
 	leased bool
@@ -57,7 +57,14 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	if w.Node != s.self {
 		s.leased = false
 	}
-	s.known, s.owner, s.next, s.since, s.silent = true, w.Node, w.Next, s.clock(), false
+	s.known, s.owner, s.next, s.since, s.silent = true, w.Node, w.Next, s.clock(), 0
+}
+
+// Found notes the writer of the newest group that is no visitor's, behind the groups that were seen.
+func (s *State) Found(w format.Writer) {
+	if s.self != "" && !s.known {
+		s.known, s.owner, s.next = true, w.Node, w.Next
+	}
 }
 
 // Acknowledged notes the acknowledgement of a group of this node, which it has seen. asOf was read before its first sending; the group was sent
@@ -97,7 +104,7 @@ func (s *State) MayAppend() bool {
 	case s.known && s.Target() == "":
 		return true
 	default:
-		return (s.silent || !s.known) && s.Wait() == 0
+		return s.Silent() && s.Wait() == 0
 	}
 }
 
@@ -107,19 +114,22 @@ func (s *State) Wait() time.Duration { return max(0, Absence-s.clock().Since(s.s
 // Unanswered notes that the target left a request without an answer for Patience, or that there is no such node.
 func (s *State) Unanswered(target string) {
 	if target == s.Target() {
-		s.silent = true
+		s.silent = s.clock().Up + silence
 	}
 }
 
 // Answered notes that a node answered.
 func (s *State) Answered(target string) {
 	if target == s.Target() {
-		s.silent = false
+		s.silent = 0
 	}
 }
 
-// Silent reports whether the target left the newest request without an answer, or is not known.
-func (s *State) Silent() bool { return s.silent || !s.Known() }
+// silence is how long an unanswered request counts: an owner that is asked again answers.
+const silence = time.Second
+
+// Silent reports whether the target left a recent request without an answer, or is not known.
+func (s *State) Silent() bool { return !s.Known() || s.silent > 0 && s.clock().Up < s.silent }
 
 // Holds reports whether this node may answer from memory what it read from memory before the call.
 func (s *State) Holds() bool {

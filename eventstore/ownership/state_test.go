@@ -138,7 +138,8 @@ func TestMayAppend(t *testing.T) {
 			}
 			s.Unanswered("a")
 		}, true, "a"},
-		"somebody else is silent": {func(s *ownership.State, c *clock) { c.pass(time.Hour); s.Unanswered("c") }, false, "a"},
+		"an owner that was silent long ago": {func(s *ownership.State, c *clock) { wait(s, c); c.pass(time.Second) }, false, "a"},
+		"somebody else is silent":           {func(s *ownership.State, c *clock) { c.pass(time.Hour); s.Unanswered("c") }, false, "a"},
 		"it is named as the next owner": {func(s *ownership.State, _ *clock) {
 			s.Saw(2, format.Writer{Node: "a", Next: "b"})
 		}, true, ""},
@@ -174,9 +175,14 @@ func TestUnknownOwner(t *testing.T) {
 	if clock.pass(1); !s.MayAppend() {
 		t.Error("it waits longer than the absence")
 	}
-	s.Saw(6, by("a")) // found behind the visitors' groups
+	s.Saw(6, by("b"))
 	if s.Saw(8, visit("c")); s.Known() {
 		t.Error("groups are noted out of their order")
+	}
+	s.Found(by("a")) // behind the visitors' groups
+	s.Found(by("b"))
+	if s.MayAppend() || s.Target() != "a" {
+		t.Errorf("the owner that was found is not asked, but %q", s.Target())
 	}
 	s = ownership.New("b", clock.read)
 	if s.Empty(); !s.MayAppend() {

@@ -61,10 +61,10 @@ func (a *App) nodeID() (string, error) {
 	return eventstore.NewUUID(rand.Reader)
 }
 
-// serving returns the names of the nodes that serve.
+// serving returns the names of the nodes that serve, and know owners of shards.
 func (a *App) serving() (ids []string) {
 	for _, node := range a.Nodes.Live() {
-		if node.State == nodes.Serving {
+		if node.State == nodes.Serving && node.Build.Schemas[shardOwners] > 0 {
 			ids = append(ids, node.Node)
 		}
 	}

@@ -1,0 +1,51 @@
+package ownership
+
+import (
+	"sync"
+	"time"
+)
+
+// ShunFor is how long a node gets no shards after it gave one away, or did not keep one.
+const ShunFor = 30 * time.Second
+
+// Share shares the shards of a log out evenly among the nodes that serve. It is advice: a node that follows other advice does no harm.
+type Share struct {
+	shunned sync.Map // by name: the time.Time at which it began
+}
+
+// Shun keeps shards away from a node for ShunFor.
+func (s *Share) Shun(node string) { s.shunned.Store(node, time.Now()) }
+
+// Heir returns the node that gets the next shard that self does not keep: the other one with the fewest, or Anyone. owners has the owner of each
+// shard.
+func (s *Share) Heir(self string, serving, owners []string) string {
+	heir, fewest := Anyone, 0
+	for _, node := range serving {
+		since, shunned := s.shunned.Load(node)
+		if node == self || shunned && time.Since(since.(time.Time)) < ShunFor {
+			continue
+		}
+		if n := count(owners, node); heir == Anyone || n < fewest || n == fewest && node < heir {
+			heir, fewest = node, n
+		}
+	}
+	return heir
+}
+
+// Surplus returns the node to which self hands one of its shards, because it has at least two shards fewer; "" if there is none.
+func (s *Share) Surplus(self string, serving, owners []string) string {
+	heir := s.Heir(self, serving, owners)
+	if heir == Anyone || count(owners, self) < count(owners, heir)+2 {
+		return ""
+	}
+	return heir
+}
+
+func count(owners []string, node string) (n int) {
+	for _, owner := range owners {
+		if owner == node {
+			n++
+		}
+	}
+	return n
+}

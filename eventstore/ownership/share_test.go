@@ -1,0 +1,59 @@
+package ownership_test
+
+import (
+	"slices"
+	"testing"
+
+	"payledger/eventstore/ownership"
+)
+
+// TestShare: whatever the owners are, handing shards over one after the other ends, and then no node has two more than another.
+func TestShare(t *testing.T) {
+	serving := []string{"a", "b", "c"}
+	for shards := range 12 {
+		for first := range 3 {
+			var s ownership.Share
+			owners := slices.Repeat([]string{serving[first]}, shards)
+			for moves := 0; ; moves++ {
+				moved := false
+				for _, self := range serving {
+					if heir := s.Surplus(self, serving, owners); heir != "" {
+						owners[slices.Index(owners, self)], moved = heir, true
+					}
+				}
+				if !moved {
+					break
+				}
+				if moves > shards {
+					t.Fatalf("%d shards of %s are handed over for ever: %v", shards, serving[first], owners)
+				}
+			}
+			counts := map[string]int{}
+			for _, owner := range owners {
+				counts[owner]++
+			}
+			for _, a := range serving {
+				for _, b := range serving {
+					if counts[a] > counts[b]+1 {
+						t.Errorf("%d shards: %v", shards, counts)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHeir(t *testing.T) {
+	var s ownership.Share
+	owners := []string{"a", "a", "b", ""}
+	if heir := s.Heir("a", []string{"a", "b", "c"}, owners); heir != "c" {
+		t.Errorf("the heir of a is %q", heir)
+	}
+	s.Shun("c") // it gave a shard away, or died with one
+	if heir := s.Heir("a", []string{"a", "b", "c"}, owners); heir != "b" {
+		t.Errorf("the heir of a is %q while c is shunned", heir)
+	}
+	if heir := s.Heir("a", []string{"a", "c"}, owners); heir != ownership.Anyone {
+		t.Errorf("the heir of a is %q without another node", heir)
+	}
+}
