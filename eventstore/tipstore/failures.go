@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +21,50 @@ func (s *Store) markIfCorrupt(err error) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return fmt.Errorf("tipstore: %w", err)
+}
+
+// damages are the look-ups that met damage. Pebble searches a damaged block for a flipped bit: up to a second of CPU time, each time. Until
+// the restart that makes the store again, such a look-up gets its error at once when it comes again. Above maxDamages every look-up does.
+type damages struct {
+	some atomic.Bool
+	mu   sync.Mutex
+	at   map[span]error
+	last error
+}
+
+// span is a key, or a range of keys.
+type span struct{ from, before string }
+
+const maxDamages = 1024
+
+func (d *damages) known(from, before []byte) error {
+	if !d.some.Load() {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.at) >= maxDamages {
+		return d.last
+	}
+	return d.at[span{string(from), string(before)}]
+}
+
+// met returns the error of a look-up, and notes it if it is damage.
+func (s *Store) met(from, before []byte, err error) error {
+	if err = s.markIfCorrupt(err); !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	d := &s.damages
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at == nil {
+		d.at = map[span]error{}
+	}
+	if d.last = err; len(d.at) < maxDamages {
+		d.at[span{string(from), string(before)}] = err
+	}
+	d.some.Store(true)
+	return err
 }
 
 // Condemn marks the store as damaged: the next Open returns ErrDamaged.

@@ -200,6 +200,59 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestDamageIsReadOnce: a look-up that met damage is answered without another read of the damaged block: Pebble would search it for a flipped
+// bit again. All other look-ups go on.
+func TestDamageIsReadOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := func(i int) []byte { return []byte(fmt.Sprintf("key%04d", i)) }
+	s := open(t, tipstore.Options{Dir: dir})
+	const keys = 1000 // some blocks
+	for i := range keys {
+		set(t, s, string(key(i)), fmt.Sprintf("value %d%40d", i, i))
+	}
+	if err := errors.Join(s.Flush(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil || len(tables) != 1 {
+		t.Fatal(err, tables)
+	}
+	data, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[100] ^= 1
+	if err := os.WriteFile(tables[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, tipstore.Options{Dir: dir})
+	defer s.Close()
+	reads := s.Count()
+	view := s.Snapshot()
+	defer view.Close()
+	for name, read := range map[string]func(i int) error{
+		"get":       func(i int) error { return second(s.Get(key(i))) },
+		"find":      func(i int) error { return second(s.Find(key(i))) },
+		"of a view": func(i int) error { return second(view.Get(key(i))) },
+		"range": func(i int) error {
+			return view.Range(key(i), key(i+1), func(_, _ []byte) error { return nil })
+		},
+	} {
+		first := read(0)
+		*reads = 0
+		again := read(0)
+		if !errors.Is(first, tipstore.ErrDamaged) || !errors.Is(again, tipstore.ErrDamaged) || *reads != 0 {
+			t.Errorf("%s: %v, then %v with %d reads", name, first, again, *reads)
+		}
+		if err := read(keys - 1); err != nil {
+			t.Errorf("%s in a whole block: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
 // A flipped bit anywhere in a table, its filter included, never makes a key that is there look as if it were not.
 func TestDamagedFilter(t *testing.T) {
 	t.Parallel()
