@@ -36,8 +36,8 @@ type exchange struct {
 
 const closeEvery = time.Second // between two requests to close a segment
 
-// askSoon hands everything that waits to the owner. An owner that left a request without an answer is asked again only at intervals, and readers do
-// not wait for it. The caller holds the lock.
+// askSoon hands everything that waits to the owner. An owner that left a request without an answer gets the next one only after a while, and
+// readers do not wait for it. The caller holds the lock.
 func (h *shard) askSoon() {
 	if h.exchange.busy || !h.asks() {
 		return
@@ -69,7 +69,7 @@ func (h *shard) wantsClosed() bool {
 	return h.rollFrom == h.open().number && time.Since(h.exchange.closing) > closeEvery
 }
 
-// askAfter returns how long the owner is not to be asked: it is not known, or has just left a request without an answer. The caller holds the lock.
+// askAfter returns how long no request goes to the owner: it is not known, or has just left one without an answer. The caller holds the lock.
 func (h *shard) askAfter() time.Duration {
 	rest := ownership.Patience - time.Since(h.exchange.asked)
 	switch {

@@ -181,7 +181,7 @@ func testStoppedOwner(t testing.TB, r *rig) {
 	}
 }
 
-// The owner's last group is stored, and it hears of nothing more. Readers go on; the next writer waits since it saw that group, not longer.
+// The owner's last group is stored, and it receives nothing more. Readers go on; the next writer waits since it saw that group, not longer.
 func testGoneOwner(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	r.own(t, 0)

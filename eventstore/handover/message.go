@@ -159,7 +159,7 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 
 // Answer is an owner's answer: the acknowledgement of a group, the end of the shard for readers, or a refusal.
 type Answer struct {
-	From    string // the node that was asked
+	From    string // the node that got the request
 	Shard   int
 	Head    uint64 // the newest acknowledged group of that node
 	Barrier uint64 // the readers of this request are served when they have applied Head, or are refused

@@ -125,7 +125,7 @@ func (s *State) Answered(target string) {
 	}
 }
 
-// silence is how long an unanswered request counts: an owner that is asked again answers.
+// silence is how long an unanswered request counts: an owner that is alive answers the next one.
 const silence = time.Second
 
 // Silent reports whether the target left a recent request without an answer, or is not known.
