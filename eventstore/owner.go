@@ -117,6 +117,7 @@ func (h *shard) noteOwner(g *format.Group) {
 		h.s.share.Shun(g.Writer.Node)
 	case before != "" && before != after && before != g.Writer.Node || owned && after != "": // taken over: it did not come, or was gone
 		h.s.share.Shun(before)
+		h.s.log.Info().Int("shard", h.n).Str("owner", g.Writer.Node).Str("before", before).Msg("the shard was taken over")
 	}
 	if before != "" && before != h.owner.Target() {
 		h.takeBack(func(e *entry) bool { return e.away == before })
@@ -395,6 +396,4 @@ func (s *Store) newNode() (string, error) {
 	return NewUUID(rand.Reader)
 }
 
-func machineClock() ownership.Reading {
-	return ownership.Reading{Up: nodes.Clock(), Day: time.Now()}
-}
+func machineClock() ownership.Reading { return ownership.Reading{Up: nodes.Clock(), Day: time.Now()} }

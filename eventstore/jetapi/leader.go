@@ -24,7 +24,7 @@ type Message struct {
 }
 
 // AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it repeats the request, because no
-// server answers during an election.
+// server answers during an election; ErrNoMajority: none did in time.
 func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Patience())
 	defer cancel()
@@ -33,8 +33,11 @@ func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Mess
 		if err == nil || errors.Is(err, fault.ErrNotFound) {
 			return message, err
 		}
-		if c.Replicas == 1 || c.Conn.IsClosed() || Pause(ctx, leaderPause) != nil {
+		if c.Replicas == 1 || c.Conn.IsClosed() {
 			return message, fmt.Errorf("eventstore: read at the leader: %w", err)
+		}
+		if Pause(ctx, leaderPause) != nil {
+			return message, fmt.Errorf("%w: read at the leader: %w", fault.ErrNoMajority, err)
 		}
 	}
 }
