@@ -1,6 +1,7 @@
 package eventstore_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,22 +13,31 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// BenchmarkLatest loads one aggregate as Latest on a cluster of three servers, with a number of readers on one node and on all nodes.
+// BenchmarkLatest loads one aggregate as Latest on a cluster of three servers, with a number of readers on one node and on all nodes, by the lease
+// of the shard's owner and by a majority (WithMajority).
 // B/read is the growth of the log by the empty groups of the readers, on one replica. leader-ms is the median of one read at the
 // leader of the stream, which cannot prove that it still leads.
 func BenchmarkLatest(b *testing.B) {
 	r := cluster(b, 1)
 	key := keyIn(r.store(), 0)
 	mustAdd(b, r.store(), key, added{N: 1})
-	for _, nodes := range []int{1, 3} {
+	for _, c := range []struct {
+		reads   string
+		nodes   int
+		context func(context.Context) context.Context
+	}{
+		{"lease", 1, func(ctx context.Context) context.Context { return ctx }},
+		{"lease", 3, func(ctx context.Context) context.Context { return ctx }},
+		{"majority", 1, eventstore.WithMajority},
+	} {
 		for _, readers := range []int{1, 16, 64} {
-			b.Run(fmt.Sprintf("nodes=%d/readers=%d", nodes, readers), func(b *testing.B) {
+			b.Run(fmt.Sprintf("reads=%s/nodes=%d/readers=%d", c.reads, c.nodes, readers), func(b *testing.B) {
 				before, err := r.store().Size(b.Context())
 				if err != nil {
 					b.Fatal(err)
 				}
 				times := concurrently(b, readers, func(i int) error {
-					return second(eventstore.Load(testContext(b), r.nodes[i%nodes].store, tallies, key, eventstore.Latest))
+					return second(eventstore.Load(c.context(testContext(b)), r.nodes[i%c.nodes].store, tallies, key, eventstore.Latest))
 				})
 				after, err := r.store().Size(b.Context())
 				if err != nil {

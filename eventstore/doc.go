@@ -296,7 +296,8 @@
 // read waits for the acknowledgement of a group that was sent after the call. All readers of a moment share the group, which is the owner's next
 // one, or an empty one of 187 bytes. The leader's own answer proves nothing: a leader that lost its connections without noticing answers with an
 // old state for up to 20 s. Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
-// servers' system account at every node, and rests on a page made for monitoring. Three servers on two busy cores: BENCHMARK
+// servers' system account at every node, and rests on a page made for monitoring. Three servers on two cores
+// (BenchmarkLatest): 5 µs at the owner; 1.9 ms by a group, or 83 µs each for 64 readers, with one group for 31 of them.
 //
 // The group after it costs a second look-up, at the same time, for an event that is read alone: 150 µs instead of 100 µs. Reads in order keep
 // the group that they read ahead, and a payment's history needs none: 0.4 ms for 4 events that are not in memory, as before
