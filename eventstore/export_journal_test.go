@@ -176,7 +176,7 @@ func (s *Store) Owned() int { return len(s.owned()) }
 
 // WaitReading waits until so many readers wait for the end of a group under way.
 func (s *Store) WaitReading(ctx context.Context, at, n int) error {
-	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.exchange.reading) == n })
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.exchange.reading) >= n })
 }
 
 // Segments returns the first sequence of each segment of a shard that the store knows.

@@ -39,6 +39,7 @@ const closeEvery = time.Second // between two requests to close a segment
 // askSoon hands everything that waits to the owner. An owner that left a request without an answer gets the next one only after a while, and
 // readers do not wait for it. The caller holds the lock.
 func (h *shard) askSoon() {
+	h.waiting = slices.DeleteFunc(h.waiting, overdue)
 	if h.exchange.busy || !h.asks() {
 		return
 	}
@@ -69,6 +70,15 @@ func (h *shard) wantsClosed() bool {
 	return h.rollFrom == h.open().number && time.Since(h.exchange.closing) > closeEvery
 }
 
+// overdue ends a draft that no owner has taken for too long.
+func overdue(d *entry) bool {
+	over := time.Since(d.began) > appendTimeout
+	if over {
+		d.end(fmt.Errorf("%w: the owner of the shard did not take it for %s", ErrRefused, appendTimeout))
+	}
+	return over
+}
+
 // askAfter returns how long no request goes to the owner: it is not known, or has just left one without an answer. The caller holds the lock.
 func (h *shard) askAfter() time.Duration {
 	rest := ownership.Patience - time.Since(h.exchange.asked)
@@ -90,6 +100,7 @@ func (h *shard) ask() {
 	request := handover.Request{From: h.s.node, To: target, Shard: h.n, Head: h.head.Seq}
 	if h.wantsClosed() {
 		request.Close, x.closing = h.rollFrom, x.asked
+		h.lookAfter(closeEvery + jitter()) // the request may be lost
 	}
 	size := 0
 	h.waiting = h.localOnly(h.waiting)
@@ -171,42 +182,6 @@ func (h *shard) wake(wait time.Duration) {
 		h.exchange.waking = false
 		h.sendNext()
 	})
-}
-
-// askEnd returns when this process has applied every event of an aggregate that any process had acknowledged before the call; the zero key stands
-// for the whole shard. The owner of the shard knows it under its lease (package ownership), and answers other nodes in one message. Without a
-// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all
-// groups before that place. The group is the next one of the owner, or an empty one; all callers that wait when it is made share it. If the owner
-// does not answer, it is an empty group of this process. Only the acknowledgement counts: a group with the same bytes may stand at the place since
-// before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
-func (h *shard) askEnd(ctx context.Context, key Key) error {
-	h.mu.Lock()
-	if group := ctx.Value(majorityKey{}) != nil; !group && h.readable(key) {
-		h.sendNext()
-		h.mu.Unlock()
-		return nil
-	}
-	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
-	defer cancel()
-	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || ctx.Value(majorityKey{}) != nil}
-	if key != (Key{}) {
-		b.keys = []Key{key}
-	}
-	h.mu.Lock()
-	h.admit(b)
-	f := h.dequeueGroup()
-	h.mu.Unlock()
-	if f != nil && !h.drive(f, ctx.Done()) {
-		go h.drive(f, nil)
-	}
-	select {
-	case <-b.done:
-		return b.err
-	case <-ctx.Done():
-		h.leaveBarrier(b)
-		return noMajority(h, ctx.Err())
-	}
 }
 
 // Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
@@ -332,10 +307,15 @@ func (h *shard) takeRefusal(a handover.Answer) {
 			h.awaitGroup(a.Head, 0)
 			return
 		}
-		h.owner.Unanswered(a.From)
-		h.takeBack(func(e *entry) bool {
+		refused := func(e *entry) bool {
 			return e.away == a.From && (e.r != nil && slices.Contains(a.Hashes, e.r.Hash) || e.r == nil && e.sent == a.Barrier)
-		})
+		}
+		if a.Head < h.head.Seq && h.owner.Wait() > 0 { // it reads the group that makes it the owner
+			time.AfterFunc(behindPause, func() { h.repeat(refused) })
+			return
+		}
+		h.owner.Unanswered(a.From)
+		h.takeBack(refused)
 		return
 	}
 	h.exchange.heard = time.Now()
@@ -347,6 +327,19 @@ func (h *shard) takeRefusal(a handover.Answer) {
 	}
 	h.awaitGroup(a.Head, tailPatience)
 	h.endHanded()
+}
+
+const behindPause = 20 * time.Millisecond // before the next owner gets what it refused before it knew that it is the owner
+
+// repeat hands drafts and readers over again.
+func (h *shard) repeat(which func(*entry) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	visiting := len(h.exchange.visits)
+	h.takeBack(which)
+	h.barriers = append(h.barriers, h.exchange.visits[visiting:]...)
+	h.exchange.visits = h.exchange.visits[:visiting]
+	h.sendNext()
 }
 
 // settleHanded moves the drafts that another node's group holds to h.stored. The caller holds the lock, and applies the group next.

@@ -200,7 +200,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 		h.askSoon()
 	}
 	fence := idle && (len(h.exchange.visits) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced || mine && h.wantsFence())
-	full := mine && (h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number)
+	full := mine && !h.quietNow() && (h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number)
 	nothing := (!mine || len(h.waiting) == 0 && h.rollFrom != h.open().number) && !fence
 	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing || h.s.hold.Active() {
 		return nil

@@ -52,6 +52,42 @@ func WithStale(ctx context.Context) context.Context { return context.WithValue(c
 // Stale reports whether a context is one of WithStale.
 func Stale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }
 
+// askEnd returns when this process has applied every event of an aggregate that any process had acknowledged before the call; the zero key stands
+// for the whole shard. The owner of the shard knows it under its lease (package ownership), and answers other nodes in one message. Without a
+// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all
+// groups before that place. The group is the next one of the owner, or an empty one; all callers that wait when it is made share it. If the owner
+// does not answer, it is an empty group of this process. Only the acknowledgement counts: a group with the same bytes may stand at the place since
+// before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
+func (h *shard) askEnd(ctx context.Context, key Key) error {
+	h.mu.Lock()
+	if group := ctx.Value(majorityKey{}) != nil; !group && h.readable(key) {
+		h.sendNext()
+		h.mu.Unlock()
+		return nil
+	}
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
+	defer cancel()
+	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || ctx.Value(majorityKey{}) != nil}
+	if key != (Key{}) {
+		b.keys = []Key{key}
+	}
+	h.mu.Lock()
+	h.admit(b)
+	f := h.dequeueGroup()
+	h.mu.Unlock()
+	if f != nil && !h.drive(f, ctx.Done()) {
+		go h.drive(f, nil)
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		h.leaveBarrier(b)
+		return noMajority(h, ctx.Err())
+	}
+}
+
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
 func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Recorded, error) {
 	if err := key.Valid(); err != nil {
@@ -59,7 +95,7 @@ func (s *Store) Load(ctx context.Context, key Key, consistency Consistency) (*Re
 	}
 	h := s.shard[s.ShardOf(key)]
 	lease := s.lease.Load()
-	leased := consistency == Leased && lease != nil && s.readsMayBeStale
+	leased := consistency == Leased && lease != nil && s.readsMayBeStale && !s.majority
 	if consistency != AllowStale && !leased || !s.readsMayBeStale {
 		if err := h.catchUp(ctx, key); err != nil {
 			return nil, err

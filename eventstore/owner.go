@@ -3,7 +3,6 @@ package eventstore
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,7 +51,7 @@ type origin struct {
 // this node is the owner and has its lease. The caller holds the lock, and calls sendNext afterwards.
 func (h *shard) admit(b *entry) {
 	switch {
-	case b.group || h.s.mixed.Load() || !h.owner.Owns():
+	case b.group || h.s.majority || h.s.mixed.Load() || !h.owner.Owns():
 		h.barriers = append(h.barriers, b)
 	case h.underWay(b.keys):
 		h.exchange.reading = append(h.exchange.reading, b)
@@ -107,19 +106,24 @@ func (h *shard) readAgain() {
 
 // noteOwner notes the writer of a group that is being applied. The caller holds the lock.
 func (h *shard) noteOwner(g *format.Group) {
-	before, owned := h.owner.Target(), h.owner.Owns()
-	h.owner.Saw(g.Seq, g.Writer)
+	before, w := h.owner.Target(), g.Writer
+	if h.owner.Owns() {
+		before = h.s.node
+	}
+	w.Visitor = w.Visitor || w.Node == "" && len(g.Frames) == 0 // older tools leave the header out
+	h.owner.Saw(g.Seq, w)
 	if !h.owner.Owns() {
 		h.heir, h.renew = "", h.owner.Named() // the first group of this node makes it the owner
 	}
 	switch after := h.owner.Target(); {
+	case h.s.starting.Load(): // it was long ago
 	case g.Writer.Next != "": // it wants fewer shards, or none
 		h.s.share.Shun(g.Writer.Node)
-	case before != "" && before != after && before != g.Writer.Node || owned && after != "": // taken over: it did not come, or was gone
+	case before != "" && before != after && before != w.Node && !w.Visitor: // taken over: it did not come, or was gone
 		h.s.share.Shun(before)
 		h.s.log.Info().Int("shard", h.n).Str("owner", g.Writer.Node).Str("before", before).Msg("the shard was taken over")
 	}
-	if before != "" && before != h.owner.Target() {
+	if before != h.owner.Target() {
 		h.takeBack(func(e *entry) bool { return e.away == before })
 	}
 }
@@ -386,14 +390,6 @@ func (s *Store) Leave(ctx context.Context) error {
 			return fmt.Errorf("eventstore: %d shards were not handed over: %w", len(owned), err)
 		}
 	}
-}
-
-// newNode returns a name for this process among those of a cluster; "" on a log with one process, or with one replica.
-func (s *Store) newNode() (string, error) {
-	if s.sole || s.readOnly || s.replicas == 1 {
-		return "", nil
-	}
-	return NewUUID(rand.Reader)
 }
 
 func machineClock() ownership.Reading { return ownership.Reading{Up: nodes.Clock(), Day: time.Now()} }

@@ -279,6 +279,15 @@ func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
 	})
 }
 
+// lookAfter looks at the shard again after a wait.
+func (h *shard) lookAfter(wait time.Duration) {
+	time.AfterFunc(wait, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.sendNext()
+	})
+}
+
 // jitter returns a random wait before an empty group.
 func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // not security-relevant
 
@@ -300,7 +309,7 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	}
 	if len(f.drafts) == 0 {
 		h.quiet = time.Now().Add(resolvePause)
-		time.AfterFunc(resolvePause, h.s.sendAll)
+		h.lookAfter(resolvePause)
 	}
 	h.drop(f)
 	if cause == nil {

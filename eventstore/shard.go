@@ -69,7 +69,7 @@ type shard struct {
 	exchange      exchange              // with other nodes
 	renew         bool                  // an empty group is wanted: it renews the lease, or makes this node the owner
 	heir          string                // the next group names it as the next owner; "": nobody
-	quiet         time.Time             // until then no empty group follows one that was refused
+	quiet         time.Time             // until then no group without events follows one that was refused, but for readers
 	stored        []*entry              // drafts in the group that is being applied
 	wanted        uint64                // a caller waits for the acknowledgement of this group: an empty group is sent if no other group is
 	announced     uint64                // the newest group of this shard that is named by a witness
@@ -256,11 +256,14 @@ func (h *shard) next(kind format.Kind) *format.Group {
 
 // wantsFence reports whether an empty group is sent if there are no drafts. The caller holds the lock.
 func (h *shard) wantsFence() bool {
-	return len(h.barriers) > 0 || (h.renew || h.leaves()) && !time.Now().Before(h.quiet)
+	return len(h.barriers) > 0 || h.renew && !h.quietNow() || h.leaves()
 }
 
+// quietNow reports whether an empty group has just been refused. The caller holds the lock.
+func (h *shard) quietNow() bool { return time.Now().Before(h.quiet) }
+
 // leaves reports whether the next group names another owner. The caller holds the lock.
-func (h *shard) leaves() bool { return h.heir != "" && h.owner.Owns() }
+func (h *shard) leaves() bool { return h.heir != "" && h.owner.Owns() && !h.quietNow() }
 
 // forget takes the group's aggregates out of pending.
 func (h *shard) forget(g *format.Group) {

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,14 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		h.witness = s.witnessOf((n + 1) % (s.shards + 1))
 	}
 	return nil
+}
+
+// newNode returns a name for this process among those of a cluster; "" on a log with one process, or with one replica.
+func (s *Store) newNode() (string, error) {
+	if s.sole || s.readOnly || s.replicas == 1 {
+		return "", nil
+	}
+	return NewUUID(rand.Reader)
 }
 
 // StreamsOf returns the number of streams that a log needs room for: those of a new log, their next segments, and the registry of nodes.

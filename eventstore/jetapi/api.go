@@ -71,6 +71,7 @@ const (
 	codeAccountResources      = 10002 // the account's limit: refused before anything was stored
 	codeInsufficientResources = 10023 // the server's limit: the same
 	codeNoMessageFound        = 10037
+	codeStreamNotFound        = 10059
 	codeTooLarge              = 10054 // the message is larger than max_payload: the same
 	codeStoreFailed           = 10077 // the server stored nothing; see Definite
 )

@@ -25,8 +25,8 @@ type Message struct {
 
 // AtLeader reads one message at the leader of a stream, or returns ErrNotFound. In a cluster it repeats the request, because no
 // server answers during an election; ErrNoMajority: none did in time.
-func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Patience())
+func (c *Client) AtLeader(parent context.Context, stream string, request Get) (Message, error) {
+	ctx, cancel := context.WithTimeout(parent, c.Patience())
 	defer cancel()
 	for {
 		message, err := c.atLeaderOnce(ctx, stream, request)
@@ -37,6 +37,10 @@ func (c *Client) AtLeader(ctx context.Context, stream string, request Get) (Mess
 			return message, fmt.Errorf("eventstore: read at the leader: %w", err)
 		}
 		if Pause(ctx, leaderPause) != nil {
+			var answer *Error
+			if parent.Err() != nil || errors.As(err, &answer) && answer.ErrCode == codeStreamNotFound {
+				return message, fmt.Errorf("eventstore: read at the leader: %w", err)
+			}
 			return message, fmt.Errorf("%w: read at the leader: %w", fault.ErrNoMajority, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,26 +17,35 @@ type Share struct {
 // Shun keeps shards away from a node for ShunFor.
 func (s *Share) Shun(node string) { s.shunned.Store(node, time.Now()) }
 
-// Heir returns the node that gets the next shard that self does not keep: the other one with the fewest, or Anyone. owners has the owner of each
-// shard.
+// Heir returns the node that gets the next shard that self does not keep: the other one with the fewest; if all are shunned, the one that is so
+// for the longest time; Anyone if no other one serves. owners has the owner of each shard.
 func (s *Share) Heir(self string, serving, owners []string) string {
-	heir, fewest := Anyone, 0
+	heir, least := Anyone, [2]int{}
 	for _, node := range serving {
-		since, shunned := s.shunned.Load(node)
-		if node == self || shunned && time.Since(since.(time.Time)) < ShunFor {
+		if node == self {
 			continue
 		}
-		if n := count(owners, node); heir == Anyone || n < fewest || n == fewest && node < heir {
-			heir, fewest = node, n
+		rank := [2]int{s.shuns(node), count(owners, node)}
+		if order := slices.Compare(rank[:], least[:]); heir == Anyone || order < 0 || order == 0 && node < heir {
+			heir, least = node, rank
 		}
 	}
 	return heir
 }
 
+// shuns returns for how many milliseconds more a node gets no shards.
+func (s *Share) shuns(node string) int {
+	since, shunned := s.shunned.Load(node)
+	if !shunned {
+		return 0
+	}
+	return int(max(0, ShunFor-time.Since(since.(time.Time))).Milliseconds())
+}
+
 // Surplus returns the node to which self hands one of its shards, because it has at least two shards fewer; "" if there is none.
 func (s *Share) Surplus(self string, serving, owners []string) string {
 	heir := s.Heir(self, serving, owners)
-	if heir == Anyone || count(owners, self) < count(owners, heir)+2 {
+	if heir == Anyone || s.shuns(heir) > 0 || count(owners, self) < count(owners, heir)+2 {
 		return ""
 	}
 	return heir

@@ -53,7 +53,10 @@ func TestHeir(t *testing.T) {
 	if heir := s.Heir("a", []string{"a", "b", "c"}, owners); heir != "b" {
 		t.Errorf("the heir of a is %q while c is shunned", heir)
 	}
-	if heir := s.Heir("a", []string{"a", "c"}, owners); heir != ownership.Anyone {
+	if heir := s.Heir("a", []string{"a", "c"}, owners); heir != "c" || s.Surplus("a", []string{"a", "c"}, owners) != "" {
+		t.Errorf("the heir of a is %q while every other node is shunned", heir)
+	}
+	if heir := s.Heir("a", []string{"a"}, owners); heir != ownership.Anyone {
 		t.Errorf("the heir of a is %q without another node", heir)
 	}
 }

@@ -15,10 +15,16 @@ func (s *Store) NewBatch() Batch { return s.NewBatchOf(0) }
 func (s *Store) NewBatchOf(size int) Batch { return Batch{s, s.db.batch(size)} }
 
 // Set adds a write.
-func (b Batch) Set(key, value []byte) error { return b.b.set(key, value) }
+func (b Batch) Set(key, value []byte) error {
+	b.s.damages.written(key)
+	return b.b.set(key, value)
+}
 
 // Delete removes a key.
-func (b Batch) Delete(key []byte) error { return b.b.delete(key) }
+func (b Batch) Delete(key []byte) error {
+	b.s.damages.written(key)
+	return b.b.delete(key)
+}
 
 // Len is the size of the batch, in bytes.
 func (b Batch) Len() int { return b.b.Len() }

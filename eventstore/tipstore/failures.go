@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,18 +25,17 @@ func (s *Store) markIfCorrupt(err error) error {
 }
 
 // damages are the look-ups that met damage. Pebble searches a damaged block for a flipped bit: up to a second of CPU time, each time. Until
-// the restart that makes the store again, such a look-up gets its error at once when it comes again. Above maxDamages every look-up does.
+// the restart that makes the store again, such a look-up gets its error at once when it comes again, unless its key was written again meanwhile.
 type damages struct {
 	some atomic.Bool
 	mu   sync.Mutex
 	at   map[span]error
-	last error
 }
 
 // span is a key, or a range of keys.
 type span struct{ from, before string }
 
-const maxDamages = 1024
+const maxDamages = 1024 // look-ups; then all are forgotten, and met again
 
 func (d *damages) known(from, before []byte) error {
 	if !d.some.Load() {
@@ -43,9 +43,6 @@ func (d *damages) known(from, before []byte) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.at) >= maxDamages {
-		return d.last
-	}
 	return d.at[span{string(from), string(before)}]
 }
 
@@ -57,14 +54,24 @@ func (s *Store) met(from, before []byte, err error) error {
 	d := &s.damages
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.at == nil {
+	if d.at == nil || len(d.at) == maxDamages {
 		d.at = map[span]error{}
 	}
-	if d.last = err; len(d.at) < maxDamages {
-		d.at[span{string(from), string(before)}] = err
-	}
+	d.at[span{string(from), string(before)}] = err
 	d.some.Store(true)
 	return err
+}
+
+// written forgets the look-ups of a key that is written again: the new value lies in another block.
+func (d *damages) written(key []byte) {
+	if !d.some.Load() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.at, func(at span, _ error) bool {
+		return string(key) == at.from || at.before != "" && at.from < string(key) && string(key) < at.before
+	})
 }
 
 // Condemn marks the store as damaged: the next Open returns ErrDamaged.

@@ -249,6 +249,13 @@ func TestDamageIsReadOnce(t *testing.T) {
 			t.Errorf("%s in a whole block: %v", name, err)
 		}
 	}
+	set(t, s, string(key(0)), "new")
+	if got, err := s.Get(key(0)); err != nil || string(got) != "new" {
+		t.Errorf("a key that was written again: %q, %v", got, err)
+	}
+	if err := second(s.Get(key(1))); !errors.Is(err, tipstore.ErrDamaged) {
+		t.Errorf("another key of the damaged block: %v", err)
+	}
 }
 
 func second[T any](_ T, err error) error { return err }

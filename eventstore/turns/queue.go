@@ -65,9 +65,9 @@ func (q *Queue[T]) Add(ctx context.Context, events []*format.Recorded, actions [
 // the events that cannot be planned or of the actions that cannot be taken. No event is skipped.
 func (q *Queue[T]) Plan(parent context.Context, read func(context.Context) ([]*format.Recorded, error), plan func(context.Context, []*format.Recorded) error) error {
 	ctx, stop := context.WithCancelCause(parent)
-	defer stop(nil)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
+	defer stop(nil) // before the wait, also after a panic
 	waiting.Go(func() {
 		if err := q.Run(ctx); err != nil {
 			stop(err)
@@ -84,7 +84,6 @@ func (q *Queue[T]) Plan(parent context.Context, read func(context.Context) ([]*f
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			stop(nil) // before the wait
 			return err
 		}
 	}

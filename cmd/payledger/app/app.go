@@ -155,6 +155,9 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 	if err := os.MkdirAll(a.Options.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	if faults := options.FolderFaults(a.Options.Data); len(faults) > 0 && !a.Options.Sandbox() { // a volume may give a new folder to another user
+		return options.UsageOf(faults)
+	}
 	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, eventstore.Config{
 		Now: a.clock, Logger: a.log, ReadTimeout: timeout, MajorityReads: a.Options.Reads == options.MajorityReads, Timed: a.durations, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})

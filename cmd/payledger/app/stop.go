@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"payledger/cmd/payledger/web"
@@ -58,10 +59,12 @@ func (a *App) Stop() error {
 		cancel()
 	}
 	a.stopFeeds()
-	a.leaveShards()
+	var handing sync.WaitGroup
+	handing.Go(a.leaveShards)
 	if a.API != nil {
 		errs = append(errs, a.stopRequests())
 	}
+	handing.Wait()
 	if a.Ledger != nil {
 		a.Ledger.Store.Hurry()
 	}
