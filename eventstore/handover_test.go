@@ -159,7 +159,7 @@ func (r *rig) groups(t testing.TB, shard int) (all []writtenGroup) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, writtenGroup{handover.WriterOf(nats.Header(m.Header)).Node, g.Frames})
+		all = append(all, writtenGroup{handover.WriterOf(m.Header).Node, g.Frames})
 	}
 	return all
 }

@@ -50,7 +50,7 @@ type flight struct {
 }
 
 func newWorld(seed uint64, f faults) *world {
-	w := &world{random: rand.New(rand.NewPCG(seed, 1)), faults: f} //nolint:gosec // not security-relevant
+	w := &world{random: rand.New(rand.NewPCG(seed, 1)), faults: f}
 	for _, name := range []string{"a", "b", "c"} {
 		n := &model{clock: newClock(), name: name}
 		n.now.Up += time.Duration(w.random.IntN(1000)) * time.Hour // clocks of different machines
