@@ -110,7 +110,7 @@ func (h *shard) noteOwner(g *format.Group) {
 	if h.owner.Owns() {
 		before = h.s.node
 	}
-	w.Visitor = w.Visitor || w.Node == "" && len(g.Frames) == 0 // older tools leave the header out
+	w.Visitor = visits(g)
 	h.owner.Saw(g.Seq, w)
 	if !h.owner.Owns() {
 		h.heir, h.renew = "", h.owner.Named() // the first group of this node makes it the owner
@@ -126,6 +126,11 @@ func (h *shard) noteOwner(g *format.Group) {
 	if before != h.owner.Target() {
 		h.takeBack(func(e *entry) bool { return e.away == before })
 	}
+}
+
+// visits reports whether a group is a visitor's. Older tools leave the header out.
+func visits(g *format.Group) bool {
+	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
 }
 
 func (h *shard) takeRequest(r handover.Request, reply string) {
@@ -268,7 +273,7 @@ func (h *shard) findOwner(ctx context.Context) error {
 		}
 		h.mu.Lock()
 		switch {
-		case !g.Writer.Visitor:
+		case !visits(g):
 			h.owner.Found(g.Writer)
 		case seq == 1:
 			h.owner.Empty()

@@ -39,7 +39,7 @@ func (c *Client) AtLeader(parent context.Context, stream string, request Get) (M
 		if Pause(ctx, leaderPause) != nil {
 			var answer *Error
 			if parent.Err() != nil || errors.As(err, &answer) && answer.ErrCode == codeStreamNotFound {
-				return message, fmt.Errorf("eventstore: read at the leader: %w", err)
+				return message, fmt.Errorf("eventstore: read at the leader: %w", errors.Join(err, parent.Err()))
 			}
 			return message, fmt.Errorf("%w: read at the leader: %w", fault.ErrNoMajority, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,16 +61,14 @@ func (s *Store) met(from, before []byte, err error) error {
 	return err
 }
 
-// written forgets the look-ups of a key that is written again: the new value lies in another block.
+// written forgets the look-up of a key that is written again: the new value lies in another block.
 func (d *damages) written(key []byte) {
 	if !d.some.Load() {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.at, func(at span, _ error) bool {
-		return string(key) == at.from || at.before != "" && at.from < string(key) && string(key) < at.before
-	})
+	delete(d.at, span{from: string(key)})
 }
 
 // Condemn marks the store as damaged: the next Open returns ErrDamaged.
