@@ -17,8 +17,8 @@ type Share struct {
 // Shun keeps shards away from a node for ShunFor.
 func (s *Share) Shun(node string) { s.shunned.Store(node, time.Now()) }
 
-// Heir returns the node that gets the next shard that self does not keep: the other one with the fewest; if all are shunned, the one that is so
-// for the longest time; Anyone if no other one serves. owners has the owner of each shard.
+// Heir returns the node that gets the next shard of self. Of the other nodes that serve it is the one with the fewest shards. If all of them are
+// shunned, it is the one whose time is over first. Without another node it is Anyone. owners has the owner of each shard.
 func (s *Share) Heir(self string, serving, owners []string) string {
 	heir, least := Anyone, [2]int{}
 	for _, node := range serving {
