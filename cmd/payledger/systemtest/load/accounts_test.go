@@ -95,7 +95,11 @@ func TestSlowReadersOfOneAccount(t *testing.T) {
 	for range 8 {
 		largePayment(t, greedy)
 	}
-	const large = "/events?limit=10" // 1 MB
+	const large = "/events?limit=30"
+	apptest.Eventually(t, func() bool { // events have their positions a moment after the commands' answers
+		a, err := greedy.Call("GET", large, greedy.Headers(), nil)
+		return err == nil && a.Status == http.StatusOK && len(a.Body) > 1<<20 // more than the kernel's buffers take
+	})
 	other.Paid(t, apptest.CardApproved)
 	held, refused := unread(t, greedy, large, readers)
 	defer func() { closed(held) }()
