@@ -49,6 +49,19 @@ func (s *stack) get() *zstd.Encoder {
 	return e
 }
 
+// MakeEncoders makes encoders that are used first (tests: an encoder that is made in a bubble of testing/synctest works only there).
+func MakeEncoders(n int) {
+	all := make([]*zstd.Encoder, n)
+	for i := range all {
+		all[i] = encoders.get()
+	}
+	for _, e := range all {
+		e.EncodeAll([]byte{0}, nil)
+		encoders.give(e)
+	}
+	decoder()
+}
+
 func (s *stack) give(e *zstd.Encoder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

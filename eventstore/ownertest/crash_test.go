@@ -1,0 +1,112 @@
+package ownertest
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// goners are the ways in which a node ends.
+var goners = map[string]func(*node){
+	"killed":        func(n *node) { n.kill() },
+	"without power": func(n *node) { n.freeze() },
+}
+
+// within calls add on nodes at once, and checks that each call succeeds in the time of a takeover.
+func (w *world) within(what string, calls ...func() *call) {
+	w.t.Helper()
+	var all sync.WaitGroup
+	for _, do := range calls {
+		all.Go(func() {
+			began := time.Now()
+			c := do()
+			if took := time.Since(began); c.err != nil || took > takeover {
+				w.t.Errorf("%s: after %s: %s", what, took, c)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestNextDies: the owner names the next one, which is gone before its first group. The shard has an owner again in the time of a takeover,
+// whether the former owner lives or not. Nothing is lost, and no read is old.
+func TestNextDies(t *testing.T) {
+	for how, end := range goners {
+		for _, both := range []bool{false, true} {
+			t.Run(how, func(t *testing.T) {
+				play(t, 3, 1, func(w *world) {
+					a, b, c := w.nodes[0], w.nodes[1], w.nodes[2]
+					key := w.newKey(0)
+					a.add(key).must()
+					c.add(key).must()
+					w.serve(a, b)
+					b.freeze() // it does not see that it is named
+					if err := a.store.Leave(w.t.Context()); err != nil {
+						w.t.Fatal(err)
+					}
+					if owner, next := w.owner(0); owner != a.name || next != b.name {
+						w.t.Fatalf("the owner is %s, and %s is next", w.named(owner), w.named(next))
+					}
+					end(b)
+					calls := []func() *call{func() *call { return c.add(key) }, func() *call { return c.read(key) }, func() *call { return c.add(w.newKey(0)) }}
+					if both {
+						end(a)
+					} else {
+						calls = append(calls, func() *call { return a.add(key) }, func() *call { return a.read(key) })
+					}
+					w.within("after "+w.named(b.name)+" is gone", calls...)
+					if owner, _ := w.owner(0); owner == b.name {
+						w.t.Errorf("the owner is %s", w.named(owner))
+					}
+					c.read(key).must()
+					w.check()
+				})
+			})
+		}
+	}
+}
+
+// TestLeaversName: a node that leaves is gone directly after it named a next one that leaves, too. The shard gets to the third node, and the dead one
+// is not named again.
+func TestLeaversName(t *testing.T) {
+	for how, end := range goners {
+		for _, both := range []bool{false, true} {
+			t.Run(how, func(t *testing.T) {
+				play(t, 3, 1, func(w *world) {
+					a, b, c := w.nodes[0], w.nodes[1], w.nodes[2]
+					key := w.newKey(0)
+					a.add(key).must()
+					c.add(key).must()
+					if err := b.store.Leave(w.t.Context()); err != nil {
+						w.t.Fatal(err)
+					}
+					w.serve(a, b)
+					b.freeze()
+					if err := a.store.Leave(w.t.Context()); err != nil {
+						w.t.Fatal(err)
+					}
+					end(a)
+					w.serve(a, b, c) // nobody has noticed yet
+					if both {
+						end(b)
+					} else {
+						b.thaw()
+					}
+					w.within("after "+w.named(a.name)+" is gone", func() *call { return c.add(key) }, func() *call { return c.read(key) })
+					w.pass(3 * time.Second)
+					w.within("later", func() *call { return c.add(key) })
+					owner, next := w.owner(0)
+					if owner != c.name || next != "" {
+						w.t.Errorf("the owner is %s, and %s is next", w.named(owner), w.named(next))
+					}
+					for i, g := range w.groups(0) {
+						if g.Next == a.name {
+							w.t.Errorf("group %d of %s names the dead node", i+1, w.named(g.Node))
+						}
+					}
+					w.check()
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package ownertest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/embedded"
+)
+
+// link is a node's way to the server: all of its connections.
+type link struct {
+	*embedded.Server
+	in, out valve // of messages to the node, and from it
+
+	mu    sync.Mutex
+	cut   bool // no connections
+	conns []*conn
+}
+
+func newLink(server *embedded.Server) *link {
+	return &link{Server: server, in: newValve(), out: newValve()}
+}
+
+// Connect is that of the server, through the link.
+func (l *link) Connect(options ...nats.Option) (*nats.Conn, error) {
+	return l.Server.Connect(append([]nats.Option{nats.InProcessServer(l)}, options...)...)
+}
+
+// InProcessConn makes a connection.
+func (l *link) InProcessConn() (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		return nil, errors.New("the link is cut")
+	}
+	native, _ := l.Native()
+	wire, err := native.(interface{ InProcessConn() (net.Conn, error) }).InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: wire, ended: make(chan struct{})}
+	c.toNode, c.toServer = newQueue(&l.in, c.ended), newQueue(&l.out, c.ended)
+	l.conns = append(l.conns, c)
+	go c.receive()
+	go c.send()
+	return c, nil
+}
+
+// kill ends all connections, and allows no new ones until join. The server sees their ends.
+func (l *link) kill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	for _, c := range l.conns {
+		c.Close()
+	}
+	l.conns = nil
+}
+
+func (l *link) join() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
+// freeze holds everything in both directions: nobody sees an end of a connection. thaw lets it pass.
+func (l *link) freeze() { l.in.shut(); l.out.shut() }
+func (l *link) thaw()   { l.out.open(); l.in.open() }
+
+// conn is one connection. Writes do not wait: the client holds a lock meanwhile.
+type conn struct {
+	net.Conn
+	toNode, toServer *queue
+	left             []byte // of the last piece
+	once             sync.Once
+	ended            chan struct{}
+}
+
+// A stream of the server has one replica. The node sees three, so that it behaves as in a cluster.
+var (
+	one   = []byte(`"num_replicas":1`)
+	three = []byte(`"num_replicas":3`)
+)
+
+func (c *conn) receive() {
+	defer c.Close()
+	buffer, kept := make([]byte, 64<<10), 0
+	for {
+		n, err := c.Conn.Read(buffer[kept:])
+		if err != nil {
+			return
+		}
+		whole := bytes.ReplaceAll(buffer[:kept+n], one, three)
+		end := len(whole)
+		for cut := len(one) - 1; cut > 0; cut-- {
+			if bytes.HasSuffix(whole, one[:cut]) { // the rest comes: a message ends with a line's end
+				end -= cut
+				break
+			}
+		}
+		c.toNode.put(slices.Clone(whole[:end]))
+		kept = copy(buffer, whole[end:])
+	}
+}
+
+func (c *conn) send() {
+	defer c.Close()
+	for {
+		piece, ok := c.toServer.take()
+		if !ok {
+			return
+		}
+		if _, err := c.Conn.Write(bytes.ReplaceAll(piece, three, one)); err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	for len(c.left) == 0 {
+		piece, ok := c.toNode.take()
+		if !ok {
+			return 0, io.EOF
+		}
+		c.left = piece
+	}
+	n := copy(b, c.left)
+	c.left = c.left[n:]
+	return n, nil
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	select {
+	case <-c.ended:
+		return 0, net.ErrClosed
+	default:
+		c.toServer.put(slices.Clone(b))
+		return len(b), nil
+	}
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.ended) })
+	return c.Conn.Close()
+}
+
+func (*conn) SetDeadline(time.Time) error      { return nil }
+func (*conn) SetReadDeadline(time.Time) error  { return nil }
+func (*conn) SetWriteDeadline(time.Time) error { return nil }
+
+// valve lets pieces pass while it is open; while it is shut, those that came before a moment.
+type valve struct {
+	mu      sync.Mutex
+	closed  bool
+	before  time.Time
+	changed chan struct{} // closed and replaced
+}
+
+func newValve() valve { return valve{changed: make(chan struct{})} }
+
+func (v *valve) set(closed bool, before time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed, v.before = closed, before
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+func (v *valve) shut()                 { v.set(true, time.Time{}) }
+func (v *valve) open()                 { v.set(false, time.Time{}) }
+func (v *valve) upTo(before time.Time) { v.set(true, before) }
+
+// pass returns when a piece may pass. It returns false at the end of the connection.
+func (v *valve) pass(came time.Time, ended <-chan struct{}) bool {
+	for {
+		v.mu.Lock()
+		free, changed := !v.closed || came.Before(v.before), v.changed
+		v.mu.Unlock()
+		if free {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			return false
+		}
+	}
+}
+
+// queue has the pieces on their way in one direction.
+type queue struct {
+	valve  *valve
+	ended  <-chan struct{}
+	more   chan struct{}
+	mu     sync.Mutex
+	pieces []piece
+}
+
+type piece struct {
+	data []byte
+	came time.Time
+}
+
+func newQueue(v *valve, ended <-chan struct{}) *queue {
+	return &queue{valve: v, ended: ended, more: make(chan struct{}, 1)}
+}
+
+func (q *queue) put(data []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pieces = append(q.pieces, piece{data, time.Now()})
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the next piece. It returns false at the end of the connection.
+func (q *queue) take() ([]byte, bool) {
+	for {
+		q.mu.Lock()
+		if len(q.pieces) > 0 {
+			first := q.pieces[0]
+			q.mu.Unlock()
+			if !q.valve.pass(first.came, q.ended) {
+				return nil, false
+			}
+			q.mu.Lock()
+			q.pieces = q.pieces[1:]
+			q.mu.Unlock()
+			return first.data, true
+		}
+		q.mu.Unlock()
+		select {
+		case <-q.more:
+		case <-q.ended:
+			return nil, false
+		}
+	}
+}
