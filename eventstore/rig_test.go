@@ -37,6 +37,7 @@ type rig struct {
 	nodes   []*node
 	proxies [][]*proxy // proxies[i][j]: the route that node i dials to node j
 	shards  int
+	whole   testing.TB // the nodes of a cluster end with it, also those that a part of the test started again
 }
 
 // node is one server with a store on it.
@@ -81,7 +82,7 @@ func sole(t testing.TB, shards int) *rig {
 // cluster is three embedded servers whose routes go through proxies, with every stream on all three.
 func cluster(t testing.TB, shards int) *rig {
 	t.Helper()
-	r := &rig{shards: shards}
+	r := &rig{shards: shards, whole: t}
 	for i := range 3 {
 		r.nodes = append(r.nodes, &node{dir: t.TempDir()})
 		r.proxies = append(r.proxies, nil)
@@ -111,7 +112,7 @@ func (r *rig) start(t testing.TB, i int) {
 		}
 	}
 	n := r.nodes[i]
-	n.server = startServer(t, member(n.dir, "n"+strconv.Itoa(i), routes))
+	n.server = startServer(r.whole, member(n.dir, "n"+strconv.Itoa(i), routes))
 	r.join(i)
 }
 
@@ -121,7 +122,7 @@ func (r *rig) open(t testing.TB, i int) {
 	c := eventstoretest.Config(r.nodes[i].server)
 	c.Shards, c.Replicas, c.Clock = r.shards, len(r.nodes), r.nodes[i].clock
 	eventually(t, 2*time.Minute, "JetStream has a leader", func() error { return hasLeader(r.nodes[i].server) })
-	r.nodes[i].store = openWhenReady(t, c)
+	r.nodes[i].store = openWhenReady(r.whole, c)
 }
 
 // openWhenReady opens a store as soon as the cluster answers.
