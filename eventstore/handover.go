@@ -30,8 +30,10 @@ type exchange struct {
 	closing time.Time       // the owner was last requested to close the segment
 	awaited uint64          // this group is fetched soon, unless the tail brings it; 0: none
 
-	held    map[Hash]*entry // drafts of other nodes in this process
-	reading []*entry        // readers of any node: they wait for the end of the group in flight
+	held      map[Hash]*entry   // drafts of other nodes in this process
+	reading   []*entry          // readers of any node: they wait for the end of the group in flight
+	refusals  handover.Refusals // of drafts and readers of other nodes: they leave soon
+	repeating bool              // what the next owner refused goes to it again soon
 }
 
 const closeEvery = time.Second // between two requests to close a segment
@@ -184,29 +186,13 @@ func (h *shard) wake(wait time.Duration) {
 	})
 }
 
-// Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
-func (s *Store) Patience() time.Duration { return s.api.Patience() }
-
-func noMajority(h *shard, cause error) error {
-	return fmt.Errorf("%w: %s: %w", ErrNoMajority, h.name(), cause)
-}
-
-func (h *shard) leaveBarrier(b *entry) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	is := func(waiting *entry) bool { return waiting == b }
-	x := &h.exchange
-	x.readers, x.visits, x.reading = slices.DeleteFunc(x.readers, is), slices.DeleteFunc(x.visits, is), slices.DeleteFunc(x.reading, is)
-	h.barriers = slices.DeleteFunc(h.barriers, is)
-}
-
 // takeBack returns drafts without an answer to the queue: the same bytes go to the owner again, or into a group of this node. Readers without
 // an answer visit the shard. It reports whether there were any. The caller holds the lock.
 func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 	x := &h.exchange
 	for _, d := range x.handed {
 		if d.away != "" && d.through == 0 && which(d) {
-			d.away = ""
+			d.away, d.again = "", false
 			h.waiting = append(h.waiting, d)
 			any = true
 		}
@@ -215,7 +201,7 @@ func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 		if b.through > 0 || !which(b) {
 			return false
 		}
-		b.away = ""
+		b.away, b.again = "", false
 		x.visits = append(x.visits, b)
 		any = true
 		return true
@@ -300,6 +286,13 @@ func (h *shard) fetch() {
 	}
 }
 
+// tellRefusals tells other nodes what was refused since the last call. The caller holds the lock.
+func (h *shard) tellRefusals() {
+	for _, m := range h.exchange.refusals.Take(h.head.Seq) {
+		h.s.tellNode(m)
+	}
+}
+
 // takeRefusal handles drafts and readers that another node refused. The caller holds the lock.
 func (h *shard) takeRefusal(a handover.Answer) {
 	if a.Refused == handover.Elsewhere {
@@ -310,8 +303,8 @@ func (h *shard) takeRefusal(a handover.Answer) {
 		refused := func(e *entry) bool {
 			return e.away == a.From && (e.r != nil && slices.Contains(a.Hashes, e.r.Hash) || e.r == nil && e.sent == a.Barrier)
 		}
-		if a.Head < h.head.Seq && h.owner.Wait() > 0 { // it reads the group that makes it the owner
-			time.AfterFunc(behindPause, func() { h.repeat(refused) })
+		if a.Head < h.head.Seq && h.owner.Expects(a.From) { // it reads the group that names it
+			h.repeatSoon(refused)
 			return
 		}
 		h.owner.Unanswered(a.From)
@@ -331,12 +324,28 @@ func (h *shard) takeRefusal(a handover.Answer) {
 
 const behindPause = 20 * time.Millisecond // before the next owner gets what it refused before it knew that it is the owner
 
-// repeat hands drafts and readers over again.
-func (h *shard) repeat(which func(*entry) bool) {
+// repeatSoon hands drafts and readers over again after behindPause. The caller holds the lock.
+func (h *shard) repeatSoon(which func(*entry) bool) {
+	x := &h.exchange
+	for _, d := range x.handed {
+		d.again = d.again || which(d)
+	}
+	for _, b := range x.readers {
+		b.again = b.again || which(b)
+	}
+	if !x.repeating {
+		x.repeating = true
+		time.AfterFunc(behindPause, h.repeat)
+	}
+}
+
+// repeat hands over again what repeatSoon marked.
+func (h *shard) repeat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.exchange.repeating = false
 	visiting := len(h.exchange.visits)
-	h.takeBack(which)
+	h.takeBack(func(e *entry) bool { return e.again })
 	h.barriers = append(h.barriers, h.exchange.visits[visiting:]...)
 	h.exchange.visits = h.exchange.visits[:visiting]
 	h.sendNext()

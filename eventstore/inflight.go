@@ -46,6 +46,7 @@ type entry struct {
 	origin  *origin // the node that handed it over; nil: a caller of this process
 	handed  *shard  // in which another node may have it; nil: no other node has it
 	away    string  // the node that has it, while it is not in the queue
+	again   bool    // it goes to that node again soon
 	sent    uint64  // number of the newest request with it
 	through uint64  // the group that must be applied before a reader or a refused draft ends; 0: none yet
 
@@ -182,6 +183,7 @@ func (h *shard) sendNext() {
 
 // dequeueGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and drives the group.
 func (h *shard) dequeueGroup() *groupInFlight {
+	defer h.tellRefusals()
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
 		return nil
@@ -246,6 +248,7 @@ func (h *shard) refuseWaiting(cause error) {
 	endAll(h.barriers, fmt.Errorf("%w: %w", ErrUnhealthy, cause))
 	h.waiting, h.barriers = nil, nil
 	h.refuseHanded(cause)
+	h.tellRefusals()
 	for seq, drafts := range h.pendingDrafts {
 		delete(h.pendingDrafts, seq)
 		endAll(drafts, fmt.Errorf("%w: %w", ErrUnknown, cause))
@@ -394,5 +397,3 @@ func (h *shard) release() {
 	h.readAgain()
 	h.closed(f.g)
 }
-
-const messageOverhead = 110 // roughly the number of bytes that the server adds to a group's own

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"payledger/domain"
@@ -86,6 +87,22 @@ func (h *shard) askEnd(ctx context.Context, key Key) error {
 		h.leaveBarrier(b)
 		return noMajority(h, ctx.Err())
 	}
+}
+
+// Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
+func (s *Store) Patience() time.Duration { return s.api.Patience() }
+
+func noMajority(h *shard, cause error) error {
+	return fmt.Errorf("%w: %s: %w", ErrNoMajority, h.name(), cause)
+}
+
+func (h *shard) leaveBarrier(b *entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	is := func(waiting *entry) bool { return waiting == b }
+	x := &h.exchange
+	x.readers, x.visits, x.reading = slices.DeleteFunc(x.readers, is), slices.DeleteFunc(x.visits, is), slices.DeleteFunc(x.reading, is)
+	h.barriers = slices.DeleteFunc(h.barriers, is)
 }
 
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.

@@ -179,7 +179,8 @@ func (h *shard) acceptable(d *Recorded) error {
 	return nil
 }
 
-// ended answers a draft or a reader of another node that ended with an error. answerOrigins and serve report the others. The caller holds the lock.
+// ended refuses a draft or a reader of another node that ended with an error: dequeueGroup, which follows, tells the node. answerOrigins and serve
+// report the others. The caller holds the lock.
 func (o *origin) ended(d *entry) {
 	if d.r != nil {
 		delete(o.h.exchange.held, d.r.Hash)
@@ -187,14 +188,11 @@ func (o *origin) ended(d *entry) {
 	if d.err == nil {
 		return
 	}
-	why, hashes, barrier := handover.Elsewhere, []format.Hash(nil), o.barrier
+	why, x := handover.Elsewhere, &o.h.exchange
 	if errors.Is(d.err, ErrConflict) {
 		why = handover.Conflict
 	}
-	if d.r != nil {
-		hashes, barrier = []format.Hash{d.r.Hash}, 0
-	}
-	o.h.s.tellNode(handover.Refused(o.reply, why, o.h.head.Seq, barrier, hashes...))
+	x.refusals.Add(o.reply, why, o.barrier, d.r)
 }
 
 // answerOrigins reports an acknowledged group to the nodes whose drafts it has, and to those whose readers waited for it. The caller holds the lock.

@@ -30,6 +30,8 @@ type segment struct {
 // all shards together stay below 1 GiB.
 const DefaultSegmentBytes = 128 << 20
 
+const messageOverhead = 110 // roughly the number of bytes that the server adds to a group's own
+
 func (g segment) name(shard int) string { return streams.Name(shard, g.number) }
 
 func (g segment) subject(shard int) string { return streams.Subject(shard, g.number) }

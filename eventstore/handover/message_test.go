@@ -92,3 +92,30 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusals: a request gets one message for its drafts and one for its readers; a conflict has its own.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	reply := handover.Request{From: "b", To: "a", Shard: 3}.Message().Reply
+	all := drafts()
+	var r handover.Refusals
+	for _, d := range append(all, nil) {
+		r.Add(reply, handover.Elsewhere, 5, d)
+	}
+	r.Add(reply, handover.Conflict, 5, all[1])
+	var got []handover.Answer
+	for _, m := range r.Take(12) {
+		a, err := handover.ParseAnswer(m)
+		if err != nil || a.Head != 12 {
+			t.Errorf("%+v, %v", a, err)
+		}
+		got = append(got, a)
+	}
+	if len(got) != 3 || len(got[0].Hashes) != 2 || got[0].Barrier != 0 || len(got[1].Hashes) != 0 || got[1].Barrier != 5 ||
+		got[2].Refused != handover.Conflict || got[2].Hashes[0] != all[1].Hash {
+		t.Errorf("%+v", got)
+	}
+	if again := r.Take(12); len(again) > 0 {
+		t.Errorf("%d messages are there twice", len(again))
+	}
+}

@@ -96,6 +96,11 @@ func (s *State) Target() string {
 // Named reports whether the owner's newest group names this node as the next owner.
 func (s *State) Named() bool { return s.self != "" && s.next == s.self }
 
+// Expects reports whether the owner's newest group names a node as the next owner, and the node may not have read it yet.
+func (s *State) Expects(node string) bool {
+	return s.next != "" && s.next == node && s.clock().Since(s.since) < Patience
+}
+
 // MayAppend reports whether this node may put events into a group.
 func (s *State) MayAppend() bool {
 	switch {

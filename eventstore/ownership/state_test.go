@@ -201,3 +201,19 @@ func TestAging(t *testing.T) {
 		t.Error("it is not renewed in its second half")
 	}
 }
+
+// TestExpects: only a node that was named a moment ago may not know it yet.
+func TestExpects(t *testing.T) {
+	clock := newClock()
+	s := following(clock)
+	if s.Expects("a") || s.Expects("c") || s.Expects("") {
+		t.Error("a node is expected that was not named")
+	}
+	s.Saw(2, format.Writer{Node: "a", Next: "c"})
+	if clock.pass(ownership.Patience - 1); !s.Expects("c") || s.Expects("a") {
+		t.Error("the node that was named is not expected")
+	}
+	if clock.pass(1); s.Expects("c") {
+		t.Error("a node is expected for ever")
+	}
+}
