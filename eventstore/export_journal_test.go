@@ -164,8 +164,8 @@ func (s *Store) Freeze(shard int) (thaw func()) {
 func (s *Store) Deafen() error { return s.echo.Unsubscribe() }
 
 // HandTo makes the store's next group of a shard name the next owner.
-func (s *Store) HandTo(shard int, node string) {
-	s.handTo(s.shard[shard:shard+1], func() string { return node })
+func (s *Store) HandTo(n int, node string) {
+	s.handTo(s.shard[n:n+1], func(*shard) string { return node })
 }
 
 // Stay ends Leave.

@@ -293,9 +293,6 @@ func (s *Store) ShareWith(n OtherNodes) { s.others.Store(&n); s.noteMixed(n) }
 
 func (s *Store) noteMixed(n OtherNodes) { s.mixed.Store(n.Mixed != nil && n.Mixed()) }
 
-// Node is the name of this process among those of a cluster; "" on a log with one process.
-func (s *Store) Node() string { return s.node }
-
 // shareShards hands shards over to nodes that own fewer, one after the other, and all shards if this node hears nobody.
 func (s *Store) shareShards() {
 	tick := time.NewTicker(balanceEvery)
@@ -324,7 +321,7 @@ func (s *Store) shareShards() {
 		}
 		_ = s.nc.Publish(handover.EchoSubject(s.node), nil) // without a connection this node appends nothing
 		if next := s.share.Surplus(s.node, s.servingNodes(), s.owners()); next != "" {
-			s.handTo(owned[len(owned)-1:], func() string { return next })
+			s.handTo(owned[len(owned)-1:], func(*shard) string { return next })
 		}
 	}
 }
@@ -354,8 +351,13 @@ func (s *Store) owners() (owners []string) {
 	return owners
 }
 
-// heir returns the node that gets the next shard that this node does not keep.
-func (s *Store) heir() string { return s.share.Heir(s.node, s.servingNodes(), s.owners()) }
+// heir returns the node that gets a shard that this node does not keep.
+func (s *Store) heir(h *shard) string {
+	h.mu.Lock()
+	giver := h.owner.Giver()
+	h.mu.Unlock()
+	return s.share.Heir(s.node, s.servingNodes(), s.owners(), giver)
+}
 
 func (s *Store) servingNodes() []string {
 	if others := s.others.Load(); others != nil {
@@ -365,9 +367,9 @@ func (s *Store) servingNodes() []string {
 }
 
 // handTo lets the next group of each shard name the next owner.
-func (s *Store) handTo(shards []*shard, next func() string) {
+func (s *Store) handTo(shards []*shard, next func(*shard) string) {
 	for _, h := range shards {
-		to := next()
+		to := next(h)
 		h.mu.Lock()
 		if h.owner.Owns() {
 			h.heir = to // it counts as that node's from now on

@@ -302,6 +302,9 @@ func (s *Store) numbered(n int) *shard {
 // ID is the log's id.
 func (s *Store) ID() format.LogID { return s.id }
 
+// Node is the name of this process among those of a cluster; "" on a log with one process.
+func (s *Store) Node() string { return s.node }
+
 // Now is the store's clock, in UTC to the microsecond: the resolution of every time in the log.
 func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 

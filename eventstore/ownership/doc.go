@@ -19,6 +19,8 @@
 //     finished drafts to the owner (package handover).
 //   - A read at the owner looks at the lease and at the group in flight under one lock, after the reader came. Memory only gets newer: what is read
 //     from it afterwards has every event that was acknowledged before the reader came, however long the process stops in between.
+//   - A node that does not keep a shard names the serving node with the fewest shards (Share). It does not name the node that it has the shard from:
+//     two nodes that leave would hand the shard to and fro. Without another node it names anyone.
 //   - A takeover is the next append. The compare-and-swap on the shard's sequence, and the hash of the group before, make it safe without any
 //     clock: an owner that wakes up too late is refused, reads on, and finds that it is the owner no more.
 //   - The owner answers a read from memory until Lease has passed since the moment before the first sending of its newest acknowledged group. A

@@ -18,11 +18,12 @@ type Share struct {
 func (s *Share) Shun(node string) { s.shunned.Store(node, time.Now()) }
 
 // Heir returns the node that gets the next shard of self. Of the other nodes that serve it is the one with the fewest shards. If all of them are
-// shunned, it is the one whose time is over first. Without another node it is Anyone. owners has the owner of each shard.
-func (s *Share) Heir(self string, serving, owners []string) string {
+// shunned, it is the one whose time is over first. Without another node it is Anyone. owners has the owner of each shard. giver is the node that
+// self has the shard from, and does not get it back: it may be leaving, too.
+func (s *Share) Heir(self string, serving, owners []string, giver string) string {
 	heir, least := Anyone, [2]int{}
 	for _, node := range serving {
-		if node == self {
+		if node == self || node == giver {
 			continue
 		}
 		rank := [2]int{s.shuns(node), count(owners, node)}
@@ -44,7 +45,7 @@ func (s *Share) shuns(node string) int {
 
 // Surplus returns the node to which self hands one of its shards, because it has at least two shards fewer; "" if there is none.
 func (s *Share) Surplus(self string, serving, owners []string) string {
-	heir := s.Heir(self, serving, owners)
+	heir := s.Heir(self, serving, owners, "")
 	if heir == Anyone || s.shuns(heir) > 0 || count(owners, self) < count(owners, heir)+2 {
 		return ""
 	}

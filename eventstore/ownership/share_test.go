@@ -46,17 +46,23 @@ func TestShare(t *testing.T) {
 func TestHeir(t *testing.T) {
 	var s ownership.Share
 	owners := []string{"a", "a", "b", ""}
-	if heir := s.Heir("a", []string{"a", "b", "c"}, owners); heir != "c" {
+	if heir := s.Heir("a", []string{"a", "b", "c"}, owners, ""); heir != "c" {
 		t.Errorf("the heir of a is %q", heir)
 	}
 	s.Shun("c") // it gave a shard away, or died with one
-	if heir := s.Heir("a", []string{"a", "b", "c"}, owners); heir != "b" {
+	if heir := s.Heir("a", []string{"a", "b", "c"}, owners, ""); heir != "b" {
 		t.Errorf("the heir of a is %q while c is shunned", heir)
 	}
-	if heir := s.Heir("a", []string{"a", "c"}, owners); heir != "c" || s.Surplus("a", []string{"a", "c"}, owners) != "" {
+	if heir := s.Heir("a", []string{"a", "c"}, owners, ""); heir != "c" || s.Surplus("a", []string{"a", "c"}, owners) != "" {
 		t.Errorf("the heir of a is %q while every other node is shunned", heir)
 	}
-	if heir := s.Heir("a", []string{"a"}, owners); heir != ownership.Anyone {
+	if heir := s.Heir("a", []string{"a"}, owners, ""); heir != ownership.Anyone {
 		t.Errorf("the heir of a is %q without another node", heir)
+	}
+	if heir := s.Heir("a", []string{"a", "b", "c"}, owners, "b"); heir != "c" {
+		t.Errorf("the heir of a is %q for a shard that b gave it", heir)
+	}
+	if heir := s.Heir("a", []string{"a", "b"}, owners, "b"); heir != ownership.Anyone {
+		t.Errorf("the heir of a is %q for a shard that the only other node gave it", heir)
 	}
 }

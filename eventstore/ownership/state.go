@@ -19,6 +19,7 @@ type State struct {
 	newest uint64 // the newest group that was seen
 	owner  string // the writer of the newest group that is no visitor's; "": nobody who takes requests
 	next   string // whom that group names as the next owner
+	giver  string // the node whose group named this one, or anyone, as the next owner, if no other node has owned the shard since
 	since  Reading
 	silent time.Duration // until then, on the clock, the target counts as silent: it left a request without an answer
 
@@ -54,8 +55,12 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	if w.Visitor {
 		return
 	}
-	if w.Node != s.self {
-		s.leased = false
+	switch {
+	case w.Node == s.self:
+	case w.Next == s.self || w.Next == Anyone:
+		s.leased, s.giver = false, w.Node
+	default:
+		s.leased, s.giver = false, ""
 	}
 	s.known, s.owner, s.next, s.since, s.silent = true, w.Node, w.Next, s.clock(), 0
 }
@@ -92,6 +97,9 @@ func (s *State) Target() string {
 	}
 	return target
 }
+
+// Giver returns the node that this node has the shard from; "" if it was not handed over.
+func (s *State) Giver() string { return s.giver }
 
 // Named reports whether the owner's newest group names this node as the next owner.
 func (s *State) Named() bool { return s.self != "" && s.next == s.self }

@@ -217,3 +217,29 @@ func TestExpects(t *testing.T) {
 		t.Error("a node is expected for ever")
 	}
 }
+
+// TestGiver: a node knows which node it has a shard from, until another node owns the shard.
+func TestGiver(t *testing.T) {
+	clock := newClock()
+	for name, c := range map[string]struct {
+		groups []format.Writer
+		want   string
+	}{
+		"taken over":                      {[]format.Writer{by("a"), by("b")}, ""},
+		"handed over":                     {[]format.Writer{{Node: "a", Next: "b"}}, "a"},
+		"handed over, and used":           {[]format.Writer{{Node: "a", Next: "b"}, by("b"), visit("c"), by("b")}, "a"},
+		"handed to anyone, and used":      {[]format.Writer{{Node: "a", Next: ownership.Anyone}, by("b")}, "a"},
+		"handed on":                       {[]format.Writer{{Node: "a", Next: "b"}, by("b"), {Node: "b", Next: "c"}, by("c")}, ""},
+		"handed on, and back":             {[]format.Writer{{Node: "a", Next: "b"}, by("b"), {Node: "b", Next: "c"}, {Node: "c", Next: "b"}}, "c"},
+		"another node is the next one":    {[]format.Writer{{Node: "a", Next: "c"}}, ""},
+		"another one took it for a while": {[]format.Writer{{Node: "a", Next: "b"}, by("c"), by("b")}, ""},
+	} {
+		s := ownership.New("b", clock.read)
+		for i, w := range c.groups {
+			s.Saw(uint64(i+1), w)
+		}
+		if got := s.Giver(); got != c.want {
+			t.Errorf("%s: it has the shard from %q", name, got)
+		}
+	}
+}

@@ -110,3 +110,50 @@ func TestLeaversName(t *testing.T) {
 		}
 	}
 }
+
+// TestAllLeave: all nodes of a cluster leave. None of them names one that gave it the shard: the shard gets to anyone, and rests there. Calls still
+// succeed.
+func TestAllLeave(t *testing.T) {
+	play(t, 2, 1, func(w *world) {
+		key := w.newKey(0)
+		for _, n := range w.nodes {
+			n.add(key).must()
+		}
+		var leaving sync.WaitGroup
+		for _, n := range w.nodes {
+			leaving.Go(func() {
+				if err := n.store.Leave(w.t.Context()); err != nil {
+					w.t.Error(err)
+				}
+			})
+		}
+		leaving.Wait()
+		w.pass(3 * time.Second)
+		before := len(w.groups(0))
+		w.pass(time.Minute)
+		if n := len(w.groups(0)) - before; n > 0 {
+			w.t.Errorf("%d groups in a minute without a call", n)
+		}
+		const calls = 5
+		for range calls {
+			for _, n := range w.nodes {
+				w.within("all leave", func() *call { return n.add(key) }, func() *call { return n.read(key) })
+			}
+		}
+		w.pass(time.Minute)
+		groups := w.groups(0)
+		named := 0
+		for _, g := range groups {
+			if w.named(g.Next) == "a" || w.named(g.Next) == "b" {
+				named++
+			}
+		}
+		if named > 1 {
+			w.t.Errorf("they name each other %d times", named)
+		}
+		if n := len(groups) - before; n > 8*calls {
+			w.t.Errorf("%d groups for %d calls", n, 4*calls)
+		}
+		w.check()
+	})
+}
