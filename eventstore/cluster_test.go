@@ -256,6 +256,13 @@ func testLinkCut(t *testing.T, r *rig) {
 	if a == b {
 		b = (a + 1) % len(r.nodes)
 	}
+	names := []string{}
+	for _, n := range r.nodes {
+		names = append(names, n.store.Node())
+	}
+	for _, n := range r.nodes { // they hand requests on to each other
+		n.store.ShareWith(eventstore.OtherNodes{Serving: func() []string { return names }})
+	}
 	m := startModel(t, r)
 	for range scale(1, 4) {
 		m.more(t, 200)

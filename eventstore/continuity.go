@@ -279,3 +279,17 @@ func (s *Store) asOf(ctx context.Context, tip *Recorded, at time.Time) (*Recorde
 	}
 	return nil, nil
 }
+
+// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
+func (h *shard) acceptable(d *Recorded) error {
+	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
+	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
+	_, err := deliverylog.ParseFloor(d)
+	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
+	case d.Key.Valid() != nil, err != nil, !home:
+		return fmt.Errorf("%w: %s does not belong into shard %d", ErrRefused, d.Key, h.n)
+	case len(d.Body) > maxBody, text > maxFrameText, len(h.exchange.held) > maxHeld:
+		return fmt.Errorf("%w: no room for %d bytes", ErrRefused, len(d.Body)+text)
+	}
+	return nil
+}

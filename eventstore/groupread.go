@@ -360,3 +360,41 @@ func (h *shard) reach(ctx context.Context, seq uint64) (uint64, error) {
 	}
 	return end.Seq, nil
 }
+
+// awaitGroup reads the log up to a group, unless the tail is faster. The caller holds the lock.
+func (h *shard) awaitGroup(seq uint64, wait time.Duration) {
+	if seq <= max(h.head.Seq, h.exchange.awaited) {
+		return
+	}
+	if h.exchange.awaited == 0 {
+		time.AfterFunc(wait, h.fetch)
+	}
+	h.exchange.awaited = seq
+}
+
+// fetch reads the log up to the awaited group.
+func (h *shard) fetch() {
+	h.mu.Lock()
+	seq := h.exchange.awaited
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
+	defer cancel()
+	err := h.tryReadUpTo(ctx, seq)
+	if err != nil && !errors.Is(err, errBusy) && h.s.life.Err() == nil {
+		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("a group that another node appended was not read; the tail brings it")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newer := h.exchange.awaited
+	h.exchange.awaited = 0
+	if newer > seq { // it was named meanwhile
+		h.awaitGroup(newer, tailPatience)
+	}
+}
+
+// tellRefusals tells other nodes what was refused since the last call. The caller holds the lock.
+func (h *shard) tellRefusals() {
+	for _, m := range h.exchange.refusals.Take(h.head.Seq) {
+		h.s.tellNode(m)
+	}
+}

@@ -1,7 +1,7 @@
 package eventstore
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,7 +10,6 @@ import (
 
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
-	"payledger/eventstore/jetapi"
 	"payledger/eventstore/ownership"
 )
 
@@ -29,6 +28,7 @@ type exchange struct {
 	visits  []*entry        // readers of this node that the owner left without an answer: they wait for an empty group of this node
 	closing time.Time       // the owner was last requested to close the segment
 	awaited uint64          // this group is fetched soon, unless the tail brings it; 0: none
+	relay   ownership.Relay // the way to an owner that does not answer
 
 	held      map[Hash]*entry   // drafts of other nodes in this process
 	reading   []*entry          // readers of any node: they wait for the end of the group in flight
@@ -46,8 +46,8 @@ func (h *shard) askSoon() {
 		return
 	}
 	if wait := h.askAfter(); wait > 0 {
-		h.exchange.visits = append(h.exchange.visits, h.localOnly(h.barriers)...)
-		h.barriers, h.waiting = nil, h.localOnly(h.waiting)
+		h.exchange.visits = append(h.exchange.visits, h.localOnly(h.barriers, false)...)
+		h.barriers, h.waiting = nil, h.localOnly(h.waiting, false)
 		h.wake(wait)
 		return
 	}
@@ -97,51 +97,70 @@ func (h *shard) askAfter() time.Duration {
 func (h *shard) ask() {
 	x := &h.exchange
 	target := h.owner.Target()
+	to := x.relay.To(target)
 	x.number++
 	x.asked = time.Now()
-	request := handover.Request{From: h.s.node, To: target, Shard: h.n, Head: h.head.Seq}
+	request := handover.Request{From: h.s.node, To: to, Shard: h.n, Head: h.head.Seq, Relay: to != target}
 	if h.wantsClosed() {
 		request.Close, x.closing = h.rollFrom, x.asked
 		h.lookAfter(closeEvery + jitter()) // the request may be lost
 	}
 	size := 0
-	h.waiting = h.localOnly(h.waiting)
+	h.waiting = h.localOnly(h.waiting, to == target)
 	for len(h.waiting) > 0 && len(request.Drafts) < format.MaxFrames && (size == 0 || size+len(h.waiting[0].r.Body) <= format.MaxGroupBytes) {
 		d := h.waiting[0]
 		h.waiting = h.waiting[1:]
 		size += len(d.r.Body)
-		d.handed, d.away, d.sent = h, target, x.number
+		d.handed, d.away, d.sent = h, to, x.number
 		x.handed[d.r.Hash] = d
 		request.Drafts = append(request.Drafts, d.r)
 	}
-	if readers := h.localOnly(h.barriers); len(readers) > 0 {
+	if readers := h.localOnly(h.barriers, to == target); len(readers) > 0 {
 		request.Barrier = x.number
 		for _, b := range readers {
-			b.away, b.sent = target, x.number
+			b.away, b.sent = to, x.number
 		}
 		request.Keys, request.Group = readsOf(readers)
 		x.readers = append(x.readers, readers...)
 	}
 	h.barriers = nil
 	_ = h.s.nc.PublishMsg(request.Message()) // it fails without a connection: no answer comes, and the drafts are taken back
-	h.expectAnswer(target, x.number, x.asked, time.Now())
+	h.expectAnswer(target, to, x.number, x.asked, time.Now())
 }
 
 // expectAnswer takes back what a request handed over, if the owner does not answer. An owner that answered other requests meanwhile is slow: it gets
 // more time, as groups of visitors would make it slower. The caller holds the lock.
-func (h *shard) expectAnswer(target string, number uint64, first, since time.Time) {
+func (h *shard) expectAnswer(target, to string, number uint64, first, since time.Time) {
 	time.AfterFunc(ownership.Patience+jitter()/2, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.exchange.heard.After(since) && time.Since(first) < ownership.Absence && target == h.owner.Target() {
-			h.expectAnswer(target, number, first, time.Now())
+			h.expectAnswer(target, to, number, first, time.Now())
 			return
 		}
 		if h.takeBack(func(d *entry) bool { return d.sent == number }) && h.exchange.heard.Before(since) {
-			h.owner.Unanswered(target)
+			h.unanswered(target, to)
 		}
 		h.sendNext()
 	})
+}
+
+// unanswered notes that a request got no answer, or no help on its way to the owner. While groups of the owner come, other nodes reach it. The
+// caller holds the lock.
+func (h *shard) unanswered(owner, to string) {
+	h.owner.Unanswered(owner)
+	if owner == h.owner.Target() && h.owner.Wait() > 0 {
+		serving := h.s.serving.Load() // a look at the nodes now might wait for this shard
+		h.exchange.relay.Failed(to, owner, h.s.node, *cmp.Or(serving, &[]string{}))
+	}
+}
+
+// ownerBehind returns the owner if a node hands requests on to it, else the node. The caller holds the lock.
+func (h *shard) ownerBehind(node string) string {
+	if h.exchange.relay.Is(node) {
+		return h.owner.Target()
+	}
+	return node
 }
 
 // readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait for a group.
@@ -162,13 +181,15 @@ func readsOf(readers []*entry) (keys []Key, group bool) {
 	return keys, group
 }
 
-// localOnly ends the entries of other nodes, which ask the owner themselves, and returns the others. The caller holds the lock.
-func (h *shard) localOnly(entries []*entry) []*entry {
+// localOnly ends the entries of other nodes, which ask the owner themselves, and returns the others; relayed ones, too, if they can go to the
+// owner. The caller holds the lock.
+func (h *shard) localOnly(entries []*entry, relayed bool) []*entry {
 	return slices.DeleteFunc(entries, func(e *entry) bool {
-		if e.origin != nil {
+		foreign := e.origin != nil && !(e.origin.relay && relayed)
+		if foreign {
 			e.end(errElsewhere)
 		}
-		return e.origin != nil
+		return foreign
 	})
 }
 
@@ -228,7 +249,7 @@ func (h *shard) takeAnswer(a handover.Answer) {
 	case h.s.closing.Load():
 		return
 	case a.Nobody: // its drafts go to it again after a while: its shards may be taken over by then
-		h.owner.Unanswered(a.From)
+		h.unanswered(h.ownerBehind(a.From), a.From)
 		h.takeBack(func(e *entry) bool { return e.r == nil && e.away == a.From })
 	case a.Refused == "":
 		h.takeStored(a)
@@ -245,7 +266,7 @@ const tailPatience = 200 * time.Millisecond
 // takeStored notes that the owner has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
 	h.exchange.heard = time.Now()
-	h.owner.Answered(a.From)
+	h.owner.Answered(h.ownerBehind(a.From))
 	h.awaitGroup(a.Head, tailPatience)
 	for _, b := range h.exchange.readers {
 		if b.sent == a.Barrier && b.away == a.From && b.through == 0 {
@@ -253,44 +274,6 @@ func (h *shard) takeStored(a handover.Answer) {
 		}
 	}
 	h.endHanded()
-}
-
-// awaitGroup reads the log up to a group, unless the tail is faster. The caller holds the lock.
-func (h *shard) awaitGroup(seq uint64, wait time.Duration) {
-	if seq <= max(h.head.Seq, h.exchange.awaited) {
-		return
-	}
-	if h.exchange.awaited == 0 {
-		time.AfterFunc(wait, h.fetch)
-	}
-	h.exchange.awaited = seq
-}
-
-// fetch reads the log up to the awaited group.
-func (h *shard) fetch() {
-	h.mu.Lock()
-	seq := h.exchange.awaited
-	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
-	defer cancel()
-	err := h.tryReadUpTo(ctx, seq)
-	if err != nil && !errors.Is(err, errBusy) && h.s.life.Err() == nil {
-		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("a group that another node appended was not read; the tail brings it")
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	newer := h.exchange.awaited
-	h.exchange.awaited = 0
-	if newer > seq { // it was named meanwhile
-		h.awaitGroup(newer, tailPatience)
-	}
-}
-
-// tellRefusals tells other nodes what was refused since the last call. The caller holds the lock.
-func (h *shard) tellRefusals() {
-	for _, m := range h.exchange.refusals.Take(h.head.Seq) {
-		h.s.tellNode(m)
-	}
 }
 
 // takeRefusal handles drafts and readers that another node refused. The caller holds the lock.
@@ -307,7 +290,7 @@ func (h *shard) takeRefusal(a handover.Answer) {
 			h.repeatSoon(refused)
 			return
 		}
-		h.owner.Unanswered(a.From)
+		h.unanswered(h.ownerBehind(a.From), a.From)
 		h.takeBack(refused)
 		return
 	}

@@ -33,6 +33,7 @@ type membership struct {
 	clock    func() ownership.Reading
 	majority bool                       // reads rest on no lease
 	others   atomic.Pointer[OtherNodes] // nil: unknown
+	serving  atomic.Pointer[[]string]   // the names of the nodes that serve, as of the last look
 	mixed    atomic.Bool                // a node knows no owners: it appends without asking one
 	share    ownership.Share
 	leaving  atomic.Bool
@@ -45,6 +46,7 @@ type origin struct {
 	h       *shard
 	reply   string
 	barrier uint64
+	relay   bool // this node hands it on to the owner, which the other one does not reach
 }
 
 // admit lets a reader wait: for the end of the group in flight that may hold what it reads, or for the next group; or it ends the reader, because
@@ -124,7 +126,8 @@ func (h *shard) noteOwner(g *format.Group) {
 		h.s.log.Info().Int("shard", h.n).Str("owner", g.Writer.Node).Str("before", before).Msg("the shard was taken over")
 	}
 	if before != h.owner.Target() {
-		h.takeBack(func(e *entry) bool { return e.away == before })
+		h.takeBack(func(e *entry) bool { return e.away == before || h.exchange.relay.Is(e.away) })
+		h.exchange.relay.End()
 	}
 }
 
@@ -134,11 +137,11 @@ func visits(g *format.Group) bool {
 }
 
 func (h *shard) takeRequest(r handover.Request, reply string) {
-	from := &origin{h: h, reply: reply, barrier: r.Barrier}
+	from := &origin{h: h, reply: reply, barrier: r.Barrier, relay: r.Relay}
 	unable := h.s.writable(h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if unable == nil && !h.owner.MayAppend() {
+	if unable == nil && !h.owner.MayAppend() && (!r.Relay || h.owner.Target() == r.From) {
 		unable = errElsewhere
 		h.awaitGroup(r.Head, 0) // the other node has seen that this one is the next owner
 	}
@@ -165,34 +168,25 @@ func (h *shard) takeRequest(r handover.Request, reply string) {
 	h.sendNext()
 }
 
-// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
-func (h *shard) acceptable(d *Recorded) error {
-	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
-	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
-	_, err := deliverylog.ParseFloor(d)
-	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
-	case d.Key.Valid() != nil, err != nil, !home:
-		return fmt.Errorf("%w: %s does not belong into shard %d", ErrRefused, d.Key, h.n)
-	case len(d.Body) > maxBody, text > maxFrameText, len(h.exchange.held) > maxHeld:
-		return fmt.Errorf("%w: no room for %d bytes", ErrRefused, len(d.Body)+text)
-	}
-	return nil
-}
-
-// ended refuses a draft or a reader of another node that ended with an error: dequeueGroup, which follows, tells the node. answerOrigins and serve
-// report the others. The caller holds the lock.
+// ended answers a draft or a reader of another node that ended: dequeueGroup, which follows, tells the node about refusals. answerOrigins and serve
+// report successes, but for those of the owner that this node asked. The caller holds the lock.
 func (o *origin) ended(d *entry) {
 	if d.r != nil {
 		delete(o.h.exchange.held, d.r.Hash)
 	}
-	if d.err == nil {
-		return
-	}
-	why, x := handover.Elsewhere, &o.h.exchange
+	why, barrier := handover.Elsewhere, o.barrier
 	if errors.Is(d.err, ErrConflict) {
 		why = handover.Conflict
 	}
-	x.refusals.Add(o.reply, why, o.barrier, d.r)
+	if d.r != nil {
+		barrier = 0
+	}
+	switch {
+	case d.err != nil:
+		o.h.exchange.refusals.Add(o.reply, why, o.barrier, d.r)
+	case o.relay:
+		o.h.s.tellNode(handover.Stored(o.reply, o.h.head.Seq, barrier))
+	}
 }
 
 // answerOrigins reports an acknowledged group to the nodes whose drafts it has, and to those whose readers waited for it. The caller holds the lock.
@@ -289,9 +283,13 @@ type OtherNodes struct {
 }
 
 // ShareWith sets what the store asks about the nodes of its cluster.
-func (s *Store) ShareWith(n OtherNodes) { s.others.Store(&n); s.noteMixed(n) }
+func (s *Store) ShareWith(n OtherNodes) { s.others.Store(&n); s.note(n) }
 
-func (s *Store) noteMixed(n OtherNodes) { s.mixed.Store(n.Mixed != nil && n.Mixed()) }
+func (s *Store) note(n OtherNodes) {
+	serving := n.Serving()
+	s.serving.Store(&serving)
+	s.mixed.Store(n.Mixed != nil && n.Mixed())
+}
 
 // shareShards hands shards over to nodes that own fewer, one after the other, and all shards if this node hears nobody.
 func (s *Store) shareShards() {
@@ -304,7 +302,7 @@ func (s *Store) shareShards() {
 		case <-tick.C:
 		}
 		if n := s.others.Load(); n != nil {
-			s.noteMixed(*n)
+			s.note(*n)
 		}
 		owned := s.owned()
 		if len(owned) == 0 || !s.nc.IsConnected() {

@@ -15,6 +15,7 @@
 //	                 Payledger-Group: 1, if they wait for a group that is sent after the request
 //	                 Payledger-Head: the newest group that the node has applied
 //	                 Payledger-Close: the number of a segment that is to be closed
+//	                 Payledger-Relay: 1, if the node is to hand the request on to the owner, which the asking node does not reach
 //	answer   on the reply subject, after the acknowledgement of a group with drafts of the node, or for the readers of a request
 //	         header  Payledger-Head: the sequence of the newest acknowledged group; the node gets it from the log, as all groups
 //	                 Payledger-Barrier: the readers of the request with this number are served when they have applied the group

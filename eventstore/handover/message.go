@@ -26,6 +26,7 @@ const (
 	closeHeader   = "Payledger-Close"
 	refusedHeader = "Payledger-Refused"
 	headHeader    = "Payledger-Head"
+	relayHeader   = "Payledger-Relay"
 )
 
 // Refusal is the reason why a node did not append a draft, or did not serve a reader.
@@ -90,6 +91,7 @@ type Request struct {
 	Head     uint64       // the newest group that the asking node has applied
 	Group    bool         // they wait for the acknowledgement of a group that is sent after the request
 	Close    uint32       // number of the segment that is to be closed; 0: none
+	Relay    bool         // the node is not the owner: it hands the request on
 }
 
 // Message returns the message of the request.
@@ -109,6 +111,9 @@ func (r Request) Message() *nats.Msg {
 	}
 	if r.Group {
 		m.Header.Set(groupHeader, "1")
+	}
+	if r.Relay {
+		m.Header.Set(relayHeader, "1")
 	}
 	return m
 }
@@ -138,7 +143,7 @@ func ParseRequest(m *nats.Msg) (r Request, err error) {
 	if err != nil || segment > math.MaxUint32 {
 		return r, fmt.Errorf("handover: request to close segment %d: %w", segment, err)
 	}
-	r.Close, r.Group = uint32(segment), m.Header.Get(groupHeader) != ""
+	r.Close, r.Group, r.Relay = uint32(segment), m.Header.Get(groupHeader) != "", m.Header.Get(relayHeader) != ""
 	for _, name := range m.Header.Values(keyHeader) {
 		part := strings.Split(name, ".")
 		if len(part) != 3 || len(r.Keys) == MaxKeys {

@@ -25,13 +25,13 @@ func drafts() []*format.Recorded {
 
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	sent := handover.Request{From: "b", To: "a", Shard: 3, Drafts: drafts(), Barrier: 9}
+	sent := handover.Request{From: "b", To: "a", Shard: 3, Drafts: drafts(), Barrier: 9, Relay: true}
 	m := sent.Message()
 	if m.Subject != "payledger.drafts.a.3" || m.Reply != "payledger.placed.b.3.a" {
 		t.Errorf("on %s, reply to %s", m.Subject, m.Reply)
 	}
 	got, err := handover.ParseRequest(m)
-	if err != nil || got.To != "a" || got.Shard != 3 || got.Barrier != 9 || len(got.Drafts) != 2 {
+	if err != nil || got.To != "a" || got.Shard != 3 || got.Barrier != 9 || !got.Relay || len(got.Drafts) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for i, d := range got.Drafts {

@@ -17,6 +17,8 @@
 //   - A node puts events into a group only if it is the owner; or if the owner's newest group names it, or anyone, as next; or if it first saw
 //     the owner's newest group at least Absence ago, and the owner left a request of it without an answer for Patience. Everybody else sends
 //     finished drafts to the owner (package handover).
+//   - A node may reach the log and a third node, and not the owner, whose groups go on: the link between two servers is cut. Then the third node
+//     hands its requests on (Relay). It hands on nothing that another node has handed on.
 //   - A read at the owner looks at the lease and at the group in flight under one lock, after the reader came. Memory only gets newer: what is read
 //     from it afterwards has every event that was acknowledged before the reader came, however long the process stops in between.
 //   - A node that does not keep a shard names the serving node with the fewest shards (Share). It does not name the node that it has the shard from:

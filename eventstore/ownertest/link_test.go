@@ -6,12 +6,14 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/handover"
 )
 
 // link is a node's way to the server: all of its connections.
@@ -22,6 +24,28 @@ type link struct {
 	mu    sync.Mutex
 	cut   bool // no connections
 	conns []*conn
+	deaf  string // this node gets no requests of the node: they go to nowhere
+}
+
+// nowhere is the name of no node.
+const nowhere = "00000000-0000-4000-8000-000000000000"
+
+// miss loses all requests of the node to another one, until miss("").
+func (l *link) miss(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = name
+}
+
+// route returns what gets to the server.
+func (l *link) route(piece []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.deaf == "" {
+		return piece
+	}
+	drafts := func(name string) []byte { return []byte(strings.TrimSuffix(handover.DraftsSubject(name), "*")) }
+	return bytes.ReplaceAll(piece, drafts(l.deaf), drafts(nowhere))
 }
 
 func newLink(server *embedded.Server) *link {
@@ -45,7 +69,7 @@ func (l *link) InProcessConn() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: wire, ended: make(chan struct{})}
+	c := &conn{Conn: wire, of: l, ended: make(chan struct{})}
 	c.toNode, c.toServer = newQueue(&l.in, c.ended), newQueue(&l.out, c.ended)
 	l.conns = append(l.conns, c)
 	go c.receive()
@@ -77,6 +101,7 @@ func (l *link) thaw()   { l.out.open(); l.in.open() }
 // conn is one connection. Writes do not wait: the client holds a lock meanwhile.
 type conn struct {
 	net.Conn
+	of               *link
 	toNode, toServer *queue
 	left             []byte // of the last piece
 	once             sync.Once
@@ -117,7 +142,7 @@ func (c *conn) send() {
 		if !ok {
 			return
 		}
-		if _, err := c.Conn.Write(bytes.ReplaceAll(piece, three, one)); err != nil {
+		if _, err := c.Conn.Write(c.of.route(bytes.ReplaceAll(piece, three, one))); err != nil {
 			return
 		}
 	}
