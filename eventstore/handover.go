@@ -20,6 +20,7 @@ type exchange struct {
 	busy    bool            // a goroutine hands drafts and readers over
 	waking  bool            // a look at the shard is due soon
 	number  uint64          // of the newest request
+	left    uint64          // of the newest request that a caller did not wait for
 	asked   time.Time       // when it was sent
 	heard   time.Time       // when a node last answered
 	handed  map[Hash]*entry // drafts of this node that another node may have
@@ -138,7 +139,7 @@ func (h *shard) expectAnswer(target, to string, number uint64, first, since time
 			h.expectAnswer(target, to, number, first, time.Now())
 			return
 		}
-		if h.takeBack(func(d *entry) bool { return d.sent == number }) && h.exchange.heard.Before(since) {
+		if back := h.takeBack(func(d *entry) bool { return d.sent == number }); (back || h.exchange.left >= number) && h.exchange.heard.Before(since) {
 			h.unanswered(target, to)
 		}
 		h.sendNext()

@@ -165,6 +165,7 @@ func (h *shard) withdraw(ctx context.Context, d *entry) error {
 	default:
 	}
 	delete(h.exchange.handed, d.r.Hash)
+	h.exchange.left = max(h.exchange.left, d.sent)
 	if i := slices.Index(h.waiting, d); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 		if d.handed == nil {

@@ -101,6 +101,7 @@ func (h *shard) leaveBarrier(b *entry) {
 	defer h.mu.Unlock()
 	is := func(waiting *entry) bool { return waiting == b }
 	x := &h.exchange
+	x.left = max(x.left, b.sent)
 	x.readers, x.visits, x.reading = slices.DeleteFunc(x.readers, is), slices.DeleteFunc(x.visits, is), slices.DeleteFunc(x.reading, is)
 	h.barriers = slices.DeleteFunc(h.barriers, is)
 }

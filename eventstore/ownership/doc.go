@@ -36,7 +36,8 @@
 // Lease and Absence are lengths on the clock of one machine, which nobody can set and which goes on while the machine sleeps (Linux:
 // CLOCK_BOOTTIME). No reading is compared with one of another machine. Some pauses stop that clock, too: a virtual machine that is saved and
 // resumed, or moved. If the time of day has moved against the clock by more than MaxJump since the lease began, there was such a pause, or
-// somebody set the time: the lease is over. A pause after which the time of day is behind by the same length stays unseen; `serve
+// somebody set the time: the lease is over. A pause after which the time of day is behind by the same length stays unseen. So does a machine whose
+// clock and time of day are slow: Lease is three quarters of Absence, so one machine's clock may take a third more time than another's. `serve
 // --reads=majority` uses no lease at all.
 //
 // # Schedules that break simpler forms

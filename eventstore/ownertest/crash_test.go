@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"payledger/eventstore/ownership"
 )
 
 // goners are the ways in which a node ends.
@@ -156,4 +158,30 @@ func TestAllLeave(t *testing.T) {
 		}
 		w.check()
 	})
+}
+
+// TestImpatientCallers: callers that leave before the owner counts as silent do not keep a shard from being taken over.
+func TestImpatientCallers(t *testing.T) {
+	for what, do := range map[string]func(*node, *world) *call{
+		"adds":  func(n *node, w *world) *call { return n.add(w.newKey(0)) },
+		"reads": func(n *node, w *world) *call { return n.read(w.newKey(0)) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, 2, 1, func(w *world) {
+				a, b := w.nodes[0], w.nodes[1]
+				a.add(w.newKey(0)).must()
+				b.add(w.newKey(0)).must()
+				a.freeze()
+				b.patience = ownership.Patience / 3
+				began := time.Now()
+				for do(b, w).err != nil && time.Since(began) < time.Minute {
+					w.pass(time.Millisecond)
+				}
+				if took := time.Since(began); took > takeover+ownership.Patience {
+					w.t.Errorf("nobody is answered for %s", took)
+				}
+				w.check()
+			})
+		})
+	}
 }

@@ -66,6 +66,8 @@ type node struct {
 	name  string
 	store *eventstore.Store
 	clock clock
+
+	patience time.Duration // of its callers
 }
 
 func newWorld(t testing.TB, nodes, shards int) *world {
@@ -92,10 +94,11 @@ func newWorld(t testing.TB, nodes, shards int) *world {
 
 // start starts one more node.
 func (w *world) start() *node {
-	n := &node{w: w, link: newLink(w.server)}
+	n := &node{w: w, link: newLink(w.server), patience: 10 * time.Second}
 	n.clock.set(1, 1)
 	c := eventstoretest.Config(nil)
 	c.Server, c.Shards, c.Replicas, c.Clock = n.link, w.shards, 3, n.clock.read
+	c.Options = []nats.Option{nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // else it prints the ends of connections
 	var err error
 	if n.store, err = eventstore.Open(w.t.Context(), c); err != nil {
 		w.t.Fatal(err)
@@ -125,12 +128,10 @@ func (w *world) pass(d time.Duration) {
 
 // clock is the clock of a node: it has a rate, and the time of day has another one.
 type clock struct {
-	mu       sync.Mutex
-	since    time.Time // of the bubble
-	at       ownership.Reading
-	rate     float64
-	dayRate  float64
-	watching func() // called at each reading
+	mu            sync.Mutex
+	since         time.Time // of the bubble
+	at            ownership.Reading
+	rate, dayRate float64
 }
 
 func (c *clock) read() ownership.Reading {
@@ -253,9 +254,6 @@ func (c *call) String() string {
 	return fmt.Sprintf("%d–%d: %s %s %d, %v", c.from, c.to, c.node.w.named(c.node.name), what, c.count, c.err)
 }
 
-// patience is how long a caller waits.
-const patience = 10 * time.Second
-
 // add adds an event to an aggregate.
 func (n *node) add(key eventstore.Key) *call {
 	return n.call(&call{node: n, key: key, adds: true}, func(ctx context.Context, c *call) (eventstore.Tip[sum], error) {
@@ -275,7 +273,7 @@ func (n *node) read(key eventstore.Key) *call {
 }
 
 func (n *node) call(c *call, do func(context.Context, *call) (eventstore.Tip[sum], error)) *call {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), n.patience)
 	defer cancel()
 	c.from = n.w.moments.Add(1)
 	tip, err := do(ctx, c)
