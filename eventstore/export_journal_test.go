@@ -171,9 +171,6 @@ func (s *Store) HandTo(n int, node string) {
 // Stay ends Leave.
 func (s *Store) Stay() { s.leaving.Store(false) }
 
-// Owned returns how many shards the store owns, with the shard of deliveries.
-func (s *Store) Owned() int { return len(s.owned()) }
-
 // WaitReading waits until so many readers wait for the end of a group under way.
 func (s *Store) WaitReading(ctx context.Context, at, n int) error {
 	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.exchange.reading) >= n })

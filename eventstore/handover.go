@@ -10,6 +10,7 @@ import (
 
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
+	"payledger/eventstore/nodes"
 	"payledger/eventstore/ownership"
 )
 
@@ -374,4 +375,21 @@ func (h *shard) endHanded() {
 		}
 		return served
 	})
+}
+
+// visits reports whether a group is a visitor's. Older tools leave the header out.
+func visits(g *format.Group) bool {
+	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
+}
+
+// Owned returns the number of shards that this process owns, that of deliveries included; 0 on a log with one process.
+func (s *Store) Owned() int { return len(s.owned()) }
+
+func machineClock() ownership.Reading { return ownership.Reading{Up: nodes.Clock(), Day: time.Now()} }
+
+func (n OtherNodes) guests() []string {
+	if n.Guests == nil {
+		return nil
+	}
+	return n.Guests()
 }

@@ -15,7 +15,6 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
 	"payledger/eventstore/jetapi"
-	"payledger/eventstore/nodes"
 	"payledger/eventstore/ownership"
 )
 
@@ -129,11 +128,6 @@ func (h *shard) noteOwner(g *format.Group) {
 		h.takeBack(func(e *entry) bool { return e.away == before || h.exchange.relay.Is(e.away) })
 		h.exchange.relay.End()
 	}
-}
-
-// visits reports whether a group is a visitor's. Older tools leave the header out.
-func visits(g *format.Group) bool {
-	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
 }
 
 func (h *shard) takeRequest(r handover.Request, reply string) {
@@ -279,6 +273,7 @@ func (h *shard) findOwner(ctx context.Context) error {
 // OtherNodes is what a store asks about the nodes of its cluster.
 type OtherNodes struct {
 	Serving func() []string // the names of the nodes that serve, this one included: the shards are shared out evenly among them
+	Guests  func() []string // those of them that keep no shard while another one serves; nil: none
 	Mixed   func() bool     // a node is of a build that appends without asking the owner: no read rests on a lease; nil: never
 }
 
@@ -301,8 +296,10 @@ func (s *Store) shareShards() {
 			return
 		case <-tick.C:
 		}
+		guest := false
 		if n := s.others.Load(); n != nil {
 			s.note(*n)
+			guest = slices.Contains(n.guests(), s.node) && !slices.Contains(s.servingNodes(), s.node)
 		}
 		owned := s.owned()
 		if len(owned) == 0 || !s.nc.IsConnected() {
@@ -313,7 +310,7 @@ func (s *Store) shareShards() {
 		if deaf {
 			s.log.Warn().Msg("this node hears no message of itself: other nodes append to its shards")
 		}
-		if deaf || s.leaving.Load() || s.sick.Load() != nil {
+		if deaf || s.leaving.Load() || s.sick.Load() != nil || guest {
 			s.handTo(owned, s.heir)
 			continue
 		}
@@ -357,9 +354,10 @@ func (s *Store) heir(h *shard) string {
 	return s.share.Heir(s.node, s.servingNodes(), s.owners(), giver)
 }
 
+// servingNodes returns the nodes that share the shards.
 func (s *Store) servingNodes() []string {
 	if others := s.others.Load(); others != nil {
-		return others.Serving()
+		return ownership.Owners(others.Serving(), others.guests())
 	}
 	return nil
 }
@@ -394,5 +392,3 @@ func (s *Store) Leave(ctx context.Context) error {
 		}
 	}
 }
-
-func machineClock() ownership.Reading { return ownership.Reading{Up: nodes.Clock(), Day: time.Now()} }

@@ -28,6 +28,7 @@ func TestOwner(t *testing.T) {
 		{"a node that leaves", testLeave},
 		{"a node that hears nothing", testDeafOwner},
 		{"shards are shared out", testShare},
+		{"a node that keeps no shard", testGuest},
 		{"reads of a majority", testMajorityReads},
 	})
 }
@@ -303,6 +304,30 @@ func testShare(t testing.TB, r *rig) {
 		}
 		return nil
 	})
+}
+
+// A node that keeps no shard still appends, and hands over what it owns.
+func testGuest(t testing.TB, r *rig) {
+	r.own(t, 0)
+	s, all := r.store(), []string{}
+	for _, n := range r.nodes {
+		all = append(all, n.store.Node())
+	}
+	for _, n := range r.nodes {
+		n.store.ShareWith(eventstore.OtherNodes{Serving: func() []string { return all }, Guests: func() []string { return []string{s.Node()} }})
+	}
+	eventually(t, time.Minute, "the node hands its shards over", func() error {
+		if n := s.Owned(); n > 0 {
+			return fmt.Errorf("it owns %d", n)
+		}
+		return nil
+	})
+	for shard := range r.shards {
+		mustAdd(t, s, keyIn(s, shard), added{N: 1})
+		if owner := s.Owner(shard); owner == "" || owner == s.Node() {
+			t.Errorf("after an event of the node %q owns shard %d", owner, shard)
+		}
+	}
 }
 
 func testMajorityReads(t testing.TB, r *rig) {

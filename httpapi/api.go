@@ -221,7 +221,7 @@ func (a *API) connect() {
 // ServeHTTP answers one request: guards in the order of D3, then the handler, then one log line.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := a.Now()
-	id, err := eventstore.NewUUID(a.Random)
+	id, err := a.idOf(r)
 	if err != nil {
 		a.Logger.Error().Err(err).Msg("no request id")
 	}
@@ -238,6 +238,21 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if done.abort {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+type idKey struct{}
+
+// WithID returns a context for a request that another node of the service has given an id to.
+func WithID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, idKey{}, id)
+}
+
+// idOf returns the id that another node gave to a request, or a new one.
+func (a *API) idOf(r *http.Request) (string, error) {
+	if id, given := r.Context().Value(idKey{}).(string); given {
+		return id, nil
+	}
+	return eventstore.NewUUID(a.Random)
 }
 
 func (c *call) serve() outcome {

@@ -35,6 +35,17 @@ func head(w http.ResponseWriter, random io.Reader) (id string) {
 
 func refuseBare(w http.ResponseWriter, random io.Reader, detail errorDetail) {
 	detail.DiagnosticsID = head(w, random)
+	writeRefusal(w, detail)
+}
+
+// Unavailable answers a request with the id, with 503 ServiceUnavailable and Retry-After: for a handler in front of the API.
+func Unavailable(w http.ResponseWriter, id, description, recovery string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Request-Id", id)
+	writeRefusal(w, errorDetail{ErrorID: domain.ReasonServiceUnavailable, Description: description, RecoverySuggestion: recovery, DiagnosticsID: id})
+}
+
+func writeRefusal(w http.ResponseWriter, detail errorDetail) {
 	body, err := encode(errorBody{detail})
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)

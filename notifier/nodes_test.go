@@ -62,7 +62,7 @@ func (c *citizen) Holder() (string, error) {
 	return c.name, nil
 }
 
-func (c *citizen) Left(string) bool {
+func (c *citizen) Plans(string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.author == "" || c.author == c.name || c.gone[c.author]

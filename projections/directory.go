@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/eventstore"
+	"payledger/projections/sqlitefile"
 )
 
 // directory holds all accounts in memory: every request looks one up. A change builds a new table and swaps it in, so that
@@ -133,4 +134,79 @@ func (p *Projections) loadAccount(ctx context.Context, id domain.AccountID, cons
 // Accounts lists all accounts by id.
 func (p *Projections) Accounts() []account.State {
 	return slices.SortedFunc(maps.Values(p.directory.now().byID), func(a, b account.State) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// ErrNoRows is the error of reads that need rows on a node that keeps none.
+var ErrNoRows = errors.New("projections: this node keeps no views (--role api)")
+
+// openWithoutRows returns projections that know the accounts, and have no rows. The tip store has the accounts: the log is not read from its beginning.
+func openWithoutRows(ctx context.Context, c Config) (*Projections, error) {
+	m := &model{File: sqlitefile.Absent(ErrNoRows), store: c.Store, directory: newDirectory(), places: make([]place, c.Store.Shards())}
+	events := c.Store.Events()
+	for shard := range m.places { // before the accounts: a later change of an account comes again
+		m.places[shard].seq = c.Store.Appended(shard)
+	}
+	var found []view[account.State]
+	err := c.Store.Newest(ctx, eventstore.EveryAccount, eventstore.Accounts.Name, func(uint64) {}, func(r *eventstore.Recorded) error {
+		s, err := eventstore.StateAt(ctx, c.Store, eventstore.Accounts, r)
+		found = append(found, view[account.State]{state: s})
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("projections: accounts: %w", err), m.Close())
+	}
+	m.directory.update(found)
+	p := projectionsOf(c, m)
+	p.applied.Store(events)
+	return p, nil
+}
+
+// applyAccounts takes in the accounts of some events, and moves the places past all of them.
+func (m *model) applyAccounts(ctx context.Context, events []*eventstore.Recorded) error {
+	var changed []view[account.State]
+	places := slices.Clone(m.places)
+	for _, r := range events {
+		if r.Aggregate == eventstore.Accounts.Name {
+			if err := understood(r); err != nil {
+				return &poison{event: r, err: err}
+			}
+			s, err := eventstore.StateAt(ctx, m.store, eventstore.Accounts, r)
+			if err != nil {
+				return &poison{event: r, err: err}
+			}
+			changed = append(changed, view[account.State]{state: s})
+		}
+		places[r.Shard].seq = max(places[r.Shard].seq, r.Seq)
+	}
+	m.directory.update(changed)
+	m.places = places
+	return nil
+}
+
+// sessionOwner finds the account of a session without rows: it looks under each account, in what this node has applied, and if nobody has the session, again
+// when it has applied the end of the session's shard as of the call.
+func (p *Projections) sessionOwner(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
+	if !domain.ValidID(string(id)) {
+		return "", false, nil
+	}
+	for waited := false; ; waited = true {
+		for owner := range p.directory.now().byID {
+			_, err := p.Store.Load(ctx, eventstore.Sessions.Key(owner, string(id)), eventstore.AllowStale)
+			switch {
+			case err == nil:
+				return owner, true, nil
+			case !errors.Is(err, eventstore.ErrNotFound):
+				return "", false, unavailable(err)
+			}
+		}
+		if waited {
+			return "", false, nil
+		}
+		waiting, cancel := context.WithTimeout(ctx, ownerWait)
+		err := p.shardCaughtUp(waiting, domain.Shard(string(id), p.Store.Shards()))
+		cancel()
+		if err != nil {
+			return "", false, unavailable(err)
+		}
+	}
 }

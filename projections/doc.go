@@ -45,6 +45,10 @@
 // next payments take its place: every payment of a list fits the list's own filter. A payment that begins to fit while the
 // list is read may be missing. Lists of disputes, vaulted instruments and open runs do the same.
 //
+// With Config.NoRows there is no file. The accounts come from the tip store at the start, and from the log after that; positions move past every event
+// without a look at it. Payment, Dispute, Settings and AccountByKey are as above. SessionAccount looks under each account, as PaymentAccount
+// does. Everything that needs a row fails with ErrNoRows.
+//
 // No waiter polls: a commit closes the channel of the shard's waiters.
 //
 // # What it must not know

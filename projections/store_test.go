@@ -43,9 +43,14 @@ func openStore(t testing.TB) *eventstore.Store {
 // startNode opens projections in dir and runs them until the test ends, or stop is called.
 func startNode(t testing.TB, store *eventstore.Store, dir string) *node {
 	t.Helper()
+	return startNodeOf(t, store, dir, false)
+}
+
+func startNodeOf(t testing.TB, store *eventstore.Store, dir string, noRows bool) *node {
+	t.Helper()
 	fanout := eventstore.NewFanout(store)
 	p, err := Open(context.Background(), Config{
-		Dir: dir, Store: store, Fanout: fanout, Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
+		Dir: dir, Store: store, Fanout: fanout, Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now, NoRows: noRows,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -334,8 +339,20 @@ func TestLogReplaced(t *testing.T) {
 // TestSessionAccount: a session is found as soon as its creation was acknowledged; an unknown id is known
 // to be unknown.
 func TestSessionAccount(t *testing.T) {
+	for _, noRows := range []bool{false, true} {
+		testSessionAccount(t, noRows)
+	}
+}
+
+func testSessionAccount(t *testing.T, noRows bool) {
 	store := openStore(t)
-	n := startNode(t, store, t.TempDir())
+	n := startNodeOf(t, store, t.TempDir(), noRows)
+	command(t, store, eventstore.Accounts, eventstore.Accounts.Key(testAccount, string(testAccount)), func(s account.State, m eventstore.Meta) (account.Event, error) {
+		return account.DecideCreate(s, account.Create{Created: account.Created{At: m.At, ID: testAccount}})
+	})
+	if err := n.CaughtUp(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
 	ctx := testContext(t)
 	for i := range 20 {
 		id := domain.SessionID(fmt.Sprintf("11111111-0000-4000-8000-%012d", i))
@@ -355,10 +372,16 @@ func TestSessionAccount(t *testing.T) {
 
 // TestAccounts: the directory follows the log, also across a restart.
 func TestAccounts(t *testing.T) {
+	for _, noRows := range []bool{false, true} {
+		testDirectory(t, noRows)
+	}
+}
+
+func testDirectory(t *testing.T, noRows bool) {
 	store := openStore(t)
 	dir := t.TempDir()
 	ctx := testContext(t)
-	n := startNode(t, store, dir)
+	n := startNodeOf(t, store, dir, noRows)
 	if _, found := n.Account("acct1"); found || len(n.Accounts()) != 0 {
 		t.Error("an empty log has accounts")
 	}
@@ -386,7 +409,7 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("restart %d: a key that is not there is found", restart)
 		}
 		n.stop()
-		n = startNode(t, store, dir)
+		n = startNodeOf(t, store, dir, noRows)
 	}
 }
 

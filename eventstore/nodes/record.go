@@ -17,6 +17,22 @@ const (
 	Ended    State = "ended" // it left, or another node ended it
 )
 
+// Role is which part of the work a node does.
+type Role string
+
+// The roles of nodes. A record without a role is that of an older build, which does everything.
+const (
+	RoleAll   Role = "all"
+	RoleAPI   Role = "api"   // it answers commands and single reads: it keeps no views, and plans nothing on account of events
+	RoleViews Role = "views" // it owns no shard while another node serves that may
+)
+
+// KeepsViews reports whether nodes of the role have views, plan webhooks and run workflows.
+func (r Role) KeepsViews() bool { return r != RoleAPI }
+
+// OwnsShards reports whether nodes of the role own shards.
+func (r Role) OwnsShards() bool { return r != RoleViews }
+
 // recordSchema is the schema of the records that this build writes. Newer builds may add fields.
 const recordSchema = 1
 
@@ -34,6 +50,7 @@ type Record struct {
 	Node    string `json:"node"` // id of the process: a restart gets another one
 	State   State  `json:"state"`
 	Address string `json:"address"` // of its API
+	Role    Role   `json:"role,omitempty"`
 	Build   Build  `json:"build"`
 	// Applied is how far the node has applied each shard: the address of an event.
 	Applied []uint64 `json:"applied"`

@@ -212,6 +212,17 @@ func (n *testNode) fail(err error) {
 // reach the servers.
 func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, lost ...string) *testNode {
 	t.Helper()
+	return newTestNode(t, c, id, skew, func(*nodes.Record) {}, lost...)
+}
+
+// newNodeOf starts a node with a changed record.
+func newNodeOf(t *testing.T, c *clustertest.Cluster, id string, change func(*nodes.Record)) *testNode {
+	t.Helper()
+	return newTestNode(t, c, id, 0, change)
+}
+
+func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration, change func(*nodes.Record), lost ...string) *testNode {
+	t.Helper()
 	var readTime time.Duration
 	if len(lost) > 0 {
 		readTime = 500 * time.Millisecond // a lost request ends by it
@@ -226,12 +237,14 @@ func newNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Duration
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &jetapi.Client{Conn: nc, Replicas: 3}
+	api := &jetapi.Client{Conn: nc, Replicas: len(c.Servers)}
 	if err := api.OpenReaders(1, func() (*nats.Conn, error) { return nc, nil }); err != nil {
 		t.Fatal(err)
 	}
+	self := nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}}
+	change(&self)
 	n.Registry, err = nodes.Open(t.Context(), nodes.Server{JS: js, API: api}, nodes.Config{
-		Self:    nodes.Record{Node: id, Address: "http://" + id, Build: nodes.Build{Version: "v1", Schemas: map[string]int{"payment": 6}}},
+		Self:    self,
 		Applied: n.position, Acknowledged: n.acknowledged, WaitFor: n.waitFor, Healthy: n.healthy,
 		CatchUp: func(ctx context.Context) error {
 			select {

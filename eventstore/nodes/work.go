@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"payledger/domain"
 )
 
 // work is the part of a Registry about work that one node owns at a time.
@@ -85,6 +87,33 @@ func (r *Registry) Left(command string) bool {
 	}
 	r.mu.Unlock()
 	return r.Gone(mark)
+}
+
+// Plans reports whether this node acts at once on an event of a command: the node that ran the command is this one, or is gone; or it acts on no events
+// itself, and this node stands in for it. Each node without views has one stand-in among the nodes with views that serve. Nodes that disagree about it lose
+// a compare-and-swap, or some hundreds of milliseconds (package turns).
+func (r *Registry) Plans(command string) bool {
+	if r == nil || r.Left(command) {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	writer, planners := "", []string{r.Self.Node}
+	for id, p := range r.peers {
+		switch {
+		case !p.Role.KeepsViews():
+			if strings.HasPrefix(id, command[:commandMark]) {
+				writer = id
+			}
+		case p.State == Serving:
+			planners = append(planners, id)
+		}
+	}
+	if writer == "" {
+		return false
+	}
+	slices.Sort(planners)
+	return planners[domain.Shard(writer, len(planners))] == r.Self.Node
 }
 
 // Holder returns the name under which this node owns work now. It returns ErrCutOff, with the last name, while this node must do no work

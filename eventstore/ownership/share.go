@@ -60,3 +60,13 @@ func count(owners []string, node string) (n int) {
 	}
 	return n
 }
+
+// Owners returns the nodes that may own shards: those that serve without the guests, or all of them if only guests serve. Guests keep no shard while
+// another node serves.
+func Owners(serving, guests []string) []string {
+	all := slices.DeleteFunc(slices.Clone(serving), func(node string) bool { return slices.Contains(guests, node) })
+	if len(all) == 0 {
+		return serving
+	}
+	return all
+}

@@ -66,3 +66,17 @@ func TestHeir(t *testing.T) {
 		t.Errorf("the heir of a is %q for a shard that the only other node gave it", heir)
 	}
 }
+
+// TestOwners: guests own shards only if nobody else serves.
+func TestOwners(t *testing.T) {
+	for _, c := range []struct{ serving, guests, want []string }{
+		{[]string{"a", "b"}, nil, []string{"a", "b"}},
+		{[]string{"a", "b", "c"}, []string{"b", "gone"}, []string{"a", "c"}},
+		{[]string{"b", "c"}, []string{"b", "c"}, []string{"b", "c"}},
+		{nil, []string{"b"}, nil},
+	} {
+		if got := ownership.Owners(c.serving, c.guests); !slices.Equal(got, c.want) {
+			t.Errorf("of %v with the guests %v: %v", c.serving, c.guests, got)
+		}
+	}
+}

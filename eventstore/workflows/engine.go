@@ -39,6 +39,8 @@ type Config struct {
 	Alone bool
 	// Left reports whether the node that ran a command does not work any more, or is this one; nil: every event is this node's own, and it takes over no run.
 	Left func(command string) bool
+	// Plans reports whether this node evaluates the events of a command at once, and not only what other nodes leave; nil: Left.
+	Plans func(command string) bool
 	// Lost returns how often another node has stopped working; nil: never.
 	Lost func() uint64
 	// SweepEvery is the time between two sweeps of the open runs; 0: sweepEvery.

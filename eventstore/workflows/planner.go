@@ -36,7 +36,7 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 		if err != nil {
 			return planError(r, err)
 		}
-		if e.Left == nil || e.Left(r.CommandID) {
+		if e.plans(r.CommandID) {
 			own = append(own, found...)
 		} else {
 			others = append(others, found...)
@@ -46,6 +46,13 @@ func (e *Engine) planBatch(ctx context.Context, events []*eventstore.Recorded) e
 		return err
 	}
 	return e.others.Add(ctx, events, others)
+}
+
+func (e *Engine) plans(command string) bool {
+	if e.Plans != nil {
+		return e.Plans(command)
+	}
+	return e.Left == nil || e.Left(command)
 }
 
 func planError(r *eventstore.Recorded, err error) error {

@@ -135,7 +135,7 @@ type sender struct{}
 
 func (sender) Holder() (string, error) { return "node", nil }
 func (sender) Gone(string) bool        { return false }
-func (sender) Left(string) bool        { return true }
+func (sender) Plans(string) bool       { return true }
 
 // node is a process on the rig's log, with all that runs need.
 type node struct {

@@ -12,8 +12,9 @@ type Nodes interface {
 	Holder() (string, error)
 	// Gone reports whether an owner id owns nothing any more.
 	Gone(id string) bool
-	// Left reports whether this node ran a command, or the node that ran it is gone.
-	Left(command string) bool
+	// Plans reports whether this node plans the deliveries of a command's events at once: it ran the command, the node that ran it is gone, or this
+	// node stands in for it.
+	Plans(command string) bool
 }
 
 // Ownership decides which node sends a delivery: its owner. When the owner id is gone, any node takes the delivery over, with
@@ -43,8 +44,8 @@ func (o Ownership) IsMine(d Delivery) bool {
 // MayTake reports whether this node owns the delivery, or may take it over.
 func (o Ownership) MayTake(d Delivery) bool { return o.IsMine(d) || o.Nodes.Gone(d.Owner()) }
 
-// Plans reports whether this node plans the deliveries of an event at once: it ran the event's command, or the node that did is gone.
-func (o Ownership) Plans(command string) bool { return o.Nodes == nil || o.Nodes.Left(command) }
+// Plans is Nodes.Plans.
+func (o Ownership) Plans(command string) bool { return o.Nodes == nil || o.Nodes.Plans(command) }
 
 // WithOwner returns the delivery with a new owner since now.
 func WithOwner(d Delivery, owner string, now time.Time) Delivery {

@@ -51,10 +51,11 @@ func (a *App) adminScrub(w http.ResponseWriter, r *http.Request) {
 func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 	answer := struct {
 		Ready    bool   `json:"ready"`
+		Role     string `json:"role"`
 		Reason   string `json:"reason,omitempty"`
 		Shards   []int  `json:"damagedShards,omitempty"`
 		Analysts string `json:"analysts,omitempty"`
-	}{Ready: true, Shards: a.Ledger.Store.Damaged()}
+	}{Ready: true, Role: string(a.role()), Shards: a.Ledger.Store.Damaged()}
 	if a.Feed != nil {
 		answer.Analysts = a.Feed.Fault()
 	}
@@ -70,10 +71,14 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", metrics.Handler(metrics.Config{
-		Store: a.Ledger.Store, Questions: a.Commands.Waiting, Operations: a.Views.PendingOperations, Now: a.clock, Patience: a.Recoverer.Patience(),
-		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Webhooks: a.notifier.Tally, Backlog: a.index.Backlog, Events: a.Feed,
-	}))
+	config := metrics.Config{
+		Store: a.Ledger.Store, Questions: a.Commands.Waiting, Now: a.clock, Patience: a.Recoverer.Patience(),
+		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Events: a.Feed, Role: string(a.role()),
+	}
+	if a.keepsViews() {
+		config.Operations, config.Webhooks, config.Backlog = a.Views.PendingOperations, a.notifier.Tally, a.index.Backlog
+	}
+	mux.Handle("/metrics", metrics.Handler(config))
 	mux.HandleFunc("/readyz", a.adminReady)
 	mux.HandleFunc("POST /scrub", a.adminScrub)
 	if a.Options.Pprof { // without cmdline: arguments may hold secrets
@@ -88,12 +93,16 @@ func (a *App) adminHandler() http.Handler {
 // openControl listens on the socket in the data folder, for the commands that reach a running service (I1).
 func (a *App) openControl(ctx context.Context) (err error) {
 	mux := http.NewServeMux()
-	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.Ledger.Store, a.Ledger.Secrets, a.Views, a.index)))
+	views := a.Views
+	if !a.keepsViews() {
+		views = nil
+	}
+	mux.Handle("/verify", control.Command(audit.VerifyHandler(a.Ledger.Store, a.Ledger.Secrets, views, a.index)))
 	mux.Handle("/account-create", control.Command(a.createAccount))
 	mux.Handle("/account-list", control.Command(a.listAccounts))
 	mux.Handle("/erase-customer", control.Command(a.eraseCustomer))
 	mux.Handle("/analytics-user", control.Command(a.changeAnalyticsUser))
-	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.Ledger.Store, a.Views, a.index)))
+	mux.Handle("/rebuild", control.Command(audit.RebuildHandler(a.Ledger.Store, views, a.index)))
 	mux.Handle("/backup-cut", control.Command(func(ctx context.Context, _ struct{}, _ func(any) error) (any, error) { return a.Ledger.Store.Cut(ctx) }))
 	a.control, err = control.Listen(ctx, a.Options.Data, mux)
 	return err

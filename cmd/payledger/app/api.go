@@ -27,7 +27,7 @@ import (
 
 func (a *App) apiConfig() httpapi.Config {
 	return httpapi.Config{
-		Commands: a.Commands, Reader: a.Views, Timed: a.durations.Request,
+		Commands: a.Commands, Reader: a.reader(), Timed: a.durations.Request,
 		History: &history.Reader{
 			Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, First6Digits: a.first6DigitsNow, NextQuestion: a.Recoverer.NextQuestion,
 			Deliveries: notifier.NewDeliveryReader(a.Ledger.Store),
@@ -113,6 +113,9 @@ func (a *App) first6DigitsNow(ctx context.Context, id domain.AccountID) (bool, e
 
 // openWorkflows connects the workflow engine to payments, webhooks and views (D19).
 func (a *App) openWorkflows(ctx context.Context) error {
+	if !a.keepsViews() {
+		return nil
+	}
 	ofPayments, ofDisputes, err := notifier.Compilers()
 	if err != nil {
 		return err
@@ -120,7 +123,7 @@ func (a *App) openWorkflows(ctx context.Context) error {
 	ports := a.notifier.Workflows()
 	a.workflows, err = workflows.New(ctx, workflows.Config{
 		Store: a.Ledger.Store, Compiler: ofPayments, DisputeCompiler: ofDisputes, Subjects: ports, Payments: a.Commands, Requests: ports,
-		OpenRuns: a.Views, Now: a.clock, Logger: a.log, Alone: a.Options.NatsURL == "", Left: a.Nodes.Left, Lost: a.Nodes.Lost,
+		OpenRuns: a.Views, Now: a.clock, Logger: a.log, Alone: a.Options.NatsURL == "", Left: a.Nodes.Left, Plans: a.Nodes.Plans, Lost: a.Nodes.Lost,
 	})
 	return err
 }

@@ -82,7 +82,8 @@ type App struct {
 	Intake          httpapi.Intake
 	caps            intake.Caps
 	watch           *ViewsWatch
-	apiDoor         *web.Door // of api, admin and sim, until the service is ready
+	endCalls        func(context.Context) // of nodes without views; nil: there are none
+	apiDoor         *web.Door             // of api, admin and sim, until the service is ready
 	adminDoor       *web.Door
 	simDoor         *web.Door
 	progress        *startProgress
@@ -218,8 +219,9 @@ func (a *App) openViews(ctx context.Context) (err error) {
 	a.Views, err = projections.Open(ctx, projections.Config{
 		Dir: filepath.Join(a.Options.Data, ledger.ViewsFolder), Store: a.Ledger.Store, Fanout: a.fanout,
 		Secrets: a.Ledger.Secrets, Logger: a.log, Now: a.clock, Cache: limits.Of(a.Options.Memory).Pages, Lagged: a.durations.ViewsLag,
+		NoRows: !a.keepsViews(),
 	})
-	if err != nil {
+	if err != nil || !a.keepsViews() {
 		return err
 	}
 	signer, key, err := a.Ledger.Secrets.CheckpointSigner(ctx)
@@ -238,6 +240,9 @@ func (a *App) openViews(ctx context.Context) (err error) {
 
 func (a *App) openNotifier(ctx context.Context) (err error) {
 	a.openListeners()
+	if !a.keepsViews() {
+		return nil
+	}
 	if a.notifier, err = notifier.New(ctx, a.NotifierConfig()); err != nil {
 		return err
 	}
@@ -271,9 +276,9 @@ func (a *App) NotifierConfig() notifier.Config {
 func (a *App) openCommands(ctx context.Context) error {
 	a.Commands = service.New(commands.Config{
 		Store: a.Ledger.Store, Secrets: a.Ledger.Secrets, Processors: a.Processors, Account: a.Views.Account,
-		PaymentAccount: a.Views.PaymentAccount, DisputesBesideRefund: a.Views.DisputesBesideRefund, NotifyURL: a.notifyURL, Disputes: a.Processors,
+		PaymentAccount: a.Views.PaymentAccount, DisputesBesideRefund: a.reader().DisputesBesideRefund, NotifyURL: a.notifyURL, Disputes: a.Processors,
 		PaymentTimeout: a.Options.PaymentTimeout, ActionTimeout: a.Options.ActionTimeout, ClientTokenTTL: a.Options.ClientTokenTTL,
-		Everywhere: a.everywhere, Customers: a.Views, Random: rand.Reader, Logger: a.log,
+		Everywhere: a.everywhere, Customers: a.reader(), Random: rand.Reader, Logger: a.log,
 	})
 	a.Recoverer = recovery.New(recovery.Config{
 		Commands: a.Commands, Views: a.Views, Secrets: a.Ledger.Secrets, EndedCards: a.Views.EndedInstruments, ErasedPersons: a.erasedPersons, Now: a.clock, Logger: a.log,
@@ -294,6 +299,9 @@ func (a *App) erasedPersons(ctx context.Context, since time.Time, after domain.P
 
 // recover starts the background work, such as the recovery of operations without an outcome. The start does not wait for it.
 func (a *App) recover(ctx context.Context) error {
+	if !a.keepsViews() {
+		return nil
+	}
 	a.workflows.Act()
 	a.Recoverer.Run(ctx)
 	return nil
@@ -312,15 +320,17 @@ func (a *App) run(ctx context.Context) error {
 		})
 	}
 	loud("projections", a.Views.Run)
-	loud("notifier", a.notifier.Run)
-	loud("webhook log", a.webhooks.Run)
-	loud("checkpoints", a.checkpoints.Run)
-	loud("workflows", a.workflows.Run)
-	loud("proofs", a.proofs.Run)
+	if a.keepsViews() {
+		loud("notifier", a.notifier.Run)
+		loud("webhook log", a.webhooks.Run)
+		loud("checkpoints", a.checkpoints.Run)
+		loud("workflows", a.workflows.Run)
+		loud("proofs", a.proofs.Run)
+		a.loops.Go(func() { a.sweeper().Run(background) })
+	}
 	if a.Feed != nil {
 		loud("events for analysts", a.Feed.Run)
 	}
-	a.loops.Go(func() { a.sweeper().Run(background) })
 	a.loops.Go(func() { a.KeyUses.Run(background, a.hasKey, a.warnOfUses) })
 	a.loops.Go(func() {
 		if err := a.fanout.Run(background); err != nil && background.Err() == nil {
@@ -345,7 +355,11 @@ func (a *App) Healthy() error {
 		return errLeaving
 	}
 	store := a.Ledger.Store
-	for _, check := range []func() error{a.Nodes.Valid, store.Healthy, store.Full, a.Views.Healthy, a.index.Healthy, a.notifier.Healthy, a.workflows.Healthy, a.watch.Behind} {
+	checks := []func() error{a.Nodes.Valid, store.Healthy, store.Full, a.Views.Healthy, a.watch.Behind}
+	if a.keepsViews() {
+		checks = append(checks, a.index.Healthy, a.notifier.Healthy, a.workflows.Healthy)
+	}
+	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
 		}

@@ -17,6 +17,9 @@ type EraseRequest struct {
 }
 
 func (a *App) eraseCustomer(ctx context.Context, in EraseRequest, _ func(any) error) (any, error) {
+	if !a.keepsViews() {
+		return nil, errNoViews
+	}
 	owner, err := a.oneAccount(in.Account)
 	if err != nil {
 		return nil, err

@@ -8,12 +8,16 @@ import (
 	"payledger/httpapi/keyuse"
 )
 
-const keyUsesFile = "key-uses.json" // in the folder of the views
+const keyUsesFile = "key-uses.json" // in the folder of the views, if there is one
 
 // openKeyUses reads the last uses of API keys. An unreadable file is only logged: the times are informative.
 func (a *App) openKeyUses() {
 	var err error
-	if a.KeyUses, err = keyuse.Open(filepath.Join(a.Options.Data, ledger.ViewsFolder, keyUsesFile)); err != nil {
+	file := filepath.Join(a.Options.Data, ledger.ViewsFolder, keyUsesFile)
+	if !a.keepsViews() { // it has no such folder
+		file = filepath.Join(a.Options.Data, keyUsesFile)
+	}
+	if a.KeyUses, err = keyuse.Open(file); err != nil {
 		a.warnOfUses(err)
 	}
 }

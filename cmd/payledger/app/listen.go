@@ -51,7 +51,11 @@ func (a *App) openDoors(context.Context) error {
 	if err := a.shareRates(api); err != nil {
 		return err
 	}
-	a.apiDoor.Open(a.whileLeaving(api))
+	handler, err := a.connectNodes(api)
+	if err != nil {
+		return err
+	}
+	a.apiDoor.Open(a.whileLeaving(handler))
 	a.adminDoor.Open(a.adminHandler())
 	return nil
 }

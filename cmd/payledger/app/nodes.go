@@ -33,7 +33,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 	build, _ := debug.ReadBuildInfo() // without it the version is "unknown"
 	version, commit := BuildOf(build)
 	a.Nodes, err = a.Ledger.Store.OpenNodes(ctx, nodes.Config{
-		Self: nodes.Record{Node: id, Address: a.API.URL, Build: nodes.Build{Version: version, Commit: commit, Schemas: schemas}},
+		Self: nodes.Record{Node: id, Address: a.API.URL, Role: a.role(), Build: nodes.Build{Version: version, Commit: commit, Schemas: schemas}},
 		// The account directory, the erasures and the log's own tips have an event when the views have it.
 		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
 		Acknowledged: a.acknowledged,
@@ -45,7 +45,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 		return err
 	}
 	a.Ledger.Store.WriteFor(a.Nodes.Reads)
-	a.Ledger.Store.ShareWith(eventstore.OtherNodes{Serving: a.serving, Mixed: func() bool { return a.Nodes.Reads(shardOwners) == 0 }})
+	a.Ledger.Store.ShareWith(eventstore.OtherNodes{Serving: a.serving, Guests: a.guests, Mixed: func() bool { return a.Nodes.Reads(shardOwners) == 0 }})
 	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)
 		return position, a.Nodes.Clock() - asOf, err
@@ -62,9 +62,16 @@ func (a *App) nodeID() (string, error) {
 }
 
 // serving returns the names of the nodes that serve, and know owners of shards.
-func (a *App) serving() (ids []string) {
+func (a *App) serving() []string { return a.servingAs(func(nodes.Role) bool { return true }) }
+
+// guests returns those of them that own no shard while another one serves.
+func (a *App) guests() []string {
+	return a.servingAs(func(r nodes.Role) bool { return !r.OwnsShards() })
+}
+
+func (a *App) servingAs(fits func(nodes.Role) bool) (ids []string) {
 	for _, node := range a.Nodes.Live() {
-		if node.State == nodes.Serving && node.Build.Schemas[shardOwners] > 0 {
+		if node.State == nodes.Serving && node.Build.Schemas[shardOwners] > 0 && fits(node.Role) {
 			ids = append(ids, node.Node)
 		}
 	}

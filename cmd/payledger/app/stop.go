@@ -131,5 +131,14 @@ func (a *App) stopRequests() error {
 	if a.Commands != nil {
 		defer time.AfterFunc(DrainAfter, a.Commands.Drain).Stop()
 	}
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	if a.endCalls != nil {
+		calls.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), DrainAfter+CutAfter)
+			defer cancel()
+			a.endCalls(ctx)
+		})
+	}
 	return a.API.Stop(DrainAfter + CutAfter)
 }

@@ -60,10 +60,13 @@ type rebuilder struct {
 	stream *deliverylog.Stream
 }
 
-// RebuildHandler serves the command rebuild of a running service.
+// RebuildHandler serves the command rebuild of a running service; views is nil at a node that keeps none.
 func RebuildHandler(store *eventstore.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, RebuildRequest, func(any) error) (any, error) {
 	r := rebuilder{views, index, store.Deliveries()}
 	return func(ctx context.Context, in RebuildRequest, emit func(any) error) (any, error) {
+		if views == nil {
+			return nil, errors.New("this node keeps no views (--role api): rebuild them at a node with --role all or views")
+		}
 		return r.run(ctx, in.Projection, func(l rebuildLine) error { return emit(l) })
 	}
 }

@@ -22,7 +22,8 @@ import (
 type Config struct {
 	Store      *eventstore.Store
 	Questions  func() []payments.Waiting                                                 // questions to processors that this process has planned
-	Operations func(context.Context, time.Time) ([]projections.PendingOperations, error) // open operations, from the views
+	Role       string                                                                    // of this node
+	Operations func(context.Context, time.Time) ([]projections.PendingOperations, error) // open operations, from the views; nil, as Webhooks and Backlog, on a node without views
 	Now        func() time.Time
 	Patience   time.Duration         // from an operation's request to the first question that follows from the views
 	Answers    func() map[int]uint64 // of the API, by status
@@ -43,8 +44,11 @@ func (c Config) registry() *prometheus.Registry {
 	registry.MustRegister(c.Durations.all()...)
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		c.waiting(), c.requests(), c.webhooks(),
+		c.requests(),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "payledger_node", Help: "1, with the role of this node (--role).",
+			ConstLabels: prometheus.Labels{"role": c.Role}}, func() float64 { return 1 }),
 		gauge("payledger_log_healthy", "1 while the log takes appends.", func() float64 { return oneIf(c.Store.Healthy() == nil) }),
+		gauge("payledger_shards_owned", "Shards of the log that this node of a cluster appends for; 0 without a cluster.", func() float64 { return float64(c.Store.Owned()) }),
 		gauge("payledger_log_events", "Events in the log.", func() float64 { return float64(c.Store.Events()) }),
 		gauge("payledger_log_damaged_shards", "Shards of the log that take no appends because they are damaged.",
 			func() float64 { return float64(len(c.Store.Damaged())) }),
@@ -56,6 +60,9 @@ func (c Config) registry() *prometheus.Registry {
 			return -1
 		}),
 	)
+	if c.Operations != nil {
+		registry.MustRegister(c.waiting(), c.webhooks())
+	}
 	if c.Events != nil {
 		registry.MustRegister(
 			gauge("payledger_events_position", "Position of the newest event in the stream EVENTS for analysts.",

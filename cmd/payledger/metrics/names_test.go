@@ -1,14 +1,17 @@
 package metrics
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"payledger/projections"
 	"payledger/projections/eventfeed"
 )
 
@@ -17,7 +20,8 @@ func names() map[string]bool {
 	all := make(chan *prometheus.Desc)
 	go func() {
 		defer close(all)
-		Config{Durations: NewDurations(), Events: &eventfeed.Feed{}}.registry().Describe(all)
+		operations := func(context.Context, time.Time) ([]projections.PendingOperations, error) { return nil, nil }
+		Config{Durations: NewDurations(), Events: &eventfeed.Feed{}, Operations: operations}.registry().Describe(all)
 		all <- startEvents
 		all <- startOf
 	}()

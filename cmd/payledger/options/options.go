@@ -16,6 +16,7 @@ import (
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/account"
 	"payledger/eventstore/external"
+	"payledger/eventstore/nodes"
 	"payledger/eventstore/proof"
 	"payledger/eventstore/secrets"
 )
@@ -61,6 +62,7 @@ type Options struct {
 	WriteTimeout        time.Duration   `help:"How long a client may take nothing of its answer." default:"30s"`
 	Drain               time.Duration   `help:"How long the service takes requests after SIGTERM, while /readyz answers 503: the time that the proxy needs to notice." default:"0s"`
 	Reads               string          `help:"With --nats-url, what a read of the newest state rests on: lease (a length of time on this machine's clock) or majority (a group in the log for all readers of a moment, and no clock)." enum:"lease,majority" default:"lease"`
+	Role                nodes.Role      `help:"With --nats-url, the work of this node: all; api (commands and reads of one payment, without views: lists are read at another node, and webhooks and workflows run there); views (everything, but it owns no shards)." enum:"all,api,views" default:"all"`
 	RateLimit           float64         `help:"Requests per second and API key; 0 for no limit." default:"0"`
 	TLSCert             string          `name:"tls-cert" help:"Certificate file of the API." type:"path"`
 	TLSKey              string          `name:"tls-key" help:"Key file of the API." type:"path"`
@@ -158,6 +160,8 @@ func (o Options) limitFaults() (faults []string) {
 	check(o.Drain < 0, "--drain is %s; it must not be negative", o.Drain)
 	check(o.NatsListen != "" && o.NatsURL != "",
 		"--nats-listen opens the embedded server's events to analysts, and --nats-url replaces the embedded server: leave one out")
+	check(o.Role != "" && o.Role != nodes.RoleAll && o.NatsURL == "",
+		"--role %s is for a node of a cluster, with --nats-url: without one, the only node does all of the work", o.Role)
 	check(o.EventsRetention != 0 && o.EventsRetention < minRetention, "--events-retention is %s; it must be 0 or at least %s", o.EventsRetention, minRetention)
 	check(o.EventsRetention != 0 && o.NatsListen == "", "--events-retention is for the stream EVENTS, which exists only with --nats-listen")
 	check(math.IsNaN(o.RateLimit) || o.RateLimit < 0, "--rate-limit is %v; it must be 0 or more", o.RateLimit)

@@ -1,0 +1,130 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// callee is this node's end of one call.
+type callee struct {
+	r     *Registry
+	to    string             // the caller's inbox
+	gone  <-chan struct{}    // closed when the caller went away
+	stop  context.CancelFunc // closes gone
+	mu    sync.Mutex
+	sent  int           // pieces
+	read  int           // of them by the caller
+	moved chan struct{} // closed and replaced when read grows
+	began chan struct{} // closed when the caller says go
+	once  sync.Once
+}
+
+// answerCall takes a call, and works on it when the caller says so.
+func (r *Registry) answerCall(ctx context.Context, m *nats.Msg, handle Handle) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &callee{r: r, to: m.Reply, gone: ctx.Done(), stop: cancel, moved: make(chan struct{}), began: make(chan struct{})}
+	conn := r.server.API.Conn
+	inbox := conn.NewRespInbox()
+	sub, err := conn.Subscribe(inbox, c.hear)
+	if err != nil {
+		return // without a connection the caller asks another node
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // it fails only without a connection, and then there is no subscription
+	taken := part(m.Reply, callTaken, nil)
+	taken.Reply = inbox
+	if conn.PublishMsg(taken) != nil || !c.goes(ctx) {
+		return
+	}
+	done := make(chan error, 1)
+	go func() { done <- safely(ctx, m.Data, handle, c.send) }()
+	pulse := time.NewTicker(callPulse)
+	defer pulse.Stop()
+	for {
+		select {
+		case <-pulse.C:
+			_ = conn.PublishMsg(part(c.to, callAlive, nil)) // without a connection the caller finds the answer cut
+		case err := <-done:
+			last := part(c.to, callEnd+strconv.Itoa(c.sent), nil)
+			if err != nil {
+				last = part(c.to, callCut, []byte(err.Error()))
+			}
+			_ = conn.PublishMsg(last)
+			return
+		}
+	}
+}
+
+func safely(ctx context.Context, request []byte, handle Handle, send func([]byte) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("nodes: panic: %v", p)
+		}
+	}()
+	return handle(ctx, request, send)
+}
+
+// goes waits until the caller says go, as long as the caller waits for taken.
+func (c *callee) goes(ctx context.Context) bool {
+	patience := time.NewTimer(callTake + callSilence)
+	defer patience.Stop()
+	select {
+	case <-c.began:
+		return true
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (c *callee) hear(m *nats.Msg) {
+	switch text := string(m.Data); text {
+	case goOn:
+		c.once.Do(func() { close(c.began) })
+	case goAway:
+		c.stop()
+	default:
+		n, err := strconv.Atoi(text)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err == nil && n > c.read {
+			c.read = n
+			close(c.moved)
+			c.moved = make(chan struct{})
+		}
+	}
+}
+
+var errSlowCaller = errors.New("nodes: the caller reads nothing of the answer")
+
+// send sends one piece. It waits while the caller has callWindow pieces to read.
+func (c *callee) send(piece []byte) error {
+	if len(piece) > MaxPiece {
+		return fmt.Errorf("nodes: a piece of %d bytes", len(piece))
+	}
+	patience := time.NewTimer(callPatient)
+	defer patience.Stop()
+	for {
+		c.mu.Lock()
+		room, moved := c.sent-c.read < callWindow, c.moved
+		c.mu.Unlock()
+		if room {
+			break
+		}
+		select {
+		case <-moved:
+		case <-patience.C:
+			return errSlowCaller
+		case <-c.gone:
+			return context.Canceled
+		}
+	}
+	c.sent++
+	return c.r.server.API.Conn.PublishMsg(part(c.to, callPiece+strconv.Itoa(c.sent), piece))
+}

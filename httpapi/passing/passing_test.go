@@ -1,0 +1,244 @@
+package passing
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+// pipe is the way between two nodes.
+type pipe struct {
+	pieces chan []byte
+	err    error // at the end; nil: io.EOF
+	away   context.CancelFunc
+}
+
+func (p *pipe) Next(ctx context.Context) ([]byte, error) {
+	select {
+	case piece, more := <-p.pieces:
+		if !more {
+			if p.err == nil {
+				return nil, io.EOF
+			}
+			return nil, p.err
+		}
+		return piece, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pipe) Close() { p.away() }
+
+type idKey struct{}
+
+// rig is a node without views, and one with views whose API is api.
+type rig struct {
+	door  *httptest.Server
+	seen  []uint64
+	shown func(position []uint64) error
+	call  error // of the way between the nodes
+}
+
+func newRig(t *testing.T, api http.HandlerFunc) *rig {
+	r := &rig{seen: []uint64{7, 9}, shown: func([]uint64) error { return nil }}
+	refuse := func(w http.ResponseWriter, id, description, recovery string) {
+		w.Header().Set("Retry-After", "2")
+		w.Header().Set("X-Request-Id", id)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, description+" "+recovery)
+	}
+	server := &Server{
+		API: api, Refuse: refuse, Shown: func(_ context.Context, position []uint64) error { return r.shown(position) },
+		WithID: func(ctx context.Context, id string) context.Context { return context.WithValue(ctx, idKey{}, id) },
+	}
+	r.door = httptest.NewServer(NewDoor(&Door{
+		Own:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "own") }),
+		Seen:   func() []uint64 { return r.seen },
+		Refuse: refuse, NewID: func() string { return "id-1" }, Logger: zerolog.Nop(),
+		Call: func(ctx context.Context, request []byte) (Answer, error) {
+			if r.call != nil {
+				return nil, r.call
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			p := &pipe{pieces: make(chan []byte), away: cancel}
+			go func() {
+				p.err = server.Handle(ctx, request, func(piece []byte) error {
+					select {
+					case p.pieces <- piece:
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+				close(p.pieces)
+			}()
+			return p, nil
+		},
+	}))
+	t.Cleanup(r.door.Close)
+	return r
+}
+
+type answer struct {
+	*http.Response
+	text string
+	err  error
+}
+
+func (r *rig) do(t *testing.T, method, path, body string, header http.Header) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, r.door.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.GetBody, request.Host = nil, "shop.example"
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return answer{response, string(text), err}
+}
+
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789", 20_000)
+	var got *http.Request
+	var body []byte
+	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+		got = request
+		body, _ = io.ReadAll(request.Body)
+		w.Header().Set("Payledger-Lag", "events=0, ms=1")
+		w.Header().Add("Set-Cookie", "a=1")
+		w.Header().Add("Set-Cookie", "b=2")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, large)
+	})
+	header := http.Header{"X-Api-Key": {"secret"}, "X-Forwarded-For": {"192.0.2.1", "192.0.2.2"}}
+	a := r.do(t, "POST", "/management/workflows?a=b%20c", `{"x":1}`, header)
+	if a.err != nil || a.StatusCode != http.StatusAccepted || a.text != large || a.Header.Get("Payledger-Lag") == "" || len(a.Header.Values("Set-Cookie")) != 2 {
+		t.Errorf("%v %v, %d bytes, %v", a.err, a.Status, len(a.text), a.Header)
+	}
+	if got.Method != "POST" || got.URL.Path != "/management/workflows" || got.URL.RawQuery != "a=b%20c" || got.Host != "shop.example" ||
+		!strings.HasPrefix(got.RemoteAddr, "127.0.0.1:") || got.Header.Get("X-Api-Key") != "secret" || !slices.Equal(got.Header["X-Forwarded-For"], header["X-Forwarded-For"]) ||
+		got.TLS != nil || string(body) != `{"x":1}` || got.ContentLength != 7 || got.Context().Value(idKey{}) != "id-1" {
+		t.Errorf("the other node got %+v, %s", got, body)
+	}
+	if a := r.do(t, "HEAD", "/payments", "", nil); a.err != nil || a.StatusCode != http.StatusAccepted || a.text != "" {
+		t.Errorf("HEAD: %v %v %q", a.err, a.Status, a.text)
+	}
+	if a := r.do(t, "GET", "/payments/x", "", nil); a.text != "own" {
+		t.Errorf("a call without views was passed on: %q", a.text)
+	}
+	long := strings.Repeat("x", maxBody+5)
+	if a := r.do(t, "POST", "/management/workflows", long, nil); a.err != nil || len(body) != maxBody {
+		t.Errorf("of a body of %d bytes the other node got %d: %v", len(long), len(body), a.err)
+	}
+}
+
+// A request that came over TLS is one at the other node: its pages set cookies for TLS only.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	secure := false
+	s := &Server{
+		API: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { secure = r.TLS != nil }), Shown: func(context.Context, []uint64) error { return nil },
+		WithID: func(ctx context.Context, _ string) context.Context { return ctx },
+	}
+	d := NewDoor(&Door{Seen: func() []uint64 { return nil }, NewID: func() string { return "" }, Logger: zerolog.Nop(), Call: func(ctx context.Context, request []byte) (Answer, error) {
+		var all [][]byte
+		err := s.Handle(ctx, request, func(piece []byte) error { all = append(all, bytes.Clone(piece)); return nil })
+		p := &pipe{pieces: make(chan []byte, len(all)), away: func() {}}
+		for _, piece := range all {
+			p.pieces <- piece
+		}
+		close(p.pieces)
+		return p, err
+	}})
+	r := httptest.NewRequest(http.MethodGet, "https://shop.example/dashboard", nil)
+	r.TLS = &tls.ConnectionState{}
+	d.ServeHTTP(httptest.NewRecorder(), r)
+	if !secure {
+		t.Error("the other node does not know that the request came over TLS")
+	}
+}
+
+// A list waits until it shows what the first node knows.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "list") })
+	var waited []uint64
+	r.shown = func(position []uint64) error { waited = position; return nil }
+	if a := r.do(t, "GET", "/payments", "", nil); a.text != "list" || !slices.Equal(waited, r.seen) {
+		t.Errorf("%q after waiting for %v", a.text, waited)
+	}
+	r.shown = func([]uint64) error { return context.DeadlineExceeded }
+	if a := r.do(t, "GET", "/payments", "", nil); a.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(a.text, behind) || a.Header.Get("X-Request-Id") != "id-1" {
+		t.Errorf("%v %q", a.Status, a.text)
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	part := make(chan bool, 1)
+	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
+		if <-part {
+			_, _ = io.WriteString(w, strings.Repeat("x", 2*pieceSize))
+		}
+		panic(http.ErrAbortHandler)
+	})
+	for _, c := range []struct{ method, want string }{{"GET", broken}, {"HEAD", ""}, {"POST", unclear}} {
+		part <- false
+		a := r.do(t, c.method, "/management/workflows", "", nil)
+		if a.err != nil || a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !strings.HasPrefix(a.text, c.want) {
+			t.Errorf("%s: %v %v %q", c.method, a.err, a.Status, a.text)
+		}
+	}
+	part <- true
+	if a := r.do(t, "GET", "/payments", "", nil); a.err == nil {
+		t.Errorf("an answer that broke off is whole: %v", a.Status)
+	}
+	r.call = errors.New("no responders")
+	a := r.do(t, "POST", "/management/workflows", "", nil)
+	if a.err != nil || a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !strings.HasPrefix(a.text, nobody) {
+		t.Errorf("without a node: %v %v %q", a.err, a.Status, a.text)
+	}
+}
+
+func TestManyPassed(t *testing.T) {
+	t.Parallel()
+	free, working := make(chan struct{}), make(chan struct{}, maxPassed)
+	r := newRig(t, func(http.ResponseWriter, *http.Request) { working <- struct{}{}; <-free })
+	done := make(chan answer, maxPassed)
+	for range maxPassed {
+		go func() { done <- r.do(t, "GET", "/payments", "", nil) }()
+	}
+	for range maxPassed {
+		<-working
+	}
+	if a := r.do(t, "GET", "/payments", "", nil); a.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(a.text, many) {
+		t.Errorf("%v %q", a.Status, a.text)
+	}
+	if a := r.do(t, "GET", "/payments/x", "", nil); a.text != "own" {
+		t.Errorf("a read of one payment: %v %q", a.Status, a.text)
+	}
+	close(free)
+	for range maxPassed {
+		if a := <-done; a.err != nil || a.StatusCode != http.StatusOK {
+			t.Fatal(a.err, a.Status)
+		}
+	}
+}
