@@ -35,7 +35,7 @@ type exchange struct {
 	held      map[Hash]*entry   // drafts of other nodes in this process
 	reading   []*entry          // readers of any node: they wait for the end of the group in flight
 	refusals  handover.Refusals // of drafts and readers of other nodes: they leave soon
-	repeating bool              // what the next owner refused goes to it again soon
+	repeating bool              // what an owner refused that did not know it yet goes to it again soon
 }
 
 const closeEvery = time.Second // between two requests to close a segment
@@ -288,7 +288,7 @@ func (h *shard) takeRefusal(a handover.Answer) {
 		refused := func(e *entry) bool {
 			return e.away == a.From && (e.r != nil && slices.Contains(a.Hashes, e.r.Hash) || e.r == nil && e.sent == a.Barrier)
 		}
-		if a.Head < h.head.Seq && h.owner.Expects(a.From) { // it reads the group that names it
+		if h.owner.Expects(a.From, a.Head) {
 			h.repeatSoon(refused)
 			return
 		}
@@ -298,7 +298,8 @@ func (h *shard) takeRefusal(a handover.Answer) {
 	}
 	h.exchange.heard = time.Now()
 	for _, hash := range a.Hashes {
-		if d := h.exchange.handed[hash]; d != nil && d.away == a.From && d.through == 0 && a.Head <= h.front.Seq+recentGroups {
+		// It may be at another node by now, which got it twice, and answers only the first one: the log has an event in its place all the same.
+		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.front.Seq+recentGroups {
 			d.through = a.Head // the draft itself may be the event that has its place
 			h.exchange.refused = append(h.exchange.refused, d)
 		}
@@ -307,7 +308,7 @@ func (h *shard) takeRefusal(a handover.Answer) {
 	h.endHanded()
 }
 
-const behindPause = 20 * time.Millisecond // before the next owner gets what it refused before it knew that it is the owner
+const behindPause = 20 * time.Millisecond // before an owner gets what it refused before it knew that it is the owner
 
 // repeatSoon hands drafts and readers over again after behindPause. The caller holds the lock.
 func (h *shard) repeatSoon(which func(*entry) bool) {

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"time"
 
 	"payledger/eventstore/format"
@@ -21,6 +22,8 @@ type State struct {
 	next   string // whom that group names as the next owner
 	giver  string // the node whose group named this one, or anyone, as the next owner, if no other node has owned the shard since
 	since  Reading
+	turn   uint64 // the group by which another node than before takes requests
+	turned Reading
 	silent time.Duration // until then, on the clock, the target counts as silent: it left a request without an answer
 
 	began  Reading // of the lease: before the first sending of this node's newest acknowledged group
@@ -62,7 +65,11 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	default:
 		s.leased, s.giver = false, ""
 	}
+	before := cmp.Or(s.next, s.owner)
 	s.known, s.owner, s.next, s.since, s.silent = true, w.Node, w.Next, s.clock(), 0
+	if before != cmp.Or(s.next, s.owner) {
+		s.turn, s.turned = seq, s.since
+	}
 }
 
 // Found notes the writer of the newest group that is no visitor's, behind the groups that were seen.
@@ -104,9 +111,10 @@ func (s *State) Giver() string { return s.giver }
 // Named reports whether the owner's newest group names this node as the next owner.
 func (s *State) Named() bool { return s.self != "" && s.next == s.self }
 
-// Expects reports whether the owner's newest group names a node as the next owner, and the node may not have read it yet.
-func (s *State) Expects(node string) bool {
-	return s.next != "" && s.next == node && s.clock().Since(s.since) < Patience
+// Expects reports whether a node takes requests since a moment ago, and does not know it yet, as it had applied the groups up to head: the owner has
+// named it, or it has taken the shard over and waits for the acknowledgement.
+func (s *State) Expects(node string, head uint64) bool {
+	return node != "" && node == s.Target() && head < s.turn && s.clock().Since(s.turned) < Patience
 }
 
 // MayAppend reports whether this node may put events into a group.

@@ -202,19 +202,26 @@ func TestAging(t *testing.T) {
 	}
 }
 
-// TestExpects: only a node that was named a moment ago may not know it yet.
+// TestExpects: only a node that takes requests since a moment ago may not know it yet.
 func TestExpects(t *testing.T) {
 	clock := newClock()
 	s := following(clock)
-	if s.Expects("a") || s.Expects("c") || s.Expects("") {
-		t.Error("a node is expected that was not named")
+	if !s.Expects("a", 0) || s.Expects("a", 1) || s.Expects("c", 0) || s.Expects("", 0) {
+		t.Error("not the node that has taken the shard over, and has not applied its group, is expected")
 	}
-	s.Saw(2, format.Writer{Node: "a", Next: "c"})
-	if clock.pass(ownership.Patience - 1); !s.Expects("c") || s.Expects("a") {
+	clock.pass(ownership.Patience / 2)
+	if s.Saw(2, by("a")); s.Expects("a", 1) {
+		t.Error("a node is expected that knows that it is the owner")
+	}
+	if clock.pass(ownership.Patience / 2); s.Expects("a", 0) {
+		t.Error("a node is expected for ever")
+	}
+	s.Saw(3, format.Writer{Node: "a", Next: "c"})
+	if !s.Expects("c", 2) || s.Expects("c", 3) || s.Expects("a", 2) {
 		t.Error("the node that was named is not expected")
 	}
-	if clock.pass(1); s.Expects("c") {
-		t.Error("a node is expected for ever")
+	if clock.pass(ownership.Patience); s.Expects("c", 2) {
+		t.Error("the node that was named is expected for ever")
 	}
 }
 

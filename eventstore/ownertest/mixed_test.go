@@ -135,6 +135,7 @@ func TestMixed(t *testing.T) {
 			a.add(key).must()
 			b.add(key).must()
 			a.store.ShareWith(eventstore.OtherNodes{Serving: func() []string { return nil }, Mixed: func() bool { return mixed }})
+			w.pass(time.Millisecond) // the owner has its acknowledgements
 			a.in.shut()
 			b.clock.jump(ownership.Absence, ownership.Absence)
 			b.add(key).must()
