@@ -129,6 +129,16 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the node without views has a folder for them: %v", err)
 	}
 	apptest.Eventually(t, func() bool { return views.Ledger.Store.Owned() == 0 && api.Ledger.Store.Owned() == 3 })
+	var made struct{ ID, APIKey string } // the change is made at the other node, and holds at both after the answer
+	m.Must(t, "POST", "/management/api-keys", m.Headers(), map[string]any{"name": "second", "scopes": []string{"transactions:retrieve"}}).Decode(t, &made)
+	second := apptest.NewMerchant(api.API.URL, made.APIKey)
+	second.Must(t, "GET", "/payments?limit=1", second.Headers(), nil)
+	m.Must(t, "DELETE", "/management/api-keys/"+made.ID, m.Headers(), nil)
+	for _, path := range []string{"/payments?limit=1", "/payments/x"} {
+		if answer, err := second.Call("GET", path, second.Headers(), nil); err != nil || answer.Status != http.StatusUnauthorized {
+			t.Errorf("%s with a revoked key: %d %s %v", path, answer.Status, answer.Body, err)
+		}
+	}
 	if saved := save(t, m); saved.Status != http.StatusOK {
 		t.Errorf("a card that is saved as it is entered: %d %s", saved.Status, saved.Body)
 	}
