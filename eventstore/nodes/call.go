@@ -45,7 +45,7 @@ const (
 
 const (
 	callWindow  = 8
-	callTake    = time.Second      // until a node has taken a call
+	callTake    = 2 * time.Second  // until a node has taken a call
 	callPulse   = time.Second      // between two signs of a node that works on a call
 	callSilence = 5 * time.Second  // without any message of the node
 	callPatient = 30 * time.Second // for a caller that reads nothing

@@ -18,10 +18,11 @@
 //   - A list shows everything that the first node knows to be durable: the request has the newest addresses that it knows (Seen), and the other node
 //     waits until its views show them. The age of a list (Payledger-Lag) is that of the node with views, which measures it after the request came.
 //   - One hop only: Server hands a request to the API and not to a Door, and a node without views has no Server.
-//   - A node that takes no call within a second is passed over. It does nothing on account of the request (nodes.ErrNotTaken), so the next
+//   - A node that takes no call within two seconds is passed over. It does nothing on account of the request (nodes.ErrNotTaken), so the next
 //     node gets any request, a command too. If no node takes it: 503 with Retry-After, and nothing was recorded.
 //   - If an answer breaks off before its first byte, a read is 503; a command is 503, and the text says that its outcome is unknown. If it breaks
 //     off later, the connection to the client is cut, as on any node.
+//   - A body that the client did not send whole is not whole at the other node either: half of a form could look like a whole one.
 //   - At most maxPassed requests are under way. Further ones are refused, so that slow lists take no memory from commands.
 //
 // # Why over NATS and not over HTTP

@@ -1,7 +1,6 @@
 package passing
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,28 +85,28 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.Own.ServeHTTP(w, r)
 		return
 	}
-	id := d.NewID()
-	select {
-	case d.places <- struct{}{}:
-		defer func() { <-d.places }()
-	default:
-		d.refuse(w, id, many, repeat)
-		return
-	}
-	began := time.Now()
+	id, began := d.NewID(), time.Now()
 	status := d.pass(w, r, id)
 	d.Logger.Debug().Str("requestId", id).Str("method", r.Method).Int("status", status).Dur("took", time.Since(began)).Msg("request passed on")
 }
 
 func (d *Door) pass(w http.ResponseWriter, r *http.Request, id string) (status int) {
-	body, release, err := d.body(r)
-	defer release()
+	body, err := d.read(r)
+	defer d.Bodies.Give(passed, body.reserved)
 	if err != nil {
 		d.refuse(w, id, many, repeat)
 		return http.StatusServiceUnavailable
 	}
+	select { // after the body: a slow client has no place
+	case d.places <- struct{}{}:
+		defer func() { <-d.places }()
+	default:
+		d.refuse(w, id, many, repeat)
+		return http.StatusServiceUnavailable
+	}
 	text, err := json.Marshal(envelope{
-		Method: r.Method, Target: r.RequestURI, Host: r.Host, Proto: r.Proto, Peer: r.RemoteAddr, TLS: r.TLS != nil, Header: r.Header, ID: id, Seen: d.Seen(), Body: body,
+		Method: r.Method, Target: r.RequestURI, Host: r.Host, Proto: r.Proto, Peer: r.RemoteAddr, TLS: r.TLS != nil, Header: r.Header, ID: id, Seen: d.Seen(),
+		Body: body.read, Cut: body.cut,
 	})
 	if err != nil {
 		d.Logger.Error().Err(err).Msg("a request was not passed on")
@@ -165,27 +164,30 @@ func (d *Door) answer(w http.ResponseWriter, r *http.Request, id string, answer 
 // flushBelow is the size of a piece in bytes that the other node did not fill.
 const flushBelow = pieceSize
 
-// body reads the body of a request, up to maxBody bytes. The other node refuses a longer one.
-func (d *Door) body(r *http.Request) (body []byte, release func(), err error) {
-	release = func() {}
+// body is a body as far as it was read.
+type body struct {
+	read     []byte
+	cut      bool  // the client did not send all of it
+	reserved int64 // bytes of memory
+}
+
+// read reads the body of a request, up to maxBody bytes. The other node refuses a longer one, and one that is cut.
+func (d *Door) read(r *http.Request) (b body, err error) {
 	if r.ContentLength == 0 {
-		return nil, release, nil
+		return b, nil
 	}
 	if size := r.ContentLength; size < 0 || size > unbudgeted {
 		if size < 0 || size > maxBody {
 			size = maxBody
 		}
 		if !d.Bodies.Take(passed, size) {
-			return nil, release, errNoMemory
+			return b, errNoMemory
 		}
-		release = func() { d.Bodies.Give(passed, size) }
+		b.reserved = size
 	}
-	var read bytes.Buffer
-	_, err = io.Copy(&read, io.LimitReader(r.Body, maxBody))
-	if err != nil { // the client went away, or is too slow: the other node finds that the body is not JSON
-		return read.Bytes(), release, nil //nolint:nilerr // see above
-	}
-	return read.Bytes(), release, nil
+	b.read, err = io.ReadAll(io.LimitReader(r.Body, maxBody))
+	b.cut = err != nil
+	return b, nil
 }
 
 // passed is the owner of the memory of passed bodies.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -147,6 +148,60 @@ func TestPassed(t *testing.T) {
 	long := strings.Repeat("x", maxBody+5)
 	if a := r.do(t, "POST", "/management/workflows", long, nil); a.err != nil || len(body) != maxBody {
 		t.Errorf("of a body of %d bytes the other node got %d: %v", len(long), len(body), a.err)
+	}
+}
+
+// A body of which the client sent a half is not a whole one at the other node.
+func TestCutBody(t *testing.T) {
+	t.Parallel()
+	type got struct {
+		text string
+		err  error
+	}
+	bodies := make(chan got, 1)
+	r := newRig(t, func(_ http.ResponseWriter, request *http.Request) {
+		text, err := io.ReadAll(request.Body)
+		bodies <- got{string(text), err}
+	})
+	for _, head := range []string{"Content-Length: 100", "Transfer-Encoding: chunked"} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.door.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := "amount=10"
+		if strings.HasPrefix(head, "Transfer") {
+			body = "9\r\namount=10\r\n"
+		}
+		_, err = io.WriteString(conn, "POST /dashboard/payments/x HTTP/1.1\r\nHost: shop.example\r\n"+head+"\r\n\r\n"+body)
+		if err == nil {
+			err = conn.(*net.TCPConn).CloseWrite()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := <-bodies; b.text != "amount=10" || b.err == nil {
+			t.Errorf("%s: %q, %v", head, b.text, b.err)
+		}
+		conn.Close()
+	}
+}
+
+// A client that sends its body slowly takes no place from others.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "list") })
+	for range maxPassed + 1 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.door.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "POST /management/workflows HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := r.do(t, "GET", "/payments", "", nil); a.text != "list" {
+		t.Errorf("%v %q", a.Status, a.text)
 	}
 }
 

@@ -30,6 +30,7 @@ type envelope struct {
 	ID     string      `json:"id"`
 	Seen   []uint64    `json:"seen"`
 	Body   []byte      `json:"body,omitempty"`
+	Cut    bool        `json:"cut,omitempty"` // the client did not send all of the body
 }
 
 type head struct {
@@ -59,9 +60,13 @@ func (s *Server) Handle(ctx context.Context, request []byte, send func(piece []b
 	if err != nil {
 		return fmt.Errorf("passing: %w", err)
 	}
+	sent, length := io.Reader(bytes.NewReader(e.Body)), int64(len(e.Body))
+	if e.Cut { // half of a form could look like a whole one
+		sent, length = io.MultiReader(sent, cutBody{}), -1
+	}
 	r := (&http.Request{
 		Method: e.Method, URL: target, RequestURI: e.Target, Host: e.Host, Proto: e.Proto, RemoteAddr: e.Peer, Header: e.Header,
-		Body: io.NopCloser(bytes.NewReader(e.Body)), ContentLength: int64(len(e.Body)),
+		Body: io.NopCloser(sent), ContentLength: length,
 	}).WithContext(s.WithID(ctx, e.ID))
 	if r.Header == nil {
 		r.Header = http.Header{}
@@ -82,6 +87,11 @@ func (s *Server) Handle(ctx context.Context, request []byte, send func(piece []b
 	}
 	return w.end()
 }
+
+// cutBody is the end of a body that is not whole.
+type cutBody struct{}
+
+func (cutBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // behind is the text for views that do not show in time what another node knows.
 const behind = "The lists do not yet show everything that was acknowledged. Nothing was recorded."
