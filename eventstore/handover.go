@@ -147,11 +147,10 @@ func (h *shard) expectAnswer(target, to string, number uint64, first, since time
 	})
 }
 
-// unanswered notes that a request got no answer, or no help on its way to the owner. While groups of the owner come, other nodes reach it. The
-// caller holds the lock.
+// unanswered notes that a request got no answer, or no help on its way to the owner. The caller holds the lock.
 func (h *shard) unanswered(owner, to string) {
 	h.owner.Unanswered(owner)
-	if owner == h.owner.Target() && h.owner.Wait() > 0 {
+	if owner == h.owner.Target() && (to != owner || h.owner.Beyond()) {
 		serving := h.s.serving.Load() // a look at the nodes now might wait for this shard
 		h.exchange.relay.Failed(to, owner, h.s.node, *cmp.Or(serving, &[]string{}))
 	}
@@ -224,9 +223,12 @@ func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 		if b.through > 0 || !which(b) {
 			return false
 		}
-		b.away, b.again = "", false
-		x.visits = append(x.visits, b)
-		any = true
+		b.away, b.again, any = "", false, true
+		if b.origin != nil { // a visit of this node would pass for an answer of the owner
+			b.end(errElsewhere)
+		} else {
+			x.visits = append(x.visits, b)
+		}
 		return true
 	})
 	return any

@@ -140,8 +140,8 @@ func (h *shard) takeRequest(r handover.Request, reply string) {
 		h.awaitGroup(r.Head, 0) // the other node has seen that this one is the next owner
 	}
 	for _, d := range r.Drafts {
-		if h.exchange.held[d.Hash] != nil {
-			continue // it came before
+		if h.exchange.held[d.Hash] != nil || h.exchange.handed[d.Hash] != nil {
+			continue // it came before, or it is this node's own: another node hands it on
 		}
 		e := &entry{r: d, began: time.Now(), origin: from}
 		h.exchange.held[d.Hash] = e

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"payledger/eventstore/format"
@@ -299,7 +300,8 @@ func (h *shard) wantLater(delay time.Duration) {
 	}
 }
 
-// giveUp ends the first group in flight with an error for its callers.
+// giveUp ends the first group in flight with an error for its callers. Drafts that were at another node before are unknown after a refusal: they
+// try on until their time is over.
 func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,9 +317,35 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 	if cause == nil {
 		cause = f.err
 	}
+	if errors.Is(kind, ErrRefused) && h.stopped == nil {
+		f.drafts = h.againDrafts(f.drafts)
+	}
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
 	h.againBarriers(f, resolvePause)
 	h.wantLater(recheckPause)
+}
+
+// againDrafts returns the drafts that another node may still append to the queue, after a pause, unless their time is over. It returns the others.
+// The caller holds the lock.
+func (h *shard) againDrafts(drafts []*entry) (others []*entry) {
+	var again []*entry
+	for _, d := range drafts {
+		if d.handed != nil && time.Since(d.began) < appendTimeout {
+			again = append(again, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	if len(again) > 0 {
+		time.AfterFunc(resolvePause, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			again = slices.DeleteFunc(again, func(d *entry) bool { return d.ended || h.exchange.handed[d.r.Hash] != d }) // the log has it, or nobody waits
+			h.waiting = append(again, h.waiting...)
+			h.sendNext()
+		})
+	}
+	return others
 }
 
 // drop removes the first group in flight, which is not known to be stored. Groups behind it become orphans. The caller holds the lock.

@@ -25,6 +25,8 @@ type State struct {
 	turn   uint64 // the group by which another node than before takes requests
 	turned Reading
 	silent time.Duration // until then, on the clock, the target counts as silent: it left a request without an answer
+	missed bool          // the target has not answered since such a request
+	beyond bool          // a group of it came after such a request
 
 	began  Reading // of the lease: before the first sending of this node's newest acknowledged group
 	leased bool
@@ -58,6 +60,8 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	if w.Visitor {
 		return
 	}
+	s.missed = s.missed && w.Node == s.Target()
+	s.beyond = s.missed
 	switch {
 	case w.Node == s.self:
 	case w.Next == s.self || w.Next == Anyone:
@@ -135,15 +139,23 @@ func (s *State) Wait() time.Duration { return max(0, Absence-s.clock().Since(s.s
 // Unanswered notes that the target left a request without an answer for Patience, or that there is no such node.
 func (s *State) Unanswered(target string) {
 	if target == s.Target() {
-		s.silent = s.clock().Up + silence
+		s.silent, s.missed = s.clock().Up+silence, true
 	}
 }
 
 // Answered notes that a node answered.
 func (s *State) Answered(target string) {
 	if target == s.Target() {
-		s.silent = 0
+		s.silent, s.missed, s.beyond = 0, false, false
 	}
+}
+
+// Beyond reports whether a group of the target came after the target had left a request without an answer: it works, and this node does not reach it.
+// The next report needs one more such group.
+func (s *State) Beyond() bool {
+	beyond := s.beyond
+	s.beyond = false
+	return beyond
 }
 
 // silence is how long an unanswered request counts: an owner that is alive answers the next one.

@@ -24,28 +24,39 @@ type link struct {
 	mu    sync.Mutex
 	cut   bool // no connections
 	conns []*conn
-	deaf  string // this node gets no requests of the node: they go to nowhere
+	lost  map[string]string // parts of subjects: messages of the node on them go to others
 }
 
 // nowhere is the name of no node.
 const nowhere = "00000000-0000-4000-8000-000000000000"
 
-// miss loses all requests of the node to another one, until miss("").
-func (l *link) miss(name string) {
+// miss loses all requests of the node to another one, until reach.
+func (l *link) miss(name string) { l.divert(drafts(name), drafts(nowhere)) }
+
+func (l *link) reach(name string) { l.divert(drafts(name), "") }
+
+func drafts(name string) string { return strings.TrimSuffix(handover.DraftsSubject(name), "*") }
+
+// divert lets messages go to another subject; "": no more.
+func (l *link) divert(from, to string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deaf = name
+	if l.lost == nil {
+		l.lost = map[string]string{}
+	}
+	if l.lost[from] = to; to == "" {
+		delete(l.lost, from)
+	}
 }
 
 // route returns what gets to the server.
 func (l *link) route(piece []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.deaf == "" {
-		return piece
+	for from, to := range l.lost {
+		piece = bytes.ReplaceAll(piece, []byte(from), []byte(to))
 	}
-	drafts := func(name string) []byte { return []byte(strings.TrimSuffix(handover.DraftsSubject(name), "*")) }
-	return bytes.ReplaceAll(piece, drafts(l.deaf), drafts(nowhere))
+	return piece
 }
 
 func newLink(server *embedded.Server) *link {

@@ -46,7 +46,7 @@ func TestRelay(t *testing.T) {
 						}
 					}
 				}
-				c.miss("")
+				c.reach(a.name)
 				began := time.Now()
 				for range calls {
 					c.add(key).must()

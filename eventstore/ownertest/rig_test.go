@@ -81,6 +81,8 @@ func newWorld(t testing.TB, nodes, shards int) *world {
 	}
 	t.Cleanup(func() {
 		w.watcher.Close()
+		// The server's end sleeps with its locks held. A request that waits for one of them meanwhile would stop the bubble's time for good.
+		synctest.Wait()
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
