@@ -194,24 +194,11 @@ func (h *shard) localOnly(entries []*entry, relayed bool) []*entry {
 	})
 }
 
-// wake looks at the shard again after a wait. The caller holds the lock.
-func (h *shard) wake(wait time.Duration) {
-	if h.exchange.waking || !h.asks() {
-		return
-	}
-	h.exchange.waking = true
-	time.AfterFunc(max(wait, time.Millisecond)+jitter(), func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.exchange.waking = false
-		h.sendNext()
-	})
-}
-
 // takeBack returns drafts without an answer to the queue: the same bytes go to the owner again, or into a group of this node. Readers without
 // an answer visit the shard. It reports whether there were any. The caller holds the lock.
 func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 	x := &h.exchange
+	back := len(h.waiting)
 	for _, d := range x.handed {
 		if d.away != "" && d.through == 0 && which(d) {
 			d.away, d.again = "", false
@@ -219,6 +206,7 @@ func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 			any = true
 		}
 	}
+	slices.SortFunc(h.waiting[back:], func(a, b *entry) int { return a.began.Compare(b.began) }) // first come, first served
 	x.readers = slices.DeleteFunc(x.readers, func(b *entry) bool {
 		if b.through > 0 || !which(b) {
 			return false
@@ -269,7 +257,7 @@ const tailPatience = 200 * time.Millisecond
 
 // takeStored notes that the owner has the acknowledgement of a group. The tail applies the group. The caller holds the lock.
 func (h *shard) takeStored(a handover.Answer) {
-	h.exchange.heard = time.Now()
+	h.hears(a.From)
 	h.owner.Answered(h.ownerBehind(a.From))
 	h.awaitGroup(a.Head, tailPatience)
 	for _, b := range h.exchange.readers {
@@ -278,6 +266,13 @@ func (h *shard) takeStored(a handover.Answer) {
 		}
 	}
 	h.endHanded()
+}
+
+// hears notes an answer of the owner; a late one of a former owner says nothing about it. The caller holds the lock.
+func (h *shard) hears(from string) {
+	if h.ownerBehind(from) == h.owner.Target() {
+		h.exchange.heard = time.Now()
+	}
 }
 
 // takeRefusal handles drafts and readers that another node refused. The caller holds the lock.
@@ -298,7 +293,7 @@ func (h *shard) takeRefusal(a handover.Answer) {
 		h.takeBack(refused)
 		return
 	}
-	h.exchange.heard = time.Now()
+	h.hears(a.From)
 	for _, hash := range a.Hashes {
 		// It may be at another node by now, which got it twice, and answers only the first one: the log has an event in its place all the same.
 		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.front.Seq+recentGroups {

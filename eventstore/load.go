@@ -69,7 +69,7 @@ func (h *shard) askEnd(ctx context.Context, key Key) error {
 	h.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
 	defer cancel()
-	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || ctx.Value(majorityKey{}) != nil}
+	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || h.s.mixed.Load() || ctx.Value(majorityKey{}) != nil}
 	if key != (Key{}) {
 		b.keys = []Key{key}
 	}

@@ -155,7 +155,13 @@ func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 	h.requeue(f)
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
-	if err := h.tryReadUpTo(ctx, there.Seq); err != nil {
+	to := there.Seq
+	if f.g.Writer.Node != "" && !f.g.Writer.Visitor { // it takes a shard over: group by group it would wait after each one
+		if last, err := h.lastAtLeader(ctx); err == nil {
+			to = max(to, last)
+		}
+	}
+	if err := h.tryReadUpTo(ctx, to); err != nil {
 		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("the log could not be read on; trying again")
 	}
 }
@@ -285,6 +291,20 @@ func (h *shard) lookAfter(wait time.Duration) {
 	time.AfterFunc(wait, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		h.sendNext()
+	})
+}
+
+// wake looks at the shard again after a wait. The caller holds the lock.
+func (h *shard) wake(wait time.Duration) {
+	if h.exchange.waking || !h.asks() {
+		return
+	}
+	h.exchange.waking = true
+	time.AfterFunc(max(wait, time.Millisecond)+jitter(), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.exchange.waking = false
 		h.sendNext()
 	})
 }
