@@ -4,6 +4,7 @@ package clusters
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +62,30 @@ func pay(t *testing.T, m *apptest.Merchant, order string) apptest.PaymentAnswer 
 	var paid apptest.PaymentAnswer
 	answer.Decode(t, &paid)
 	return paid
+}
+
+// listens checks that the webhook of a payment reaches a program that reads it at the node without views.
+func listens(t *testing.T, m *apptest.Merchant) {
+	t.Helper()
+	var made struct{ ID string }
+	m.Must(t, "POST", "/management/webhook-listeners", m.Headers(), map[string]any{"eventTypes": []string{"PAYMENT.STATUS"}}).Decode(t, &made)
+	base := "/management/webhook-listeners/" + made.ID
+	stream := m.Stream(t, base+"/stream")
+	stream.Message(t, "ready")
+	paid := pay(t, m, "listened")
+	var w struct{ ID, PaymentID string }
+	if err := json.Unmarshal(stream.Message(t, "webhook"), &w); err != nil || w.PaymentID != paid.ID {
+		t.Fatalf("%+v %v", w, err)
+	}
+	m.Must(t, "POST", base+"/answers", m.Headers(), map[string]any{"id": w.ID, "status": 200})
+	apptest.Eventually(t, func() bool {
+		sent := m.Must(t, "GET", "/management/webhook-deliveries?paymentId="+paid.ID, m.Headers(), nil)
+		return strings.Contains(string(sent.Body), `"SUCCEEDED"`)
+	})
+	m.Must(t, "DELETE", base, m.Headers(), nil)
+	if _, err := stream.Lines.ReadString(0); err == nil {
+		t.Error("the stream of a deleted listener goes on")
+	}
 }
 
 // refund captures and refunds a payment. Without a node with views the refund has a warning.
@@ -129,6 +154,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the node without views has a folder for them: %v", err)
 	}
 	apptest.Eventually(t, func() bool { return views.Ledger.Store.Owned() == 0 && api.Ledger.Store.Owned() == 3 })
+	listens(t, m)
 	var made struct{ ID, APIKey string } // the change is made at the other node, and holds at both after the answer
 	m.Must(t, "POST", "/management/api-keys", m.Headers(), map[string]any{"name": "second", "scopes": []string{"transactions:retrieve"}}).Decode(t, &made)
 	second := apptest.NewMerchant(api.API.URL, made.APIKey)
