@@ -136,11 +136,13 @@ func (h *shard) expectAnswer(target, to string, number uint64, first, since time
 	time.AfterFunc(ownership.Patience+jitter()/2, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.exchange.heard.After(since) && time.Since(first) < ownership.Absence && target == h.owner.Target() {
+		slow := h.exchange.heard.After(since) && to == h.exchange.relay.To(target) // the way that it went is still in use
+		if slow && time.Since(first) < ownership.Absence && target == h.owner.Target() {
 			h.expectAnswer(target, to, number, first, time.Now())
 			return
 		}
-		if back := h.takeBack(func(d *entry) bool { return d.sent == number }); (back || h.exchange.left >= number) && h.exchange.heard.Before(since) {
+		back, heard := h.takeBack(func(d *entry) bool { return d.sent == number }), h.exchange.heard
+		if back && heard.Before(since) || h.exchange.left >= number && heard.Before(first) {
 			h.unanswered(target, to)
 		}
 		h.sendNext()
@@ -149,7 +151,9 @@ func (h *shard) expectAnswer(target, to string, number uint64, first, since time
 
 // unanswered notes that a request got no answer, or no help on its way to the owner. The caller holds the lock.
 func (h *shard) unanswered(owner, to string) {
-	h.owner.Unanswered(owner)
+	if to == owner {
+		h.owner.Unanswered(owner)
+	}
 	if owner == h.owner.Target() && (to != owner || h.owner.Beyond()) {
 		serving := h.s.serving.Load() // a look at the nodes now might wait for this shard
 		h.exchange.relay.Failed(to, owner, h.s.node, *cmp.Or(serving, &[]string{}))

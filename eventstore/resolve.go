@@ -146,21 +146,23 @@ func (h *shard) expire(f *groupInFlight) {
 // superseded handles a group whose place holds another group.
 func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 	h.mu.Lock()
-	ours := h.doubted[there.Hash]
+	ours, takes := h.doubted[there.Hash], f.g.Writer.Node != "" && !f.g.Writer.Visitor && !h.owner.Owns()
 	h.mu.Unlock()
 	if h.s.sole && !ours {
 		h.giveUp(f, ErrRefused, h.markDamaged(there.Seq, errors.New("somebody else has written to the log")))
 		return
 	}
 	h.requeue(f)
-	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
-	defer cancel()
 	to := there.Seq
-	if f.g.Writer.Node != "" && !f.g.Writer.Visitor { // it takes a shard over: group by group it would wait after each one
+	if takes { // group by group it would wait after each one
+		ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 		if last, err := h.lastAtLeader(ctx); err == nil {
 			to = max(to, last)
 		}
+		cancel()
 	}
+	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
+	defer cancel()
 	if err := h.tryReadUpTo(ctx, to); err != nil {
 		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("the log could not be read on; trying again")
 	}

@@ -31,8 +31,11 @@ func (r *Relay) Is(node string) bool { return r.via != "" && r.via == node }
 // Failed notes that a request which was sent to a node got no answer, or that this node cannot hand it on. The next one goes to the owner
 // itself if it went another way, else through one of the nodes that serve.
 func (r *Relay) Failed(to, owner, self string, serving []string) {
-	r.via = ""
-	if to != owner {
+	switch {
+	case to == r.via:
+		r.via = ""
+		return
+	case to != owner, r.via != "": // it went a way that is out of use
 		return
 	}
 	others := slices.DeleteFunc(slices.Clone(serving), func(node string) bool { return node == self || node == owner })

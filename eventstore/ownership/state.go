@@ -73,6 +73,7 @@ func (s *State) Saw(seq uint64, w format.Writer) {
 	s.known, s.owner, s.next, s.since, s.silent = true, w.Node, w.Next, s.clock(), 0
 	if before != cmp.Or(s.next, s.owner) {
 		s.turn, s.turned = seq, s.since
+		s.missed, s.beyond = false, false
 	}
 }
 

@@ -185,3 +185,30 @@ func TestImpatientCallers(t *testing.T) {
 		})
 	}
 }
+
+// TestCallerLeft: a caller leaves, and the owner answers its request afterwards. The owner does not count as silent: nobody visits its shard.
+func TestCallerLeft(t *testing.T) {
+	play(t, 2, 1, func(w *world) {
+		a, b := w.nodes[0], w.nodes[1]
+		key := w.newKey(0)
+		a.add(key).must()
+		b.add(key).must()
+		a.freeze()
+		b.patience = ownership.Patience / 3
+		if c := b.add(w.newKey(0)); c.err == nil {
+			t.Fatal("the owner answered while it was stopped")
+		}
+		a.thaw()
+		b.patience = a.patience
+		for range 20 {
+			w.pass(ownership.Patience / 4)
+			b.read(key).must()
+		}
+		for i, g := range w.groups(0) {
+			if g.Visitor || g.Node != a.name {
+				t.Errorf("group %d is of %s, a visitor: %t", i+1, w.named(g.Node), g.Visitor)
+			}
+		}
+		w.check()
+	})
+}

@@ -46,6 +46,18 @@ func TestRelay(t *testing.T) {
 						}
 					}
 				}
+				w.pass(10 * time.Second) // the straight way is tried again
+				var crowd sync.WaitGroup
+				for range 20 { // some on each way
+					w.pass(40 * time.Millisecond)
+					crowd.Go(func() {
+						began := time.Now()
+						if call, took := c.add(w.newKey(0)), time.Since(began); call.err != nil || took > 1200*time.Millisecond {
+							t.Errorf("in a crowd, after %s: %s", took, call)
+						}
+					})
+				}
+				crowd.Wait()
 				c.reach(a.name)
 				began := time.Now()
 				for range calls {
