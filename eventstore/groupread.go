@@ -392,7 +392,7 @@ func (h *shard) fetch() {
 	}
 }
 
-// tellRefusals tells other nodes what was refused since the last call. The caller holds the lock.
+// tellRefusals sends the refusals since the last call to the nodes whose drafts and readers they are. The caller holds the lock.
 func (h *shard) tellRefusals() {
 	for _, m := range h.exchange.refusals.Take(h.head.Seq) {
 		h.s.tellNode(m)

@@ -133,8 +133,8 @@ func TestFaultyOwner(t *testing.T) {
 	}
 }
 
-// TestLimits: the limits of a lease (package ownership). A machine on which everything takes twice as long, the time of day, too, and one that stops
-// with the time of day: a lease outlives the absence, and a read is old. The check finds it.
+// TestLimits: what a lease cannot notice (package ownership). The clock and the time of day of the owner's machine both go at half speed, or both
+// stop. The lease then lasts longer than Absence on the other machines, and a read is old. The check finds it.
 func TestLimits(t *testing.T) {
 	for name, f := range map[string]fault{"half as fast": clocked(0.5, 0.5), "stopped": clocked(0, 0)} {
 		t.Run(name, func(t *testing.T) {

@@ -125,8 +125,8 @@ func TestOlderBuild(t *testing.T) {
 	}
 }
 
-// TestMixed: a node appends without asking the owner, whose lease goes on, and which has not read the event yet. The owner's read is old, unless it
-// knows that there is such a node. The node is one that believes that the owner is gone: its clock is ahead.
+// TestMixed: a node appends without asking the owner, whose lease goes on, and which has not read the event yet. The owner's read is old, unless the
+// owner knows of such a node. Here a node whose clock is ahead plays it: it takes the owner for gone.
 func TestMixed(t *testing.T) {
 	for _, mixed := range []bool{true, false} {
 		play(t, 2, 1, func(w *world) {

@@ -171,7 +171,7 @@ type body struct {
 	reserved int64 // bytes of memory
 }
 
-// read reads the body of a request, up to maxBody bytes. The other node refuses a longer one, and one that is cut.
+// read returns up to maxBody bytes of a request's body. The other node refuses a body that is longer, or that ended too early.
 func (d *Door) read(r *http.Request) (b body, err error) {
 	if r.ContentLength == 0 {
 		return b, nil
