@@ -27,7 +27,7 @@ func (h *shard) check(g *format.Group) error {
 		tip := within[r.Key]
 		if tip == nil {
 			var err error
-			if tip, err = h.frontTip(r.Key); err != nil {
+			if tip, err = h.frontTip(r.Key, r.Revision == 1); err != nil {
 				return err
 			}
 		}
@@ -43,8 +43,8 @@ func (h *shard) check(g *format.Group) error {
 	return nil
 }
 
-// frontTip is tip, but it includes the groups in seen, which are not known to be durable.
-func (h *shard) frontTip(key Key) (*Recorded, error) {
+// frontTip is tip, but it includes the groups in seen, which are not known to be durable; fresh: there is probably none.
+func (h *shard) frontTip(key Key, fresh bool) (*Recorded, error) {
 	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
 		for j := len(h.seen[i].Frames) - 1; j >= 0; j-- {
 			if r := h.seen[i].Frames[j]; r.Key == key {
@@ -55,7 +55,7 @@ func (h *shard) frontTip(key Key) (*Recorded, error) {
 	r := h.known(key)
 	if r == nil {
 		var err error
-		if r, err = h.s.storedTip(h.n, key, false); err != nil {
+		if r, err = h.s.storedTip(h.n, key, fresh); err != nil {
 			return nil, err
 		}
 	}

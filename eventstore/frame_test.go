@@ -6,8 +6,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"payledger/domain/payment"
 	"payledger/eventstore"
@@ -27,6 +30,49 @@ func TestFrameRoundTrip(t *testing.T) {
 		if !bytes.Equal(got.AppendFrame(nil), r.AppendFrame(nil)) {
 			t.Error("written again, it has other bytes")
 		}
+	}
+}
+
+// TestStateDecodedOnce: all readers of an event that was read from the log share one decoded state, copies of the event included; an event as
+// another process reads it has its own. The size of the event counts the state before it is there.
+func TestStateDecodedOnce(t *testing.T) {
+	t.Parallel()
+	_, next := examples(t)
+	r, _, err := eventstore.ParseFrame(next.AppendFrame(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := r.Size()
+	states := make([]payment.State, 8)
+	var readers sync.WaitGroup
+	for i := range states {
+		readers.Go(func() {
+			var err error
+			if states[i], err = eventstore.Payments.State(r.Owned()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	readers.Wait()
+	first, err := eventstore.Payments.State(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := eventstore.Payments.State(r.Owned())
+	if err != nil || &again.Operations[0] != &first.Operations[0] {
+		t.Errorf("decoded twice: %v", err)
+	}
+	own, err := eventstore.Payments.State(r.Fresh())
+	if err != nil || &own.Operations[0] == &first.Operations[0] {
+		t.Errorf("another process shares the state: %v", err)
+	}
+	for _, s := range append(states, again, own) {
+		if diff := cmp.Diff(first, s); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if r.Size() != size {
+		t.Errorf("it takes %d bytes, and %d when its state was decoded", size, r.Size())
 	}
 }
 

@@ -131,11 +131,16 @@ func (c *Core) upgraded(r *Recorded, event []byte) ([]byte, error) {
 	return event, nil
 }
 
-// DecodeState decodes the state after r, perhaps without the parts moved out of it. It returns an error for an older schema, whose states
-// are folded again from the events (FoldAll).
+// DecodeState returns the state after r, perhaps without the parts moved out of it. It is decoded once for all readers of the event, who never
+// change it. DecodeState returns an error for an older schema, whose states are folded again from the events (FoldAll).
 func (c *Core) DecodeState(r *Recorded) (any, error) {
 	if r.Schema == c.Schema && c.Made(r.state) {
 		return r.state, nil
+	}
+	if r.Schema == c.Schema && r.read != nil {
+		if state := r.read.Load(); state != nil && c.Made(*state) {
+			return *state, nil
+		}
 	}
 	if r.Schema != c.Schema {
 		return c.none, fmt.Errorf("eventstore: state of %s has schema %d, not %d", r.Key, r.Schema, c.Schema)
@@ -147,6 +152,9 @@ func (c *Core) DecodeState(r *Recorded) (any, error) {
 	state, err := c.decode(raw)
 	if err != nil {
 		return c.none, fmt.Errorf("eventstore: state of %s revision %d: %w", r.Key, r.Revision, err)
+	}
+	if r.read != nil {
+		r.read.Store(&state)
 	}
 	return state, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain"
@@ -138,7 +139,7 @@ func ParseFrame(b []byte) (r *Recorded, rest []byte, err error) {
 // parseLines reads the text of a frame. It accepts some texts that the log never writes: ParseFrame finds them.
 func parseLines(text string) (*Recorded, error) {
 	p := lineParser{rest: text}
-	r := &Recorded{}
+	r := &Recorded{read: new(atomic.Pointer[any])}
 	p.fixed(lineSpecVersion, specVersion)
 	r.EventID = p.text(lineID)
 	r.Type = p.text(lineType)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"payledger/domain"
@@ -36,7 +37,8 @@ type Recorded struct {
 
 	event domain.Event // the values that Body was made from, if this process made it; never changed
 	state any
-	ends  bool // the event is the last of its group
+	read  *atomic.Pointer[any] // the state decoded from a body that was read, for all copies of the event; nil: each decodes it anew
+	ends  bool                 // the event is the last of its group
 }
 
 // EndsGroup reports whether the event is the last of its group.
@@ -52,10 +54,10 @@ func (r *Recorded) WithState(state any) *Recorded {
 	return &c
 }
 
-// Size estimates the memory that the event takes, in bytes. A decoded state is about as large as its bytes.
+// Size estimates the memory that the event takes, in bytes. A decoded state is about as large as its bytes, and counts also before it is decoded.
 func (r *Recorded) Size() int {
 	n := RecordedSize + len(r.Body) + len(r.EventID) + len(r.CommandID) + len(r.CorrelationID) + len(r.Actor) + len(r.ID)
-	if r.state != nil {
+	if r.state != nil || r.read != nil {
 		n += len(r.Body)
 	}
 	return n + r.Weight()
@@ -75,7 +77,7 @@ func (r *Recorded) Light() *Recorded {
 // Fresh returns the event without the decoded event and state, as another process reads it.
 func (r *Recorded) Fresh() *Recorded {
 	c := *r
-	c.event, c.state = nil, nil
+	c.event, c.state, c.read = nil, nil, nil
 	return &c
 }
 
