@@ -21,7 +21,7 @@ var ErrNobody = errors.New("no node serves the topic")
 // means that no node serves the topic. Neither the message nor the answer is stored.
 func (r *Registry) Ask(ctx context.Context, topic string, data []byte, sent func()) ([]byte, error) {
 	conn := r.server.API.Conn
-	inbox := conn.NewRespInbox()
+	inbox := conn.NewInbox()
 	sub, err := conn.SubscribeSync(inbox)
 	if err == nil {
 		defer sub.Unsubscribe() //nolint:errcheck // it fails only without a connection, and then there is no subscription

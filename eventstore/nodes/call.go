@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +22,8 @@ import (
 //	caller ◄── piece 1, piece 2, … ── node                   callWindow pieces ahead of the caller, at most
 //	caller ◄── end ────────────────── node
 //
-// A node that works on a call says so every callPulse. So a caller knows within callSilence that the node is gone.
+// A node that works on a call says so every callPulse. So a caller knows within callSilence that the node is gone. The server answers such a sign with "no
+// responders" if nobody reads it any more. So a node knows that the caller is gone.
 const (
 	callRoot   = "payledger.call."
 	callHeader = "Payledger-Call"
@@ -41,14 +43,16 @@ const (
 const (
 	MaxPiece = 64 << 10
 	MaxCalls = 256
+	// maxCallBytes bounds the size of the requests that a node works on at once, in bytes. One request alone may be larger.
+	maxCallBytes = 32 << 20
 )
 
 const (
-	callWindow  = 8
-	callTake    = 2 * time.Second  // until a node has taken a call
-	callPulse   = time.Second      // between two signs of a node that works on a call
-	callSilence = 5 * time.Second  // without any message of the node
-	callPatient = 30 * time.Second // for a caller that reads nothing
+	callWindow  = 4
+	callTake    = 2 * time.Second // until a node has taken a call
+	callPulse   = time.Second     // between two signs of a node that works on a call
+	callSilence = 5 * time.Second // without any message of the node
+	callPatient = 2 * time.Minute // for a caller that reads nothing: its own client may be slow
 )
 
 var (
@@ -71,7 +75,7 @@ type Answer struct {
 func (r *Registry) Call(ctx context.Context, node string, request []byte) (*Answer, error) {
 	conn := r.server.API.Conn
 	a := &Answer{r: r}
-	inbox := conn.NewRespInbox()
+	inbox := conn.NewInbox() // NewRespInbox: each message would come twice, also to the subscription of Conn.Request
 	var err error
 	if a.sub, err = conn.SubscribeSync(inbox); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotTaken, err)
@@ -138,23 +142,26 @@ func (a *Answer) Close() {
 // Handle answers a request: it calls send with each piece of the answer, at most MaxPiece bytes each. An error breaks the answer off.
 type Handle func(ctx context.Context, request []byte, send func(piece []byte) error) error
 
-// AnswerCalls answers the calls to this node, MaxCalls at once, until stop is called. stop waits for the calls under way, and breaks them off when its
-// context ends.
+// AnswerCalls answers the calls to this node, MaxCalls at once, until stop is called. Without a valid lease it takes none. stop waits for the calls under
+// way, and breaks them off when its context ends.
 func (r *Registry) AnswerCalls(handle Handle) (stop func(context.Context), err error) {
 	conn := r.server.API.Conn
 	life, end := context.WithCancel(r.life)
 	places := make(chan struct{}, MaxCalls)
 	var mu sync.Mutex // of ended, so that no call begins after the wait
 	var calls sync.WaitGroup
+	var held atomic.Int64 // bytes of requests
 	ended := false
 	sub, err := conn.Subscribe(callRoot+r.Self.Node, func(m *nats.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
+		size := int64(len(m.Data))
+		before := held.Add(size) - size
 		select {
 		case places <- struct{}{}:
-			if !ended {
+			if !ended && (before == 0 || before+size <= maxCallBytes) && r.Valid() == nil {
 				calls.Go(func() {
-					defer func() { <-places }()
+					defer func() { held.Add(-size); <-places }()
 					r.answerCall(life, m, handle)
 				})
 				return
@@ -162,6 +169,7 @@ func (r *Registry) AnswerCalls(handle Handle) (stop func(context.Context), err e
 			<-places
 		default:
 		}
+		held.Add(-size)
 		_ = conn.PublishMsg(part(m.Reply, callBusy, nil)) // without it the caller asks another node after callTake
 	})
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -35,10 +36,15 @@ func TestCalls(t *testing.T) {
 	c := clustertest.Start(t, 1, nil)
 	a := newNode(t, c, "a", 0)
 	for i, test := range []func(*testing.T, *testNode, *testNode){
-		answerIsWhole, answerWaitsForReader, callerGoesAway, answerIsCut, callIsNotTaken, nothingBeforeGo,
+		answerIsWhole, answerWaitsForReader, callerGoesAway, answerIsCut, callIsNotTaken, nothingBeforeGo, largeCalls, noLease, comesOnce,
 	} {
-		test(t, a, newNode(t, c, fmt.Sprintf("b%d", i), 0))
+		b := newNode(t, c, fmt.Sprintf("b%d", i), 0)
+		b.serve(t)
+		test(t, a, b)
 	}
+	b := newNode(t, c, "last", 0)
+	b.serve(t)
+	callerDies(t, newNode(t, c, "dies", 0), b)
 }
 
 func answerIsWhole(t *testing.T, a, b *testNode) {
@@ -68,7 +74,7 @@ func answerIsWhole(t *testing.T, a, b *testNode) {
 	}
 }
 
-// A node sends eight pieces ahead of the caller, and not more.
+// A node sends four pieces ahead of the caller, and not more.
 func answerWaitsForReader(t *testing.T, a, b *testNode) {
 	var sent atomic.Int64
 	answering(t, b, func(_ context.Context, _ []byte, send func([]byte) error) error {
@@ -85,10 +91,10 @@ func answerWaitsForReader(t *testing.T, a, b *testNode) {
 		t.Fatal(err)
 	}
 	defer answer.Close()
-	for i, most := range []int64{8, 12, 16} {
+	for i, most := range []int64{4, 6, 8} {
 		eventually(t, fmt.Sprint(most, " pieces"), func() bool { return sent.Load() == most })
-		for range 4 {
-			if _, err := answer.Next(t.Context()); err != nil || sent.Load() > most+4 {
+		for range 2 {
+			if _, err := answer.Next(t.Context()); err != nil || sent.Load() > most+2 {
 				t.Fatal(i, err, sent.Load())
 			}
 		}
@@ -123,12 +129,12 @@ func answerIsCut(t *testing.T, a, b *testNode) {
 		}
 		return errors.New("broken on purpose")
 	})
-	for _, request := range []string{"", "panic"} {
+	for request, want := range map[string]string{"": "broken on purpose", "panic": "panic"} { // what a panic said is in the log of the node
 		answer, err := a.Call(t.Context(), b.Self.Node, []byte(request))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := answer.Next(t.Context()); !errors.Is(err, nodes.ErrCallCut) || !bytes.Contains([]byte(err.Error()), []byte("on purpose")) {
+		if _, err := answer.Next(t.Context()); !errors.Is(err, nodes.ErrCallCut) || !strings.HasSuffix(err.Error(), want) {
 			t.Error(err)
 		}
 		answer.Close()
@@ -177,6 +183,88 @@ func callIsNotTaken(t *testing.T, a, b *testNode) {
 			t.Error(err)
 		}
 		answer.Close()
+	}
+}
+
+// A caller that died reads nothing: the node does not wait for it.
+func callerDies(t *testing.T, a, b *testNode) {
+	ended := make(chan error, 1)
+	answering(t, b, func(ctx context.Context, _ []byte, send func([]byte) error) error {
+		err := send([]byte("x"))
+		<-ctx.Done()
+		ended <- err
+		return ctx.Err()
+	})
+	answer, err := a.Call(t.Context(), b.Self.Node, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := answer.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.link.cut(true)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// The requests that a node works on at once have a bound in bytes, too.
+func largeCalls(t *testing.T, a, b *testNode) {
+	free := make(chan struct{})
+	answering(t, b, func(context.Context, []byte, func([]byte) error) error { <-free; return nil })
+	request := make([]byte, 5<<20)
+	for range 6 {
+		answer, err := a.Call(t.Context(), b.Self.Node, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Close()
+	}
+	if _, err := a.Call(t.Context(), b.Self.Node, request); !errors.Is(err, nodes.ErrNotTaken) {
+		t.Errorf("above the bound: %v", err)
+	}
+	small, err := a.Call(t.Context(), b.Self.Node, []byte("small"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(free)
+	if _, err := small.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	small.Close()
+}
+
+// A node that may answer no requests takes no calls: another node may answer them.
+func noLease(t *testing.T, a, b *testNode) {
+	answering(t, b, func(context.Context, []byte, func([]byte) error) error { return nil })
+	b.fail(errors.New("the views stopped"))
+	if _, err := a.Call(t.Context(), b.Self.Node, nil); !errors.Is(err, nodes.ErrNotTaken) {
+		t.Errorf("by a node without a lease: %v", err)
+	}
+}
+
+// Each message of an answer comes once: not also to the connection's subscription for the answers to its requests.
+func comesOnce(t *testing.T, a, b *testNode) {
+	piece := make([]byte, nodes.MaxPiece)
+	answering(t, b, func(_ context.Context, _ []byte, send func([]byte) error) error {
+		for range 20 {
+			if err := send(piece); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	before := a.conn.Stats().InBytes
+	answer, err := a.Call(t.Context(), b.Self.Node, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Close()
+	for err == nil {
+		_, err = answer.Next(t.Context())
+	}
+	if got := a.conn.Stats().InBytes - before; !errors.Is(err, io.EOF) || got > 30*nodes.MaxPiece {
+		t.Errorf("%v after %d bytes for an answer of %d", err, got, 20*nodes.MaxPiece)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ func (r *Registry) answerCall(ctx context.Context, m *nats.Msg, handle Handle) {
 	defer cancel()
 	c := &callee{r: r, to: m.Reply, gone: ctx.Done(), stop: cancel, moved: make(chan struct{}), began: make(chan struct{})}
 	conn := r.server.API.Conn
-	inbox := conn.NewRespInbox()
+	inbox := conn.NewInbox()
 	sub, err := conn.Subscribe(inbox, c.hear)
 	if err != nil {
 		return // without a connection the caller asks another node
@@ -43,13 +44,15 @@ func (r *Registry) answerCall(ctx context.Context, m *nats.Msg, handle Handle) {
 		return
 	}
 	done := make(chan error, 1)
-	go func() { done <- safely(ctx, m.Data, handle, c.send) }()
+	go func() { done <- r.safely(ctx, m.Data, handle, c.send) }()
 	pulse := time.NewTicker(callPulse)
 	defer pulse.Stop()
 	for {
 		select {
 		case <-pulse.C:
-			_ = conn.PublishMsg(part(c.to, callAlive, nil)) // without a connection the caller finds the answer cut
+			alive := part(c.to, callAlive, nil)
+			alive.Reply = inbox        // for "no responders"
+			_ = conn.PublishMsg(alive) // without a connection the caller finds the answer cut
 		case err := <-done:
 			last := part(c.to, callEnd+strconv.Itoa(c.sent), nil)
 			if err != nil {
@@ -61,10 +64,11 @@ func (r *Registry) answerCall(ctx context.Context, m *nats.Msg, handle Handle) {
 	}
 }
 
-func safely(ctx context.Context, request []byte, handle Handle, send func([]byte) error) (err error) {
+func (r *Registry) safely(ctx context.Context, request []byte, handle Handle, send func([]byte) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("nodes: panic: %v", p)
+			r.Logger.Error().Str("panic", fmt.Sprint(p)).Str("stack", string(debug.Stack())).Msg("a call of another node failed")
+			err = errors.New("nodes: panic")
 		}
 	}()
 	return handle(ctx, request, send)
@@ -83,8 +87,15 @@ func (c *callee) goes(ctx context.Context) bool {
 	return false
 }
 
+// noResponders is the status of the server's answer to a message that nobody reads.
+const noResponders = "503"
+
 func (c *callee) hear(m *nats.Msg) {
 	switch text := string(m.Data); text {
+	case "":
+		if m.Header.Get("Status") == noResponders {
+			c.stop()
+		}
 	case goOn:
 		c.once.Do(func() { close(c.began) })
 	case goAway:

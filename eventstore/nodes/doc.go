@@ -19,7 +19,7 @@
 //   - A node that leaves ends its own record, whatever became of its last beat (Close).
 //   - Tell sends a message to all other nodes, at most once each: rates of requests, which are no part of the log.
 //   - Ask sends a message to the node that serves a topic (AnswerTo), and waits for the answer: webhooks for a listener (package listener).
-//   - Call sends a request to one node (AnswerCalls), and reads its answer in pieces, of which eight are under way at most. The node begins only when the
+//   - Call sends a request to one node (AnswerCalls), and reads its answer in pieces, of which four are under way at most. The node begins only when the
 //     caller has heard that it took the call. So a caller that gave a node up can ask another one, and nothing is done twice.
 //   - A record has the node's role. A node of RoleAPI acts on no events; Plans gives each such node one stand-in.
 //

@@ -159,7 +159,7 @@ func (r *Registry) askEnds(ctx context.Context, asked map[string]uint64) ([]uint
 		return ends, nil
 	}
 	conn := r.server.API.Conn
-	inbox := conn.NewRespInbox()
+	inbox := conn.NewInbox()
 	sub, err := conn.SubscribeSync(inbox)
 	if err == nil {
 		defer sub.Unsubscribe() //nolint:errcheck // it fails only without a connection, and then there is no subscription

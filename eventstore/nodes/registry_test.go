@@ -144,6 +144,7 @@ func (g *gate) waits() bool {
 // testNode is a registry whose node applies the log when the test requires it.
 type testNode struct {
 	*nodes.Registry
+	conn    *nats.Conn
 	link    link
 	skew    atomic.Int64  // of its clock
 	caught  chan struct{} // receives one value for each end of CatchUp
@@ -237,6 +238,7 @@ func newTestNode(t *testing.T, c *clustertest.Cluster, id string, skew time.Dura
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.conn = nc
 	api := &jetapi.Client{Conn: nc, Replicas: len(c.Servers)}
 	if err := api.OpenReaders(1, func() (*nats.Conn, error) { return nc, nil }); err != nil {
 		t.Fatal(err)
