@@ -7,6 +7,8 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/httpapi/checkout"
+	"payledger/httpapi/passing"
 )
 
 // Starting answers requests while the service starts: /healthz as always, other requests with 503 and the progress (I1).
@@ -38,11 +40,35 @@ func refuseBare(w http.ResponseWriter, random io.Reader, detail errorDetail) {
 	writeRefusal(w, detail)
 }
 
-// Unavailable answers a request with the id, with 503 ServiceUnavailable and Retry-After: for a handler in front of the API.
-func Unavailable(w http.ResponseWriter, id, description, recovery string) {
+// Unavailable answers a request for a handler in front of the API, with 503 ServiceUnavailable and Retry-After: a page if the call has pages.
+func (a *API) Unavailable(w http.ResponseWriter, r *http.Request, why passing.Refusal) {
+	w.Header().Set("X-Request-Id", why.ID)
+	c := &call{api: a, r: r, w: w}
+	if c.forPage() {
+		c.unavailablePage(why)
+		return
+	}
+	c.find()
+	c.allowOrigin() // a page must be able to read why
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Request-Id", id)
-	writeRefusal(w, errorDetail{ErrorID: domain.ReasonServiceUnavailable, Description: description, RecoverySuggestion: recovery, DiagnosticsID: id})
+	writeRefusal(w, errorDetail{
+		ErrorID: domain.ReasonServiceUnavailable, Description: why.Description, RecoverySuggestion: why.Recovery, DiagnosticsID: why.ID,
+	})
+}
+
+func (c *call) unavailablePage(why passing.Refusal) {
+	c.w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	notice := checkout.Broken
+	if why.Unknown {
+		notice = checkout.Unknown
+	}
+	page, err := c.api.pages.Notice(http.StatusServiceUnavailable, notice)
+	if err != nil {
+		c.api.Logger.Error().Err(err).Str("requestId", why.ID).Msg("a page cannot be made")
+		c.w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	_ = c.api.pages.Write(c.w, page) // the client may be gone
 }
 
 func writeRefusal(w http.ResponseWriter, detail errorDetail) {

@@ -136,6 +136,9 @@ func (p *Projections) Accounts() []account.State {
 	return slices.SortedFunc(maps.Values(p.directory.now().byID), func(a, b account.State) int { return cmp.Compare(a.ID, b.ID) })
 }
 
+// AccountCount returns the number of accounts.
+func (p *Projections) AccountCount() int { return len(p.directory.now().byID) }
+
 // ErrNoRows is the error of reads that need rows on a node that keeps none.
 var ErrNoRows = errors.New("projections: this node keeps no views (--role api)")
 

@@ -27,6 +27,11 @@ var (
 		"This page cannot be shown right now",
 		"Wait a moment and load it again. Loading it again never pays twice.",
 	}
+	// Unknown: a form was sent, and no answer came.
+	Unknown = Notice{
+		"It is not known whether this was done",
+		"No answer came. Before you send it again, look whether it has changed what it should change.",
+	}
 )
 
 var (

@@ -2,11 +2,11 @@ package passing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,22 +43,29 @@ type Door struct {
 	NewID  func() string
 	// Bodies bounds the memory of bodies; nil: it is not bound.
 	Bodies *intake.Budget
+	Tally  *intake.Tally
 	Logger zerolog.Logger
 
-	places  chan struct{}
-	refused atomic.Uint64
+	places        chan struct{}
+	refused, gone atomic.Uint64
 }
 
-// Refused returns the number of requests that the door answered with 503. The answers of other nodes are counted there.
+// Refused returns the number of requests that the door answered with 503, and Gone the number of those whose caller went away before another node took them.
+// The answers of other nodes are counted there.
 func (d *Door) Refused() uint64 { return d.refused.Load() }
 
-func (d *Door) refuse(w http.ResponseWriter, id, description, recovery string) {
-	d.refused.Add(1)
-	d.Refuse(w, id, description, recovery)
-}
+// Gone is described at Refused.
+func (d *Door) Gone() uint64 { return d.gone.Load() }
 
 // Refuse answers a request with status 503, Retry-After and a text.
-type Refuse func(w http.ResponseWriter, id, description, recovery string)
+type Refuse func(w http.ResponseWriter, r *http.Request, why Refusal)
+
+// Refusal is the reason of a 503.
+type Refusal struct {
+	ID                    string // of the request
+	Description, Recovery string
+	Unknown               bool // whether the request recorded something
+}
 
 // ErrNobody means that no node with views took a request.
 var ErrNobody = errors.New("no node with views answers")
@@ -86,89 +93,123 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id, began := d.NewID(), time.Now()
-	status := d.pass(w, r, id)
-	d.Logger.Debug().Str("requestId", id).Str("method", r.Method).Int("status", status).Dur("took", time.Since(began)).Msg("request passed on")
+	var done outcome
+	defer func() {
+		line := d.Logger.Info()
+		switch {
+		case done.limit: // counted: a line for each would add to the load
+			line = d.Logger.Debug()
+		case done.err != nil && done.status == http.StatusServiceUnavailable:
+			line = d.Logger.Error()
+		}
+		line.Str("requestId", id).Str("method", r.Method).Int("status", done.status).Dur("took", time.Since(began)).AnErr("error", done.err).Msg("request passed on")
+	}()
+	d.pass(w, r, id, &done)
 }
 
-func (d *Door) pass(w http.ResponseWriter, r *http.Request, id string) (status int) {
-	body, err := d.read(r)
-	defer d.Bodies.Give(passed, body.reserved)
+// StatusGone is the counted and logged status of a request whose caller went away before the answer. It is never sent.
+const StatusGone = 499
+
+// outcome is what became of a request, for its log line.
+type outcome struct {
+	status int
+	limit  bool  // the door is full
+	err    error // the reason why the answer is not whole, or not that of another node
+}
+
+// refuse answers with 503. The text reaches a client that is still there after its request has ended.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, why Refusal, done *outcome, err error) {
+	done.status, done.err = http.StatusServiceUnavailable, err
+	if r.Context().Err() != nil {
+		done.status = StatusGone
+	} else {
+		d.refused.Add(1)
+	}
+	d.Refuse(w, r, why)
+}
+
+func (d *Door) full(w http.ResponseWriter, r *http.Request, id string, done *outcome, limit intake.Limit) {
+	done.limit = true
+	d.Tally.Add(limit)
+	d.refuse(w, r, Refusal{ID: id, Description: many, Recovery: repeat}, done, nil)
+}
+
+func (d *Door) pass(w http.ResponseWriter, r *http.Request, id string, done *outcome) {
+	b, err := d.read(r)
+	give := sync.OnceFunc(func() { d.Bodies.Give(passed, b.reserved) })
+	defer give()
 	if err != nil {
-		d.refuse(w, id, many, repeat)
-		return http.StatusServiceUnavailable
+		d.full(w, r, id, done, intake.Memory)
+		return
 	}
 	select { // after the body: a slow client has no place
 	case d.places <- struct{}{}:
 		defer func() { <-d.places }()
 	default:
-		d.refuse(w, id, many, repeat)
-		return http.StatusServiceUnavailable
+		d.full(w, r, id, done, intake.Requests)
+		return
 	}
-	text, err := json.Marshal(envelope{
+	text, err := envelope{
 		Method: r.Method, Target: r.RequestURI, Host: r.Host, Proto: r.Proto, Peer: r.RemoteAddr, TLS: r.TLS != nil, Header: r.Header, ID: id, Seen: d.Seen(),
-		Body: body.read, Cut: body.cut,
-	})
-	if err != nil {
-		d.Logger.Error().Err(err).Msg("a request was not passed on")
-		d.refuse(w, id, nobody, repeat)
-		return http.StatusServiceUnavailable
+		Cut: b.cut,
+	}.encode(b.read)
+	b.read = nil
+	var answer Answer
+	if err == nil {
+		answer, err = d.Call(r.Context(), text)
 	}
-	answer, err := d.Call(r.Context(), text)
 	if err != nil {
-		d.Logger.Debug().Err(err).Str("requestId", id).Msg("no node with views took a request") // it is counted
-		d.refuse(w, id, nobody, repeat)
-		return http.StatusServiceUnavailable
+		if r.Context().Err() != nil {
+			d.gone.Add(1)
+		}
+		d.refuse(w, r, Refusal{ID: id, Description: nobody, Recovery: repeat}, done, err)
+		return
 	}
+	give() // the other node has the body
 	defer answer.Close()
-	return d.answer(w, r, id, answer)
+	d.answer(w, r, id, answer, done)
 }
 
 // answer copies an answer.
-func (d *Door) answer(w http.ResponseWriter, r *http.Request, id string, answer Answer) (status int) {
+func (d *Door) answer(w http.ResponseWriter, r *http.Request, id string, answer Answer, done *outcome) {
 	var h head
-	first, err := answer.Next(r.Context())
+	piece, err := answer.Next(r.Context())
 	if err == nil {
-		err = json.Unmarshal(first, &h)
+		h, piece, err = decodeHead(piece)
 	}
 	if err != nil {
-		d.Logger.Warn().Err(err).Str("requestId", id).Msg("the answer of a node with views broke off")
-		description, recovery := unclear, look
+		why := Refusal{ID: id, Description: unclear, Recovery: look, Unknown: true}
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			description, recovery = broken, repeat
+			why = Refusal{ID: id, Description: broken, Recovery: repeat}
 		}
-		d.refuse(w, id, description, recovery)
-		return http.StatusServiceUnavailable
+		d.refuse(w, r, why, done, err)
+		return
 	}
+	done.status = h.Status
 	maps.Copy(w.Header(), h.Header)
 	w.WriteHeader(h.Status)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a long answer is cut without it
-	for {
-		piece, err := answer.Next(r.Context())
-		if errors.Is(err, io.EOF) {
-			return h.Status
-		}
-		if err == nil {
+	whole := h.Header.Get("Content-Length") != ""
+	for ; !errors.Is(err, io.EOF); piece, err = answer.Next(r.Context()) {
+		if err == nil && len(piece) > 0 {
 			_, err = w.Write(piece)
 		}
-		if err == nil && len(piece) < flushBelow { // more may come late
+		if err == nil && len(piece) < pieceSize && !whole { // more may come late
 			err = control.Flush()
 		}
 		if err != nil {
-			d.Logger.Info().Err(err).Str("requestId", id).Msg("a request that was passed on was cut")
+			done.err = err
 			panic(http.ErrAbortHandler)
 		}
 	}
 }
 
-// flushBelow is the size of a piece in bytes that the other node did not fill.
-const flushBelow = pieceSize
-
 // body is a body as far as it was read.
 type body struct {
 	read     []byte
 	cut      bool  // the client did not send all of it
-	reserved int64 // bytes of memory
+	reserved int64 // bytes of memory, until the other node has the body
 }
 
 // read returns up to maxBody bytes of a request's body. The other node refuses a body that is longer, or that ended too early.
@@ -180,17 +221,17 @@ func (d *Door) read(r *http.Request) (b body, err error) {
 		if size < 0 || size > maxBody {
 			size = maxBody
 		}
-		if !d.Bodies.Take(passed, size) {
+		if !d.Bodies.Take(passed, bodyCopies*size) {
 			return b, errNoMemory
 		}
-		b.reserved = size
+		b.reserved = bodyCopies * size
 	}
 	b.read, err = io.ReadAll(io.LimitReader(r.Body, maxBody))
 	b.cut = err != nil
 	return b, nil
 }
 
-// passed is the owner of the memory of passed bodies.
-const passed = "passed on"
+// passed is the owner of the memory of passed bodies, and bodyCopies the number of copies of a body: as it was read, and with what goes before it.
+const passed, bodyCopies = "passed on", 3
 
 var errNoMemory = errors.New("passing: no memory for a body")

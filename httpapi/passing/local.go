@@ -32,10 +32,8 @@ var locals = func() *http.ServeMux {
 // Local reports whether a node answers a request without views.
 func Local(r *http.Request) bool {
 	switch r.Method {
-	case http.MethodOptions: // it names the methods of a path
+	case http.MethodOptions, http.MethodConnect: // the first names the methods of a path, the second is no request for one
 		return true
-	case http.MethodConnect: // the mux has rules of its own for it
-		return false
 	}
 	plain := *r
 	target := *r.URL

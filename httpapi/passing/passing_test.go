@@ -1,6 +1,7 @@
 package passing
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -52,11 +53,11 @@ type rig struct {
 
 func newRig(t *testing.T, api http.HandlerFunc) *rig {
 	r := &rig{seen: []uint64{7, 9}, shown: func([]uint64) error { return nil }}
-	refuse := func(w http.ResponseWriter, id, description, recovery string) {
+	refuse := func(w http.ResponseWriter, _ *http.Request, why Refusal) {
 		w.Header().Set("Retry-After", "2")
-		w.Header().Set("X-Request-Id", id)
+		w.Header().Set("X-Request-Id", why.ID)
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, description+" "+recovery)
+		_, _ = io.WriteString(w, why.Description+" "+why.Recovery)
 	}
 	server := &Server{
 		API: api, Refuse: refuse, Shown: func(_ context.Context, position []uint64) error { return r.shown(position) },
@@ -148,6 +149,94 @@ func TestPassed(t *testing.T) {
 	long := strings.Repeat("x", maxBody+5)
 	if a := r.do(t, "POST", "/management/workflows", long, nil); a.err != nil || len(body) != maxBody {
 		t.Errorf("of a body of %d bytes the other node got %d: %v", len(long), len(body), a.err)
+	}
+}
+
+// A header and a target may have any bytes: two keys that are no UTF-8 stay two.
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("X-Back", request.Header.Get("X-Idempotency-Key"))
+		_, _ = io.WriteString(w, request.URL.RawQuery)
+	})
+	for _, bytes := range []string{"\xe4", "\xf6", "é€", "\xff\x80a"} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.door.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET /payments?q="+bytes+" HTTP/1.1\r\nHost: shop.example\r\nX-Idempotency-Key: "+bytes+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if key := answer.Header.Get("X-Back"); err != nil || key != bytes || string(text) != "q="+bytes {
+			t.Errorf("%q: the other node got the key %q and the query %q: %v", bytes, key, text, err)
+		}
+	}
+}
+
+// A short answer has its length, also to HEAD; an answer whose end comes late has none.
+func TestLength(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
+		switch request.URL.Path {
+		case "/nothing":
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case "/late":
+			_, _ = io.WriteString(w, "first")
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, "list")
+	})
+	for _, c := range []struct {
+		method, path, text string
+		length             int64
+	}{
+		{"GET", "/payments", "list", 4}, {"HEAD", "/payments", "", 4}, {"GET", "/late", "firstlist", -1}, {"HEAD", "/late", "", -1}, {"GET", "/nothing", "", 0},
+	} {
+		a := r.do(t, c.method, c.path, "", nil)
+		if a.err != nil || a.text != c.text || a.ContentLength != c.length || c.path == "/nothing" && a.Header.Get("Content-Length") != "" {
+			t.Errorf("%s %s: %v %q, length %d", c.method, c.path, a.err, a.text, a.ContentLength)
+		}
+	}
+}
+
+// A request whose caller goes away is no 503: neither while no node takes it, nor while one works on it.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{false, true} {
+		came := make(chan struct{})
+		p := &pipe{pieces: make(chan []byte), away: func() {}}
+		d := NewDoor(&Door{
+			Seen: func() []uint64 { return nil }, NewID: func() string { return "id" }, Logger: zerolog.Nop(),
+			Refuse: func(w http.ResponseWriter, _ *http.Request, _ Refusal) { w.WriteHeader(http.StatusServiceUnavailable) },
+			Call: func(ctx context.Context, _ []byte) (Answer, error) {
+				close(came)
+				if taken {
+					return p, nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		})
+		ctx, leave := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			d.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/management/workflows", nil).WithContext(ctx))
+			close(ended)
+		}()
+		<-came
+		leave()
+		<-ended
+		if refused, gone := d.Refused(), d.Gone(); refused != 0 || (gone == 1) == taken { // the other node counts a request that it took
+			t.Errorf("taken %t: %d refused, %d gone", taken, refused, gone)
+		}
 	}
 }
 

@@ -4,39 +4,19 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
-// pieceSize is the size in bytes of the pieces of a body.
+// pieceSize is the size in bytes of the pieces of a body. The first one has the head, too.
 const pieceSize = 48 << 10
 
 // seenTimeout is the longest wait of a request for the events that the first node knows.
 const seenTimeout = 5 * time.Second
-
-// envelope is a request on its way between two nodes.
-type envelope struct {
-	Method string      `json:"method"`
-	Target string      `json:"target"` // of the request line
-	Host   string      `json:"host"`
-	Proto  string      `json:"proto"`
-	Peer   string      `json:"peer"` // the address at the other end of the client's connection
-	TLS    bool        `json:"tls"`
-	Header http.Header `json:"header"`
-	ID     string      `json:"id"`
-	Seen   []uint64    `json:"seen"`
-	Body   []byte      `json:"body,omitempty"`
-	Cut    bool        `json:"cut,omitempty"` // the client did not send all of the body
-}
-
-type head struct {
-	Status int         `json:"status"`
-	Header http.Header `json:"header"`
-}
 
 // Server answers requests that nodes without views pass on.
 type Server struct {
@@ -52,15 +32,15 @@ type Server struct {
 
 // Handle answers one request: it calls send with the head of the answer, and then with pieces of its body.
 func (s *Server) Handle(ctx context.Context, request []byte, send func(piece []byte) error) error {
-	var e envelope
-	if err := json.Unmarshal(request, &e); err != nil {
+	e, body, err := decodeRequest(request)
+	if err != nil {
 		return fmt.Errorf("passing: a request is unreadable: %w", err)
 	}
 	target, err := url.ParseRequestURI(e.Target)
 	if err != nil {
 		return fmt.Errorf("passing: %w", err)
 	}
-	sent, length := io.Reader(bytes.NewReader(e.Body)), int64(len(e.Body))
+	sent, length := io.Reader(bytes.NewReader(body)), int64(len(body))
 	if e.Cut { // half of a form could look like a whole one
 		sent, length = io.MultiReader(sent, cutBody{}), -1
 	}
@@ -68,9 +48,6 @@ func (s *Server) Handle(ctx context.Context, request []byte, send func(piece []b
 		Method: e.Method, URL: target, RequestURI: e.Target, Host: e.Host, Proto: e.Proto, RemoteAddr: e.Peer, Header: e.Header,
 		Body: io.NopCloser(sent), ContentLength: length,
 	}).WithContext(s.WithID(ctx, e.ID))
-	if r.Header == nil {
-		r.Header = http.Header{}
-	}
 	if e.TLS {
 		r.TLS = &tls.ConnectionState{}
 	}
@@ -79,7 +56,7 @@ func (s *Server) Handle(ctx context.Context, request []byte, send func(piece []b
 	err = s.Shown(waiting, e.Seen)
 	cancel()
 	if err != nil {
-		s.Refuse(w, e.ID, behind, repeat)
+		s.Refuse(w, r, Refusal{ID: e.ID, Description: behind, Recovery: repeat})
 		return w.end()
 	}
 	if cut := serve(s.API, w, r); cut {
@@ -118,34 +95,29 @@ type writer struct {
 	header   http.Header
 	bodiless bool
 	begun    bool
+	head     head   // since begin
+	sent     bool   // the head
+	length   int    // of the body, in bytes
 	waits    []byte // the end of the body that was not sent yet
 }
 
 // Header, WriteHeader and Write implement http.ResponseWriter.
 func (w *writer) Header() http.Header { return w.header }
 
-func (w *writer) WriteHeader(status int) { _ = w.begin(status) } // the next write fails, too
-
-func (w *writer) begin(status int) error {
-	if w.begun {
-		return nil
+// WriteHeader keeps the head for the first piece of the body.
+func (w *writer) WriteHeader(status int) {
+	if !w.begun {
+		w.begun, w.head = true, head{status, w.header.Clone()}
 	}
-	w.begun = true
-	text, err := json.Marshal(head{status, w.header})
-	if err == nil {
-		err = w.send(text)
-	}
-	return err
 }
 
 func (w *writer) Write(b []byte) (n int, err error) {
-	if err := w.begin(http.StatusOK); err != nil {
-		return 0, err
-	}
-	if w.bodiless {
-		return len(b), nil
-	}
+	w.WriteHeader(http.StatusOK)
 	n = len(b)
+	w.length += n
+	if w.bodiless {
+		return n, nil
+	}
 	for len(w.waits)+len(b) >= pieceSize {
 		room := pieceSize - len(w.waits)
 		w.waits, b = append(w.waits, b[:room]...), b[room:]
@@ -158,19 +130,24 @@ func (w *writer) Write(b []byte) (n int, err error) {
 }
 
 func (w *writer) flush() error {
-	if len(w.waits) == 0 {
-		return nil
-	}
 	piece := w.waits
 	w.waits = nil // the piece is on its way
+	if !w.sent {
+		w.sent = true
+		var err error
+		if piece, err = w.head.encode(piece); err != nil {
+			return err
+		}
+	}
+	if len(piece) == 0 {
+		return nil
+	}
 	return w.send(piece)
 }
 
 // FlushError and SetReadDeadline serve http.ResponseController. The deadlines are those of the client's connection, at the other node.
 func (w *writer) FlushError() error {
-	if err := w.begin(http.StatusOK); err != nil {
-		return err
-	}
+	w.WriteHeader(http.StatusOK)
 	return w.flush()
 }
 
@@ -180,9 +157,12 @@ func (w *writer) Flush() { _ = w.FlushError() } // the next write fails, too
 // SetReadDeadline does nothing.
 func (w *writer) SetReadDeadline(time.Time) error { return nil }
 
+// end sends the rest. An answer that is short has its length, as on any node.
 func (w *writer) end() error {
-	if err := w.begin(http.StatusOK); err != nil {
-		return err
+	w.WriteHeader(http.StatusOK)
+	h := w.head
+	if !w.sent && h.Status != http.StatusNoContent && h.Status != http.StatusNotModified && h.Header.Get("Content-Length") == "" {
+		h.Header.Set("Content-Length", strconv.Itoa(w.length))
 	}
 	return w.flush()
 }

@@ -83,7 +83,8 @@ type App struct {
 	caps            intake.Caps
 	watch           *ViewsWatch
 	endCalls        func(context.Context) // of nodes without views; nil: there are none
-	apiDoor         *web.Door             // of api, admin and sim, until the service is ready
+	viewNodes       viewNodes
+	apiDoor         *web.Door // of api, admin and sim, until the service is ready
 	adminDoor       *web.Door
 	simDoor         *web.Door
 	progress        *startProgress

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 
 	"payledger/domain"
@@ -34,16 +33,17 @@ const (
 	callRequest  = 'r' // a request to the API (package passing)
 	callDisputes = 'd' // the ids of the disputes beside a refund
 	callCards    = 'c' // cards that were saved
+	callSession  = 's' // the account of a client session
 )
 
 // connectNodes returns the handler of the API's address. A node with views also answers the calls of nodes without them.
-func (a *App) connectNodes(api http.Handler) (http.Handler, error) {
+func (a *App) connectNodes(api *httpapi.API) (http.Handler, error) {
 	if a.Nodes == nil {
 		return api, nil
 	}
 	if !a.keepsViews() {
 		door := passing.NewDoor(&passing.Door{
-			Own: api, Seen: a.acknowledged, Refuse: httpapi.Unavailable, NewID: a.requestID, Bodies: a.Intake.Bodies, Logger: a.log,
+			Own: api, Seen: a.acknowledged, Refuse: api.Unavailable, NewID: a.requestID, Bodies: a.Intake.Bodies, Tally: a.Intake.Tally, Logger: a.log,
 			Call: func(ctx context.Context, request []byte) (passing.Answer, error) {
 				return a.call(ctx, callRequest, request)
 			},
@@ -52,11 +52,12 @@ func (a *App) connectNodes(api http.Handler) (http.Handler, error) {
 		a.answers = func() map[int]uint64 {
 			all := own()
 			all[http.StatusServiceUnavailable] += door.Refused()
+			all[passing.StatusGone] += door.Gone()
 			return all
 		}
 		return door, nil
 	}
-	server := &passing.Server{API: api, WithID: httpapi.WithID, Shown: a.applied, Refuse: httpapi.Unavailable}
+	server := &passing.Server{API: api, WithID: httpapi.WithID, Shown: a.applied, Refuse: api.Unavailable}
 	var err error
 	a.endCalls, err = a.Nodes.AnswerCalls(func(ctx context.Context, request []byte, send func([]byte) error) error {
 		if len(request) == 0 {
@@ -69,6 +70,8 @@ func (a *App) connectNodes(api http.Handler) (http.Handler, error) {
 			return answerQuery(ctx, request, send, a.disputesBeside)
 		case callCards:
 			return answerQuery(ctx, request, send, a.Views.SavedCards)
+		case callSession:
+			return answerQuery(ctx, request, send, a.sessionOwner)
 		default:
 			return fmt.Errorf("a call of a newer build: %q", kind)
 		}
@@ -82,29 +85,6 @@ func (a *App) requestID() string {
 		a.log.Error().Err(err).Msg("no request id")
 	}
 	return id
-}
-
-// call sends a request to a node with views: to each of them, in a random order, until one takes it.
-func (a *App) call(ctx context.Context, kind byte, request []byte) (*nodes.Answer, error) {
-	var with []string
-	for _, node := range a.Nodes.Live() {
-		if node.State == nodes.Serving && node.Role.KeepsViews() {
-			with = append(with, node.Node)
-		}
-	}
-	rand.Shuffle(len(with), func(i, j int) { with[i], with[j] = with[j], with[i] }) //nolint:gosec // no secret
-	failed := passing.ErrNobody
-	for _, node := range with {
-		answer, err := a.Nodes.Call(ctx, node, append([]byte{kind}, request...))
-		if err == nil {
-			return answer, nil
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		failed = errors.Join(failed, fmt.Errorf("%s: %w", node, err))
-	}
-	return nil, failed
 }
 
 // reader reads the views of this node, or of another one.
@@ -148,6 +128,32 @@ func (a *App) disputesBeside(ctx context.Context, of disputesOf) (ids []domain.D
 		ids = append(ids, d.ID)
 	}
 	return ids, err
+}
+
+// lookedAt is the number of accounts up to which a node without views looks under each of them for a session: microseconds each. Above it, it asks a node
+// with views first, so that access tokens that somebody invents cost little.
+const lookedAt = 100
+
+type ownerOf struct {
+	Account domain.AccountID
+	Found   bool
+}
+
+// SessionAccount returns the account of a client session, false when there is no such session.
+func (r reader) SessionAccount(ctx context.Context, id domain.SessionID) (domain.AccountID, bool, error) {
+	if r.app.keepsViews() || !domain.ValidID(string(id)) || r.AccountCount() <= lookedAt {
+		return r.Projections.SessionAccount(ctx, id)
+	}
+	var of ownerOf
+	if err := r.app.query(ctx, callSession, id, &of); err != nil { // checkouts go on without a node with views
+		return r.Projections.SessionAccount(ctx, id)
+	}
+	return of.Account, of.Found, nil
+}
+
+func (a *App) sessionOwner(ctx context.Context, id domain.SessionID) (ownerOf, error) {
+	account, found, err := a.Views.SessionAccount(ctx, id)
+	return ownerOf{account, found}, err
 }
 
 // SavedCards implements commands.Customers.
