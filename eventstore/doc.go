@@ -31,6 +31,7 @@
 //
 //   - Package format: the bytes of frames and groups, and the addresses of events.
 //   - shard.go: the state of a shard. inflight.go: groups without an acknowledgement. resolve.go: groups without a clear answer.
+//     Package pace: when the next group of a shard on several replicas leaves.
 //     segment.go, package streams: the streams of a shard. Package ownership: which node of a cluster appends to a shard, and answers reads
 //     from memory. owner.go: that node; handover.go: the others. Package handover: their messages.
 //   - recover.go, packages tipstore and tiprow: the tip store. left.go: the parts moved out of a state. load.go, continuity.go, groupread.go,

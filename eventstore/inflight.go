@@ -193,8 +193,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 		h.refuseWaiting(h.stopped)
 		return nil
 	}
-	idle := len(h.inFlight) == 0
-	depth := 1
+	idle, depth := len(h.inFlight) == 0, 1
 	if h.s.sole {
 		depth = soleDepth
 	}
@@ -211,7 +210,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	if !idle && len(h.waiting) < h.s.pipelineFrom {
 		return nil // they share a group, after the group under way is acknowledged
 	}
-	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit {
+	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit || idle && mine && !fence && !full && h.gathers() {
 		return nil
 	}
 	f := &groupInFlight{began: time.Now(), asOf: h.owner.Now(), seg: h.open(), g: h.next(format.KindEvents)}
@@ -362,6 +361,7 @@ func (h *shard) noteOutcome(f *groupInFlight, result outcome, err error) {
 	f.silent = f.silent || errors.Is(err, nats.ErrTimeout)
 	f.uncertain = f.uncertain || result == unknown
 	if result == stored {
+		h.pace.Acknowledged(time.Now(), time.Since(f.sent), len(f.drafts)+len(h.waiting))
 		h.noteSync(f)
 	}
 	h.releaseStored()

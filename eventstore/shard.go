@@ -16,6 +16,7 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ownership"
+	"payledger/eventstore/pace"
 )
 
 const (
@@ -77,6 +78,8 @@ type shard struct {
 	doubted       map[Hash]bool         // groups of this process with an unknown outcome
 	witness       func() format.Witness // of the next shard
 	named         time.Time             // when a group last had a witness
+	pace          pace.Pace             // of the groups, on several replicas
+	gathering     bool                  // the next group leaves soon
 }
 
 func newShard(s *Store, n int) *shard {
@@ -264,6 +267,24 @@ func (h *shard) quietNow() bool { return time.Now().Before(h.quiet) }
 
 // leaves reports whether the next group names another owner. The caller holds the lock.
 func (h *shard) leaves() bool { return h.heir != "" && h.owner.Owns() && !h.quietNow() }
+
+// gathers reports whether the drafts in the queue wait for others, which then share a group with them. The caller holds the lock.
+func (h *shard) gathers() bool {
+	if h.s.replicas == 1 || h.leaves() {
+		return false
+	}
+	wait := h.pace.Wait(time.Now(), len(h.waiting))
+	if wait > 0 && !h.gathering {
+		h.gathering = true
+		time.AfterFunc(wait, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.gathering = false
+			h.sendNext()
+		})
+	}
+	return wait > 0
+}
 
 // forget takes the group's aggregates out of pending.
 func (h *shard) forget(g *format.Group) {
