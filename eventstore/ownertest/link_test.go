@@ -25,6 +25,21 @@ type link struct {
 	cut   bool // no connections
 	conns []*conn
 	lost  map[string]string // parts of subjects: messages of the node on them go to others
+	mark  string            // messages of the node with it are counted; "": none
+	marks int
+}
+
+// count counts the messages of the node with a mark from now on.
+func (l *link) count(mark string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mark, l.marks = mark, 0
+}
+
+func (l *link) counted() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.marks
 }
 
 // nowhere is the name of no node.
@@ -53,6 +68,9 @@ func (l *link) divert(from, to string) {
 func (l *link) route(piece []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.mark != "" {
+		l.marks += bytes.Count(piece, []byte(l.mark))
+	}
 	for from, to := range l.lost {
 		piece = bytes.ReplaceAll(piece, []byte(from), []byte(to))
 	}
