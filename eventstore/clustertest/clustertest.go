@@ -41,6 +41,7 @@ system_account: SYS
 // Cluster is a cluster of NATS servers.
 type Cluster struct {
 	Servers []*server.Server
+	options []*server.Options
 }
 
 // Start starts a cluster of n servers with JetStream for the test's life. change, if not nil, changes the options of the server with a
@@ -66,6 +67,7 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 		if change != nil {
 			change(i, o)
 		}
+		c.options = append(c.options, o.Clone())
 		c.Servers = append(c.Servers, start(t, o))
 	}
 	for _, s := range c.Servers {
@@ -74,6 +76,18 @@ func Start(t testing.TB, n int, change func(i int, o *server.Options)) *Cluster 
 		}
 	}
 	return c
+}
+
+// Restart stops a server as the signal SIGUSR2 does, and starts it again with its files. It returns when the server takes connections. The server
+// keeps its address only if the options name its port.
+func (c *Cluster) Restart(t testing.TB, i int) {
+	t.Helper()
+	c.Servers[i].LameDuckShutdown()
+	c.Servers[i].WaitForShutdown()
+	c.Servers[i] = start(t, c.options[i].Clone())
+	if !c.Servers[i].ReadyForConnections(time.Minute) {
+		t.Fatalf("server %s is not ready", c.Servers[i].Name())
+	}
 }
 
 // Ports for routes are below those that the system gives to other listeners and connections: such a one could take a port between its

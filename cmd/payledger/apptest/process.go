@@ -46,6 +46,16 @@ func ServeProcess(t testing.TB, args ...string) *Process {
 // ServeProcessWithin is serveProcess with a time limit.
 func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Process {
 	t.Helper()
+	p, err := TryServeProcess(t, limit, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TryServeProcess is ServeProcessWithin that returns the end of the process before it was ready as an error.
+func TryServeProcess(t testing.TB, limit time.Duration, args ...string) (*Process, error) {
+	t.Helper()
 	p := &Process{t: t, Log: &strings.Builder{}}
 	p.Command = childtest.Tied(exec.Command(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...))
 	if *floodFiles > 0 {
@@ -76,11 +86,10 @@ func ServeProcessWithin(t testing.TB, limit time.Duration, args ...string) *Proc
 		}
 		if line.Ready.Ready {
 			p.Ready = line.Ready
-			return p
+			return p, nil
 		}
 	}
-	t.Fatalf("serve ended before it was ready: %v\n%s", p.Command.Wait(), p.Log)
-	return nil
+	return nil, fmt.Errorf("serve ended before it was ready: %w\n%s", p.Command.Wait(), p.Log)
 }
 
 // Kill ends the process as a power switch would, as far as a process can be.

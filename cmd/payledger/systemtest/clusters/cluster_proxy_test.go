@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,21 +33,35 @@ type proxiedNode struct {
 
 func newNodesProxy(t *testing.T, urls ...string) *nodesProxy {
 	t.Helper()
-	p := &nodesProxy{}
-	probe := &http.Client{Timeout: time.Minute}
-	stop := make(chan struct{})
-	ended := make(chan struct{}, len(urls))
-	for _, text := range urls {
-		target, err := url.Parse(text)
+	p := &nodesProxy{nodes: watchNodes(t, urls...)}
+	for _, n := range p.nodes {
+		target, err := url.Parse(n.url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &proxiedNode{url: text, forward: httputil.NewSingleHostReverseProxy(target)}
+		n.forward = httputil.NewSingleHostReverseProxy(target)
 		n.forward.Transport = &http.Transport{MaxIdleConnsPerHost: 16}
+	}
+	p.server = httptest.NewServer(p)
+	t.Cleanup(func() {
+		p.server.Close()
+		for _, n := range p.nodes {
+			n.forward.Transport.(*http.Transport).CloseIdleConnections()
+		}
+	})
+	return p
+}
+
+// watchNodes asks each node again and again whether it is ready, until the test ends.
+func watchNodes(t *testing.T, urls ...string) (nodes []*proxiedNode) {
+	t.Helper()
+	probe := &http.Client{Timeout: time.Minute}
+	stop, asking := make(chan struct{}), sync.WaitGroup{}
+	for _, url := range urls {
+		n := &proxiedNode{url: url}
 		n.ready.Store(true)
-		p.nodes = append(p.nodes, n)
-		go func() {
-			defer func() { ended <- struct{}{} }()
+		nodes = append(nodes, n)
+		asking.Go(func() {
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
 			for {
@@ -61,21 +76,14 @@ func newNodesProxy(t *testing.T, urls ...string) *nodesProxy {
 				case <-tick.C:
 				}
 			}
-		}()
+		})
 	}
-	p.server = httptest.NewServer(p)
 	t.Cleanup(func() {
 		close(stop)
-		for range urls {
-			<-ended
-		}
-		p.server.Close()
+		asking.Wait()
 		probe.CloseIdleConnections()
-		for _, n := range p.nodes {
-			n.forward.Transport.(*http.Transport).CloseIdleConnections()
-		}
 	})
-	return p
+	return nodes
 }
 
 func (p *nodesProxy) url() string { return p.server.URL }
