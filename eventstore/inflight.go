@@ -113,7 +113,7 @@ func (s *Store) appendNext(ctx context.Context, r *Recorded) error {
 		return fmt.Errorf("%w: opened for reading", ErrRefused)
 	}
 	h := s.numbered(r.Shard)
-	if err := s.writable(h); err != nil {
+	if err := s.awaitConnection(ctx, h); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	if len(r.Body) > maxBody {
@@ -204,7 +204,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	fence := idle && (len(h.exchange.visits) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced || mine && h.wantsFence())
 	full := mine && !h.quietNow() && (h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number)
 	nothing := (!mine || len(h.waiting) == 0 && h.rollFrom != h.open().number) && !fence
-	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing || h.s.hold.Active() {
+	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing || h.s.hold.Active() || time.Now().Before(h.leaderless) {
 		return nil
 	}
 	if !idle && len(h.waiting) < h.s.pipelineFrom {

@@ -340,7 +340,7 @@ func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
 		cause = f.err
 	}
 	if errors.Is(kind, ErrRefused) && h.stopped == nil {
-		f.drafts = h.againDrafts(f.drafts)
+		f.drafts = h.againDrafts(h.awaitLeader(f.drafts, cause))
 	}
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
 	h.againBarriers(f, resolvePause)

@@ -71,6 +71,7 @@ type shard struct {
 	renew         bool                  // an empty group is wanted: it renews the lease, or makes this node the owner
 	heir          string                // the next group names it as the next owner; "": nobody
 	quiet         time.Time             // after a refused empty group: no empty group before this time, unless readers wait
+	leaderless    time.Time             // the stream had no leader: no group before this time
 	stored        []*entry              // drafts in the group that is being applied
 	wanted        uint64                // a caller waits for the acknowledgement of this group: an empty group is sent if no other group is
 	announced     uint64                // the newest group of this shard that is named by a witness

@@ -67,6 +67,40 @@ func (s *Store) writable(h *shard) error {
 	return h.healthy()
 }
 
+// awayPatience is how long an append waits for a connection: the NATS server has left, and another one takes the client.
+const awayPatience = 2 * time.Second
+
+// awaitConnection is writable. On a cluster it waits a while for a connection.
+func (s *Store) awaitConnection(ctx context.Context, h *shard) error {
+	err := s.writable(h)
+	for until := time.Now().Add(awayPatience); s.replicas > 1 && errors.Is(err, errAway) && time.Now().Before(until); err = s.writable(h) {
+		if s.closing.Load() || jetapi.Pause(ctx, resolvePause) != nil {
+			break
+		}
+	}
+	return err
+}
+
+// awaitLeader returns the drafts of a refused group to the queue if the stream of a cluster has no leader: nothing was stored, and the next leader
+// comes soon. It returns the drafts that do not wait, and those whose time is over. The caller holds the lock.
+func (h *shard) awaitLeader(drafts []*entry, cause error) (others []*entry) {
+	if h.s.replicas == 1 || !errors.Is(cause, nats.ErrNoResponders) {
+		return drafts
+	}
+	var again []*entry
+	for _, d := range drafts {
+		if time.Since(d.began) < appendTimeout {
+			again = append(again, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	h.waiting = append(again, h.waiting...)
+	h.leaderless = time.Now().Add(resolvePause)
+	h.lookAfter(resolvePause)
+	return others
+}
+
 // noteDamagedShard logs the damage of one shard, which accepts no more appends.
 func (s *Store) noteDamagedShard(shard int, err error) {
 	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
