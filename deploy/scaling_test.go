@@ -50,7 +50,7 @@ const (
 	simulationCommand = "go test -tags system ./cmd/payledger/systemtest/load -run TestGrowth -v -grown 2500000 -timeout 3h"
 	nodesCommand      = "go test -tags system ./deploy/localcluster -run - -bench Nodes -benchtime 3000x"
 	growthCommand     = "go test -tags system ./cmd/payledger/systemtest/load -run TestGrowth -v -grown 100000 -timeout 3h"
-	latestCommand     = "go test ./eventstore -run - -bench Latest"
+	latestCommand     = "go test ./eventstore/engine -run - -bench Latest"
 )
 
 // rates are the payments/s of the document.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"payledger/domain"
@@ -20,7 +19,6 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/codec"
 	"payledger/eventstore/format"
-	"payledger/eventstore/nodes"
 )
 
 type (
@@ -63,29 +61,6 @@ func Schemas() map[string]int {
 	}
 }
 
-// OpenNodes joins the registry of the nodes that serve this log.
-func (s *Store) OpenNodes(ctx context.Context, c nodes.Config) (*nodes.Registry, error) {
-	r, err := nodes.Open(ctx, nodes.Server{JS: s.js, API: s.api, Reader: s.shards + 1}, c)
-	if err == nil {
-		mark, lease := r.Mark, r.Valid
-		s.mark.Store(&mark)
-		s.lease.Store(&lease)
-	}
-	return r, err
-}
-
-// WriteFor makes the store write each kind of aggregate in a schema that every live node reads: readable returns the newest one, by
-// the aggregate's name. It must be called before the first command.
-func (s *Store) WriteFor(readable func(aggregate string) int) { s.readers = readable }
-
-// readable returns the newest schema of an aggregate that every live node reads.
-func (s *Store) readable(aggregate string) int {
-	if s.readers == nil {
-		return math.MaxInt
-	}
-	return s.readers(aggregate)
-}
-
 // InboxOwner is the owner of all inboxes: a notification can arrive before its payment, and with it its account, is known.
 const InboxOwner = format.SystemAccount
 
@@ -112,7 +87,7 @@ func joinPast(s payment.State, rows []format.LeftRow) (payment.State, error) {
 
 // Repository loads and appends the aggregates of one kind in one log.
 type Repository[ID ~string, S any, E domain.Event] struct {
-	store     *Store
+	store     Store
 	aggregate *Aggregate[S, E]
 }
 
@@ -132,7 +107,7 @@ type Repositories struct {
 }
 
 // NewRepositories returns the aggregates of the log. It is no method: an importer of the store would then compile all of them.
-func NewRepositories(s *Store) *Repositories {
+func NewRepositories(s Store) *Repositories {
 	return &Repositories{
 		Payments:     Repository[domain.PaymentID, payment.State, payment.Event]{s, Payments},
 		Sessions:     Repository[domain.SessionID, session.State, session.Event]{s, Sessions},
@@ -201,7 +176,7 @@ var Logs = format.NewAggregate("log", 1, []LogInitialized{{}}, func(_ LogState, 
 var logKey = Logs.Key(format.SystemAccount, "log")
 
 // Initialized returns the purpose of the log, or ErrNotFound if it has no account yet.
-func (s *Store) Initialized(ctx context.Context) (LogState, error) {
+func Initialized(ctx context.Context, s Store) (LogState, error) {
 	r, err := s.Load(ctx, logKey, Latest)
 	if err != nil {
 		return LogState{}, err
@@ -210,7 +185,7 @@ func (s *Store) Initialized(ctx context.Context) (LogState, error) {
 }
 
 // Initialize claims the log for its first account; ErrConflict when another was first.
-func (s *Store) Initialize(ctx context.Context, state LogState, actor string) error {
+func Initialize(ctx context.Context, s Store, state LogState, actor string) error {
 	meta, err := s.NewMeta(actor, "init")
 	if err != nil {
 		return err

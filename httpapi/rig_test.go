@@ -30,6 +30,7 @@ import (
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/prover"
 	"payledger/eventstore/reconcile"
@@ -62,7 +63,7 @@ type rig struct {
 	config    httpapi.Config
 	api       *httpapi.API
 	account   accounts.Credentials
-	store     *eventstore.Store
+	store     *engine.Store
 	service   *service.Service
 	views     *projections.Projections
 	sim       *adapter.Adapter

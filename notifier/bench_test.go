@@ -16,6 +16,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/engine"
 	"payledger/notifier/delivery"
 	"payledger/notifier/signature"
 )
@@ -219,6 +220,6 @@ func percentile(all []time.Duration, p float64) time.Duration {
 
 func newBenchRig(b *testing.B) *rig {
 	r := newRig(b)
-	r.shards, r.sole = eventstore.DefaultShards, true
+	r.shards, r.sole = engine.DefaultShards, true
 	return r
 }

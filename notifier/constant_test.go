@@ -17,6 +17,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/notifier/delivery"
 )
 
@@ -36,7 +37,7 @@ func startWith(t testing.TB, n, at int) (s started) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := eventstore.Open(ctx, eventstore.Config{
+		store, err := engine.Open(ctx, engine.Config{
 			Server: server, Shards: 1, SoleWriter: true, Memory: 1 << 20, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(),
 		})
 		if err != nil {

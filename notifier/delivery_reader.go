@@ -18,7 +18,9 @@ import (
 type DeliveryReader struct{ stream *deliverylog.Stream }
 
 // NewDeliveryReader returns the reader of a store.
-func NewDeliveryReader(s *eventstore.Store) DeliveryReader { return DeliveryReader{s.Deliveries()} }
+func NewDeliveryReader(s interface{ Deliveries() *deliverylog.Stream }) DeliveryReader {
+	return DeliveryReader{s.Deliveries()}
+}
 
 // Find returns the delivery of an event's webhook to an endpoint, with its attempts. It returns false if there is no record.
 func (r DeliveryReader) Find(ctx context.Context, e *eventstore.Recorded, endpoint domain.EndpointID, kind webhook.Kind) (deliveries.Detail, bool, error) {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/due"
 	"payledger/eventstore/sidelog"
@@ -34,7 +33,7 @@ type records struct {
 	*sidelog.Positions
 }
 
-func openRecords(ctx context.Context, s *eventstore.Store) (records, error) {
+func openRecords(ctx context.Context, s Store) (records, error) {
 	positions, err := s.Positions(ctx)
 	return records{s.Deliveries(), positions}, err
 }

@@ -17,6 +17,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
@@ -84,7 +85,7 @@ func (r *rig) node(n int, nodes delivery.Nodes, views func(message.Views) messag
 	ctx := context.Background()
 	other := &rig{t: r.t, dir: r.dir, config: r.config, shards: r.shards, server: r.server}
 	var err error
-	other.store, err = eventstore.Open(ctx, eventstore.Config{
+	other.store, err = engine.Open(ctx, engine.Config{
 		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: patience,
 	})
 	r.must(err)

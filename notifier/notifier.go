@@ -16,8 +16,10 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/position"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/turns"
 	"payledger/notifier/delivery"
 	"payledger/notifier/guard"
@@ -38,9 +40,16 @@ const (
 	retentionProblem = "retention of deliveries"
 )
 
+// Store is a store with the streams that a notifier writes.
+type Store interface {
+	eventstore.Store
+	Deliveries() *deliverylog.Stream
+	Positions(ctx context.Context) (*sidelog.Positions, error)
+}
+
 // Config is what a notifier needs. Zero durations take their defaults.
 type Config struct {
-	Store   *eventstore.Store
+	Store   Store
 	Fanout  *eventstore.Fanout // must not run yet
 	Secrets *secrets.Store
 	Views   message.Views

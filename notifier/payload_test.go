@@ -15,6 +15,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/message"
@@ -23,7 +24,7 @@ import (
 )
 
 // played plays moves of a payment, and returns its newest event with the payment after it.
-func played(t *testing.T, store *eventstore.Store, account domain.AccountID, moves ...move) (*eventstore.Recorded, payment.State) {
+func played(t *testing.T, store *engine.Store, account domain.AccountID, moves ...move) (*eventstore.Recorded, payment.State) {
 	t.Helper()
 	var tip eventstore.Tip[payment.State]
 	for i, decide := range moves {
@@ -41,7 +42,7 @@ func played(t *testing.T, store *eventstore.Store, account domain.AccountID, mov
 }
 
 // writer returns a writer of messages without views.
-func writer(t *testing.T, s *eventstore.Store, v *secrets.Store) *message.Writer {
+func writer(t *testing.T, s *engine.Store, v *secrets.Store) *message.Writer {
 	t.Helper()
 	w, err := message.NewWriter(context.Background(), s, v, nil, time.Now)
 	if err != nil {

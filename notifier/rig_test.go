@@ -25,6 +25,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/notifier/delivery"
@@ -62,7 +63,7 @@ type rig struct {
 	hold  chan struct{} // if set, no reader gets an event before hold is closed
 
 	server   *embedded.Server
-	store    *eventstore.Store
+	store    *engine.Store
 	vault    *secrets.Store
 	notifier *Notifier
 	context  context.Context // of everything that runs
@@ -104,7 +105,7 @@ func (r *rig) start() {
 	var err error
 	r.server, err = embedded.Start(embedded.Config{Dir: r.dir + "/events", Name: "test"})
 	r.must(err)
-	r.store, err = eventstore.Open(ctx, eventstore.Config{
+	r.store, err = engine.Open(ctx, engine.Config{
 		Server: r.server, Shards: r.shards, Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), SoleWriter: r.sole, ReadTimeout: patience,
 	})
 	r.must(err)

@@ -15,6 +15,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/pending"
 	"payledger/projections/listing"
 )
@@ -45,7 +46,7 @@ func (l *logbook) inbox(r *rapid.T, n int, s inbox.State) inbox.State {
 }
 
 // tellDispute records a fact in a real log.
-func tellDispute(t *testing.T, store *eventstore.Store, account domain.AccountID, about dispute.Subject, f dispute.Fact) domain.DisputeID {
+func tellDispute(t *testing.T, store *engine.Store, account domain.AccountID, about dispute.Subject, f dispute.Fact) domain.DisputeID {
 	t.Helper()
 	id := domain.DisputeIDFor(account, string(about.Processor), about.ProcessorDisputeID)
 	command(t, store, eventstore.Disputes, eventstore.Disputes.Key(account, string(id)), func(s dispute.State, m eventstore.Meta) (dispute.Event, error) {

@@ -17,13 +17,14 @@ import (
 	"payledger/domain/instrument"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/pending"
 	"payledger/projections/listing"
 )
 
 // tool makes a token of an account for a customer.
-func tool(t *testing.T, store *eventstore.Store, account domain.AccountID, token domain.Token, kind, customer string) {
+func tool(t *testing.T, store *engine.Store, account domain.AccountID, token domain.Token, kind, customer string) {
 	t.Helper()
 	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
 		return instrument.DecideTokenize(s, instrument.Tokenize{Tokenized: instrument.Tokenized{
@@ -33,7 +34,7 @@ func tool(t *testing.T, store *eventstore.Store, account domain.AccountID, token
 }
 
 // changeTool records the event that decide returns for a token.
-func changeTool(t *testing.T, store *eventstore.Store, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) {
+func changeTool(t *testing.T, store *engine.Store, token domain.Token, decide func(instrument.State, time.Time) (instrument.Event, error)) {
 	t.Helper()
 	command(t, store, eventstore.Instruments, eventstore.Instruments.Key(testAccount, string(token)), func(s instrument.State, m eventstore.Meta) (instrument.Event, error) {
 		return decide(s, m.At)

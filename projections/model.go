@@ -25,7 +25,7 @@ import (
 // model is one read model: the file and its places. One goroutine calls apply; any may read. A rebuild is a second model.
 type model struct {
 	*sqlitefile.File
-	store     *eventstore.Store
+	store     eventstore.Store
 	places    []place
 	directory *directory
 	sizes     sizes
@@ -38,7 +38,7 @@ type model struct {
 }
 
 // openModel opens the read model at path. An absent, damaged or other file is created: the log has to be applied from the start.
-func openModel(ctx context.Context, path string, store *eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
+func openModel(ctx context.Context, path string, store eventstore.Store, shards int, log zerolog.Logger) (*model, error) {
 	return sqlitefile.Rebuilt(path, log, func() (*model, error) {
 		file, err := sqlitefile.Open(ctx, path, Identity(shards), Tables, log)
 		if err != nil {
@@ -49,7 +49,7 @@ func openModel(ctx context.Context, path string, store *eventstore.Store, shards
 }
 
 // modelOf returns the read model in a file. After an error the file is closed.
-func modelOf(ctx context.Context, file *sqlitefile.File, store *eventstore.Store, shards int) (*model, error) {
+func modelOf(ctx context.Context, file *sqlitefile.File, store eventstore.Store, shards int) (*model, error) {
 	m := &model{File: file, store: store, directory: newDirectory(), sizes: usualSizes, places: make([]place, shards)}
 	err := m.prepare(ctx)
 	if err == nil {

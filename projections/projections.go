@@ -14,6 +14,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/ordered"
 	"payledger/eventstore/secrets"
 	"payledger/projections/sqlitefile"
 )
@@ -34,7 +35,7 @@ const (
 // Config has the parts that the projections use.
 type Config struct {
 	Dir     string // of the read model's file; created if it is missing
-	Store   *eventstore.Store
+	Store   ordered.Store
 	Fanout  *eventstore.Fanout // must not run yet
 	Secrets *secrets.Store
 	Logger  zerolog.Logger

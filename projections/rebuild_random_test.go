@@ -22,6 +22,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/projections/sqlitefile"
 )
 
@@ -29,7 +30,7 @@ import (
 type town struct {
 	*rand.Rand
 	t        *testing.T
-	store    *eventstore.Store
+	store    *engine.Store
 	n        int
 	open     []domain.PaymentID // without an answer
 	sessions []domain.SessionID

@@ -20,6 +20,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/pending"
@@ -33,7 +34,7 @@ type node struct {
 }
 
 // openStore opens a store of few shards on a separate server.
-func openStore(t testing.TB) *eventstore.Store {
+func openStore(t testing.TB) *engine.Store {
 	t.Helper()
 	c := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
 	c.Shards = 3
@@ -41,12 +42,12 @@ func openStore(t testing.TB) *eventstore.Store {
 }
 
 // startNode opens projections in dir and runs them until the test ends, or stop is called.
-func startNode(t testing.TB, store *eventstore.Store, dir string) *node {
+func startNode(t testing.TB, store *engine.Store, dir string) *node {
 	t.Helper()
 	return startNodeOf(t, store, dir, false)
 }
 
-func startNodeOf(t testing.TB, store *eventstore.Store, dir string, noRows bool) *node {
+func startNodeOf(t testing.TB, store *engine.Store, dir string, noRows bool) *node {
 	t.Helper()
 	fanout := eventstore.NewFanout(store)
 	p, err := Open(context.Background(), Config{
@@ -86,7 +87,7 @@ func paymentKey(id domain.PaymentID) eventstore.Key {
 }
 
 // command runs a command at the store; its event is acknowledged when it returns.
-func command[S any, E domain.Event](t testing.TB, store *eventstore.Store, a *eventstore.Aggregate[S, E], key eventstore.Key, decide func(S, eventstore.Meta) (E, error)) S {
+func command[S any, E domain.Event](t testing.TB, store eventstore.Store, a *eventstore.Aggregate[S, E], key eventstore.Key, decide func(S, eventstore.Meta) (E, error)) S {
 	t.Helper()
 	meta, err := store.NewMeta("test", "correlation-1")
 	if err != nil {
@@ -99,14 +100,14 @@ func command[S any, E domain.Event](t testing.TB, store *eventstore.Store, a *ev
 	return tip.State
 }
 
-func createPayment(t testing.TB, store *eventstore.Store, n int) payment.State {
+func createPayment(t testing.TB, store *engine.Store, n int) payment.State {
 	t.Helper()
 	return command(t, store, eventstore.Payments, paymentKey(paymentID(n)), func(s payment.State, m eventstore.Meta) (payment.Event, error) {
 		return payment.DecideCreate(s, createCommand(m.At, n))
 	})
 }
 
-func answerPayment(t testing.TB, store *eventstore.Store, id domain.PaymentID, a processor.Answer) payment.State {
+func answerPayment(t testing.TB, store *engine.Store, id domain.PaymentID, a processor.Answer) payment.State {
 	t.Helper()
 	return command(t, store, eventstore.Payments, paymentKey(id), func(s payment.State, m eventstore.Meta) (payment.Event, error) {
 		return payment.DecideAnswer(s, payment.RecordAnswer{At: m.At, EventID: m.EventID, Request: 1, Answer: a})

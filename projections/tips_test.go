@@ -14,12 +14,13 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/projections/listing"
 )
 
 // standing opens the projections of dir as they were left: nothing is applied to them any more.
-func standing(t *testing.T, store *eventstore.Store, dir string) *Projections {
+func standing(t *testing.T, store *engine.Store, dir string) *Projections {
 	t.Helper()
 	p, err := Open(context.Background(), Config{
 		Dir: dir, Store: store, Fanout: eventstore.NewFanout(store), Secrets: eventstoretest.Secrets(t, store), Logger: zerolog.Nop(), Now: time.Now,
@@ -106,7 +107,7 @@ func TestTipsFail(t *testing.T) {
 	}
 }
 
-func createPaymentKey(t *testing.T, store *eventstore.Store, n int) eventstore.Key {
+func createPaymentKey(t *testing.T, store *engine.Store, n int) eventstore.Key {
 	t.Helper()
 	return paymentKey(createPayment(t, store, n).ID)
 }

@@ -16,7 +16,7 @@
 // domain has the rules as pure functions: payment, session, instrument, attempt, account, dispute, inbox, person, workflow, and the values
 // of processors.
 //
-// eventstore is the log on JetStream: append, load, subscribe, hash chain, checkpoints, secrets. Below it, embedded runs its server, archive
+// eventstore is the log on JetStream: append, load, subscribe, hash chain, checkpoints, secrets. Below it, engine implements it, embedded runs its server, archive
 // reads its files, ordered reads all events in one order, commands executes requests, pending schedules unfinished operations, workflows
 // runs automatic actions, reconcile compares the ledger with the processors' records, proof checks a payment's portable proof and prover
 // makes it, verify checks the whole log, eventstream keeps the stream EVENTS for analysts, and feed reads the events in other Go

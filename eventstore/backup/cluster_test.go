@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"payledger/domain"
-	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/backup/restore"
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/external"
 	"payledger/eventstore/remote"
@@ -123,8 +123,8 @@ func TestClusterRestoreInterrupted(t *testing.T) {
 	}
 }
 
-func openCluster(access external.Access) (*eventstore.Store, error) {
-	return eventstore.Open(context.Background(), eventstore.Config{
+func openCluster(access external.Access) (*engine.Store, error) {
+	return engine.Open(context.Background(), engine.Config{
 		External: access, Replicas: 3, Now: time.Now, Random: rand.Reader, ReadTimeout: time.Minute,
 	})
 }

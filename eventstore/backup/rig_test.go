@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
@@ -35,7 +36,7 @@ type rig struct {
 	every          time.Duration // between two checkpoints under load; 0: 1 ms
 
 	server *embedded.Server
-	store  *eventstore.Store
+	store  *engine.Store
 	vault  *secretlog.Stream
 	stop   func()
 }
@@ -62,7 +63,7 @@ func (r *rig) start(t testing.TB) {
 	if r.large {
 		c.Shards, c.SegmentBytes, c.SideBytes = 0, 0, 0
 	}
-	if r.store, err = eventstore.Open(ctx, c); err != nil {
+	if r.store, err = engine.Open(ctx, c); err != nil {
 		t.Fatal(err)
 	}
 	if r.vault, err = r.store.OpenSecrets(ctx); err != nil {
@@ -76,7 +77,7 @@ func (r *rig) start(t testing.TB) {
 }
 
 // checkpoints writes checkpoints of a log until the caller calls stop.
-func checkpoints(t testing.TB, store *eventstore.Store, every time.Duration) (stop func()) {
+func checkpoints(t testing.TB, store *engine.Store, every time.Duration) (stop func()) {
 	t.Helper()
 	ctx := context.Background()
 	signer, _, err := eventstoretest.Secrets(t, store).CheckpointSigner(ctx)

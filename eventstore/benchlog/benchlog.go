@@ -17,6 +17,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/ordered"
 	"payledger/eventstore/secrets"
@@ -57,7 +58,7 @@ func Dir(b *testing.B, n int) (dir string) {
 }
 
 // Open opens the log of Dir for the benchmark's life, as the service opens its own.
-func Open(b *testing.B, n int) *eventstore.Store {
+func Open(b *testing.B, n int) *engine.Store {
 	b.Helper()
 	c := eventstoretest.Config(eventstoretest.Server(b, Dir(b, n)))
 	c.SoleWriter = true
@@ -71,7 +72,7 @@ func makeLog(ctx context.Context, dir string, n int) error {
 	}
 	c := eventstoretest.Config(server)
 	c.SoleWriter = true
-	store, err := eventstore.Open(ctx, c)
+	store, err := engine.Open(ctx, c)
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
@@ -79,7 +80,7 @@ func makeLog(ctx context.Context, dir string, n int) error {
 }
 
 // generateCovered appends n payments, and returns when checkpoints cover them.
-func generateCovered(ctx context.Context, store *eventstore.Store, n int) error {
+func generateCovered(ctx context.Context, store *engine.Store, n int) error {
 	vault, err := secrets.Open(ctx, store, eventstoretest.MasterKey, rand.Reader)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpoint"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 )
@@ -25,7 +26,7 @@ func (added) Type() string { return "tally.added" }
 var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, _ added) int64 { return sum + 1 })
 
 // grow appends five events, and returns the checkpoint that covers them.
-func grow(t *testing.T, s *eventstore.Store) checkpoint.Checkpoint {
+func grow(t *testing.T, s *engine.Store) checkpoint.Checkpoint {
 	t.Helper()
 	for range 5 {
 		var b [16]byte

@@ -20,7 +20,7 @@ import (
 
 // Config has the dependencies and limits of the services.
 type Config struct {
-	Store      *eventstore.Store
+	Store      eventstore.Store
 	Secrets    *secrets.Store
 	Processors processor.Port
 	// Account returns an account's newest known state.

@@ -10,6 +10,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -41,7 +42,7 @@ func newDropNodes(t *testing.T) *dropNodes {
 	return &dropNodes{t, dir, eventstoretest.Server(t, filepath.Join(dir, "server"))}
 }
 
-func (n *dropNodes) start(node string) *eventstore.Store {
+func (n *dropNodes) start(node string) *engine.Store {
 	n.t.Helper()
 	c := eventstoretest.Config(n.server)
 	c.SegmentBytes, c.Tips = 64<<10, filepath.Join(n.dir, node)

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -23,7 +24,7 @@ type dropRig struct {
 	dir    string
 	now    time.Time
 	server *embedded.Server
-	store  *eventstore.Store
+	store  *engine.Store
 	d      *deliverylog.Stream
 	places map[string]uint64
 	open   map[string]bool
@@ -49,7 +50,7 @@ func (r *dropRig) tryStart() (err error) {
 	}
 	c := eventstoretest.Config(r.server)
 	c.SoleWriter, c.SegmentBytes, c.Now = true, 64<<10, func() time.Time { return r.now }
-	if r.store, err = eventstore.Open(context.Background(), c); err != nil {
+	if r.store, err = engine.Open(context.Background(), c); err != nil {
 		return errors.Join(err, r.server.Close())
 	}
 	r.d = r.store.Deliveries()

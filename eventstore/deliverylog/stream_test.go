@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -101,7 +102,7 @@ func TestFollow(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = server.Close() }()
-			store, err := eventstore.Open(context.Background(), eventstoretest.Config(server))
+			store, err := engine.Open(context.Background(), eventstoretest.Config(server))
 			if err != nil {
 				t.Fatal(err)
 			}

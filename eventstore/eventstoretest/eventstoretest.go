@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/secrets"
 )
 
@@ -18,8 +18,8 @@ import (
 const readTimeout = time.Minute
 
 // Config is what Open uses for a store on server.
-func Config(server *embedded.Server) eventstore.Config {
-	c := eventstore.Config{Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
+func Config(server *embedded.Server) engine.Config {
+	c := engine.Config{Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop(), ReadTimeout: readTimeout}
 	if server != nil {
 		c.Server = server
 	}
@@ -51,17 +51,17 @@ func Server(t testing.TB, dir string) *embedded.Server {
 }
 
 // Open opens a store on an embedded server of its own.
-func Open(t testing.TB, dir string) *eventstore.Store {
+func Open(t testing.TB, dir string) *engine.Store {
 	t.Helper()
 	return OpenOn(t, Config(Server(t, dir)))
 }
 
 // OpenOn opens a store for the test's life.
-func OpenOn(t testing.TB, c eventstore.Config) *eventstore.Store {
+func OpenOn(t testing.TB, c engine.Config) *engine.Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	store, err := eventstore.Open(ctx, c)
+	store, err := engine.Open(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func OpenOn(t testing.TB, c eventstore.Config) *eventstore.Store {
 var MasterKey = secrets.Key{1, 2, 3}
 
 // Secrets opens the store's secrets under a fixed master key.
-func Secrets(t testing.TB, store *eventstore.Store) *secrets.Store {
+func Secrets(t testing.TB, store *engine.Store) *secrets.Store {
 	t.Helper()
 	vault, err := secrets.Open(context.Background(), store, MasterKey, rand.Reader)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 )
 
 // Ids of FirstEvents that have a form of their own.
@@ -39,7 +40,7 @@ func FirstTypes() (all []string) {
 }
 
 // FirstEvents appends each event that can be the first one of its aggregate, to an aggregate of its own. It has as few values as possible.
-func FirstEvents(ctx context.Context, s *eventstore.Store) error {
+func FirstEvents(ctx context.Context, s *engine.Store) error {
 	for i, f := range firstEvents(s.Now().UTC()) {
 		meta, err := s.NewMeta("system", "first")
 		if err == nil {
@@ -55,7 +56,7 @@ func FirstEvents(ctx context.Context, s *eventstore.Store) error {
 // first is an event that can be the first one of its aggregate.
 type first struct {
 	kind   string
-	append func(ctx context.Context, s *eventstore.Store, meta eventstore.Meta, id string) error
+	append func(ctx context.Context, s *engine.Store, meta eventstore.Meta, id string) error
 }
 
 func firstEvents(at time.Time) []first { //house:exempt a table: one event each
@@ -77,8 +78,8 @@ func firstEvents(at time.Time) []first { //house:exempt a table: one event each
 	}
 	amount := domain.Amount(100)
 	return []first{
-		{eventstore.LogInitialized{}.Type(), func(ctx context.Context, s *eventstore.Store, _ eventstore.Meta, _ string) error {
-			return s.Initialize(ctx, eventstore.LogState{Account: firstAccount, Environment: account.Sandbox}, "system")
+		{eventstore.LogInitialized{}.Type(), func(ctx context.Context, s *engine.Store, _ eventstore.Meta, _ string) error {
+			return eventstore.Initialize(ctx, s, eventstore.LogState{Account: firstAccount, Environment: account.Sandbox}, "system")
 		}},
 		firstOf(eventstore.Accounts, func(id string) (account.Event, error) {
 			return account.DecideCreate(account.State{}, account.Create{Created: account.Created{
@@ -155,7 +156,7 @@ func firstOf[S any, E domain.Event](a *eventstore.Aggregate[S, E], decide func(i
 	if err != nil {
 		panic(err)
 	}
-	return first{e.Type(), func(ctx context.Context, s *eventstore.Store, meta eventstore.Meta, id string) error {
+	return first{e.Type(), func(ctx context.Context, s *engine.Store, meta eventstore.Meta, id string) error {
 		account := firstAccount
 		if a.Name == eventstore.Inboxes.Name {
 			account = eventstore.InboxOwner

@@ -11,7 +11,7 @@ import (
 	"payledger/eventstore"
 )
 
-// Golden returns the golden events of eventstore/testdata/golden: an event of every type, with every field set. dir is the
+// Golden returns the golden events of eventstore/engine/testdata/golden: an event of every type, with every field set. dir is the
 // path of that folder.
 func Golden(t testing.TB, dir string) (events []*eventstore.Recorded) {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 )
 
 // Each life of Generate has these many aggregates (session, instrument, payment, claim of the capture's key) and events.
@@ -25,7 +26,7 @@ const (
 
 // Generate appends n payments of an account, many at once, and returns their ids. Each has a client session, a card, an
 // authorization, and a capture with an idempotency key. Generate calls no processor and stores no secret.
-func Generate(ctx context.Context, s *eventstore.Store, account domain.AccountID, n, atOnce int) ([]domain.PaymentID, error) {
+func Generate(ctx context.Context, s *engine.Store, account domain.AccountID, n, atOnce int) ([]domain.PaymentID, error) {
 	ids, errs := make([]domain.PaymentID, n), make([]error, atOnce)
 	var next atomic.Int64
 	var running sync.WaitGroup
@@ -45,7 +46,7 @@ func Generate(ctx context.Context, s *eventstore.Store, account domain.AccountID
 // life is one payment with what belongs to it.
 type life struct {
 	ctx     context.Context
-	s       *eventstore.Store
+	s       *engine.Store
 	account domain.AccountID
 	n       int
 	id      domain.PaymentID

@@ -21,6 +21,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/childtest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -158,7 +159,7 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 func runFailingDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), eioMost)
 	defer cancel()
-	o, err := start(ctx, os.Getenv(eioDir), func(c *eventstore.Config) { c.ReadTimeout = 10 * time.Second }) // the stop comes after 13 s
+	o, err := start(ctx, os.Getenv(eioDir), func(c *engine.Config) { c.ReadTimeout = 10 * time.Second }) // the stop comes after 13 s
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
@@ -40,7 +41,7 @@ var notes = format.NewAggregate("note", 1, []noted{{}}, func(s note, e noted) no
 // open is a log in use, with all streams beside it.
 type open struct {
 	server     *embedded.Server
-	store      *eventstore.Store
+	store      *engine.Store
 	secrets    *secretlog.Stream
 	deliveries *deliverylog.Stream
 	positions  *sidelog.Positions
@@ -53,7 +54,7 @@ const (
 )
 
 // start opens the log in dir. After an error nothing is left open.
-func start(ctx context.Context, dir string, changes ...func(*eventstore.Config)) (o *open, err error) {
+func start(ctx context.Context, dir string, changes ...func(*engine.Config)) (o *open, err error) {
 	o = &open{}
 	if o.server, err = embedded.Start(embedded.Config{Dir: dir, Name: "test"}); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func start(ctx context.Context, dir string, changes ...func(*eventstore.Config))
 	for _, change := range changes {
 		change(&c)
 	}
-	if o.store, err = eventstore.Open(ctx, c); err != nil {
+	if o.store, err = engine.Open(ctx, c); err != nil {
 		return nil, errors.Join(errOpen, err, o.server.Close())
 	}
 	if o.secrets, err = o.store.OpenSecrets(ctx); err == nil {
@@ -126,7 +127,7 @@ func makeTemplate() (*template, error) {
 	b.keys = append(b.keys, notes.Key("acct", "01note99999999999999999999")) // it never exists
 	b.readers = []string{"workflows", "others", "nobody"}
 	use := func(phase int, segment int64) error {
-		o, err := start(ctx, used, func(c *eventstore.Config) { c.SegmentBytes = segment })
+		o, err := start(ctx, used, func(c *engine.Config) { c.SegmentBytes = segment })
 		if err != nil {
 			return err
 		}

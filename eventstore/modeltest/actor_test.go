@@ -9,6 +9,7 @@ import (
 
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 )
 
@@ -110,7 +111,7 @@ type sight struct {
 var errTaken = errors.New("taken")
 
 // run carries out one operation.
-func run(ctx context.Context, s *eventstore.Store, o operation) answer {
+func run(ctx context.Context, s *engine.Store, o operation) answer {
 	key := keyOf(o.ID)
 	meta, err := s.NewMeta("actor", "model")
 	if err != nil {
@@ -150,7 +151,7 @@ type maybe interface{ domain.Event }
 
 var evens = format.NewAggregate("tally", 1, []maybe{counted{}}, func(s tally, e maybe) tally { return fold(s, e.(counted)) })
 
-func countEven(ctx context.Context, s *eventstore.Store, key eventstore.Key, meta eventstore.Meta, event func(tally) counted) (eventstore.Tip[tally], error) {
+func countEven(ctx context.Context, s *engine.Store, key eventstore.Key, meta eventstore.Meta, event func(tally) counted) (eventstore.Tip[tally], error) {
 	return eventstore.Execute(ctx, s, evens, key, meta, func(saw tally) (maybe, error) {
 		if saw.Count%2 == 1 {
 			return nil, nil
@@ -190,7 +191,7 @@ func pad(o operation) string {
 }
 
 // burst carries out operations side by side, and reports each answer as it comes.
-func burst(ctx context.Context, s *eventstore.Store, operations []operation, report func(answer)) {
+func burst(ctx context.Context, s *engine.Store, operations []operation, report func(answer)) {
 	var mu sync.Mutex
 	answers := 0
 	ends := map[int][]context.CancelFunc{}
@@ -229,7 +230,7 @@ type follower struct {
 	moved chan struct{}
 }
 
-func follow(ctx context.Context, s *eventstore.Store, shard int, after uint64, reader int, report func(sight)) *follower {
+func follow(ctx context.Context, s *engine.Store, shard int, after uint64, reader int, report func(sight)) *follower {
 	own, cancel := context.WithCancel(ctx)
 	f := &follower{shard: shard, cancel: cancel, ended: make(chan error, 1), last: after, moved: make(chan struct{})}
 	go func() {

@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
-	"payledger/eventstore"
 	"payledger/eventstore/childtest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 )
 
@@ -113,7 +113,7 @@ func (c *child) do(next command) (err error) {
 }
 
 // watch reports that the store demanded the end of the process.
-func (c *child) watch(s *eventstore.Store) {
+func (c *child) watch(s *engine.Store) {
 	if err, asked := <-s.Fatal(); asked {
 		c.tell(line{Failed: "fatal: " + err.Error()})
 	}

@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 
 	"payledger/domain/seedtest"
-	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -120,8 +120,8 @@ type settings struct {
 	ReadOnly bool  `json:"readOnly"`
 }
 
-func (c settings) config(server *embedded.Server, log zerolog.Logger) eventstore.Config {
-	return eventstore.Config{
+func (c settings) config(server *embedded.Server, log zerolog.Logger) engine.Config {
+	return engine.Config{
 		Server: server, Shards: c.Shards, SegmentBytes: c.Segment, Memory: c.Memory, ReadOnly: c.ReadOnly,
 		SoleWriter: true, Now: time.Now, Random: rand.Reader, Logger: log, ReadTimeout: lastLong,
 	}
@@ -133,7 +133,7 @@ const lastLong = 2 * time.Minute
 // opened is a store with its own server.
 type opened struct {
 	server *embedded.Server
-	store  *eventstore.Store
+	store  *engine.Store
 	wire   *wire
 }
 
@@ -147,7 +147,7 @@ func open(dir string, c settings, log zerolog.Logger) (*opened, error) {
 	config.Options = []nats.Option{o.wire.option}
 	ctx, cancel := context.WithTimeout(context.Background(), lastLong)
 	defer cancel()
-	if o.store, err = eventstore.Open(ctx, config); err != nil {
+	if o.store, err = engine.Open(ctx, config); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	return o, nil

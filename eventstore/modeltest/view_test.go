@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 )
 
@@ -28,7 +29,7 @@ type view struct {
 }
 
 // look reads the whole log in every way there is, and checks that all of them agree.
-func look(ctx context.Context, s *eventstore.Store) (*view, error) {
+func look(ctx context.Context, s *engine.Store) (*view, error) {
 	v := &view{ID: s.ID(), keys: map[string][]standing{}, ops: map[int64]standing{}}
 	var errs []error
 	total := uint64(0)
@@ -57,7 +58,7 @@ func look(ctx context.Context, s *eventstore.Store) (*view, error) {
 }
 
 // readShard reads a shard as a subscriber does.
-func readShard(ctx context.Context, s *eventstore.Store, shard int) (events []*eventstore.Recorded, err error) {
+func readShard(ctx context.Context, s *engine.Store, shard int) (events []*eventstore.Recorded, err error) {
 	last, err := s.LastSeq(ctx, shard)
 	if err != nil || last == 0 {
 		return nil, err
@@ -123,7 +124,7 @@ func auditorsHash(before eventstore.Hash, r *eventstore.Recorded) eventstore.Has
 }
 
 // compareKey compares an aggregate's tip and history with its events in the log.
-func compareKey(ctx context.Context, s *eventstore.Store, id string, events []standing) error {
+func compareKey(ctx context.Context, s *engine.Store, id string, events []standing) error {
 	newest := events[len(events)-1]
 	tip, err := eventstore.Load(ctx, s, tallies, keyOf(id), eventstore.AllowStale)
 	if err != nil {
@@ -152,7 +153,7 @@ func compareKey(ctx context.Context, s *eventstore.Store, id string, events []st
 }
 
 // compareNewest compares the list of aggregates with the log.
-func (v *view) compareNewest(ctx context.Context, s *eventstore.Store) error {
+func (v *view) compareNewest(ctx context.Context, s *engine.Store) error {
 	total, listed := uint64(0), map[string]bool{}
 	err := s.Newest(ctx, owner, tallies.Name, func(n uint64) { total = n }, func(r *eventstore.Recorded) error {
 		events := v.keys[r.ID]

@@ -7,6 +7,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/checkpoint"
+	"payledger/eventstore/checkpointlog"
 )
 
 // Event is an event with its position in the log, from 1.
@@ -15,11 +16,17 @@ type Event struct {
 	Position uint64
 }
 
+// Store is a store with its checkpoints, which fix the order.
+type Store interface {
+	eventstore.Store
+	Checkpoints() *checkpointlog.Log
+}
+
 // Log reads the events of a store in order. All methods may be called from many goroutines.
-type Log struct{ store *eventstore.Store }
+type Log struct{ store Store }
 
 // New returns the log of a store.
-func New(store *eventstore.Store) *Log {
+func New(store Store) *Log {
 	return &Log{store}
 }
 

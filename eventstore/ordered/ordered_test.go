@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
@@ -33,7 +34,7 @@ func (added) Type() string { return "tally.added" }
 var tallies = format.NewAggregate("tally", 1, []added{{}}, func(sum int64, e added) int64 { return sum + e.N })
 
 // appendTo appends an event of a new tally.
-func appendTo(t testing.TB, s *eventstore.Store) *eventstore.Recorded {
+func appendTo(t testing.TB, s *engine.Store) *eventstore.Recorded {
 	var b [16]byte
 	rand.Read(b[:])
 	meta, err := s.NewMeta("tester", "test")
@@ -49,7 +50,7 @@ func appendTo(t testing.TB, s *eventstore.Store) *eventstore.Recorded {
 }
 
 // open opens a store of so many shards in dir: its server's only writer, or one of two.
-func open(t testing.TB, server *embedded.Server, shards int, sole bool) *eventstore.Store {
+func open(t testing.TB, server *embedded.Server, shards int, sole bool) *engine.Store {
 	t.Helper()
 	c := eventstoretest.Config(server)
 	c.Shards, c.SoleWriter = shards, sole
@@ -60,7 +61,7 @@ func open(t testing.TB, server *embedded.Server, shards int, sole bool) *eventst
 const often = time.Millisecond
 
 // checkpoints writes checkpoints at an interval until end is called.
-func checkpoints(t testing.TB, s *eventstore.Store, every time.Duration) (end func()) {
+func checkpoints(t testing.TB, s *engine.Store, every time.Duration) (end func()) {
 	t.Helper()
 	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(t.Context())
 	if err != nil {
@@ -86,7 +87,7 @@ func checkpoints(t testing.TB, s *eventstore.Store, every time.Duration) (end fu
 }
 
 // awaitSize waits until so many events have a position.
-func awaitSize(t testing.TB, s *eventstore.Store, size uint64) {
+func awaitSize(t testing.TB, s *engine.Store, size uint64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

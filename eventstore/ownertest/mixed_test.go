@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/nodes"
 	"payledger/eventstore/ownership"
 )
@@ -49,7 +50,7 @@ func (n *node) register(older bool) *nodes.Registry {
 	if err := registry.Serve(n.w.t.Context()); err != nil {
 		n.w.t.Fatal(err)
 	}
-	n.store.ShareWith(eventstore.OtherNodes{
+	n.store.ShareWith(engine.OtherNodes{
 		Serving: func() (names []string) {
 			for _, record := range registry.Live() {
 				if record.State == nodes.Serving && record.Build.Schemas[owners] > 0 {
@@ -134,7 +135,7 @@ func TestMixed(t *testing.T) {
 			key := w.newKey(0)
 			a.add(key).must()
 			b.add(key).must()
-			a.store.ShareWith(eventstore.OtherNodes{Serving: func() []string { return nil }, Mixed: func() bool { return mixed }})
+			a.store.ShareWith(engine.OtherNodes{Serving: func() []string { return nil }, Mixed: func() bool { return mixed }})
 			w.pass(time.Millisecond) // the owner has its acknowledgements
 			a.in.shut()
 			b.clock.jump(ownership.Absence, ownership.Absence)

@@ -19,6 +19,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -64,7 +65,7 @@ type node struct {
 	*link
 	w     *world
 	name  string
-	store *eventstore.Store
+	store *engine.Store
 	clock clock
 
 	patience time.Duration // of its callers
@@ -102,7 +103,7 @@ func (w *world) start() *node {
 	c.Server, c.Shards, c.Replicas, c.Clock = n.link, w.shards, 3, n.clock.read
 	c.Options = []nats.Option{nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // else it prints the ends of connections
 	var err error
-	if n.store, err = eventstore.Open(w.t.Context(), c); err != nil {
+	if n.store, err = engine.Open(w.t.Context(), c); err != nil {
 		w.t.Fatal(err)
 	}
 	n.name = n.store.Node()
@@ -118,7 +119,7 @@ func (w *world) serve(nodes ...*node) {
 		names = append(names, n.name)
 	}
 	for _, n := range w.nodes {
-		n.store.ShareWith(eventstore.OtherNodes{Serving: func() []string { return names }})
+		n.store.ShareWith(engine.OtherNodes{Serving: func() []string { return names }})
 	}
 }
 

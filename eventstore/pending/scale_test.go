@@ -23,6 +23,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/pending"
 	"payledger/processorsim/adapter"
@@ -67,7 +68,7 @@ func (c *confirmsLater) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // node is a log with its views.
 type node struct {
-	store *eventstore.Store
+	store *engine.Store
 	views *projections.Projections
 }
 

@@ -27,7 +27,7 @@ const coverPause = 20 * time.Millisecond
 
 // Proof is a proof that is ready to be written.
 type Proof struct {
-	store  *eventstore.Store
+	store  eventstore.Store
 	head   proof.Head
 	places []place // of the events, oldest first
 }

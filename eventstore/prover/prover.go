@@ -12,11 +12,12 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/due"
+	"payledger/eventstore/ordered"
 )
 
 // Config has the parts of a prover.
 type Config struct {
-	Store    *eventstore.Store
+	Store    ordered.Store
 	Signer   note.Signer // signs checkpoints
 	Key      string      // the verifier key of Signer
 	File     string      // of the stored hashes

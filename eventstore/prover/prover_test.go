@@ -22,6 +22,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/proof"
 	"payledger/eventstore/prover"
@@ -35,7 +36,7 @@ const owner domain.AccountID = "acct1"
 // rig is a log with a checkpointer and a prover.
 type rig struct {
 	t      testing.TB
-	store  *eventstore.Store
+	store  *engine.Store
 	signer note.Signer
 	key    string
 	file   string

@@ -11,11 +11,12 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/reconcile"
 )
 
 // request creates a payment with a request at the processor and no answer.
-func request(t *testing.T, store *eventstore.Store, id domain.PaymentID) {
+func request(t *testing.T, store *engine.Store, id domain.PaymentID) {
 	t.Helper()
 	meta, err := store.NewMeta("test", "request")
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/reconcile"
 )
 
 // addAccount makes another account, under merchant accounts that follow one another.
-func addAccount(t *testing.T, store *eventstore.Store, id domain.AccountID, merchants ...string) {
+func addAccount(t *testing.T, store *engine.Store, id domain.AccountID, merchants ...string) {
 	t.Helper()
 	for i, merchant := range merchants {
 		one := account.Processor{Name: processor.Adyen, MerchantID: merchant, Enabled: true}
@@ -26,7 +27,7 @@ func addAccount(t *testing.T, store *eventstore.Store, id domain.AccountID, merc
 	}
 }
 
-func changeAccount(t *testing.T, store *eventstore.Store, id domain.AccountID, e account.Event) {
+func changeAccount(t *testing.T, store *engine.Store, id domain.AccountID, e account.Event) {
 	t.Helper()
 	meta, err := store.NewMeta("test", "request")
 	if err != nil {

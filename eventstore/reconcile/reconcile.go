@@ -50,7 +50,7 @@ type Progress struct {
 
 // Reconciler compares a ledger with the processors' books.
 type Reconciler struct {
-	Store *eventstore.Store
+	Store eventstore.Store
 	Books Books
 	// Grace is how long a result at the processor may be on its way here: by its notification, or by a question of the
 	// service (D8). Zero: none is on its way, as in the folder of a stopped server.

@@ -18,6 +18,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/reconcile"
 )
@@ -34,7 +35,7 @@ const (
 // mirror is the books of a processor that did exactly what the ledger has, except for one operation that the mirror leaves out and one
 // that only the mirror has.
 type mirror struct {
-	store        *eventstore.Store
+	store        *engine.Store
 	hidden, more processor.Record
 	failAfter    int // operations; 0 for never
 	alter        func(*processor.Record)
@@ -107,7 +108,7 @@ func (mirror) DisputesReported(context.Context, processor.Name, time.Time, time.
 }
 
 // fill makes payments of perPayment operations each.
-func fill(t *testing.T, store *eventstore.Store, n int) {
+func fill(t *testing.T, store *engine.Store, n int) {
 	t.Helper()
 	jobs := make(chan int)
 	var writers sync.WaitGroup
@@ -127,7 +128,7 @@ func fill(t *testing.T, store *eventstore.Store, n int) {
 	writers.Wait()
 }
 
-func make1(store *eventstore.Store, id domain.PaymentID) error {
+func make1(store *engine.Store, id domain.PaymentID) error {
 	key := eventstore.Payments.Key(owner, string(id))
 	add := func(decide func(eventstore.Meta, payment.State) payment.Event) error {
 		meta, err := store.NewMeta("test", "request")
@@ -214,7 +215,7 @@ func heap() uint64 {
 }
 
 // open opens a log with an account that the processor knows as merchantAt.
-func open(t *testing.T) *eventstore.Store {
+func open(t *testing.T) *engine.Store {
 	t.Helper()
 	config := eventstoretest.Config(eventstoretest.Server(t, t.TempDir()))
 	config.Logger = zerolog.Nop()

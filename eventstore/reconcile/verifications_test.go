@@ -10,12 +10,13 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/reconcile"
 )
 
 // verify tokenizes a card of an account and requests two verifications: the first one fails, the second one succeeds. It returns the
 // record of the second.
-func verify(t *testing.T, store *eventstore.Store, id domain.AccountID, token domain.Token) processor.Record {
+func verify(t *testing.T, store *engine.Store, id domain.AccountID, token domain.Token) processor.Record {
 	t.Helper()
 	asked := instrument.VerificationRequested{Processor: processor.Adyen, MerchantID: merchantAt, Currency: "EUR"}
 	for i := range 4 {

@@ -13,6 +13,7 @@ import (
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/external"
 	"payledger/eventstore/format"
@@ -37,7 +38,7 @@ func TestCut(t *testing.T) {
 	const shards, writers = 4, 8
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	access := external.Access{URL: c.URL(clustertest.User)}
-	s, err := eventstore.Open(t.Context(), eventstore.Config{
+	s, err := engine.Open(t.Context(), engine.Config{
 		External: access, Shards: shards, Replicas: 3, Now: time.Now, Random: rand.Reader, ReadTimeout: time.Minute,
 	})
 	if err != nil {
@@ -137,7 +138,7 @@ func TestCut(t *testing.T) {
 }
 
 // checkpoints writes checkpoints of the log until the caller calls end.
-func checkpoints(t *testing.T, s *eventstore.Store) (end func()) {
+func checkpoints(t *testing.T, s *engine.Store) (end func()) {
 	t.Helper()
 	signer, _, err := eventstoretest.Secrets(t, s).CheckpointSigner(t.Context())
 	if err != nil {
@@ -168,7 +169,7 @@ func (w *written) count() int {
 }
 
 // run appends events to new aggregates until ctx ends.
-func (w *written) run(ctx context.Context, t *testing.T, s *eventstore.Store) {
+func (w *written) run(ctx context.Context, t *testing.T, s *engine.Store) {
 	for ctx.Err() == nil {
 		var b [16]byte
 		if _, err := rand.Read(b[:]); err != nil {

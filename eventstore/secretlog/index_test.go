@@ -20,6 +20,7 @@ import (
 
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 )
@@ -27,7 +28,7 @@ import (
 // keeper is the store of a sole writer with its secrets, in a folder.
 type keeper struct {
 	server  *embedded.Server
-	store   *eventstore.Store
+	store   *engine.Store
 	secrets *secretlog.Stream
 }
 
@@ -44,7 +45,7 @@ func keepWith(dir string, segment int64) (*keeper, error) {
 	}
 	c := eventstoretest.Config(k.server)
 	c.Shards, c.SoleWriter, c.SideBytes = 1, true, segment
-	if k.store, err = eventstore.Open(context.Background(), c); err != nil {
+	if k.store, err = engine.Open(context.Background(), c); err != nil {
 		return nil, errors.Join(err, k.server.Close())
 	}
 	if k.secrets, err = k.store.OpenSecrets(context.Background()); err != nil {
@@ -69,7 +70,7 @@ func secretName(i int) string     { return fmt.Sprintf("customer-key.acct.%d", i
 func secretOf(name string) []byte { return []byte("the value of " + name + strings.Repeat(".", 60)) }
 
 // flushTips writes the tip store, as an archive needs it.
-func flushTips(s *eventstore.Store) error {
+func flushTips(s *engine.Store) error {
 	a, err := s.Archive(context.Background())
 	if err == nil {
 		err = a.Close()

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 )
@@ -38,7 +38,7 @@ func TestSecretsAtScale(t *testing.T) {
 		took[0] = time.Since(began)
 		c := eventstoretest.Config(server)
 		c.Shards, c.SoleWriter, c.SideBytes = 1, true, *secretSegment
-		s, err := eventstore.Open(ctx, c)
+		s, err := engine.Open(ctx, c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,8 +41,14 @@ type Store struct {
 	emailRoot []byte
 }
 
+// Log is a store with its stream of secrets.
+type Log interface {
+	eventstore.Store
+	OpenSecrets(ctx context.Context) (*secretlog.Stream, error)
+}
+
 // Open opens the secrets of a log. master seals them. others are further keys: of a rotation that is under way, or is about to begin.
-func Open(ctx context.Context, store *eventstore.Store, master Key, random io.Reader, others ...Key) (*Store, error) {
+func Open(ctx context.Context, store Log, master Key, random io.Reader, others ...Key) (*Store, error) {
 	b, err := store.OpenSecrets(ctx)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,9 @@ const (
 // Roots are the first tokens of the subjects.
 var Roots = []string{root, deliveryRoot}
 
+// Needed returns the number of streams that a log needs room for: those of a new log, their next segments, and the registry of nodes.
+func Needed(shards int) int { return 2*(shards+3) + 2 }
+
 // Shard returns the beginning of the names of a shard's segments.
 func Shard(shard int) string {
 	if shard == deliverylog.ShardNumber {

@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore/blocks"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/verify"
 )
@@ -33,7 +34,7 @@ type log struct {
 }
 
 // made makes a log of n payments under checkpoints, and calls running before it is stopped.
-func made(t testing.TB, n int, running func(l *log, s *eventstore.Store)) *log {
+func made(t testing.TB, n int, running func(l *log, s *engine.Store)) *log {
 	t.Helper()
 	l := &log{dir: t.TempDir()}
 	ctx := context.Background()
@@ -43,7 +44,7 @@ func made(t testing.TB, n int, running func(l *log, s *eventstore.Store)) *log {
 	}
 	config := eventstoretest.Config(server)
 	config.Shards, config.SoleWriter = 3, true
-	store, err := eventstore.Open(ctx, config)
+	store, err := engine.Open(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func made(t testing.TB, n int, running func(l *log, s *eventstore.Store)) *log {
 }
 
 // checkpoints writes checkpoints while use runs, and until they cover everything.
-func (l *log) checkpoints(t testing.TB, store *eventstore.Store, use func()) {
+func (l *log) checkpoints(t testing.TB, store *engine.Store, use func()) {
 	private, public, err := note.GenerateKey(rand.Reader, "payledger")
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestWholeLog(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	l := made(t, payments, func(l *log, s *eventstore.Store) {
+	l := made(t, payments, func(l *log, s *engine.Store) {
 		a, err := s.Archive(context.Background())
 		if err != nil {
 			t.Fatal(err)

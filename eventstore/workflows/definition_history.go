@@ -18,7 +18,7 @@ const (
 
 // definitionHistory caches the changes of accounts' workflows, so that each change is read once.
 type definitionHistory struct {
-	store   *eventstore.Store
+	store   eventstore.Store
 	batch   uint64
 	of      map[domain.AccountID]*accountHistory
 	changes int

@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/position"
+	"payledger/eventstore/sidelog"
 	"payledger/eventstore/turns"
 	"payledger/eventstore/workflows/condition"
 )
@@ -23,9 +24,15 @@ const (
 	lastSave = 2 * time.Second
 )
 
+// Store is a store with the positions of its readers.
+type Store interface {
+	eventstore.Store
+	Positions(ctx context.Context) (*sidelog.Positions, error)
+}
+
 // Config is the configuration of an engine.
 type Config struct {
-	Store    *eventstore.Store
+	Store    Store
 	Compiler *condition.Compiler
 	// DisputeCompiler compiles conditions of workflows that disputes start.
 	DisputeCompiler *condition.Compiler

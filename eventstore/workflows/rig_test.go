@@ -30,6 +30,7 @@ import (
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/commands/sessions"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/eventstore/workflows"
@@ -141,7 +142,7 @@ func (sender) Plans(string) bool       { return true }
 type node struct {
 	*service.Service
 	rig    *rig
-	store  *eventstore.Store
+	store  *engine.Store
 	vault  *secrets.Store
 	engine *workflows.Engine
 	views  *projections.Projections
@@ -158,7 +159,7 @@ func (r *rig) start(c nodeConfig) *node {
 	config := eventstoretest.Config(r.server)
 	config.Options = []nats.Option{n.wire.through}
 	var err error
-	n.store, err = eventstore.Open(background, config)
+	n.store, err = engine.Open(background, config)
 	must(r.t, err)
 	n.vault = eventstoretest.Secrets(r.t, n.store)
 	n.Service = service.New(commands.Config{

@@ -25,7 +25,7 @@ type logPosition struct {
 
 // eventCache holds the newest planned events and their renderings.
 type eventCache struct {
-	store *eventstore.Store
+	store eventstore.Store
 
 	mu         sync.Mutex
 	byPosition map[logPosition]*cachedEvent
@@ -34,7 +34,7 @@ type eventCache struct {
 	bytes      int           // of the events' bodies
 }
 
-func newEventCache(s *eventstore.Store) *eventCache {
+func newEventCache(s eventstore.Store) *eventCache {
 	return &eventCache{store: s, byPosition: map[logPosition]*cachedEvent{}, ring: make([]logPosition, cachedEvents)}
 }
 

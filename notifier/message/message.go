@@ -43,7 +43,7 @@ const testText = "This is a test of your webhook endpoint."
 
 // Writer composes messages.
 type Writer struct {
-	store   *eventstore.Store
+	store   eventstore.Store
 	secrets *secrets.Store
 	views   Views
 	now     func() time.Time
@@ -56,7 +56,7 @@ type Writer struct {
 }
 
 // NewWriter returns a writer. It uses the views' accounts only after the views show the current last sequence of each shard.
-func NewWriter(ctx context.Context, s *eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
+func NewWriter(ctx context.Context, s eventstore.Store, v *secrets.Store, views Views, now func() time.Time) (*Writer, error) {
 	w := &Writer{store: s, secrets: v, views: views, now: now, keys: newKeyring(v), events: newEventCache(s), ends: make([]uint64, s.Shards())}
 	for shard := range w.ends {
 		var err error

@@ -30,7 +30,7 @@ type Notifier interface {
 
 // Config is what a Replayer needs.
 type Config struct {
-	Store    *eventstore.Store
+	Store    eventstore.Store
 	Stream   *deliverylog.Stream
 	Notifier Notifier
 	// Endpoint returns an account's endpoint, or message.ErrNoEndpoint.

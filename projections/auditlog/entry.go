@@ -12,6 +12,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/ordered"
 	"payledger/projections/paymentjson"
 	"payledger/projections/sqlitefile"
 )
@@ -31,7 +32,7 @@ type Entry struct {
 
 // Reader reads entries.
 type Reader struct {
-	Store   *eventstore.Store
+	Store   ordered.Store
 	DB      *sql.DB
 	Account domain.AccountID
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"payledger/eventstore"
 	"payledger/eventstore/due"
 	"payledger/eventstore/eventstream"
 	"payledger/eventstore/ordered"
@@ -18,7 +17,7 @@ import (
 
 // Config has the parts of a feed.
 type Config struct {
-	Store     *eventstore.Store
+	Store     ordered.Store
 	Server    *eventstream.Server
 	Retention time.Duration // age at which events leave the stream; 0: never
 	Now       func() time.Time

@@ -16,6 +16,7 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/eventstream"
 	"payledger/eventstore/ordered"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // rig is a log with its checkpoints.
 type rig struct {
-	store *eventstore.Store
+	store *engine.Store
 	log   *ordered.Log
 }
 

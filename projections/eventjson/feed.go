@@ -26,12 +26,12 @@ func (f Filter) holds(e ordered.Event) bool {
 
 // Feed reads the events of a log for analysts.
 type Feed struct {
-	Store *eventstore.Store
+	Store eventstore.Store
 	Log   *ordered.Log
 }
 
 // NewFeed returns the feed of a store.
-func NewFeed(s *eventstore.Store) *Feed { return &Feed{Store: s, Log: ordered.New(s)} }
+func NewFeed(s ordered.Store) *Feed { return &Feed{Store: s, Log: ordered.New(s)} }
 
 // errFull ends a page early. Page does not return it.
 var errFull = errors.New("eventjson: the page is full")

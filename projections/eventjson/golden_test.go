@@ -22,7 +22,7 @@ func TestGoldenEvents(t *testing.T) {
 		loosen(s, map[*openapi3.Schema]bool{})
 	}
 	examples := map[string]*eventstore.Recorded{}
-	for _, r := range eventstoretest.Golden(t, "../../eventstore/testdata/golden") {
+	for _, r := range eventstoretest.Golden(t, "../../eventstore/engine/testdata/golden") {
 		examples[r.Type] = r
 	}
 	for _, a := range registry() {

@@ -150,7 +150,7 @@ func same(t *testing.T, e Event) {
 // TestModelGolden: events and states of all types have the same JSON as in the model.
 func TestModelGolden(t *testing.T) {
 	t.Parallel()
-	events := eventstoretest.Golden(t, "../../eventstore/testdata/golden")
+	events := eventstoretest.Golden(t, "../../eventstore/engine/testdata/golden")
 	if len(events) < len(Types()) {
 		t.Fatalf("%d events of %d types", len(events), len(Types()))
 	}

@@ -13,7 +13,7 @@ import (
 
 // actors reads the API keys, dashboard users, workflow runs and webhook endpoints of an account.
 type actors struct {
-	store   *eventstore.Store
+	store   eventstore.Store
 	account domain.AccountID
 	names   map[string]string // of API keys and users, by actor; nil: not read yet
 	every   bool              // the account's events were read: names has the keys and users that are gone, too

@@ -14,11 +14,12 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/projections/eventjson"
 )
 
 // event appends an event of an aggregate of the owner.
-func event[S any, E domain.Event](t *testing.T, store *eventstore.Store, a *eventstore.Aggregate[S, E], name, actor, request string, decide func(S) (E, error)) {
+func event[S any, E domain.Event](t *testing.T, store *engine.Store, a *eventstore.Aggregate[S, E], name, actor, request string, decide func(S) (E, error)) {
 	t.Helper()
 	meta, err := store.NewMeta(actor, request)
 	if err != nil {
@@ -30,7 +31,7 @@ func event[S any, E domain.Event](t *testing.T, store *eventstore.Store, a *even
 }
 
 // byID reads the names of the owner's actors.
-func byID(store *eventstore.Store) *actors { return &actors{store: store, account: owner} }
+func byID(store *engine.Store) *actors { return &actors{store: store, account: owner} }
 
 // TestActors: entries have the names of API keys, also revoked ones, and of workflows. A browser's actor and the event show a
 // fingerprint of the session; only the raw bytes contain the session id.

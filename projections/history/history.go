@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
 	"payledger/eventstore/format"
+	"payledger/eventstore/ordered"
 	"payledger/eventstore/secrets"
 	"payledger/projections/eventjson"
 	"payledger/projections/paymentjson"
@@ -40,7 +41,7 @@ type Entry struct {
 
 // Reader replays payments.
 type Reader struct {
-	Store   *eventstore.Store
+	Store   ordered.Store
 	Secrets *secrets.Store
 	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)

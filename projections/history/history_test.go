@@ -21,6 +21,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -35,7 +36,7 @@ const (
 )
 
 // ledger is a store whose times, ids and hashes are the same in every run.
-func ledger(t *testing.T) (*eventstore.Store, *secrets.Store) {
+func ledger(t *testing.T) (*engine.Store, *secrets.Store) {
 	t.Helper()
 	var mu sync.Mutex
 	now := time.Date(2026, 3, 14, 9, 26, 53, 589_000_000, time.UTC)
@@ -52,7 +53,7 @@ func ledger(t *testing.T) (*eventstore.Store, *secrets.Store) {
 }
 
 // played appends the events of one payment: created, timed out, pending at the processor, authorized.
-func played(t *testing.T, store *eventstore.Store, personal *domain.Sealed) []time.Time {
+func played(t *testing.T, store *engine.Store, personal *domain.Sealed) []time.Time {
 	t.Helper()
 	ctx := context.Background()
 	start := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
@@ -236,7 +237,7 @@ func TestPositions(t *testing.T) {
 }
 
 // covered writes a checkpoint that covers the whole log.
-func covered(t *testing.T, store *eventstore.Store, vault *secrets.Store) {
+func covered(t *testing.T, store *engine.Store, vault *secrets.Store) {
 	t.Helper()
 	fanout := eventstore.NewFanout(store)
 	signer, _, err := vault.CheckpointSigner(context.Background())

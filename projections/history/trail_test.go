@@ -14,10 +14,11 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/engine"
 )
 
 // longLife appends the events of a payment with many refunds, and a notification after each tenth event.
-func longLife(t *testing.T, store *eventstore.Store, refunds int) {
+func longLife(t *testing.T, store *engine.Store, refunds int) {
 	t.Helper()
 	moves := []move{create, answer(1, processor.Succeeded), capture(1250), answer(3, processor.Succeeded)}
 	for range refunds {

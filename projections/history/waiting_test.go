@@ -13,13 +13,14 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 )
 
 // move decides one event. request has the fields that every command has.
 type move func(s payment.State, request payment.Request) (payment.Event, error)
 
 // lead appends events to a payment, a second apart.
-func lead(t *testing.T, store *eventstore.Store, id domain.PaymentID, moves ...move) {
+func lead(t *testing.T, store *engine.Store, id domain.PaymentID, moves ...move) {
 	t.Helper()
 	for i, decide := range moves {
 		at := time.Date(2026, 3, 14, 9, 26, 53+i, 0, time.UTC)

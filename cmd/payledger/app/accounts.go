@@ -14,6 +14,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
+	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/users"
 )
@@ -94,7 +95,7 @@ func (a *App) createAccount(ctx context.Context, in AccountRequest, _ func(any) 
 				in.Name, other.ID, a.Options.Data, other.ID)
 		}
 	}
-	state, err := a.Ledger.Store.Initialized(ctx)
+	state, err := eventstore.Initialized(ctx, a.Ledger.Store)
 	if err != nil {
 		return nil, err
 	}

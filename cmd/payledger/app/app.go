@@ -160,7 +160,7 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 	if faults := options.FolderFaults(a.Options.Data); len(faults) > 0 && !a.Options.Sandbox() { // a volume may give a new folder to another user
 		return options.UsageOf(faults)
 	}
-	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, eventstore.Config{
+	a.Ledger, err = ledger.Open(ctx, a.Options, ledger.Create, ledger.Config{
 		Now: a.clock, Logger: a.log, ReadTimeout: timeout, MajorityReads: a.Options.Reads == options.MajorityReads, Timed: a.durations, Progress: func(done, of uint64) { a.progress.at(stageTips, done, of) },
 	})
 	return err
@@ -168,7 +168,7 @@ func (a *App) openLedger(ctx context.Context) (err error) {
 
 // initialize creates the first account of an empty sandbox (I1), and checks the environment of the ledger.
 func (a *App) initialize(ctx context.Context) error {
-	state, err := a.Ledger.Store.Initialized(ctx)
+	state, err := eventstore.Initialized(ctx, a.Ledger.Store)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		if !a.Options.Sandbox() || a.Options.NatsURL != "" {
 			return errors.New("the ledger has no account yet; run `payledger init` first")

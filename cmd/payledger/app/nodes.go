@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"payledger/cmd/payledger/ledger"
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
@@ -45,7 +46,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 		return err
 	}
 	a.Ledger.Store.WriteFor(a.Nodes.Reads)
-	a.Ledger.Store.ShareWith(eventstore.OtherNodes{Serving: a.serving, Guests: a.guests, Mixed: func() bool { return a.Nodes.Reads(shardOwners) == 0 }})
+	a.Ledger.Store.ShareWith(ledger.OtherNodes{Serving: a.serving, Guests: a.guests, Mixed: func() bool { return a.Nodes.Reads(shardOwners) == 0 }})
 	a.Views.AskNodes(func(ctx context.Context, hurry bool) ([]uint64, time.Duration, error) {
 		position, asOf, err := a.Nodes.Ends(ctx, hurry)
 		return position, a.Nodes.Clock() - asOf, err

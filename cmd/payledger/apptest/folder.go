@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"payledger/cmd/payledger/app"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 )
 
 // filledSession is a session with the order and customer fields that a shop sends; %s is the order's id.
@@ -47,7 +47,7 @@ func (m *Merchant) Weigh(t *testing.T, order string) {
 }
 
 // LogSize returns the present size of the log.
-func LogSize(t *testing.T, a *app.App) eventstore.Size {
+func LogSize(t *testing.T, a *app.App) engine.Size {
 	t.Helper()
 	size, err := a.Ledger.Store.Size(context.Background())
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/commands/accounts/accountstest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/reconcile/reconciletest"
 	"payledger/notifier"
@@ -262,7 +263,7 @@ func forgetSettings() {
 // SealedIn returns all values of SECRETS, as they are stored.
 func SealedIn(t *testing.T, o options.Options) map[string][]byte {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), o, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(t.Context(), o, ledger.ReadOnly, engine.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ type rebuilder struct {
 }
 
 // RebuildHandler serves the command rebuild of a running service; views is nil at a node that keeps none.
-func RebuildHandler(store *eventstore.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, RebuildRequest, func(any) error) (any, error) {
+func RebuildHandler(store interface{ Deliveries() *deliverylog.Stream }, views *projections.Projections, index *deliveries.Index) func(context.Context, RebuildRequest, func(any) error) (any, error) {
 	r := rebuilder{views, index, store.Deliveries()}
 	return func(ctx context.Context, in RebuildRequest, emit func(any) error) (any, error) {
 		if views == nil {
@@ -153,7 +153,7 @@ func (c *Rebuild) inFolder(ctx context.Context, use func(rebuildRun) error) (err
 		return err
 	}
 	config := options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}
-	l, err := ledger.Open(ctx, config, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, config, ledger.ReadOnly, ledger.Config{Logger: zerolog.Nop()})
 	switch {
 	case errors.Is(err, folder.ErrInUse):
 		return control.Unreachable(c.Data)

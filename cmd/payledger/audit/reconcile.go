@@ -191,14 +191,14 @@ func (c *Reconcile) open(ctx context.Context) (*ledger.Ledger, error) {
 	if _, err := os.Stat(filepath.Join(c.Data, ledger.EventsFolder)); err != nil {
 		return nil, fmt.Errorf("%s is no data folder: %w", c.Data, err)
 	}
-	l, err := ledger.Open(ctx, c.FolderKey.of(c.Data), ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, c.FolderKey.of(c.Data), ledger.ReadOnly, ledger.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {
 		return nil, fmt.Errorf("a server runs on %s; compare it with --url and --api-key", c.Data)
 	}
 	return l, err
 }
 
-func (c *Reconcile) compareFolder(ctx context.Context, store *eventstore.Store, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
+func (c *Reconcile) compareFolder(ctx context.Context, store eventstore.Store, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	accounts, err := c.accounts(ctx, store)
 	if err != nil {
 		return counts, err
@@ -217,7 +217,7 @@ func (c *Reconcile) compareFolder(ctx context.Context, store *eventstore.Store, 
 	return counts, nil
 }
 
-func (c *Reconcile) accounts(ctx context.Context, store *eventstore.Store) ([]domain.AccountID, error) {
+func (c *Reconcile) accounts(ctx context.Context, store eventstore.Store) ([]domain.AccountID, error) {
 	all, err := reconcile.Accounts(ctx, store)
 	switch {
 	case err != nil || c.Account == "":

@@ -61,8 +61,14 @@ type verified struct {
 
 const noViews = "this node keeps no views (--role api), so none were checked"
 
+// Verified is the part of a store that VerifyHandler reads.
+type Verified interface {
+	Archive(ctx context.Context) (*archive.Archive, error)
+	Deliveries() *deliverylog.Stream
+}
+
 // VerifyHandler serves the command verify of a running service; views is nil at a node that keeps none.
-func VerifyHandler(store *eventstore.Store, secretStore *secrets.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, VerifyRequest, func(any) error) (any, error) {
+func VerifyHandler(store Verified, secretStore *secrets.Store, views *projections.Projections, index *deliveries.Index) func(context.Context, VerifyRequest, func(any) error) (any, error) {
 	return func(ctx context.Context, in VerifyRequest, emit func(any) error) (any, error) {
 		_, key, err := secretStore.CheckpointSigner(ctx)
 		if err != nil {

@@ -9,12 +9,12 @@ import (
 	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/backup/restore"
 	"payledger/eventstore/external"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/streams"
 )
 
 func (c *Restore) misused(args options.Arguments) error {
@@ -49,7 +49,7 @@ func (c *Restore) cluster(ctx context.Context, std terminal.Streams) error {
 	if err := restore.Unused(ctx, access); err != nil {
 		return err
 	}
-	plan := external.Plan{Access: access, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Streams: max(eventstore.StreamsOf(b.Shards), len(b.Streams)+b.Shards+4)}
+	plan := external.Plan{Access: access, SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement(), Streams: max(streams.Needed(b.Shards), len(b.Streams)+b.Shards+4)}
 	if err := external.Inspect(ctx, plan); err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore"
 	"payledger/eventstore/backup"
 	"payledger/eventstore/backup/restore"
 	"payledger/eventstore/disk"
@@ -174,7 +173,7 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 
 // openOnce opens the ledger as a start does: it makes the tip store and the index of SECRETS from the log.
 func (c *Restore) openOnce(ctx context.Context, bar *terminal.Bar, room string) error {
-	l, err := ledger.Open(ctx, options.Options{Data: room, MasterKey: c.MasterKey}, ledger.Existing, eventstore.Config{
+	l, err := ledger.Open(ctx, options.Options{Data: room, MasterKey: c.MasterKey}, ledger.Existing, ledger.Config{
 		Logger: zerolog.Nop(), Progress: func(done, of uint64) { bar.Show("tips", done, of) },
 	})
 	if err != nil {

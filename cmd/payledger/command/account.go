@@ -65,7 +65,7 @@ func (c *listAccountsCommand) Run(ctx context.Context, std terminal.Streams, arg
 // inFolder returns the accounts of a stopped server's folder. It does not change the folder.
 func (c *listAccountsCommand) inFolder(ctx context.Context) (rows []app.AccountRow, err error) {
 	o := options.Options{Data: c.Data, MasterKey: c.MasterKey, MasterKeyFile: c.MasterKeyFile}
-	l, err := ledger.Open(ctx, o, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, o, ledger.ReadOnly, ledger.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {
 		return nil, control.Unreachable(c.Data)
 	}

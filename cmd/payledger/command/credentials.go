@@ -16,7 +16,6 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain"
-	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/proof"
@@ -45,7 +44,7 @@ func (c *resetCommand) Run(ctx context.Context, std terminal.Streams, args optio
 	if c.MasterKey, err = options.ReadSecret("--master-key", c.MasterKey, c.MasterKeyFile); err != nil {
 		return options.Usage(err)
 	}
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey}, ledger.Existing, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, MasterKey: c.MasterKey}, ledger.Existing, ledger.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (c *initCommand) Run(ctx context.Context, std terminal.Streams, args option
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	l, err := ledger.Open(ctx, options.Options{Data: c.Data, Shards: c.Shards, Origin: c.Origin, MasterKey: c.MasterKey}, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, options.Options{Data: c.Data, Shards: c.Shards, Origin: c.Origin, MasterKey: c.MasterKey}, ledger.Create, ledger.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		return err
 	}

@@ -108,8 +108,40 @@ func TestApart(t *testing.T) {
 // below reports whether a folder is the parent or stands below it.
 func below(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
 
+// openers lists the folders that may import the log's implementation: they open a log.
+var openers = []string{"cmd/payledger/ledger"}
+
+// plain lists the folders below eventstore that the folder eventstore itself may import.
+var plain = []string{"eventstore/codec", "eventstore/fault", "eventstore/format"}
+
+func TestEngine(t *testing.T) {
+	check(t)
+	const implementation = "eventstore/engine"
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.forTests() {
+			continue
+		}
+		for _, imported := range s.imports() {
+			folder, own := ours(imported)
+			if own && folder == implementation {
+				seen[s.dir()] = true
+				if !slices.Contains(openers, s.dir()) {
+					t.Errorf("%s imports %s, which only %v may import", s.path, folder, openers)
+				}
+			}
+			if s.dir() == "eventstore" && (own && !below(folder, "domain") && !slices.Contains(plain, folder) || !own && strings.Contains(imported, ".")) {
+				t.Errorf("%s imports %s: everything that imports the event store then depends on it", s.path, imported)
+			}
+		}
+	}
+	if len(seen) != len(openers) {
+		t.Errorf("%d folders import %s; openers has %d", len(seen), implementation, len(openers))
+	}
+}
+
 // together lists the folders for tests that start all packages of the folder above them.
-var together = []string{"eventstore/commands/commandstest"}
+var together = []string{"eventstore/commands/commandstest", "eventstore/eventstoretest"}
 
 func TestTestFolders(t *testing.T) {
 	check(t)
@@ -144,7 +176,7 @@ func TestTestFolders(t *testing.T) {
 			}
 		}
 	}
-	if !users["eventstore/eventstoretest"]["eventstore"] {
+	if !users["eventstore/eventstoretest"]["eventstore/engine"] {
 		t.Error("the test helpers of the log were not found")
 	}
 	for _, folder := range together {

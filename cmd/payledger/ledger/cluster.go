@@ -13,8 +13,10 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/external"
 	"payledger/eventstore/secrets"
+	"payledger/eventstore/streams"
 )
 
 // Cluster is a ledger that is about to be made on an external NATS cluster.
@@ -45,7 +47,7 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 		return err
 	}
 	plan := external.Plan{
-		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement, Streams: eventstore.StreamsOf(cmp.Or(c.Shards, eventstore.DefaultClusterShards)),
+		Access: c.Access(), SystemCreds: c.SystemCreds, Replicas: c.Replicas, Placement: c.Placement, Streams: streams.Needed(cmp.Or(c.Shards, engine.DefaultClusterShards)),
 	}
 	if err := c.unused(ctx); err != nil {
 		return err
@@ -60,7 +62,7 @@ func (c Cluster) Make(ctx context.Context, show func(Made) error) (err error) {
 	defer presence.Close()
 	config := c.config()
 	config.Shards, config.Replicas, config.Placement = c.Shards, c.Replicas, c.Placement.Config()
-	store, err := eventstore.Open(ctx, config)
+	store, err := engine.Open(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -99,11 +101,11 @@ func (c Cluster) unused(ctx context.Context) error {
 	}
 	config := c.config()
 	config.ReadOnly = true
-	store, err := eventstore.Open(ctx, config)
+	store, err := engine.Open(ctx, config)
 	if err != nil {
 		return err
 	}
-	_, err = store.Initialized(ctx)
+	_, err = eventstore.Initialized(ctx, store)
 	switch err = errors.Join(err, store.Close()); {
 	case err == nil:
 		return c.errMade()
@@ -117,12 +119,12 @@ func (c Cluster) unused(ctx context.Context) error {
 // initMessages is more than the messages of any number of inits that were cut short. A log with more of them has an account.
 const initMessages = 10_000
 
-func (c Cluster) config() eventstore.Config {
-	return eventstore.Config{External: c.Access(), Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
+func (c Cluster) config() engine.Config {
+	return engine.Config{External: c.Access(), Now: time.Now, Random: rand.Reader, Logger: zerolog.Nop()}
 }
 
 // claim makes the vault's master key the key of the log. It destroys the values of an init that was cut short.
-func (c Cluster) claim(ctx context.Context, store *eventstore.Store, vault *secrets.Store, presence *external.Presence) error {
+func (c Cluster) claim(ctx context.Context, store *engine.Store, vault *secrets.Store, presence *external.Presence) error {
 	err := vault.Claim(ctx)
 	if !errors.Is(err, secrets.ErrSealed) {
 		return err
@@ -130,7 +132,7 @@ func (c Cluster) claim(ctx context.Context, store *eventstore.Store, vault *secr
 	if err := presence.Alone(ctx); err != nil {
 		return err
 	}
-	switch _, err := store.Initialized(ctx); { // the other init may have ended just now, with success
+	switch _, err := eventstore.Initialized(ctx, store); { // the other init may have ended just now, with success
 	case err == nil:
 		return c.errMade()
 	case !errors.Is(err, eventstore.ErrNotFound):

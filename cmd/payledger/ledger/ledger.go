@@ -14,6 +14,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/eventstore"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/external"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/secrets"
@@ -34,7 +35,7 @@ var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
 type Ledger struct {
 	server   *embedded.Server // nil with an external cluster
 	presence *external.Presence
-	Store    *eventstore.Store
+	Store    *engine.Store
 	Secrets  *secrets.Store
 	master   secrets.Key
 	tookNext bool // this open completed a rotation of the folder's own key
@@ -50,9 +51,16 @@ const (
 	Create               // creates the log and its master key if they do not exist
 )
 
+type (
+	// Config is the configuration of the log.
+	Config = engine.Config
+	// OtherNodes are the other nodes of a cluster, for engine.Store.ShareWith.
+	OtherNodes = engine.OtherNodes
+)
+
 // Open opens the log in the data folder, or at --nats-url. It refuses a log of another master key before it changes
 // anything. config has the clock (default: time.Now), the logger and the progress function.
-func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.Config) (*Ledger, error) {
+func Open(ctx context.Context, o options.Options, mode Mode, config engine.Config) (*Ledger, error) {
 	l := &Ledger{}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -78,7 +86,7 @@ func Open(ctx context.Context, o options.Options, mode Mode, config eventstore.C
 	if l.master, err = key.orNew(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	l.Store, err = eventstore.Open(ctx, config)
+	l.Store, err = engine.Open(ctx, config)
 	if o.NatsURL != "" && errors.Is(err, eventstore.ErrNoLog) {
 		err = fmt.Errorf("the NATS cluster %[1]s holds no ledger: make one with `payledger init --nats-url %[1]s`", config.External.Servers())
 	}
@@ -113,7 +121,7 @@ func writable(data string, err error) error {
 }
 
 // openExternal checks the external cluster, and completes the configuration for its log. It shows the process as a node of the cluster.
-func openExternal(ctx context.Context, config *eventstore.Config, o options.Options, key *masterKey, mode Mode) (presence *external.Presence, err error) {
+func openExternal(ctx context.Context, config *engine.Config, o options.Options, key *masterKey, mode Mode) (presence *external.Presence, err error) {
 	seen, err := external.Ready(ctx, config.External)
 	if err != nil {
 		return nil, err

@@ -11,13 +11,14 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/folder"
 	"payledger/eventstore/reconcile"
 )
 
 // Read opens a stopped server's folder, calls use, and closes the folder. It does not change the folder.
 func Read(ctx context.Context, o options.Options, use func(*Ledger) error) (err error) {
-	l, err := Open(ctx, o, ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := Open(ctx, o, ReadOnly, engine.Config{Logger: zerolog.Nop()})
 	if errors.Is(err, folder.ErrInUse) {
 		return fmt.Errorf("a server runs on %s; read from it with --url and --api-key", o.Data)
 	}
@@ -36,7 +37,7 @@ func (l *Ledger) OfAccount(ctx context.Context, name string, use func(domain.Acc
 	}
 	id := domain.AccountID(name)
 	if name == "" {
-		first, err := l.Store.Initialized(ctx)
+		first, err := eventstore.Initialized(ctx, l.Store)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/options"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/external"
 	"payledger/eventstore/secrets"
 )
@@ -54,7 +54,7 @@ func (r Rolling) Run(ctx context.Context) (done Rotated, err error) {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(r.Data)) }()
-	l, err := Open(ctx, r.Options, Rotating, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := Open(ctx, r.Options, Rotating, engine.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		return done, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/cmd/payledger/options"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/secrets"
 )
 
@@ -87,7 +87,7 @@ func (r Rotation) Run(ctx context.Context) (done Rotated, err error) {
 }
 
 func (r Rotation) open(ctx context.Context, o options.Options) (*Ledger, error) {
-	return Open(ctx, o, Rotating, eventstore.Config{Logger: zerolog.Nop()})
+	return Open(ctx, o, Rotating, engine.Config{Logger: zerolog.Nop()})
 }
 
 func (r Rotation) sealed(key secrets.Key) options.Options {

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"payledger/eventstore"
 	"payledger/eventstore/commands/payments"
 	"payledger/httpapi/intake"
 	"payledger/notifier"
@@ -18,9 +17,19 @@ import (
 	"payledger/projections/eventfeed"
 )
 
+// Log is the part of a store that has metrics.
+type Log interface {
+	Healthy() error
+	Full() error
+	Events() uint64
+	Damaged() []int
+	Owned() int
+	ScrubAge() (time.Duration, bool)
+}
+
 // Config has the sources of the metrics.
 type Config struct {
-	Store      *eventstore.Store
+	Store      Log
 	Questions  func() []payments.Waiting                                                 // questions to processors that this process has planned
 	Role       string                                                                    // of this node
 	Operations func(context.Context, time.Time) ([]projections.PendingOperations, error) // open operations, from the views; nil, as Webhooks and Backlog, on a node without views

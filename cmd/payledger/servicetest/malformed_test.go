@@ -16,7 +16,7 @@ import (
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/ledger"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -29,7 +29,7 @@ func TestStartOnMalformedGroup(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	log, err := ledger.Open(t.Context(), apptest.TestOptions(dir), ledger.Existing, eventstore.Config{SegmentBytes: 1}) // a start reads old segments only for the views
+	log, err := ledger.Open(t.Context(), apptest.TestOptions(dir), ledger.Existing, engine.Config{SegmentBytes: 1}) // a start reads old segments only for the views
 	if err == nil {
 		_, err = eventstoretest.Generate(t.Context(), log.Store, service.Credentials.AccountID, 3, 1)
 	}

@@ -25,8 +25,8 @@ var ErrNoAccount = errors.New("the ledger has no such account")
 // factor, after the password: nobody else can sign in meanwhile. Existing API keys still work. Webhooks carry the
 // previous secret's signature too, for SigningOverlap. After a crash or an error, some credentials exist that were
 // never shown; the next run creates all of them again. Each is an event of the account by actor.
-func ResetCredentials(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
-	state, err := store.Initialized(ctx)
+func ResetCredentials(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, owner domain.AccountID, actor string) (Credentials, error) {
+	state, err := eventstore.Initialized(ctx, store)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		err = ErrNotInitialized
 	}

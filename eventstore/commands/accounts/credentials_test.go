@@ -23,6 +23,7 @@ import (
 	"payledger/eventstore/commands/commandstest"
 	"payledger/eventstore/commands/users"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -139,7 +140,7 @@ func resetOn(t *testing.T, server *embedded.Server, seed byte, at int, after boo
 	line := &lifeline{after: after, die: die}
 	config := eventstoretest.Config(server)
 	config.SoleWriter, config.Options = true, []nats.Option{line.through}
-	store, err := eventstore.Open(ctx, config)
+	store, err := engine.Open(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func usersPassword(t *testing.T, server *embedded.Server, owner accounts.Credent
 	ctx := context.Background()
 	config := eventstoretest.Config(server)
 	config.SoleWriter = true
-	store, err := eventstore.Open(ctx, config)
+	store, err := engine.Open(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ const firstUser = "admin" // the dashboard user of a new account
 // log is initialized. A crash in between leaves an account whose key was never shown, and a second run creates another
 // account. show is for a log whose credentials nobody can replace if they are lost; nil: none. It is called before the claim: if
 // show or the claim fails, the log is not initialized, and the credentials are void.
-func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string, show func(Credentials) error) (Credentials, error) {
-	if _, err := store.Initialized(ctx); !errors.Is(err, eventstore.ErrNotFound) {
+func Initialize(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, environment, actor string, show func(Credentials) error) (Credentials, error) {
+	if _, err := eventstore.Initialized(ctx, store); !errors.Is(err, eventstore.ErrNotFound) {
 		if err == nil {
 			err = ErrInitialized
 		}
@@ -47,7 +47,7 @@ func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secre
 	if err != nil {
 		return Credentials{}, err
 	}
-	err = store.Initialize(ctx, eventstore.LogState{Account: credentials.AccountID, Environment: environment}, actor)
+	err = eventstore.Initialize(ctx, store, eventstore.LogState{Account: credentials.AccountID, Environment: environment}, actor)
 	if errors.Is(err, eventstore.ErrConflict) {
 		err = ErrInitialized
 	}
@@ -56,7 +56,7 @@ func Initialize(ctx context.Context, store *eventstore.Store, secretStore *secre
 
 // Create creates an account with an API key, a signing secret and a user of the dashboard. After a crash or an error the account
 // may exist without anybody knowing its credentials; ResetCredentials makes others.
-func Create(ctx context.Context, store *eventstore.Store, secretStore *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
+func Create(ctx context.Context, store eventstore.Store, secretStore *secrets.Store, random io.Reader, name, environment, actor string) (Credentials, error) {
 	meta, err := store.NewMeta(actor, "init")
 	if err != nil {
 		return Credentials{}, err

@@ -24,6 +24,7 @@ import (
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/users"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -35,7 +36,7 @@ type staff struct {
 	ctx      context.Context // of the process
 	accounts *accounts.Accounts
 	vault    *secrets.Store
-	store    *eventstore.Store
+	store    *engine.Store
 	owner    domain.AccountID
 	clock    *atomic.Int64
 	app      *string // the secret in the admin's authenticator app
@@ -55,7 +56,7 @@ func (s staff) process(server *embedded.Server, at int, after bool, run func(*st
 	line := &lifeline{after: after, die: die}
 	config := eventstoretest.Config(server)
 	config.SoleWriter, config.Options, config.Now = true, []nats.Option{line.through}, s.now
-	if s.store, err = eventstore.Open(ctx, config); err != nil {
+	if s.store, err = engine.Open(ctx, config); err != nil {
 		s.t.Fatal(err)
 	}
 	s.vault = eventstoretest.Secrets(s.t, s.store)

@@ -14,6 +14,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/service"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -21,7 +22,7 @@ import (
 type Node struct {
 	*service.Service
 	t      testing.TB
-	Store  *eventstore.Store
+	Store  *engine.Store
 	Conn   *FaultyConn
 	Port   *Port
 	Ctx    context.Context    // of its callers; ends with the process

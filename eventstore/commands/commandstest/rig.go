@@ -18,6 +18,7 @@ import (
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 	"payledger/processorsim/adapter"
@@ -28,7 +29,7 @@ import (
 type Rig struct {
 	T      *testing.T
 	Server *embedded.Server
-	Store  *eventstore.Store
+	Store  *engine.Store
 	Vault  *secrets.Store
 	Sim    *adapter.Adapter
 	By     commands.Caller

@@ -20,6 +20,7 @@ import (
 	"payledger/eventstore/commands/accounts/accountstest"
 	"payledger/eventstore/commands/users"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -57,7 +58,7 @@ func newRig(t *testing.T) *rig {
 type node struct {
 	*users.Users
 	r        *rig
-	store    *eventstore.Store
+	store    *engine.Store
 	vault    *secrets.Store
 	accounts *accounts.Accounts
 	all      []domain.AccountID

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"payledger/domain/processor"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/reconcile"
 )
 
@@ -22,7 +22,7 @@ import (
 const onTheirWay = 1000 * time.Hour
 
 // Check compares every account with the books of some processors. Each difference is an error of the test.
-func Check(t testing.TB, store *eventstore.Store, books reconcile.Books, names map[processor.Name]bool) {
+func Check(t testing.TB, store *engine.Store, books reconcile.Books, names map[processor.Name]bool) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	accounts, err := reconcile.Accounts(ctx, store)

@@ -15,7 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"payledger/domain/seedtest"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ordered"
 	"payledger/projections/eventjson"
@@ -101,7 +101,7 @@ const (
 
 // CheckLog checks the JSON of a log's events against asyncapi.yaml, at most the first checkedEvents. Without the build tag
 // system it takes a sample of the events of each type.
-func CheckLog(t testing.TB, store *eventstore.Store) {
+func CheckLog(t testing.TB, store *engine.Store) {
 	t.Helper()
 	ctx, position, ofType := context.WithoutCancel(t.Context()), uint64(0), map[string]int{}
 	for shard := range store.Shards() {
@@ -128,7 +128,7 @@ func CheckLog(t testing.TB, store *eventstore.Store) {
 	}
 }
 
-func checkRecorded(ctx context.Context, store *eventstore.Store, e ordered.Event) error {
+func checkRecorded(ctx context.Context, store *engine.Store, e ordered.Event) error {
 	rendered, err := eventjson.Render(ctx, store, e)
 	if err != nil {
 		return err

@@ -19,9 +19,9 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/domain/account"
-	"payledger/eventstore"
 	"payledger/eventstore/clustertest"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -71,7 +71,7 @@ func TestClusterPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := ledger.Open(t.Context(), options.Options{Data: t.TempDir(), NATS: options.NATS{NatsURL: url}, MasterKey: made.MasterKey}, ledger.Existing,
-		eventstore.Config{Logger: zerolog.Nop(), SegmentBytes: 1})
+		engine.Config{Logger: zerolog.Nop(), SegmentBytes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"payledger/cmd/payledger/app"
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/ledger"
-	"payledger/eventstore"
 	"payledger/eventstore/clustertest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -30,7 +30,7 @@ func BenchmarkJoin(b *testing.B) {
 	o := apptest.TestOptions(b.TempDir())
 	o.NatsURL, o.MasterKey = url, made.MasterKey
 	open := func() *ledger.Ledger {
-		l, err := ledger.Open(b.Context(), o, ledger.Existing, eventstore.Config{Logger: zerolog.Nop()})
+		l, err := ledger.Open(b.Context(), o, ledger.Existing, engine.Config{Logger: zerolog.Nop()})
 		if err != nil {
 			b.Fatal(err)
 		}

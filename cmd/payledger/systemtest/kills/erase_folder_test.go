@@ -23,6 +23,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/archive"
 	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secrets"
@@ -37,7 +38,7 @@ func keysOf(t *testing.T, data string, names ...domain.SecretID) map[string][]by
 	if err := os.CopyFS(copied, os.DirFS(data)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(ctx, options.Options{Data: copied}, ledger.ReadOnly, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, options.Options{Data: copied}, ledger.ReadOnly, engine.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

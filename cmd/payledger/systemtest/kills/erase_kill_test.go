@@ -21,6 +21,7 @@ import (
 	"payledger/domain/person"
 	"payledger/domain/seedtest"
 	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -72,7 +73,7 @@ func TestErasureAfterCrash(t *testing.T) {
 func cutShort(t *testing.T, data string, account domain.AccountID, key domain.SecretID, token domain.Token, last string) {
 	t.Helper()
 	ctx := context.Background()
-	l, err := ledger.Open(ctx, options.Options{Data: data}, ledger.Existing, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(ctx, options.Options{Data: data}, ledger.Existing, engine.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

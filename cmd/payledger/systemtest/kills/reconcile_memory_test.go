@@ -29,6 +29,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/childtest"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -41,7 +42,7 @@ const (
 
 // archivedFolder is a folder with payments that the simulator's books agree with, written without the one or the other.
 type archivedFolder struct {
-	store *eventstore.Store
+	store *engine.Store
 	owner domain.AccountID
 	at    account.Processor
 
@@ -109,7 +110,7 @@ func peakMemory(pid int) <-chan string {
 // fill writes the log and the books.
 func (a *archivedFolder) fill(t *testing.T, o options.Options, payments int) {
 	t.Helper()
-	l, err := ledger.Open(context.Background(), o, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(context.Background(), o, ledger.Create, engine.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

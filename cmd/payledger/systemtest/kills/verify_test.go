@@ -16,7 +16,7 @@ import (
 	"payledger/cmd/payledger/apptest"
 	"payledger/cmd/payledger/ledger"
 	"payledger/domain"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/projections"
 	"payledger/projections/deliveries"
@@ -166,7 +166,7 @@ func TestVerifyMissing(t *testing.T) {
 	p.Stop()
 	apptest.ServeProcess(t, "--data", base).Stop() // it is ready once the views have all events
 	events := filepath.Join(base, ledger.EventsFolder)
-	shard := domain.Shard(ids[0], eventstore.DefaultShards)
+	shard := domain.Shard(ids[0], engine.DefaultShards)
 	streams := map[string]string{}
 	for path := range files(t, events) {
 		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", "POSITIONS", fmt.Sprintf("LEDGER_%d_1", shard)} {
@@ -195,7 +195,7 @@ func TestVerifyMissing(t *testing.T) {
 			}
 			of := strings.TrimSuffix(name, "_1")
 			status, out, stderr := apptest.Invoke(t, "verify", "--data", dir)
-			named := strings.Contains(stderr, of) || !tips && (strings.Contains(stderr, fmt.Sprint("shard ", shard)) || strings.Contains(stderr, fmt.Sprintf("it covers %d shards; the log has %d", eventstore.DefaultShards, eventstore.DefaultShards-1)))
+			named := strings.Contains(stderr, of) || !tips && (strings.Contains(stderr, fmt.Sprint("shard ", shard)) || strings.Contains(stderr, fmt.Sprintf("it covers %d shards; the log has %d", engine.DefaultShards, engine.DefaultShards-1)))
 			if status != 1 || out != "" || !named {
 				t.Errorf("without %s, tip store %v: verify exits %d: %s%s", name, tips, status, out, stderr)
 			}
@@ -259,7 +259,7 @@ func TestVerifyFindsFlipBesideService(t *testing.T) {
 	ids := paid(t, p.Ready.API, p.Credentials.APIKey, 6)
 	p.Stop() // the groups of this run are not in memory any more
 	p = apptest.ServeProcess(t, "--data", data)
-	stream := fmt.Sprintf("LEDGER_%d_1", domain.Shard(ids[0], eventstore.DefaultShards))
+	stream := fmt.Sprintf("LEDGER_%d_1", domain.Shard(ids[0], engine.DefaultShards))
 	blocks, err := filepath.Glob(filepath.Join(data, ledger.EventsFolder, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
 	if err != nil || len(blocks) == 0 {
 		t.Fatal(blocks, err)

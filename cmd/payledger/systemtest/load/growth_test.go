@@ -24,7 +24,7 @@ import (
 	"payledger/cmd/payledger/ledger"
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
-	"payledger/eventstore"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -93,7 +93,7 @@ func filled(t testing.TB, o options.Options) (key string, ids []domain.PaymentID
 	if err := app.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(context.Background(), o, ledger.Create, eventstore.Config{Logger: zerolog.Nop()})
+	l, err := ledger.Open(context.Background(), o, ledger.Create, engine.Config{Logger: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

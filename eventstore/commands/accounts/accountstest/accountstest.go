@@ -11,9 +11,9 @@ import (
 	"testing/fstest"
 
 	"payledger/domain/account"
-	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
 	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secrets"
 )
@@ -60,7 +60,7 @@ func initialize(dir string) (made accounts.Credentials, err error) {
 		return made, err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	store, err := eventstore.Open(ctx, eventstoretest.Config(server))
+	store, err := engine.Open(ctx, eventstoretest.Config(server))
 	if err != nil {
 		return made, err
 	}

@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"payledger/eventstore"
+	"payledger/eventstore/backup"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/sidelog"
+)
+
+// check verifies that a group from the log follows h.front, and that every event continues its aggregate. The caller holds the lock.
+func (h *shard) check(g *format.Group) error {
+	if g.Shard != h.n || g.Log != h.s.id {
+		return fmt.Errorf("group %d belongs to another log or shard", g.Seq)
+	}
+	if err := g.Follows(h.front); err != nil {
+		return err
+	}
+	within := map[format.Key]*format.Recorded{}
+	for _, r := range g.Frames {
+		tip := within[r.Key]
+		if tip == nil {
+			var err error
+			if tip, err = h.frontTip(r.Key, r.Revision == 1); err != nil {
+				return err
+			}
+		}
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments[0].first || format.GroupOf(r.PrevSeq) <= h.frontFloor()) // its predecessor was dropped
+		if err := continues(r, tip); err != nil && !cut {
+			return err
+		}
+		if _, err := deliverylog.ParseFloor(r); err != nil {
+			return err
+		}
+		within[r.Key] = r
+	}
+	return nil
+}
+
+// frontTip is tip, but it includes the groups in seen, which are not known to be durable; fresh: there is probably none.
+func (h *shard) frontTip(key format.Key, fresh bool) (*format.Recorded, error) {
+	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
+		for j := len(h.seen[i].Frames) - 1; j >= 0; j-- {
+			if r := h.seen[i].Frames[j]; r.Key == key {
+				return r, nil
+			}
+		}
+	}
+	r := h.known(key)
+	if r == nil {
+		var err error
+		if r, err = h.s.storedTip(h.n, key, fresh); err != nil {
+			return nil, err
+		}
+	}
+	if r != nil && format.GroupOf(r.Seq) <= h.frontFloor() {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// frontFloor returns the last dropped group, by the floors in all groups that were read.
+func (h *shard) frontFloor() uint64 {
+	through := h.floor.Seq
+	if h.pending[deliverylog.FloorKey] == 0 {
+		return through
+	}
+	for _, g := range h.seen {
+		for _, r := range g.Frames {
+			if f, err := deliverylog.ParseFloor(r); err == nil {
+				through = max(through, f.Seq)
+			}
+		}
+	}
+	return through
+}
+
+// kept returns a tip, or nil if it was dropped. The caller holds the lock.
+func (h *shard) kept(tip *format.Recorded) *format.Recorded {
+	if tip != nil && format.GroupOf(tip.Seq) <= h.floor.Seq {
+		return nil
+	}
+	return tip
+}
+
+// fits checks that the draft continues the newest acknowledged event of its aggregate.
+func (h *shard) fits(d *entry) error {
+	tip := h.known(d.r.Key)
+	if tip == nil {
+		var err error
+		if tip, err = h.s.storedTip(h.n, d.r.Key, d.r.Revision == 1); err != nil {
+			return fmt.Errorf("%w: %w", fault.ErrRefused, err)
+		}
+	}
+	revision, address := uint64(0), uint64(0)
+	if tip = h.kept(tip); tip != nil {
+		revision, address = tip.Revision, tip.Seq
+	}
+	if d.origin != nil && d.r.Revision > revision+1 {
+		return errElsewhere
+	}
+	if d.r.Revision != revision+1 || d.r.PrevSeq != address {
+		return fault.ErrConflict
+	}
+	if d.origin == nil {
+		return nil
+	}
+	return continues(d.r, tip)
+}
+
+// continues checks that r is the event after tip: its revision, its place and its hash.
+func continues(r, tip *format.Recorded) error {
+	revision, address, previous := uint64(0), uint64(0), format.Hash{}
+	if tip != nil {
+		revision, address, previous = tip.Revision, tip.Seq, tip.Hash
+	}
+	switch {
+	case r.Revision != revision+1:
+		return fmt.Errorf("%s: revision %d at %d.%d follows revision %d", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq), revision)
+	case r.PrevSeq != address:
+		return fmt.Errorf("%s: revision %d at %d.%d names another place for the event before", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
+	case r.Link(previous) != r.Hash:
+		return fmt.Errorf("%s: revision %d at %d.%d has a wrong hash", r.Key, r.Revision, format.GroupOf(r.Seq), format.FrameOf(r.Seq))
+	}
+	return nil
+}
+
+// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. Positions are read before that moment, so
+// they refer to nothing behind it. The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is read
+// after them.
+func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
+	if s.embedded == nil || s.replicas > 1 {
+		return cut, errors.New("eventstore: the log of a cluster has no files in this process")
+	}
+	if cut.Positions, err = sidelog.NewestPositions(ctx, s.beside); err != nil {
+		return cut, err
+	}
+	newest, err := s.checkpoints.EndAt(ctx, func() []uint64 { return s.ends(&cut) })
+	if err != nil {
+		return cut, err
+	}
+	cut.Checkpoints = newest.Number
+	sealed, err := s.OpenSecrets(ctx)
+	if err == nil {
+		cut.Secrets = sealed.End()
+	}
+	return cut, err
+}
+
+// ends sets the ends of all shards at one moment, and returns their numbers of events.
+func (s *Store) ends(cut *backup.Cut) (events []uint64) {
+	all := s.all()
+	for _, h := range all {
+		h.mu.Lock()
+	}
+	cut.Ends, cut.Events = map[int]uint64{}, 0
+	for _, h := range all {
+		cut.Ends[h.n] = h.head.Seq
+		if h.n != deliverylog.ShardNumber {
+			cut.Events += h.head.Events
+			events = append(events, h.head.Events)
+		}
+	}
+	cut.Dropped = s.records.floor.Segment
+	for _, h := range all {
+		h.mu.Unlock()
+	}
+	return events
+}
+
+// History returns all events of an aggregate, oldest first, by walking back from the newest.
+func (s *Store) History(ctx context.Context, key format.Key) ([]*format.Recorded, error) {
+	tip, err := s.Load(ctx, key, eventstore.Latest)
+	if err != nil {
+		return nil, err
+	}
+	return s.Since(ctx, tip, 0)
+}
+
+// Since returns the events of an aggregate from a revision to tip, both included, oldest first.
+func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64) ([]*format.Recorded, error) {
+	events := []*format.Recorded{tip}
+	for r := tip; r.PrevSeq > 0 && r.Revision > revision; {
+		previous, err := s.Previous(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, previous)
+		r = previous
+	}
+	if err := s.confirmLast(ctx, tip, events[len(events)-1]); err != nil {
+		return nil, err
+	}
+	slices.Reverse(events)
+	return events, nil
+}
+
+// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes behind that
+// event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the one that
+// the tip's hash covers. If a walk ends before, the bytes of its last event are not checked.
+func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recorded, error) {
+	h := s.shard[r.Shard]
+	read := h.unconfirmed // r confirms the event
+	if len(r.Body) == 0 { // it has not the bytes to do so
+		read = h.Group
+	}
+	previous, err := h.record(ctx, r.PrevSeq, read)
+	switch {
+	case errors.Is(err, fault.ErrNotFound):
+		return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", fault.ErrUnhealthy, r.Key, r.Revision-1, format.GroupOf(r.PrevSeq))
+	case err != nil:
+		return nil, fmt.Errorf("eventstore: %s before revision %d: %w", r.Key, r.Revision, err)
+	case previous.Key != r.Key || previous.Revision != r.Revision-1:
+		return nil, fmt.Errorf("%w: %s revision %d points at %s revision %d", fault.ErrUnhealthy, r.Key, r.Revision, previous.Key, previous.Revision)
+	case len(r.Body) > 0 && r.Link(previous.Hash) != r.Hash:
+		return nil, notItsHash(r)
+	case previous.PrevSeq == 0 && len(previous.Body) > 0 && previous.Link(format.Hash{}) != previous.Hash:
+		return nil, notItsHash(previous)
+	}
+	return previous, nil
+}
+
+// confirmLast checks the last event of a walk from a tip. It is in a group that the group after it names, if nothing else confirms it.
+func (s *Store) confirmLast(ctx context.Context, tip, last *format.Recorded) error {
+	if last == tip || last.PrevSeq == 0 {
+		return nil
+	}
+	there, err := s.Read(ctx, last.Shard, last.Seq)
+	if err == nil && there.Hash != last.Hash {
+		err = notItsHash(last)
+	}
+	return err
+}
+
+// ReadAs returns the event at an address if it has a hash behind the event with the hash before. A walk with Previous has found them.
+func (s *Store) ReadAs(ctx context.Context, shard int, address uint64, hash, before format.Hash) (*format.Recorded, error) {
+	r, err := s.shard[shard].record(ctx, address, s.shard[shard].unconfirmed)
+	if err == nil && (r.Hash != hash || r.Link(before) != hash) {
+		err = notItsHash(r)
+	}
+	return r, err
+}
+
+func notItsHash(r *format.Recorded) error {
+	return fmt.Errorf("%w: %s revision %d does not have the hash of its bytes", fault.ErrUnhealthy, r.Key, r.Revision)
+}
+
+// LastAt returns the newest event of an aggregate that is not after at; nil: there is none.
+func (s *Store) LastAt(ctx context.Context, tip *format.Recorded, at time.Time) (*format.Recorded, error) {
+	for r := tip; r != nil; {
+		if !r.Time.After(at) {
+			return r, s.confirmLast(ctx, tip, r)
+		}
+		if r.PrevSeq == 0 {
+			return nil, nil
+		}
+		previous, err := s.Previous(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		r = previous
+	}
+	return nil, nil
+}
+
+// acceptable checks a draft of another node before it waits here: this node writes nothing that a reader of the log refuses.
+func (h *shard) acceptable(d *format.Recorded) error {
+	beside := d.Aggregate == format.BesideAggregate || d.Aggregate == format.DeliveryAggregate
+	home := h.n == deliverylog.ShardNumber && beside || h.n != deliverylog.ShardNumber && !beside && h.s.ShardOf(d.Key) == h.n
+	_, err := deliverylog.ParseFloor(d)
+	switch text := len(d.AppendFrame(nil)) - len(d.Body); {
+	case d.Key.Valid() != nil, err != nil, !home:
+		return fmt.Errorf("%w: %s does not belong into shard %d", fault.ErrRefused, d.Key, h.n)
+	case len(d.Body) > maxBody, text > maxFrameText, len(h.exchange.held) > maxHeld:
+		return fmt.Errorf("%w: no room for %d bytes", fault.ErrRefused, len(d.Body)+text)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/domain/payment"
+	"payledger/eventstore"
+	"payledger/eventstore/cache"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
+)
+
+// Private parts for the tests of this package. export_journal_test.go has those of groups and shards.
+
+func (s *Store) Conn() *nats.Conn { return s.nc }
+
+// PaymentParts are the parts that leave the state of a payment.
+var PaymentParts = format.Leaving[payment.State]{
+	Newest: func(s payment.State) (any, bool) { return s.NewestFinished() },
+	Whole:  payment.State.HasPast, Earlier: payment.State.WithPastOf,
+	Join: func(s payment.State, rows []format.LeftRow) (payment.State, error) {
+		joined, err := eventstore.Payments.Core.Join(s, rows)
+		return joined.(payment.State), err
+	},
+}
+
+// Held reports whether no group may begin, because a back-up requested it.
+func (s *Store) Held() bool { return s.hold.Active() }
+
+// Draft makes the next event of an aggregate and does not append it.
+func Draft[S any, E interface{ Type() string }](s *Store, a *eventstore.Aggregate[S, E], key format.Key, newest *format.Recorded, meta eventstore.Meta, event E) (*format.Recorded, error) {
+	on := tip{State: a.Core.None(), Recorded: newest}
+	if newest != nil {
+		var err error
+		if on.State, err = a.Core.DecodeState(newest); err != nil {
+			return nil, err
+		}
+	}
+	return draftOn(a.Core, key, s.ShardOf(key), on, meta, event, a.Schema)
+}
+
+// StateByRows returns the state after an event, completed with the parts moved out of it that are in the tip store and in memory.
+func StateByRows[S any, E interface{ Type() string }](s *Store, a *eventstore.Aggregate[S, E], r *format.Recorded) (S, error) {
+	state, err := a.Core.DecodeState(r)
+	if err == nil {
+		state, err = s.withRows(a.Core, r, state)
+	}
+	return state.(S), err
+}
+
+// Append is Store.append.
+func (s *Store) Append(ctx context.Context, r *format.Recorded) error { return s.append(ctx, r) }
+
+// Recheck looks for holes as after a reconnect.
+func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
+
+// DeliveryQueue is the queue of records that wait to be appended.
+type DeliveryQueue struct{ h *shard }
+
+func NewDeliveryQueue() DeliveryQueue {
+	return DeliveryQueue{newShard(&Store{}, deliverylog.ShardNumber)}
+}
+
+// Add adds a record that came at a moment.
+func (q DeliveryQueue) Add(name string, revision uint64, at time.Duration) {
+	q.h.enqueue(&entry{r: &format.Recorded{Key: format.Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))})
+}
+
+func (q DeliveryQueue) Take(n int) (names []string) {
+	for _, w := range q.h.waiting[:n] {
+		names = append(names, w.r.ID)
+	}
+	q.h.waiting = q.h.waiting[n:]
+	return names
+}
+
+// NewTips is a cache of newest events.
+func NewTips(capacity int) *cache.Cache[format.Key, *format.Recorded] { return newRecent(capacity) }
+
+// Weight estimates the memory that the parts moved out of a state take, in bytes.
+func Weight(state any) int { return (&format.Recorded{}).WithState(state).Weight() }
+
+// SetLease replaces the lease of this node; its loads may be stale from now on, as on replicas.
+func (s *Store) SetLease(lease func() error) {
+	s.readsMayBeStale = true
+	s.lease.Store(&lease)
+}

@@ -1,0 +1,365 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"payledger/domain"
+	"payledger/eventstore"
+	"payledger/eventstore/cache"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/tiprow"
+	"payledger/eventstore/tipstore"
+)
+
+// ShardOf returns the shard of an aggregate.
+func (s *Store) ShardOf(key format.Key) int { return domain.Shard(key.ID, s.shards) }
+
+// Accepts returns an error while the shard of an aggregate takes no appends, as far as this process knows. It sends no request.
+func (s *Store) Accepts(key format.Key) error { return s.writable(s.shard[s.ShardOf(key)]) }
+
+// askEnd returns when this process has applied every event of an aggregate that any process had acknowledged before the call; the zero key stands
+// for the whole shard. The owner of the shard knows it under its lease (package ownership), and answers other nodes in one message. Without a
+// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all
+// groups before that place. The group is the next one of the owner, or an empty one; all callers that wait when it is made share it. If the owner
+// does not answer, it is an empty group of this process. Only the acknowledgement counts: a group with the same bytes may stand at the place since
+// before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
+func (h *shard) askEnd(ctx context.Context, key format.Key) error {
+	h.mu.Lock()
+	if group := eventstore.Majority(ctx); !group && h.readable(key) {
+		h.sendNext()
+		h.mu.Unlock()
+		return nil
+	}
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
+	defer cancel()
+	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || h.s.mixed.Load() || eventstore.Majority(ctx)}
+	if key != (format.Key{}) {
+		b.keys = []format.Key{key}
+	}
+	h.mu.Lock()
+	h.admit(b)
+	f := h.dequeueGroup()
+	h.mu.Unlock()
+	if f != nil && !h.drive(f, ctx.Done()) {
+		go h.drive(f, nil)
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		h.leaveBarrier(b)
+		return noMajority(h, ctx.Err())
+	}
+}
+
+// Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
+func (s *Store) Patience() time.Duration { return s.api.Patience() }
+
+func noMajority(h *shard, cause error) error {
+	return fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, h.name(), cause)
+}
+
+func (h *shard) leaveBarrier(b *entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	is := func(waiting *entry) bool { return waiting == b }
+	x := &h.exchange
+	x.left = max(x.left, b.sent)
+	x.readers, x.visits, x.reading = slices.DeleteFunc(x.readers, is), slices.DeleteFunc(x.visits, is), slices.DeleteFunc(x.reading, is)
+	h.barriers = slices.DeleteFunc(h.barriers, is)
+}
+
+// Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
+func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore.Consistency) (*format.Recorded, error) {
+	if err := key.Valid(); err != nil {
+		return nil, fmt.Errorf("%w: %w", fault.ErrNotFound, err)
+	}
+	h := s.shard[s.ShardOf(key)]
+	lease := s.lease.Load()
+	leased := consistency == eventstore.Leased && lease != nil && s.readsMayBeStale && !s.majority
+	if consistency != eventstore.AllowStale && !leased || !s.readsMayBeStale {
+		if err := h.catchUp(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	r, err := h.tip(key)
+	switch {
+	case leased && !eventstore.Stale(ctx) && (*lease)() != nil:
+		return s.Load(ctx, key, eventstore.Latest)
+	case err != nil:
+		return nil, err
+	case r != nil:
+		return r, nil
+	}
+	if err := h.healthy(); err != nil { // the damaged part of the log may hold the aggregate
+		return nil, err
+	}
+	return nil, fault.ErrNotFound
+}
+
+// Known returns the newest event of an aggregate that this process knows; nil if it knows none. It makes no request.
+func (s *Store) Known(key format.Key) (*format.Recorded, error) {
+	return s.shard[s.ShardOf(key)].tip(key)
+}
+
+// Read returns the event at an address. ErrNotFound: there is no acknowledged event at the address.
+func (s *Store) Read(ctx context.Context, shard int, address uint64) (*format.Recorded, error) {
+	if shard < 0 || shard >= s.shards {
+		return nil, fmt.Errorf("%w: shard %d address %d", fault.ErrNotFound, shard, address)
+	}
+	return s.shard[shard].Record(ctx, address)
+}
+
+// Record returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
+func (h *shard) Record(ctx context.Context, address uint64) (*format.Recorded, error) {
+	return h.record(ctx, address, h.Group)
+}
+
+// record is Record with the function that reads the group.
+func (h *shard) record(ctx context.Context, address uint64, read func(context.Context, uint64) (*format.Group, error)) (*format.Recorded, error) {
+	group := format.GroupOf(address)
+	switch {
+	case group == 0:
+		return nil, fmt.Errorf("%w: shard %d address %d", fault.ErrNotFound, h.n, address)
+	case h.dropped(group):
+		return nil, deliverylog.ErrDropped
+	}
+	end, err := h.reach(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if group > end {
+		return nil, fault.ErrNotFound
+	}
+	g, err := read(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if format.FrameOf(address) >= len(g.Frames) {
+		return nil, fmt.Errorf("%w: group %d has %d events", fault.ErrNotFound, g.Seq, len(g.Frames))
+	}
+	return g.Frames[format.FrameOf(address)], nil
+}
+
+// LastSeq returns the address of the newest event of a shard; 0 when there is none.
+func (s *Store) LastSeq(ctx context.Context, shard int) (uint64, error) {
+	h := s.shard[shard]
+	if err := h.CatchUp(ctx); err != nil {
+		return 0, err
+	}
+	end, _ := h.end()
+	return end.Last, nil
+}
+
+// Appended returns the address of the newest event of a shard that this process knows to be durable. It makes no request;
+// events of other nodes count a moment later.
+func (s *Store) Appended(shard int) uint64 {
+	end, _ := s.shard[shard].end()
+	return end.Last
+}
+
+// Events returns the number of events of the log that this process knows to be durable.
+func (s *Store) Events() (n uint64) {
+	for _, h := range s.shard {
+		end, _ := h.end()
+		n += end.Events
+	}
+	return n
+}
+
+// Size is what the log takes on the disk.
+type Size struct {
+	Bytes      uint64 // of the groups, as the server counts them
+	Groups     uint64
+	Events     uint64
+	EventBytes int // mean size of an event before compression, over the groups in memory
+}
+
+// Size returns what the log takes on the disk, without deliveries.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	var all Size
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return all, err
+	}
+	delete(segments, deliverylog.ShardNumber)
+	for _, infos := range segments {
+		for _, info := range infos {
+			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs
+		}
+	}
+	bytes, frames := 0, 0
+	for _, h := range s.shard {
+		h.mu.Lock()
+		all.Events += h.head.Events
+		for _, g := range h.recent {
+			bytes, frames = bytes+g.Size, frames+len(g.Frames)
+		}
+		h.mu.Unlock()
+	}
+	all.EventBytes = bytes / max(1, frames)
+	return all, nil
+}
+
+// Before returns an address below all events of a shard from a time on. Their times grow only roughly: the caller subtracts a slack.
+func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
+	end, _ := s.shard[shard].end()
+	last := format.GroupOf(end.Last)
+	low, high := uint64(0), last // groups up to low are before at, those past high are not
+	for low < high {
+		middle := low + (high-low+1)/2
+		g, err := s.shard[shard].eventsAt(ctx, middle, last)
+		if err != nil {
+			return 0, err
+		}
+		if g.Seq <= high && g.Frames[0].Time.Before(at) {
+			low = g.Seq
+		} else {
+			high = middle - 1
+		}
+	}
+	return format.At(low, 0), nil
+}
+
+// eventsAt returns the first group with events from seq on; the one at last has some.
+func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, error) {
+	for ; ; seq++ {
+		g, err := h.Group(ctx, seq)
+		if err != nil || len(g.Frames) > 0 {
+			return g, err
+		}
+		if seq >= last {
+			return nil, fmt.Errorf("%w: %s has no event at %d", fault.ErrUnhealthy, h.name(), seq)
+		}
+	}
+}
+
+const maxAbsent = 1024 // aggregates that a shard remembers
+
+// tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard remembers that there is none until the
+// first event of the aggregate: an account without workflows is looked up for each batch of its events.
+func (h *shard) tip(key format.Key) (*format.Recorded, error) {
+	h.mu.Lock()
+	r, absent, applied := h.known(key), h.absent[key], h.head.Seq
+	h.mu.Unlock()
+	if r != nil || absent {
+		return r, nil
+	}
+	r, err := h.s.storedTip(h.n, key, false)
+	if r == nil && err == nil {
+		h.noteAbsent(key, applied)
+	}
+	return r, err
+}
+
+// noteAbsent remembers that an aggregate did not exist when a group was the last applied one.
+func (h *shard) noteAbsent(key format.Key, applied uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.head.Seq != applied { // the first event may have come meanwhile
+		return
+	}
+	if len(h.absent) == maxAbsent {
+		clear(h.absent)
+	}
+	h.absent[key] = true
+}
+
+// storedTip reads a tip from the tip store. It returns nil if the store has none; fresh: the tip is probably missing.
+func (s *Store) storedTip(shard int, key format.Key, fresh bool) (*format.Recorded, error) {
+	generation := s.recent.Generation()
+	get := s.tips.Get
+	if fresh {
+		get = s.tips.Find
+	}
+	r, err := tiprow.Get(get, shard, key)
+	switch {
+	case errors.Is(err, tipstore.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, s.unreadable(key, err)
+	}
+	s.recent.PutSince(r.Key, r, generation)
+	return r, nil
+}
+
+// maxRecent is the largest size of the cache of newest events, in bytes. The cache is full of pointers: with a heap of 324 MB, a garbage
+// collection took 0.35 s of CPU time, and requests waited. The tip store's blocks, which have no pointers, get the rest of Memory.
+const maxRecent = 24 << 20
+
+func recentSize(memory int64) int { return int(min(memory/2, maxRecent)) }
+
+// newRecent returns a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the
+// cache is never an old one: every applied event enters the cache.
+func newRecent(capacity int) *cache.Cache[format.Key, *format.Recorded] {
+	return cache.New[format.Key](capacity, (*format.Recorded).Size, func(a, b *format.Recorded) bool { return a.Seq < b.Seq })
+}
+
+// Newest calls handle with the newest event of every aggregate of one kind, of one account or EveryAccount, as of the call. It first calls
+// begin with their number. Events of the tip store come in the order of their ids, newer ones last. It holds few events in memory.
+func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate string, begin func(total uint64), handle func(*format.Recorded) error) error {
+	if account != eventstore.EveryAccount && !domain.ValidID(string(account)) || !domain.ValidID(aggregate) {
+		return fmt.Errorf("%w: %s.%s", fault.ErrNotFound, account, aggregate)
+	}
+	newer := map[format.Key]*format.Recorded{} // the tip store does not have them yet
+	for _, h := range s.shard {
+		if err := h.CatchUp(ctx); err != nil {
+			return err
+		}
+		if err := h.healthy(); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		maps.Copy(newer, h.flushing)
+		maps.Copy(newer, h.dirty)
+		h.mu.Unlock()
+	}
+	maps.DeleteFunc(newer, func(key format.Key, _ *format.Recorded) bool {
+		return key.Aggregate != aggregate || account != eventstore.EveryAccount && key.Account != account
+	})
+	prefix := tiprow.Prefix(aggregate)
+	if account != eventstore.EveryAccount {
+		prefix = tiprow.Prefix(aggregate, string(account))
+	}
+	view := s.tips.Snapshot()
+	defer view.Close()
+	total := uint64(len(newer))
+	err := view.Each(prefix, func(key, _ []byte) error {
+		if _, known := newer[tiprow.ParseKey(key)]; !known {
+			total++
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	begin(total)
+	err = view.Each(prefix, func(key, value []byte) error {
+		at := tiprow.ParseKey(key)
+		if newer[at] != nil {
+			return ctx.Err()
+		}
+		r, err := tiprow.Parse(s.ShardOf(at), append([]byte(nil), value...))
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return handle(r)
+	})
+	for _, r := range newer {
+		if err == nil {
+			err = handle(r)
+		}
+	}
+	return err
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tiprow"
+	"payledger/eventstore/tipstore"
+)
+
+// records implements deliverylog.Shard for the shard of deliveries, with the exported methods of shard.
+type records struct{ *shard }
+
+// Deliveries returns the stream of the records of deliveries.
+func (s *Store) Deliveries() *deliverylog.Stream {
+	return deliverylog.New(records{s.records}, s.Now)
+}
+
+func (h records) End() format.Head {
+	end, _ := h.end()
+	return end
+}
+
+func (h records) Floor() deliverylog.Floor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.floor
+}
+
+func (h records) Bounds() (all []deliverylog.Bounds) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.segments {
+		all = append(all, deliverylog.Bounds{Number: g.number, First: g.first, Last: g.last})
+	}
+	return all
+}
+
+func (h records) Tip(key format.Key) (*format.Recorded, error) {
+	tip, err := h.tip(key)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if tip = h.kept(tip); tip == nil && h.stopped != nil { // the damaged part of the stream may hold a record
+		return nil, h.stopped
+	}
+	return tip, nil
+}
+
+func (h records) Tips(want func(*format.Recorded) bool) (deliverylog.Tips, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newer := map[format.Key]*format.Recorded{}
+	for _, tips := range []map[format.Key]*format.Recorded{h.flushing, h.dirty} {
+		for key, r := range tips {
+			if want(r) {
+				newer[key] = r
+			}
+		}
+	}
+	view := h.s.tips.Snapshot()
+	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key format.Key) (*format.Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
+}
+
+// Append pauses and returns ErrConflict if the server could not be reached: Put repeats it.
+func (h records) Append(ctx context.Context, r *format.Recorded) error {
+	err := h.s.append(ctx, r)
+	if errors.Is(err, errAway) && !h.s.closing.Load() && jetapi.Pause(ctx, resolvePause) == nil {
+		return fault.ErrConflict
+	}
+	return err
+}
+
+func (h records) CloseSegment(number uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rollFrom = number
+	h.sendNext()
+}
+
+// noteFloor notes an acknowledged floor. The caller holds the lock, and has checked the record.
+func (h *shard) noteFloor(r *format.Recorded) {
+	if f, err := deliverylog.ParseFloor(r); err == nil && f.Seq > h.floor.Seq {
+		h.floor = f
+	}
+}
+
+// loadFloor takes the floor from the tip store. The caller holds the lock.
+func (h *shard) loadFloor() error {
+	r, err := h.s.storedTip(h.n, deliverylog.FloorKey, false)
+	if err == nil && r != nil {
+		h.floor, err = deliverylog.ParseFloor(r)
+	}
+	return err
+}
+
+// base returns the end of the segment before the first one, as the first group names it.
+func (h *shard) base(ctx context.Context) (format.Head, error) {
+	read := h.Group
+	if h.s.replicas > 1 { // no group before it shows that a replica has the right one
+		read = h.mustReadAtLeader
+	}
+	first, err := read(ctx, h.segments[0].first)
+	if err != nil {
+		return format.Head{}, err
+	}
+	return format.Head{Link: format.Link{Seq: first.Seq - 1, Hash: first.Before}, Events: first.Events, Aggregates: first.Aggregates}, nil
+}
+
+// checkFloor checks that segments are missing only because they were dropped.
+func (h *shard) checkFloor() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := h.segments[0].first
+	switch {
+	case first > 1 && h.floor.Seq < first-1:
+		return h.markDamagedLocked(first-1, errors.New("the segments before it are gone"))
+	case h.begins.Seq > 0 && h.floor.Seq == h.begins.Seq && (string(h.floor.Hash) != string(h.begins.Hash[:]) ||
+		h.floor.Records != h.begins.Events || h.floor.Names != h.begins.Aggregates):
+		return h.markDamagedLocked(first, errors.New("it does not follow the last group that was dropped"))
+	}
+	return nil
+}
+
+// First returns the sequence of the first group that was not dropped.
+func (h *shard) First() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(h.floor.Seq+1, h.segments[0].first)
+}
+
+func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.First() }
+
+// droppedByNow is dropped after a look at the log: another process may have dropped the group a moment ago.
+func (h *shard) droppedByNow(ctx context.Context, seq uint64) (bool, error) {
+	if h.n != deliverylog.ShardNumber || h.dropped(seq) || h.s.sole || h.s.starting.Load() {
+		return h.dropped(seq), nil
+	}
+	err := h.CatchUp(ctx)
+	return h.dropped(seq), err
+}
+
+func (h records) Sweep(ctx context.Context) error {
+	if h.s.readOnly {
+		return nil
+	}
+	for {
+		h.mu.Lock()
+		oldest, floor := h.segments[0], h.floor
+		h.mu.Unlock()
+		name := oldest.name(h.n)
+		if oldest.number > floor.Segment {
+			return h.clean(floor)
+		}
+		if err := h.forgetSegment(ctx, oldest, floor); err != nil {
+			return fmt.Errorf("eventstore: %s: %w", name, err)
+		}
+		h.mu.Lock()
+		h.segments = slices.Clone(h.segments[1:])
+		h.mu.Unlock()
+		err := h.s.js.DeleteStream(ctx, name)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			h.mu.Lock()
+			h.segments = append([]segment{oldest}, h.segments...)
+			h.mu.Unlock()
+			return fmt.Errorf("eventstore: delete %s: %w", name, err)
+		}
+	}
+}
+
+// forgetSegment removes the records of a dropped segment from the tip store. The tip store has the floor when forgetSegment
+// returns. Records of a segment that another process has deleted already stay in a tip store in memory.
+func (h records) forgetSegment(ctx context.Context, g segment, floor deliverylog.Floor) error {
+	if h.s.tipsFixed {
+		return nil
+	}
+	if err := h.s.writeTips(); err != nil {
+		return err
+	}
+	for seq := g.first; seq <= g.last; {
+		next, err := h.Groups(ctx, seq, g.last, func(in *format.Group) error { return h.forgetGroup(in, floor) })
+		if err != nil {
+			if _, gone := h.s.js.Stream(ctx, g.name(h.n)); errors.Is(gone, jetstream.ErrStreamNotFound) || errors.Is(err, deliverylog.ErrDropped) {
+				break // another process was faster
+			}
+			return err
+		}
+		seq = next
+	}
+	return h.s.tips.Flush()
+}
+
+func (h records) forgetGroup(g *format.Group, floor deliverylog.Floor) error {
+	h.s.writing.Lock() // a newer record of a name must not be written in between
+	defer h.s.writing.Unlock()
+	batch := h.s.tips.NewBatch()
+	for _, r := range g.Frames {
+		tip, err := tiprow.Get(h.s.tips.Get, h.n, r.Key)
+		if errors.Is(err, tipstore.ErrNotFound) {
+			continue
+		}
+		if err == nil && floor.Covers(tip.Seq) {
+			err = batch.Delete(tiprow.Key(r.Key))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return batch.Commit()
+}
+
+// clean removes the folders of dropped segments that a crash left while the server deleted them.
+func (h records) clean(floor deliverylog.Floor) error {
+	if h.s.embedded == nil || floor.Segment == 0 {
+		return nil
+	}
+	names, err := blocks.Streams(h.s.embedded.Folder(), streams.Account)
+	if err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	for _, name := range names {
+		if shard, number, ours := streams.Parse(name); !ours || shard != h.n || number > floor.Segment {
+			continue
+		}
+		if err := os.RemoveAll(blocks.Folder(h.s.embedded.Folder(), streams.Account, name)); err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+	}
+	return nil
+}

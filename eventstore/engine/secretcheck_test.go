@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/secretlog"
+)
+
+// TestSecretCheck checks that the oldest value is verified before a stopped folder, or a log elsewhere, is opened. A refusal is the
+// start's error, and changes nothing.
+func TestSecretCheck(t *testing.T) {
+	t.Parallel()
+	dir, ctx := filepath.Join(t.TempDir(), "events"), testContext(t)
+	refused := errors.New("refused")
+	var seen []string
+	check := func(verdict error) secretlog.Check {
+		seen = nil
+		return func(name string, value []byte) error {
+			seen = append(seen, name+"="+string(value))
+			return verdict
+		}
+	}
+	stopped := listening(dir)
+	stopped.Secret = check(refused)
+	server, err := embedded.Start(stopped)
+	if err != nil || len(seen) > 0 {
+		t.Fatalf("of an empty folder it saw %q: %v", seen, err)
+	}
+	store, err := engine.Open(ctx, eventstoretest.Config(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := store.OpenSecrets(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := eventstoretest.Config(nil)
+	config.External.URL = listens(server).url(listens(server).Clients)
+	open := func(verdict error) error {
+		config.Secret = check(verdict)
+		other, err := engine.Open(ctx, config)
+		if err == nil {
+			err = other.Close()
+		}
+		return err
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(values.CreateIn(ctx, "card.1", "card.1.a", []byte("of a group")))
+	if err := open(refused); err != nil || len(seen) > 0 {
+		t.Errorf("it saw %q of a log that has a group's value alone: %v", seen, err)
+	}
+	for _, name := range []string{"a.first", "a.second", "a.third"} {
+		must(values.Create(ctx, name, []byte("value of "+name)))
+	}
+	must(values.Destroy(ctx, "a.first"))
+	for _, verdict := range []error{refused, nil} {
+		if err := open(verdict); !errors.Is(err, verdict) || len(seen) != 1 || seen[0] != "a.second=value of a.second" {
+			t.Errorf("of a log elsewhere it saw %q: %v", seen, err)
+		}
+	}
+	must(store.Close())
+	must(server.Close())
+	for _, verdict := range []error{refused, nil} {
+		stopped.Secret = check(verdict)
+		server, err := embedded.Start(stopped)
+		if !errors.Is(err, verdict) || len(seen) != 1 || seen[0] != "a.second=value of a.second" {
+			t.Errorf("of a folder it saw %q: %v", seen, err)
+		}
+		if server != nil {
+			must(server.Close())
+		}
+	}
+}

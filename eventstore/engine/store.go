@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"payledger/eventstore/backup"
+	"payledger/eventstore/cache"
+	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/disk"
+	"payledger/eventstore/external"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/ownership"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+	"payledger/eventstore/tipstore"
+)
+
+// Numbers of shards of a new log. Shards sync their groups concurrently; fewer shards have larger groups, which cost less CPU time for an
+// event. Payments/s at 64 connections with fsyncs of 0.1 and of 2 ms, on two cores: 1 shard 1,359 and 962, 2 shards 1,399 and 1,236,
+// 4 shards 1,123 and 991, 8 shards 991 and 1,081. On replicas a group is a round of Raft: deploy/SCALING.md has three shards beside eight.
+const (
+	DefaultShards        = 2
+	DefaultClusterShards = 3 // of an external cluster: each of its servers leads some
+)
+
+// DefaultMemory is the size of a store's caches, in bytes.
+const DefaultMemory = 256 << 20
+
+// Server is an embedded server, as package embedded starts it. An interface, so that programs without such a server do not link it.
+type Server interface {
+	Connect(options ...nats.Option) (*nats.Conn, error)
+	Folder() string // of its streams
+}
+
+// Config is the configuration of a Store. Exactly one of Server and External is set.
+type Config struct {
+	Server       Server               // an embedded server
+	External     external.Access      // an external cluster
+	Shards       int                  // of a new log; 0 takes the default, or the number of an existing log
+	Replicas     int                  // of a new log's streams; 0 is 1 on an embedded server, and makes no log on an external cluster
+	Placement    *jetstream.Placement // which servers may hold a new log's streams; nil: all
+	ReadOnly     bool                 // append nothing, not even empty groups: for tools that read a stopped server's log
+	Now          func() time.Time
+	Random       io.Reader
+	Logger       zerolog.Logger
+	SoleWriter   bool  // no other process appends to this log: the folder is locked
+	Memory       int64 // bytes that the store's caches may use in all; 0 takes DefaultMemory
+	SegmentBytes int64 // the size from which a segment is closed; 0 takes DefaultSegmentBytes
+	SideBytes    int64 // the size from which a stream beside the log continues in a new segment; 0 takes 64 MiB
+	// MajorityReads: every read of the newest state waits for a majority's acknowledgement of a group. It rests on no clock.
+	MajorityReads bool
+	Clock         func() ownership.Reading // of leases; nil: the machine's clock (tests)
+	Lags          bool                     // Load returns the state that this process has applied, as on a replicated log (tests)
+	// ReadTimeout bounds one read from the server; 0 takes jetapi.ReadTimeout. An embedded server that leaves writes without an answer
+	// for so long beyond jetapi.PublishTimeout, at most 15 s in all, has lost its disk. Tests on a busy machine take more.
+	ReadTimeout time.Duration
+	Options     []nats.Option // added to the connection's (tests cut it)
+	// Secret, if set, checks a secret of the external log before anything there is changed. For Server, embedded.Config has the check.
+	Secret secretlog.Check
+	// Tips is the folder of the tip store. "" takes the embedded server's folder for the sole writer, and memory for others.
+	Tips  string
+	Timed Timed // gets durations; nil: none
+	// Progress, if set, gets the applied events and the events of the log at intervals, while Open updates the tip store.
+	Progress func(done, of uint64)
+}
+
+// Store appends to and reads from the log. All methods may be called from many goroutines.
+type Store struct {
+	nc              *nats.Conn
+	api             *jetapi.Client
+	js              jetstream.JetStream
+	log             zerolog.Logger
+	now             func() time.Time
+	random          io.Reader
+	id              format.LogID
+	shards          int
+	replicas        int
+	readOnly        bool
+	sole            bool
+	readsMayBeStale bool                                        // Load may return an old event
+	readers         func(string) int                            // of WriteFor; nil: this build's
+	mark            atomic.Pointer[func(command string) string] // of the ids of this node's commands; nil: none
+	lease           atomic.Pointer[func() error]                // of this node (nodes.Registry.Valid); nil: none
+	embedded        Server                                      // nil: an external server
+	progress        func(done, of uint64)
+	timed           Timed // nil: none
+	dial            func() (*nats.Conn, error)
+
+	shard        []*shard // of the log
+	records      *shard   // of the records of deliveries
+	tips         *tipstore.Store
+	tipsFixed    bool           // the tip store is not written: the folder is only read
+	writing      sync.Mutex     // one writer of the tip store
+	tipsSize     int            // bytes that the next write of tips may have; guarded by writing
+	side         sidelog.Index  // of the streams beside the log
+	beside       sidelog.Server // of the streams beside the log
+	recent       *cache.Cache[format.Key, *format.Recorded]
+	groups       *cache.Cache[groupPlace, cachedGroup]
+	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
+	segmentBytes uint64
+	pipelineFrom int
+	flush        chan struct{}
+	opening      bool // nothing is appended yet
+	starting     atomic.Bool
+
+	openingSecrets sync.Mutex
+	secrets        *secretlog.Stream
+	checkpoints    *checkpointlog.Log
+
+	scrub scrub
+	membership
+	hold handover.Hold // of back-ups
+
+	sick     atomic.Pointer[error]
+	sickened chan struct{} // closed when sick is set
+	fatal    chan error
+	disk     disk.Space
+	damaged  atomic.Pointer[error] // of one shard: the others take appends
+	closing  atomic.Bool
+	life     context.Context // ends with Close
+	stop     context.CancelFunc
+	gone     <-chan struct{} // of life
+	loops    sync.WaitGroup
+}
+
+// Open connects, creates the streams of a new log or checks those of an existing log, brings the tip store up to the end of the
+// log, and makes all readable groups durable. If it finds the tip store damaged, it makes the store again from the log.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	s, err := open(ctx, c)
+	if errors.Is(err, tipstore.ErrDamaged) { // its folder is marked: the second open replaces it
+		s, err = open(ctx, c)
+	}
+	return s, err
+}
+
+func open(ctx context.Context, c Config) (*Store, error) {
+	nc, err := connect(c)
+	if err != nil {
+		return nil, fmt.Errorf("eventstore: connect: %w", err)
+	}
+	memory := cmp.Or(c.Memory, DefaultMemory)
+	s := &Store{
+		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress, timed: c.Timed,
+		dial:  func() (*nats.Conn, error) { return connect(c) },
+		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
+		recent: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+	}
+	s.membership.majority, s.clock = c.MajorityReads, c.Clock
+	if s.clock == nil {
+		s.clock = machineClock
+	}
+	if c.Server != nil {
+		s.disk.Dir = c.Server.Folder()
+	}
+	if s.segmentBytes == 0 {
+		s.segmentBytes = DefaultSegmentBytes
+	}
+	s.beside = sidelog.Server{API: s.api, Sole: s.sole, ReadOnly: s.readOnly, Complete: c.Server == nil, Bytes: uint64(c.SideBytes)}
+	if s.beside.Bytes == 0 {
+		s.beside.Bytes = sidelog.SegmentBytes
+	}
+	s.side.Fail, s.side.Log, s.side.Patience = s.markUnhealthy, s.log, s.api.Patience()
+	s.side.Watch = func() bool { return s.embedded != nil && s.replicas <= 1 && !s.closing.Load() }
+	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.gone = s.life.Done()
+	s.starting.Store(true)
+	defer s.starting.Store(false)
+	if err := s.open(ctx, c, memory); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func connect(c Config) (*nats.Conn, error) {
+	if c.Server != nil {
+		return c.Server.Connect(c.Options...)
+	}
+	return c.External.Connect(append(jetapi.External(), c.Options...)...)
+}
+
+func (s *Store) open(ctx context.Context, c Config, memory int64) error {
+	if s.nc.MaxPayload() < minPayload {
+		return fmt.Errorf("eventstore: the server takes messages of %d bytes; set max_payload to %d or more", s.nc.MaxPayload(), minPayload)
+	}
+	var err error
+	if s.js, err = jetstream.New(s.nc, jetstream.WithDefaultTimeout(s.api.Patience())); err != nil {
+		return fmt.Errorf("eventstore: %w", err)
+	}
+	s.beside.JS = s.js
+	if c.Secret != nil {
+		if err := secretlog.CheckServer(ctx, s.beside, c.Secret); err != nil {
+			return err
+		}
+	}
+	if err := s.openStreams(ctx, c); err != nil {
+		return err
+	}
+	s.readsMayBeStale = !s.sole && (s.replicas > 1 || c.Lags)
+	s.dirtyLimit = int(memory) / 8 / s.shards
+	s.api.Replicas = s.replicas
+	if err := s.api.OpenReaders(s.shards+2, s.dial); err != nil {
+		return err
+	}
+	if err := s.openTips(c, memory/8+memory/2-int64(recentSize(memory))); err != nil {
+		return err
+	}
+	s.checkpoints.Tips = s.tips
+	if err := s.restoreTips(ctx); err != nil {
+		return err
+	}
+	if s.sole && s.embedded != nil && !s.readOnly && !s.tipsFixed {
+		s.side.Tips = s.tips
+		if err := s.side.CatchUp(ctx, s.js, s.embedded.Folder(), streams.Account); err != nil {
+			return err
+		}
+	}
+	if err := s.checkCheckpoint(ctx); err != nil {
+		return err
+	}
+	if err := s.openHandover(ctx); err != nil {
+		return err
+	}
+	s.loops.Go(s.flushTips)
+	s.loops.Go(func() { s.watch(s.life) })
+	if !s.sole && !s.readOnly {
+		for _, h := range s.all() {
+			s.loops.Go(func() { h.tail(s.life) })
+		}
+	}
+	if s.readOnly {
+		return nil
+	}
+	if s.sole { // the first checkpoint of every start from this log ends here: a back-up of the stopped folder gives the same positions (D22.10)
+		s.checkpoints.Bound(s.ends(&backup.Cut{}))
+	}
+	if s.embedded != nil && s.sole {
+		s.scrub.s = s
+		s.loops.Go(func() { s.scrub.run(s.life) })
+	}
+	if _, err := s.checkpoints.Last(ctx); !errors.Is(err, fault.ErrNotFound) { // makes the newest checkpoint durable
+		return err
+	}
+	return nil
+}
+
+// Positions opens the positions of readers that have no store of their own.
+func (s *Store) Positions(ctx context.Context) (*sidelog.Positions, error) {
+	return sidelog.OpenPositions(ctx, s.beside, &s.side, s.shards, s.room)
+}
+
+// Checkpoints returns the stream of checkpoints.
+func (s *Store) Checkpoints() *checkpointlog.Log { return s.checkpoints }
+
+// OpenSecrets opens the stream of secrets; every call returns the same one.
+func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
+	s.openingSecrets.Lock()
+	defer s.openingSecrets.Unlock()
+	if s.secrets != nil {
+		return s.secrets, nil
+	}
+	b, err := secretlog.Open(ctx, secretlog.Config{
+		Server: s.beside, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.secrets = b
+	return b, nil
+}
+
+// Shards is the number of shards of the log.
+func (s *Store) Shards() int { return s.shards }
+
+// all returns the shards of the log, and the shard of the records of deliveries.
+func (s *Store) all() []*shard {
+	if s.records == nil { // it is being opened
+		return s.shard
+	}
+	return append(s.shard[:len(s.shard):len(s.shard)], s.records)
+}
+
+func (s *Store) numbered(n int) *shard {
+	if n == deliverylog.ShardNumber {
+		return s.records
+	}
+	return s.shard[n]
+}
+
+// ID is the log's id.
+func (s *Store) ID() format.LogID { return s.id }
+
+// Node is the name of this process among those of a cluster; "" on a log with one process.
+func (s *Store) Node() string { return s.node }
+
+// Now is the store's clock, in UTC to the microsecond: the resolution of every time in the log.
+func (s *Store) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// Sole reports whether no other process writes to the log.
+func (s *Store) Sole() bool { return s.sole }
+
+// Fatal returns the channel of the one error after which the process must stop: the disk no longer keeps writes.
+func (s *Store) Fatal() <-chan error { return s.fatal }
+
+// Hurry ends the waits of the tip store for a disk that is full or fails. Close follows.
+func (s *Store) Hurry() {
+	if s.tips != nil {
+		s.tips.Hurry()
+	}
+}
+
+// Close ends the store's own work and its connection. Appends under way fail. A second call does nothing.
+func (s *Store) Close() error {
+	if s.closing.Swap(true) {
+		return nil
+	}
+	s.stop()
+	s.sendAll() // the store is closing: this refuses the waiting drafts
+	s.Hurry()
+	s.loops.Wait()
+	s.api.Close()
+	var errs []error
+	if s.tips != nil {
+		err := errors.Join(s.writeTips(), s.tips.Close())
+		if err != nil && (s.disk.None() || errors.Is(err, syscall.ENOSPC)) { // the next start reads the missing part from the log
+			s.log.Warn().Err(err).Msg("the tip store could not be written: the disk is full")
+			err = nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

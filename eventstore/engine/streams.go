@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore"
+	"payledger/eventstore/checkpointlog"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/secretlog"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+const minPayload = 4 << 20 // the least max_payload of a server: an outcome must always fit
+
+// minDuplicates is the shortest window of duplicates that the server accepts, and reads at each start. The store does not use it.
+const minDuplicates = 100 * time.Millisecond
+
+func (s *Store) streamConfig(name, subject string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: s.replicas, Placement: s.api.Placement,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxAge: 0, Duplicates: minDuplicates,
+		DenyDelete: true, DenyPurge: true, AllowDirect: true, Compression: jetstream.NoCompression,
+	}
+}
+
+// openStreams finds the log, or makes a new one.
+func (s *Store) openStreams(ctx context.Context, c Config) error {
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return err
+	}
+	if len(segments[0]) == 0 {
+		if err := neverUsed(segments); err != nil {
+			return err
+		}
+		if c.ReadOnly || c.Server == nil && c.Replicas == 0 {
+			return eventstore.ErrNoLog
+		}
+		if err := s.createLog(ctx, c, segments); err != nil {
+			return err
+		}
+		if segments, err = s.listSegments(ctx); err != nil {
+			return err
+		}
+	} else if err := s.adopt(segments[0][0], c); err != nil {
+		return err
+	} else if err := s.openCheckpoints(ctx, false); err != nil {
+		return err
+	}
+	for n := range segments {
+		if n >= s.shards && n != deliverylog.ShardNumber {
+			return fmt.Errorf("%w: the log has %d shards, and there is %s", fault.ErrUnhealthy, s.shards, streams.Name(n, 1))
+		}
+	}
+	if s.node, err = s.newNode(); err != nil {
+		return err
+	}
+	for n := range s.shards {
+		h := newShard(s, n)
+		if err := h.loadSegments(segments[n]); err != nil {
+			return err
+		}
+		s.shard = append(s.shard, h)
+	}
+	s.records = newShard(s, deliverylog.ShardNumber)
+	if err := s.records.loadSegments(segments[deliverylog.ShardNumber]); err != nil {
+		return err
+	}
+	for n, h := range s.all() {
+		h.witness = s.witnessOf((n + 1) % (s.shards + 1))
+	}
+	return nil
+}
+
+// newNode returns a name for this process among those of a cluster; "" on a log with one process, or with one replica.
+func (s *Store) newNode() (string, error) {
+	if s.sole || s.readOnly || s.replicas == 1 {
+		return "", nil
+	}
+	return eventstore.NewUUID(rand.Reader)
+}
+
+// neverUsed returns an error if a log without shard 0 holds messages: the shard was lost. Otherwise the creation was cut short.
+func neverUsed(segments map[int][]*jetstream.StreamInfo) error {
+	for _, infos := range segments {
+		for _, info := range infos {
+			if info.State.LastSeq > 0 {
+				return fmt.Errorf("%w: shard 0 has no segment, but %s has messages; copy the folder before anything else", fault.ErrUnhealthy, info.Config.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// listSegments returns the streams of each shard in the order of their numbers.
+func (s *Store) listSegments(ctx context.Context) (map[int][]*jetstream.StreamInfo, error) {
+	all := map[int][]*jetstream.StreamInfo{}
+	for _, root := range streams.Roots {
+		list, err := jetapi.ListStreams(ctx, s.js, root+".>")
+		if err != nil {
+			return nil, fmt.Errorf("eventstore: list of streams: %w", err)
+		}
+		for _, info := range list {
+			if streams.Old(info.Config.Name) {
+				return nil, streams.OldFormat("stream " + info.Config.Name)
+			}
+			if shard, _, ok := streams.Parse(info.Config.Name); ok {
+				all[shard] = append(all[shard], info)
+			}
+		}
+	}
+	for _, infos := range all {
+		slices.SortFunc(infos, func(a, b *jetstream.StreamInfo) int { return streams.Compare(a.Config.Name, b.Config.Name) })
+	}
+	return all, nil
+}
+
+// openCheckpoints finds the stream of checkpoints, or makes it.
+func (s *Store) openCheckpoints(ctx context.Context, create bool) (err error) {
+	s.checkpoints, err = checkpointlog.Open(ctx, checkpointlog.Config{
+		Server: s.beside, Index: &s.side, Shards: s.shards, Stream: s.streamConfig, Groups: s.storedGroups, Room: s.room, Gone: s.gone, Damaged: s.Damaged,
+	}, create)
+	return err
+}
+
+// createLog makes the streams of a new log, shard 0 last. It completes a creation that was cut short, with its log id and number of shards.
+func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jetstream.StreamInfo) error {
+	s.shards, s.replicas, s.api.Placement = c.Shards, max(1, c.Replicas), c.Placement
+	if s.shards == 0 {
+		s.shards = DefaultShards
+		if c.Server == nil {
+			s.shards = DefaultClusterShards
+		}
+	}
+	if _, err := io.ReadFull(s.random, s.id[:]); err != nil {
+		return fmt.Errorf("eventstore: random: %w", err)
+	}
+	for _, infos := range segments {
+		for _, info := range infos {
+			if err := s.adopt(info, c); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Server == nil { // the streams that an embedded log gets at their first use
+		s.api.Replicas = s.replicas
+		if err := secretlog.Make(ctx, s.beside, s.streamConfig); err != nil {
+			return err
+		}
+		if err := sidelog.MakePositions(ctx, s.beside); err != nil {
+			return err
+		}
+	}
+	if err := s.openCheckpoints(ctx, true); err != nil {
+		return err
+	}
+	shards := []int{deliverylog.ShardNumber}
+	for shard := s.shards - 1; shard >= 0; shard-- {
+		shards = append(shards, shard)
+	}
+	for _, shard := range shards {
+		config := s.segmentConfig(shard, segment{number: 1, first: 1})
+		_, err := s.js.CreateStream(ctx, config)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			var stream jetstream.Stream
+			stream, err = s.js.Stream(ctx, config.Name)
+			if err == nil && segments[shard] == nil { // another call made it a moment ago: its id and number of shards count
+				segments[shard] = []*jetstream.StreamInfo{stream.CachedInfo()}
+				return s.createLog(ctx, c, segments)
+			}
+			if err == nil {
+				err = s.adopt(stream.CachedInfo(), Config{Shards: s.shards})
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("eventstore: create %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// adopt takes over shards, replicas, placement and id of an existing log.
+func (s *Store) adopt(info *jetstream.StreamInfo, c Config) error {
+	if streams.Restoring(info.Config.Metadata) {
+		return streams.ErrRestoring
+	}
+	if f := info.Config.Metadata[metadataFormat]; f != logFormat {
+		return streams.OldFormat(fmt.Sprintf("format %q instead of %q", f, logFormat))
+	}
+	shards, err := strconv.Atoi(info.Config.Metadata[streams.MetadataShards])
+	if err != nil || shards < 1 {
+		return fmt.Errorf("%w: the log does not say how many shards it has", fault.ErrUnhealthy)
+	}
+	if c.Shards != 0 && c.Shards != shards {
+		return fmt.Errorf("eventstore: the log has %d shards, fixed when it was made; --shards %d cannot change that", shards, c.Shards)
+	}
+	id, err := streams.LogID(info.Config.Metadata)
+	if err != nil {
+		return fmt.Errorf("%w: the log has no id", fault.ErrUnhealthy)
+	}
+	s.id, s.shards, s.replicas, s.api.Placement = id, shards, info.Config.Replicas, info.Config.Placement
+	return nil
+}
+
+// loadSegments sets the segments of the shard from the server's list. A gap in them is an error.
+func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
+	for i, info := range infos {
+		_, number, _ := streams.Parse(info.Config.Name)
+		g := segment{number: number, first: max(1, info.Config.FirstSeq), bytes: info.State.Bytes, sealed: info.Config.Sealed}
+		if i < len(infos)-1 {
+			g.last = info.State.LastSeq
+		}
+		if err := h.checkSegment(g, h.segments, info); err != nil {
+			return fault.Stream(info.Config.Name, err)
+		}
+		h.segments = append(h.segments, g)
+	}
+	if len(h.segments) == 0 {
+		return fmt.Errorf("%w: %s has no segment", fault.ErrUnhealthy, h.name())
+	}
+	h.segmentLast = infos[len(infos)-1].State.LastSeq
+	return nil
+}
+
+// checkSegment compares a segment with the segments before it. The first segments of deliveries may have been dropped; checkFloor
+// checks that.
+func (h *shard) checkSegment(g segment, before []segment, info *jetstream.StreamInfo) error {
+	number, first := uint32(1), uint64(1)
+	switch {
+	case len(before) > 0:
+		number, first = before[len(before)-1].number+1, before[len(before)-1].last+1
+	case h.n == deliverylog.ShardNumber:
+		number, first = g.number, g.first
+	}
+	switch {
+	case g.number != number:
+		return fmt.Errorf("segment %d is missing", number)
+	case g.first != first:
+		return fmt.Errorf("begins at sequence %d, but the segment before ends at %d", g.first, first-1)
+	}
+	return checkState(info.State, g.first)
+}
+
+// checkState checks the server's counts of an append-only stream that begins at sequence first.
+func checkState(state jetstream.StreamState, first uint64) error {
+	switch {
+	case state.Msgs == 0 && (state.LastSeq == 0 || state.LastSeq == first-1):
+		return nil
+	case state.FirstSeq != first:
+		return fmt.Errorf("its first message has sequence %d instead of %d", state.FirstSeq, first)
+	case state.Msgs != state.LastSeq-first+1:
+		return fmt.Errorf("holds %d messages of %d", state.Msgs, state.LastSeq-first+1)
+	case state.NumDeleted != 0:
+		return fmt.Errorf("%d messages are missing", state.NumDeleted)
+	case state.Lost != nil:
+		return fmt.Errorf("%d messages could not be read at start", len(state.Lost.Msgs))
+	}
+	return nil
+}
+
+// witnessOf returns a function that returns the newest acknowledged group of a shard. The function needs no lock.
+func (s *Store) witnessOf(n int) func() format.Witness {
+	h := s.all()[n]
+	return func() format.Witness { return format.Witness{Shard: h.n, Link: *h.newest.Load()} }
+}
+
+// recheckSegments compares the server's counts of the streams with the applied groups: the server reports no missing message.
+func (s *Store) recheckSegments(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*jetapi.ReadTimeout)
+	defer cancel()
+	ends := map[int]uint64{} // read before the list: later groups do not count
+	for _, h := range s.all() {
+		end, _ := h.end()
+		ends[h.n] = end.Seq
+	}
+	segments, err := s.listSegments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range s.all() {
+		if len(segments[h.n]) == 0 {
+			return fmt.Errorf("%w: %s has no segment", fault.ErrUnhealthy, h.name())
+		}
+		if err := h.compare(ctx, segments[h.n], ends[h.n]); err != nil {
+			return err
+		}
+	}
+	return s.checkCheckpoint(ctx)
+}
+
+func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end uint64) error {
+	h.mu.Lock()
+	dropped, last := h.floor.Segment, h.floor.Seq
+	h.mu.Unlock()
+	before := []segment{}
+	for _, info := range infos {
+		_, number, _ := streams.Parse(info.Config.Name)
+		if number <= dropped { // it may be deleted at this moment
+			continue
+		}
+		g := segment{number: number, first: max(1, info.Config.FirstSeq), last: info.State.LastSeq}
+		err := h.checkSegment(g, before, info)
+		if len(before) == 0 && g.first > 1 && err == nil {
+			dropped, lookErr := h.droppedByNow(ctx, g.first-1)
+			if lookErr != nil {
+				return lookErr
+			}
+			if !dropped {
+				err = errors.New("the segments before it are gone")
+			}
+		}
+		if err != nil {
+			return fault.Stream(info.Config.Name, err)
+		}
+		before = append(before, g)
+		last = max(last, info.State.LastSeq)
+	}
+	if last < end {
+		return fmt.Errorf("%w: %s ends at %d, but was read up to %d; copy the folder before anything else", fault.ErrUnhealthy, h.name(), last, end)
+	}
+	return nil
+}
+
+// checkCheckpoint checks that the log has all groups that the newest checkpoint covers.
+func (s *Store) checkCheckpoint(ctx context.Context) error {
+	c, err := s.checkpoints.Stored(ctx)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for n, h := range s.shard {
+		end, err := h.reach(ctx, c.LastSeq[n])
+		if err != nil {
+			return err
+		}
+		if end < c.LastSeq[n] {
+			return fmt.Errorf("%w: %s ends at %d, but checkpoint %d covers it up to %d; copy the folder before anything else",
+				fault.ErrUnhealthy, h.name(), end, c.Number, c.LastSeq[n])
+		}
+	}
+	return nil
+}
+
+// CheckReader compares a reader's positions with the log: a log that ends before a position has lost events.
+func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
+	err := s.confirm(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
+	if errors.Is(err, fault.ErrUnhealthy) {
+		s.markUnhealthy(err, false)
+	}
+	return err
+}
+
+func (s *Store) compareReader(ctx context.Context, reader string, positions []uint64) error {
+	if len(positions) > s.shards {
+		return fmt.Errorf("%w: %s has read %d shards of %d", fault.ErrUnhealthy, reader, len(positions), s.shards)
+	}
+	for shard, address := range positions {
+		last, err := s.LastSeq(ctx, shard)
+		if err != nil {
+			return err
+		}
+		if last < address {
+			return fmt.Errorf("%w: %s has read %s up to %d.%d, but it ends at %d.%d", fault.ErrUnhealthy, reader, s.shard[shard].name(),
+				format.GroupOf(address), format.FrameOf(address), format.GroupOf(last), format.FrameOf(last))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package engine_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"payledger/eventstore"
+	"payledger/eventstore/embedded"
+	"payledger/eventstore/engine"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/streams"
+)
+
+// stopped makes a log of two shards in dir, or goes on with it, and closes it in order.
+func stopped(t *testing.T, dir string, write func(*engine.Store)) {
+	t.Helper()
+	server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := eventstoretest.Config(server)
+	c.Shards, c.SoleWriter = 2, true
+	s, err := engine.Open(testContext(t), c)
+	if err == nil {
+		write(s)
+		err = s.Close()
+	}
+	if err := errors.Join(err, server.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The tip store is derived. If it is deleted, emptied, old, of another log or damaged, the log is opened with its own events. A tip store
+// that is ahead of the log is evidence of a loss: the log is not opened.
+func TestTipStoreAtStart(t *testing.T) {
+	t.Parallel()
+	whole, before, other := t.TempDir(), t.TempDir(), t.TempDir()
+	var keys []eventstore.Key
+	var tips []eventstore.Tip[tally]
+	stopped(t, whole, func(s *engine.Store) {
+		for n := range 20 {
+			keys = append(keys, keyIn(s, n%2))
+			mustAdd(t, s, keys[n], added{N: 1})
+		}
+	})
+	copyTree(t, whole, before)
+	stopped(t, whole, func(s *engine.Store) {
+		for _, key := range keys {
+			tips = append(tips, mustAdd(t, s, key, added{N: 10}))
+		}
+	})
+	stopped(t, other, func(s *engine.Store) { mustAdd(t, s, newKey(), added{}) })
+	for _, c := range []struct {
+		name    string
+		change  func(t *testing.T, dir string)
+		refused bool
+	}{
+		{"as it was", func(*testing.T, string) {}, false},
+		{"deleted", func(t *testing.T, dir string) { remove(t, tipsOf(dir)) }, false},
+		{"empty", func(t *testing.T, dir string) { remove(t, tipsOf(dir)); makeDir(t, tipsOf(dir)) }, false},
+		{"of an earlier moment", func(t *testing.T, dir string) { replace(t, tipsOf(before), tipsOf(dir)) }, false},
+		{"of another log", func(t *testing.T, dir string) { replace(t, tipsOf(other), tipsOf(dir)) }, false},
+		{"its tables are cut", func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { return b[:len(b)/2] }) }, false},
+		{"its tables are gone", func(t *testing.T, dir string) { eachTable(t, dir, nil) }, false},
+		{"its tables are zeroed", func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { clear(b); return b }) }, false},
+		{"called damaged", func(t *testing.T, dir string) { makeFile(t, filepath.Join(tipsOf(dir), "DAMAGED")) }, false},
+		{"of a later moment", func(t *testing.T, dir string) {
+			replace(t, filepath.Join(before, "jetstream"), filepath.Join(dir, "jetstream"))
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			copyTree(t, whole, dir)
+			c.change(t, dir)
+			if c.refused {
+				_, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+				if !errors.Is(err, eventstore.ErrUnhealthy) {
+					t.Errorf("started with: %v", err)
+				}
+				return
+			}
+			config := eventstoretest.Config(eventstoretest.Server(t, dir))
+			config.SoleWriter = true
+			s, err := engine.Open(testContext(t), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for i, key := range keys {
+				loaded, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.AllowStale)
+				if err != nil || loaded.State.Sum != 11 || loaded.Recorded.Hash != tips[i].Recorded.Hash {
+					t.Errorf("%+v, %v", loaded, err)
+				}
+				if tip := mustAdd(t, s, key, added{N: 100}); tip.Recorded.Revision != 3 || tip.State.Sum != 111 {
+					t.Errorf("%+v", tip)
+				}
+			}
+		})
+	}
+}
+
+// A flipped bit in any table of the tip store is found when it is read, and the next start makes the store again: no tip is
+// ever wrong or missing because of it.
+func TestFlippedTips(t *testing.T) {
+	t.Parallel()
+	whole := t.TempDir()
+	tips := map[eventstore.Key]eventstore.Hash{}
+	stopped(t, whole, func(s *engine.Store) {
+		for range 200 {
+			key := newKey()
+			tips[key] = mustAdd(t, s, key, added{Who: noise(100)}).Recorded.Hash
+		}
+	})
+	for _, part := range []int{4, 2, 20} {
+		dir := t.TempDir()
+		copyTree(t, whole, dir)
+		eachTable(t, dir, func(b []byte) []byte { b[len(b)/part] ^= 1; return b })
+		server := eventstoretest.Server(t, dir)
+		damaged := 0
+		for range 2 { // as it is, and after a restart
+			c := eventstoretest.Config(server)
+			c.SoleWriter = true
+			s, err := engine.Open(testContext(t), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged = 0
+			for key, hash := range tips {
+				r, err := s.Load(testContext(t), key, eventstore.AllowStale)
+				switch {
+				case err == nil && r.Hash == hash:
+				case err != nil && !errors.Is(err, eventstore.ErrNotFound):
+					damaged++
+				default:
+					t.Errorf("%+v, %v", r, err)
+				}
+				if damaged == scale(5, len(tips)) { // each takes 0.1 s: Pebble looks for the flipped bit
+					break
+				}
+			}
+			t.Logf("a bit at 1/%d: %d tips cannot be read", part, damaged)
+			if err := s.Close(); err != nil {
+				t.Log(err)
+			}
+		}
+		if damaged > 0 {
+			t.Errorf("a bit at 1/%d: after a restart %d tips cannot be read", part, damaged)
+		}
+	}
+}
+
+// A look at a stopped server's folder changes nothing in its tips, whether they can be used or not.
+func TestReadOnlyTips(t *testing.T) {
+	t.Parallel()
+	whole := t.TempDir()
+	key := newKey()
+	stopped(t, whole, func(s *engine.Store) {
+		mustAdd(t, s, key, added{N: 1})
+		if err := s.FlushTips(); err != nil {
+			t.Error(err)
+		}
+		mustAdd(t, s, key, added{N: 2})
+	})
+	for name, change := range map[string]func(t *testing.T, dir string){
+		"as they were": func(*testing.T, string) {},
+		"deleted":      func(t *testing.T, dir string) { remove(t, tipsOf(dir)) },
+		"damaged":      func(t *testing.T, dir string) { eachTable(t, dir, func(b []byte) []byte { clear(b); return b }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			copyTree(t, whole, dir)
+			change(t, dir)
+			before := contentsOf(t, tipsOf(dir))
+			c := eventstoretest.Config(eventstoretest.Server(t, dir))
+			c.SoleWriter, c.ReadOnly = true, true
+			s, err := engine.Open(testContext(t), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.AllowStale)
+			if err != nil || tip.State.Sum != 3 {
+				t.Errorf("%+v, %v", tip, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			same(t, "the tips' folder", contentsOf(t, tipsOf(dir)), before)
+		})
+	}
+}
+
+// A folder with a log of the format before is refused with one line of advice, and left as it is.
+func TestOldFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, file := range []string{"LEDGER_0/meta.inf", "LEDGER_0/meta.sum", "LEDGER_0/msgs/1.blk", "LEDGER_1/msgs/1.blk", "CHECKPOINTS_1/msgs/1.blk"} {
+		path := filepath.Join(dir, "jetstream", "LEDGER", "streams", filepath.FromSlash(file))
+		makeDir(t, filepath.Dir(path))
+		makeFile(t, path)
+	}
+	makeFile(t, filepath.Join(dir, "LOCK"))
+	before := contentsOf(t, dir)
+	for range 2 {
+		_, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
+		if !errors.Is(err, streams.ErrOldFormat) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "empty folder") {
+			t.Errorf("started with: %v", err)
+		}
+	}
+	same(t, "the folder", contentsOf(t, dir), before)
+}
+
+func tipsOf(dir string) string { return filepath.Join(dir, "tips") }
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := eventstoretest.CopyLog(to, from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func replace(t *testing.T, from, to string) {
+	t.Helper()
+	remove(t, to)
+	copyTree(t, from, to)
+}
+
+func makeDir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func makeFile(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte("as it was"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eachTable changes every table of the tip store in dir; nil removes them.
+func eachTable(t *testing.T, dir string, change func([]byte) []byte) {
+	t.Helper()
+	tables, err := filepath.Glob(filepath.Join(tipsOf(dir), "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(err, tables)
+	}
+	for _, table := range tables {
+		if change == nil {
+			remove(t, table)
+		} else {
+			edit(t, table, change)
+		}
+	}
+}
+
+// contentsOf returns every file below dir with a digest of its content; none if dir does not exist.
+func contentsOf(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		content := []byte{}
+		if !entry.IsDir() {
+			content, err = os.ReadFile(path)
+		}
+		files = append(files, fmt.Sprintf("%s %s %x", path[len(dir):], entry.Type(), sha256.Sum256(content)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	return files
+}
