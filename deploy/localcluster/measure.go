@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +21,7 @@ import (
 // measureFlags is the command line of deploy/measure-cluster.
 type measureFlags struct {
 	Data        string        `help:"Folder of all data, on the disk to be measured; its subfolder payledger-measured is removed (default: a temporary folder)." type:"path"`
-	Nodes       []int         `help:"Numbers of API nodes, each at most 9." default:"1,2,3"`
+	Nodes       []mix         `help:"Numbers of API nodes, each at most 9; 1+2 are one with views and two of --role api." default:"1,2,3,1+2"`
 	Connections []int         `help:"Connections of the creates. The one in the middle is also that of the other requests." default:"16,64,256"`
 	Duration    time.Duration `help:"Time under load of each figure, for payledger and for the yardstick." default:"6s"`
 	Rounds      int           `help:"Rounds of a figure: payledger and the yardstick take turns." default:"3"`
@@ -29,6 +30,30 @@ type measureFlags struct {
 	Runs        int           `help:"Runs, one after the other, each with a table. Several have a table of medians at their end." default:"1"`
 	Programs    string        `help:"Folder with the programs payledger, nats-server and yardstick." type:"path" required:"" hidden:""`
 	OwnPrograms bool          `help:"Remove the folder of the programs at the end." hidden:""`
+}
+
+// mix is a number of API nodes: some that do everything, and some of --role api.
+type mix struct{ views, api int }
+
+// UnmarshalText reads 3, or 1+2.
+func (m *mix) UnmarshalText(text []byte) (err error) {
+	views, api, mixed := strings.Cut(string(text), "+")
+	if m.views, err = strconv.Atoi(views); err == nil && mixed {
+		m.api, err = strconv.Atoi(api)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no number of nodes, such as 3 or 1+2", text)
+	}
+	return nil
+}
+
+func (m mix) sum() int { return m.views + m.api }
+
+func (m mix) String() string {
+	if m.api == 0 {
+		return strconv.Itoa(m.views)
+	}
+	return fmt.Sprintf("%d+%d", m.views, m.api)
 }
 
 // measureCommand is the first argument that selects the measurement.
@@ -76,7 +101,8 @@ func (f *measureFlags) check() error {
 	between := func(values []int, most int) bool {
 		return len(values) > 0 && slices.Min(values) >= 1 && slices.Max(values) <= most
 	}
-	fault(!between(f.Nodes, 9), "--nodes must be between 1 and 9")
+	fault(len(f.Nodes) == 0 || slices.ContainsFunc(f.Nodes, func(n mix) bool { return n.views < 1 || n.api < 0 || n.sum() > 9 }),
+		"--nodes must be between 1 and 9, or of the form 1+2")
 	fault(!between(f.Connections, 1024), "--connections must be between 1 and 1024")
 	fault(f.Duration < time.Second || f.Duration > time.Hour, "--duration must be between 1s and 1h")
 	fault(f.Rounds < 1 || f.Rounds > 100, "--rounds must be between 1 and 100")
@@ -102,9 +128,9 @@ func (f *measureFlags) run(ctx context.Context, stdout, stderr io.Writer) (err e
 	for n := range f.Runs {
 		t := &table{title: fmt.Sprintf("Run %d of %d", n+1, f.Runs), machine: machine(), before: loadAverage()}
 		for _, nodes := range f.Nodes {
-			fmt.Fprintf(stderr, "measure-cluster: run %d of %d, API nodes: %d\n", n+1, f.Runs, nodes)
+			fmt.Fprintf(stderr, "measure-cluster: run %d of %d, API nodes: %s\n", n+1, f.Runs, nodes)
 			if err := f.column(ctx, dir, nodes, t, stderr); err != nil {
-				return fmt.Errorf("API nodes: %d: %w", nodes, err)
+				return fmt.Errorf("API nodes: %s: %w", nodes, err)
 			}
 		}
 		t.after = loadAverage()
@@ -125,15 +151,18 @@ func (f *measureFlags) run(ctx context.Context, stdout, stderr io.Writer) (err e
 }
 
 // column measures one number of API nodes, with an empty cluster and an empty PostgreSQL, and adds the figures to the table.
-func (f *measureFlags) column(ctx context.Context, dir string, nodes int, t *table, stderr io.Writer) (err error) {
+func (f *measureFlags) column(ctx context.Context, dir string, nodes mix, t *table, stderr io.Writer) (err error) {
 	dir = filepath.Join(dir, "payledger-measured")
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c, err := newDirectCluster(filepath.Join(dir, "cluster"), f.Programs, loopback, nodes, stderr)
+	c, err := newDirectCluster(filepath.Join(dir, "cluster"), f.Programs, loopback, nodes.sum(), stderr)
 	if err != nil {
 		return err
+	}
+	for _, a := range c.apis[nodes.views:] {
+		a.env = []string{"PAYLEDGER_ROLE=api"}
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := c.start(ctx); err != nil {

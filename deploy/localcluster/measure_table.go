@@ -10,7 +10,7 @@ import (
 type table struct {
 	title, machine string
 	before, after  string // load of the machine
-	nodes          []int
+	nodes          []mix
 	rows           []row
 	fsyncs         []float64 // in ms
 }
@@ -65,10 +65,13 @@ func (t *table) markdown() string {
 	}
 	fmt.Fprintf(&b, "; load before %s, after %s\n\n|", t.before, t.after)
 	for _, n := range t.nodes {
-		if n == 1 {
+		switch {
+		case n.sum() == 1:
 			b.WriteString(" | 1 API node")
-		} else {
-			fmt.Fprintf(&b, " | %d API nodes", n)
+		case n.api == 0:
+			fmt.Fprintf(&b, " | %d API nodes", n.sum())
+		default:
+			fmt.Fprintf(&b, " | %d API nodes, %d with views", n.sum(), n.views)
 		}
 	}
 	fmt.Fprintf(&b, " |\n|---|%s\n", strings.Repeat("---|", len(t.nodes)))
@@ -90,7 +93,7 @@ func (t *table) failures() (all []error) {
 	for _, r := range t.rows {
 		for i, f := range r.cells {
 			if f.err != nil {
-				all = append(all, fmt.Errorf("%s, API nodes: %d: %w", r.name, t.nodes[i], f.err))
+				all = append(all, fmt.Errorf("%s, API nodes: %s: %w", r.name, t.nodes[i], f.err))
 			}
 		}
 	}

@@ -12,6 +12,8 @@ import (
 func TestMeasureUsage(t *testing.T) {
 	for says, args := range map[string][]string{
 		"--nodes must be between 1 and 9":                      {"--nodes", "1,10"},
+		"--nodes must be between 1 and 9, or of":               {"--nodes", "0+2"},
+		"no number of nodes, such as 3 or 1+2":                 {"--nodes", "1+x"},
 		"--connections must be between 1 and 1024":             {"--connections", "0"},
 		"--duration must be between 1s and 1h; --rounds must":  {"--duration", "999ms", "--rounds", "0"},
 		"--pool must be between 1 and 1000":                    {"--pool", "1001"},
@@ -44,7 +46,7 @@ func TestMeasureUsage(t *testing.T) {
 func sample(by float64) *table {
 	t := &table{title: "Run 1 of 1", machine: "2 × CPU", before: "0.1 0.2 0.3", after: "1.1 1.2 1.3"}
 	for n := 1; n <= 2; n++ {
-		t.nodes = append(t.nodes, n)
+		t.nodes = append(t.nodes, mix{1, n - 1})
 		t.fsyncs = append(t.fsyncs, 0.2*float64(n))
 		t.add(figure{row: "create", unit: "%.2f", value: by / float64(n), detail: "5 ÷ 10/s"})
 		t.add(figure{row: "idle", unit: "%.1f/s", zero: true})
@@ -57,7 +59,7 @@ func TestTable(t *testing.T) {
 	s := sample(0.5)
 	expected := `Run 1 of 1: 2 × CPU; an fsync takes 0.30 ms; load before 0.1 0.2 0.3, after 1.1 1.2 1.3
 
-| | 1 API node | 2 API nodes |
+| | 1 API node | 2 API nodes, 1 with views |
 |---|---|---|
 | create | 0.50 (5 ÷ 10/s) | 0.25 (5 ÷ 10/s) |
 | idle | 0.0/s | 0.0/s |
@@ -73,7 +75,7 @@ func TestTable(t *testing.T) {
 	s.add(figure{row: "GET", unit: "%.0f/s", value: 7, err: errors.New("1 request failed")})
 	text := s.markdown()
 	for _, part := range []string{
-		"| GET | failed | 7/s, with errors |", "GET, API nodes: 1: nothing was measured", "GET, API nodes: 2: 1 request failed",
+		"| GET | failed | 7/s, with errors |", "GET, API nodes: 1: nothing was measured", "GET, API nodes: 1+1: 1 request failed",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q lacks %q", text, part)
