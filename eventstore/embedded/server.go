@@ -180,7 +180,7 @@ func options(s *Server, c Config) (*server.Options, error) {
 // and the append determines its outcome.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	own := append(jetapi.Options(), nats.UserInfo(serviceUser, s.password), nats.InProcessServer(s.ns), nats.Timeout(connectTimeout))
-	return nats.Connect("", append(own, opts...)...)
+	return jetapi.Connect("", append(own, opts...)...)
 }
 
 // Native returns the NATS server, a *server.Server, and the service user's password (tests).

@@ -17,6 +17,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"payledger/eventstore/jetapi"
 )
 
 // Config describes a server.
@@ -274,7 +276,7 @@ func (s *Server) connect(ns native, options ...nats.Option) (*nats.Conn, error) 
 	options = append(options, nats.InProcessServer(ns), nats.UserJWTAndSeed(token, string(seed)), nats.NoReconnect(), nats.Name("payledger"),
 		nats.Timeout(startTimeout), nats.NoCallbacksAfterClientClose(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // the gate drops requests, and without a handler the library writes to stderr
-	conn, err := nats.Connect("", options...)
+	conn, err := jetapi.Connect("", options...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFailed, err)
 	}

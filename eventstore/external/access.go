@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/jetapi"
 )
 
 // Access is the address of an external cluster, and the files to connect to it. An empty file name means none.
@@ -22,7 +24,7 @@ type Access struct {
 
 // Connect connects to the cluster.
 func (a Access) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect(a.URL, slices.Concat(a.options(), opts)...)
+	nc, err := jetapi.Connect(a.URL, slices.Concat(a.options(), opts)...)
 	var wrong *url.Error
 	switch {
 	case errors.As(err, &wrong): // its text has the URL, and with it a password

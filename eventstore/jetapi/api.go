@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,20 @@ func Options() []nats.Option {
 // External returns Options for an external cluster: a silent server is left for another one.
 func External() []nats.Option {
 	return append(Options(), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(unanswered))
+}
+
+const connectTries = 5
+
+// Connect is nats.Connect. If this process is slow, the server's own PING comes before its PONG, which the client library takes for an error: then
+// Connect tries again.
+func Connect(url string, options ...nats.Option) (nc *nats.Conn, err error) {
+	for range connectTries {
+		nc, err = nats.Connect(url, options...)
+		if err == nil || !strings.Contains(err.Error(), "expected 'PONG', got 'PING'") {
+			break
+		}
+	}
+	return nc, err
 }
 
 // Error is an error in an answer of JetStream.

@@ -1,0 +1,65 @@
+package jetapi_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/jetapi"
+)
+
+// TestPingBeforePong: a server whose own PING comes before its PONG is asked again, a few times. Another error is returned at once.
+func TestPingBeforePong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers []string // to the connections' first PING
+		tries   int
+		err     string // "": connected
+	}{
+		"once":          {[]string{"PING", "PONG"}, 2, ""},
+		"always":        {[]string{"PING"}, 5, "expected 'PONG', got 'PING'"},
+		"another error": {[]string{"-ERR 'Authorization Violation'"}, 1, "Authorization Violation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			tries := make(chan int, 1)
+			go func() {
+				n := 0
+				for {
+					conn, err := server.Accept()
+					if err != nil {
+						tries <- n
+						return
+					}
+					answer := c.answers[min(n, len(c.answers)-1)]
+					n++
+					t.Cleanup(func() { _ = conn.Close() })
+					_, _ = io.WriteString(conn, `INFO {"server_id":"x","version":"2.15.3","max_payload":1048576,"proto":1}`+"\r\n")
+					lines := bufio.NewScanner(conn)
+					for lines.Scan() && lines.Text() != "PING" {
+					}
+					_, _ = io.WriteString(conn, answer+"\r\n")
+				}
+			}()
+			nc, err := jetapi.Connect("nats://"+server.Addr().String(), nats.NoReconnect())
+			if err == nil {
+				nc.Close()
+			}
+			_ = server.Close()
+			if n := <-tries; n != c.tries {
+				t.Errorf("tried %d times, want %d", n, c.tries)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("%v, want %q", err, c.err)
+			}
+		})
+	}
+}
