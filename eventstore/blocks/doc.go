@@ -83,7 +83,7 @@
 // Set Options.Through to a sequence that was acknowledged before the call: the newest block may end within a record that is being
 // written, and no record after Through is checked. The server only appends to blocks of a stream that only grows, except for
 // its own cut. It replaces blocks of a stream with deletes by renaming: an open file keeps its old contents, which are
-// whole. A file that vanished is left out. A file that is bad and changed during the read is read again, at most three times;
+// whole. If a newer block comes after the newest one was read, that one is read again if it has grown. A file that vanished is left out. A file that is bad and changed during the read is read again, at most three times;
 // Handle then gets its records again. Counts of a stream with deletes are exact only after the server stopped.
 //
 // Without Options.Uncached, reads use the operating system's cache, and read the disk only where the cache

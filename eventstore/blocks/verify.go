@@ -25,7 +25,7 @@ type Report struct {
 // Verify reads the blocks of a stream, from Options.From on, and its meta.inf, and compares them with each other and with
 // index.db. It opens files for reading only. It returns errors of reads, of Handle and of Pace. The Report has the faults.
 func Verify(dir, account, stream string, o Options) (Report, error) {
-	v := &verifier{folder: Folder(dir, account, stream), o: o, place: o.From, report: Report{Stream: stream}}
+	v := &verifier{files: Files, folder: Folder(dir, account, stream), o: o, place: o.From, report: Report{Stream: stream}}
 	if _, err := os.Stat(v.folder); err != nil {
 		return Report{}, fmt.Errorf("blocks: %w", err)
 	}
@@ -52,12 +52,13 @@ func Verify(dir, account, stream string, o Options) (Report, error) {
 }
 
 type verifier struct {
+	files   func(folder string) ([]File, error) // Files, but for tests
 	folder  string
 	o       Options
 	place   Place
 	live    Sequences // with Deletes only: of messages that stand
 	buffers [2][]byte // of the windows
-	torn    *File     // the last file read, if it was torn
+	newest  *File     // the last file read
 	before  Place     // where that file was begun
 	report  Report
 }
@@ -84,10 +85,10 @@ func (v *verifier) blocks() error {
 		if err != nil || len(files) == 0 {
 			return err
 		}
-		if v.torn != nil { // a newer block has come: the torn one is complete by now, or damaged
-			files = append([]File{*v.torn}, files...)
+		if v.newest != nil && v.grown() { // a newer block has come: this one is complete by now, or damaged
+			files = append([]File{*v.newest}, files...)
 			v.report.Blocks = v.report.Blocks[:len(v.report.Blocks)-1]
-			v.place, v.torn = v.before, nil
+			v.place = v.before
 		}
 		for i, f := range files {
 			result, err := v.block(f)
@@ -104,28 +105,51 @@ func (v *verifier) blocks() error {
 			if result.Kind == Stopped {
 				return nil
 			}
-			if v.torn = nil; result.Kind == Torn {
-				v.torn = &f
-			}
+			v.newest = &f
 		}
 	}
 }
 
-// list returns the files that were not read yet.
+// grown reports whether the last file read has bytes that were not read, or were no record then.
+func (v *verifier) grown() bool {
+	info, err := os.Stat(v.newest.Path)
+	return err == nil && info.Size() != v.place.Offset
+}
+
+// list returns the files that were not read yet. Of two files that the server made meanwhile, a list may have the newer one alone: then it is
+// made again.
 func (v *verifier) list() ([]File, error) {
-	files, err := Files(v.folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		v.fault(Fault{Reason: "folder msgs is missing"})
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	next := v.o.From.Block
 	if done := len(v.report.Blocks); done > 0 {
 		next = v.report.Blocks[done-1].Block + 1
 	}
-	return slices.DeleteFunc(files, func(f File) bool { return f.Number < next }), nil
+	for before := 0; ; {
+		files, err := v.files(v.folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			v.fault(Fault{Reason: "folder msgs is missing"})
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = slices.DeleteFunc(files, func(f File) bool { return f.Number < next })
+		absent := missing(files, next)
+		if v.o.Deletes || absent == 0 || absent == before { // still missing: no list will have it
+			return files, nil
+		}
+		before = absent
+	}
+}
+
+// missing returns the number of the first file that a list lacks, from next on if that is not 0; 0: none.
+func missing(files []File, next int) int {
+	for _, f := range files {
+		if next != 0 && f.Number != next {
+			return next
+		}
+		next = f.Number + 1
+	}
+	return 0
 }
 
 const tries = 3 // how often a block that changed during its read is read again

@@ -219,6 +219,61 @@ func TestWhileRunning(t *testing.T) {
 	t.Logf("read %d times", round)
 }
 
+// TestGrownMeanwhile: the newest block grows after its size was taken, and the server begins another one: no message is missing. If the block did
+// not grow, they are.
+func TestGrownMeanwhile(t *testing.T) {
+	r := start(t, t.TempDir())
+	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past"}}, true)
+	r.fill(seeded(t, 17), literal("past"), 120, 3000)
+	r.stop()
+	folder := blocks.Folder(r.dir, account, "PAST")
+	files, err := blocks.Files(folder)
+	if err != nil || len(files) < 3 {
+		t.Fatal(len(files), err)
+	}
+	var ends []int64 // of the records of the first block
+	whole := verify(t, r.dir, "PAST", blocks.Options{Handle: func(rec blocks.Record) error {
+		if rec.Block == files[0].Number {
+			ends = append(ends, rec.Offset)
+		}
+		return nil
+	}})
+	if isClean(t, whole); len(ends) < 3 {
+		t.Fatalf("%d records in the first block", len(ends))
+	}
+	first, err := os.ReadFile(files[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, grows := range []bool{true, false} {
+		for _, f := range files[1:] {
+			if err := os.Rename(f.Path, f.Path+".aside"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Truncate(files[0].Path, ends[len(ends)-2]); err != nil {
+			t.Fatal(err)
+		}
+		begun := false
+		report := verify(t, r.dir, "PAST", blocks.Options{Handle: func(blocks.Record) (err error) {
+			if begun {
+				return nil
+			}
+			begun = true
+			if grows {
+				err = os.WriteFile(files[0].Path, first, 0o600)
+			}
+			for _, f := range files[1:] {
+				err = errors.Join(err, os.Rename(f.Path+".aside", f.Path))
+			}
+			return err
+		}})
+		if damaged := report.Kind == blocks.Damaged; damaged == grows || grows && (report.Messages != whole.Messages || len(report.Blocks) != len(whole.Blocks)) {
+			t.Errorf("grows %t: %+v", grows, report)
+		}
+	}
+}
+
 // Pace sees every byte, and ends the work with its error; so does Handle.
 func TestPace(t *testing.T) {
 	r := start(t, t.TempDir())
