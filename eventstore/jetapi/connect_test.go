@@ -12,7 +12,7 @@ import (
 	"payledger/eventstore/jetapi"
 )
 
-// TestPingBeforePong: a server whose own PING comes before its PONG is asked again, a few times. Another error is returned at once.
+// TestPingBeforePong: if the server's own PING comes before its PONG, Connect tries again, a few times. It returns another error at once.
 func TestPingBeforePong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
