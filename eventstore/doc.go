@@ -71,8 +71,7 @@
 //	 8        aggregates of the shard before the group
 //	32        hash of the group before; zeroes for the first
 //	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
-//	          next shard (the shard of deliveries follows the last one). Where several processes write to one server, it names
-//	          the newest acknowledged group of its own shard: readers then need no empty group
+//	          next shard (the shard of deliveries follows the last one)
 //	16        the ends of the streams beside the log, if they are there: 8 bytes CHECKPOINTS, 8 SECRETS. They are the newest acknowledged
 //	          sequences that the group's writer knew; 0 for none. Every group has them as soon as one of the streams has a message
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)

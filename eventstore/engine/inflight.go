@@ -201,7 +201,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	if !mine {
 		h.askSoon()
 	}
-	fence := idle && (len(h.exchange.visits) > 0 || h.wanted > h.head.Seq || h.announce && h.head.Seq > h.announced || mine && h.wantsFence())
+	fence := idle && (len(h.exchange.visits) > 0 || h.wanted > h.head.Seq || mine && h.wantsFence())
 	full := mine && !h.quietNow() && (h.open().bytes >= h.s.segmentBytes || h.rollFrom == h.open().number)
 	nothing := (!mine || len(h.waiting) == 0 && h.rollFrom != h.open().number) && !fence
 	if h.resolving || h.building || h.rolling || len(h.inFlight) >= depth || h.s.opening || nothing || h.s.hold.Active() || time.Now().Before(h.leaderless) {
@@ -385,7 +385,6 @@ func (h *shard) release() {
 	f := h.inFlight[0]
 	h.inFlight = h.inFlight[1:]
 	h.answerOrigins(f)
-	h.announce = h.shared() && f.g.Kind == format.KindFence && h.lastEvents() > 0
 	h.confirm(f.g.Seq - 1)
 	h.forget(f.g)
 	h.apply(f.g)

@@ -75,8 +75,6 @@ type shard struct {
 	leaderless    time.Time             // the stream had no leader: no group before this time
 	stored        []*entry              // drafts in the group that is being applied
 	wanted        uint64                // a caller waits for the acknowledgement of this group: an empty group is sent if no other group is
-	announced     uint64                // the newest group of this shard that is named by a witness
-	announce      bool                  // send an empty group with a witness of head, if no other group has one
 	doubted       map[format.Hash]bool  // groups of this process with an unknown outcome
 	witness       func() format.Witness // of the next shard
 	named         time.Time             // when a group last had a witness
@@ -205,10 +203,6 @@ func (h *shard) accept(g *format.Group) {
 		h.pending[r.Key]++
 	}
 	h.closed(g)
-	if w := g.Witness; w.Shard == h.n { // the witness is of this shard: its writer has the acknowledgement
-		h.announced = max(h.announced, w.Seq)
-		h.confirm(w.Seq)
-	}
 	if len(g.Frames) > 0 {
 		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.Seq) })
 	}
@@ -235,13 +229,8 @@ func (h *shard) confirm(seq uint64) {
 	}
 }
 
-// shared reports whether other processes write to the shard on one replica. Then a group that was read may still be lost, until
-// its writer has an acknowledgement.
-func (h *shard) shared() bool { return !h.s.sole && h.s.replicas == 1 }
-
 // next returns an empty group that follows everything under way. At intervals the group has a witness: the newest acknowledged
-// group of the next shard. On a shared shard the witness is the newest acknowledged group of the shard itself: other processes
-// then need no empty group. Every group names the newest messages of CHECKPOINTS and SECRETS. The caller holds the lock.
+// group of the next shard. Every group names the newest messages of CHECKPOINTS and SECRETS. The caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
 		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
@@ -249,10 +238,6 @@ func (h *shard) next(kind format.Kind) *format.Group {
 	}
 	g.Writer.Node = h.s.node
 	g.Beside.Checkpoints, g.Beside.Secrets = h.s.side.Ends()
-	if h.shared() && h.head.Seq > h.announced {
-		g.Witness, h.announced, h.announce = format.Witness{Shard: h.n, Link: h.head.Link}, h.head.Seq, false
-		return g
-	}
 	if now := time.Now(); now.Sub(h.named) > witnessEvery {
 		g.Witness, h.named = h.witness(), now
 	}

@@ -413,20 +413,3 @@ func TestCallerStopsWaiting(t *testing.T) {
 		t.Errorf("%+v", tip.State)
 	}
 }
-
-// TestToldByAnother checks that a node whose publishes get no answers still knows which events are durable: the writing node's next group
-// shows it.
-func TestToldByAnother(t *testing.T) {
-	t.Parallel()
-	server, far, p, _ := remoteOn(t, writers["one of several"])
-	near := eventstoretest.OpenOn(t, eventstoretest.Config(server))
-	p.Answers(func(piece []byte) bool { return !isPubAck(piece) })
-	first := mustAdd(t, near, newKey(), added{Who: "first"}).Recorded
-	mustAdd(t, near, newKey(), added{Who: "second"})
-	eventually(t, 2*time.Minute, "the other node knows of the first event", func() error {
-		if at := far.Appended(0); at < first.Seq {
-			return fmt.Errorf("it knows of %d, and the event stands at %d", at, first.Seq)
-		}
-		return nil
-	})
-}
