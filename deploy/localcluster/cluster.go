@@ -84,9 +84,9 @@ func newCluster(dir, programs, address string, apis int, out io.Writer) (*cluste
 	return c, nil
 }
 
-// newDirectCluster is newCluster without links, for measurements: nothing stands between the nodes.
-func newDirectCluster(dir, programs, address string, apis int, out io.Writer) (*cluster, error) {
-	c, err := newNodes(dir, programs, address, apis, out)
+// newDirectCluster is newCluster on loopback and without links, for measurements: nothing stands between the nodes.
+func newDirectCluster(dir, programs string, apis int, out io.Writer) (*cluster, error) {
+	c, err := newNodes(dir, programs, loopback, apis, out)
 	if err != nil {
 		return nil, err
 	}

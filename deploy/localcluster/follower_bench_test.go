@@ -57,7 +57,7 @@ func BenchmarkFollower(b *testing.B) {
 }
 
 func benchFollower(b *testing.B, programs, role string) {
-	c, err := newDirectCluster(b.TempDir(), programs, loopback, 2, io.Discard)
+	c, err := newDirectCluster(b.TempDir(), programs, 2, io.Discard)
 	if err != nil {
 		b.Fatal(err)
 	}

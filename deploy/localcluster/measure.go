@@ -157,7 +157,7 @@ func (f *measureFlags) column(ctx context.Context, dir string, nodes mix, t *tab
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c, err := newDirectCluster(filepath.Join(dir, "cluster"), f.Programs, loopback, nodes.sum(), stderr)
+	c, err := newDirectCluster(filepath.Join(dir, "cluster"), f.Programs, nodes.sum(), stderr)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func TestTable(t *testing.T) {
 
 // TestDirect: the servers of a measured cluster know each other's own addresses, on loopback.
 func TestDirect(t *testing.T) {
-	c, err := newDirectCluster(t.TempDir(), t.TempDir(), loopback, 1, &strings.Builder{})
+	c, err := newDirectCluster(t.TempDir(), t.TempDir(), 1, &strings.Builder{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func BenchmarkPassed(b *testing.B) {
 	if programs == "" {
 		programs = built(b)
 	}
-	c, err := newDirectCluster(b.TempDir(), programs, loopback, 2, io.Discard)
+	c, err := newDirectCluster(b.TempDir(), programs, 2, io.Discard)
 	if err != nil {
 		b.Fatal(err)
 	}
