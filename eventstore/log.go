@@ -48,7 +48,7 @@ type Events interface {
 	ReadAs(ctx context.Context, shard int, address uint64, hash, before Hash) (*Recorded, error)
 	// Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes behind
 	// that event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the
-	// one that the tip's hash covers. If a walk ends before, the bytes of its last event are not checked.
+	// one that the tip's hash covers. If a walk ends earlier, nothing checks the bytes of its last event.
 	Previous(ctx context.Context, r *Recorded) (*Recorded, error)
 	// History returns all events of an aggregate, oldest first, by walking back from the newest.
 	History(ctx context.Context, key Key) ([]*Recorded, error)

@@ -204,7 +204,7 @@ func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64
 
 // Previous returns the event of an aggregate before r, which is not the first one. It checks that r has the hash of its bytes behind that
 // event, and that the first event has the hash of its bytes. In a walk from a tip to the first event, each event is therefore the one that
-// the tip's hash covers. If a walk ends before, the bytes of its last event are not checked.
+// the tip's hash covers. If a walk ends earlier, nothing checks the bytes of its last event.
 func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recorded, error) {
 	h := s.shard[r.Shard]
 	read := h.unconfirmed // r confirms the event

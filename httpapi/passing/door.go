@@ -110,7 +110,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // StatusGone is the counted and logged status of a request whose caller went away before the answer. It is never sent.
 const StatusGone = 499
 
-// outcome is what became of a request, for its log line.
+// outcome is the end of a request: the log line of the request shows it.
 type outcome struct {
 	status int
 	limit  bool  // the door is full
