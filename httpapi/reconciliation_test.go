@@ -8,7 +8,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 )
 
 // compared contains the lines of an answer of GET /management/reconciliation.

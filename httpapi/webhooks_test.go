@@ -19,8 +19,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"payledger/eventstore"
+	"payledger/eventstore/commands/workflows"
 	"payledger/eventstore/secrets"
-	"payledger/eventstore/workflows"
 	"payledger/notifier"
 	"payledger/projections/deliveries"
 )

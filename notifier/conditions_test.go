@@ -15,7 +15,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 )
 
 // caused returns the kinds of webhooks that an event of the real log causes.

@@ -13,7 +13,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"

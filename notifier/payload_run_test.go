@@ -12,8 +12,8 @@ import (
 	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
 	"payledger/eventstore/codec"
+	"payledger/eventstore/commands/causes"
 	"payledger/eventstore/eventstoretest"
 	"payledger/notifier/payload"
 )

@@ -12,7 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/eventstore/turns"
 	"payledger/notifier/delivery"
 )

@@ -11,7 +11,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
 )

@@ -15,8 +15,8 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/pending"
 	"payledger/projections/listing"
 )
 

@@ -17,9 +17,9 @@ import (
 	"payledger/domain/instrument"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/pending"
 	"payledger/projections/listing"
 )
 

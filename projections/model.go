@@ -15,7 +15,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/session"
 	"payledger/eventstore"
-	"payledger/eventstore/pending"
+	"payledger/eventstore/commands/pending"
 	"payledger/projections/auditlog"
 	"payledger/projections/sqlitefile"
 	"payledger/projections/statistics"

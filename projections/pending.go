@@ -7,7 +7,7 @@ import (
 	"payledger/domain/inbox"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/eventstore/pending"
+	"payledger/eventstore/commands/pending"
 	"payledger/projections/sqlitefile"
 )
 

@@ -12,7 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/payment"
 	"payledger/domain/processor"
-	"payledger/eventstore/pending"
+	"payledger/eventstore/commands/pending"
 	"payledger/projections/sqlitefile"
 )
 

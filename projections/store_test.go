@@ -20,10 +20,10 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/session"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
-	"payledger/eventstore/pending"
 )
 
 // node is projections on a real store, with the loops that feed them.

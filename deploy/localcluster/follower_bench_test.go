@@ -26,7 +26,7 @@ const followSeconds = 20
 
 // parts are the parts of the work on an event, each with the functions below which it is done. A sample counts for the first part that fits.
 var parts = []struct{ name, functions string }{
-	{"workflows", `payledger/eventstore/workflows\.`},
+	{"workflows", `payledger/eventstore/commands/workflows\.`},
 	{"row of a delivery", `payledger/projections/deliveries\.|notifier\.\(\*DeliveryLog\)`},
 	{"planner", `payledger/notifier[./]`},
 	{"tree", `payledger/eventstore/(checkpoint|checkpointlog|prover|proof)\.`},

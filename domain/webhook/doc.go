@@ -5,5 +5,5 @@
 // events of their own: dispute.opened causes DISPUTE.OPENED and DISPUTE.STATUS, dispute.changed causes DISPUTE.STATUS
 // (D16). The triggers of workflows use the same table (D19).
 //
-// The package must not know: endpoints, payloads, the log. Package causes in eventstore reads what the conditions need.
+// The package must not know: endpoints, payloads, the log. Package causes of the application reads what the conditions need.
 package webhook

@@ -7,7 +7,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/httpapi/request"
 )
 

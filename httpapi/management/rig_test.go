@@ -24,7 +24,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/accounts"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/httpapi/keyuse"
 	"payledger/httpapi/management"
 	"payledger/httpapi/request"

@@ -6,7 +6,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/workflow"
 	"payledger/eventstore/commands"
-	"payledger/eventstore/workflows"
+	"payledger/eventstore/commands/workflows"
 	"payledger/httpapi/request"
 	"payledger/projections/listing"
 )

@@ -3,8 +3,8 @@ package workflows
 import (
 	"payledger/domain"
 	"payledger/domain/workflow"
-	"payledger/eventstore/workflows"
-	"payledger/eventstore/workflows/condition"
+	"payledger/eventstore/commands/workflows"
+	"payledger/eventstore/commands/workflows/condition"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/paymentjson"

@@ -6,7 +6,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/account"
-	"payledger/eventstore/workflows"
+	"payledger/eventstore/commands/workflows"
 	"payledger/httpapi/request"
 	"payledger/httpapi/validation"
 	"payledger/projections/listing"

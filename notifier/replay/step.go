@@ -6,7 +6,7 @@ import (
 
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/notifier/delivery"
 )
 

@@ -10,7 +10,7 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/projections/deliveries"
 	"payledger/projections/paymentjson"
 )

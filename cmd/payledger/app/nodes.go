@@ -11,8 +11,8 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/nodes"
-	"payledger/eventstore/pending"
 	"payledger/httpapi"
 	"payledger/notifier/listener"
 )

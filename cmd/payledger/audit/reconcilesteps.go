@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"payledger/domain/processor"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 )
 
 func nextStep(d reconcile.Difference) string {

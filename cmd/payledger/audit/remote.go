@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"payledger/domain/exactjson"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/httpapi/client"
 )
 

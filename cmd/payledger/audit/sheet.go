@@ -8,7 +8,7 @@ import (
 
 	"payledger/cmd/payledger/terminal"
 	"payledger/domain/processor"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/projections/paymentjson"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 )
 
 // TestSheetKeepsNothing: every difference is in the output as soon as it is known, and the whole output is one object.

@@ -18,8 +18,8 @@ import (
 	"payledger/domain/account"
 	"payledger/eventstore"
 	"payledger/eventstore/commands/accounts"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/folder"
-	"payledger/eventstore/reconcile"
 )
 
 type accountCommand struct {

@@ -12,7 +12,7 @@ import (
 	"payledger/cmd/payledger/audit"
 	"payledger/cmd/payledger/options"
 	"payledger/cmd/payledger/terminal"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/processorsim/adapter"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/httpapi/client"
 	"payledger/processorsim/protocol"
 	"payledger/projections/history"

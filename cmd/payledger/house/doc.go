@@ -72,6 +72,14 @@
 // JetStream or the tip store: then name an interface in the package that needs it, as ordered.Store. A program that opens a log gets a
 // row in openers.
 //
+// # TestApplication: the store does not know the application
+//
+// Of eventstore, only the folders below eventstore/commands import packages of eventstore/commands, tests aside.
+//
+// Reason: the application calls processors and knows why something is recorded. A reader of the log must be able to leave it out.
+//
+// What to do: the store offers what the application needs (Load, Execute, Subscribe). It gets what it must do as a value or a function.
+//
 // # TestTestFolders: code for tests stays out of the programs
 //
 // A folder is for tests if its name or the name of a folder above it ends in "test", or is "testdata". Only tests and such

@@ -140,6 +140,31 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// TestApplication checks that the store does not know the application, which stands in a folder below it.
+func TestApplication(t *testing.T) {
+	check(t)
+	const application = "eventstore/commands"
+	imports := 0
+	for _, s := range sources(t) {
+		if s.forTests() || s.top() != "eventstore" {
+			continue
+		}
+		for _, imported := range s.imports() {
+			folder, own := ours(imported)
+			if !own || !below(folder, application) {
+				continue
+			}
+			imports++
+			if !below(s.dir(), application) {
+				t.Errorf("%s imports %s: the application imports the store, and not the other way round", s.path, imported)
+			}
+		}
+	}
+	if imports == 0 {
+		t.Errorf("no import of %s was found", application)
+	}
+}
+
 // together lists the folders for tests that start all packages of the folder above them.
 var together = []string{"eventstore/commands/commandstest", "eventstore/eventstoretest"}
 

@@ -14,7 +14,7 @@ const maxObject = 2500
 
 // importers are packages of few lines that import the event store: their objects are the price of the import.
 var importers = []string{
-	"payledger/eventstore/causes", "payledger/eventstore/ordered", "payledger/eventstore/prover", "payledger/httpapi/events",
+	"payledger/eventstore/commands/causes", "payledger/eventstore/ordered", "payledger/eventstore/prover", "payledger/httpapi/events",
 	"payledger/projections/eventfeed",
 }
 

@@ -11,9 +11,9 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/folder"
-	"payledger/eventstore/reconcile"
 )
 
 // Read opens a stopped server's folder, calls use, and closes the folder. It does not change the folder.

@@ -21,7 +21,7 @@ import (
 	"payledger/cmd/payledger/options"
 	"payledger/domain"
 	"payledger/domain/processor"
-	"payledger/eventstore/reconcile"
+	"payledger/eventstore/commands/reconcile"
 )
 
 // TestReconcileCommand: the table and the JSON object, and the exit status: 0 for no differences, 1 for some, 2 when not

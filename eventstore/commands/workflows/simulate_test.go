@@ -14,7 +14,7 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/eventstore/workflows"
+	"payledger/eventstore/commands/workflows"
 )
 
 // fill appends the lives of payments to the log: authorized, and every other one captured in two parts.

@@ -11,10 +11,10 @@ import (
 	"payledger/domain"
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
+	"payledger/eventstore/commands/workflows/condition"
 	"payledger/eventstore/position"
 	"payledger/eventstore/sidelog"
 	"payledger/eventstore/turns"
-	"payledger/eventstore/workflows/condition"
 )
 
 const (

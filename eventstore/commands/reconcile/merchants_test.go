@@ -10,8 +10,8 @@ import (
 	"payledger/domain/account"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/reconcile"
 )
 
 // addAccount makes another account, under merchant accounts that follow one another.

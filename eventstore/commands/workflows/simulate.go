@@ -13,7 +13,7 @@ import (
 	"payledger/domain/workflow"
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/eventstore/workers"
 )
 

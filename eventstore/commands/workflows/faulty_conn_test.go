@@ -11,8 +11,8 @@ import (
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore/commands/workflows"
 	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/workflows"
 )
 
 // failureMode is how an effect goes wrong.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"payledger/domain/processor"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/reconcile"
 )
 
 // onTheirWay is the grace time: a processor may report a result after the end of the test.

@@ -10,7 +10,7 @@ import (
 	"payledger/domain/webhook"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/eventstore/causes"
+	"payledger/eventstore/commands/causes"
 	"payledger/eventstore/workers"
 )
 

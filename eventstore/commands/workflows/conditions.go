@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"payledger/domain/workflow"
-	"payledger/eventstore/workflows/condition"
+	"payledger/eventstore/commands/workflows/condition"
 )
 
 const maxCompiled = 1024 // conditions that are cached

@@ -11,7 +11,7 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/domain/workflow"
-	"payledger/eventstore/workflows/condition"
+	"payledger/eventstore/commands/workflows/condition"
 	"payledger/projections/paymentjson"
 )
 

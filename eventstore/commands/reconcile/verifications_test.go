@@ -10,8 +10,8 @@ import (
 	"payledger/domain/instrument"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/reconcile"
 )
 
 // verify tokenizes a card of an account and requests two verifications: the first one fails, the second one succeeds. It returns the

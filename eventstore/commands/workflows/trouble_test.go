@@ -13,7 +13,7 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
-	"payledger/eventstore/workflows"
+	"payledger/eventstore/commands/workflows"
 )
 
 // unreadable is a notifier that cannot read the subject of one payment's events, or takes for ever.

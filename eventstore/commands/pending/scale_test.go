@@ -22,10 +22,10 @@ import (
 	"payledger/domain/processor"
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
+	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/commands/service"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/pending"
 	"payledger/processorsim/adapter"
 	"payledger/projections"
 )

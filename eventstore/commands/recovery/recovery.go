@@ -11,7 +11,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/account"
 	"payledger/domain/processor"
-	"payledger/eventstore/pending"
+	"payledger/eventstore/commands/pending"
 	"payledger/eventstore/secrets"
 )
 

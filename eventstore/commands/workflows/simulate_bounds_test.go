@@ -11,8 +11,8 @@ import (
 	"payledger/domain/seedtest"
 	"payledger/domain/workflow"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/workflows"
 	"payledger/eventstore/format"
-	"payledger/eventstore/workflows"
 )
 
 // TestSimulationEndsEarly checks that events after the range are not read.

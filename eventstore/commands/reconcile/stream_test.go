@@ -18,9 +18,9 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/engine"
 	"payledger/eventstore/eventstoretest"
-	"payledger/eventstore/reconcile"
 )
 
 var operations = flag.Int("operations", 2000, "how many operations to reconcile")

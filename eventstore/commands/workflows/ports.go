@@ -10,8 +10,8 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/commands"
 	"payledger/eventstore/commands/payments"
+	"payledger/eventstore/commands/workflows/condition"
 	"payledger/eventstore/due"
-	"payledger/eventstore/workflows/condition"
 )
 
 // Subjects reads events.

@@ -11,8 +11,8 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/commands/reconcile"
 	"payledger/eventstore/engine"
-	"payledger/eventstore/reconcile"
 )
 
 // request creates a payment with a request at the processor and no answer.
