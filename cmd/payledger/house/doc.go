@@ -80,6 +80,14 @@
 //
 // What to do: the store offers what the application needs (Load, Execute, Subscribe). It gets what it must do as a value or a function.
 //
+// # TestPureDecisions: a decision is a function of the state
+//
+// Below eventstore/commands, a function that is given to Execute and its kin, see deciding, does not use a context.
+//
+// Reason: a decision may run 16 times, on different states, and the last one counts: a load or an append inside it may belong to an earlier one.
+//
+// What to do: load before, and append before or after, each as a step of its own. payments/operation_run.go claims a key in this way.
+//
 // # TestTestFolders: code for tests stays out of the programs
 //
 // A folder is for tests if its name or the name of a folder above it ends in "test", or is "testdata". Only tests and such

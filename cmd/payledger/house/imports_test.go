@@ -165,6 +165,48 @@ func TestApplication(t *testing.T) {
 	}
 }
 
+// deciding are the functions whose last argument decides on a state.
+var deciding = []string{"Execute", "ExecuteNew", "ExecuteFrom", "Request", "Follow"}
+
+// TestPureDecisions checks that what the application gives these functions has no use for a context: it can load and append nothing.
+func TestPureDecisions(t *testing.T) {
+	check(t)
+	decisions := 0
+	for _, s := range sources(t) {
+		if s.forTests() || !below(s.dir(), "eventstore/commands") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, is := n.(*ast.CallExpr)
+			if !is || len(call.Args) == 0 {
+				return true
+			}
+			name := ""
+			switch f := call.Fun.(type) {
+			case *ast.SelectorExpr:
+				name = f.Sel.Name
+			case *ast.Ident:
+				name = f.Name
+			}
+			decide, is := call.Args[len(call.Args)-1].(*ast.FuncLit)
+			if !is || !slices.Contains(deciding, name) {
+				return true
+			}
+			decisions++
+			ast.Inspect(decide.Body, func(n ast.Node) bool {
+				if x, is := n.(*ast.Ident); is && (x.Name == "ctx" || x.Name == "context") {
+					t.Errorf("%s: a decision uses a context: it must be a function of the state, because it may run several times", s.at(x.Pos()))
+				}
+				return true
+			})
+			return true
+		})
+	}
+	if decisions < 20 {
+		t.Errorf("%d decisions were found", decisions)
+	}
+}
+
 // together lists the folders for tests that start all packages of the folder above them.
 var together = []string{"eventstore/commands/commandstest", "eventstore/eventstoretest"}
 

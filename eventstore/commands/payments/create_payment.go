@@ -19,6 +19,7 @@ type creation struct {
 	id       domain.PaymentID // "" until the instrument is loaded
 	approval *Approval        // nil: no approval was required
 	claimed  bool             // the vaulted token needs no event about its use
+	lost     domain.PaymentID // it claimed the token, and was created with another one; "" for none
 }
 
 // vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
@@ -102,8 +103,11 @@ func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *cre
 			err = s.identify(account, c, tip.State)
 		}
 		if err == nil {
+			if c.lost = ""; tip.State.UsedBy != c.id && !tip.State.Vaulted() {
+				c.lost = s.lostClaim(ctx, tip.State)
+			}
 			var event instrument.Event
-			event, err = instrument.DecideUse(tip.State, s.use(ctx, tip.State, c))
+			event, err = instrument.DecideUse(tip.State, s.use(c))
 			c.claimed = err == nil && event == nil && c.vaulted(tip.State)
 		}
 		return tip.State, err
@@ -115,13 +119,10 @@ func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *cre
 	return inst, err
 }
 
-func (s *Payments) use(ctx context.Context, inst instrument.State, c *creation) instrument.Use {
-	use := instrument.Use{At: s.Store.Now(), Payment: c.id}
+func (s *Payments) use(c *creation) instrument.Use {
+	use := instrument.Use{At: s.Store.Now(), Payment: c.id, Instead: c.lost}
 	if c.approval != nil {
 		use.At = c.approval.At
-	}
-	if inst.UsedBy != c.id && !inst.Vaulted() {
-		use.Instead = s.lostClaim(ctx, inst)
 	}
 	return use
 }
@@ -135,7 +136,7 @@ func (s *Payments) claimToken(ctx context.Context, by commands.Caller, c *creati
 		if c.vaulted(state) != vaulted { // vaulted or deleted meanwhile: other rules apply
 			return nil, eventstore.Overtaken()
 		}
-		return instrument.DecideUse(state, s.use(ctx, state, c))
+		return instrument.DecideUse(state, s.use(c))
 	})
 	return err
 }

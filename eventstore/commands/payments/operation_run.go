@@ -63,27 +63,27 @@ func unchangedSince(seen uint64, decide func(payment.State, payment.Request) (pa
 	}
 }
 
-// appendRequest decides on the payment, claims the idempotency key and appends the request. A refused request claims no key (D9). If the
-// payment exists and the key belongs to another payment, that error is returned first (D3).
+// appendRequest claims the idempotency key, then appends the request. A refused request claims no key (D9).
 func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
 	meta, err := s.RequestMeta(by)
 	if err != nil {
 		return tip, before, err
 	}
 	meta.GivesBack = o.kind == processor.Refund || o.kind == processor.Void
+	request := payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key}
+	tip, err = s.accepting(ctx, by, o, request)
+	before = tip.State
+	if err != nil {
+		return tip, before, err
+	}
 	recording := context.WithoutCancel(ctx) // the work continues even if the caller disconnects
-	tip, err = s.Log.Payments.Execute(recording, by.Account, o.payment, meta, func(state payment.State) (payment.Event, error) {
-		before = state
-		event, err := o.decide(state, payment.Request{At: meta.At, EventID: meta.EventID, IdempotencyKey: o.key})
-		if err != nil && state.Exists() {
-			return nil, cmp.Or(s.checkKey(ctx, by, o), err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		// Commit point: the first record, the claim or the request. After a crash Recover continues a recorded request.
-		return event, s.claimKey(recording, by, o)
-	})
+	// Commit point: the first record, the claim or the request. After a crash Recover continues a recorded request.
+	if err = s.claimKey(recording, by, o); err == nil {
+		tip, err = s.Log.Payments.ExecuteFrom(recording, tip, meta, func(state payment.State) (payment.Event, error) {
+			before = state
+			return o.decide(state, request)
+		})
+	}
 	if errors.Is(err, eventstore.ErrTooLarge) {
 		err = before.Full()
 	}
@@ -91,17 +91,29 @@ func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o oper
 	return tip, before, err
 }
 
-// precheck returns the payment, and the error with which the operation would be refused now. It records nothing.
-func (s *Payments) precheck(ctx context.Context, by commands.Caller, o operation) (payment.State, error) {
-	tip, err := s.Log.Payments.Execute(ctx, by.Account, o.payment, eventstore.Meta{}, func(state payment.State) (payment.Event, error) {
-		if state.Exists() {
-			if err := s.checkKey(ctx, by, o); err != nil {
-				return nil, err
-			}
+// accepting returns the payment, and the error with which the operation would be refused now; that the key belongs to another payment comes
+// first (D3). It records nothing. An accepted operation may rest on an old state: an append on it is refused.
+func (s *Payments) accepting(ctx context.Context, by commands.Caller, o operation, request payment.Request) (tip eventstore.Tip[payment.State], err error) {
+	for _, consistency := range []eventstore.Consistency{eventstore.AllowStale, eventstore.Latest} {
+		if tip, err = s.Log.Payments.Load(ctx, by.Account, o.payment, consistency); err != nil {
+			return tip, err
 		}
-		_, err := o.decide(state, payment.Request{At: s.Store.Now(), IdempotencyKey: o.key})
-		return nil, err
-	})
+		if _, err = o.decide(tip.State, request); err == nil {
+			return tip, nil
+		}
+	}
+	if tip.State.Exists() {
+		err = cmp.Or(s.checkKey(ctx, by, o), err)
+	}
+	return tip, err
+}
+
+// precheck is accepting for a request that no meta exists for yet, and with a refusal of the key even if the operation would be accepted.
+func (s *Payments) precheck(ctx context.Context, by commands.Caller, o operation) (payment.State, error) {
+	tip, err := s.accepting(ctx, by, o, payment.Request{At: s.Store.Now(), IdempotencyKey: o.key})
+	if err == nil {
+		err = s.checkKey(ctx, by, o)
+	}
 	return tip.State, err
 }
 
