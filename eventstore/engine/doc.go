@@ -9,7 +9,7 @@
 //     group before it, and an event its aggregate's.
 //   - Package ownership: which node of a cluster appends to a shard, and answers reads from memory. owner.go: that node; handover.go: the
 //     others. Package handover: their messages.
-//   - recover.go, packages tipstore and tiprow: the tip store. left.go: the parts moved out of a state. load.go, continuity.go, groupread.go,
+//   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip store. left.go: the parts moved out of a state. load.go, continuity.go, groupread.go,
 //     subscribe.go: reading.
 //   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the checkpoints, and the order that they fix.
 //     Package ordered: all events in this order. Package secretlog: the stream SECRETS. Package sidelog: the streams beside the log, and

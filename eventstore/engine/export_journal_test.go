@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"payledger/eventstore/applied"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -195,7 +196,7 @@ func (s *Store) FlushTips() error { return s.writeTips() }
 func (s *Store) ForgetGroups() {
 	for _, h := range s.shard {
 		h.mu.Lock()
-		h.recent, h.bytes = nil, 0
+		h.recent = applied.Groups{}
 		h.mu.Unlock()
 	}
 	for range 2 { // each is larger than a generation

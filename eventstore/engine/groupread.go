@@ -98,8 +98,8 @@ const (
 func (h *shard) expected(seq uint64) expected {
 	h.mu.Lock()
 	head, next := h.head, (*format.Group)(nil)
-	if len(h.recent) > 0 && h.recent[0].Seq <= seq+1 && seq < head.Seq {
-		next = h.recent[seq+1-h.recent[0].Seq]
+	if after := h.recent.From(seq + 1); len(after) > 0 && seq < head.Seq {
+		next = after[0]
 	}
 	h.mu.Unlock()
 	switch {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"payledger/eventstore/applied"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -301,7 +302,7 @@ func (h *shard) takeRefusal(a handover.Answer) {
 	h.hears(a.From)
 	for _, hash := range a.Hashes {
 		// It may be at another node by now, which got it twice, and answers only the first one: the log has an event in its place all the same.
-		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.front.Seq+recentGroups {
+		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.front.Seq+applied.MaxGroups {
 			d.through = a.Head // the draft itself may be the event that has its place
 			h.exchange.refused = append(h.exchange.refused, d)
 		}

@@ -210,7 +210,7 @@ func (h *shard) dequeueGroup() *groupInFlight {
 	if !idle && len(h.waiting) < h.s.pipelineFrom {
 		return nil // they share a group, after the group under way is acknowledged
 	}
-	if full && !idle || h.dirtyBytes > 2*h.s.dirtyLimit || idle && mine && !fence && !full && h.gathers() {
+	if full && !idle || h.tips.Bytes() > 2*h.s.dirtyLimit || idle && mine && !fence && !full && h.gathers() {
 		return nil
 	}
 	f := &groupInFlight{began: time.Now(), asOf: h.owner.Now(), seg: h.open(), g: h.next(format.KindEvents)}

@@ -90,46 +90,9 @@ func (s *Store) unreadable(at any, err error) error {
 	return err
 }
 
-// unwritten are the rows that are applied and not yet in the tip store.
-type unwritten struct {
-	dirty, flushing map[format.Key][]format.LeftRow
-}
-
-// add adds the part that r moved out of the state, and returns its size in memory.
-func (u *unwritten) add(r *format.Recorded) int {
-	if !r.HasMore() {
-		return 0
-	}
-	_, left, err := r.Parts()
-	if err != nil || left == nil {
-		return 0
-	}
-	if u.dirty == nil {
-		u.dirty = map[format.Key][]format.LeftRow{}
-	}
-	u.dirty[r.Key] = append(u.dirty[r.Key], format.LeftRow{Revision: r.Revision, Data: bytes.Clone(left)})
-	return len(left) + leftRowSize
-}
-
-const leftRowSize = 120 // roughly the memory of a row beside its data, in bytes
-
-func (u *unwritten) flush() { u.flushing, u.dirty = u.dirty, nil }
-
 // leftInMemory returns the rows of an aggregate that are not yet in the tip store, oldest first.
 func (h *shard) leftInMemory(key format.Key) []format.LeftRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	flushing, dirty := h.left.flushing[key], h.left.dirty[key]
-	return append(flushing[:len(flushing):len(flushing)], dirty...)
-}
-
-func writeLeft(batch tipstore.Batch, all map[format.Key][]format.LeftRow) error {
-	for key, rows := range all {
-		for _, row := range rows {
-			if err := batch.Set(tiprow.LeftKey(key, row.Revision), row.Data); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return h.tips.Left(key)
 }

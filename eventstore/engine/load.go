@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -196,16 +195,15 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs
 		}
 	}
-	bytes, frames := 0, 0
+	events, bytes := 0, 0
 	for _, h := range s.shard {
 		h.mu.Lock()
 		all.Events += h.head.Events
-		for _, g := range h.recent {
-			bytes, frames = bytes+g.Size, frames+len(g.Frames)
-		}
+		n, size := h.recent.EventBytes()
 		h.mu.Unlock()
+		events, bytes = events+n, bytes+size
 	}
-	all.EventBytes = bytes / max(1, frames)
+	all.EventBytes = bytes / max(1, events)
 	return all, nil
 }
 
@@ -242,13 +240,11 @@ func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, 
 	}
 }
 
-const maxAbsent = 1024 // aggregates that a shard remembers
-
 // tip returns the newest acknowledged event of an aggregate; nil when there is none. The shard remembers that there is none until the
 // first event of the aggregate: an account without workflows is looked up for each batch of its events.
 func (h *shard) tip(key format.Key) (*format.Recorded, error) {
 	h.mu.Lock()
-	r, absent, applied := h.known(key), h.absent[key], h.head.Seq
+	r, absent, applied := h.known(key), h.tips.Absent(key), h.head.Seq
 	h.mu.Unlock()
 	if r != nil || absent {
 		return r, nil
@@ -264,13 +260,9 @@ func (h *shard) tip(key format.Key) (*format.Recorded, error) {
 func (h *shard) noteAbsent(key format.Key, applied uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.head.Seq != applied { // the first event may have come meanwhile
-		return
+	if h.head.Seq == applied { // else the first event may have come meanwhile
+		h.tips.NoteAbsent(key)
 	}
-	if len(h.absent) == maxAbsent {
-		clear(h.absent)
-	}
-	h.absent[key] = true
 }
 
 // storedTip reads a tip from the tip store. It returns nil if the store has none; fresh: the tip is probably missing.
@@ -318,13 +310,11 @@ func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate 
 			return err
 		}
 		h.mu.Lock()
-		maps.Copy(newer, h.flushing)
-		maps.Copy(newer, h.dirty)
+		h.tips.CopyTo(newer, func(r *format.Recorded) bool {
+			return r.Aggregate == aggregate && (account == eventstore.EveryAccount || r.Account == account)
+		})
 		h.mu.Unlock()
 	}
-	maps.DeleteFunc(newer, func(key format.Key, _ *format.Recorded) bool {
-		return key.Aggregate != aggregate || account != eventstore.EveryAccount && key.Account != account
-	})
 	prefix := tiprow.Prefix(aggregate)
 	if account != eventstore.EveryAccount {
 		prefix = tiprow.Prefix(aggregate, string(account))

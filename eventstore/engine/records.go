@@ -64,13 +64,7 @@ func (h records) Tips(want func(*format.Recorded) bool) (deliverylog.Tips, error
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	newer := map[format.Key]*format.Recorded{}
-	for _, tips := range []map[format.Key]*format.Recorded{h.flushing, h.dirty} {
-		for key, r := range tips {
-			if want(r) {
-				newer[key] = r
-			}
-		}
-	}
+	h.tips.CopyTo(newer, want)
 	view := h.s.tips.Snapshot()
 	return deliverylog.Tips{Newer: newer, View: view, Stored: func(key format.Key) (*format.Recorded, error) { return tiprow.Get(view.Get, h.n, key) }}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"payledger/eventstore/applied"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/folder"
@@ -147,7 +148,8 @@ func (h *shard) restoreEnd(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.head, h.front, h.synced = applied, applied, applied
+	h.head, h.front = applied, applied
+	h.tips.Restore(applied)
 	h.newest.Store(&applied.Link)
 	if h.n != deliverylog.ShardNumber {
 		return nil
@@ -221,7 +223,7 @@ func (h *shard) replay(g *format.Group) error {
 	}
 	h.front = g.After(h.front)
 	h.apply(g)
-	for h.dirtyBytes > h.s.dirtyLimit && !h.s.tipsFixed {
+	for h.tips.Bytes() > h.s.dirtyLimit && !h.s.tipsFixed {
 		h.mu.Unlock()
 		err := h.s.writeTips()
 		h.mu.Lock()
@@ -293,32 +295,17 @@ func (s *Store) writeTips() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	shards := s.all()
-	heads := make([]format.Head, len(shards))
+	taken := make([]applied.Batch, len(shards))
 	batch := s.tips.NewBatchOf(s.tipsSize)
-	var row []byte // of one tip: the batch copies it
+	var row []byte
 	changed := false
 	for n, h := range shards {
 		h.mu.Lock()
-		if len(h.flushing) == 0 { // else the last write failed, and is repeated
-			h.flushing, h.dirty, h.dirtyBytes = h.dirty, map[format.Key]*format.Recorded{}, 0
-			h.left.flush()
-			h.flushHead = h.head
-			h.passing, h.passed = h.passed, nil
-		}
-		heads[n] = h.flushHead
-		tips, left, passed := h.flushing, h.left.flushing, h.passing
-		changed = changed || heads[n].Seq != h.synced.Seq
+		taken[n] = h.tips.Take(h.head)
 		h.mu.Unlock()
-		for key, r := range tips {
-			row = tiprow.Append(row[:0], r)
-			if err := batch.Set(tiprow.Key(key), row); err != nil {
-				return err
-			}
-		}
-		if err := errors.Join(writeLeft(batch, left), deliverylog.WriteIndex(batch, tips, passed)); err != nil {
-			return err
-		}
-		if err := batch.Set(tiprow.EndKey(h.n), tiprow.EncodeEnd(heads[n])); err != nil {
+		changed = changed || taken[n].New()
+		var err error
+		if row, err = taken[n].AddTo(batch, h.n, row); err != nil {
 			return err
 		}
 	}
@@ -342,7 +329,7 @@ func (s *Store) writeTips() error {
 	}
 	for n, h := range shards {
 		h.mu.Lock()
-		h.flushing, h.left.flushing, h.passing, h.synced = nil, nil, nil, heads[n]
+		h.tips.Written(taken[n])
 		h.sendNext()
 		h.mu.Unlock()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"payledger/eventstore"
+	"payledger/eventstore/applied"
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/due"
 	"payledger/eventstore/fault"
@@ -21,8 +22,6 @@ import (
 )
 
 const (
-	recentBytes  = 4 << 20                // of the newest groups that a shard keeps in memory for its readers
-	recentGroups = 2048                   // the most of them
 	fenceDelay   = 100 * time.Millisecond // wait for another acknowledgement, before an empty group is sent for a group of another writer
 	witnessEvery = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 )
@@ -35,9 +34,9 @@ type shard struct {
 
 	mu       sync.Mutex
 	head     format.Head
-	grown    chan struct{}   // closed and replaced whenever head grows
-	recent   []*format.Group // the newest applied groups, in order
-	bytes    int             // of recent
+	grown    chan struct{} // closed and replaced whenever head grows
+	recent   applied.Groups
+	tips     applied.Tips
 	segments []segment
 	rolling  bool              // a segment was closed and its successor is being made
 	rollFrom uint32            // the segment of this number is closed as soon as it is open, however small it is
@@ -45,15 +44,6 @@ type shard struct {
 	begins   format.Head       // the end of the segment before the first one, as the first group names it
 	stopped  error
 
-	dirty       map[format.Key]*format.Recorded // applied, and not yet in the tip store
-	flushing    map[format.Key]*format.Recorded // being written to the tip store
-	dirtyBytes  int
-	absent      map[format.Key]bool         // see tip
-	left        unwritten                   // parts moved out of states that are not in the tip store
-	flushHead   format.Head                 // the end of the shard with flushing
-	passed      [][]byte                    // places of deliveries that are open in the tip store and no longer open here
-	passing     [][]byte                    // the part of passed that is being written
-	synced      format.Head                 // the end that the tip store has on the disk
 	newest      atomic.Pointer[format.Link] // head, for the witness of another shard
 	segmentLast uint64                      // last sequence of the open segment when the log was opened
 
@@ -85,7 +75,7 @@ type shard struct {
 func newShard(s *Store, n int) *shard {
 	h := &shard{
 		exchange: exchange{handed: map[format.Hash]*entry{}, held: map[format.Hash]*entry{}},
-		s:        s, n: n, grown: make(chan struct{}), dirty: map[format.Key]*format.Recorded{}, absent: map[format.Key]bool{}, pending: map[format.Key]int{}, doubted: map[format.Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
+		s:        s, n: n, grown: make(chan struct{}), tips: applied.NewTips(), pending: map[format.Key]int{}, doubted: map[format.Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
 	}
 	h.newest.Store(&format.Link{})
 	if s.node != "" {
@@ -121,10 +111,7 @@ func (h *shard) known(key format.Key) *format.Recorded {
 	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts moved out of the state
 		return r
 	}
-	if r := h.dirty[key]; r != nil {
-		return r
-	}
-	return h.flushing[key]
+	return h.tips.Tip(key)
 }
 
 // apply applies an acknowledged group to the tips. The caller holds the lock, and has checked a group of another process.
@@ -135,31 +122,17 @@ func (h *shard) apply(g *format.Group) {
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
-		delete(h.absent, r.Key)
 		h.s.recent.Put(r.Key, r)
-		if replaced := h.dirty[r.Key]; replaced != nil {
-			h.dirtyBytes -= replaced.Size()
-		} else if key := deliverylog.Replaced(r); key != nil {
-			h.passed = append(h.passed, key)
-		}
+		h.tips.Apply(r)
 		if r.Key == deliverylog.FloorKey {
 			h.noteFloor(r)
 		}
-		h.dirty[r.Key] = r.Light()
-		h.dirtyBytes += h.dirty[r.Key].Size() + h.left.add(r)
 	}
-	g = g.Light()
-	h.recent = append(h.recent, g)
-	h.bytes += g.Held
-	for h.bytes > recentBytes || len(h.recent) > recentGroups {
-		h.bytes -= h.recent[0].Held
-		h.recent[0] = nil
-		h.recent = h.recent[1:]
-	}
+	h.recent.Add(g)
 	close(h.grown)
 	h.grown = make(chan struct{})
 	h.endHanded()
-	if h.dirtyBytes > h.s.dirtyLimit {
+	if h.tips.Bytes() > h.s.dirtyLimit {
 		due.Signal(h.s.flush)
 	}
 }
@@ -361,12 +334,12 @@ func (h *shard) markDamaged(seq uint64, err error) error {
 	return h.markDamagedLocked(seq, err)
 }
 
-// from returns the applied groups in memory from seq on; none if group seq is not there. It copies: apply clears the places of old groups.
+// from returns the applied groups in memory from seq on; none if group seq is not there. It copies: Add clears the places of old groups.
 func (h *shard) from(seq uint64) []*format.Group {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.recent) == 0 || seq < h.recent[0].Seq || seq > h.head.Seq {
+	if seq > h.head.Seq {
 		return nil
 	}
-	return slices.Clone(h.recent[seq-h.recent[0].Seq:])
+	return slices.Clone(h.recent.From(seq))
 }
