@@ -11,4 +11,14 @@
 //   - An archive reads no further than the ends that were acknowledged when it was opened.
 //
 // The package must not know: how the store appends. A running store passes two functions (Running).
+//
+// # Place
+//
+//	outside       cmd
+//	log           engine, verify
+//	servers       backup, backup/restore, embedded
+//	servers     ► archive
+//	servers       remote
+//	streams       blocks, deliverylog, folder, secretlog, sidelog, streams and 2 others
+//	bytes         checkpoint, fault, format
 package archive

@@ -105,4 +105,14 @@
 // stop the old service for good first. A witness of the checkpoints sees it.
 //
 // A back-up of a cluster needs no master key: the machine that makes it cannot read what it copies.
+//
+// # Place
+//
+//	outside       cmd
+//	log           engine
+//	servers       backup/restore
+//	servers     ► backup
+//	servers       archive, remote
+//	streams       blocks, deliverylog, secretlog, sidelog, streams
+//	bytes         checkpoint, fault, format
 package backup

@@ -93,4 +93,11 @@
 //
 // To read the newest block alone, set Options.From.Block to its number, the last of Files, and no other field of From. Its first
 // sequence is then not compared with the block before it.
+//
+// # Place
+//
+//	log           engine, eventstream
+//	servers       archive, backup, backup/restore, remote
+//	streams       folder, secretlog, sidelog
+//	streams     ► blocks
 package blocks

@@ -8,4 +8,11 @@
 //     began, because a newer value may have been dropped with it.
 //
 // The package must not know: events, groups and checkpoints.
+//
+// # Place
+//
+//	application   commands/workflows
+//	log           engine, verify
+//	streams       checkpointlog
+//	bytes       ► cache
 package cache

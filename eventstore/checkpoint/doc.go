@@ -8,4 +8,12 @@
 //   - Parse accepts only bytes that Encode writes.
 //
 // The package comment of eventstore describes the order, the tree and the text. The package has no server, no disk and no clock.
+//
+// # Place
+//
+//	log           ordered, verify
+//	servers       archive, backup, backup/restore, remote
+//	streams       checkpointlog, sidelog
+//	bytes       ► checkpoint
+//	bytes         fault, format, proof
 package checkpoint

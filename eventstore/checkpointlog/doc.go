@@ -15,4 +15,12 @@
 // has the message, the text and the tree.
 //
 // The package must not know: how shards append, read and recover, and which events exist.
+//
+// # Place
+//
+//	outside       cmd, projections
+//	log           engine, ordered, prover
+//	streams     ► checkpointlog
+//	streams       jetapi, sidelog, tipstore
+//	bytes         cache, checkpoint, due, fault, format
 package checkpointlog

@@ -7,4 +7,13 @@
 // msgpack library allocate four gigabytes.
 //
 // The package knows nothing of events, aggregates and streams.
+//
+// # Place
+//
+//	outside       notifier, projections
+//	application   commands/users, secrets
+//	log           eventstore, verify
+//	streams       deliverylog, sidelog
+//	bytes         format
+//	bytes       ► codec
 package codec

@@ -14,4 +14,14 @@
 // stopped folder need the floor, and the tip store's writer needs the index of open deliveries.
 //
 // The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its tips.
+//
+// # Place
+//
+//	outside       cmd, notifier, projections
+//	log           engine, verify
+//	servers       archive, backup, backup/restore, remote
+//	streams       streams
+//	streams     ► deliverylog
+//	streams       tipstore
+//	bytes         codec, fault, format
 package deliverylog

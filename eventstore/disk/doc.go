@@ -8,4 +8,11 @@
 //   - The free space is measured once a second and by appends. While much is free, appends measure at most every 20 ms.
 //
 // The package must not know: the log, and the content of the folder.
+//
+// # Place
+//
+//	outside       cmd
+//	log           engine
+//	servers       embedded
+//	streams     ► disk
 package disk

@@ -36,4 +36,13 @@
 // These are no waits, and follow the clock alone: the validity of a session, a token, an API key and a rotated signing secret,
 // how long a notification for an unknown payment is kept, and how long finished deliveries are kept. No work waits for
 // them. The rate limit compares readings of the process's own clock.
+//
+// # Place
+//
+//	outside       notifier, projections
+//	application   commands/approvals, commands/instruments, commands/payments, commands/pending, commands/workflows
+//	log           engine, prover, turns
+//	servers       nodes
+//	streams       checkpointlog, jetapi
+//	bytes       ► due
 package due

@@ -21,4 +21,13 @@
 // Few packages may import this one (house, TestEngine): each of them compiles again with every change here. All others use eventstore.Store.
 //
 // The package must not know: HTTP, SQL, processors, webhooks, and why an aggregate decides as it does.
+//
+// # Place
+//
+//	outside       cmd
+//	log         ► engine
+//	log           eventstore
+//	servers       archive, backup, external, nodes
+//	streams       blocks, checkpointlog, deliverylog, disk, folder, handover and 8 others
+//	bytes         cache, due, fault, format, workers
 package engine

@@ -56,4 +56,10 @@
 //   - A stream with damaged metadata disappears from the server, and a new stream of its name would adopt the old blocks. So
 //     Create removes the stream's folder first.
 //   - After a failed write the server refuses further ones until it is restarted. Restart does that, on the same address.
+//
+// # Place
+//
+//	outside       cmd, projections
+//	log         ► eventstream
+//	streams       blocks, jetapi
 package eventstream

@@ -9,4 +9,12 @@
 //   - No error contains a user, a password or the content of a file.
 //
 // The package must not know: events, shards, commands.
+//
+// # Place
+//
+//	outside       cmd
+//	log           engine
+//	servers       backup/restore, remote
+//	servers     ► external
+//	streams       jetapi, sidelog, streams
 package external

@@ -2,4 +2,12 @@
 //
 // A damaged log is reported with its stream, the sequence, and the advice to copy the folder: the reader is an operator (D3). The
 // package knows no server, no file and no event.
+//
+// # Place
+//
+//	log           engine, eventstore
+//	servers       archive, backup, remote
+//	streams       checkpointlog, deliverylog, jetapi, secretlog, sidelog, tipstore
+//	bytes         checkpoint
+//	bytes       ► fault
 package fault

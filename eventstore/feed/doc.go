@@ -24,4 +24,9 @@
 //   - A type that is newer than this package has no Fact. JSON has the whole event.
 //
 // The package must not know: the log, and how the service makes the events.
+//
+// # Place
+//
+//	outside       cmd
+//	log         ► feed
 package feed

@@ -8,4 +8,12 @@
 //   - A repair runs after the inspection: a damaged folder is refused unchanged (package comment of eventstore, design notes).
 //
 // The package must not know: what the messages hold. Package blocks knows the layout of the files.
+//
+// # Place
+//
+//	outside       cmd
+//	log           engine
+//	servers       archive, embedded
+//	streams     ► folder
+//	streams       blocks
 package folder

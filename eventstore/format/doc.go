@@ -11,4 +11,15 @@
 //   - The dictionary of the compression never changes: groups depend on it.
 //
 // The package has no server, no disk and no clock.
+//
+// # Place
+//
+//	outside       cmd, notifier, projections
+//	application   commands/causes, commands/workflows, secrets
+//	log           engine, eventstore, ordered, turns, verify
+//	servers       archive, backup, backup/restore, remote
+//	streams       checkpointlog, deliverylog, handover, ownership, sidelog, streams, tiprow
+//	bytes         checkpoint
+//	bytes       ► format
+//	bytes         codec
 package format

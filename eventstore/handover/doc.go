@@ -28,4 +28,11 @@
 //
 // A request decides nothing. A request, an answer or a refusal may be lost, repeated or late. Only the log decides whether a draft was appended: a
 // draft names its revision and the hash before it, so the log takes it at most once.
+//
+// # Place
+//
+//	log           engine
+//	servers       remote
+//	streams     ► handover
+//	bytes         format
 package handover

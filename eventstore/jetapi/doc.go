@@ -10,4 +10,12 @@
 //     while the stream syncs: on a shared connection one look-up would delay every publish behind it.
 //
 // The package must not know: groups, events and shards.
+//
+// # Place
+//
+//	log           engine, eventstream
+//	servers       backup/restore, ceiling, embedded, external, nodes, remote
+//	streams       checkpointlog, secretlog, sidelog
+//	streams     ► jetapi
+//	bytes         due, fault
 package jetapi

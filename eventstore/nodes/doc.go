@@ -64,4 +64,12 @@
 // node whose lease is still valid.
 //
 // What the package must not know: events, HTTP, webhooks, and what the schemas mean.
+//
+// # Place
+//
+//	outside       cmd
+//	log           engine
+//	servers     ► nodes
+//	streams       jetapi
+//	bytes         due
 package nodes

@@ -13,4 +13,13 @@
 //     shard. A binary search over the checkpoints, and over the groups of one checkpoint, finds a position with some 40 reads.
 //   - Every event is checked against the counts of its checkpoint: a missing or surplus event is ErrUnhealthy, and no gap.
 //   - Readers share a cache of checkpoints. At the end of the log all readers read the same new checkpoint.
+//
+// # Place
+//
+//	outside       cmd, httpapi, projections
+//	log           prover
+//	log         ► ordered
+//	log           eventstore
+//	streams       checkpointlog
+//	bytes         checkpoint, format
 package ordered

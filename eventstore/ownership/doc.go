@@ -63,4 +63,10 @@
 // Considered: a lease for a range of shards in a record beside the log (its leader's election, of 4 to 9 s, would end all leases at once);
 // forwarding whole requests to the owner (addresses and TLS between nodes, and requests with an unknown result: a payment spans three shards);
 // asking the Raft group for every read (`--reads=majority` does so with empty groups).
+//
+// # Place
+//
+//	log           engine
+//	streams     ► ownership
+//	bytes         format
 package ownership

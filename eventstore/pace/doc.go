@@ -7,4 +7,9 @@
 // servers that keep up.
 //
 // The package must not know: groups, drafts, who appends.
+//
+// # Place
+//
+//	log           engine
+//	streams     ► pace
 package pace

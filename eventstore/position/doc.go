@@ -4,4 +4,11 @@
 // the events since the last write are read again, and their effects must not happen twice.
 //
 // The package must not know: what a reader does with events.
+//
+// # Place
+//
+//	outside       notifier
+//	application   commands/workflows
+//	log         ► position
+//	log           eventstore
 package position

@@ -70,4 +70,12 @@
 // and no text of them. It holds no card number and no secret.
 //
 // The package must not know: the store, the payment's rules, HTTP.
+//
+// # Place
+//
+//	outside       cmd, httpapi
+//	application   secrets
+//	log           prover
+//	bytes         checkpoint
+//	bytes       ► proof
 package proof

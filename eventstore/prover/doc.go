@@ -19,4 +19,12 @@
 //
 // Design notes: with all nodes in the file (64 bytes an event) it would be a tenth of the log; with subtrees of 256 events a proof in
 // a quiet log would read 256 checkpoints.
+//
+// # Place
+//
+//	outside       cmd, httpapi
+//	log         ► prover
+//	log           eventstore, ordered
+//	streams       checkpointlog
+//	bytes         due, proof
 package prover

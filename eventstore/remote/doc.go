@@ -26,4 +26,13 @@
 // makes the two reads differ. Without an equal pair Cut ends with ErrBusy after three minutes.
 //
 // The package must not know: aggregates, secrets' values, files.
+//
+// # Place
+//
+//	outside       cmd
+//	servers       archive, backup, backup/restore
+//	servers     ► remote
+//	servers       external
+//	streams       blocks, deliverylog, handover, jetapi, secretlog, sidelog, streams
+//	bytes         checkpoint, fault, format, workers
 package remote

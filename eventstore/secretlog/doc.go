@@ -40,4 +40,14 @@
 // logs of Raft groups, which deleting a stream removes, are compacted by writing more than they keep (package secrets, fill).
 //
 // The package must not know: encryption, and the meaning of names (package secrets); events and shards.
+//
+// # Place
+//
+//	outside       cmd
+//	application   secrets
+//	log           engine
+//	servers       archive, backup, backup/restore, embedded, remote
+//	streams     ► secretlog
+//	streams       blocks, jetapi, sidelog, streams, tipstore
+//	bytes         fault, workers
 package secretlog

@@ -35,4 +35,13 @@
 //
 // Design note: a guest's key belongs to the checkout session, not to each payment. Session, instrument and payments of one
 // checkout are one person: one destruction erases all of it, and a payment costs one synced write less.
+//
+// # Place
+//
+//	outside       cmd, notifier, projections
+//	application   commands, commands/accounts, commands/erasures, commands/instruments, commands/payments, commands/recovery and 2 others
+//	application ► secrets
+//	log           eventstore
+//	streams       secretlog
+//	bytes         codec, format, proof
 package secrets

@@ -11,4 +11,15 @@
 // Inspection, scrub and checkpoints read the index. So the package takes no store of events.
 //
 // It must not know: groups, events, shards, and what the records mean.
+//
+// # Place
+//
+//	outside       notifier
+//	application   commands/workflows
+//	log           engine
+//	servers       archive, backup, backup/restore, external, remote
+//	streams       checkpointlog, secretlog, streams
+//	streams     ► sidelog
+//	streams       blocks, jetapi, tipstore
+//	bytes         checkpoint, codec, fault, format
 package sidelog

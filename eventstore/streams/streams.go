@@ -1,7 +1,3 @@
-// Package streams has the names of the log's streams: the segments of its shards, and of the records of deliveries.
-//
-// The package comment of eventstore has the layout. The package knows no server and no file; package sidelog names the streams beside
-// the log.
 package streams
 
 import (

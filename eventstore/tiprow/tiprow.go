@@ -1,15 +1,3 @@
-// Package tiprow is the keys and the values of the log in the tip store.
-//
-//	"t" aggregate 0 account 0 id              a tip: address, number and frame of the aggregate's newest event
-//	"h" aggregate 0 account 0 id 0 revision   a part moved out of the aggregate's state by a revision
-//	"a" shard                                 the applied end of a shard
-//	"w" stream                                the newest acknowledged sequence of a stream beside the log (package sidelog)
-//	"c"                                       the place of the scrub
-//	"e"                                       the edge of the newest checkpoint (package checkpointlog)
-//	"l"                                       the log's id
-//
-// Package sidelog has the keys of the records beside the log, package deliverylog those of open deliveries. Unreadable rows are
-// tipstore.ErrDamaged: the next start makes the tip store again from the log.
 package tiprow
 
 import (

@@ -5,4 +5,11 @@
 // Who acts decides nothing: the compare-and-swap on the first record of the action does.
 //
 // The package must not know: which actions there are, and who wrote an event.
+//
+// # Place
+//
+//	outside       notifier
+//	application   commands/workflows
+//	log         ► turns
+//	bytes         due, format
 package turns

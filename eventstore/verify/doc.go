@@ -34,4 +34,13 @@
 // all of them. After a fault the checks continue from the recorded state, so that one wrong event is one fault.
 //
 // The package must not know: servers, HTTP, SQL, secrets.
+//
+// # Place
+//
+//	outside       cmd, projections
+//	log         ► verify
+//	log           eventstore
+//	servers       archive
+//	streams       deliverylog, tiprow, tipstore
+//	bytes         cache, checkpoint, codec, format, workers
 package verify

@@ -72,13 +72,24 @@
 // JetStream or the tip store: then name an interface in the package that needs it, as ordered.Store. A program that opens a log gets a
 // row in openers.
 //
-// # TestApplication: the store does not know the application
+// # TestFloors: imports inside the event store go down
 //
-// Of eventstore, only the folders below eventstore/commands import packages of eventstore/commands, tests aside.
+// A package of eventstore imports packages of its own floor and of lower ones; floors has them. The first page, eventstore/doc.go,
+// draws them.
 //
-// Reason: the application calls processors and knows why something is recorded. A reader of the log must be able to leave it out.
+// Reason: the application calls processors and knows why something is recorded. A reader of the log must be able to leave it out, and to
+// learn the floors one after the other.
 //
-// What to do: the store offers what the application needs (Load, Execute, Subscribe). It gets what it must do as a value or a function.
+// What to do: the lower floor gets what it must do as a value or a function. A new package gets its place in floors; go test
+// ./cmd/payledger/house -args -draw draws it.
+//
+// # TestPlaces: each package of the store draws its place
+//
+// The file doc.go of each package of eventstore outside eventstore/commands has a drawing of its importers and imports, by floors.
+//
+// Reason: a reader who arrives in a package sees what it stands on, and what stands on it.
+//
+// What to do: go test ./cmd/payledger/house -args -draw. The comment of a package belongs into doc.go.
 //
 // # TestPureDecisions: a decision is a function of the state
 //

@@ -22,4 +22,12 @@
 // and it also writes to a cluster. The receive times of the messages are new; nothing uses them.
 //
 // The package must not know: HTTP, SQL, encryption, and how the store opens a log.
+//
+// # Place
+//
+//	outside       cmd
+//	servers     ► backup/restore
+//	servers       archive, backup, embedded, external, remote
+//	streams       blocks, deliverylog, jetapi, secretlog, sidelog, streams
+//	bytes         checkpoint, format
 package restore

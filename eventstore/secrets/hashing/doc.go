@@ -12,4 +12,9 @@
 //     three quarters of the machine's time to other work.
 //
 // The package must not know: users, networks, how a password is hashed.
+//
+// # Place
+//
+//	application   commands/accounts, commands/users
+//	application ► secrets/hashing
 package hashing
