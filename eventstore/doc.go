@@ -20,8 +20,8 @@
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐
 //	│ streams: one shard or stream: messages, owner, files, and the newest events in Pebble     │
-//	│   blocks checkpointlog deliverylog disk folder handover jetapi ownership pace secretlog   │
-//	│   sidelog streams tiprow tipstore/…                                                       │
+//	│   applied blocks checkpointlog deliverylog disk folder handover jetapi ownership pace     │
+//	│   secretlog sidelog streams tiprow tipstore/…                                             │
 //	└───────────────────────────────────────────────────────────────────────────────────────────┘
 //	                                              ▼
 //	┌───────────────────────────────────────────────────────────────────────────────────────────┐

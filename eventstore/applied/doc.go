@@ -2,4 +2,11 @@
 // the newest groups for readers (Groups). It reads neither the log nor the tip store. The caller guards it with a lock.
 //
 // The package must not know: JetStream, and how a group became an acknowledged one.
+//
+// # Place
+//
+//	log           engine
+//	streams     ► applied
+//	streams       deliverylog, tiprow, tipstore
+//	bytes         format
 package applied

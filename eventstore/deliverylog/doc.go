@@ -20,7 +20,7 @@
 //	outside       cmd, notifier, projections
 //	log           engine, verify
 //	servers       archive, backup, backup/restore, remote
-//	streams       streams
+//	streams       applied, streams
 //	streams     ► deliverylog
 //	streams       tipstore
 //	bytes         codec, fault, format

@@ -15,12 +15,12 @@ import (
 	"payledger/eventstore/sidelog"
 )
 
-// check verifies that a group from the log follows h.front, and that every event continues its aggregate. The caller holds the lock.
+// check verifies that a group from the log follows h.beyond.front, and that every event continues its aggregate. The caller holds the lock.
 func (h *shard) check(g *format.Group) error {
 	if g.Shard != h.n || g.Log != h.s.id {
 		return fmt.Errorf("group %d belongs to another log or shard", g.Seq)
 	}
-	if err := g.Follows(h.front); err != nil {
+	if err := g.Follows(h.beyond.front); err != nil {
 		return err
 	}
 	within := map[format.Key]*format.Recorded{}
@@ -32,7 +32,7 @@ func (h *shard) check(g *format.Group) error {
 				return err
 			}
 		}
-		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments[0].first || format.GroupOf(r.PrevSeq) <= h.frontFloor()) // its predecessor was dropped
+		cut := tip == nil && r.PrevSeq > 0 && (format.GroupOf(r.PrevSeq) < h.segments.oldest().first || format.GroupOf(r.PrevSeq) <= h.beyond.floor(h.segments.floor)) // its predecessor was dropped
 		if err := continues(r, tip); err != nil && !cut {
 			return err
 		}
@@ -44,14 +44,10 @@ func (h *shard) check(g *format.Group) error {
 	return nil
 }
 
-// frontTip is tip, but it includes the groups in seen, which are not known to be durable; fresh: there is probably none.
+// frontTip is tip, but it includes the groups that were read and are not known to be durable; fresh: there is probably none.
 func (h *shard) frontTip(key format.Key, fresh bool) (*format.Recorded, error) {
-	for i := len(h.seen) - 1; i >= 0 && h.pending[key] > 0; i-- {
-		for j := len(h.seen[i].Frames) - 1; j >= 0; j-- {
-			if r := h.seen[i].Frames[j]; r.Key == key {
-				return r, nil
-			}
-		}
+	if r := h.beyond.tip(key); r != nil {
+		return r, nil
 	}
 	r := h.known(key)
 	if r == nil {
@@ -60,31 +56,15 @@ func (h *shard) frontTip(key format.Key, fresh bool) (*format.Recorded, error) {
 			return nil, err
 		}
 	}
-	if r != nil && format.GroupOf(r.Seq) <= h.frontFloor() {
+	if r != nil && format.GroupOf(r.Seq) <= h.beyond.floor(h.segments.floor) {
 		return nil, nil
 	}
 	return r, nil
 }
 
-// frontFloor returns the last dropped group, by the floors in all groups that were read.
-func (h *shard) frontFloor() uint64 {
-	through := h.floor.Seq
-	if h.pending[deliverylog.FloorKey] == 0 {
-		return through
-	}
-	for _, g := range h.seen {
-		for _, r := range g.Frames {
-			if f, err := deliverylog.ParseFloor(r); err == nil {
-				through = max(through, f.Seq)
-			}
-		}
-	}
-	return through
-}
-
 // kept returns a tip, or nil if it was dropped. The caller holds the lock.
 func (h *shard) kept(tip *format.Recorded) *format.Recorded {
-	if tip != nil && format.GroupOf(tip.Seq) <= h.floor.Seq {
+	if tip != nil && format.GroupOf(tip.Seq) <= h.segments.floor.Seq {
 		return nil
 	}
 	return tip
@@ -168,7 +148,7 @@ func (s *Store) ends(cut *backup.Cut) (events []uint64) {
 			events = append(events, h.head.Events)
 		}
 	}
-	cut.Dropped = s.records.floor.Segment
+	cut.Dropped = s.records.segments.floor.Segment
 	for _, h := range all {
 		h.mu.Unlock()
 	}

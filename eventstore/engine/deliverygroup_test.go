@@ -73,7 +73,7 @@ func TestDeliveryLostAck(t *testing.T) {
 // overtakes outcomes, unless an outcome has waited for long.
 func TestDeliveryOrder(t *testing.T) {
 	t.Parallel()
-	q := engine.NewDeliveryQueue()
+	var q engine.DeliveryQueue
 	wantNext := func(n int, want ...string) {
 		t.Helper()
 		if got := q.Take(n); !slices.Equal(got, want) {

@@ -3,13 +3,13 @@
 //
 // # Where things are
 //
-//   - store.go: opening and closing. execute.go, schemas.go: commands. shard.go: the state of a shard.
-//   - inflight.go: groups without an acknowledgement. Package pace: when the next group of a shard on several replicas leaves. resolve.go:
-//     groups without a clear answer. segment.go, streams.go, package streams: the streams of a shard. continuity.go: that a group follows the
+//   - store.go: opening and closing. execute.go: commands. shard.go: the state of a shard.
+//   - queue.go: drafts and readers that wait, and when the next group leaves (package pace: on several replicas). send.go: making and sending a
+//     group. flight.go: the groups without an acknowledgement. resolve.go: groups without a clear answer. segment.go, streams.go, package streams: the streams of a shard. continuity.go: that a group follows the
 //     group before it, and an event its aggregate's.
 //   - Package ownership: which node of a cluster appends to a shard, and answers reads from memory. owner.go: that node; handover.go: the
 //     others. Package handover: their messages.
-//   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip store. left.go: the parts moved out of a state. load.go, continuity.go, groupread.go,
+//   - Package applied: the memory of a shard. recover.go, packages tipstore and tiprow: the tip store. load.go, continuity.go, groupread.go,
 //     subscribe.go: reading.
 //   - records.go, package deliverylog: the records of deliveries. Package checkpointlog: the checkpoints, and the order that they fix.
 //     Package ordered: all events in this order. Package secretlog: the stream SECRETS. Package sidelog: the streams beside the log, and
@@ -28,6 +28,6 @@
 //	log         ► engine
 //	log           eventstore
 //	servers       archive, backup, external, nodes
-//	streams       blocks, checkpointlog, deliverylog, disk, folder, handover and 8 others
+//	streams       applied, blocks, checkpointlog, deliverylog, disk, folder and 9 others
 //	bytes         cache, due, fault, format, workers
 package engine

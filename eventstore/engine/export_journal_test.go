@@ -183,7 +183,7 @@ func (s *Store) Segments(shard int) (firsts []uint64) {
 	h := s.shard[shard]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, g := range h.segments {
+	for _, g := range h.segments.all {
 		firsts = append(firsts, g.first)
 	}
 	return firsts
@@ -273,7 +273,7 @@ func PublishGroupAs(ctx context.Context, nc *nats.Conn, node string, shard int, 
 type Flight struct {
 	Data []byte
 	h    *shard
-	f    *groupInFlight
+	f    *flight
 	d    *entry
 }
 
@@ -283,13 +283,13 @@ func (s *Store) Depart(ctx context.Context, r *format.Recorded) (*Flight, error)
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		if len(h.inFlight) > 0 || h.building || h.rolling || h.pending[r.Key] > 0 || !h.owner.MayAppend() {
+		if h.beyond.busy() || h.segments.rolling || h.beyond.holds(r.Key) || !h.owner.MayAppend() {
 			h.mu.Unlock()
 			runtime.Gosched()
 			continue
 		}
-		h.waiting = append(h.waiting, d)
-		f := h.dequeueGroup()
+		h.queue.drafts = append(h.queue.drafts, d)
+		f := h.makeGroup()
 		h.mu.Unlock()
 		if f == nil || len(f.drafts) != 1 {
 			return nil, errors.New("the group did not leave")
@@ -297,9 +297,7 @@ func (s *Store) Depart(ctx context.Context, r *format.Recorded) (*Flight, error)
 		data := f.g.Encode()
 		h.mu.Lock()
 		f.data = data
-		h.building = false
-		h.front = f.g.After(h.front)
-		h.inFlight = append(h.inFlight, f)
+		h.beyond.encoded(f)
 		h.mu.Unlock()
 		return &Flight{data, h, f, d}, nil
 	}
@@ -334,7 +332,7 @@ func (f *Flight) Refuse(ctx context.Context) error {
 // GiveUp ends the group after its time limit: its outcome stays unknown.
 func (f *Flight) GiveUp(ctx context.Context) error {
 	f.h.mu.Lock()
-	f.f.result, f.h.resolving = unknown, true
+	f.f.result, f.h.beyond.resolving = unknown, true
 	f.h.mu.Unlock()
 	f.h.giveUp(f.f, fault.ErrUnknown, errors.New("a test: the time is over"))
 	f.h.resolve() // as who gave it up goes on
@@ -359,10 +357,10 @@ func (s *Store) DepartBehind(ctx context.Context, r *format.Recorded) (*Flight, 
 	h := s.shard[r.Shard]
 	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
 	h.mu.Lock()
-	h.waiting = append(h.waiting, d)
+	h.queue.drafts = append(h.queue.drafts, d)
 	enough := h.s.pipelineFrom
 	h.s.pipelineFrom = 1
-	f := h.dequeueGroup()
+	f := h.makeGroup()
 	h.s.pipelineFrom = enough
 	h.mu.Unlock()
 	if f == nil || len(f.drafts) != 1 {
@@ -372,9 +370,7 @@ func (s *Store) DepartBehind(ctx context.Context, r *format.Recorded) (*Flight, 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.data = data
-	h.building = false
-	h.front = f.g.After(h.front)
-	h.inFlight = append(h.inFlight, f)
+	h.beyond.encoded(f)
 	return &Flight{data, h, f, d}, ctx.Err()
 }
 
@@ -383,12 +379,12 @@ func (f *Flight) Stored() { f.h.noteOutcome(f.f, stored, nil) }
 
 // WaitFlights waits until so many groups of a shard are under way.
 func (s *Store) WaitFlights(ctx context.Context, at, n int) error {
-	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.inFlight) == n })
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.beyond.sent) == n })
 }
 
 // WaitWaiting waits until so many drafts wait for a group.
 func (s *Store) WaitWaiting(ctx context.Context, at, n int) error {
-	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.waiting) == n })
+	return s.waitFor(ctx, at, func(h *shard) bool { return len(h.queue.drafts) == n })
 }
 
 func (s *Store) waitFor(ctx context.Context, n int, holds func(*shard) bool) error {

@@ -9,7 +9,6 @@ import (
 	"payledger/domain/payment"
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
-	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/format"
 )
 
@@ -58,22 +57,19 @@ func (s *Store) Append(ctx context.Context, r *format.Recorded) error { return s
 func (s *Store) Recheck(ctx context.Context) { s.recheck(ctx) }
 
 // DeliveryQueue is the queue of records that wait to be appended.
-type DeliveryQueue struct{ h *shard }
-
-func NewDeliveryQueue() DeliveryQueue {
-	return DeliveryQueue{newShard(&Store{}, deliverylog.ShardNumber)}
-}
+type DeliveryQueue struct{ queue queue }
 
 // Add adds a record that came at a moment.
-func (q DeliveryQueue) Add(name string, revision uint64, at time.Duration) {
-	q.h.enqueue(&entry{r: &format.Recorded{Key: format.Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))})
+func (q *DeliveryQueue) Add(name string, revision uint64, at time.Duration) {
+	q.queue.add(&entry{r: &format.Recorded{Key: format.Key{ID: name}, Revision: revision}, began: time.Unix(0, int64(at))}, true)
 }
 
-func (q DeliveryQueue) Take(n int) (names []string) {
-	for _, w := range q.h.waiting[:n] {
+// Take removes and returns the first n.
+func (q *DeliveryQueue) Take(n int) (names []string) {
+	for _, w := range q.queue.drafts[:n] {
 		names = append(names, w.r.ID)
 	}
-	q.h.waiting = q.h.waiting[n:]
+	q.queue.drafts = q.queue.drafts[n:]
 	return names
 }
 

@@ -20,19 +20,20 @@ var errElsewhere = errors.New("eventstore: another node appends to the shard")
 
 // exchange has what a shard handed over to its owner, another node, and what it holds for other nodes; see package handover.
 type exchange struct {
-	busy    bool                   // a goroutine hands drafts and readers over
-	waking  bool                   // a look at the shard is due soon
-	number  uint64                 // of the newest request
-	left    uint64                 // of the newest request that a caller did not wait for
-	asked   time.Time              // when it was sent
-	heard   time.Time              // when a node last answered
-	handed  map[format.Hash]*entry // drafts of this node that another node may have
-	refused []*entry               // of handed, in conflict with the log up to entry.through
-	readers []*entry               // readers of this node whose request is at the owner
-	visits  []*entry               // readers of this node that the owner left without an answer: they wait for an empty group of this node
-	closing time.Time              // the owner was last requested to close the segment
-	awaited uint64                 // this group is fetched soon, unless the tail brings it; 0: none
-	relay   ownership.Relay        // the way to an owner that does not answer
+	busy      bool                   // a goroutine hands drafts and readers over
+	waking    bool                   // a look at the shard is due soon
+	number    uint64                 // of the newest request
+	abandoned uint64                 // of the newest request that a caller did not wait for
+	asked     time.Time              // when it was sent
+	heard     time.Time              // when a node last answered
+	handed    map[format.Hash]*entry // drafts of this node that another node may have
+	refused   []*entry               // of handed, in conflict with the log up to entry.through
+	stored    []*entry               // of handed, in the group that is being applied
+	readers   []*entry               // readers of this node whose request is at the owner
+	visits    []*entry               // readers of this node that the owner left without an answer: they wait for an empty group of this node
+	closing   time.Time              // the owner was last requested to close the segment
+	awaited   uint64                 // this group is fetched soon, unless the tail brings it; 0: none
+	relay     ownership.Relay        // the way to an owner that does not answer
 
 	held      map[format.Hash]*entry // drafts of other nodes in this process
 	reading   []*entry               // readers of any node: they wait for the end of the group in flight
@@ -45,13 +46,13 @@ const closeEvery = time.Second // between two requests to close a segment
 // askSoon hands everything that waits to the owner. An owner that left a request without an answer gets the next one only after a while, and
 // readers do not wait for it. The caller holds the lock.
 func (h *shard) askSoon() {
-	h.waiting = slices.DeleteFunc(h.waiting, overdue)
+	h.queue.drafts = slices.DeleteFunc(h.queue.drafts, overdue)
 	if h.exchange.busy || !h.asks() {
 		return
 	}
 	if wait := h.askAfter(); wait > 0 {
-		h.exchange.visits = append(h.exchange.visits, h.localOnly(h.barriers, false)...)
-		h.barriers, h.waiting = nil, h.localOnly(h.waiting, false)
+		h.exchange.visits = append(h.exchange.visits, h.localOnly(h.queue.readers, false)...)
+		h.queue.readers, h.queue.drafts = nil, h.localOnly(h.queue.drafts, false)
 		h.wake(wait)
 		return
 	}
@@ -69,20 +70,13 @@ func (h *shard) askSoon() {
 }
 
 // asks reports whether there is something to hand over. The caller holds the lock.
-func (h *shard) asks() bool { return len(h.waiting) > 0 || len(h.barriers) > 0 || h.wantsClosed() }
+func (h *shard) asks() bool {
+	return len(h.queue.drafts) > 0 || len(h.queue.readers) > 0 || h.wantsClosed()
+}
 
 // wantsClosed reports whether the owner is to be requested to close the segment. The caller holds the lock.
 func (h *shard) wantsClosed() bool {
-	return h.rollFrom == h.open().number && time.Since(h.exchange.closing) > closeEvery
-}
-
-// overdue ends a draft that no owner has taken for too long.
-func overdue(d *entry) bool {
-	over := time.Since(d.began) > appendTimeout
-	if over {
-		d.end(fmt.Errorf("%w: the owner of the shard did not take it for %s", fault.ErrRefused, appendTimeout))
-	}
-	return over
+	return h.segments.toClose() && time.Since(h.exchange.closing) > closeEvery
 }
 
 // askAfter returns how long no request goes to the owner: it is not known, or has just left one without an answer. The caller holds the lock.
@@ -106,20 +100,20 @@ func (h *shard) ask() {
 	x.asked = time.Now()
 	request := handover.Request{From: h.s.node, To: to, Shard: h.n, Head: h.head.Seq, Relay: to != target}
 	if h.wantsClosed() {
-		request.Close, x.closing = h.rollFrom, x.asked
+		request.Close, x.closing = h.segments.closeAt, x.asked
 		h.lookAfter(closeEvery + jitter()) // the request may be lost
 	}
 	size := 0
-	h.waiting = h.localOnly(h.waiting, to == target)
-	for len(h.waiting) > 0 && len(request.Drafts) < format.MaxFrames && (size == 0 || size+len(h.waiting[0].r.Body) <= format.MaxGroupBytes) {
-		d := h.waiting[0]
-		h.waiting = h.waiting[1:]
+	h.queue.drafts = h.localOnly(h.queue.drafts, to == target)
+	for len(h.queue.drafts) > 0 && len(request.Drafts) < format.MaxFrames && (size == 0 || size+len(h.queue.drafts[0].r.Body) <= format.MaxGroupBytes) {
+		d := h.queue.drafts[0]
+		h.queue.drafts = h.queue.drafts[1:]
 		size += len(d.r.Body)
 		d.handed, d.away, d.sent = h, to, x.number
 		x.handed[d.r.Hash] = d
 		request.Drafts = append(request.Drafts, d.r)
 	}
-	if readers := h.localOnly(h.barriers, to == target); len(readers) > 0 {
+	if readers := h.localOnly(h.queue.readers, to == target); len(readers) > 0 {
 		request.Barrier = x.number
 		for _, b := range readers {
 			b.away, b.sent = to, x.number
@@ -127,7 +121,7 @@ func (h *shard) ask() {
 		request.Keys, request.Group = readsOf(readers)
 		x.readers = append(x.readers, readers...)
 	}
-	h.barriers = nil
+	h.queue.readers = nil
 	_ = h.s.nc.PublishMsg(request.Message()) // it fails without a connection: no answer comes, and the drafts are taken back
 	h.expectAnswer(target, to, x.number, x.asked, time.Now())
 }
@@ -144,7 +138,7 @@ func (h *shard) expectAnswer(target, to string, number uint64, first, since time
 			return
 		}
 		back, heard := h.takeBack(func(d *entry) bool { return d.sent == number }), h.exchange.heard
-		if back && heard.Before(since) || h.exchange.left >= number && heard.Before(first) {
+		if back && heard.Before(since) || h.exchange.abandoned >= number && heard.Before(first) {
 			h.unanswered(target, to)
 		}
 		h.sendNext()
@@ -204,20 +198,20 @@ func (h *shard) localOnly(entries []*entry, relayed bool) []*entry {
 // an answer visit the shard. It reports whether there were any. The caller holds the lock.
 func (h *shard) takeBack(which func(*entry) bool) (any bool) {
 	x := &h.exchange
-	back := len(h.waiting)
+	back := len(h.queue.drafts)
 	for _, d := range x.handed {
 		if d.away != "" && d.through == 0 && which(d) {
-			d.away, d.again = "", false
-			h.waiting = append(h.waiting, d)
+			d.away, d.repeats = "", false
+			h.queue.drafts = append(h.queue.drafts, d)
 			any = true
 		}
 	}
-	slices.SortFunc(h.waiting[back:], func(a, b *entry) int { return a.began.Compare(b.began) }) // first come, first served
+	slices.SortFunc(h.queue.drafts[back:], func(a, b *entry) int { return a.began.Compare(b.began) }) // first come, first served
 	x.readers = slices.DeleteFunc(x.readers, func(b *entry) bool {
 		if b.through > 0 || !which(b) {
 			return false
 		}
-		b.away, b.again, any = "", false, true
+		b.away, b.repeats, any = "", false, true
 		if b.origin != nil { // a visit of this node would pass for an answer of the owner
 			b.end(errElsewhere)
 		} else {
@@ -302,7 +296,7 @@ func (h *shard) takeRefusal(a handover.Answer) {
 	h.hears(a.From)
 	for _, hash := range a.Hashes {
 		// It may be at another node by now, which got it twice, and answers only the first one: the log has an event in its place all the same.
-		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.front.Seq+applied.MaxGroups {
+		if d := h.exchange.handed[hash]; d != nil && d.away != "" && d.through == 0 && a.Head <= h.beyond.front.Seq+applied.MaxGroups {
 			d.through = a.Head // the draft itself may be the event that has its place
 			h.exchange.refused = append(h.exchange.refused, d)
 		}
@@ -317,10 +311,10 @@ const behindPause = 20 * time.Millisecond // before an owner gets what it refuse
 func (h *shard) repeatSoon(which func(*entry) bool) {
 	x := &h.exchange
 	for _, d := range x.handed {
-		d.again = d.again || which(d)
+		d.repeats = d.repeats || which(d)
 	}
 	for _, b := range x.readers {
-		b.again = b.again || which(b)
+		b.repeats = b.repeats || which(b)
 	}
 	if !x.repeating {
 		x.repeating = true
@@ -334,13 +328,13 @@ func (h *shard) repeat() {
 	defer h.mu.Unlock()
 	h.exchange.repeating = false
 	visiting := len(h.exchange.visits)
-	h.takeBack(func(e *entry) bool { return e.again })
-	h.barriers = append(h.barriers, h.exchange.visits[visiting:]...)
+	h.takeBack(func(e *entry) bool { return e.repeats })
+	h.queue.readers = append(h.queue.readers, h.exchange.visits[visiting:]...)
 	h.exchange.visits = h.exchange.visits[:visiting]
 	h.sendNext()
 }
 
-// settleHanded moves the drafts that another node's group holds to h.stored. The caller holds the lock, and applies the group next.
+// settleHanded moves the drafts that another node's group holds to exchange.stored. The caller holds the lock, and applies the group next.
 func (h *shard) settleHanded(g *format.Group) {
 	if len(h.exchange.handed) == 0 {
 		return
@@ -353,18 +347,18 @@ func (h *shard) settleHanded(g *format.Group) {
 		d.r.PlaceAs(r)
 		g.Frames[i] = d.r // it has the decoded state
 		if d.away == "" {
-			h.waiting = slices.DeleteFunc(h.waiting, func(w *entry) bool { return w == d })
+			h.queue.drafts = slices.DeleteFunc(h.queue.drafts, func(w *entry) bool { return w == d })
 		}
 		d.away = ""
 		delete(h.exchange.handed, d.r.Hash)
-		h.stored = append(h.stored, d)
+		h.exchange.stored = append(h.exchange.stored, d)
 	}
 }
 
 // endHanded ends the handed drafts and readers that the groups up to head decide. The caller holds the lock.
 func (h *shard) endHanded() {
-	endAll(h.stored, nil)
-	h.stored = nil
+	endAll(h.exchange.stored, nil)
+	h.exchange.stored = nil
 	x := &h.exchange
 	x.refused = slices.DeleteFunc(x.refused, func(d *entry) bool {
 		if d.through <= h.head.Seq && x.handed[d.r.Hash] == d {

@@ -1,10 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"payledger/domain"
@@ -23,58 +24,8 @@ func (s *Store) ShardOf(key format.Key) int { return domain.Shard(key.ID, s.shar
 // Accepts returns an error while the shard of an aggregate takes no appends, as far as this process knows. It sends no request.
 func (s *Store) Accepts(key format.Key) error { return s.writable(s.shard[s.ShardOf(key)]) }
 
-// askEnd returns when this process has applied every event of an aggregate that any process had acknowledged before the call; the zero key stands
-// for the whole shard. The owner of the shard knows it under its lease (package ownership), and answers other nodes in one message. Without a
-// lease, askEnd waits for the acknowledgement of a group that is sent after the call: a writer that appends at a place of the shard knows all
-// groups before that place. The group is the next one of the owner, or an empty one; all callers that wait when it is made share it. If the owner
-// does not answer, it is an empty group of this process. Only the acknowledgement counts: a group with the same bytes may stand at the place since
-// before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
-func (h *shard) askEnd(ctx context.Context, key format.Key) error {
-	h.mu.Lock()
-	if group := eventstore.Majority(ctx); !group && h.readable(key) {
-		h.sendNext()
-		h.mu.Unlock()
-		return nil
-	}
-	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
-	defer cancel()
-	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || h.s.mixed.Load() || eventstore.Majority(ctx)}
-	if key != (format.Key{}) {
-		b.keys = []format.Key{key}
-	}
-	h.mu.Lock()
-	h.admit(b)
-	f := h.dequeueGroup()
-	h.mu.Unlock()
-	if f != nil && !h.drive(f, ctx.Done()) {
-		go h.drive(f, nil)
-	}
-	select {
-	case <-b.done:
-		return b.err
-	case <-ctx.Done():
-		h.leaveBarrier(b)
-		return noMajority(h, ctx.Err())
-	}
-}
-
 // Patience bounds a read of the log: without an answer of a majority it then fails with ErrNoMajority.
 func (s *Store) Patience() time.Duration { return s.api.Patience() }
-
-func noMajority(h *shard, cause error) error {
-	return fmt.Errorf("%w: %s: %w", fault.ErrNoMajority, h.name(), cause)
-}
-
-func (h *shard) leaveBarrier(b *entry) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	is := func(waiting *entry) bool { return waiting == b }
-	x := &h.exchange
-	x.left = max(x.left, b.sent)
-	x.readers, x.visits, x.reading = slices.DeleteFunc(x.readers, is), slices.DeleteFunc(x.visits, is), slices.DeleteFunc(x.reading, is)
-	h.barriers = slices.DeleteFunc(h.barriers, is)
-}
 
 // Load returns the newest event of an aggregate, with the state after it, or ErrNotFound.
 func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore.Consistency) (*format.Recorded, error) {
@@ -195,15 +146,15 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 			all.Bytes, all.Groups = all.Bytes+info.State.Bytes, all.Groups+info.State.Msgs
 		}
 	}
-	events, bytes := 0, 0
+	events, size := 0, 0
 	for _, h := range s.shard {
 		h.mu.Lock()
 		all.Events += h.head.Events
-		n, size := h.recent.EventBytes()
+		n, bytes := h.recent.EventBytes()
 		h.mu.Unlock()
-		events, bytes = events+n, bytes+size
+		events, size = events+n, size+bytes
 	}
-	all.EventBytes = bytes / max(1, events)
+	all.EventBytes = size / max(1, events)
 	return all, nil
 }
 
@@ -352,4 +303,89 @@ func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate 
 		}
 	}
 	return err
+}
+
+// withLeft returns the state after r with the parts moved out of it. If the tip store lacks some of them, because an older
+// schema wrote the events, withLeft folds the events again.
+func (s *Store) withLeft(ctx context.Context, a *format.Core, r *format.Recorded, state any) (any, error) {
+	if newest, ok := s.recent.Get(r.Key); ok && newest.Revision >= r.Revision {
+		if newer := newest.State(); a.Made(newer) && a.Whole(newer) {
+			if earlier := a.Earlier(state, newer); a.Whole(earlier) {
+				return earlier, nil
+			}
+		}
+	}
+	state, err := s.withRows(a, r, state)
+	if err == nil && !a.Whole(state) {
+		var events []*format.Recorded
+		if events, err = s.Since(ctx, r, 0); err == nil {
+			state, err = a.FoldAll(events)
+		}
+	}
+	if err == nil {
+		s.shard[r.Shard].remember(r, state)
+	}
+	return state, err
+}
+
+// remember caches the state of an aggregate's newest event, with the parts moved out of it.
+func (h *shard) remember(r *format.Recorded, state any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if newest := h.known(r.Key); newest != nil && newest.Revision == r.Revision {
+		h.s.recent.Put(r.Key, newest.WithState(state))
+	}
+}
+
+// withRows is withLeft with only the parts in the tip store and in memory.
+func (s *Store) withRows(a *format.Core, r *format.Recorded, state any) (any, error) {
+	if a.Whole(state) {
+		return state, nil
+	}
+	rows, err := s.leftRows(r.Shard, r.Key, r.Revision)
+	if err != nil {
+		return state, err
+	}
+	state, err = a.Join(state, rows)
+	if err != nil {
+		return state, s.unreadable(r.Key, fmt.Errorf("%w: %w", tipstore.ErrDamaged, err))
+	}
+	return state, nil
+}
+
+// leftRows returns the parts moved out of an aggregate's state up to a revision, oldest first.
+func (s *Store) leftRows(shard int, key format.Key, revision uint64) (rows []format.LeftRow, err error) {
+	recent := s.shard[shard].leftInMemory(key) // before the tip store is read: rows that are flushed meanwhile are in both
+	view := s.tips.Snapshot()
+	defer view.Close()
+	err = view.Range(tiprow.LeftKey(key, 0), tiprow.LeftKey(key, revision+1), func(k, value []byte) error {
+		rows = append(rows, format.LeftRow{Revision: binary.BigEndian.Uint64(k[len(k)-8:]), Data: bytes.Clone(value)})
+		return nil
+	})
+	if err != nil {
+		return nil, s.unreadable(key, err)
+	}
+	for _, row := range recent {
+		if row.Revision <= revision && (len(rows) == 0 || row.Revision > rows[len(rows)-1].Revision) {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// unreadable returns the error for a failed read of the tip store, and marks the log as unhealthy.
+func (s *Store) unreadable(at any, err error) error {
+	remedy := s.tips.Remedy(err)
+	if !s.closing.Load() {
+		err = fmt.Errorf("%w: the tip store cannot be read at %v: %w; %s", fault.ErrUnhealthy, at, err, remedy)
+		s.markUnhealthy(err, false)
+	}
+	return err
+}
+
+// leftInMemory returns the rows of an aggregate that are not yet in the tip store, oldest first.
+func (h *shard) leftInMemory(key format.Key) []format.LeftRow {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tips.Left(key)
 }

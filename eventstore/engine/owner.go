@@ -54,21 +54,21 @@ type origin struct {
 func (h *shard) admit(b *entry) {
 	switch {
 	case b.group || h.s.majority || h.s.mixed.Load() || !h.owner.Owns():
-		h.barriers = append(h.barriers, b)
+		h.queue.readers = append(h.queue.readers, b)
 	case h.underWay(b.keys):
 		h.exchange.reading = append(h.exchange.reading, b)
 	case h.owner.Holds(): // after the look at the groups in flight
 		h.renewSoon()
 		h.serve(b)
 	default:
-		h.barriers = append(h.barriers, b)
+		h.queue.readers = append(h.queue.readers, b)
 	}
 }
 
 // readable reports whether this node is the owner, has its lease, and has no group in flight that may hold an aggregate: then its tip is the newest
 // one. The zero key stands for the whole shard. The caller holds the lock.
 func (h *shard) readable(key format.Key) bool {
-	if h.s.majority || h.s.mixed.Load() || !h.owner.Owns() || h.pending[key] > 0 || key == (format.Key{}) && h.busy() || !h.owner.Holds() {
+	if h.s.majority || h.s.mixed.Load() || !h.owner.Owns() || h.beyond.holds(key) || key == (format.Key{}) && h.beyond.busy() || !h.owner.Holds() {
 		return false
 	}
 	h.renewSoon()
@@ -78,15 +78,15 @@ func (h *shard) readable(key format.Key) bool {
 // underWay reports whether a group in flight may hold an event of one of the aggregates; none: of the shard. The caller holds the lock.
 func (h *shard) underWay(keys []format.Key) bool {
 	if keys == nil {
-		return h.busy()
+		return h.beyond.busy()
 	}
-	return slices.ContainsFunc(keys, func(key format.Key) bool { return h.pending[key] > 0 })
+	return slices.ContainsFunc(keys, func(key format.Key) bool { return h.beyond.holds(key) })
 }
 
 // renewSoon lets an empty group renew a lease that has run for half its time, unless another group does. The caller holds the lock, and calls
 // sendNext afterwards.
 func (h *shard) renewSoon() {
-	h.renew = h.renew || !h.busy() && h.owner.Aging() && h.s.sick.Load() == nil
+	h.need.lease = h.need.lease || !h.beyond.busy() && h.owner.Aging() && h.s.sick.Load() == nil
 }
 
 // serve ends a reader: this node has applied every event that it may not miss. The caller holds the lock.
@@ -115,7 +115,7 @@ func (h *shard) noteOwner(g *format.Group) {
 	w.Visitor = visits(g)
 	h.owner.Saw(g.Seq, w)
 	if !h.owner.Owns() {
-		h.heir, h.renew = "", h.owner.Named() // the first group of this node makes it the owner
+		h.need.heir, h.need.lease = "", h.owner.Named() // the first group of this node makes it the owner
 	}
 	switch after := h.owner.Target(); {
 	case h.s.starting.Load(): // it was long ago
@@ -157,13 +157,13 @@ func (h *shard) takeRequest(r handover.Request, reply string) {
 	} else if r.Barrier > 0 {
 		h.admit(b)
 	}
-	if unable == nil && r.Close == h.open().number {
-		h.rollFrom = r.Close
+	if unable == nil && r.Close == h.segments.open().number {
+		h.segments.closeAt = r.Close
 	}
 	h.sendNext()
 }
 
-// ended answers a draft or a reader of another node that ended: dequeueGroup, which follows, tells the node about refusals. answerOrigins and serve
+// ended answers a draft or a reader of another node that ended: makeGroup, which follows, tells the node about refusals. answerOrigins and serve
 // report successes, but for those of the owner that this node asked. The caller holds the lock.
 func (o *origin) ended(d *entry) {
 	if d.r != nil {
@@ -185,9 +185,9 @@ func (o *origin) ended(d *entry) {
 }
 
 // answerOrigins reports an acknowledged group to the nodes whose drafts it has, and to those whose readers waited for it. The caller holds the lock.
-func (h *shard) answerOrigins(f *groupInFlight) {
+func (h *shard) answerOrigins(f *flight) {
 	told := map[string]bool{}
-	for _, b := range f.barriers {
+	for _, b := range f.readers {
 		if b.origin != nil {
 			told[b.origin.reply] = true
 			h.s.tellNode(handover.Stored(b.origin.reply, f.g.Seq, b.origin.barrier))
@@ -245,7 +245,7 @@ func (s *Store) inShard(n int, err error, take func(*shard)) {
 // findOwner looks for the owner's newest group behind visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
 func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Lock()
-	end, first, known := h.head.Seq, h.segments[0].first, h.owner.Known()
+	end, first, known := h.head.Seq, h.segments.oldest().first, h.owner.Known()
 	if end == 0 {
 		h.owner.Empty()
 	}
@@ -337,7 +337,7 @@ func (s *Store) owned() (owned []*shard) {
 func (s *Store) owners() (owners []string) {
 	for _, h := range s.all() {
 		h.mu.Lock()
-		owner := cmp.Or(h.heir, h.owner.Target())
+		owner := cmp.Or(h.need.heir, h.owner.Target())
 		if owner == "" && h.owner.Owns() {
 			owner = s.node
 		}
@@ -369,7 +369,7 @@ func (s *Store) handTo(shards []*shard, next func(*shard) string) {
 		to := next(h)
 		h.mu.Lock()
 		if h.owner.Owns() {
-			h.heir = to // it counts as that node's from now on
+			h.need.heir = to // it counts as that node's from now on
 			h.sendNext()
 		}
 		h.mu.Unlock()

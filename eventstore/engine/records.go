@@ -35,13 +35,13 @@ func (h records) End() format.Head {
 func (h records) Floor() deliverylog.Floor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.floor
+	return h.segments.floor
 }
 
 func (h records) Bounds() (all []deliverylog.Bounds) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, g := range h.segments {
+	for _, g := range h.segments.all {
 		all = append(all, deliverylog.Bounds{Number: g.number, First: g.first, Last: g.last})
 	}
 	return all
@@ -81,14 +81,14 @@ func (h records) Append(ctx context.Context, r *format.Recorded) error {
 func (h records) CloseSegment(number uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.rollFrom = number
+	h.segments.closeAt = number
 	h.sendNext()
 }
 
 // noteFloor notes an acknowledged floor. The caller holds the lock, and has checked the record.
 func (h *shard) noteFloor(r *format.Recorded) {
-	if f, err := deliverylog.ParseFloor(r); err == nil && f.Seq > h.floor.Seq {
-		h.floor = f
+	if f, err := deliverylog.ParseFloor(r); err == nil && f.Seq > h.segments.floor.Seq {
+		h.segments.floor = f
 	}
 }
 
@@ -96,7 +96,7 @@ func (h *shard) noteFloor(r *format.Recorded) {
 func (h *shard) loadFloor() error {
 	r, err := h.s.storedTip(h.n, deliverylog.FloorKey, false)
 	if err == nil && r != nil {
-		h.floor, err = deliverylog.ParseFloor(r)
+		h.segments.floor, err = deliverylog.ParseFloor(r)
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (h *shard) base(ctx context.Context) (format.Head, error) {
 	if h.s.replicas > 1 { // no group before it shows that a replica has the right one
 		read = h.mustReadAtLeader
 	}
-	first, err := read(ctx, h.segments[0].first)
+	first, err := read(ctx, h.segments.oldest().first)
 	if err != nil {
 		return format.Head{}, err
 	}
@@ -118,12 +118,12 @@ func (h *shard) base(ctx context.Context) (format.Head, error) {
 func (h *shard) checkFloor() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := h.segments[0].first
+	first := h.segments.oldest().first
 	switch {
-	case first > 1 && h.floor.Seq < first-1:
+	case first > 1 && h.segments.floor.Seq < first-1:
 		return h.markDamagedLocked(first-1, errors.New("the segments before it are gone"))
-	case h.begins.Seq > 0 && h.floor.Seq == h.begins.Seq && (string(h.floor.Hash) != string(h.begins.Hash[:]) ||
-		h.floor.Records != h.begins.Events || h.floor.Names != h.begins.Aggregates):
+	case h.segments.begins.Seq > 0 && h.segments.floor.Seq == h.segments.begins.Seq && (string(h.segments.floor.Hash) != string(h.segments.begins.Hash[:]) ||
+		h.segments.floor.Records != h.segments.begins.Events || h.segments.floor.Names != h.segments.begins.Aggregates):
 		return h.markDamagedLocked(first, errors.New("it does not follow the last group that was dropped"))
 	}
 	return nil
@@ -133,7 +133,7 @@ func (h *shard) checkFloor() error {
 func (h *shard) First() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(h.floor.Seq+1, h.segments[0].first)
+	return h.segments.first()
 }
 
 func (h *shard) dropped(seq uint64) bool { return seq > 0 && seq < h.First() }
@@ -153,7 +153,7 @@ func (h records) Sweep(ctx context.Context) error {
 	}
 	for {
 		h.mu.Lock()
-		oldest, floor := h.segments[0], h.floor
+		oldest, floor := h.segments.oldest(), h.segments.floor
 		h.mu.Unlock()
 		name := oldest.name(h.n)
 		if oldest.number > floor.Segment {
@@ -163,12 +163,12 @@ func (h records) Sweep(ctx context.Context) error {
 			return fmt.Errorf("eventstore: %s: %w", name, err)
 		}
 		h.mu.Lock()
-		h.segments = slices.Clone(h.segments[1:])
+		h.segments.all = slices.Clone(h.segments.all[1:])
 		h.mu.Unlock()
 		err := h.s.js.DeleteStream(ctx, name)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			h.mu.Lock()
-			h.segments = append([]segment{oldest}, h.segments...)
+			h.segments.all = append([]segment{oldest}, h.segments.all...)
 			h.mu.Unlock()
 			return fmt.Errorf("eventstore: delete %s: %w", name, err)
 		}

@@ -122,7 +122,7 @@ func (s *Store) reportProgress(ctx context.Context) (end func()) {
 // eventsInLog returns the number of events of the shard, or of the applied ones if the last group is unreadable: replayAll reports that.
 func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	h.mu.Lock()
-	applied, last := h.head, h.segmentLast
+	applied, last := h.head, h.segments.atStart
 	h.mu.Unlock()
 	if last <= applied.Seq {
 		return applied.Events
@@ -140,15 +140,15 @@ func (h *shard) restoreEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if applied.Seq == 0 && h.segments[0].first > 1 {
+	if applied.Seq == 0 && h.segments.oldest().first > 1 {
 		if applied, err = h.base(ctx); err != nil {
 			return err
 		}
-		h.begins = applied
+		h.segments.begins = applied
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.head, h.front = applied, applied
+	h.head, h.beyond.front = applied, applied
 	h.tips.Restore(applied)
 	h.newest.Store(&applied.Link)
 	if h.n != deliverylog.ShardNumber {
@@ -160,8 +160,8 @@ func (h *shard) restoreEnd(ctx context.Context) error {
 // replayAll applies the groups between the applied place of the tip store and the end of the log.
 func (h *shard) replayAll(ctx context.Context) error {
 	h.mu.Lock()
-	applied, last := h.head, h.segmentLast
-	if open := h.open(); last < open.first {
+	applied, last := h.head, h.segments.atStart
+	if open := h.segments.open(); last < open.first {
 		last = open.first - 1
 	}
 	h.mu.Unlock()
@@ -215,13 +215,13 @@ func (h *shard) replay(g *format.Group) error {
 	if err := h.check(g); err != nil {
 		return h.markDamagedLocked(g.Seq, err)
 	}
-	if g.Kind == format.KindClosing && g.Seq < h.segmentLast {
-		closed, _ := h.find(g.Seq)
-		if next, _ := h.find(g.Seq + 1); next.number == closed.number {
+	if g.Kind == format.KindClosing && g.Seq < h.segments.atStart {
+		closed, _ := h.segments.find(g.Seq)
+		if next, _ := h.segments.find(g.Seq + 1); next.number == closed.number {
 			return h.markDamagedLocked(g.Seq+1, errors.New("it stands behind the closing group of its segment"))
 		}
 	}
-	h.front = g.After(h.front)
+	h.beyond.saw(g)
 	h.apply(g)
 	for h.tips.Bytes() > h.s.dirtyLimit && !h.s.tipsFixed {
 		h.mu.Unlock()
@@ -242,7 +242,7 @@ func (h *shard) fenceStart(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	end := h.head
-	segments := slices.Clone(h.segments[:len(h.segments)-1])
+	segments := slices.Clone(h.segments.all[:len(h.segments.all)-1])
 	h.mu.Unlock()
 	if end.Seq > 0 {
 		last, err := h.Group(ctx, end.Seq)
@@ -250,7 +250,7 @@ func (h *shard) fenceStart(ctx context.Context) error {
 			return err
 		}
 		h.mu.Lock()
-		h.closed(last) // after a crash the next segment may be missing
+		h.rollAfter(last) // after a crash the next segment may be missing
 		h.mu.Unlock()
 	}
 	for _, g := range segments {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -18,21 +17,21 @@ import (
 func (h *shard) resolve() {
 	for {
 		h.mu.Lock()
-		h.releaseStored()
-		if len(h.inFlight) == 0 || h.inFlight[0].result == unanswered {
-			h.resolving = false
+		h.applyAcknowledged()
+		f := h.beyond.unclear()
+		if f == nil {
+			h.beyond.resolving = false
 			h.sendNext()
 			h.mu.Unlock()
 			return
 		}
-		f := h.inFlight[0]
 		h.mu.Unlock()
 		h.resolveFirst(f)
 	}
 }
 
 // resolveFirst takes one step towards the outcome of the first group in flight.
-func (h *shard) resolveFirst(f *groupInFlight) {
+func (h *shard) resolveFirst(f *flight) {
 	closed := h.s.closing.Load()
 	switch {
 	case closed:
@@ -50,7 +49,7 @@ func (h *shard) resolveFirst(f *groupInFlight) {
 	}
 }
 
-func (h *shard) lookUp(f *groupInFlight) {
+func (h *shard) lookUp(f *flight) {
 	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
 	defer cancel()
 	there, err := h.groupAtLeader(ctx, f.g.Seq)
@@ -69,7 +68,7 @@ func (h *shard) lookUp(f *groupInFlight) {
 }
 
 // sendAgain publishes the same bytes again. The server can store at most one copy: all copies expect the same place.
-func (h *shard) sendAgain(f *groupInFlight) {
+func (h *shard) sendAgain(f *flight) {
 	if h.timedOut(f) {
 		return
 	}
@@ -79,7 +78,7 @@ func (h *shard) sendAgain(f *groupInFlight) {
 		h.giveUp(f, fault.ErrUnknown, h.healthy())
 		return
 	}
-	f.result, f.again = unanswered, true
+	f.result, f.repeated = unanswered, true
 	h.send(f)
 	h.mu.Unlock()
 	_ = jetapi.Pause(h.s.life, resolvePause) // it ends early with the store
@@ -87,7 +86,7 @@ func (h *shard) sendAgain(f *groupInFlight) {
 }
 
 // waitOrEnd waits before the next look, or ends the group when its time is over.
-func (h *shard) waitOrEnd(f *groupInFlight, err error) {
+func (h *shard) waitOrEnd(f *flight, err error) {
 	h.mu.Lock()
 	f.err = errors.Join(f.err, err)
 	h.mu.Unlock()
@@ -98,7 +97,7 @@ func (h *shard) waitOrEnd(f *groupInFlight, err error) {
 
 // timedOut reports whether the group's time is over. If so, it ends the group: the outcome stays unknown. An embedded server
 // that has not answered at all, for longer than a publish and a read may take, has lost its disk: the process must stop.
-func (h *shard) timedOut(f *groupInFlight) bool {
+func (h *shard) timedOut(f *flight) bool {
 	age := time.Since(f.began)
 	switch {
 	case f.silent && h.s.embedded != nil && h.s.replicas == 1 && age > min(jetapi.PublishTimeout+h.s.api.Patience(), appendTimeout):
@@ -113,20 +112,19 @@ func (h *shard) timedOut(f *groupInFlight) bool {
 
 // foundInLog handles a group of this process that was found in the log. On several replicas it is stored: a reader sees only groups
 // that a quorum has committed. On one replica only the acknowledgement of a later group proves it: the group waits for
-// that acknowledgement in seen, beside the groups of other writers; its callers wait in pendingDrafts.
-func (h *shard) foundInLog(f *groupInFlight, writer format.Writer) {
+// that acknowledgement beside the groups of other writers, and its callers with it.
+func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f.again, f.g.Writer = true, writer
+	f.repeated, f.g.Writer = true, writer
 	h.againBarriers(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
 	if h.s.replicas > 1 {
 		f.result = stored
 		return
 	}
-	h.inFlight = h.inFlight[1:]
-	h.seen, h.pendingDrafts[f.g.Seq] = append(h.seen, f.g), f.drafts
-	h.closed(f.g)
-	h.wanted = max(h.wanted, f.g.Seq)
+	h.beyond.found()
+	h.rollAfter(f.g)
+	h.need.through = max(h.need.through, f.g.Seq)
 	if h.s.closing.Load() {
 		h.refuseWaiting(errors.New("the store was closed"))
 		return
@@ -135,19 +133,16 @@ func (h *shard) foundInLog(f *groupInFlight, writer format.Writer) {
 }
 
 // expire ends the callers of a group that was found in the log and is still not known to be durable.
-func (h *shard) expire(f *groupInFlight) {
+func (h *shard) expire(f *flight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if drafts, there := h.pendingDrafts[f.g.Seq]; there {
-		delete(h.pendingDrafts, f.g.Seq)
-		endAll(drafts, fmt.Errorf("%w: %s group %d is not known to be on disk", fault.ErrUnknown, h.name(), f.g.Seq))
-	}
+	f.endAwaited(fmt.Errorf("%w: %s group %d is not known to be on disk", fault.ErrUnknown, h.name(), f.g.Seq))
 }
 
 // superseded handles a group whose place holds another group.
-func (h *shard) superseded(f *groupInFlight, there *format.Group) {
+func (h *shard) superseded(f *flight, there *format.Group) {
 	h.mu.Lock()
-	ours, takes := h.doubted[there.Hash], f.g.Writer.Node != "" && !f.g.Writer.Visitor && !h.owner.Owns()
+	ours, takes := h.beyond.doubted[there.Hash], f.g.Writer.Node != "" && !f.g.Writer.Visitor && !h.owner.Owns()
 	h.mu.Unlock()
 	if h.s.sole && !ours {
 		h.giveUp(f, fault.ErrRefused, h.markDamaged(there.Seq, errors.New("somebody else has written to the log")))
@@ -172,14 +167,11 @@ func (h *shard) superseded(f *groupInFlight, there *format.Group) {
 // errBusy means that a group of this process is under way: the answer to that group decides about its place first.
 var errBusy = errors.New("eventstore: a group of ours is under way")
 
-// busy reports whether a group of this process is under way. The caller holds the lock.
-func (h *shard) busy() bool { return len(h.inFlight) > 0 || h.building }
-
 // tryReadUpTo reads the log up to seq. It returns errBusy if a group of this process is under way.
 func (h *shard) tryReadUpTo(ctx context.Context, seq uint64) error {
 	h.mu.Lock()
-	next := h.front.Seq + 1
-	if h.busy() {
+	next := h.beyond.front.Seq + 1
+	if h.beyond.busy() {
 		h.mu.Unlock()
 		return errBusy
 	}
@@ -207,9 +199,9 @@ func (h *shard) readToEnd(ctx context.Context) error {
 	}
 	for {
 		h.mu.Lock()
-		known, grown := max(h.head.Seq, h.lastSeen()), h.grown
+		end, grown := h.readThrough(), h.grown
 		h.mu.Unlock()
-		if known >= last {
+		if end >= last {
 			break
 		}
 		err := h.tryReadUpTo(ctx, last)
@@ -227,24 +219,14 @@ func (h *shard) readToEnd(ctx context.Context) error {
 		}
 	}
 	h.mu.Lock()
-	needed := h.lastEvents()
+	needed := h.beyond.lastEvents()
 	h.mu.Unlock()
 	h.wantFence(needed)
 	return h.await(ctx, needed)
 }
 
-// lastEvents returns the last group with events in seen; nothing waits for groups without events. The caller holds the lock.
-func (h *shard) lastEvents() uint64 {
-	for i := len(h.seen) - 1; i >= 0; i-- {
-		if len(h.seen[i].Frames) > 0 {
-			return h.seen[i].Seq
-		}
-	}
-	return 0
-}
-
 // requeue returns the drafts of the first group in flight to the queue. The group was not stored and never will be.
-func (h *shard) requeue(f *groupInFlight) {
+func (h *shard) requeue(f *flight) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(f)
@@ -256,84 +238,50 @@ func (h *shard) requeue(f *groupInFlight) {
 		}
 		again = append(again, d)
 	}
-	h.waiting = append(again, h.waiting...)
+	h.queue.putBack(again)
 	h.againBarriers(f, 0)
-	if f.g.Kind == format.KindFence && len(h.pendingDrafts) == 0 {
+	if f.g.Kind == format.KindFence && !h.beyond.awaited() {
 		h.wantLater(jitter()) // several writers that retry at once would conflict again
 	}
 }
 
 // againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
-func (h *shard) againBarriers(f *groupInFlight, pause time.Duration) {
+func (h *shard) againBarriers(f *flight, pause time.Duration) {
 	var again []*entry
-	for _, b := range f.barriers {
+	for _, b := range f.readers {
 		if time.Since(b.began) < h.s.api.Patience() {
 			again = append(again, b)
 		} else {
 			b.end(noMajority(h, errors.Join(f.err, context.DeadlineExceeded)))
 		}
 	}
-	f.barriers = nil
+	f.readers = nil
 	if len(again) == 0 {
 		return
 	}
 	if pause == 0 {
-		h.barriers = append(h.barriers, again...)
+		h.queue.readers = append(h.queue.readers, again...)
 		return
 	}
 	time.AfterFunc(pause, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.barriers = append(h.barriers, again...)
+		h.queue.readers = append(h.queue.readers, again...)
 		h.sendNext()
 	})
-}
-
-// lookAfter looks at the shard again after a wait.
-func (h *shard) lookAfter(wait time.Duration) {
-	time.AfterFunc(wait, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.sendNext()
-	})
-}
-
-// wake looks at the shard again after a wait. The caller holds the lock.
-func (h *shard) wake(wait time.Duration) {
-	if h.exchange.waking || !h.asks() {
-		return
-	}
-	h.exchange.waking = true
-	time.AfterFunc(max(wait, time.Millisecond)+jitter(), func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.exchange.waking = false
-		h.sendNext()
-	})
-}
-
-// jitter returns a random wait before an empty group.
-func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // not security-relevant
-
-// wantLater delays the request for an empty group. The caller holds the lock.
-func (h *shard) wantLater(delay time.Duration) {
-	if wanted := h.wanted; wanted > h.head.Seq {
-		h.wanted = 0
-		time.AfterFunc(delay, func() { h.wantFence(wanted) })
-	}
 }
 
 // giveUp ends the first group in flight with an error for its callers. Drafts that were at another node before are unknown after a refusal: they
 // try on until their time is over.
-func (h *shard) giveUp(f *groupInFlight, kind, cause error) {
+func (h *shard) giveUp(f *flight, kind, cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if errors.Is(kind, fault.ErrUnknown) {
-		h.doubted[f.g.Hash] = true
+		h.beyond.doubted[f.g.Hash] = true
 		h.owner.Void()
 	}
 	if len(f.drafts) == 0 {
-		h.quiet = time.Now().Add(resolvePause)
+		h.departure.quiet = time.Now().Add(resolvePause)
 		h.lookAfter(resolvePause)
 	}
 	h.drop(f)
@@ -364,7 +312,7 @@ func (h *shard) againDrafts(drafts []*entry) (others []*entry) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			again = slices.DeleteFunc(again, func(d *entry) bool { return d.ended || h.exchange.handed[d.r.Hash] != d }) // the log has it, or nobody waits
-			h.waiting = append(again, h.waiting...)
+			h.queue.putBack(again)
 			h.sendNext()
 		})
 	}
@@ -372,27 +320,18 @@ func (h *shard) againDrafts(drafts []*entry) (others []*entry) {
 }
 
 // drop removes the first group in flight, which is not known to be stored. Groups behind it become orphans. The caller holds the lock.
-func (h *shard) drop(f *groupInFlight) {
-	h.inFlight = h.inFlight[1:]
-	h.forget(f.g)
-	h.front = h.head
-	for _, g := range h.seen {
-		h.front = g.After(h.front)
-	}
-	for _, later := range h.inFlight {
-		later.orphan = true
-		h.front = later.g.After(h.front)
-	}
+func (h *shard) drop(f *flight) {
+	h.beyond.drop(h.head)
 	if f.g.Kind == format.KindClosing {
-		h.rolling = false
+		h.segments.rolling = false
 	}
-	h.renew = h.renew || h.owner.Named()
+	h.need.lease = h.need.lease || h.owner.Named()
 	h.readAgain()
 }
 
 // stop ends the first group in flight and sends the error to Fatal: the disk does not keep writes, or a group without callers
 // may still be stored.
-func (h *shard) stop(f *groupInFlight, cause error) {
+func (h *shard) stop(f *flight, cause error) {
 	err := fmt.Errorf("%s: group %d is not known to be on disk after %s: %w", h.name(), f.g.Seq, time.Since(f.began).Round(time.Second), cause)
 	h.s.markUnhealthy(err, true)
 	h.giveUp(f, fault.ErrUnknown, h.markDamaged(f.g.Seq, fmt.Errorf("%w: %w", fault.ErrUnhealthy, err)))

@@ -152,7 +152,7 @@ func (c *scrub) known() (segments map[*shard][]segment, beside []string) {
 	segments = map[*shard][]segment{}
 	for _, h := range c.s.all() {
 		h.mu.Lock()
-		segments[h] = slices.Clone(h.segments)
+		segments[h] = slices.Clone(h.segments.all)
 		h.mu.Unlock()
 	}
 	return segments, c.s.side.Known()
@@ -206,13 +206,13 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 		return c.sideStream(ctx, name, options)
 	}
 	h := c.s.numbered(shard)
-	seg, last, known := h.numbered(number)
-	if !known || last < seg.first {
+	seg, known := h.acknowledgedPart(number)
+	if !known || seg.last < seg.first {
 		return nil
 	}
 	options.Subject = seg.subject(shard)
 	options.Handle = func(r blocks.Record) error { return c.group(h, r) }
-	through := min(last, c.through[shard].Seq)
+	through := min(seg.last, c.through[shard].Seq)
 	if through < seg.first {
 		return nil
 	}
@@ -306,19 +306,15 @@ func (c *scrub) group(h *shard, r blocks.Record) error {
 	return nil
 }
 
-// numbered returns a segment and the last sequence of it that is acknowledged.
-func (h *shard) numbered(number uint32) (segment, uint64, bool) {
+// acknowledgedPart returns a segment with the last sequence of it that is acknowledged.
+func (h *shard) acknowledgedPart(number uint32) (segment, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := h.segments[0].number
-	if number < first || int(number-first) >= len(h.segments) {
-		return segment{}, 0, false
+	g, known := h.segments.numbered(number)
+	if g.last == 0 {
+		g.last = h.head.Seq
 	}
-	g := h.segments[number-first]
-	if g.last > 0 {
-		return g, g.last, true
-	}
-	return g, h.head.Seq, true
+	return g, known
 }
 
 // side reads a stream beside the log and holds it to its index.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/handover"
@@ -39,30 +40,75 @@ func (g segment) subject(shard int) string { return streams.Subject(shard, g.num
 
 func (h *shard) name() string { return streams.Shard(h.n) }
 
+// segments are the streams of a shard.
+type segments struct {
+	all     []segment         // oldest first, without a gap; never empty
+	rolling bool              // the newest one was closed, and its successor is being made
+	closeAt uint32            // the segment of this number is closed as soon as it is open, however small it is
+	atStart uint64            // the last sequence when the log was opened
+	floor   deliverylog.Floor // of deliveries: the dropped part
+	begins  format.Head       // the end of the segment before the oldest one, as the first group names it
+}
+
+// open returns the segment that takes groups.
+func (g *segments) open() segment { return g.all[len(g.all)-1] }
+
+// oldest returns the first segment that was not dropped.
+func (g *segments) oldest() segment { return g.all[0] }
+
+// toClose reports whether the open segment is to be closed, however small it is.
+func (g *segments) toClose() bool { return g.closeAt == g.open().number }
+
+// find returns the segment that holds a sequence now or later.
+func (g *segments) find(seq uint64) (segment, bool) {
+	i := sort.Search(len(g.all), func(i int) bool { return g.all[i].first > seq })
+	if i == 0 {
+		return segment{}, false
+	}
+	return g.all[i-1], true
+}
+
+// numbered returns the segment with a number.
+func (g *segments) numbered(number uint32) (segment, bool) {
+	first := g.oldest().number
+	if number < first || int(number-first) >= len(g.all) {
+		return segment{}, false
+	}
+	return g.all[number-first], true
+}
+
+// grow notes that a group of some bytes was stored in the open segment.
+func (g *segments) grow(bytes int) { g.all[len(g.all)-1].bytes += uint64(bytes) + messageOverhead }
+
+// ended reports whether a closing group has its successor.
+func (g *segments) ended(closing *format.Group) bool { return g.open().first > closing.Seq }
+
+// succeed ends the open segment with its closing group, adds the next one, and returns the one that ended.
+func (g *segments) succeed(closing *format.Group, next segment) (full segment) {
+	last := &g.all[len(g.all)-1]
+	last.last = closing.Seq
+	full = *last
+	g.all = append(g.all, next)
+	g.rolling = false
+	return full
+}
+
+// first returns the first sequence that was not dropped.
+func (g *segments) first() uint64 { return max(g.floor.Seq+1, g.oldest().first) }
+
 // nameOf returns the name of the segment that holds a sequence. The caller holds the lock.
 func (h *shard) nameOf(seq uint64) string {
-	if g, ok := h.find(seq); ok {
+	if g, ok := h.segments.find(seq); ok {
 		return g.name(h.n)
 	}
 	return h.name()
 }
 
-// open returns the segment that takes groups. The caller holds the lock.
-func (h *shard) open() segment { return h.segments[len(h.segments)-1] }
-
 // segmentOf returns the segment that holds a sequence now or later.
 func (h *shard) segmentOf(seq uint64) (segment, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.find(seq)
-}
-
-func (h *shard) find(seq uint64) (segment, bool) {
-	i := sort.Search(len(h.segments), func(i int) bool { return h.segments[i].first > seq })
-	if i == 0 {
-		return segment{}, false
-	}
-	return h.segments[i-1], true
+	return h.segments.find(seq)
 }
 
 // reader returns the connection for look-ups in the shard. Deliveries and secrets have the two after those of the log's shards.
@@ -137,7 +183,7 @@ func (h *shard) page(ctx context.Context, seq, n uint64) (page []*format.Group, 
 func (h *shard) lastAtLeader(ctx context.Context) (uint64, error) {
 	for {
 		h.mu.Lock()
-		seg := h.open()
+		seg := h.segments.open()
 		h.mu.Unlock()
 		m, err := h.s.api.AtLeader(ctx, seg.name(h.n), jetapi.Get{LastBySubject: seg.subject(h.n)})
 		if errors.Is(err, fault.ErrNotFound) {
@@ -174,16 +220,12 @@ func (s *Store) segmentConfig(shard int, g segment) jetstream.StreamConfig {
 	return config
 }
 
-// closed starts roll if a group that was applied or seen closes its segment. The caller holds the lock.
-func (h *shard) closed(g *format.Group) {
-	if g.Kind != format.KindClosing {
+// rollAfter starts roll if a group that was applied or read closes its segment. The caller holds the lock.
+func (h *shard) rollAfter(g *format.Group) {
+	if g.Kind != format.KindClosing || h.segments.ended(g) {
 		return
 	}
-	last := &h.segments[len(h.segments)-1]
-	if last.first > g.Seq {
-		return // the next segment exists already
-	}
-	h.rolling = true
+	h.segments.rolling = true
 	go h.roll(g)
 }
 
@@ -214,15 +256,11 @@ func (h *shard) makeSuccessor(ctx context.Context, g *format.Group) error {
 		}
 	}
 	h.mu.Lock()
-	last := &h.segments[len(h.segments)-1]
-	if last.first > g.Seq {
+	if h.segments.ended(g) {
 		h.mu.Unlock()
 		return nil
 	}
-	last.last = g.Seq
-	full := *last
-	h.segments = append(h.segments, next)
-	h.rolling = false
+	full := h.segments.succeed(g, next)
 	h.sendNext()
 	h.mu.Unlock()
 	return h.seal(ctx, full)

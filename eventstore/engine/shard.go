@@ -18,7 +18,6 @@ import (
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/ownership"
-	"payledger/eventstore/pace"
 )
 
 const (
@@ -29,53 +28,37 @@ const (
 // shard is one sequence of groups, as this process knows it. The log is the truth: head is its last acknowledged group, and the tips are the
 // fold of all groups up to head. Readers see no group past head.
 type shard struct {
-	s *Store
-	n int
+	s       *Store
+	n       int
+	witness witness
 
-	mu       sync.Mutex
-	head     format.Head
-	grown    chan struct{} // closed and replaced whenever head grows
-	recent   applied.Groups
-	tips     applied.Tips
-	segments []segment
-	rolling  bool              // a segment was closed and its successor is being made
-	rollFrom uint32            // the segment of this number is closed as soon as it is open, however small it is
-	floor    deliverylog.Floor // of deliveries: the dropped part
-	begins   format.Head       // the end of the segment before the first one, as the first group names it
-	stopped  error
+	mu      sync.Mutex // guards the rest
+	head    format.Head
+	grown   chan struct{}               // closed and replaced whenever head grows
+	newest  atomic.Pointer[format.Link] // head, for the witness of another shard: it needs no lock
+	stopped error                       // the shard is damaged: it takes no appends
 
-	newest      atomic.Pointer[format.Link] // head, for the witness of another shard
-	segmentLast uint64                      // last sequence of the open segment when the log was opened
+	tips      applied.Tips   // of the groups up to head, until the tip store has them
+	recent    applied.Groups // the newest groups up to head, for readers
+	beyond    beyond         // the groups beyond head
+	queue     queue          // who waits for the next group
+	need      need           // why an empty group is sent
+	departure departure      // when the next group leaves
+	segments  segments       // the streams
+	owner     ownership.State
+	exchange  exchange // with other nodes
+}
 
-	// Beyond head.
-	front         format.Head           // the end of the shard if all groups under way are stored
-	seen          []*format.Group       // read from the log, not known to be durable
-	inFlight      []*groupInFlight      // sent, in order
-	pending       map[format.Key]int    // how many groups beyond head hold an event of the aggregate
-	pendingDrafts map[uint64][]*entry   // of groups of this process in seen, by sequence
-	building      bool                  // a group is being encoded
-	resolving     bool                  // a goroutine resolves the outcome of the first group in flight
-	waiting       []*entry              // first come, first served
-	barriers      []*entry              // readers that wait for the next group of this process
-	owner         ownership.State       // the node that appends to the shard
-	exchange      exchange              // with other nodes
-	renew         bool                  // an empty group is wanted: it renews the lease, or makes this node the owner
-	heir          string                // the next group names it as the next owner; "": nobody
-	quiet         time.Time             // after a refused empty group: no empty group before this time, unless readers wait
-	leaderless    time.Time             // the stream had no leader: no group before this time
-	stored        []*entry              // drafts in the group that is being applied
-	wanted        uint64                // a caller waits for the acknowledgement of this group: an empty group is sent if no other group is
-	doubted       map[format.Hash]bool  // groups of this process with an unknown outcome
-	witness       func() format.Witness // of the next shard
-	named         time.Time             // when a group last had a witness
-	pace          pace.Pace             // of the groups, on several replicas
-	gathering     bool                  // the next group leaves soon
+// witness is the newest acknowledged group of another shard, which a group names at intervals.
+type witness struct {
+	newest func() format.Witness
+	named  time.Time // when a group last had it
 }
 
 func newShard(s *Store, n int) *shard {
 	h := &shard{
+		s: s, n: n, grown: make(chan struct{}), tips: applied.NewTips(), beyond: newBeyond(),
 		exchange: exchange{handed: map[format.Hash]*entry{}, held: map[format.Hash]*entry{}},
-		s:        s, n: n, grown: make(chan struct{}), tips: applied.NewTips(), pending: map[format.Key]int{}, doubted: map[format.Hash]bool{}, pendingDrafts: map[uint64][]*entry{},
 	}
 	h.newest.Store(&format.Link{})
 	if s.node != "" {
@@ -83,6 +66,9 @@ func newShard(s *Store, n int) *shard {
 	}
 	return h
 }
+
+// isRecords reports whether the shard has the records of deliveries.
+func (h *shard) isRecords() bool { return h.n == deliverylog.ShardNumber }
 
 // tellNode sends an answer to another node. If it is lost, the node reads the group from the log, or sends its drafts again.
 func (s *Store) tellNode(m *nats.Msg) {
@@ -148,9 +134,9 @@ func (h *shard) observe(g *format.Group) error {
 // observeLocked is observe for callers that hold the lock.
 func (h *shard) observeLocked(g *format.Group) error {
 	switch {
-	case h.busy() || g.Seq > h.front.Seq+1:
+	case h.beyond.busy() || g.Seq > h.beyond.front.Seq+1:
 		return errBusy
-	case g.Seq <= h.front.Seq:
+	case g.Seq <= h.beyond.front.Seq:
 		return nil
 	}
 	if err := h.check(g); err != nil {
@@ -162,108 +148,38 @@ func (h *shard) observeLocked(g *format.Group) error {
 
 // accept takes the next group of another process, which was checked. The caller holds the lock.
 func (h *shard) accept(g *format.Group) {
-	delete(h.doubted, g.Hash)
-	h.front = g.After(h.front)
+	h.beyond.saw(g)
 	if h.s.replicas > 1 || h.s.readOnly { // a reader sees only groups that a quorum has committed
 		h.settleHanded(g)
 		h.apply(g)
-		h.closed(g)
+		h.rollAfter(g)
 		h.sendNext()
 		return
 	}
-	h.seen = append(h.seen, g)
-	for _, r := range g.Frames {
-		h.pending[r.Key]++
-	}
-	h.closed(g)
+	h.beyond.addRead(g)
+	h.rollAfter(g)
 	if len(g.Frames) > 0 {
 		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.Seq) })
 	}
 	h.sendNext()
 }
 
-func (h *shard) lastSeen() uint64 {
-	if len(h.seen) == 0 {
-		return 0
-	}
-	return h.seen[len(h.seen)-1].Seq
-}
-
-// confirm applies the groups up to seq that were read from the log: a later acknowledgement covers them. The caller holds
-// the lock.
-func (h *shard) confirm(seq uint64) {
-	for len(h.seen) > 0 && h.seen[0].Seq <= seq {
-		g := h.seen[0]
-		h.seen = h.seen[1:]
-		h.forget(g)
-		h.apply(g)
-		endAll(h.pendingDrafts[g.Seq], nil)
-		delete(h.pendingDrafts, g.Seq)
-	}
-}
+// readThrough returns the last group that is acknowledged or was read from the log. The caller holds the lock.
+func (h *shard) readThrough() uint64 { return max(h.head.Seq, h.beyond.lastRead()) }
 
 // next returns an empty group that follows everything under way. At intervals the group has a witness: the newest acknowledged
 // group of the next shard. Every group names the newest messages of CHECKPOINTS and SECRETS. The caller holds the lock.
 func (h *shard) next(kind format.Kind) *format.Group {
 	g := &format.Group{
-		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.front.Seq + 1, Before: h.front.Hash,
-		Events: h.front.Events, Aggregates: h.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
+		Kind: kind, Shard: h.n, Log: h.s.id, Seq: h.beyond.front.Seq + 1, Before: h.beyond.front.Hash,
+		Events: h.beyond.front.Events, Aggregates: h.beyond.front.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 	}
 	g.Writer.Node = h.s.node
 	g.Beside.Checkpoints, g.Beside.Secrets = h.s.side.Ends()
-	if now := time.Now(); now.Sub(h.named) > witnessEvery {
-		g.Witness, h.named = h.witness(), now
+	if now := time.Now(); now.Sub(h.witness.named) > witnessEvery {
+		g.Witness, h.witness.named = h.witness.newest(), now
 	}
 	return g
-}
-
-// wantsFence reports whether an empty group is sent if there are no drafts. The caller holds the lock.
-func (h *shard) wantsFence() bool {
-	return len(h.barriers) > 0 || h.renew && !h.quietNow() || h.leaves()
-}
-
-// quietNow reports whether an empty group has just been refused. The caller holds the lock.
-func (h *shard) quietNow() bool { return time.Now().Before(h.quiet) }
-
-// leaves reports whether the next group names another owner. The caller holds the lock.
-func (h *shard) leaves() bool { return h.heir != "" && h.owner.Owns() && !h.quietNow() }
-
-// gathers reports whether the drafts in the queue wait for others, which then share a group with them. The caller holds the lock.
-func (h *shard) gathers() bool {
-	if h.s.replicas == 1 || h.leaves() {
-		return false
-	}
-	wait := h.pace.Wait(time.Now(), len(h.waiting))
-	if wait > 0 && !h.gathering {
-		h.gathering = true
-		time.AfterFunc(wait, func() {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.gathering = false
-			h.sendNext()
-		})
-	}
-	return wait > 0
-}
-
-// forget takes the group's aggregates out of pending.
-func (h *shard) forget(g *format.Group) {
-	for _, r := range g.Frames {
-		if h.pending[r.Key]--; h.pending[r.Key] == 0 {
-			delete(h.pending, r.Key)
-		}
-	}
-}
-
-// wantFence requests the acknowledgement of the group at seq: an empty group follows it, if no other group does.
-func (h *shard) wantFence(seq uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.head.Seq >= seq || h.stopped != nil || h.s.closing.Load() {
-		return
-	}
-	h.wanted = max(h.wanted, seq)
-	h.sendNext()
 }
 
 // await returns nil when the group at seq is acknowledged.

@@ -80,7 +80,7 @@ func (s *Store) openStreams(ctx context.Context, c Config) error {
 		return err
 	}
 	for n, h := range s.all() {
-		h.witness = s.witnessOf((n + 1) % (s.shards + 1))
+		h.witness.newest = s.witnessOf((n + 1) % (s.shards + 1))
 	}
 	return nil
 }
@@ -223,15 +223,15 @@ func (h *shard) loadSegments(infos []*jetstream.StreamInfo) error {
 		if i < len(infos)-1 {
 			g.last = info.State.LastSeq
 		}
-		if err := h.checkSegment(g, h.segments, info); err != nil {
+		if err := h.checkSegment(g, h.segments.all, info); err != nil {
 			return fault.Stream(info.Config.Name, err)
 		}
-		h.segments = append(h.segments, g)
+		h.segments.all = append(h.segments.all, g)
 	}
-	if len(h.segments) == 0 {
+	if len(h.segments.all) == 0 {
 		return fmt.Errorf("%w: %s has no segment", fault.ErrUnhealthy, h.name())
 	}
-	h.segmentLast = infos[len(infos)-1].State.LastSeq
+	h.segments.atStart = infos[len(infos)-1].State.LastSeq
 	return nil
 }
 
@@ -303,7 +303,7 @@ func (s *Store) recheckSegments(ctx context.Context) error {
 
 func (h *shard) compare(ctx context.Context, infos []*jetstream.StreamInfo, end uint64) error {
 	h.mu.Lock()
-	dropped, last := h.floor.Segment, h.floor.Seq
+	dropped, last := h.segments.floor.Segment, h.segments.floor.Seq
 	h.mu.Unlock()
 	before := []segment{}
 	for _, info := range infos {

@@ -133,7 +133,7 @@ func (h *shard) tail(ctx context.Context) {
 // tailSegment receives every message of the open segment, and applies its group.
 func (h *shard) tailSegment(ctx context.Context) error {
 	h.mu.Lock()
-	seg, next, rolling := h.open(), max(h.head.Seq, h.lastSeen())+1, h.rolling // a group under way may never be stored
+	seg, next, rolling := h.segments.open(), h.readThrough()+1, h.segments.rolling // a group under way may never be stored
 	h.mu.Unlock()
 	if rolling { // its last group may have been read: no message would announce the next segment
 		return nil
@@ -195,7 +195,7 @@ func (h *shard) take(ctx context.Context, seq uint64, data []byte, writer format
 func (h *shard) follow(g *format.Group) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.busy() || g.Seq != h.front.Seq+1 || h.check(g) != nil {
+	if h.beyond.busy() || g.Seq != h.beyond.front.Seq+1 || h.check(g) != nil {
 		return false
 	}
 	h.accept(g)
@@ -207,10 +207,10 @@ func (h *shard) follow(g *format.Group) bool {
 func (h *shard) awaitIdle(ctx context.Context, seq uint64) (next uint64, err error) {
 	for {
 		h.mu.Lock()
-		known, busy, grown := max(h.head.Seq, h.lastSeen()), h.busy(), h.grown
+		end, busy, grown := h.readThrough(), h.beyond.busy(), h.grown
 		h.mu.Unlock()
-		if seq <= known || !busy {
-			return known + 1, nil
+		if seq <= end || !busy {
+			return end + 1, nil
 		}
 		select {
 		case <-grown:
@@ -237,7 +237,7 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 // idle reads the log up to its end after a silence, and reports whether the open segment differs from seg.
 func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 	h.mu.Lock()
-	busy := h.busy()
+	busy := h.beyond.busy()
 	h.mu.Unlock()
 	if busy { // the server may show a group under way that cannot be read yet; resolve reads it
 		return h.moved(ctx, seg)
@@ -256,7 +256,7 @@ func (h *shard) idle(ctx context.Context, seg segment) (moved bool, err error) {
 func (h *shard) moved(ctx context.Context, seg segment) (bool, error) {
 	for {
 		h.mu.Lock()
-		open, rolling := h.open(), h.rolling
+		open, rolling := h.segments.open(), h.segments.rolling
 		h.mu.Unlock()
 		if open.number != seg.number || !rolling {
 			return open.number != seg.number, nil

@@ -97,8 +97,8 @@ func (h *shard) awaitLeader(drafts []*entry, cause error) (others []*entry) {
 			others = append(others, d)
 		}
 	}
-	h.waiting = append(again, h.waiting...)
-	h.leaderless = time.Now().Add(resolvePause)
+	h.queue.drafts = append(again, h.queue.drafts...)
+	h.departure.leaderless = time.Now().Add(resolvePause)
 	h.lookAfter(resolvePause)
 	return others
 }
@@ -249,7 +249,7 @@ func (s *Store) noteAppend(r *format.Recorded, began time.Time, err error) {
 }
 
 // noteSync hands the duration of a stored publish to Timed. The caller holds the lock.
-func (h *shard) noteSync(f *groupInFlight) {
+func (h *shard) noteSync(f *flight) {
 	if h.s.timed != nil {
 		h.s.timed.Sync(h == h.s.records, time.Since(f.sent))
 	}

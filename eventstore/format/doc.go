@@ -18,7 +18,7 @@
 //	application   commands/causes, commands/workflows, secrets
 //	log           engine, eventstore, ordered, turns, verify
 //	servers       archive, backup, backup/restore, remote
-//	streams       checkpointlog, deliverylog, handover, ownership, sidelog, streams, tiprow
+//	streams       applied, checkpointlog, deliverylog, handover, ownership, sidelog and 2 others
 //	bytes         checkpoint
 //	bytes       ► format
 //	bytes         codec

@@ -15,6 +15,7 @@
 //
 //	log           engine, verify
 //	servers       archive
+//	streams       applied
 //	streams     ► tiprow
 //	streams       tipstore
 //	bytes         format

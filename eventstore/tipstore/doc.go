@@ -17,7 +17,7 @@
 //
 //	log           engine, verify
 //	servers       archive
-//	streams       checkpointlog, deliverylog, secretlog, sidelog, tiprow
+//	streams       applied, checkpointlog, deliverylog, secretlog, sidelog, tiprow
 //	streams     ► tipstore
 //	bytes         fault
 package tipstore

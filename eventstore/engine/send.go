@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"payledger/eventstore/fault"
+	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
+	"payledger/eventstore/jetapi"
+)
+
+const (
+	appendTimeout       = 15 * time.Second      // of an append with all publishes of its group
+	resolvePause        = 50 * time.Millisecond // between two looks at a group with an unknown outcome
+	maxBody             = minPayload - 64<<10   // bytes of the largest event: its group must fit into a message
+	soleDepth           = 2                     // groups of a shard that a sole writer has under way; other writers have one, as they interleave
+	defaultPipelineFrom = 32                    // events that must wait before a second group is sent: fewer are faster in one group
+)
+
+// append appends r, whose bytes are final except for its place, and sets the place. ErrConflict: another event follows the same
+// event of the aggregate. ErrRefused: nothing was recorded. ErrUnknown: the append timed out or was abandoned; the outcome is unknown.
+func (s *Store) append(ctx context.Context, r *format.Recorded) error {
+	began := time.Now()
+	err := s.appendNext(ctx, r)
+	s.noteAppend(r, began, err)
+	return err
+}
+
+func (s *Store) appendNext(ctx context.Context, r *format.Recorded) error {
+	if s.readOnly {
+		return fmt.Errorf("%w: opened for reading", fault.ErrRefused)
+	}
+	h := s.numbered(r.Shard)
+	if err := s.awaitConnection(ctx, h); err != nil {
+		return fmt.Errorf("%w: %w", fault.ErrRefused, err)
+	}
+	if len(r.Body) > maxBody {
+		return fmt.Errorf("%w: an event of %d bytes; %d are the limit", fault.ErrRefused, len(r.Body), maxBody)
+	}
+	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
+	h.mu.Lock()
+	h.enqueue(d)
+	f := h.makeGroup()
+	h.mu.Unlock()
+	if f != nil && !h.drive(f, ctx.Done()) {
+		go h.drive(f, nil)
+	}
+	select {
+	case <-d.done:
+		return d.err
+	default:
+	}
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return h.withdraw(ctx, d)
+	}
+}
+
+// sendNext sends the next group, if makeGroup returns one. The caller holds the lock.
+func (h *shard) sendNext() {
+	if f := h.makeGroup(); f != nil {
+		go h.drive(f, nil)
+	}
+}
+
+// makeGroup moves waiting drafts into the next group, or returns nil if none can be sent now. The caller holds the lock, and drives the group.
+func (h *shard) makeGroup() *flight {
+	defer h.tellRefusals()
+	if h.s.closing.Load() {
+		h.refuseWaiting(errors.New("the store was closed"))
+		return nil
+	}
+	if h.stopped != nil {
+		h.refuseWaiting(h.stopped)
+		return nil
+	}
+	idle, depth := len(h.beyond.sent) == 0, 1
+	if h.s.sole {
+		depth = soleDepth
+	}
+	mine := h.owner.MayAppend()
+	if !mine {
+		h.askSoon()
+	}
+	fence := idle && (len(h.exchange.visits) > 0 || h.need.through > h.head.Seq || mine && h.wantsFence())
+	open := h.segments.open()
+	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose())
+	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !fence
+	blocked := h.beyond.resolving || h.beyond.building || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active()
+	if nothing || blocked || len(h.beyond.sent) >= depth {
+		return nil
+	}
+	if !idle && len(h.queue.drafts) < h.s.pipelineFrom {
+		return nil // they share a group, after the group under way is acknowledged
+	}
+	if full && !idle || h.tips.Bytes() > 2*h.s.dirtyLimit || idle && mine && !fence && !full && h.gathers() {
+		return nil
+	}
+	f := &flight{began: time.Now(), asOf: h.owner.Now(), seg: open, g: h.next(format.KindEvents)}
+	switch {
+	case !mine:
+		f.g.Kind, f.g.Writer.Visitor = format.KindFence, true
+	case h.leaves():
+		f.g.Kind, f.g.Writer.Next = format.KindFence, h.need.heir
+		h.owner.Void()
+	case full:
+		f.g.Kind, f.g.Next = format.KindClosing, open.number+1
+		h.segments.rolling = true
+	default:
+		h.fillGroup(f)
+		if len(f.drafts) == 0 && !fence && (len(h.beyond.read) == 0 || len(h.queue.drafts) == 0) {
+			return nil
+		}
+		if len(f.drafts) == 0 {
+			f.g.Kind = format.KindFence
+		}
+	}
+	f.g.Place()
+	f.readers, h.exchange.visits = h.exchange.visits, nil
+	if mine {
+		f.readers, h.queue.readers, h.need.lease = append(f.readers, h.queue.readers...), nil, false
+	}
+	h.beyond.building = true
+	return f
+}
+
+// fillGroup moves as many drafts as fit from the queue into the group. It refuses a draft that does not follow the newest event
+// of its aggregate as a conflict. A draft of an aggregate with an event under way stays in the queue.
+func (h *shard) fillGroup(f *flight) {
+	var left []*entry
+	size, full := 0, format.MaxGroupBytes
+	if h.isRecords() {
+		full = format.MaxRecordBytes
+	}
+	for i, d := range h.queue.drafts {
+		if len(f.drafts) == format.MaxFrames || len(f.drafts) > 0 && size+len(d.r.Body) > full {
+			left = append(left, h.queue.drafts[i:]...)
+			break
+		}
+		if h.beyond.holds(d.r.Key) {
+			left = append(left, d)
+			continue
+		}
+		if err := h.fits(d); err != nil {
+			d.end(err)
+			continue
+		}
+		size += len(d.r.Body) + format.FrameHead
+		h.beyond.reserve(d.r.Key)
+		f.drafts, f.g.Frames = append(f.drafts, d), append(f.g.Frames, d.r)
+	}
+	h.queue.drafts = left
+}
+
+// drive encodes and sends a group, waits for the answer, and handles the outcome. It returns false if abandon closes first: another goroutine must
+// then drive the group.
+func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
+	if f.data == nil {
+		f.data = f.g.Encode()
+		h.mu.Lock()
+		h.beyond.encoded(f)
+		h.send(f)
+		h.sendNext()
+		h.mu.Unlock()
+		runtime.Gosched() // the connection's goroutine sends the group first
+		format.RefreshEncoder()
+	}
+	reply := f.reply
+	if reply.Err != nil { // not sent: there is no connection
+		h.s.api.Done(reply)
+		h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
+		return true
+	}
+	timer := time.After(jetapi.PublishTimeout)
+	for {
+		select {
+		case m := <-reply.Answers:
+			if m.Subject != reply.Subject {
+				continue // a late answer to an earlier message
+			}
+			result, err := h.readAnswer(f, m)
+			h.noteOutcome(f, result, err)
+		case <-timer:
+			h.noteOutcome(f, unknown, nats.ErrTimeout)
+		case <-h.s.gone:
+			h.noteOutcome(f, unknown, nats.ErrConnectionClosed)
+		case <-abandon:
+			return false
+		}
+		h.s.api.Done(reply)
+		return true
+	}
+}
+
+// send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
+func (h *shard) send(f *flight) {
+	header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(f.g.Seq-1, 10)}}
+	handover.Header(header, f.g.Writer)
+	f.sent = time.Now()
+	f.reply = h.s.api.Send(&nats.Msg{Subject: f.seg.subject(h.n), Data: f.data, Header: header})
+}
+
+func (h *shard) readAnswer(f *flight, m *nats.Msg) (outcome, error) {
+	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return refused, nats.ErrNoResponders
+	}
+	ack, err := jetapi.ParseAck(m)
+	switch {
+	case err != nil:
+		return unknown, err
+	case ack.Error == nil && ack.Seq == f.g.Seq && ack.Stream == f.seg.name(h.n):
+		return stored, nil
+	case ack.Error == nil:
+		return unknown, fmt.Errorf("answer to a publish names %q %d", ack.Stream, ack.Seq)
+	case ack.Error.Definite(h.s.replicas):
+		return refused, ack.Error
+	default:
+		return unknown, ack.Error
+	}
+}
+
+// noteOutcome notes the outcome of a publish. It applies the groups that are now stored, starts resolve if the first group has
+// no clear outcome, and sends the next group.
+func (h *shard) noteOutcome(f *flight, result outcome, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.result, f.err = result, err
+	f.silent = f.silent || errors.Is(err, nats.ErrTimeout)
+	f.uncertain = f.uncertain || result == unknown
+	if result == stored {
+		h.departure.pace.Acknowledged(time.Now(), time.Since(f.sent), len(f.drafts)+len(h.queue.drafts))
+		h.noteSync(f)
+	}
+	h.applyAcknowledged()
+	if h.beyond.unclear() != nil && !h.beyond.resolving {
+		h.beyond.resolving = true
+		go h.resolve()
+	}
+	h.sendNext()
+}
+
+// applyAcknowledged applies the groups sent that are acknowledged, and answers their callers. An acknowledged group behind a group that was not
+// stored follows a group of another writer: resolve stops the shard. The caller holds the lock.
+func (h *shard) applyAcknowledged() {
+	for f := h.beyond.acknowledged(); f != nil; f = h.beyond.acknowledged() {
+		h.beyond.takeSent()
+		h.answerOrigins(f)
+		h.applyRead(f.g.Seq - 1)
+		h.apply(f.g)
+		if !f.repeated {
+			h.owner.Acknowledged(f.asOf)
+		}
+		h.segments.grow(len(f.data))
+		endAll(f.drafts, nil)
+		endAll(f.readers, nil)
+		h.readAgain()
+		h.rollAfter(f.g)
+	}
+}
+
+// applyRead applies the groups up to seq that were read from the log: a later acknowledgement covers them. The caller holds the lock.
+func (h *shard) applyRead(seq uint64) {
+	for f := h.beyond.takeRead(seq); f != nil; f = h.beyond.takeRead(seq) {
+		h.apply(f.g)
+		f.endAwaited(nil)
+	}
+}
