@@ -68,8 +68,8 @@
 //     to 100 ms while no caller waits and no batch was full. At 3,000 events/s a batch then has 6 events or more and costs
 //     half of single events. A waiting read waits at most 2 ms longer.
 //   - Pending operations are a partial index over payments, not a table: the index holds only open operations. It is
-//     ordered by turn, the request's time modulo five minutes (package pending), so that the next question follows from it
-//     without a write per question. A column with the next question's time would be written 3,300 times a second for a
+//     ordered by slot, the request's time modulo five minutes (package pending), so that the next look-up follows from it
+//     without a write per look-up. A column with the next look-up's time would be written 3,300 times a second for a
 //     million operations.
 //   - Columns are the fields that GET /payments filters and sorts by (D11). Other fields are read from the store. A list
 //     first walks an index: that of the order, the e-mail hash or the customer, else that of all payments, each ordered by

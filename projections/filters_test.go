@@ -90,7 +90,7 @@ func hundredCustomers() (all []string) {
 	return all
 }
 
-// question is a filter by one field or two, and the place of a page in it.
+// look-up is a filter by one field or two, and the place of a page in it.
 type question struct {
 	name   string
 	fields int // of the filter
@@ -102,7 +102,7 @@ type question struct {
 	from   *listing.Place
 }
 
-// questions are all filters alone and in pairs; of each the first page, the one from the middle of the time, the last one from
+// look-ups are all filters alone and in pairs; of each the first page, the one from the middle of the time, the last one from
 // shortly before the oldest payment, and the last one on the way back.
 func questions(facts []manyFact) (alone, pairs []question) {
 	place := func(i int, newer bool) *listing.Place {

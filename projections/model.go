@@ -282,7 +282,7 @@ func paymentRow(v *view[payment.State]) []any {
 		int64(v.seq), int64(v.revision), s.CreatedAt.UnixMicro(), s.UpdatedAt.UnixMicro(), string(s.Status()),
 		s.OrderID, s.CustomerID, string(s.Session), string(s.Currency), int64(s.Amount), string(target.Processor),
 		target.MerchantID, s.Method.Type, s.Method.Card.Last4Digits, string(s.Method.Card.Network),
-		s.EmailHash, int64(s.KeyNumber), due.at, due.turn, due.state, due.kind,
+		s.EmailHash, int64(s.KeyNumber), due.at, due.slot, due.state, due.kind,
 		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()),
 	}
 }
@@ -293,7 +293,7 @@ func (m *model) updatePayment(ctx context.Context, v *view[payment.State]) error
 	target, due := targetOf(s), waitingOf(s)
 	args := []any{
 		int64(v.seq), int64(v.revision), s.UpdatedAt.UnixMicro(), string(s.Status()), int64(s.Amount), string(target.Processor),
-		target.MerchantID, due.at, due.turn, due.state, due.kind,
+		target.MerchantID, due.at, due.slot, due.state, due.kind,
 		statistics.Tries(s), int64(s.Captured()), int64(s.Refunded()), v.key.ID, int64(v.before),
 	}
 	if s.CreatedAt.UnixMicro() <= m.packer.newest {
@@ -327,13 +327,13 @@ func targetOf(s *payment.State) (target payment.Target) {
 }
 
 // waiting has the due columns of a payment's row; all are nil if the payment waits for nothing.
-type waiting struct{ at, turn, state, kind any }
+type waiting struct{ at, slot, state, kind any }
 
 // waitingOf returns the first operation without an outcome, or else the action of the customer.
 func waitingOf(s *payment.State) (w waiting) {
 	for _, op := range s.Operations {
 		if op.State.Open() {
-			return waiting{op.RequestedAt.UnixMicro(), pending.Turn(op.RequestedAt), string(op.State), string(op.Kind)}
+			return waiting{op.RequestedAt.UnixMicro(), pending.Slot(op.RequestedAt), string(op.State), string(op.Kind)}
 		}
 	}
 	if action := s.RequiredAction(); action != nil {

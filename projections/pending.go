@@ -14,8 +14,8 @@ import (
 var _ pending.Views = (*Projections)(nil)
 
 const (
-	selectTurns = `SELECT due_turn, id, account FROM payments INDEXED BY payments_turn WHERE due_turn IS NOT NULL AND processor = ?
-		AND (due_turn, id) > (?, ?) AND due_turn <= ? AND (due_at <= ? OR due_at > ?) ORDER BY due_turn, id LIMIT ?`
+	selectSlots = `SELECT due_slot, id, account FROM payments INDEXED BY payments_slot WHERE due_slot IS NOT NULL AND processor = ?
+		AND (due_slot, id) > (?, ?) AND due_slot <= ? AND (due_at <= ? OR due_at > ?) ORDER BY due_slot, id LIMIT ?`
 	selectActions = `SELECT due_at, id, account FROM payments INDEXED BY payments_action WHERE due_state = 'ACTION' AND processor = ?
 		AND (due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id LIMIT ?`
 	// A notification can be applied when its payment is known, and rejected when it has waited long enough.
@@ -23,17 +23,17 @@ const (
 		AND (since < ? OR EXISTS (SELECT 1 FROM payments WHERE id = reference)) ORDER BY since, reference LIMIT ?`
 	selectAttempts = `SELECT decided_at, id, account FROM attempts INDEXED BY attempts_decided WHERE (decided_at, id) > (?, ?)
 		AND decided_at <= ? ORDER BY decided_at, id LIMIT ?`
-	selectPending = `SELECT due_kind, due_state, count(*), min(due_at), min((due_turn - ? + ?) % ?) FROM payments INDEXED BY payments_turn
-		WHERE due_turn IS NOT NULL GROUP BY due_kind, due_state`
+	selectPending = `SELECT due_kind, due_state, count(*), min(due_at), min((due_slot - ? + ?) % ?) FROM payments INDEXED BY payments_slot
+		WHERE due_slot IS NOT NULL GROUP BY due_kind, due_state`
 )
 
 // OpenOperations lists the payments with an operation at a processor that has no outcome (D8); see pending.Views.
-func (p *Projections) OpenOperations(ctx context.Context, name processor.Name, turns pending.Turns, after pending.Place, limit int) ([]pending.Item, error) {
+func (p *Projections) OpenOperations(ctx context.Context, name processor.Name, slots pending.Slots, after pending.Place, limit int) ([]pending.Item, error) {
 	ahead := maxMicros
-	if !turns.Ahead.IsZero() {
-		ahead = turns.Ahead.UnixMicro()
+	if !slots.Ahead.IsZero() {
+		ahead = slots.Ahead.UnixMicro()
 	}
-	return p.items(ctx, "open operations", selectTurns, string(name), after.At, after.ID, turns.Through, turns.Requested.UnixMicro(), ahead, limit)
+	return p.items(ctx, "open operations", selectSlots, string(name), after.At, after.ID, slots.Through, slots.Requested.UnixMicro(), ahead, limit)
 }
 
 // ExpiredActions lists the payments at a processor whose action expired by now (D7); see pending.Views.
@@ -64,16 +64,16 @@ type PendingOperations struct {
 	State payment.OperationState
 	Count int
 	Since time.Time // of the oldest request
-	Next  time.Time // the first of their turns after now
+	Next  time.Time // the first of their slots after now
 }
 
 // PendingOperations counts the operations without an outcome in this node's views. It reads an index of all of them.
 func (p *Projections) PendingOperations(ctx context.Context, now time.Time) ([]PendingOperations, error) {
-	round := pending.Round.Microseconds()
+	round := pending.Cycle.Microseconds()
 	return rowsOf(ctx, p, "pending operations", func(scan sqlitefile.Scan) (o PendingOperations, err error) {
 		var since, wait int64
 		err = scan(&o.Kind, &o.State, &o.Count, &since, &wait)
 		o.Since, o.Next = time.UnixMicro(since).UTC(), now.Add(time.Duration(wait)*time.Microsecond)
 		return o, err
-	}, selectPending, pending.Turn(now), round, round)
+	}, selectPending, pending.Slot(now), round, round)
 }

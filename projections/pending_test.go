@@ -19,8 +19,8 @@ import (
 // openOperations reads all open operations at ADYEN that were requested by then.
 func openOperations(t *testing.T, n *node, requested time.Time) []pending.Item {
 	t.Helper()
-	turns := pending.Turns{Through: math.MaxInt64, Requested: requested}
-	all, err := n.OpenOperations(testContext(t), processor.Adyen, turns, pending.Place{}, 1000)
+	slots := pending.Slots{Through: math.MaxInt64, Requested: requested}
+	all, err := n.OpenOperations(testContext(t), processor.Adyen, slots, pending.Place{}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,29 +59,29 @@ func pendingModel(t *testing.T, count int) (*Projections, []payment.State) {
 	return &Projections{model: m}, states
 }
 
-// TestOpenOperations checks that operations without an outcome are found by their turn, with any size of page. Operations that were
+// TestOpenOperations checks that operations without an outcome are found by their slot, with any size of page. Operations that were
 // requested later, belong to another processor, have their outcome, or wait for their customer are not found (D8).
 func TestOpenOperations(t *testing.T) {
 	p, states := pendingModel(t, 100)
 	for _, c := range []struct {
-		turns pending.Turns
+		slots pending.Slots
 		limit int
 	}{
-		{pending.Turns{Through: pending.Round.Microseconds(), Requested: start.Add(time.Hour)}, 1},
-		{pending.Turns{Through: pending.Round.Microseconds(), Requested: start.Add(2 * time.Hour)}, 7},
-		{pending.Turns{From: time.Minute.Microseconds(), Through: 3 * time.Minute.Microseconds(), Requested: start.Add(2 * time.Hour)}, 3},
-		{pending.Turns{From: pending.Turn(start.Add(time.Minute)), Through: pending.Turn(start.Add(time.Minute)) + 5000, Requested: start.Add(2 * time.Hour)}, 3},
+		{pending.Slots{Through: pending.Cycle.Microseconds(), Requested: start.Add(time.Hour)}, 1},
+		{pending.Slots{Through: pending.Cycle.Microseconds(), Requested: start.Add(2 * time.Hour)}, 7},
+		{pending.Slots{From: time.Minute.Microseconds(), Through: 3 * time.Minute.Microseconds(), Requested: start.Add(2 * time.Hour)}, 3},
+		{pending.Slots{From: pending.Slot(start.Add(time.Minute)), Through: pending.Slot(start.Add(time.Minute)) + 5000, Requested: start.Add(2 * time.Hour)}, 3},
 	} {
 		var want []string
 		for n, s := range states {
 			at := s.Operations[0].RequestedAt
-			if turn := pending.Turn(at); n%5 != 0 && n%3 != 0 && !at.After(c.turns.Requested) && turn >= c.turns.From && turn <= c.turns.Through {
+			if slot := pending.Slot(at); n%5 != 0 && n%3 != 0 && !at.After(c.slots.Requested) && slot >= c.slots.From && slot <= c.slots.Through {
 				want = append(want, string(s.ID))
 			}
 		}
 		var got []string
-		for after := (pending.Place{At: c.turns.From}); ; {
-			page, err := p.OpenOperations(testContext(t), processor.Adyen, c.turns, after, c.limit)
+		for after := (pending.Place{At: c.slots.From}); ; {
+			page, err := p.OpenOperations(testContext(t), processor.Adyen, c.slots, after, c.limit)
 			if err != nil || len(page) > c.limit || !slices.IsSortedFunc(page, func(a, b pending.Item) int { return int(a.At - b.At) }) {
 				t.Fatal(page, err)
 			}
@@ -96,10 +96,10 @@ func TestOpenOperations(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) || len(want) == 0 {
-			t.Errorf("%+v: %d found, %d are due", c.turns, len(got), len(want))
+			t.Errorf("%+v: %d found, %d are due", c.slots, len(got), len(want))
 		}
 	}
-	all := pending.Turns{Through: pending.Round.Microseconds(), Requested: start.Add(2 * time.Hour)}
+	all := pending.Slots{Through: pending.Cycle.Microseconds(), Requested: start.Add(2 * time.Hour)}
 	if page, err := p.OpenOperations(testContext(t), processor.Stripe, all, pending.Place{}, 10); err != nil || len(page) != 0 {
 		t.Errorf("of another processor %v %v", page, err)
 	}
@@ -140,7 +140,7 @@ func TestPendingOperations(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	count, next := 0, now.Add(pending.Round)
+	count, next := 0, now.Add(pending.Cycle)
 	for n, s := range states {
 		if n%5 != 0 && n%3 != 0 {
 			count++
@@ -163,11 +163,11 @@ func TestPendingPlans(t *testing.T) {
 		args []any
 		plan string
 	}{
-		selectTurns:    {[]any{"ADYEN", 1, "a", 2, 3, 4, 5}, "SEARCH payments USING INDEX payments_turn (processor=? AND (due_turn,id)>(?,?)"},
+		selectSlots:    {[]any{"ADYEN", 1, "a", 2, 3, 4, 5}, "SEARCH payments USING INDEX payments_slot (processor=? AND (due_slot,id)>(?,?)"},
 		selectActions:  {[]any{"ADYEN", 1, "a", 2, 3}, "SEARCH payments USING INDEX payments_action (processor=? AND (due_at,id)>(?,?)"},
 		selectInboxes:  {[]any{"ADYEN", 1, "a", 2, 3}, "SEARCH inboxes USING COVERING INDEX inboxes_since (processor=? AND (since,reference)>(?,?)"},
 		selectAttempts: {[]any{1, "a", 2, 3}, "SEARCH attempts USING INDEX attempts_decided ((decided_at,id)>(?,?)"},
-		selectPending:  {[]any{1, 2, 3}, "SCAN payments USING COVERING INDEX payments_turn"},
+		selectPending:  {[]any{1, 2, 3}, "SCAN payments USING COVERING INDEX payments_slot"},
 		selectEnded:    {[]any{"a", 1}, "SEARCH instruments USING INDEX instruments_ended (token>?)"},
 	} {
 		steps, err := readRows(context.Background(), m, func(scan sqlitefile.Scan) (step string, err error) {

@@ -29,8 +29,8 @@ const FileName = "views.sqlite"
 //   - positions: seq is the address of a shard's last applied event, number its number, hash its hash.
 //   - payments: a rowid table, because ids are random and rows are appended in the order of time. due_at is the time of the
 //     request of an open operation, or the time at which the customer's action expires; due_state and due_kind are the
-//     operation's. due_turn is the turn of an open operation (package pending) and NULL for an action. The partial indexes
-//     hold only such payments; payments_turn has every column that the counts need. session is the id of the client
+//     operation's. due_slot is the slot of an open operation (package pending) and NULL for an action. The partial indexes
+//     hold only such payments; payments_slot has every column that the counts need. session is the id of the client
 //     session. email_hash is that of domain.Sealed, or empty; an erasure of the person empties it. key_number is that of
 //     domain.Sealed. Rows of equal times are in the order of their ids. tries is statistics.Tries; captured and refunded are
 //     the confirmed amounts. Triggers count each change in the table statistics.
@@ -72,14 +72,14 @@ CREATE TABLE payments (
 	email_hash          TEXT    NOT NULL,
 	key_number          INTEGER NOT NULL,
 	due_at              INTEGER,
-	due_turn            INTEGER,
+	due_slot            INTEGER,
 	due_state           TEXT,
 	due_kind            TEXT,
 	tries               INTEGER NOT NULL,
 	captured            INTEGER NOT NULL,
 	refunded            INTEGER NOT NULL
 );
-CREATE INDEX payments_turn ON payments (processor, due_turn, id, due_at, due_state, due_kind) WHERE due_turn IS NOT NULL;
+CREATE INDEX payments_slot ON payments (processor, due_slot, id, due_at, due_state, due_kind) WHERE due_slot IS NOT NULL;
 CREATE INDEX payments_action ON payments (processor, due_at, id) WHERE due_state = 'ACTION';
 CREATE INDEX payments_created ON payments (account, created_at);
 CREATE INDEX payments_order ON payments (account, order_id, created_at);
@@ -151,10 +151,10 @@ const (
 	// the revision before the event.
 	insertPayment = `INSERT INTO payments (id, account, shard, seq, revision, created_at, updated_at, status,
 		order_id, customer_id, session, currency, amount, processor, merchant_id, payment_method_type, last4, network,
-		email_hash, key_number, due_at, due_turn, due_state, due_kind, tries, captured, refunded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		email_hash, key_number, due_at, due_slot, due_state, due_kind, tries, captured, refunded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`
 	updatePayment = `UPDATE payments SET seq = ?, revision = ?, updated_at = ?, status = ?, amount = ?,
-		processor = ?, merchant_id = ?, due_at = ?, due_turn = ?, due_state = ?, due_kind = ?,
+		processor = ?, merchant_id = ?, due_at = ?, due_slot = ?, due_state = ?, due_kind = ?,
 		tries = ?, captured = ?, refunded = ? WHERE id = ? AND revision = ?`
 	updatePaymentRow = updatePayment + ` RETURNING rowid`
 	upsertSession    = `INSERT INTO sessions (id, account, expires_at, customer) VALUES (?, ?, ?, ?)

@@ -256,7 +256,7 @@ func TestReopenAndRebuild(t *testing.T) {
 		t.Fatalf("%d pending", len(waiting))
 	}
 	for _, op := range waiting {
-		if op.Account != testAccount || op.At != pending.Turn(live.payment(t, op.ID).Operations[0].RequestedAt) {
+		if op.Account != testAccount || op.At != pending.Slot(live.payment(t, op.ID).Operations[0].RequestedAt) {
 			t.Errorf("pending %+v", op)
 		}
 	}

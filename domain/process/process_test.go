@@ -141,7 +141,7 @@ func TestNextInterval(t *testing.T) {
 	}
 }
 
-// TestAsked: as many questions as the intervals up to an age, and no more than there are until the last interval (D8).
+// TestAsked: as many look-ups as the intervals up to an age, and no more than there are until the last interval (D8).
 func TestAsked(t *testing.T) {
 	age := time.Duration(0)
 	for asked := range 12 {

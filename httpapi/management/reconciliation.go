@@ -15,7 +15,7 @@ import (
 // Reconciler compares the ledger with a processor's books.
 type Reconciler interface {
 	// Run calls report with every difference, and progress from time to time. An error means that the comparison is incomplete.
-	Run(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
+	Run(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
 }
 
 // reconcileLine has a difference, the progress, or at the end the counts. An answer without counts is not whole.
@@ -34,7 +34,7 @@ func reconciliationRules(v *validation.Violations, c *request.Call) {
 // GetReconciliation serves GET /management/reconciliation: it compares the ledger with a processor's books (D14.16).
 func (h *Handlers) GetReconciliation(c *request.Call) (any, error) {
 	query := c.Query
-	q := reconcile.Question{Account: c.Merchant.ID, Processor: processor.Name(query.Get("processor"))}
+	q := reconcile.Scope{Account: c.Merchant.ID, Processor: processor.Name(query.Get("processor"))}
 	if q.Processor == "" {
 		return nil, domain.Invalid(validation.ModelQuery, domain.Violation{Path: "$.processor", Description: "is required"})
 	}

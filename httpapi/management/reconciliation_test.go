@@ -54,10 +54,10 @@ func TestReconciliation(t *testing.T) {
 	same(t, "lines", lines, []string{
 		progressLine("0"), differenceLine, differenceLine, progressLine("2"), differenceLine, differenceLine, `{"summary":` + counts + `}`,
 	})
-	r.made(call("Run", reconcile.Question{Account: "shop", Processor: "ADYEN", From: noon.AddDate(0, 0, -1), To: noon}))
+	r.made(call("Run", reconcile.Scope{Account: "shop", Processor: "ADYEN", From: noon.AddDate(0, 0, -1), To: noon}))
 	_, err = r.reconciled("processor=STRIPE", takesAll)
 	must(t, err)
-	r.made(call("Run", reconcile.Question{Account: "shop", Processor: "STRIPE"}))
+	r.made(call("Run", reconcile.Scope{Account: "shop", Processor: "STRIPE"}))
 }
 
 // TestReconciliationFails checks that an incomplete comparison has no counts. Only books that cannot be read are a passing fault; other

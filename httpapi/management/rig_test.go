@@ -237,7 +237,7 @@ func (d *doubles) At(_ context.Context, owner domain.AccountID, position uint64)
 	return e, is, err
 }
 
-func (d *doubles) Run(_ context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+func (d *doubles) Run(_ context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	d.note("Run", q)
 	return d.reconciles(report, progress)
 }

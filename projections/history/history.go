@@ -45,10 +45,10 @@ type Reader struct {
 	Secrets *secrets.Store
 	// First6Digits reports whether an account opted in to first6Digits (§2.2); nil: no account did.
 	First6Digits func(context.Context, domain.AccountID) (bool, error)
-	// NextQuestion returns the time at which a running server sends its next query about an operation to the processor; requested
+	// NextLookup returns the time at which a running server sends its next query about an operation to the processor; requested
 	// is zero for an operation that waits for its customer. nil: no server runs.
-	NextQuestion func(key domain.OperationKey, requested time.Time) (time.Time, bool)
-	Deliveries   Deliveries // nil: no event has its webhooks
+	NextLookup func(key domain.OperationKey, requested time.Time) (time.Time, bool)
+	Deliveries Deliveries // nil: no event has its webhooks
 }
 
 // Part selects a part of a payment's history.

@@ -49,7 +49,7 @@ func requiredSince(held payment.Operation) (since time.Time) {
 }
 
 func (h *Reader) schedule(newest *Entry) {
-	if h.NextQuestion == nil {
+	if h.NextLookup == nil {
 		return
 	}
 	for i := range newest.Waiting {
@@ -57,7 +57,7 @@ func (h *Reader) schedule(newest *Entry) {
 		if newest.Waiting[i].ExpiresAt != nil {
 			requested = time.Time{} // the operation waits for the customer
 		}
-		if at, known := h.NextQuestion(newest.Waiting[i].Key, requested); known && !at.IsZero() {
+		if at, known := h.NextLookup(newest.Waiting[i].Key, requested); known && !at.IsZero() {
 			newest.Waiting[i].AskedNext = &paymentjson.Time{Time: at}
 		}
 	}

@@ -95,7 +95,7 @@ func TestWaiting(t *testing.T) {
 		capture(400), timeOut(7), answer(7, processor.Pending), answer(7, processor.Succeeded), capture(9999),
 		refund(300), answer(12, processor.Pending), cancel, answer(14, processor.Failed))
 	next := time.Date(2026, 3, 14, 9, 30, 0, 0, time.UTC)
-	h := Reader{Store: store, Secrets: vault, NextQuestion: func(key domain.OperationKey, _ time.Time) (time.Time, bool) {
+	h := Reader{Store: store, Secrets: vault, NextLookup: func(key domain.OperationKey, _ time.Time) (time.Time, bool) {
 		return next, strings.HasSuffix(string(key), ".12")
 	}}
 	want := []string{

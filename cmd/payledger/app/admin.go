@@ -72,7 +72,7 @@ func (a *App) adminReady(w http.ResponseWriter, r *http.Request) {
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	config := metrics.Config{
-		Store: a.Ledger.Store, Questions: a.Commands.Waiting, Now: a.clock, Patience: a.Recoverer.Patience(),
+		Store: a.Ledger.Store, Lookups: a.Commands.Waiting, Now: a.clock, Patience: a.Recoverer.Patience(),
 		Intake: a.Intake.Tally, Answers: a.answers, Durations: a.durations, Events: a.Feed, Role: string(a.role()),
 	}
 	if a.keepsViews() {

@@ -70,7 +70,7 @@ func (c *Reconcile) Run(ctx context.Context, std terminal.Streams, args options.
 			return TroubleError{err}
 		}
 		defer func() { failed = errors.Join(failed, l.Close()) }()
-		compare = func(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+		compare = func(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 			return c.compareFolder(ctx, l.Store, q, report, progress)
 		}
 	}
@@ -120,7 +120,7 @@ func (c *Reconcile) between(out io.Writer, i, of int) error {
 }
 
 // one compares with one processor, and returns the number of differences.
-func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Question, compare comparison) (int, error) {
+func (c *Reconcile) one(ctx context.Context, std terminal.Streams, q reconcile.Scope, compare comparison) (int, error) {
 	sheet := &sheet{out: std.Out, q: q, json: c.JSON}
 	bar := terminal.NewBar(std.Err)
 	counts, err := compare(ctx, q, func(d reconcile.Difference) error { bar.Clear(); return sheet.add(d) }, func(p reconcile.Progress) { showComparison(bar, p) })
@@ -157,7 +157,7 @@ func (c *Reconcile) enabled(ctx context.Context) (names []processor.Name, err er
 	return names, err
 }
 
-func (c *Reconcile) question() (q reconcile.Question, err error) {
+func (c *Reconcile) question() (q reconcile.Scope, err error) {
 	q.Processor = c.Processor
 	if q.Processor != "" && !slices.Contains(processor.Names, q.Processor) {
 		return q, fmt.Errorf("--processor %q is none of %v", c.Processor, processor.Names)
@@ -184,7 +184,7 @@ func showComparison(b *terminal.Bar, p reconcile.Progress) {
 }
 
 // comparison compares with one processor.
-type comparison func(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
+type comparison func(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error)
 
 // open opens the ledger of the folder, once for all processors.
 func (c *Reconcile) open(ctx context.Context) (*ledger.Ledger, error) {
@@ -198,7 +198,7 @@ func (c *Reconcile) open(ctx context.Context) (*ledger.Ledger, error) {
 	return l, err
 }
 
-func (c *Reconcile) compareFolder(ctx context.Context, store eventstore.Store, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
+func (c *Reconcile) compareFolder(ctx context.Context, store eventstore.Store, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (counts reconcile.Counts, err error) {
 	accounts, err := c.accounts(ctx, store)
 	if err != nil {
 		return counts, err

@@ -15,7 +15,7 @@ import (
 	"payledger/httpapi/client"
 )
 
-func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Question, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
+func (c *Reconcile) compareThere(ctx context.Context, q reconcile.Scope, report func(reconcile.Difference) error, progress func(reconcile.Progress)) (reconcile.Counts, error) {
 	query := url.Values{"processor": {string(q.Processor)}}
 	for name, at := range map[string]time.Time{"from": q.From, "to": q.To} {
 		if !at.IsZero() {

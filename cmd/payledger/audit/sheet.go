@@ -15,7 +15,7 @@ import (
 // sheet prints a comparison while it runs; it keeps no differences.
 type sheet struct {
 	out  io.Writer
-	q    reconcile.Question
+	q    reconcile.Scope
 	json bool
 	rows int
 }

@@ -13,7 +13,7 @@ import (
 func TestSheetKeepsNothing(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	s := &sheet{out: &out, q: reconcile.Question{Processor: "ADYEN", To: time.Unix(0, 0)}, json: true}
+	s := &sheet{out: &out, q: reconcile.Scope{Processor: "ADYEN", To: time.Unix(0, 0)}, json: true}
 	for i := range 3 {
 		written := out.Len()
 		if err := s.add(reconcile.Difference{Kind: reconcile.MissingHere, ID: "op"}); err != nil || out.Len() == written {
@@ -47,7 +47,7 @@ OTHER_MERCHANT     01payment                       void       01payment.8       
 func TestSheetTable(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	s := &sheet{out: &out, q: reconcile.Question{Processor: "STRIPE"}, json: false}
+	s := &sheet{out: &out, q: reconcile.Scope{Processor: "STRIPE"}, json: false}
 	euros := &reconcile.Side{Amount: 2500, Currency: "EUR", State: "SUCCEEDED", MerchantID: "m_1", TransactionID: "tx_1"}
 	yen := &reconcile.Side{Amount: 1250, Currency: "JPY", State: "SUCCEEDED", MerchantID: "m_2", TransactionID: "tx_2"}
 	place := func(state string) *reconcile.Side {

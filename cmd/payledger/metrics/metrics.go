@@ -30,11 +30,11 @@ type Log interface {
 // Config has the sources of the metrics.
 type Config struct {
 	Store      Log
-	Questions  func() []payments.Waiting                                                 // questions to processors that this process has planned
+	Lookups    func() []payments.Waiting                                                 // look-ups to processors that this process has planned
 	Role       string                                                                    // of this node
 	Operations func(context.Context, time.Time) ([]projections.PendingOperations, error) // open operations, from the views; nil, as Webhooks and Backlog, on a node without views
 	Now        func() time.Time
-	Patience   time.Duration         // from an operation's request to the first question that follows from the views
+	Patience   time.Duration         // from an operation's request to the first look-up that follows from the views
 	Answers    func() map[int]uint64 // of the API, by status
 	Durations  *Durations
 	Intake     *intake.Tally

@@ -35,16 +35,16 @@ var (
 		"Operations at processors without an outcome, by operation and state.", []string{"operation", "state"}, nil)
 	waitingSince = prometheus.NewDesc("payledger_operations_waiting_since_seconds",
 		"Unix time of the request that has waited longest, by operation and state.", []string{"operation", "state"}, nil)
-	waitingNext = prometheus.NewDesc("payledger_operations_next_question_seconds",
+	waitingNext = prometheus.NewDesc("payledger_operations_next_lookup_seconds",
 		"Unix time at which a processor is asked next, by operation and state.", []string{"operation", "state"}, nil)
 )
 
 func (c *waitingOperations) collect(out chan<- prometheus.Metric) {
 	type label struct{ operation, state string }
 	soon := map[label]time.Time{}
-	for _, w := range c.Questions() {
+	for _, w := range c.Lookups() {
 		at := label{string(w.Kind), string(w.State)}
-		soon[at] = earlier(soon[at], w.NextQuestion)
+		soon[at] = earlier(soon[at], w.NextLookup)
 	}
 	for _, g := range c.counted() {
 		next := earlier(soon[label{string(g.Kind), string(g.State)}], g.Next)

@@ -51,7 +51,7 @@ func TestWaitingMetrics(t *testing.T) {
 		}
 	}
 	for name, bounds := range map[string][2]time.Time{
-		"waiting_since_seconds": {before, time.Now()}, "next_question_seconds": {before, time.Now().Add(time.Hour)},
+		"waiting_since_seconds": {before, time.Now()}, "next_lookup_seconds": {before, time.Now().Add(time.Hour)},
 	} {
 		line := regexp.MustCompile(`(?m)^payledger_operations_` + name + `\{operation="capture",state="PENDING"\} (\S+)$`).FindStringSubmatch(text)
 		if line == nil {
@@ -74,21 +74,21 @@ func endWaiting(t *testing.T, app *app.App) {
 	apptest.Eventually(t, func() bool { return !strings.Contains(readMetrics(t, app), "\npayledger_operations_waiting{") })
 }
 
-// TestNextQuestion: the next question about an operation comes from the schedule, or earlier if this process has one planned (D8).
-func TestNextQuestion(t *testing.T) {
+// TestNextLookup: the next look-up of an operation comes from the schedule, or earlier if this process has one planned (D8).
+func TestNextLookup(t *testing.T) {
 	t.Parallel()
 	app := apptest.StartApp(t, apptest.TestOptions(t.TempDir()))
 	requested := time.Now().Add(-time.Hour)
-	at, asked := app.Recoverer.NextQuestion("01nobody.1", requested)
+	at, asked := app.Recoverer.NextLookup("01nobody.1", requested)
 	if wait := time.Until(at); !asked || wait < -time.Minute || wait > 5*time.Minute || (at.Sub(requested)-app.Recoverer.Patience())%(5*time.Minute) != 0 {
 		t.Errorf("asked at %s", at)
 	}
-	if at, asked = app.Recoverer.NextQuestion("01nobody.1", time.Time{}); asked {
+	if at, asked = app.Recoverer.NextLookup("01nobody.1", time.Time{}); asked {
 		t.Errorf("one with an answer is asked about at %s", at)
 	}
 	m := apptest.NewMerchant(app.Ready().API, app.Credentials.APIKey)
 	key := apptest.PendingCapture(t, m, "order-1")
-	if at, asked = app.Recoverer.NextQuestion(key, time.Now()); asked && time.Until(at) > app.Recoverer.Patience() {
+	if at, asked = app.Recoverer.NextLookup(key, time.Now()); asked && time.Until(at) > app.Recoverer.Patience() {
 		t.Errorf("asked at %s", at)
 	}
 }

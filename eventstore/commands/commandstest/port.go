@@ -89,7 +89,7 @@ func (p *Port) Send(ctx context.Context, op processor.Operation) (processor.Answ
 	return p.hold(ctx, op)
 }
 
-// hush leaves all questions without an answer from now on.
+// hush leaves all look-ups without an answer from now on.
 func (p *Port) hush(err error) (processor.Answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

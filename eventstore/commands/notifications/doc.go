@@ -9,9 +9,9 @@
 // decided on the payment's newest state, so that the order of arrival at the nodes does not matter. A full inbox stores
 // nothing more; a dispute's notification is then applied without being stored (D14.10).
 //
-// If the notification of a result is lost, the questions about the operation find the result. SweepDisputesAt finds
-// lost notifications of disputes: it asks a processor for those since a cursor. (A question for each payment would be
-// unbounded: payments can be disputed for months.) A sweep costs one question per processor, and one load per new
+// If the notification of a result is lost, the look-ups of the operation find the result. SweepDisputesAt finds
+// lost notifications of disputes: it asks a processor for those since a cursor. (A look-up for each payment would be
+// unbounded: payments can be disputed for months.) A sweep costs one look-up per processor, and one load per new
 // dispute event. The cursor is in memory; inbox.swept records the time read so far, every ten minutes of processor time. A
 // restart resumes one hour before that time.
 //

@@ -286,7 +286,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// deafDisputes are processors that answer no question about disputes, but for one.
+// deafDisputes are processors that answer no look-up of disputes, but for one.
 type deafDisputes struct {
 	*adapter.Adapter
 	answers processor.Name

@@ -35,8 +35,9 @@ func (r *rig) received(reference domain.PaymentID) inbox.Received {
 	return newest
 }
 
-// TestAdditionalFieldsAreErased checks the fields of a notification that the protocol does not name. They can be read until the key of the
-// payment's personal data is destroyed. After that, and for an unknown payment, none are stored. The fact is stored in any case (D14).
+// TestAdditionalFieldsAreErased checks the fields of a notification that the protocol does not
+// name. They can be read until the key of the payment's personal data is destroyed. After that, and
+// for an unknown payment, none are stored. The fact is stored in any case (D14).
 func TestAdditionalFieldsAreErased(t *testing.T) {
 	r := newRig(t)
 	var known atomic.Bool

@@ -40,12 +40,14 @@ func (s *Payments) CheckApproved(ctx context.Context, by commands.Caller, a Appr
 	return s.addEarlierPayment(ctx, by.Account, c, err)
 }
 
-// CreateApproved creates the payment of an approval. If another call created it, CreateApproved returns it.
+// CreateApproved creates the payment of an approval. If another call created it, CreateApproved
+// returns it.
 func (s *Payments) CreateApproved(ctx context.Context, by commands.Caller, a Approval) (eventstore.Tip[payment.State], error) {
 	return s.createRecord(ctx, by, a.creation())
 }
 
-// Continue starts or joins the open operations of a payment. await waits for their answers, at most until the deadline.
+// Continue starts or joins the open operations of a payment. await waits for their answers, at most
+// until the deadline.
 func (s *Payments) Continue(tip eventstore.Tip[payment.State]) (await func(ctx context.Context, deadline due.Time)) {
 	var operations []*operationInFlight
 	for _, op := range process.Open(tip.State) {

@@ -12,8 +12,9 @@ import (
 	"payledger/eventstore/commands/service"
 )
 
-// TestCapturedBehindTheEnd checks that an amount that was captured out of band is known before a success that releases the rest of the
-// authorization ends the payment, and can be refunded (§6.3, D7).
+// TestCapturedBehindTheEnd checks that an amount that was captured out of band is known before a
+// success that releases the rest of the authorization ends the payment, and can be refunded (§6.3,
+// D7).
 func TestCapturedBehindTheEnd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -66,7 +67,8 @@ func TestCapturedBehindTheEnd(t *testing.T) {
 	}
 }
 
-// hidden is a payment that was cancelled while the processor's books did not show a capture of 3.00 EUR there. They show it from now on.
+// hidden is a payment that was cancelled while the processor's books did not show a capture of 3.00
+// EUR there. They show it from now on.
 func (r *rig) hidden() (*service.Service, payment.State) {
 	r.T.Helper()
 	known, hide := &atomic.Bool{}, &atomic.Bool{}
@@ -90,8 +92,8 @@ func (r *rig) hidden() (*service.Service, payment.State) {
 	return s, p
 }
 
-// TestCaptureAppearsLate checks that a capture that appears in the processor's books after the payment was cancelled is recorded before a
-// refund is refused (D7).
+// TestCaptureAppearsLate checks that a capture that appears in the processor's books after the
+// payment was cancelled is recorded before a refund is refused (D7).
 func TestCaptureAppearsLate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

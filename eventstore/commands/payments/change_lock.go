@@ -16,14 +16,15 @@ import (
 
 const maxWaiting = 128 // the number of callers that may wait to change one payment
 
-// changeLocks let the callers that change one payment pass one at a time, in the order of their arrival (D7).
+// changeLocks let the callers that change one payment pass one at a time, in the order of their
+// arrival (D7).
 type changeLocks struct {
 	mu    sync.Mutex
 	byKey map[eventstore.Key]*changeLock
 }
 
-// changeLock is the right to change one payment. Sending to held acquires the lock; receiving releases it. The
-// runtime serves blocked senders in the order of their arrival.
+// changeLock is the right to change one payment. Sending to held acquires the lock; receiving
+// releases it. The runtime serves blocked senders in the order of their arrival.
 type changeLock struct {
 	of    *changeLocks
 	key   eventstore.Key
@@ -31,8 +32,9 @@ type changeLock struct {
 	users int // the holder and the waiting callers; guarded by changeLocks.mu
 }
 
-// join returns the lock of a payment. The caller counts as its user until leave or unlock. held reports that the caller
-// is its only user and holds it. The lock is nil if it has more than limit users.
+// join returns the lock of a payment. The caller counts as its user until leave or unlock. held
+// reports that the caller is its only user and holds it. The lock is nil if it has more than limit
+// users.
 func (l *changeLocks) join(key eventstore.Key, limit int) (lock *changeLock, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +66,9 @@ func (k *changeLock) unlock() {
 	k.leave()
 }
 
-// lock waits until the deadline for the right to change the payment. If another caller holds the lock, a request that is refused for
-// another reason than ErrRunning does not wait. A cancel that records an intent needs no lock: it must not wait for the authorization (D7).
+// lock waits until the deadline for the right to change the payment. If another caller holds the
+// lock, a request that is refused for another reason than ErrRunning does not wait. A cancel that
+// records an intent needs no lock: it must not wait for the authorization (D7).
 func (s *Payments) lock(ctx context.Context, by commands.Caller, o operation) (unlock func(), state payment.State, err error) {
 	key := s.Log.Payments.Key(by.Account, o.payment)
 	if lock, held := s.locks.join(key, 0); held {

@@ -7,8 +7,8 @@ import (
 	"payledger/eventstore"
 )
 
-// TestChangeLocks: callers that want to change a payment get the lock in the order of their arrival, at most maxWaiting
-// callers wait, and no lock of a payment without callers is in memory.
+// TestChangeLocks: callers that want to change a payment get the lock in the order of their
+// arrival, at most maxWaiting callers wait, and no lock of a payment without callers is in memory.
 func TestChangeLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// claimCheckout records the payment as the only live payment of its session, in all tabs and with all cards (D12).
-// A payment that the session named before can then no longer be created.
+// claimCheckout records the payment as the only live payment of its session, in all tabs and with
+// all cards (D12). A payment that the session named before can then no longer be created.
 func (s *Payments) claimCheckout(ctx context.Context, by commands.Caller, c *creation) error {
 	if c.Session == "" || c.approval != nil {
 		return nil // not from the browser (D12)
@@ -37,7 +37,8 @@ func (s *Payments) claimCheckout(ctx context.Context, by commands.Caller, c *cre
 	return err
 }
 
-// supersede replaces the payment that the session names if it failed or was never created, unless this request repeats an older one.
+// supersede replaces the payment that the session names if it failed or was never created, unless
+// this request repeats an older one.
 func (s *Payments) supersede(ctx context.Context, by commands.Caller, c *creation, before domain.PaymentID) error {
 	own, err := s.Log.Payments.Load(ctx, by.Account, c.id, eventstore.Latest)
 	if err != nil {
@@ -53,7 +54,8 @@ func (s *Payments) supersede(ctx context.Context, by commands.Caller, c *creatio
 	return SessionPaid(tip.State)
 }
 
-// GiveUp takes the place of a payment's first event on every node, so that it can never be created. It returns the aggregate there.
+// GiveUp takes the place of a payment's first event on every node, so that it can never be created.
+// It returns the aggregate there.
 func (s *Payments) GiveUp(ctx context.Context, by commands.Caller, id, instead domain.PaymentID) (eventstore.Tip[payment.State], error) {
 	return commands.Request(ctx, s.Base, by, s.Log.Payments.ExecuteNew, id, func(state payment.State, at time.Time) (payment.Event, error) {
 		return payment.DecideGiveUp(state, payment.GiveUp{At: at, Account: by.Account, Instead: instead})

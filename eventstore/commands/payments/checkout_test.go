@@ -22,8 +22,8 @@ func (r *rig) tab(s *service.Service, from session.State, token domain.Token) (p
 	return s.CreatePayment(background, r.By, payments.PaymentInput{Token: token, Session: from.ID})
 }
 
-// paidOnce fails the test unless the tokens have exactly one payment, and returns it. Every refusal must be a PaymentError, and a refusal
-// that names a payment must name this one.
+// paidOnce fails the test unless the tokens have exactly one payment, and returns it. Every refusal
+// must be a PaymentError, and a refusal that names a payment must name this one.
 func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 	r.T.Helper()
 	var made []payment.State
@@ -55,9 +55,9 @@ func (r *rig) paidOnce(tokens []domain.Token, refusals ...error) payment.State {
 	return made[0]
 }
 
-// TestTwoTabs: two tabs of a session pay with two cards. Any effect of one payment fails or takes effect, with and
-// without the end of its process, while another node receives the other payment: one of them is created, and the
-// session does not stay without (D12, §2.2).
+// TestTwoTabs: two tabs of a session pay with two cards. Any effect of one payment fails or takes
+// effect, with and without the end of its process, while another node receives the other payment:
+// one of them is created, and the session does not stay without (D12, §2.2).
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -109,7 +109,8 @@ func (r *rig) tabsThrough(healthy *service.Service, f *commandstest.Fault) {
 	r.paidOnce(tokens)
 }
 
-// TestGivenUpForAnother makes a payment on one node while another node gives it up. The first of the two counts.
+// TestGivenUpForAnother makes a payment on one node while another node gives it up. The first of
+// the two counts.
 func TestGivenUpForAnother(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -139,8 +140,8 @@ func TestGivenUpForAnother(t *testing.T) {
 	}
 }
 
-// TestManyTabs: tabs on two nodes pay one session at the same moment, with cards of which some are declined: one payment
-// lives (D12).
+// TestManyTabs: tabs on two nodes pay one session at the same moment, with cards of which some are
+// declined: one payment lives (D12).
 func TestManyTabs(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -172,7 +173,8 @@ func TestManyTabs(t *testing.T) {
 	all.Wait()
 }
 
-// TestRepeatAfterVaulting: the repeat of a browser's payment that vaulted its token, so that it may pay again, does not (D5, D12).
+// TestRepeatAfterVaulting: the repeat of a browser's payment that vaulted its token, so that it may
+// pay again, does not (D5, D12).
 func TestRepeatAfterVaulting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -188,8 +190,8 @@ func TestRepeatAfterVaulting(t *testing.T) {
 	}
 }
 
-// TestReplicaBehind: a payment that is first decided on a replica that lags behind the token, or its vaulting, has the
-// id of its repeat (D12).
+// TestReplicaBehind: a payment that is first decided on a replica that lags behind the token, or
+// its vaulting, has the id of its repeat (D12).
 func TestReplicaBehind(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -170,7 +170,8 @@ func createAgain(h *scenario, s *service.Service) error {
 	return create(h, &commandstest.Node{Service: s, Ctx: background})
 }
 
-// requested prepares a payment that was recorded by a process that is gone, with an automatic capture.
+// requested prepares a payment that was recorded by a process that is gone, with an automatic
+// capture.
 func requested(h *scenario) {
 	ready(commandstest.ApprovedCard)(h)
 	h.Claims(h.token, h.id)
@@ -233,8 +234,8 @@ func adjust(h *scenario, n *commandstest.Node) error {
 	return err
 }
 
-// cancelRunning creates a payment under another key, and cancels it while the processor's answer to its
-// authorization is on its way.
+// cancelRunning creates a payment under another key, and cancels it while the processor's answer to
+// its authorization is on its way.
 func cancelRunning(h *scenario, n *commandstest.Node) error {
 	held, holds := n.Port.HoldBack()
 	var creation sync.WaitGroup

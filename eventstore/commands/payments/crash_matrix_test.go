@@ -49,9 +49,10 @@ type scenario struct {
 	made    payment.State // as prepared
 }
 
-// TestCrashMatrix: any effect of any command fails before it happened, takes effect and loses its answer, or happens
-// twice, with and without the end of the process, and with a concurrent repeat: the command has one outcome, its
-// operation is in the processors' books once, and the repeat is refused as a used key (D8, D9).
+// TestCrashMatrix: any effect of any command fails before it happened, takes effect and loses its
+// answer, or happens twice, with and without the end of the process, and with a concurrent repeat:
+// the command has one outcome, its operation is in the processors' books once, and the repeat is
+// refused as a used key (D8, D9).
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -80,8 +81,8 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// modesOf lists the failure modes of an effect. Broken connections take seconds: short runs leave them to the tests of
-// the store.
+// modesOf lists the failure modes of an effect. Broken connections take seconds: short runs leave
+// them to the tests of the store.
 func modesOf(e effect) []commandstest.FailureMode {
 	if e.on == commandstest.LookUp {
 		return []commandstest.FailureMode{commandstest.LostBefore, commandstest.LostAfter, commandstest.CrashBefore, commandstest.Overtaken, commandstest.Left}
@@ -128,8 +129,8 @@ func (h *scenario) play(e effect) {
 	h.ends(e)
 }
 
-// recovers lets another process take over, and the client repeats its request. The repeat is refused as a used key if
-// the request was recorded; otherwise the repeat is the first.
+// recovers lets another process take over, and the client repeats its request. The repeat is
+// refused as a used key if the request was recorded; otherwise the repeat is the first.
 func (h *scenario) recovers() {
 	h.T.Helper()
 	if err := h.healthy.Recover(background, h.By.Account, h.id); err != nil {
@@ -145,8 +146,8 @@ func (h *scenario) recovers() {
 	}
 }
 
-// overtakes: while the effect is about to happen, another node recovers the payment and the client repeats
-// its request there. One of the two is carried out.
+// overtakes: while the effect is about to happen, another node recovers the payment and the client
+// repeats its request there. One of the two is carried out.
 func (h *scenario) overtakes(given <-chan error) {
 	h.T.Helper()
 	if err := h.healthy.Recover(background, h.By.Account, h.id); err != nil {
@@ -166,8 +167,8 @@ func (h *scenario) overtakes(given <-chan error) {
 	}
 }
 
-// refusedOnce: the store took nothing. The caller's request is refused and may be repeated; an outcome is recorded
-// later.
+// refusedOnce: the store took nothing. The caller's request is refused and may be repeated; an
+// outcome is recorded later.
 func (h *scenario) refusedOnce(n *commandstest.Node, err error) {
 	h.T.Helper()
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 // errCrash is where the process of a test ends.
 var errCrash = errors.New("the process ended here")
 
-// broken is a connection to the processors that ends the process at a stated point: before the operation is sent, or
-// after it was performed and before its answer arrives. Until then it is real.
+// broken is a connection to the processors that ends the process at a stated point: before the
+// operation is sent, or after it was performed and before its answer arrives. Until then it is
+// real.
 type broken struct {
 	processor.Port
 	after bool
@@ -44,8 +45,8 @@ func (b *broken) Lookup(context.Context, processor.Name, domain.OperationKey) (p
 	return processor.Lookup{}, errors.Join(processor.ErrUnknown, errCrash)
 }
 
-// TestNeverSeenInTime: an operation that never reached the processor, found when the payment timeout is
-// over, is fenced and recorded as failed; a late arrival is refused (D8).
+// TestNeverSeenInTime: an operation that never reached the processor, found when the payment
+// timeout is over, is fenced and recorded as failed; a late arrival is refused (D8).
 func TestNeverSeenInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -75,8 +76,8 @@ func TestNeverSeenInTime(t *testing.T) {
 	}
 }
 
-// TestCardIsDestroyed checks that a card is unreadable soon after the outcome is known, and that a card that is still needed stays
-// readable, also if the clock is set back meanwhile.
+// TestCardIsDestroyed checks that a card is unreadable soon after the outcome is known, and that a
+// card that is still needed stays readable, also if the clock is set back meanwhile.
 func TestCardIsDestroyed(t *testing.T) {
 	t.Parallel()
 	for _, later := range []time.Duration{3 * time.Minute, -25 * time.Hour, -72 * time.Hour} {

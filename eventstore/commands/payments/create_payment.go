@@ -22,7 +22,8 @@ type creation struct {
 	lost     domain.PaymentID // it claimed the token, and was created with another one; "" for none
 }
 
-// vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval does not.
+// vaulted reports whether the token counts as vaulted. A token that was vaulted after the approval
+// does not.
 func (c creation) vaulted(inst instrument.State) bool {
 	if c.approval != nil {
 		return inst.VaultedBy(c.approval.At)
@@ -30,8 +31,8 @@ func (c creation) vaulted(inst instrument.State) bool {
 	return inst.Vaulted()
 }
 
-// identify derives the payment's id, so that a repeated request has the same id (D9, D12). A merchant's payment with a
-// vaulted token and without a key has a new id each time.
+// identify derives the payment's id, so that a repeated request has the same id (D9, D12). A
+// merchant's payment with a vaulted token and without a key has a new id each time.
 func (s *Payments) identify(account domain.AccountID, c *creation, inst instrument.State) error {
 	switch {
 	case c.approval != nil: // derived from the attempt
@@ -51,8 +52,8 @@ func (s *Payments) identify(account domain.AccountID, c *creation, inst instrume
 	return nil
 }
 
-// payWith loads the instrument and the client session of the payment, and refuses a token that cannot pay. The session
-// is empty for a merchant's payment with a vaulted token (§4 rule 3).
+// payWith loads the instrument and the client session of the payment, and refuses a token that
+// cannot pay. The session is empty for a merchant's payment with a vaulted token (§4 rule 3).
 func (s *Payments) payWith(ctx context.Context, account domain.AccountID, c *creation) (inst instrument.State, from session.State, err error) {
 	if inst, err = s.payable(ctx, account, c); err != nil {
 		return inst, from, err
@@ -95,8 +96,9 @@ func AsShown(shown *domain.Price, from session.State) bool {
 	return shown == nil || total != nil && *shown == domain.Price{Amount: *total, Currency: from.Currency}
 }
 
-// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a replica may lag. A deletion is acknowledged
-// when every node has applied it, so that a token which is usable here, under the lease, has not been deleted.
+// payable loads the instrument and derives the payment's id. It refuses only on the Latest state: a
+// replica may lag. A deletion is acknowledged when every node has applied it, so that a token which
+// is usable here, under the lease, has not been deleted.
 func (s *Payments) payable(ctx context.Context, account domain.AccountID, c *creation) (instrument.State, error) {
 	use := func(tip eventstore.Tip[instrument.State], err error) (instrument.State, error) {
 		if err == nil {
@@ -127,7 +129,8 @@ func (s *Payments) use(c *creation) instrument.Use {
 	return use
 }
 
-// claimToken records that the payment uses the token. No other payment can use it then, unless it is vaulted.
+// claimToken records that the payment uses the token. No other payment can use it then, unless it
+// is vaulted.
 func (s *Payments) claimToken(ctx context.Context, by commands.Caller, c *creation, vaulted bool) error {
 	if c.claimed {
 		return nil
@@ -141,8 +144,9 @@ func (s *Payments) claimToken(ctx context.Context, by commands.Caller, c *creati
 	return err
 }
 
-// lostClaim returns the payment that claimed the token but was created with another token; "" if there is none. It
-// loads the Latest state: a payment that is not there yet may still use the token.
+// lostClaim returns the payment that claimed the token but was created with another token; "" if
+// there is none. It loads the Latest state: a payment that is not there yet may still use the
+// token.
 func (s *Payments) lostClaim(ctx context.Context, inst instrument.State) domain.PaymentID {
 	if inst.UsedBy == "" {
 		return ""
@@ -160,8 +164,9 @@ func cannotPay(why string) *domain.Error {
 	return domain.Refuse(domain.KindConflict, domain.ReasonPayment, "The payment cannot be created: %s.", why)
 }
 
-// addEarlierPayment adds the earlier payment of the checkout, or of a single-use token, to the refusal of a token: the answer about it may
-// have been lost, and it may still charge the customer (D12).
+// addEarlierPayment adds the earlier payment of the checkout, or of a single-use token, to the
+// refusal of a token: the answer about it may have been lost, and it may still charge the customer
+// (D12).
 func (s *Payments) addEarlierPayment(ctx context.Context, account domain.AccountID, c *creation, err error) error {
 	refused, is := errors.AsType[*domain.Error](err)
 	if !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" || refused.Recovery != "" {
@@ -194,7 +199,8 @@ func (s *Payments) addEarlierPayment(ctx context.Context, account domain.Account
 	return err
 }
 
-// loadEffective loads a payment. If its id was given up, it loads the payment that was created instead (D12).
+// loadEffective loads a payment. If its id was given up, it loads the payment that was created
+// instead (D12).
 func (s *Payments) loadEffective(ctx context.Context, account domain.AccountID, id domain.PaymentID) (payment.State, error) {
 	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
 	if claim := tip.State.Claim; err == nil && claim != nil && claim.Payment != "" {
@@ -208,7 +214,8 @@ func SessionPaid(paid payment.State) error {
 	return naming(*cannotPay("its client session has a payment already"), paid)
 }
 
-// naming adds an earlier payment to a refusal. Another payment beside it would charge the customer twice, unless it ended unpaid.
+// naming adds an earlier payment to a refusal. Another payment beside it would charge the customer
+// twice, unless it ended unpaid.
 func naming(refused domain.Error, p payment.State) error {
 	refused.Payment, refused.Status = p.ID, string(p.Status())
 	if !p.EndedUnpaid() { // else the advice is that about any other token that cannot pay

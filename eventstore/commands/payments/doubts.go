@@ -17,9 +17,10 @@ import (
 // maxDoubts is the most payments that this process looks up soon. Package pending finds the others.
 const maxDoubts = 4096
 
-// doubts are payments of which this process does not know whether the log has a request: the append had no answer, or the log could not be
-// read. Nobody else holds such a request, and package pending comes to it minutes later. So this process looks it up as soon as the log takes
-// events again.
+// doubts are payments of which this process does not know whether the log has a request: the append
+// had no answer, or the log could not be read. Nobody else holds such a request, and package
+// pending comes to it minutes later. So this process looks it up as soon as the log takes events
+// again.
 type doubts struct {
 	mu       sync.Mutex
 	accounts map[domain.PaymentID]domain.AccountID
@@ -79,8 +80,9 @@ func (s *Payments) keepDoubts() {
 	}
 }
 
-// pass looks each payment up once. The others of a shard whose read failed stay for the next pass: one read of a shard without a majority takes
-// seconds, in which the payments of other shards would wait.
+// pass looks each payment up once. The others of a shard whose read failed stay for the next pass:
+// one read of a shard without a majority takes seconds, in which the payments of other shards would
+// wait.
 func (d *doubts) pass(all map[domain.PaymentID]domain.AccountID, shardOf func(domain.PaymentID) int, look func(domain.AccountID, domain.PaymentID) error) {
 	failed := map[int]bool{}
 	for id, account := range all {
@@ -96,8 +98,9 @@ func (d *doubts) pass(all map[domain.PaymentID]domain.AccountID, shardOf func(do
 	}
 }
 
-// resolveDoubt reads a payment by a majority, and puts its open operations and its abandoned action into the agenda. If the agenda is full, package
-// pending finds them in the views within a Round, as it finds doubts beyond maxDoubts: none waits for a restart.
+// resolveDoubt reads a payment by a majority, and puts its open operations and its abandoned action
+// into the schedule. If the schedule is full, package pending finds them in the views within a
+// Round, as it finds doubts beyond maxDoubts: none waits for a restart.
 func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, id domain.PaymentID) error {
 	if err := s.Store.Accepts(eventstore.Payments.Key(account, string(id))); err != nil {
 		return err
@@ -108,19 +111,19 @@ func (s *Payments) resolveDoubt(ctx context.Context, account domain.AccountID, i
 	if err != nil || tip.Recorded == nil {
 		return err
 	}
-	soon := func(q *question) {
-		q.next, q.failures = time.Now(), 1 // it comes after a failure of the log, however old it is
-		if s.inFlight.find(q.key) == nil {
-			s.inFlight.agenda.add(q)
+	soon := func(l *lookup) {
+		l.next, l.failures = time.Now(), 1 // it comes after a failure of the log, however old it is
+		if s.inFlight.find(l.key) == nil {
+			s.inFlight.scheduled.add(l)
 		}
 	}
 	for _, op := range process.Open(tip.State) {
-		q := questionAbout(tip.State, op.Revision)
-		q.asked = process.LookupsWithin(s.Store.Now().Sub(op.RequestedAt))
-		soon(q)
+		l := lookupOf(tip.State, op.Revision)
+		l.asked = process.LookupsWithin(s.Store.Now().Sub(op.RequestedAt))
+		soon(l)
 	}
 	if s.isAbandoned(tip.State, false) {
-		soon(s.expiryQuestion(tip.State))
+		soon(s.expiryLookup(tip.State))
 	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 	"payledger/domain"
 )
 
-// TestDoubtsOfADeadShard: a pass reads a shard that fails once, and looks up all payments of the other shards. The payments of the shard stay
-// for the next pass, and so does a doubt that comes during the look-up of its payment.
+// TestDoubtsOfADeadShard: a pass reads a shard that fails once, and looks up all payments of the
+// other shards. The payments of the shard stay for the next pass, and so does a doubt that comes
+// during the look-up of its payment.
 func TestDoubtsOfADeadShard(t *testing.T) {
 	t.Parallel()
 	const each = 50

@@ -12,8 +12,9 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// claimID returns the id under which the operation's key is claimed (D9). No claim is needed for the key that created
-// the payment, and for the key of a workflow's action, which no other payment uses.
+// claimID returns the id under which the operation's key is claimed (D9). No claim is needed for
+// the key that created the payment, and for the key of a workflow's action, which no other payment
+// uses.
 func (o operation) claimID(account domain.AccountID) (id domain.PaymentID, needed bool) {
 	if o.key == "" || workflow.IsStepKey(o.key) {
 		return "", false
@@ -36,7 +37,8 @@ func (s *Payments) checkKey(ctx context.Context, by commands.Caller, o operation
 	return s.addOwnerStatus(ctx, by.Account, err)
 }
 
-// claimKey records that the key belongs to the payment (D9). After a crash, a repeat of the request finds the claim.
+// claimKey records that the key belongs to the payment (D9). After a crash, a repeat of the request
+// finds the claim.
 func (s *Payments) claimKey(ctx context.Context, by commands.Caller, o operation) error {
 	id, needed := o.claimID(by.Account)
 	if !needed {
@@ -48,7 +50,8 @@ func (s *Payments) claimKey(ctx context.Context, by commands.Caller, o operation
 	return s.addOwnerStatus(ctx, by.Account, err)
 }
 
-// addOwnerStatus adds the owner's status to the error of a used key (D3). It returns any other error unchanged.
+// addOwnerStatus adds the owner's status to the error of a used key (D3). It returns any other
+// error unchanged.
 func (s *Payments) addOwnerStatus(ctx context.Context, account domain.AccountID, err error) error {
 	refused, is := errors.AsType[*domain.Error](err)
 	if !is || refused.Reason != domain.ReasonIdempotencyKeyExists {

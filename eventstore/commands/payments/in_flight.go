@@ -18,13 +18,14 @@ import (
 
 // The first call to the processor about an operation.
 const (
-	sendFirst = true  // the request was just recorded
-	askFirst  = false // the request was found without an outcome: the processor may have received it
+	sendFirst   = true  // the request was just recorded
+	lookUpFirst = false // the request was found without an outcome: the processor may have received it
 )
 
-// operationInFlight is an operation on which this process works until its outcome is recorded or no caller waits. If it ends
-// without an outcome, its next question is in the agenda. An operation is in flight at most once in a process. Between
-// processes, the operation's key at the processor and the compare-and-swap on the outcome prevent a second effect.
+// operationInFlight is an operation on which this process works until its outcome is recorded or no
+// caller waits. If it ends without an outcome, its next look-up is in the schedule. An operation is
+// in flight at most once in a process. Between processes, the operation's key at the processor and
+// the compare-and-swap on the outcome prevent a second effect.
 type operationInFlight struct {
 	key        domain.OperationKey
 	revision   uint64
@@ -40,7 +41,7 @@ type operationInFlight struct {
 	once     sync.Once
 	mu       sync.Mutex
 	state    payment.State // the answer to callers
-	next     time.Time     // of the next question, by the process's own clock; zero during a question
+	next     time.Time     // of the next look-up, by the process's own clock; zero during a look-up
 }
 
 // publish sets the state for callers. answered releases them.
@@ -74,8 +75,8 @@ func (f *operationInFlight) processor() processor.Name {
 	return op.Target.Processor
 }
 
-// nextQuestion returns the time of the next question; zero: a question is under way.
-func (f *operationInFlight) nextQuestion() time.Time {
+// nextLookup returns the time of the next look-up; zero: a look-up is under way.
+func (f *operationInFlight) nextLookup() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.next
@@ -87,17 +88,17 @@ func (f *operationInFlight) setNext(t time.Time) {
 	f.next = t
 }
 
-// inFlightOperations are the operations in flight in this process, and its agenda.
+// inFlightOperations are the operations in flight in this process, and its schedule.
 type inFlightOperations struct {
 	mu          sync.Mutex
 	byKey       map[domain.OperationKey]*operationInFlight
-	agenda      *agenda // mu is locked before agenda.mu
+	scheduled   *schedule // mu is locked before schedule.mu
 	logFailures logFailures
 }
 
 func newInFlightOperations() inFlightOperations {
 	return inFlightOperations{
-		byKey: map[domain.OperationKey]*operationInFlight{}, agenda: newAgenda(), logFailures: logFailures{at: map[logPlace]domain.OperationKey{}},
+		byKey: map[domain.OperationKey]*operationInFlight{}, scheduled: newSchedule(), logFailures: logFailures{at: map[logPlace]domain.OperationKey{}},
 	}
 }
 
@@ -110,7 +111,7 @@ func (fs *inFlightOperations) join(f *operationInFlight) (joined *operationInFli
 		return existing, false
 	}
 	fs.byKey[f.key] = f
-	fs.agenda.drop(f.key)
+	fs.scheduled.drop(f.key)
 	return f, true
 }
 
@@ -134,8 +135,9 @@ func (fs *inFlightOperations) endFlightLocked(f *operationInFlight) {
 	}
 }
 
-// moveToAgenda schedules the next question, wait from now, and ends the flight. If a caller waits, it does neither and returns false.
-func (fs *inFlightOperations) moveToAgenda(f *operationInFlight, now time.Time, wait time.Duration) bool {
+// moveToSchedule schedules the next look-up, wait from now, and ends the flight. If a caller waits,
+// it does neither and returns false.
+func (fs *inFlightOperations) moveToSchedule(f *operationInFlight, now time.Time, wait time.Duration) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	select {
@@ -145,36 +147,37 @@ func (fs *inFlightOperations) moveToAgenda(f *operationInFlight, now time.Time, 
 			return false
 		}
 	}
-	q := questionAbout(f.tip.State, f.revision)
-	q.tries, q.next = f.tries, time.Now().Add(wait)
+	l := lookupOf(f.tip.State, f.revision)
+	l.tries, l.next = f.tries, time.Now().Add(wait)
 	select {
 	case <-f.wake:
-		q.next = time.Now()
+		l.next = time.Now()
 	default:
 	}
-	fs.agenda.add(q)
+	fs.scheduled.add(l)
 	fs.endFlightLocked(f)
 	return true
 }
 
-// schedule adds a question to the agenda, in the place of an earlier one about the same operation. It adds none about an operation in
-// flight: moveToAgenda adds the next one, and would not replace a question that has become due meanwhile.
-func (fs *inFlightOperations) schedule(q *question) {
+// schedule adds a look-up to the schedule, in the place of an earlier one of the same operation. It
+// adds none about an operation in flight: moveToSchedule adds the next one, and would not replace a
+// look-up that has become due meanwhile.
+func (fs *inFlightOperations) schedule(l *lookup) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if fs.byKey[q.key] == nil {
-		fs.agenda.replace(q)
+	if fs.byKey[l.key] == nil {
+		fs.scheduled.replace(l)
 	}
 }
 
-func (fs *inFlightOperations) askNow(key domain.OperationKey) {
+func (fs *inFlightOperations) lookUpNow(key domain.OperationKey) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.byKey[key]; f != nil {
 		due.Signal(f.wake)
 		return
 	}
-	fs.agenda.hurry(key, time.Now())
+	fs.scheduled.hurry(key, time.Now())
 }
 
 func (fs *inFlightOperations) hasCallers(f *operationInFlight) bool {
@@ -189,8 +192,8 @@ func (fs *inFlightOperations) all() []*operationInFlight {
 	return slices.Collect(maps.Values(fs.byKey))
 }
 
-// launch starts an open operation, or joins it if it is in flight. Its callers stop waiting one payment
-// timeout after its request. A clock that is set back does not extend that time.
+// launch starts an open operation, or joins it if it is in flight. Its callers stop waiting one
+// payment timeout after its request. A clock that is set back does not extend that time.
 func (s *Payments) launch(tip eventstore.Tip[payment.State], revision uint64, send bool) *operationInFlight {
 	op, _ := tip.State.Operation(revision)
 	return s.launchUntil(tip, revision, send, s.timeoutOf(op))
@@ -221,8 +224,9 @@ func newInFlight(tip eventstore.Tip[payment.State], revision uint64, deadline du
 	}
 }
 
-// launchRequested starts the operation that the newest event requested; nil: it requested none. Callers wait for it until deadline.
-// If deadline is over, they wait until one payment timeout after its request.
+// launchRequested starts the operation that the newest event requested; nil: it requested none.
+// Callers wait for it until deadline. If deadline is over, they wait until one payment timeout
+// after its request.
 func (s *Payments) launchRequested(tip eventstore.Tip[payment.State], deadline due.Time) *operationInFlight {
 	op, requested := process.Requested(tip.State)
 	switch {
@@ -234,11 +238,12 @@ func (s *Payments) launchRequested(tip eventstore.Tip[payment.State], deadline d
 	return s.launch(tip, op.Revision, sendFirst)
 }
 
-// timeOutGrace is how long callers wait past their deadline for the time-out to be recorded: their answer equals a later read.
+// timeOutGrace is how long callers wait past their deadline for the time-out to be recorded: their
+// answer equals a later read.
 const timeOutGrace = time.Second
 
-// await returns the payment when the operation has an answer, the deadline is timeOutGrace ago, or the service drains. It
-// ignores the end of ctx: the caller may be gone, the work continues.
+// await returns the payment when the operation has an answer, the deadline is timeOutGrace ago, or
+// the service drains. It ignores the end of ctx: the caller may be gone, the work continues.
 func (s *Payments) await(ctx context.Context, f *operationInFlight, deadline due.Time) payment.State {
 	defer commands.AsideLater(ctx)()
 	select {
@@ -251,10 +256,11 @@ func (s *Payments) await(ctx context.Context, f *operationInFlight, deadline due
 	return f.newest().Unanswered()
 }
 
-// callUntilDone calls the processor until the operation has an outcome or no caller waits; then it moves the operation to the
-// agenda. An operation that the answer requests has a goroutine of its own, and callers wait for it, too.
+// callUntilDone calls the processor until the operation has an outcome or no caller waits; then it
+// moves the operation to the schedule. An operation that the answer requests has a goroutine of its
+// own, and callers wait for it, too.
 func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send bool) {
-	for ; ; send = askFirst {
+	for ; ; send = lookUpFirst {
 		f.setNext(time.Time{})
 		ended, known := s.try(ctx, f, send)
 		if ended {
@@ -269,7 +275,7 @@ func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send
 			s.timedOut(ctx, f)
 		}
 		wait := f.tries.wait(f.logFailed)
-		if s.inFlight.moveToAgenda(f, now, wait) {
+		if s.inFlight.moveToSchedule(f, now, wait) {
 			f.giveUpWaiting()
 			return
 		}
@@ -281,8 +287,9 @@ func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send
 	}
 }
 
-// try calls the processor once and records its answer. ended reports that the operation has its outcome; known, that the processor's
-// answer is known. While the log takes no events, a try without send calls no processor and sets f.logFailed.
+// try calls the processor once and records its answer. ended reports that the operation has its
+// outcome; known, that the processor's answer is known. While the log takes no events, a try
+// without send calls no processor and sets f.logFailed.
 func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) (ended, known bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	at := logPlace{f.tip.Recorded.Shard, op.Target.Processor}
@@ -304,9 +311,10 @@ func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) (en
 	return s.record(ctx, f, answer)
 }
 
-// release starts the operation that the answer requested, waits for it, and then answers the callers. The two operations share one payment
-// timeout (D8). Without callers, release waits only for an operation at the same processor, which bounds the calls to it: an operation at
-// another processor may hang, and would occupy a question here.
+// release starts the operation that the answer requested, waits for it, and then answers the
+// callers. The two operations share one payment timeout (D8). Without callers, release waits only
+// for an operation at the same processor, which bounds the calls to it: an operation at another
+// processor may hang, and would occupy a look-up here.
 func (s *Payments) release(f *operationInFlight) {
 	f.publish(f.tip.State, false)
 	next := s.launchRequested(f.tip, f.deadline)

@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// leftRig is a payment of which an operation of every kind was recorded and has left the state, and a node that has to
-// read all of it from its store.
+// leftRig is a payment of which an operation of every kind was recorded and has left the state, and
+// a node that has to read all of it from its store.
 type leftRig struct {
 	*rig
 	s  *service.Service
@@ -84,8 +84,9 @@ func newLeftRig(t *testing.T) *leftRig {
 	return r
 }
 
-// TestNoticesOfLeft checks that a notification about an operation that left the payment's state is judged like any other: the same result
-// changes nothing, another result is a contradiction, and an operation that was never requested is not ours (D7, D14).
+// TestNoticesOfLeft checks that a notification about an operation that left the payment's state is
+// judged like any other: the same result changes nothing, another result is a contradiction, and an
+// operation that was never requested is not ours (D7, D14).
 func TestNoticesOfLeft(t *testing.T) {
 	t.Parallel()
 	r := newLeftRig(t)
@@ -131,8 +132,9 @@ func TestNoticesOfLeft(t *testing.T) {
 	r.Audit(r.id)
 }
 
-// TestCommandsOnLeft checks that idempotency keys, refunds of one capture, out-of-band operations and operations that are made once do not
-// depend on whether the operation has left the payment's state.
+// TestCommandsOnLeft checks that idempotency keys, refunds of one capture, out-of-band operations
+// and operations that are made once do not depend on whether the operation has left the payment's
+// state.
 func TestCommandsOnLeft(t *testing.T) {
 	t.Parallel()
 	r := newLeftRig(t)
@@ -170,8 +172,8 @@ func TestCommandsOnLeft(t *testing.T) {
 	r.Audit(r.id)
 }
 
-// TestManyCaptures: a capture of a payment with hundreds costs no more than one of a payment with 5: in the log it takes no
-// more bytes.
+// TestManyCaptures: a capture of a payment with hundreds costs no more than one of a payment with
+// 5: in the log it takes no more bytes.
 func TestManyCaptures(t *testing.T) {
 	t.Parallel()
 	const few, window = 5, 10

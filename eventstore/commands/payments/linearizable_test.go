@@ -24,7 +24,8 @@ type keyAnswer struct {
 	err      error
 }
 
-// keyModel: the first request under a key takes effect and its payment owns the key; every other is refused.
+// keyModel: the first request under a key takes effect and its payment owns the key; every other is
+// refused.
 var keyModel = porcupine.Model{
 	Partition: func(list []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}
@@ -62,8 +63,8 @@ func answered(p payment.State, err error) keyAnswer {
 	}
 }
 
-// TestKeysAreLinearizable: of concurrent requests with one key, on two nodes and of any kind, exactly one takes effect,
-// and every other is refused with the key's payment (D9).
+// TestKeysAreLinearizable: of concurrent requests with one key, on two nodes and of any kind,
+// exactly one takes effect, and every other is refused with the key's payment (D9).
 func TestKeysAreLinearizable(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -194,8 +195,9 @@ var moneyModel = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
 
-// TestMoneyIsLinearizable checks that concurrent captures, refunds, adjustments and cancellations of one payment, on two nodes, have the
-// answers of some sequential order (D7): the answers fit the model of the remaining amounts.
+// TestMoneyIsLinearizable checks that concurrent captures, refunds, adjustments and cancellations
+// of one payment, on two nodes, have the answers of some sequential order (D7): the answers fit the
+// model of the remaining amounts.
 func TestMoneyIsLinearizable(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)

@@ -14,12 +14,13 @@ const logRetryMost = 2 * time.Second // the longest wait before an operation is 
 
 // tries counts the tries to learn and record the outcome of an operation.
 type tries struct {
-	asked    int // questions without an answer (D8)
+	asked    int // look-ups without an answer (D8)
 	failures int // log failures in a row
 }
 
-// wait counts a try without an outcome, and returns the wait before the next try. A failure of the log does not lengthen the interval of
-// the questions (D8). Up to half of the wait after such a failure is random, so that the operations do not all repeat at once.
+// wait counts a try without an outcome, and returns the wait before the next try. A failure of the
+// log does not lengthen the interval of the look-ups (D8). Up to half of the wait after such a
+// failure is random, so that the operations do not all repeat at once.
 func (t *tries) wait(logFailed bool) time.Duration {
 	if logFailed {
 		most := min(process.NextInterval(t.failures), logRetryMost)
@@ -37,20 +38,23 @@ func logFailed(err error) bool {
 	return err != nil && (reason == domain.ReasonServiceUnavailable || reason == domain.ReasonConcurrentModification)
 }
 
-// logPlace is a shard of the log and a processor. A processor that does not answer delays no try at another.
+// logPlace is a shard of the log and a processor. A processor that does not answer delays no try at
+// another.
 type logPlace struct {
 	shard     int
 	processor processor.Name
 }
 
-// logFailures holds the pairs of shard and processor whose newest try failed because of the log. Of a pair's operations without waiting
-// callers one at a time is tried: a failure can take many seconds, and the tries of all would take all goroutines of a processor.
+// logFailures holds the pairs of shard and processor whose newest try failed because of the log. Of
+// a pair's operations without waiting callers one at a time is tried: a failure can take many
+// seconds, and the tries of all would take all goroutines of a processor.
 type logFailures struct {
 	mu sync.Mutex
 	at map[logPlace]domain.OperationKey // the operation that is tried now; "": none
 }
 
-// startTry reports whether an operation may be tried now. After the try the caller must call finishTry.
+// startTry reports whether an operation may be tried now. After the try the caller must call
+// finishTry.
 func (l *logFailures) startTry(at logPlace, key domain.OperationKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

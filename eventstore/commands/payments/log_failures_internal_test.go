@@ -10,19 +10,20 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestWaits checks that failures of the log do not change the intervals between questions to a processor. The waits after such failures
-// double up to two seconds, are at least half of that value, and start again after a try without a failure (D8).
+// TestWaits checks that failures of the log do not change the intervals between look-ups at a
+// processor. The waits after such failures double up to two seconds, are at least half of that
+// value, and start again after a try without a failure (D8).
 func TestWaits(t *testing.T) {
 	var soFar tries
 	for asked := range 15 {
 		for failures := range 6 {
 			most := min(100*time.Millisecond<<failures, logRetryMost)
 			if wait := soFar.wait(true); wait < most/2 || wait >= most {
-				t.Errorf("failure %d after %d questions: %s, expected %s to %s", failures, asked, wait, most/2, most)
+				t.Errorf("failure %d after %d lookups: %s, expected %s to %s", failures, asked, wait, most/2, most)
 			}
 		}
 		if wait := soFar.wait(false); wait != process.NextInterval(asked) {
-			t.Errorf("question %d: %s", asked, wait)
+			t.Errorf("lookup %d: %s", asked, wait)
 		}
 	}
 	for range 100 {
@@ -45,7 +46,8 @@ func TestWaitsApart(t *testing.T) {
 	}
 }
 
-// TestLogFailures: where the log failed, one operation at a time is tried until a try succeeds. Other shards and processors do not wait.
+// TestLogFailures: where the log failed, one operation at a time is tried until a try succeeds.
+// Other shards and processors do not wait.
 func TestLogFailures(t *testing.T) {
 	l := logFailures{at: map[logPlace]domain.OperationKey{}}
 	here := logPlace{1, processor.Adyen}

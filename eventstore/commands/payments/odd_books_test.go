@@ -31,7 +31,8 @@ func (o oddBooks) ByReference(ctx context.Context, name processor.Name, referenc
 	return o.odd(records)
 }
 
-// refusedVoid makes a payment, captures all of it at the processor, and cancels it here. It returns the payment and the refused void.
+// refusedVoid makes a payment, captures all of it at the processor, and cancels it here. It returns
+// the payment and the refused void.
 func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, error)) (payment.State, payment.Operation, *commandstest.Logbook) {
 	r.T.Helper()
 	known, log := &atomic.Bool{}, &commandstest.Logbook{}
@@ -54,8 +55,8 @@ func (r *rig) refusedVoid(odd func([]processor.Record) ([]processor.Record, erro
 	return p, payment.Operation{}, log
 }
 
-// TestUnreadableBooks checks that a refused operation gets its outcome, although the processor's books cannot be read in whole or in part.
-// Each readable entry is a fact (§6.3).
+// TestUnreadableBooks checks that a refused operation gets its outcome, although the processor's
+// books cannot be read in whole or in part. Each readable entry is a fact (§6.3).
 func TestUnreadableBooks(t *testing.T) {
 	t.Parallel()
 	unreadable := fmt.Errorf("%w: operation 3: its kind is not known", processor.ErrUnreadable)
@@ -89,8 +90,9 @@ func TestUnreadableBooks(t *testing.T) {
 	}
 }
 
-// TestNotificationWithoutBooks checks that the notification of a refusal stays pending while the processor does not list its operations for
-// the payment: until then the refusal's cause is not known (§6.3, D14.14).
+// TestNotificationWithoutBooks checks that the notification of a refusal stays pending while the
+// processor does not list its operations for the payment: until then the refusal's cause is not
+// known (§6.3, D14.14).
 func TestNotificationWithoutBooks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -127,8 +129,8 @@ func TestNotificationWithoutBooks(t *testing.T) {
 	r.Audit(p.ID)
 }
 
-// TestForeignBooks: an operation in the books that is of another currency or merchant account is no fact about the
-// payment, and is warned of (§6.3).
+// TestForeignBooks: an operation in the books that is of another currency or merchant account is no
+// fact about the payment, and is warned of (§6.3).
 func TestForeignBooks(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*processor.Record){

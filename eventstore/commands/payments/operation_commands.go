@@ -14,14 +14,16 @@ import (
 	"payledger/eventstore/due"
 )
 
-// Capture takes authorized money (D10). A refusal by the processor is an outcome of the payment, not an error.
+// Capture takes authorized money (D10). A refusal by the processor is an outcome of the payment,
+// not an error.
 func (s *Payments) Capture(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Capture) (payment.State, error) {
 	_, after, err := s.runOperation(ctx, by, operationOf(id, processor.Capture, &c, &c.Request, payment.DecideCapture))
 	return after, err
 }
 
-// Refund returns captured money to the customer (D10). If the payment ended unpaid, the processor's books are read before the refusal: a
-// capture that is missing in the log is recorded and can be refunded (D7).
+// Refund returns captured money to the customer (D10). If the payment ended unpaid, the processor's
+// books are read before the refusal: a capture that is missing in the log is recorded and can be
+// refunded (D7).
 func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Refund) (payment.State, error) {
 	refund := operationOf(id, processor.Refund, &c, &c.Request, payment.DecideRefund)
 	refund.decide = s.unlessDisputed(ctx, by, id, &c, refund.decide)
@@ -32,9 +34,10 @@ func (s *Payments) Refund(ctx context.Context, by commands.Caller, id domain.Pay
 	return after, err
 }
 
-// unlessDisputed wraps the decision about a refund that its caller, or the account, refuses beside a dispute (D22.2). The disputes are read
-// for every decision, also after a wait for another operation, so a dispute that was recorded meanwhile counts. A refund that is refused for
-// another reason reads no disputes.
+// unlessDisputed wraps the decision about a refund that its caller, or the account, refuses beside
+// a dispute (D22.2). The disputes are read for every decision, also after a wait for another
+// operation, so a dispute that was recorded meanwhile counts. A refund that is refused for another
+// reason reads no disputes.
 func (s *Payments) unlessDisputed(ctx context.Context, by commands.Caller, id domain.PaymentID, c *payment.Refund, decide func(payment.State, payment.Request) (payment.Event, error)) func(payment.State, payment.Request) (payment.Event, error) {
 	return func(state payment.State, r payment.Request) (payment.Event, error) {
 		c.Disputed = nil
@@ -61,7 +64,8 @@ func (s *Payments) Adjust(ctx context.Context, by commands.Caller, id domain.Pay
 	return after, err
 }
 
-// Cancel releases the authorized money (§3.1, D7). It returns an error if the processor refused to void a SETTLED payment.
+// Cancel releases the authorized money (§3.1, D7). It returns an error if the processor refused to
+// void a SETTLED payment.
 func (s *Payments) Cancel(ctx context.Context, by commands.Caller, id domain.PaymentID, c payment.Cancel) (payment.State, error) {
 	before, after, err := s.runOperation(ctx, by, operationOf(id, processor.Void, &c, &c.Request, payment.DecideCancel))
 	if err == nil && before.Status() == payment.StatusSettled && after.VoidRefused() {
@@ -70,7 +74,8 @@ func (s *Payments) Cancel(ctx context.Context, by commands.Caller, id domain.Pay
 	return after, err
 }
 
-// operationOf returns the operation of a command. request is the part of the command that is set for each decision.
+// operationOf returns the operation of a command. request is the part of the command that is set
+// for each decision.
 func operationOf[C any](id domain.PaymentID, kind processor.Kind, command *C, request *payment.Request, decide func(payment.State, C) (payment.Event, error)) operation {
 	return operation{payment: id, kind: kind, key: request.IdempotencyKey, decide: func(state payment.State, r payment.Request) (payment.Event, error) {
 		*request = r
@@ -78,7 +83,8 @@ func operationOf[C any](id domain.PaymentID, kind processor.Kind, command *C, re
 	}}
 }
 
-// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is its revision; 0 if the resume token is unreadable.
+// ResumeInput is the result of the customer's action (§4 rule 1, D8). Action is its revision; 0 if
+// the resume token is unreadable.
 type ResumeInput struct {
 	Payment        domain.PaymentID
 	Action         uint64
@@ -86,8 +92,9 @@ type ResumeInput struct {
 	IdempotencyKey string
 }
 
-// Resume continues a payment after its customer's action (§4 rule 1, D8). If the payment continues by itself, Resume waits, and returns
-// NoActionsToHandle at the payment timeout. If the call waited for another completion and the action is still required, it decides again.
+// Resume continues a payment after its customer's action (§4 rule 1, D8). If the payment continues
+// by itself, Resume waits, and returns NoActionsToHandle at the payment timeout. If the call waited
+// for another completion and the action is still required, it decides again.
 func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInput) (payment.State, error) {
 	deadline := s.fromNow()
 	unknown := in.Outcome == "" && in.Action != 0
@@ -123,8 +130,9 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 	}
 }
 
-// lookUpAction asks the processor for the result of the customer's action, which in production nobody else knows (D12), and records it.
-// done reports that the returned payment is the answer. overdue is as in isAbandoned.
+// lookUpAction asks the processor for the result of the customer's action, which in production
+// nobody else knows (D12), and records it. done reports that the returned payment is the answer.
+// overdue is as in isAbandoned.
 func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in ResumeInput, deadline due.Time, overdue bool) (after payment.State, done bool, err error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Latest)
 	action := tip.State.RequiredAction()
@@ -132,7 +140,7 @@ func (s *Payments) lookUpAction(ctx context.Context, by commands.Caller, in Resu
 		return tip.State, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Left(s.Store.Now())), askTimeout))
+	ask, cancel := context.WithTimeout(ctx, cmp.Or(max(0, deadline.Left(s.Store.Now())), lookupTimeout))
 	defer cancel()
 	defer context.AfterFunc(s.Life, cancel)() // Close
 	defer commands.AsideLater(ctx)()

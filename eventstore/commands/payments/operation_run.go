@@ -23,8 +23,9 @@ type operation struct {
 	decide   func(payment.State, payment.Request) (payment.Event, error)
 }
 
-// runOperation records the request as soon as no other operation runs on the payment, calls the processor, and records
-// the outcome (D7, D9). It returns the payment before the request, and after the outcome or the payment timeout.
+// runOperation records the request as soon as no other operation runs on the payment, calls the
+// processor, and records the outcome (D7, D9). It returns the payment before the request, and after
+// the outcome or the payment timeout.
 func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o operation) (before, after payment.State, err error) {
 	if o.deadline == (due.Time{}) {
 		o.deadline = s.fromNow()
@@ -52,7 +53,8 @@ func (s *Payments) runOperation(ctx context.Context, by commands.Caller, o opera
 	return before, tip.State, refusal(tip)
 }
 
-// unchangedSince wraps decide: it refuses if the payment's revision differs from seen. The error of a used key is returned first (D3).
+// unchangedSince wraps decide: it refuses if the payment's revision differs from seen. The error of
+// a used key is returned first (D3).
 func unchangedSince(seen uint64, decide func(payment.State, payment.Request) (payment.Event, error)) func(payment.State, payment.Request) (payment.Event, error) {
 	return func(state payment.State, r payment.Request) (payment.Event, error) {
 		event, err := decide(state, r)
@@ -63,7 +65,8 @@ func unchangedSince(seen uint64, decide func(payment.State, payment.Request) (pa
 	}
 }
 
-// appendRequest claims the idempotency key, then appends the request. A refused request claims no key (D9).
+// appendRequest claims the idempotency key, then appends the request. A refused request claims no
+// key (D9).
 func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o operation) (tip eventstore.Tip[payment.State], before payment.State, err error) {
 	meta, err := s.RequestMeta(by)
 	if err != nil {
@@ -77,7 +80,8 @@ func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o oper
 		return tip, before, err
 	}
 	recording := context.WithoutCancel(ctx) // the work continues even if the caller disconnects
-	// Commit point: the first record, the claim or the request. After a crash Recover continues a recorded request.
+	// Commit point: the first record, the claim or the request. After a crash Recover continues a
+	// recorded request.
 	if err = s.claimKey(recording, by, o); err == nil {
 		tip, err = s.Log.Payments.ExecuteFrom(recording, tip, meta, func(state payment.State) (payment.Event, error) {
 			before = state
@@ -91,8 +95,9 @@ func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o oper
 	return tip, before, err
 }
 
-// accepting returns the payment, and the error with which the operation would be refused now; that the key belongs to another payment comes
-// first (D3). It records nothing. An accepted operation may rest on an old state: an append on it is refused.
+// accepting returns the payment, and the error with which the operation would be refused now; that
+// the key belongs to another payment comes first (D3). It records nothing. An accepted operation
+// may rest on an old state: an append on it is refused.
 func (s *Payments) accepting(ctx context.Context, by commands.Caller, o operation, request payment.Request) (tip eventstore.Tip[payment.State], err error) {
 	for _, consistency := range []eventstore.Consistency{eventstore.AllowStale, eventstore.Latest} {
 		if tip, err = s.Log.Payments.Load(ctx, by.Account, o.payment, consistency); err != nil {
@@ -108,7 +113,8 @@ func (s *Payments) accepting(ctx context.Context, by commands.Caller, o operatio
 	return tip, err
 }
 
-// precheck is accepting for a request that no meta exists for yet, and with a refusal of the key even if the operation would be accepted.
+// precheck is accepting for a request that no meta exists for yet, and with a refusal of the key
+// even if the operation would be accepted.
 func (s *Payments) precheck(ctx context.Context, by commands.Caller, o operation) (payment.State, error) {
 	tip, err := s.accepting(ctx, by, o, payment.Request{At: s.Store.Now(), IdempotencyKey: o.key})
 	if err == nil {
@@ -129,10 +135,12 @@ func refusal(tip eventstore.Tip[payment.State]) error {
 	return nil
 }
 
-// rereadInterval is the interval at which the log is read while another operation of the payment runs.
+// rereadInterval is the interval at which the log is read while another operation of the payment
+// runs.
 const rereadInterval = 50 * time.Millisecond
 
-// waitForRunning returns nil when the caller should decide again; after the deadline ConcurrentModification (D7).
+// waitForRunning returns nil when the caller should decide again; after the deadline
+// ConcurrentModification (D7).
 func (s *Payments) waitForRunning(ctx context.Context, state payment.State, deadline due.Time) error {
 	var operationEnded <-chan struct{}
 	for _, op := range state.Operations {

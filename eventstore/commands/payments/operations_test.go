@@ -13,8 +13,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestCaptures checks four captures: a partial capture, a final capture, a capture above the remaining amount, and a capture that fails at
-// the processor (D7, D10).
+// TestCaptures checks four captures: a partial capture, a final capture, a capture above the
+// remaining amount, and a capture that fails at the processor (D7, D10).
 func TestCaptures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -45,7 +45,8 @@ func TestCaptures(t *testing.T) {
 	})
 }
 
-// TestCancels: before and after captures, refused by the processor, and of a settled payment (§3.1, D7).
+// TestCancels: before and after captures, refused by the processor, and of a settled payment (§3.1,
+// D7).
 func TestCancels(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -77,7 +78,8 @@ func TestCancels(t *testing.T) {
 	commandstest.HasStatus(t, p, err, payment.StatusCancelled) // waiting for its customer
 }
 
-// TestRefunds checks four refunds: of the whole payment, of one capture, above the remaining amount, and a refund that fails later (D10).
+// TestRefunds checks four refunds: of the whole payment, of one capture, above the remaining
+// amount, and a refund that fails later (D10).
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -203,7 +205,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestAsynchronousAuthorization: resume waits with the payment, and says so when it takes too long (D8).
+// TestAsynchronousAuthorization: resume waits with the payment, and says so when it takes too long
+// (D8).
 func TestAsynchronousAuthorization(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -231,7 +234,8 @@ func TestAsynchronousAuthorization(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnotherPayment checks that a key belongs to the first payment that it was sent for, in every call (D9).
+// TestKeyOfAnotherPayment checks that a key belongs to the first payment that it was sent for, in
+// every call (D9).
 func TestKeyOfAnotherPayment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -270,7 +274,8 @@ func TestKeyOfAnotherPayment(t *testing.T) {
 	commandstest.Refused(t, err, domain.ReasonPayment)
 }
 
-// TestTokensRacingUnderOneKey: the token that lost the race under an idempotency key can still pay (D5, D9).
+// TestTokensRacingUnderOneKey: the token that lost the race under an idempotency key can still pay
+// (D5, D9).
 func TestTokensRacingUnderOneKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

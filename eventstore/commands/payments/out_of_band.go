@@ -12,9 +12,9 @@ import (
 	"payledger/eventstore/commands"
 )
 
-// recordOutOfBand looks for out-of-band operations before a refusal, or a success that releases the rest of the authorization, is
-// recorded (§6.3, D14.14): it lists the processor's operations for the payment and records those that this service did not request, in
-// the processor's order.
+// recordOutOfBand looks for out-of-band operations before a refusal, or a success that releases the
+// rest of the authorization, is recorded (§6.3, D14.14): it lists the processor's operations for
+// the payment and records those that this service did not request, in the processor's order.
 func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	if !process.SuspectsOutOfBand(tip.State, revision, answer) {
 		return tip, nil
@@ -22,11 +22,11 @@ func (s *Payments) recordOutOfBand(ctx context.Context, tip eventstore.Tip[payme
 	return s.recordBooks(ctx, tip, revision, revision)
 }
 
-// recordBooks records the operations in the processor's books that are missing here, but for the outcome of the operation at except. The
-// operation at revision names the processor.
+// recordBooks records the operations in the processor's books that are missing here, but for the
+// outcome of the operation at except. The operation at revision names the processor.
 func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.State], revision, except uint64) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.Life, cancel)() // Close
 	records, err := s.Processors.ByReference(asking, op.Target.Processor, tip.State.ID)
@@ -49,7 +49,8 @@ func (s *Payments) recordBooks(ctx context.Context, tip eventstore.Tip[payment.S
 	return tip, nil
 }
 
-// capturedUnknown reads the processor's books about a payment that ended unpaid, and reports whether an amount was captured there.
+// capturedUnknown reads the processor's books about a payment that ended unpaid, and reports
+// whether an amount was captured there.
 func (s *Payments) capturedUnknown(ctx context.Context, account domain.AccountID, id domain.PaymentID) bool {
 	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Latest)
 	if err != nil || !tip.State.EndedUnpaid() {
@@ -63,7 +64,8 @@ func (s *Payments) capturedUnknown(ctx context.Context, account domain.AccountID
 	return !tip.State.EndedUnpaid()
 }
 
-// recordUnrequested records one operation that this service did not request, unless it is known or changed nothing.
+// recordUnrequested records one operation that this service did not request, unless it is known or
+// changed nothing.
 func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	found := payment.RecordOutOfBand{Record: r}
 	event, err := payment.DecideOutOfBand(tip.State, found)
@@ -84,8 +86,9 @@ func (s *Payments) recordUnrequested(ctx context.Context, tip eventstore.Tip[pay
 	})
 }
 
-// recordRequested records the outcome of another operation that this service requested, if the outcome is missing here.
-// An out-of-band operation can depend on it, as a refund depends on its capture.
+// recordRequested records the outcome of another operation that this service requested, if the
+// outcome is missing here. An out-of-band operation can depend on it, as a refund depends on its
+// capture.
 func (s *Payments) recordRequested(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, r processor.Record) (eventstore.Tip[payment.State], error) {
 	if !tip.State.Awaits(revision, r.Answer) || r.State == processor.Pending {
 		return tip, nil

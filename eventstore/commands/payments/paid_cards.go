@@ -32,7 +32,8 @@ func (s *Payments) destroyCards() {
 	}
 }
 
-// vaultOrDestroyCard vaults the card of a paid payment (D5.5), or destroys it (D5.13). The janitor repeats what fails here.
+// vaultOrDestroyCard vaults the card of a paid payment (D5.5), or destroys it (D5.13). The janitor
+// repeats what fails here.
 func (s *Payments) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	if p.Vaults() && !p.Method.Vaulted {
 		if err := s.vaultPaid(ctx, p); err != nil {
@@ -60,12 +61,14 @@ func (s *Payments) vaultPaid(ctx context.Context, p payment.State) error {
 	return err
 }
 
-// slowest, after the time for the customer's action, limits how long a payment without an outcome keeps its card (D5.13).
+// slowest, after the time for the customer's action, limits how long a payment without an outcome
+// keeps its card (D5.13).
 const slowest = 48 * time.Hour
 
-// CardNeeded returns the time until which a token's card is needed as it was entered (D5.13): an unused token's until it expires, a
-// paying token's until the outcome is known, with a limit. Before it returns that a card is not needed, it completes a vaulting
-// that a crash interrupted (D5.5). On a lagging log it may return a later time.
+// CardNeeded returns the time until which a token's card is needed as it was entered (D5.13): an
+// unused token's until it expires, a paying token's until the outcome is known, with a limit.
+// Before it returns that a card is not needed, it completes a vaulting that a crash interrupted
+// (D5.5). On a lagging log it may return a later time.
 func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
 	tip, err := s.Log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
@@ -101,9 +104,10 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	return none, nil
 }
 
-// keepSaved copies the card of a vaulted token, and then deletes the token if it is above a limit of saved cards: the node that saved it may
-// have ended before. Once the copy stands, no other error is returned: the CVV of a card that has paid does not wait for a count, nor for
-// the log of the token. The janitor repeats the count while the card is unused.
+// keepSaved copies the card of a vaulted token, and then deletes the token if it is above a limit
+// of saved cards: the node that saved it may have ended before. Once the copy stands, no other
+// error is returned: the CVV of a card that has paid does not wait for a count, nor for the log of
+// the token. The janitor repeats the count while the card is unused.
 func (s *Payments) keepSaved(ctx context.Context, inst instrument.State) error {
 	err := s.instruments.Keep(ctx, inst)
 	if err == nil {
@@ -128,7 +132,8 @@ func (s *Payments) lastUse(expires, began time.Time) time.Time {
 	return last
 }
 
-// unkept returns the time until which a card that could not be vaulted now is needed: none if it is gone or cannot be vaulted.
+// unkept returns the time until which a card that could not be vaulted now is needed: none if it is
+// gone or cannot be vaulted.
 func (s *Payments) unkept(inst instrument.State, until time.Time, err error) time.Time {
 	s.Logger.Warn().Err(err).Str("analyticsId", inst.AnalyticsID).Msg("card not vaulted yet; trying again")
 	if unvaultable(err) {
@@ -137,7 +142,8 @@ func (s *Payments) unkept(inst instrument.State, until time.Time, err error) tim
 	return until
 }
 
-// unvaultable reports whether a card is gone, was refused, or is above a limit: it will never be vaulted.
+// unvaultable reports whether a card is gone, was refused, or is above a limit: it will never be
+// vaulted.
 func unvaultable(err error) bool {
 	switch domain.ReasonOf(err) {
 	case domain.ReasonInstrumentToken, domain.ReasonRateLimitExceeded, domain.ReasonRequestValidation:

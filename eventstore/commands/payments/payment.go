@@ -33,15 +33,17 @@ func New(b *commands.Base, s *sessions.Sessions, i *instruments.Instruments) *Pa
 	return &Payments{Base: b, sessions: s, instruments: i, inFlight: newInFlightOperations(), doubts: newDoubts(), locks: changeLocks{byKey: map[eventstore.Key]*changeLock{}}}
 }
 
-// Start starts the background work. changed is called after each new event of a payment that can let a notification pass.
+// Start starts the background work. changed is called after each new event of a payment that can
+// let a notification pass.
 func (s *Payments) Start(changed func(domain.PaymentID)) {
 	s.changed = changed
 	s.Go(s.destroyCards)
-	s.Go(s.keepAgenda)
+	s.Go(s.runSchedule)
 	s.Go(s.keepDoubts)
 }
 
-// PaymentInput is a validated request for a payment (D5.1). The token's session supplies the missing fields.
+// PaymentInput is a validated request for a payment (D5.1). The token's session supplies the
+// missing fields.
 type PaymentInput struct {
 	Token          domain.Token
 	Session        domain.SessionID // of the checkout in the browser (D12); "" for a merchant's request
@@ -57,8 +59,8 @@ type PaymentInput struct {
 	Shown          *domain.Price // the price that the customer saw in a checkout; nil: unknown
 }
 
-// CreatePayment creates a payment and waits for its authorization, at most until the payment timeout (D5.6, D8). A
-// refusal by the processor is an outcome of the payment, not an error.
+// CreatePayment creates a payment and waits for its authorization, at most until the payment
+// timeout (D5.6, D8). A refusal by the processor is an outcome of the payment, not an error.
 func (s *Payments) CreatePayment(ctx context.Context, by commands.Caller, in PaymentInput) (payment.State, error) {
 	deadline := s.fromNow()
 	if in.Session != "" && in.IdempotencyKey != "" {
@@ -105,10 +107,12 @@ func (s *Payments) createRecord(ctx context.Context, by commands.Caller, c *crea
 	return tip, s.addOwnerStatus(ctx, by.Account, err)
 }
 
-// sessionKey returns the key for a browser's idempotency key in its session (D12). Its spaces tell it from a merchant's key (D9).
+// sessionKey returns the key for a browser's idempotency key in its session (D12). Its spaces tell
+// it from a merchant's key (D9).
 func sessionKey(id domain.SessionID, key string) string { return "checkout " + string(id) + " " + key }
 
-// preferKeyError returns the error of a used key, else refusal (D3): the first request with the key may have used the token.
+// preferKeyError returns the error of a used key, else refusal (D3): the first request with the key
+// may have used the token.
 func (s *Payments) preferKeyError(ctx context.Context, account domain.AccountID, in PaymentInput, refusal error) error {
 	if in.IdempotencyKey == "" {
 		return refusal
@@ -129,7 +133,8 @@ func (s *Payments) usedKey(ctx context.Context, found payment.State, in PaymentI
 	return s.addOwnerStatus(ctx, found.Account, err)
 }
 
-// assemble combines request, session and instrument (D5.1), and refuses before anything is recorded.
+// assemble combines request, session and instrument (D5.1), and refuses before anything is
+// recorded.
 func (s *Payments) assemble(ctx context.Context, by commands.Caller, in *creation) (payment.Create, error) {
 	var none payment.Create
 	inst, from, err := s.payWith(ctx, by.Account, in)
@@ -223,7 +228,8 @@ func overridden(in, from domain.Preferences) domain.Preferences {
 	return from
 }
 
-// personal merges the session's and the request's customer with the cardholder's name, and seals them for the payment.
+// personal merges the session's and the request's customer with the cardholder's name, and seals
+// them for the payment.
 func (s *Payments) personal(ctx context.Context, c payment.Create, inst instrument.State, from session.State, customer *domain.Customer) (*domain.Sealed, error) {
 	ofSession, err := s.Secrets.Open(ctx, from.Personal)
 	if err != nil {

@@ -16,19 +16,21 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// askTimeout limits a call to a processor for which no caller waits.
-const askTimeout = 20 * time.Second
+// lookupTimeout limits a call to a processor for which no caller waits.
+const lookupTimeout = 20 * time.Second
 
-// callTimeout returns the time limit of one call: the time to the deadline while callers wait, else askTimeout.
+// callTimeout returns the time limit of one call: the time to the deadline while callers wait, else
+// lookupTimeout.
 func (s *Payments) callTimeout(f *operationInFlight) time.Duration {
 	if left := f.deadline.Left(s.Store.Now()); left > 0 && s.inFlight.hasCallers(f) {
 		return left
 	}
-	return askTimeout
+	return lookupTimeout
 }
 
-// callProcessor sends the operation, or looks up its outcome. An operation that the processor never received is sent
-// again within the payment timeout, and fenced later (D8). callProcessor returns false if the outcome is still unknown.
+// callProcessor sends the operation, or looks up its outcome. An operation that the processor never
+// received is sent again within the payment timeout, and fenced later (D8). callProcessor returns
+// false if the outcome is still unknown.
 func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send bool) (processor.Answer, bool) {
 	op, _ := f.tip.State.Operation(f.revision)
 	name := op.Target.Processor
@@ -55,7 +57,8 @@ func (s *Payments) callProcessor(ctx context.Context, f *operationInFlight, send
 	}
 }
 
-// notSent is the outcome of a fenced operation: the processor never received it and will never accept it.
+// notSent is the outcome of a fenced operation: the processor never received it and will never
+// accept it.
 func notSent(now time.Time) processor.Answer {
 	return processor.Answer{
 		State: processor.Failed, At: now, Code: processor.CodeFenced,
@@ -63,14 +66,15 @@ func notSent(now time.Time) processor.Answer {
 	}
 }
 
-// send sends the operation to the processor. If the card of an authorization is destroyed, send fences the key instead.
+// send sends the operation to the processor. If the card of an authorization is destroyed, send
+// fences the key instead.
 func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.Answer, bool) {
 	op, err := s.operation(ctx, f)
 	if errors.Is(err, secrets.ErrGone) {
 		s.endCardlessToken(ctx, f.tip.State)
 		found, err := s.Processors.Fence(ctx, op.Processor, f.key)
 		if err != nil || found.State != processor.Fenced {
-			return processor.Answer{}, false // the next question finds the answer
+			return processor.Answer{}, false // the next look-up finds the answer
 		}
 		return notSent(s.Store.Now()), true
 	}
@@ -85,7 +89,8 @@ func (s *Payments) send(ctx context.Context, f *operationInFlight) (processor.An
 	return answer, true
 }
 
-// operation builds the processor's request from the recorded facts. An authorization carries its card.
+// operation builds the processor's request from the recorded facts. An authorization carries its
+// card.
 func (s *Payments) operation(ctx context.Context, f *operationInFlight) (processor.Operation, error) {
 	p := f.tip.State
 	requested, _ := p.Operation(f.revision)
@@ -119,8 +124,9 @@ func (s *Payments) logNoAnswer(f *operationInFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
-// record appends the outcome. ended reports that the operation has its outcome. known is false if the answer, or the
-// list of operations that a refusal needs, counts as no answer. If the log fails, record sets f.logFailed: the next question gets the same answer.
+// record appends the outcome. ended reports that the operation has its outcome. known is false if
+// the answer, or the list of operations that a refusal needs, counts as no answer. If the log
+// fails, record sets f.logFailed: the next look-up gets the same answer.
 func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) (ended, known bool) {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
@@ -156,8 +162,8 @@ func (s *Payments) record(ctx context.Context, f *operationInFlight, answer proc
 	return false, true
 }
 
-// recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If the operation
-// already has its outcome, recordAnswer returns the newest tip and no error.
+// recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If
+// the operation already has its outcome, recordAnswer returns the newest tip and no error.
 func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	tip, err := s.recordOutOfBand(ctx, tip, revision, answer)
 	if err != nil {
@@ -166,8 +172,9 @@ func (s *Payments) recordAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	return s.appendAnswer(ctx, tip, revision, answer)
 }
 
-// RecordNotified records an answer that the processor sent by itself, as recordAnswer does. It starts the operation that
-// the answer requests, and makes the next question about the answered operation due now.
+// RecordNotified records an answer that the processor sent by itself, as recordAnswer does. It
+// starts the operation that the answer requests, and makes the next look-up of the answered
+// operation due now.
 func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, answer processor.Answer) (eventstore.Tip[payment.State], error) {
 	next, err := s.recordAnswer(ctx, tip, revision, answer)
 	if err != nil {
@@ -176,7 +183,7 @@ func (s *Payments) RecordNotified(ctx context.Context, tip eventstore.Tip[paymen
 	if next.Appended {
 		s.launchRequested(next, due.Time{})
 	}
-	s.inFlight.askNow(next.State.OperationKey(revision))
+	s.inFlight.lookUpNow(next.State.OperationKey(revision))
 	return next, nil
 }
 
@@ -202,7 +209,8 @@ func (s *Payments) appendAnswer(ctx context.Context, tip eventstore.Tip[payment.
 	return next, err
 }
 
-// sealedAnswer returns the body of an answer with its additional fields sealed. Fields that cannot be sealed are not kept.
+// sealedAnswer returns the body of an answer with its additional fields sealed. Fields that cannot
+// be sealed are not kept.
 func (s *Payments) sealedAnswer(ctx context.Context, paid payment.State, raw *processor.RawAnswer) *processor.RawAnswer {
 	if raw == nil || raw.Additional == "" {
 		return raw
@@ -230,7 +238,8 @@ func (s *Payments) timedOut(ctx context.Context, f *operationInFlight) {
 	f.publish(f.tip.State.Unanswered(), true) // the time-out, even if it was not recorded
 }
 
-// appendEvent records one command about an operation. If the operation has its outcome, it returns the newest tip and no error.
+// appendEvent records one command about an operation. If the operation has its outcome, it returns
+// the newest tip and no error.
 func (s *Payments) appendEvent(ctx context.Context, tip eventstore.Tip[payment.State], revision uint64, decide func(eventstore.Meta, payment.State) (payment.Event, error)) (eventstore.Tip[payment.State], error) {
 	op, _ := tip.State.Operation(revision)
 	meta, err := s.metaOf(ctx, op.Target.Processor, tip.Recorded, revision)
@@ -248,8 +257,8 @@ func (s *Payments) appendEvent(ctx context.Context, tip eventstore.Tip[payment.S
 	return next, err
 }
 
-// metaOf returns the metadata for a processor's answer. Its correlation id is that of the event at revision, which
-// requested the operation. newest is the aggregate's newest known event.
+// metaOf returns the metadata for a processor's answer. Its correlation id is that of the event at
+// revision, which requested the operation. newest is the aggregate's newest known event.
 func (s *Payments) metaOf(ctx context.Context, name processor.Name, newest *eventstore.Recorded, revision uint64) (eventstore.Meta, error) {
 	r := newest
 	for r.Revision > revision && r.PrevSeq > 0 {

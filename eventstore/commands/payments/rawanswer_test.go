@@ -11,7 +11,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// talkative is a connection to processors whose answers have a field that the protocol does not name.
+// talkative is a connection to processors whose answers have a field that the protocol does not
+// name.
 type talkative struct{ processor.Port }
 
 func (p talkative) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
@@ -46,8 +47,8 @@ func (r *rig) answerOf(paid payment.State) *processor.RawAnswer {
 	}
 }
 
-// TestRawAnswerIsRecorded: an outcome has the body of the processor's answer; its other fields are sealed under the key of the
-// payment's personal data, and are not kept after an erasure (D14.17).
+// TestRawAnswerIsRecorded: an outcome has the body of the processor's answer; its other fields are
+// sealed under the key of the payment's personal data, and are not kept after an erasure (D14.17).
 func TestRawAnswerIsRecorded(t *testing.T) {
 	r := newRig(t)
 	s := r.Service(talkative{r.Sim})

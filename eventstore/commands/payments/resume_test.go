@@ -13,8 +13,8 @@ import (
 	"payledger/processorsim/protocol"
 )
 
-// TestResumeIsDecidedAgain: a resume that finds another under way waits with it; when that one comes to
-// nothing, so that the action is still required, it is carried out (D7, D8).
+// TestResumeIsDecidedAgain: a resume that finds another under way waits with it; when that one
+// comes to nothing, so that the action is still required, it is carried out (D7, D8).
 func TestResumeIsDecidedAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -51,8 +51,8 @@ func TestResumeIsDecidedAgain(t *testing.T) {
 	r.Audit(p.ID)
 }
 
-// TestRefusedKeyLeavesTheToken: a creation that is refused because its key is used does not use up its token,
-// whether or not this node made the payment.
+// TestRefusedKeyLeavesTheToken: a creation that is refused because its key is used does not use up
+// its token, whether or not this node made the payment.
 func TestRefusedKeyLeavesTheToken(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -93,8 +93,9 @@ func TestAbandonedOnTwoNodes(t *testing.T) {
 	}
 }
 
-// TestExpiryAfterAFailedCompletion: a completion that fails at the processor, requested by the expiry itself or by a customer shortly
-// before it, leaves an action that this process ends without a second call of Recover (D7, D8).
+// TestExpiryAfterAFailedCompletion: a completion that fails at the processor, requested by the
+// expiry itself or by a customer shortly before it, leaves an action that this process ends without
+// a second call of Recover (D7, D8).
 func TestExpiryAfterAFailedCompletion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,7 @@ import (
 // logRetryMost is the longest wait until an operation is tried again after a failure of the log.
 const logRetryMost = 2 * time.Second
 
-// counted is a way to the processors that counts questions and operations, by key.
+// counted is a way to the processors that counts look-ups and operations, by key.
 type counted struct {
 	processor.Port
 	mu           sync.Mutex
@@ -42,7 +42,7 @@ func (c *counted) Send(ctx context.Context, op processor.Operation) (processor.A
 	return c.Port.Send(ctx, op)
 }
 
-func (c *counted) questions(key domain.OperationKey) int {
+func (c *counted) lookups(key domain.OperationKey) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.asked[key]
@@ -58,10 +58,11 @@ func (c *counted) operations() (sent, keys int) {
 	return sent, len(c.given)
 }
 
-// soon checks that the next question about an operation comes within the longest wait after a failure of the log.
+// soon checks that the next look-up of an operation comes within the longest wait after a failure
+// of the log.
 func soon(t *testing.T, n *commandstest.Node, key domain.OperationKey) {
 	t.Helper()
-	next, held := n.NextQuestion(key)
+	next, held := n.NextLookup(key)
 	if !held {
 		t.Fatal("the operation is left to package pending: the next try is up to five minutes away")
 	}
@@ -70,10 +71,11 @@ func soon(t *testing.T, n *commandstest.Node, key domain.OperationKey) {
 	}
 }
 
-// TestAnswerNotRecorded: as long as the log does not take the processor's answer, the operation is tried again within
-// two seconds, however often that failed, however old the operation is, with and without a caller; the answer is recorded
-// as soon as the log takes it. An operation that the processor never saw is sent once, under its key, or fenced if it is
-// older than the payment timeout (D8).
+// TestAnswerNotRecorded: as long as the log does not take the processor's answer, the operation is
+// tried again within two seconds, however often that failed, however old the operation is, with and
+// without a caller; the answer is recorded as soon as the log takes it. An operation that the
+// processor never saw is sent once, under its key, or fenced if it is older than the payment
+// timeout (D8).
 func TestAnswerNotRecorded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -121,7 +123,7 @@ func TestAnswerNotRecorded(t *testing.T) {
 			const tries = 7 // the interval of look-ups without an answer is above six seconds then
 			r.Eventually("the processor is not asked again", func() bool {
 				soon(t, n, key)
-				return port.questions(key) >= tries
+				return port.lookups(key) >= tries
 			})
 			commandstest.HasStatus(t, r.Payment(id), nil, payment.StatusPending)
 			commandstest.CloseOnce(f.Resume)
@@ -137,8 +139,8 @@ func TestAnswerNotRecorded(t *testing.T) {
 	}
 }
 
-// TestLogAway checks that a node without a connection to the log asks no processor, however old the operation is. The operation continues
-// when the connection is back (D8).
+// TestLogAway checks that a node without a connection to the log asks no processor, however old the
+// operation is. The operation continues when the connection is back (D8).
 func TestLogAway(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -158,7 +160,7 @@ func TestLogAway(t *testing.T) {
 		soon(t, n, key)
 		return r.Now().After(retried)
 	})
-	if asked := port.questions(key); asked != 0 {
+	if asked := port.lookups(key); asked != 0 {
 		t.Errorf("the processor was asked %d times", asked)
 	}
 	n.Conn.Heal()
@@ -166,8 +168,9 @@ func TestLogAway(t *testing.T) {
 	r.Audit(id)
 }
 
-// TestDoubt: a payment that could not be read when it was to be recovered, as after an append without an answer, is looked up as soon as the log
-// can be read: package pending comes back to it only minutes later.
+// TestDoubt: a payment that could not be read when it was to be recovered, as after an append
+// without an answer, is looked up as soon as the log can be read: package pending comes back to it
+// only minutes later.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -188,8 +191,8 @@ func TestDoubt(t *testing.T) {
 	r.Audit(id)
 }
 
-// TestDoubtAboutAnAction: an abandoned action of a payment that could not be read when it was to be recovered ends as soon as the log can be
-// read, without another call of Recover (D7).
+// TestDoubtAboutAnAction: an abandoned action of a payment that could not be read when it was to be
+// recovered ends as soon as the log can be read, without another call of Recover (D7).
 func TestDoubtAboutAnAction(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -208,8 +211,8 @@ func TestDoubtAboutAnAction(t *testing.T) {
 	r.Audit(id)
 }
 
-// TestExpiryNotRecorded: as long as the log does not take the end of an expired action, it is tried again within two seconds
-// (D7, D8).
+// TestExpiryNotRecorded: as long as the log does not take the end of an expired action, it is tried
+// again within two seconds (D7, D8).
 func TestExpiryNotRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -226,7 +229,7 @@ func TestExpiryNotRecorded(t *testing.T) {
 	}
 	r.Eventually("the action is not looked up again", func() bool {
 		soon(t, n, key)
-		return port.questions(key) > 2
+		return port.lookups(key) > 2
 	})
 	commandstest.CloseOnce(f.Resume)
 	r.Until(paid.ID, "an end of the action", func(p payment.State) bool { return p.RequiredAction() == nil && commandstest.Finished(p) })

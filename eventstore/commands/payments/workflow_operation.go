@@ -22,9 +22,10 @@ type Outcome struct {
 	Message   string              // of a failure, for the merchant
 }
 
-// RunWorkflowOperation runs the operation of a workflow's action once for its key; a repeat returns the first outcome
-// (D19). It waits at most until the payment timeout; an outcome that is unknown then is no failure, and the caller
-// repeats the call. An error is a refusal that was not recorded, or a fault.
+// RunWorkflowOperation runs the operation of a workflow's action once for its key; a repeat returns
+// the first outcome (D19). It waits at most until the payment timeout; an outcome that is unknown
+// then is no failure, and the caller repeats the call. An error is a refusal that was not recorded,
+// or a fault.
 func (s *Payments) RunWorkflowOperation(ctx context.Context, by commands.Caller, id domain.PaymentID, a workflow.Action, key string) (Outcome, error) {
 	if found, made, err := s.outcomeOfKey(ctx, by, id, key); err != nil || made {
 		return found, err
@@ -56,8 +57,8 @@ func (s *Payments) requestAction(ctx context.Context, by commands.Caller, id dom
 	return err
 }
 
-// outcomeOfKey finds the operation of a key and its outcome. It looks up an operation without an answer, or joins it in
-// flight, and waits.
+// outcomeOfKey finds the operation of a key and its outcome. It looks up an operation without an
+// answer, or joins it in flight, and waits.
 func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id domain.PaymentID, key string) (Outcome, bool, error) {
 	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Latest)
 	if err != nil || !tip.State.Used(domain.KeyHash(by.Account, key)) {
@@ -76,14 +77,15 @@ func (s *Payments) outcomeOfKey(ctx context.Context, by commands.Caller, id doma
 	}
 	op, found := state.Operation(revision)
 	if found && (op.State == payment.StateRequested || op.State == payment.StateUnknown) {
-		f := s.launch(tip, revision, askFirst)
+		f := s.launch(tip, revision, lookUpFirst)
 		state = s.await(ctx, f, s.fromNow())
 		op, found = state.Operation(revision)
 	}
 	return outcomeOf(state, op), found, nil
 }
 
-// requestedWith finds the event that used a key. intent reports that it is a cancellation before the authorization's outcome.
+// requestedWith finds the event that used a key. intent reports that it is a cancellation before
+// the authorization's outcome.
 func (s *Payments) requestedWith(ctx context.Context, tip eventstore.Tip[payment.State], hash string) (revision uint64, intent bool, err error) {
 	for r := tip.Recorded; ; {
 		event, err := eventstore.Payments.Event(r)

@@ -12,15 +12,16 @@ import (
 	"payledger/domain/processor"
 )
 
-// TestLostNode: the young work of a node is left to it while it works, and taken up within a second when it is lost, even if its clock is
-// off by a minute. The work of the other nodes stays with them.
+// TestLostNode: the young work of a node is left to it while it works, and taken up within a second
+// when it is lost, even if its clock is off by a minute. The work of the other nodes stays with
+// them.
 func TestLostNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
 		var lost atomic.Uint64
 		left := func(_ context.Context, i Item) bool { return i.ID[0] == 'l' }
-		k := &Keeper{
+		k := &Scanner{
 			Views: w, Commands: w, Patience: patience, Actions: actions, Every: every, Now: w.now, Logger: zerolog.Nop(),
 			Lost: lost.Load, LeftPayment: left, LeftAttempt: left,
 		}
@@ -66,7 +67,7 @@ func TestLostNodeLater(t *testing.T) {
 		w, start := newWorld(), time.Now()
 		var lost atomic.Uint64
 		always := func(context.Context, Item) bool { return true }
-		k := &Keeper{
+		k := &Scanner{
 			Views: w, Commands: w, Patience: patience, Actions: actions, Every: every, Now: w.now, Logger: zerolog.Nop(),
 			Lost: lost.Load, LeftPayment: always, LeftAttempt: always,
 		}

@@ -34,14 +34,16 @@ var captures = flag.Int("pending", 2000, "how many captures are pending in TestP
 
 const (
 	pendingAccount domain.AccountID = "01jq5c6k2rz3h8v9m4x7t1w0ab"
-	// mostBytes is the greatest memory for any number of pending captures: much less than 300 bytes for each of a million.
+	// mostBytes is the greatest memory for any number of pending captures: much less than 300 bytes
+	// for each of a million.
 	mostBytes = 48 << 20
-	// mostGoroutines are those of the questions under way, of their connections, and of the answering server.
+	// mostGoroutines are those of the look-ups under way, of their connections, and of the
+	// answering server.
 	mostGoroutines = 1000
 )
 
-// confirmsLater is processors that say of each operation that it is pending still; one of them accepts questions and
-// never answers.
+// confirmsLater is processors that say of each operation that it is pending still; one of them
+// accepts look-ups and never answers.
 type confirmsLater struct {
 	asked   atomic.Int64
 	hanging atomic.Int64
@@ -180,9 +182,9 @@ func inUse() (bytes, goroutines int) {
 	return int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
 }
 
-// TestPendingCaptures: pending captures cost no goroutine each and almost no memory, while one of the processors
-// answers no question; after a start there is a question about every capture at the others, and a stop waits for no
-// processor. With -pending 1000000 it takes some minutes.
+// TestPendingCaptures: pending captures cost no goroutine each and almost no memory, while one of
+// the processors answers no look-up; after a start there is a look-up of every capture at the
+// others, and a stop waits for no processor. With -pending 1000000 it takes some minutes.
 func TestPendingCaptures(t *testing.T) {
 	n := newNode(t)
 	n.fill(t, *captures)
@@ -199,10 +201,10 @@ func TestPendingCaptures(t *testing.T) {
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(), PaymentAccount: n.views.PaymentAccount,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	var keeper sync.WaitGroup
+	var scanner sync.WaitGroup
 	began := time.Now()
-	keeper.Go(func() {
-		(&pending.Keeper{
+	scanner.Go(func() {
+		(&pending.Scanner{
 			Views: n.views, Commands: service, Patience: time.Minute, Every: 30 * time.Second, Now: time.Now, Logger: zerolog.Nop(),
 		}).Run(ctx)
 	})
@@ -226,8 +228,8 @@ func TestPendingCaptures(t *testing.T) {
 	ended := time.Now()
 	service.Close()
 	cancel()
-	keeper.Wait()
-	if took := time.Since(ended); took > 15*time.Second { // a question takes 20 s
+	scanner.Wait()
+	if took := time.Since(ended); took > 15*time.Second { // a look-up takes 20 s
 		t.Errorf("the end took %s", took)
 	}
 	counted := time.Now()

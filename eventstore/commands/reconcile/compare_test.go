@@ -192,13 +192,13 @@ func TestStates(t *testing.T) {
 
 // TestTime: both ends belong to the time.
 func TestTime(t *testing.T) {
-	q := Question{From: noon, To: noon.Add(time.Hour)}
+	q := Scope{From: noon, To: noon.Add(time.Hour)}
 	for after, want := range map[time.Duration]bool{-1: false, 0: true, time.Minute: true, time.Hour: true, time.Hour + 1: false} {
 		if q.covers(noon.Add(after)) != want {
 			t.Errorf("%s after the beginning: %v", after, !want)
 		}
 	}
-	if !(Question{}).covers(time.Time{}) || !(Question{From: noon}).covers(noon.Add(1000*time.Hour)) {
+	if !(Scope{}).covers(time.Time{}) || !(Scope{From: noon}).covers(noon.Add(1000*time.Hour)) {
 		t.Error("no limit limits")
 	}
 }

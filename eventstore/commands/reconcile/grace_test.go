@@ -55,14 +55,14 @@ func TestGrace(t *testing.T) {
 	} {
 		decided := store.Now().Add(-c.age)
 		books := mirror{store: store, alter: func(r *processor.Record) { r.State, r.UpdatedAt = c.state, decided }}
-		got, list := compare(t, reconcile.Reconciler{Store: store, Books: books, Grace: c.grace}, reconcile.Question{Account: owner})
+		got, list := compare(t, reconcile.Reconciler{Store: store, Books: books, Grace: c.grace}, reconcile.Scope{Account: owner})
 		c.want.Payments, c.want.Operations, c.want.Records, c.want.Open = 1, 1, 1, 1
 		if got != c.want || got.Differences == 1 && !slices.Equal(list, []string{"OTHER_STATE " + name}) {
 			t.Errorf("%s there for %s of %s: %+v %v", c.state, c.age, c.grace, got, list)
 		}
 	}
 	books := mirror{store: store, alter: func(r *processor.Record) { r.State, r.UpdatedAt, r.Amount = processor.Succeeded, store.Now(), 7 }}
-	got, list := compare(t, reconcile.Reconciler{Store: store, Books: books, Grace: time.Hour}, reconcile.Question{Account: owner})
+	got, list := compare(t, reconcile.Reconciler{Store: store, Books: books, Grace: time.Hour}, reconcile.Scope{Account: owner})
 	if got.Fresh != 1 || !slices.Equal(list, []string{"OTHER_AMOUNT " + name}) {
 		t.Errorf("another amount waits for nothing: %+v %v", got, list)
 	}
@@ -84,7 +84,7 @@ func TestSecondOutsideTheTime(t *testing.T) {
 	})
 	second.ID, second.CreatedAt = "op-again", end.Add(time.Hour)
 	twice := mirror{store: store, more: second}
-	for q, want := range map[reconcile.Question][]string{
+	for q, want := range map[reconcile.Scope][]string{
 		{Account: owner}: {"MISSING_HERE op-again"},
 		{Account: owner, From: end.Add(time.Second)}:   {"MISSING_HERE op-again"},
 		{Account: owner, To: end.Add(time.Second)}:     nil,
@@ -94,7 +94,7 @@ func TestSecondOutsideTheTime(t *testing.T) {
 			t.Errorf("from %s to %s: %v, not %v", q.From, q.To, list, want)
 		}
 	}
-	_, err := reconcile.Reconciler{Store: store, Books: twice}.Run(context.Background(), reconcile.Question{Account: owner, From: end, To: end.Add(-1)}, nil, nil)
+	_, err := reconcile.Reconciler{Store: store, Books: twice}.Run(context.Background(), reconcile.Scope{Account: owner, From: end, To: end.Add(-1)}, nil, nil)
 	if !errors.Is(err, reconcile.ErrReversed) {
 		t.Errorf("a time that begins after its end: %v", err)
 	}

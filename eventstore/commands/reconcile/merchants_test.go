@@ -54,7 +54,7 @@ func TestSharedMerchantAccount(t *testing.T) {
 		t.Errorf("accounts %v %v", accounts, err)
 	}
 	for _, id := range accounts[1:] {
-		got, list := compare(t, reconcile.Reconciler{Store: store, Books: mirror{store: store}}, reconcile.Question{Account: id})
+		got, list := compare(t, reconcile.Reconciler{Store: store, Books: mirror{store: store}}, reconcile.Scope{Account: id})
 		if len(list) != 0 || got != (reconcile.Counts{}) {
 			t.Errorf("%s: %+v %v", id, got, list)
 		}
@@ -66,7 +66,7 @@ func TestSharedMerchantAccount(t *testing.T) {
 	for id, want := range map[domain.AccountID][]string{
 		owner: {"MISSING_HERE op-lost"}, "acct2": {"MISSING_HERE op-lost"}, "acct3": {"MISSING_HERE op-lost"}, "acct4": nil,
 	} {
-		if _, list := compare(t, reconcile.Reconciler{Store: store, Books: lost}, reconcile.Question{Account: id}); !slices.Equal(list, want) {
+		if _, list := compare(t, reconcile.Reconciler{Store: store, Books: lost}, reconcile.Scope{Account: id}); !slices.Equal(list, want) {
 			t.Errorf("%s: %v, not %v", id, list, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestFormerMerchantAccount(t *testing.T) {
 			ID: "op-lost", Processor: processor.Adyen, MerchantID: merchant, Reference: "01lost", Kind: processor.Capture, Key: "01lost.2",
 			Amount: 500, Currency: "EUR", State: processor.Succeeded, CreatedAt: store.Now(),
 		}}
-		got, list := compare(t, reconcile.Reconciler{Store: store, Books: lost}, reconcile.Question{Account: owner})
+		got, list := compare(t, reconcile.Reconciler{Store: store, Books: lost}, reconcile.Scope{Account: owner})
 		if !slices.Equal(list, want) || got.Operations != perPayment {
 			t.Errorf("under %s: %+v %v, not %v", merchant, got, list, want)
 		}

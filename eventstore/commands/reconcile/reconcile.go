@@ -52,7 +52,7 @@ type Progress struct {
 type Reconciler struct {
 	Store eventstore.Store
 	Books Books
-	// Grace is how long a result at the processor may be on its way here: by its notification, or by a question of the
+	// Grace is how long a result at the processor may be on its way here: by its notification, or by a scope of the
 	// service (D8). Zero: none is on its way, as in the folder of a stopped server.
 	Grace time.Duration
 }
@@ -61,7 +61,7 @@ const atOnce = 8
 
 type run struct {
 	Reconciler
-	Question
+	Scope
 	verified  *verifications
 	merchants map[string]bool                    // that the account has, or had, at the processor
 	sharing   func() ([]domain.AccountID, error) // the other accounts that have, or had, one of these
@@ -74,7 +74,7 @@ type run struct {
 
 // Run compares, calls report with every difference, and calls progress from time to time, each from one goroutine at a
 // time. An error means that the comparison is incomplete.
-func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference) error, progress func(Progress)) (Counts, error) {
+func (r Reconciler) Run(ctx context.Context, q Scope, report func(Difference) error, progress func(Progress)) (Counts, error) {
 	if err := q.Check(); err != nil {
 		return Counts{}, err
 	}
@@ -82,7 +82,7 @@ func (r Reconciler) Run(ctx context.Context, q Question, report func(Difference)
 	if err != nil {
 		return Counts{}, err
 	}
-	one := &run{Reconciler: r, Question: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress}
+	one := &run{Reconciler: r, Scope: q, verified: newVerifications(), merchants: merchants, report: report, progress: progress}
 	one.sharing = sync.OnceValues(func() ([]domain.AccountID, error) { return one.sharers(ctx) })
 	if err := one.ledger(ctx); err != nil {
 		return one.last.Counts, err

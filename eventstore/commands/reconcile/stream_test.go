@@ -65,7 +65,7 @@ func (m mirror) records(p payment.State) (list []processor.Record) {
 }
 
 // compare compares all operations of an account, and lists the differences as "KIND id".
-func compare(t *testing.T, r reconcile.Reconciler, q reconcile.Question) (counts reconcile.Counts, list []string) {
+func compare(t *testing.T, r reconcile.Reconciler, q reconcile.Scope) (counts reconcile.Counts, list []string) {
 	t.Helper()
 	q.Processor = processor.Adyen
 	counts, err := r.Run(context.Background(), q,
@@ -185,7 +185,7 @@ func TestStreams(t *testing.T) {
 	}()
 	var found []string
 	total, reports, began := uint64(0), 0, time.Now()
-	counts, err := reconcile.Reconciler{Store: store, Books: books}.Run(context.Background(), reconcile.Question{Account: owner, Processor: processor.Adyen},
+	counts, err := reconcile.Reconciler{Store: store, Books: books}.Run(context.Background(), reconcile.Scope{Account: owner, Processor: processor.Adyen},
 		func(d reconcile.Difference) error { found = append(found, string(d.Kind)+" "+d.ID); return nil },
 		func(p reconcile.Progress) { reports++; total = max(total, p.Total) })
 	took := time.Since(began)
@@ -240,7 +240,7 @@ func TestBroken(t *testing.T) {
 	fill(t, store, 20)
 	run := func(books mirror, report func(reconcile.Difference) error) error {
 		_, err := reconcile.Reconciler{Store: store, Books: books}.Run(context.Background(),
-			reconcile.Question{Account: owner, Processor: processor.Adyen}, report, func(reconcile.Progress) {})
+			reconcile.Scope{Account: owner, Processor: processor.Adyen}, report, func(reconcile.Progress) {})
 		return err
 	}
 	if err := run(mirror{store: store, failAfter: 150}, func(reconcile.Difference) error { return nil }); !errors.Is(err, processor.ErrUnknown) {
@@ -274,13 +274,13 @@ func TestWithinTime(t *testing.T) {
 		{time.Time{}, time.Time{}, reconcile.Counts{Payments: 2, Operations: 20, Records: 19, Differences: 1}},
 	} {
 		got, err := reconcile.Reconciler{Store: store, Books: hidden}.Run(context.Background(),
-			reconcile.Question{Account: owner, Processor: processor.Adyen, From: c.from, To: c.to},
+			reconcile.Scope{Account: owner, Processor: processor.Adyen, From: c.from, To: c.to},
 			func(reconcile.Difference) error { return nil }, func(reconcile.Progress) {})
 		if err != nil || got != c.want {
 			t.Errorf("from %s to %s: %+v %v, want %+v", c.from, c.to, got, err, c.want)
 		}
 	}
-	got, err := reconcile.Reconciler{Store: store, Books: hidden}.Run(context.Background(), reconcile.Question{Account: "acct2", Processor: processor.Adyen},
+	got, err := reconcile.Reconciler{Store: store, Books: hidden}.Run(context.Background(), reconcile.Scope{Account: "acct2", Processor: processor.Adyen},
 		func(reconcile.Difference) error { return nil }, func(reconcile.Progress) {})
 	if err != nil || got != (reconcile.Counts{}) {
 		t.Errorf("another account: %+v %v", got, err)
@@ -304,7 +304,7 @@ func TestClaims(t *testing.T) {
 	}
 	total, passed := uint64(0), uint64(0)
 	counts, err := reconcile.Reconciler{Store: store, Books: mirror{store: store}}.Run(context.Background(),
-		reconcile.Question{Account: owner, Processor: processor.Adyen}, func(reconcile.Difference) error { return nil },
+		reconcile.Scope{Account: owner, Processor: processor.Adyen}, func(reconcile.Difference) error { return nil },
 		func(p reconcile.Progress) {
 			if !p.Books {
 				total, passed = p.Total, uint64(p.Payments)

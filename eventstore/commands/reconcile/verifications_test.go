@@ -76,17 +76,17 @@ func TestVerifications(t *testing.T) {
 		record := verified
 		c.change(&record)
 		books := nobodys{mirror{store: store}, record}
-		got, list := compare(t, reconcile.Reconciler{Store: store, Books: books}, reconcile.Question{Account: owner})
+		got, list := compare(t, reconcile.Reconciler{Store: store, Books: books}, reconcile.Scope{Account: owner})
 		if want := perPayment + 1; !slices.Equal(list, c.want) || got.Records != want || got.Operations != want+1 {
 			t.Errorf("%s: %v, not %v; %+v", c.name, list, c.want, got)
 		}
 	}
-	got, list := compare(t, reconcile.Reconciler{Store: store, Books: nobodys{mirror{store: store}, verified}}, reconcile.Question{Account: "acct2"})
+	got, list := compare(t, reconcile.Reconciler{Store: store, Books: nobodys{mirror{store: store}, verified}}, reconcile.Scope{Account: "acct2"})
 	if len(list) != 0 || got != (reconcile.Counts{}) {
 		t.Errorf("of another account: %+v %v", got, list)
 	}
 	late := meanwhile{nobodys{mirror{store: store}, processor.Record{}}, func() processor.Record { return verify(t, store, owner, "01late") }}
-	if _, list := compare(t, reconcile.Reconciler{Store: store, Books: &late}, reconcile.Question{Account: owner}); !slices.Equal(list, []string{"MISSING_THERE "}) {
+	if _, list := compare(t, reconcile.Reconciler{Store: store, Books: &late}, reconcile.Scope{Account: owner}); !slices.Equal(list, []string{"MISSING_THERE "}) {
 		t.Errorf("requested meanwhile: %v", list)
 	}
 }

@@ -29,7 +29,8 @@ func (e *erasing) FinishErasure(_ context.Context, _ domain.AccountID, id domain
 	return nil
 }
 
-// TestErasuresGoOn checks that a failing erasure delays no other one, on its page or on later ones, and that the first error is returned.
+// TestErasuresGoOn checks that a failing erasure delays no other one, on its page or on later ones,
+// and that the first error is returned.
 func TestErasuresGoOn(t *testing.T) {
 	t.Parallel()
 	var all []Erased

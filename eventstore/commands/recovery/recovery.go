@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// every is the interval of the search for inboxes and attempts that another process left. ActionTimeout/10 counts if it is shorter.
+	// every is the interval of the search for inboxes and attempts that another process left.
+	// ActionTimeout/10 counts if it is shorter.
 	every = 30 * time.Second
 	// grace is added to the payment timeout before another process's operation is continued.
 	grace = 10 * time.Second
 	// pageSize is how many ended instruments, or erased persons, are in memory at once.
 	pageSize = 256
-	// settling is how long an erasure is repeated: requests that began before the erasure have ended by then.
+	// settling is how long an erasure is repeated: requests that began before the erasure have
+	// ended by then.
 	settling = 5 * time.Minute
 )
 
@@ -31,7 +33,7 @@ type Commands interface {
 	pending.Commands
 	SweepDisputesAt(ctx context.Context, name processor.Name) error
 	CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error)
-	NextQuestion(key domain.OperationKey) (time.Time, bool)
+	NextLookup(key domain.OperationKey) (time.Time, bool)
 	FinishErasure(ctx context.Context, account domain.AccountID, id domain.PersonID) error
 }
 
@@ -46,12 +48,14 @@ type Config struct {
 	Commands Commands
 	Views    Views
 	Secrets  *secrets.Store
-	// EndedCards returns the cards of at most limit deleted or invalidated tokens, in the order of the tokens, after the given one.
+	// EndedCards returns the cards of at most limit deleted or invalidated tokens, in the order of
+	// the tokens, after the given one.
 	EndedCards func(ctx context.Context, after domain.Token, limit int) ([]secrets.CardRef, error)
-	// ErasedPersons returns at most limit persons with ids above after, in the order of ids, that have an unfinished erasure or one
-	// since the given time.
+	// ErasedPersons returns at most limit persons with ids above after, in the order of ids, that
+	// have an unfinished erasure or one since the given time.
 	ErasedPersons func(ctx context.Context, since time.Time, after domain.PersonID, limit int) ([]Erased, error)
-	// Lost counts the losses of other nodes. LeftPayment and LeftAttempt report whether a lost node wrote the last event.
+	// Lost counts the losses of other nodes. LeftPayment and LeftAttempt report whether a lost node
+	// wrote the last event.
 	Lost                     func() uint64
 	LeftPayment, LeftAttempt func(context.Context, pending.Item) bool
 
@@ -81,18 +85,19 @@ type Erased struct {
 // New returns a Recoverer. Run starts it.
 func New(c Config) *Recoverer { return &Recoverer{Config: c, stop: func() {}} }
 
-// Patience returns the age at which this process takes over another's operation. It does so earlier at a start and after a node's loss.
+// Patience returns the age at which this process takes over another's operation. It does so earlier
+// at a start and after a node's loss.
 func (r *Recoverer) Patience() time.Duration { return r.PaymentTimeout + grace }
 
 // Run starts the loops and returns. They end with Close.
 func (r *Recoverer) Run(ctx context.Context) {
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	keeper := &pending.Keeper{
+	scanner := &pending.Scanner{
 		Views: r.Views, Commands: r.Commands, Patience: r.Patience(), Actions: r.ActionTimeout, Now: r.Now, Logger: r.Logger,
 		Lost: r.Lost, LeftPayment: r.LeftPayment, LeftAttempt: r.LeftAttempt,
 		Every: max(100*time.Millisecond, min(every, r.ActionTimeout/10)),
 	}
-	r.running.Go(func() { keeper.Run(ctx) })
+	r.running.Go(func() { scanner.Run(ctx) })
 	r.running.Go(func() { repeat(ctx, secrets.JanitorInterval, func() { r.RunOnce(ctx, r.Now()) }) })
 	for _, name := range processor.Names {
 		r.running.Go(func() { repeat(ctx, r.DisputeLookup, func() { r.sweepDisputes(ctx, name) }) })
@@ -105,17 +110,19 @@ func (r *Recoverer) Close() {
 	r.running.Wait()
 }
 
-// NextQuestion returns the time of the next question about an operation without an outcome (D8): the time that this process has planned,
-// else the next turn of the wheel of package pending. requested is zero for an operation with an outcome.
-func (r *Recoverer) NextQuestion(key domain.OperationKey, requested time.Time) (time.Time, bool) {
-	if next, planned := r.Commands.NextQuestion(key); planned || requested.IsZero() {
+// NextLookup returns the time of the next look-up of an operation without an outcome (D8): the time
+// that this process has planned, else the next slot of the operation in package pending. requested
+// is zero for an operation with an outcome.
+func (r *Recoverer) NextLookup(key domain.OperationKey, requested time.Time) (time.Time, bool) {
+	if next, planned := r.Commands.NextLookup(key); planned || requested.IsZero() {
 		return next, planned
 	}
 	return pending.Next(requested, r.Patience(), r.Now()), true
 }
 
-// RunOnce destroys the secrets that are not needed at now: cards whose outcome is known, rotated signing secrets that are no
-// longer valid (§5.2 rule 3), replaced secrets of dashboard users, and the keys of erased persons. Failures are logged; the next run repeats them.
+// RunOnce destroys the secrets that are not needed at now: cards whose outcome is known, rotated
+// signing secrets that are no longer valid (§5.2 rule 3), replaced secrets of dashboard users, and
+// the keys of erased persons. Failures are logged; the next run repeats them.
 func (r *Recoverer) RunOnce(ctx context.Context, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +157,8 @@ func (r *Recoverer) destroy(ctx context.Context, what string, clean func() (int,
 	}
 }
 
-// destroyEnded destroys the cards of tokens that were deleted or invalidated: a crash may have prevented that.
+// destroyEnded destroys the cards of tokens that were deleted or invalidated: a crash may have
+// prevented that.
 func (r *Recoverer) destroyEnded(ctx context.Context) error {
 	for after := domain.Token(""); ; {
 		page, err := r.EndedCards(ctx, after, pageSize)
@@ -167,7 +175,8 @@ func (r *Recoverer) destroyEnded(ctx context.Context) error {
 	}
 }
 
-// finishErasures continues unfinished erasures, and repeats those since a time. A failing one does not hold up the others.
+// finishErasures continues unfinished erasures, and repeats those since a time. A failing one does
+// not hold up the others.
 func (r *Recoverer) finishErasures(ctx context.Context, since time.Time) (failed error) {
 	for after := domain.PersonID(""); ctx.Err() == nil; {
 		page, err := r.ErasedPersons(ctx, since, after, pageSize)

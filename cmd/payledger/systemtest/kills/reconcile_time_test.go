@@ -64,7 +64,7 @@ func TestReconcileOnItsWay(t *testing.T) {
 		status, out, stderr := apptest.Invoke(t, args...)
 		if time.Now().After(next) { // the service may have asked before
 			apptest.Until(t, apptest.SettleDeadline, "the answer of the processor about "+fmt.Sprint(key), func() (bool, string) {
-				next, asked := app.Commands.NextQuestion(key)
+				next, asked := app.Commands.NextLookup(key)
 				return !asked, fmt.Sprint("it is asked at ", next)
 			})
 			continue
@@ -97,13 +97,13 @@ func TestReconcileOnItsWay(t *testing.T) {
 	t.Error("the processor confirmed every capture before the service had stopped: nothing was tried")
 }
 
-// awaitQuiet waits until the processor gets no question about an operation for at least a while, and returns the end of that time.
+// awaitQuiet waits until the processor gets no look-up of an operation for at least a while, and returns the end of that time.
 func awaitQuiet(t *testing.T, app *app.App, key domain.OperationKey, least time.Duration) time.Time {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(apptest.SettleDeadline); ; <-tick.C {
-		if next, asked := app.Commands.NextQuestion(key); asked && time.Until(next) > least {
+		if next, asked := app.Commands.NextLookup(key); asked && time.Until(next) > least {
 			return next
 		}
 		if time.Now().After(deadline) {

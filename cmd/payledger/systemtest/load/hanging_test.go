@@ -177,12 +177,12 @@ func TestHangingProcessor(t *testing.T) {
 			t.Errorf("the processor hangs, and the payment is %+v", p)
 		}
 	}
-	apptest.Eventually(t, func() bool { return g.waits(processor.Adyen) > 0 }) // between two questions none waits
+	apptest.Eventually(t, func() bool { return g.waits(processor.Adyen) > 0 }) // between two look-ups none waits
 	if n := g.waits(processor.Adyen); n >= hangingCreates {
 		t.Errorf("%d requests wait at the processor that hangs", n)
 	}
 	t.Logf("ready after %s", took)
-	if took >= 20*time.Second { // a question takes as long at least
+	if took >= 20*time.Second { // a look-up takes as long at least
 		t.Errorf("the start took %s", took)
 	}
 	g.answer(processor.Adyen)

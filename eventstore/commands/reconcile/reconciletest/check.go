@@ -40,7 +40,7 @@ func Check(t testing.TB, store *engine.Store, books reconcile.Books, names map[p
 				return nil
 			}
 			_, err := reconcile.Reconciler{Store: store, Books: books, Grace: onTheirWay}.Run(ctx,
-				reconcile.Question{Account: account, Processor: name}, report, func(reconcile.Progress) {})
+				reconcile.Scope{Account: account, Processor: name}, report, func(reconcile.Progress) {})
 			if err != nil {
 				t.Errorf("reconcile with %s: %v", name, err)
 			}

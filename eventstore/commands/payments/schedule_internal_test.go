@@ -19,18 +19,18 @@ import (
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-func errandAt(name processor.Name, n int, next time.Time) *question {
-	return &question{key: domain.OperationKey(fmt.Sprintf("%s.%d", name, n)), processor: name, next: next, state: payment.StatePending}
+func errandAt(name processor.Name, n int, next time.Time) *lookup {
+	return &lookup{key: domain.OperationKey(fmt.Sprintf("%s.%d", name, n)), processor: name, next: next, state: payment.StatePending}
 }
 
-// TestAgenda checks, for random additions and removals, that every open errand is started once, not before its time, and not beside more
-// errands to its processor than allowed.
-func TestAgenda(t *testing.T) {
+// TestSchedule checks, for random additions and removals, that every open errand is started once,
+// not before its time, and not beside more errands to its processor than allowed.
+func TestSchedule(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
-		a, now := newAgenda(), noon
+		a, now := newSchedule(), noon
 		stands, out := map[domain.OperationKey]time.Time{}, map[domain.OperationKey]bool{}
-		var under []*question
-		key := func() *question {
+		var under []*lookup
+		key := func() *lookup {
 			name := rapid.SampledFrom(processor.Names[:2]).Draw(t, "name")
 			return errandAt(name, rapid.IntRange(0, 30).Draw(t, "n"), now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "in"))*time.Second))
 		}
@@ -80,7 +80,7 @@ func TestAgenda(t *testing.T) {
 				}
 				for name, l := range a.queues {
 					held += l.held
-					if l.running > questionsAtOnce || l.running != running[name] {
+					if l.running > lookupsAtOnce || l.running != running[name] {
 						t.Fatalf("%d are under way, %d started", l.running, running[name])
 					}
 				}
@@ -107,18 +107,18 @@ func TestAgenda(t *testing.T) {
 	})
 }
 
-// TestAgendaRoom: no processor takes the others' room, and operations with the longest interval are in the views alone, except after a
-// failure of the log.
-func TestAgendaRoom(t *testing.T) {
-	a := newAgenda()
-	for n := range 2 * agendaRoom {
+// TestScheduleRoom: no processor takes the others' room, and operations with the longest interval
+// are in the views alone, except after a failure of the log.
+func TestScheduleRoom(t *testing.T) {
+	a := newSchedule()
+	for n := range 2 * scheduleRoom {
 		a.add(errandAt(processor.Adyen, n, noon))
 	}
 	a.add(errandAt(processor.Stripe, 1, noon))
 	rare := errandAt(processor.Stripe, 2, noon)
 	rare.asked = 12
 	a.add(rare)
-	if len(a.byKey) != agendaRoom+1 || a.has(rare.key) || !a.has("STRIPE.1") {
+	if len(a.byKey) != scheduleRoom+1 || a.has(rare.key) || !a.has("STRIPE.1") {
 		t.Errorf("%d errands", len(a.byKey))
 	}
 	failed := errandAt(processor.Stripe, 3, noon)
@@ -128,17 +128,17 @@ func TestAgendaRoom(t *testing.T) {
 	}
 	a.drop(failed.key)
 	a.drop("ADYEN.0")
-	a.add(errandAt(processor.Adyen, 2*agendaRoom, noon))
-	if len(a.byKey) != agendaRoom+1 {
+	a.add(errandAt(processor.Adyen, 2*scheduleRoom, noon))
+	if len(a.byKey) != scheduleRoom+1 {
 		t.Errorf("%d errands after one has left", len(a.byKey))
 	}
 }
 
-// TestMoveToAgenda: a flight ends with the wait of its callers. A question that a caller joins goes on until the caller's
-// deadline; a signal that comes while it ends is not lost.
-func TestMoveToAgenda(t *testing.T) { synctest.Test(t, testMoveToAgenda) }
+// TestMoveToSchedule: a flight ends with the wait of its callers. A look-up that a caller joins
+// goes on until the caller's deadline; a signal that comes while it ends is not lost.
+func TestMoveToSchedule(t *testing.T) { synctest.Test(t, testMoveToSchedule) }
 
-func testMoveToAgenda(t *testing.T) {
+func testMoveToSchedule(t *testing.T) {
 	tip := eventstore.Tip[payment.State]{State: payment.State{ID: "01p", Operations: []payment.Operation{
 		{Revision: 1, State: payment.StateRequested, RequestedAt: noon, Target: payment.Target{Processor: processor.Adyen}},
 	}}}
@@ -150,43 +150,44 @@ func testMoveToAgenda(t *testing.T) {
 		}
 		return f
 	}
-	question := fly(false)
-	if !fs.moveToAgenda(question, noon, question.wait(false)) || fs.find("01p.1") != nil || !fs.agenda.has("01p.1") {
-		t.Fatal("a question for which nobody waits goes on")
+	lookup := fly(false)
+	if !fs.moveToSchedule(lookup, noon, lookup.wait(false)) || fs.find("01p.1") != nil || !fs.scheduled.has("01p.1") {
+		t.Fatal("a lookup for which nobody waits goes on")
 	}
-	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(time.Now().Add(100*time.Millisecond)) || e.asked != 1 {
+	if e, _ := fs.scheduled.find("01p.1"); !e.next.Equal(time.Now().Add(100*time.Millisecond)) || e.asked != 1 {
 		t.Fatalf("%+v", e)
 	}
-	question = fly(false)
-	if fs.agenda.has("01p.1") {
-		t.Fatal("in the agenda while it flies")
+	lookup = fly(false)
+	if fs.scheduled.has("01p.1") {
+		t.Fatal("in the schedule while it flies")
 	}
-	if fs.schedule(questionAbout(tip.State, 1)); fs.agenda.has("01p.1") {
-		t.Fatal("a question whose load failed is in the agenda while the operation flies")
+	if fs.schedule(lookupOf(tip.State, 1)); fs.scheduled.has("01p.1") {
+		t.Fatal("a lookup whose load failed is in the schedule while the operation flies")
 	}
-	if f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != question {
+	if f, fresh := fs.join(newInFlight(tip, 1, due.In(noon, time.Minute), true)); fresh || f != lookup {
 		t.Fatal("flies twice")
 	}
-	if fs.moveToAgenda(question, noon.Add(59*time.Second), time.Second) {
+	if fs.moveToSchedule(lookup, noon.Add(59*time.Second), time.Second) {
 		t.Fatal("ended while a caller waits")
 	}
-	fs.askNow("01p.1")
-	if !fs.moveToAgenda(question, noon.Add(time.Minute), time.Second) {
+	fs.lookUpNow("01p.1")
+	if !fs.moveToSchedule(lookup, noon.Add(time.Minute), time.Second) {
 		t.Fatal("goes on after the deadline")
 	}
-	if e, _ := fs.agenda.find("01p.1"); !e.next.Equal(time.Now()) {
+	if e, _ := fs.scheduled.find("01p.1"); !e.next.Equal(time.Now()) {
 		t.Fatalf("the signal was lost: %+v", e)
 	}
 	answered := fly(true)
 	answered.publish(tip.State, true)
-	if !fs.moveToAgenda(answered, noon, time.Second) {
+	if !fs.moveToSchedule(answered, noon, time.Second) {
 		t.Fatal("goes on although its callers were answered")
 	}
 }
 
-// TestAgendaOfADamagedShard: a question is rare when its tries are as far apart as the views' own search: the agenda leaves it to them. One
-// that the log fails stays in the agenda, but not for ever: a damaged shard fails all its questions, and they would take the room of others.
-func TestAgendaOfADamagedShard(t *testing.T) {
+// TestScheduleOfADamagedShard: a look-up is rare when its tries are as far apart as the views' own
+// search: the schedule leaves it to them. One that the log fails stays in the schedule, but not for
+// ever: a damaged shard fails all its look-ups, and they would take the room of others.
+func TestScheduleOfADamagedShard(t *testing.T) {
 	asked := 0
 	for process.NextInterval(asked) < process.LastInterval {
 		asked++
@@ -198,11 +199,11 @@ func TestAgendaOfADamagedShard(t *testing.T) {
 		{0, 0, true}, {asked - 1, 0, true}, {asked, 0, false},
 		{asked, 1, true}, {asked, mostFailures, true}, {asked, mostFailures + 1, false}, {0, mostFailures + 1, true},
 	} {
-		a, q := newAgenda(), errandAt(processor.Names[0], 1, noon)
-		q.tries = tries{asked: c.asked, failures: c.failures}
-		a.add(q)
+		a, l := newSchedule(), errandAt(processor.Names[0], 1, noon)
+		l.tries = tries{asked: c.asked, failures: c.failures}
+		a.add(l)
 		if start, _ := a.start(noon); (len(start) == 1) != c.kept {
-			t.Errorf("after %d questions and %d failures of the log the agenda has %d questions", c.asked, c.failures, len(start))
+			t.Errorf("after %d lookups and %d failures of the log the schedule has %d lookups", c.asked, c.failures, len(start))
 		}
 	}
 }

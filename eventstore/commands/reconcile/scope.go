@@ -8,24 +8,24 @@ import (
 	"payledger/domain/processor"
 )
 
-// Question selects the operations to compare.
-type Question struct {
+// Scope selects the operations to compare.
+type Scope struct {
 	Account   domain.AccountID
 	Processor processor.Name
 	From, To  time.Time // both included; zero: no limit
 }
 
-// ErrReversed means that the question's time ends before it begins.
+// ErrReversed means that the scope's time ends before it begins.
 var ErrReversed = errors.New("the time begins after its end")
 
-// Check refuses an empty question.
-func (q Question) Check() error {
+// Check refuses an empty scope.
+func (q Scope) Check() error {
 	if !q.From.IsZero() && !q.To.IsZero() && q.From.After(q.To) {
 		return ErrReversed
 	}
 	return nil
 }
 
-func (q Question) covers(at time.Time) bool {
+func (q Scope) covers(at time.Time) bool {
 	return (q.From.IsZero() || !at.Before(q.From)) && (q.To.IsZero() || !at.After(q.To))
 }

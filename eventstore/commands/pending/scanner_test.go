@@ -65,11 +65,11 @@ func (w *world) list(of []waits, place func(waits) (int64, bool), after Place, l
 	return all, nil
 }
 
-func (w *world) OpenOperations(_ context.Context, name processor.Name, turns Turns, after Place, limit int) ([]Item, error) {
+func (w *world) OpenOperations(_ context.Context, name processor.Name, slots Slots, after Place, limit int) ([]Item, error) {
 	return w.list(w.operations, func(o waits) (int64, bool) {
-		turn := Turn(o.at)
-		ahead := !turns.Ahead.IsZero() && o.at.After(turns.Ahead)
-		return turn, o.name == name && (!o.at.After(turns.Requested) || ahead) && turn <= turns.Through
+		slot := Slot(o.at)
+		ahead := !slots.Ahead.IsZero() && o.at.After(slots.Ahead)
+		return slot, o.name == name && (!o.at.After(slots.Requested) || ahead) && slot <= slots.Through
 	}, after, limit)
 }
 
@@ -119,7 +119,7 @@ func (w *world) ask(ctx context.Context, name processor.Name, id string) error {
 	return nil
 }
 
-// when returns the times of the questions about a subject, counted from a start.
+// when returns the times of the look-ups of a subject, counted from a start.
 func (w *world) when(id string, since time.Time) (list []time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,31 +143,32 @@ func (w *world) set(ahead time.Duration) {
 	w.ahead = ahead
 }
 
-// keep runs a keeper for some time.
+// keep runs a scanner for some time.
 func (w *world) keep(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		(&Keeper{Views: w, Commands: w, Patience: patience, Every: every, Actions: actions, Now: w.now, Logger: zerolog.Nop()}).Run(ctx)
+		(&Scanner{Views: w, Commands: w, Patience: patience, Every: every, Actions: actions, Now: w.now, Logger: zerolog.Nop()}).Run(ctx)
 	}()
 	<-time.After(d) // by the bubble's clock
 	stop()
 	<-ended
 }
 
-// TestSchedule checks that a start asks about everything at once. After that the first question about an operation comes when the patience
-// since its request is over, and the next ones after every Round (D8).
+// TestSchedule checks that a start asks about everything at once. After that the first look-up of
+// an operation comes when the patience since its request is over, and the next ones after every
+// Cycle (D8).
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
-		ages := map[string]time.Duration{"of long ago": 1000*Round + 7*time.Second, "just now": time.Second, "at once": 0, "early": patience - time.Second}
+		ages := map[string]time.Duration{"of long ago": 1000*Cycle + 7*time.Second, "just now": time.Second, "at once": 0, "early": patience - time.Second}
 		for id, age := range ages {
 			w.operations = append(w.operations, waits{id, start.Add(-age), processor.Adyen})
 		}
 		w.operations = append(w.operations, waits{"later", start.Add(10 * time.Second), processor.Stripe})
-		w.keep(t, 4*Round)
+		w.keep(t, 4*Cycle)
 		for id, age := range ages {
 			asked := w.when(id, start)
 			if len(asked) != 5 || asked[0] != 0 {
@@ -175,7 +176,7 @@ func TestSchedule(t *testing.T) {
 				continue
 			}
 			for n, at := range asked[1:] {
-				want := Next(start.Add(-age), patience, start).Add(time.Duration(n) * Round).Sub(start)
+				want := Next(start.Add(-age), patience, start).Add(time.Duration(n) * Cycle).Sub(start)
 				if late := at - want; late < 0 || late > lookMost {
 					t.Errorf("%s: asked after %s, not %s", id, at, want)
 				}
@@ -187,8 +188,9 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestHangingProcessor checks that a processor that never answers blocks only its own goroutines: due work at other processors, and work
-// without a processor, is done at once, and the end of the process does not wait.
+// TestHangingProcessor checks that a processor that never answers blocks only its own goroutines:
+// due work at other processors, and work without a processor, is done at once, and the end of the
+// process does not wait.
 func TestHangingProcessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
@@ -219,16 +221,17 @@ func TestHangingProcessor(t *testing.T) {
 	})
 }
 
-// TestSlowProcessor checks that a wheel that needs more than a Round for a turn asks about each operation once a turn.
+// TestSlowProcessor checks that a cycle that needs more than a Cycle for a slot asks about each
+// operation once a slot.
 func TestSlowProcessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
 		w.takes = 20 * time.Second
-		const count = 3 * operationsAtOnce * int(Round/(20*time.Second)) // 3 Rounds for a turn
+		const count = 3 * operationsAtOnce * int(Cycle/(20*time.Second)) // 3 Rounds for a slot
 		for n := range count {
 			w.operations = append(w.operations, waits{fmt.Sprint(n), start.Add(-time.Hour - time.Duration(n)*time.Second), processor.Adyen})
 		}
-		w.keep(t, 12*Round)
+		w.keep(t, 12*Cycle)
 		for n := range count {
 			if asked := w.when(fmt.Sprint(n), start); len(asked) < 3 || len(asked) > 5 {
 				t.Errorf("%d was asked about at %v", n, asked)
@@ -260,15 +263,15 @@ func TestBrokenViews(t *testing.T) {
 	})
 }
 
-// TestActionsAgain: the question about an action without an end is repeated every Round; attempts and inboxes
-// periodically.
+// TestActionsAgain: the look-up of an action without an end is repeated every Cycle; attempts and
+// inboxes periodically.
 func TestActionsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, start := newWorld(), time.Now()
 		w.actions = []waits{{"expired", start.Add(-time.Hour), processor.Adyen}, {"expires", start.Add(90 * time.Second), processor.Adyen}}
 		w.inboxes = []waits{{"inbox", start, processor.Adyen}}
 		w.decided = []waits{{"decided", start, ""}}
-		w.keep(t, 2*Round+time.Second)
+		w.keep(t, 2*Cycle+time.Second)
 		for id, want := range map[string]int{"expired": 3, "expires": 3, "inbox": 21, "decided": 1 + 17} {
 			if asked := w.when(id, start); len(asked) != want {
 				t.Errorf("%s was done %d times: %v", id, len(asked), asked)
@@ -280,8 +283,9 @@ func TestActionsAgain(t *testing.T) {
 	})
 }
 
-// TestSetBack checks entries that were recorded while the clock was a day or more ahead. Once the clock is set back, they are handled by
-// the same process and by a process that starts then: operations every Round, actions and attempts at once.
+// TestSetBack checks entries that were recorded while the clock was a day or more ahead. Once the
+// clock is set back, they are handled by the same process and by a process that starts then:
+// operations every Cycle, actions and attempts at once.
 func TestSetBack(t *testing.T) {
 	for _, jump := range []time.Duration{25 * time.Hour, 72 * time.Hour} {
 		for _, restarts := range []bool{false, true} {
@@ -302,20 +306,20 @@ func TestSetBack(t *testing.T) {
 							w.set(0)
 						}()
 					}
-					w.keep(t, back+2*Round+time.Minute)
+					w.keep(t, back+2*Cycle+time.Minute)
 					end := time.Now()
-					for id, within := range map[string]time.Duration{"operation": Round + lookMost, "action": 2 * lookMost, "attempt": every} {
-						last, first := start.Add(back), true // with questions about it since then, again and again
+					for id, within := range map[string]time.Duration{"operation": Cycle + lookMost, "action": 2 * lookMost, "attempt": every} {
+						last, first := start.Add(back), true // with look-ups of it since then, again and again
 						for _, at := range w.when(id, start) {
 							if at < back {
 								continue
 							}
-							if gap := start.Add(at).Sub(last); gap > Round+2*lookMost || first && gap > within {
+							if gap := start.Add(at).Sub(last); gap > Cycle+2*lookMost || first && gap > within {
 								t.Errorf("%s was asked about %s later", id, gap)
 							}
 							last, first = start.Add(at), false
 						}
-						if gap := end.Sub(last); gap > Round+2*lookMost {
+						if gap := end.Sub(last); gap > Cycle+2*lookMost {
 							t.Errorf("%s was not asked about in the last %s", id, gap)
 						}
 					}

@@ -20,8 +20,8 @@ import (
 // cardConfirmsLater: every capture is pending until it is confirmed (D13).
 const cardConfirmsLater = "4000000000005175"
 
-// watched is a way to the processors that counts the questions under way. Questions to a processor that hangs stay
-// without an answer.
+// watched is a way to the processors that counts the look-ups under way. Look-ups to a processor
+// that hangs stay without an answer.
 type watched struct {
 	processor.Port
 	mu    sync.Mutex
@@ -58,7 +58,7 @@ func (w *watched) atMost(name processor.Name) (now, most int) {
 	return w.under[name], w.most[name]
 }
 
-// Lookup forwards the question, unless the processor hangs.
+// Lookup forwards the look-up, unless the processor hangs.
 func (w *watched) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
 	w.mu.Lock()
 	w.under[name]++
@@ -118,21 +118,22 @@ func (r *rig) leftWith(s *service.Service, card string, names ...processor.Name)
 	return id
 }
 
-// questionsAtOnce is the number of questions that the agenda has open at one processor at the same time.
-const questionsAtOnce = 8
+// lookupsAtOnce is the number of look-ups that the schedule has open at one processor at the same
+// time.
+const lookupsAtOnce = 8
 
-// asking returns the number of operations that a process has open questions about.
+// asking returns the number of operations that a process has open look-ups of.
 func asking(s *service.Service) (n int) {
 	for _, w := range s.Waiting() {
-		if w.NextQuestion.IsZero() {
+		if w.NextLookup.IsZero() {
 			n++
 		}
 	}
 	return n
 }
 
-// TestPendingCostsNoGoroutine: pending captures use no more goroutines than their processor's concurrent questions,
-// whether it answers or hangs; each is confirmed in the end (D8).
+// TestPendingCostsNoGoroutine: pending captures use no more goroutines than their processor's
+// concurrent look-ups, whether it answers or hangs; each is confirmed in the end (D8).
 func TestPendingCostsNoGoroutine(t *testing.T) {
 	t.Parallel()
 	const count = 40
@@ -150,7 +151,7 @@ func TestPendingCostsNoGoroutine(t *testing.T) {
 	}
 	r.Eventually("the processor is not asked", func() bool {
 		now, _ := w.atMost(processor.Adyen)
-		return now == questionsAtOnce && asking(s) == questionsAtOnce
+		return now == lookupsAtOnce && asking(s) == lookupsAtOnce
 	})
 	list, others := s.Waiting(), func(w payments.Waiting) bool { return w.Kind != processor.Capture || w.State != payment.StatePending }
 	if len(list) != count || slices.ContainsFunc(list, others) || asking(s) == count {
@@ -162,13 +163,14 @@ func TestPendingCostsNoGoroutine(t *testing.T) {
 		r.Until(id, "a confirmed capture", func(p payment.State) bool { return p.Status() == payment.StatusSettled })
 	}
 	r.Eventually("something is left", func() bool { return len(s.Waiting()) == 0 })
-	if _, most := w.atMost(processor.Adyen); most > questionsAtOnce || w.twice != "" {
-		t.Errorf("%d questions at once; %q was asked about by two", most, w.twice)
+	if _, most := w.atMost(processor.Adyen); most > lookupsAtOnce || w.twice != "" {
+		t.Errorf("%d lookups at once; %q was asked about by two", most, w.twice)
 	}
 }
 
-// TestHangingProcessor checks that operations at one processor are recovered while another processor answers no question, and that the
-// recovery of an operation at the hanging processor returns (D8).
+// TestHangingProcessor checks that operations at one processor are recovered while another
+// processor answers no look-up, and that the recovery of an operation at the hanging processor
+// returns (D8).
 func TestHangingProcessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -179,7 +181,7 @@ func TestHangingProcessor(t *testing.T) {
 	var stuck []domain.PaymentID
 	var recovering sync.WaitGroup
 	defer recovering.Wait()
-	for range 2 * questionsAtOnce {
+	for range 2 * lookupsAtOnce {
 		id := r.left(s, processor.Adyen)
 		stuck = append(stuck, id)
 		recovering.Go(func() {
@@ -193,7 +195,7 @@ func TestHangingProcessor(t *testing.T) {
 		if err := s.Recover(background, r.By.Account, id); err != nil {
 			t.Fatal(err)
 		}
-		commandstest.HasStatus(t, r.Payment(id), nil, payment.StatusAuthorized) // at the first question
+		commandstest.HasStatus(t, r.Payment(id), nil, payment.StatusAuthorized) // at the first look-up
 	}
 	answer()
 	for _, id := range stuck {
@@ -217,8 +219,9 @@ func (p silent) Send(ctx context.Context, op processor.Operation) (processor.Ans
 	return p.Port.Send(ctx, op)
 }
 
-// TestFallbackToAHangingProcessor checks that the recovery of a payment does not wait for the processor to which its authorization moved
-// on: the questions to the first processor would wait for the second one.
+// TestFallbackToAHangingProcessor checks that the recovery of a payment does not wait for the
+// processor to which its authorization moved on: the look-ups to the first processor would wait for
+// the second one.
 func TestFallbackToAHangingProcessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -233,8 +236,8 @@ func TestFallbackToAHangingProcessor(t *testing.T) {
 	}
 }
 
-// TestAskedOnceAtATime checks that a process has one open question about an operation, however many callers recover the payment beside the
-// agenda's own questions and notifications.
+// TestAskedOnceAtATime checks that a process has one open look-up of an operation, however many
+// callers recover the payment beside the schedule's own look-ups and notifications.
 func TestAskedOnceAtATime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -277,7 +280,8 @@ func TestAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestCloseWhileAsking checks that a service with hanging questions stops at once, and that the next one finds the outcomes.
+// TestCloseWhileAsking checks that a service with hanging look-ups stops at once, and that the next
+// one finds the outcomes.
 func TestCloseWhileAsking(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -285,19 +289,19 @@ func TestCloseWhileAsking(t *testing.T) {
 	s := r.Service(w)
 	defer w.hang(processor.Adyen)()
 	var ids []domain.PaymentID
-	for range 3 * questionsAtOnce {
+	for range 3 * lookupsAtOnce {
 		p := r.Pay(s, cardConfirmsLater)
 		if _, err := s.Capture(background, r.By, p.ID, payment.Capture{Final: true}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, p.ID)
 	}
-	r.Eventually("the processor is not asked", func() bool { now, _ := w.atMost(processor.Adyen); return now == questionsAtOnce })
+	r.Eventually("the processor is not asked", func() bool { now, _ := w.atMost(processor.Adyen); return now == lookupsAtOnce })
 	closed := make(chan struct{})
 	go func() { defer close(closed); s.Close() }()
 	select {
 	case <-closed:
-	case <-time.After(15 * time.Second): // a question takes 20 s
+	case <-time.After(15 * time.Second): // a look-up takes 20 s
 		t.Fatal("the service does not end")
 	}
 	r.Settle()
