@@ -185,8 +185,8 @@ func testMoveToSchedule(t *testing.T) {
 }
 
 // TestScheduleOfADamagedShard: a look-up is rare when its tries are as far apart as the views' own
-// search: the schedule leaves it to them. One that the log fails stays in the schedule, but not for
-// ever: a damaged shard fails all its look-ups, and they would take the room of others.
+// search: the schedule leaves it to them. A look-up that the log fails stays in the schedule, but
+// not for ever: a damaged shard fails all its look-ups, and they would take the room of others.
 func TestScheduleOfADamagedShard(t *testing.T) {
 	asked := 0
 	for process.NextInterval(asked) < process.LastInterval {
