@@ -60,5 +60,5 @@ func TestAbsentUntilFirstEvent(t *testing.T) {
 func (h *shard) remembers(key format.Key) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.known(key) != nil
+	return h.tipInMemory(key) != nil
 }

@@ -49,7 +49,7 @@ func (h *shard) frontTip(key format.Key, fresh bool) (*format.Recorded, error) {
 	if r := h.beyond.tip(key); r != nil {
 		return r, nil
 	}
-	r := h.known(key)
+	r := h.tipInMemory(key)
 	if r == nil {
 		var err error
 		if r, err = h.s.storedTip(h.n, key, fresh); err != nil {
@@ -72,7 +72,7 @@ func (h *shard) kept(tip *format.Recorded) *format.Recorded {
 
 // fits checks that the draft continues the newest acknowledged event of its aggregate.
 func (h *shard) fits(d *entry) error {
-	tip := h.known(d.r.Key)
+	tip := h.tipInMemory(d.r.Key)
 	if tip == nil {
 		var err error
 		if tip, err = h.s.storedTip(h.n, d.r.Key, d.r.Revision == 1); err != nil {
@@ -175,7 +175,7 @@ func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64
 		events = append(events, previous)
 		r = previous
 	}
-	if err := s.confirmLast(ctx, tip, events[len(events)-1]); err != nil {
+	if err := s.checkLast(ctx, tip, events[len(events)-1]); err != nil {
 		return nil, err
 	}
 	slices.Reverse(events)
@@ -187,11 +187,11 @@ func (s *Store) Since(ctx context.Context, tip *format.Recorded, revision uint64
 // the tip's hash covers. If a walk ends earlier, nothing checks the bytes of its last event.
 func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recorded, error) {
 	h := s.shard[r.Shard]
-	read := h.unconfirmed // r confirms the event
-	if len(r.Body) == 0 { // it has not the bytes to do so
+	read := h.groupUnnamed // r confirms the event
+	if len(r.Body) == 0 {  // it has not the bytes to do so
 		read = h.Group
 	}
-	previous, err := h.record(ctx, r.PrevSeq, read)
+	previous, err := h.eventAt(ctx, r.PrevSeq, read)
 	switch {
 	case errors.Is(err, fault.ErrNotFound):
 		return nil, fmt.Errorf("%w: %s revision %d is missing at sequence %d", fault.ErrUnhealthy, r.Key, r.Revision-1, format.GroupOf(r.PrevSeq))
@@ -207,8 +207,8 @@ func (s *Store) Previous(ctx context.Context, r *format.Recorded) (*format.Recor
 	return previous, nil
 }
 
-// confirmLast checks the last event of a walk from a tip. It is in a group that the group after it names, if nothing else confirms it.
-func (s *Store) confirmLast(ctx context.Context, tip, last *format.Recorded) error {
+// checkLast checks the last event of a walk from a tip. It is in a group that the group after it names, if nothing else confirms it.
+func (s *Store) checkLast(ctx context.Context, tip, last *format.Recorded) error {
 	if last == tip || last.PrevSeq == 0 {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (s *Store) confirmLast(ctx context.Context, tip, last *format.Recorded) err
 
 // ReadAs returns the event at an address if it has a hash behind the event with the hash before. A walk with Previous has found them.
 func (s *Store) ReadAs(ctx context.Context, shard int, address uint64, hash, before format.Hash) (*format.Recorded, error) {
-	r, err := s.shard[shard].record(ctx, address, s.shard[shard].unconfirmed)
+	r, err := s.shard[shard].eventAt(ctx, address, s.shard[shard].groupUnnamed)
 	if err == nil && (r.Hash != hash || r.Link(before) != hash) {
 		err = notItsHash(r)
 	}
@@ -236,7 +236,7 @@ func notItsHash(r *format.Recorded) error {
 func (s *Store) LastAt(ctx context.Context, tip *format.Recorded, at time.Time) (*format.Recorded, error) {
 	for r := tip; r != nil; {
 		if !r.Time.After(at) {
-			return r, s.confirmLast(ctx, tip, r)
+			return r, s.checkLast(ctx, tip, r)
 		}
 		if r.PrevSeq == 0 {
 			return nil, nil

@@ -92,7 +92,7 @@ func (s *Store) RememberedUntyped(a *format.Core, key format.Key) (eventstore.Ti
 	none := tip{State: a.None()}
 	h := s.shard[s.ShardOf(key)]
 	h.mu.Lock()
-	r := h.known(key)
+	r := h.tipInMemory(key)
 	h.mu.Unlock()
 	if r == nil || !s.sole {
 		return none, false

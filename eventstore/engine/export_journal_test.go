@@ -34,7 +34,7 @@ const (
 	WitnessHeader = format.WitnessHeader
 	GroupTrailer  = format.GroupTrailer
 	KindEvents    = format.KindEvents
-	KindFence     = format.KindFence
+	KindEmpty     = format.KindEmpty
 	KindClosing   = format.KindClosing
 	NoShard       = format.NoShard
 )
@@ -232,7 +232,7 @@ func (s *Store) StartAgain(ctx context.Context, shard int) (applied, last format
 	err = h.readGroups(ctx, head.Seq, head.Seq, func(g *format.Group) error { last = g.Hash; return nil })
 	if err == nil {
 		var end format.Head
-		end, err = h.applied(ctx)
+		end, err = h.endInTipStore(ctx)
 		applied = end.Hash
 	}
 	h.mu.Lock()

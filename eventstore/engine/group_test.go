@@ -117,7 +117,7 @@ func TestMalformedGroups(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"another format":               func(b []byte) []byte { return set(b, 3, '2') },
 		"an unknown kind":              func(b []byte) []byte { return set(b, kind, 0x83) },
-		"a fence with events":          func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindFence)) },
+		"a fence with events":          func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindEmpty)) },
 		"a closing group with events":  func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindClosing)) },
 		"an unknown compression":       func(b []byte) []byte { return set(b, compression, 2) },
 		"not compressed as it says":    func(b []byte) []byte { return set(b, compression, 1) },

@@ -71,8 +71,8 @@ func (h *shard) Group(ctx context.Context, seq uint64) (*format.Group, error) {
 		expected.hash = next.Before
 	}
 	if g.Hash != expected.hash {
-		g, _, err = h.exchanged(ctx, seq, expected)
-		return g, err
+		right, err := h.exchanged(ctx, seq, expected)
+		return right.group, err
 	}
 	h.cache(g, true)
 	return g, nil
@@ -116,9 +116,9 @@ func (h *shard) expected(seq uint64) expected {
 	return expected{next.Before, inCache}
 }
 
-// unconfirmed is Group without the check that the group has the hash that the group after it names: the caller checks its event. On several
+// groupUnnamed is Group without the check that the group has the hash that the group after it names: the caller checks its event. On several
 // replicas it has the check, because the leader may have another group than the replica that answered.
-func (h *shard) unconfirmed(ctx context.Context, seq uint64) (*format.Group, error) {
+func (h *shard) groupUnnamed(ctx context.Context, seq uint64) (*format.Group, error) {
 	if h.s.replicas > 1 {
 		return h.Group(ctx, seq)
 	}
@@ -221,9 +221,11 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 		}
 		for _, g := range page {
 			if held != nil && held.Hash != g.Before {
-				if held, g, err = h.exchanged(ctx, held.Seq, expected{by: nextGroup}); err != nil {
+				right, err := h.exchanged(ctx, held.Seq, expected{by: nextGroup})
+				if err != nil {
 					return err
 				}
+				held, g = right.group, right.next
 			}
 			if held != nil {
 				if err := give(held); err != nil {
@@ -239,10 +241,11 @@ func (h *shard) readGroups(ctx context.Context, from, through uint64, handle fun
 		return nil
 	}
 	if end.by != nobody && held.Hash != end.hash {
-		var err error
-		if held, _, err = h.exchanged(ctx, held.Seq, end); err != nil {
+		right, err := h.exchanged(ctx, held.Seq, end)
+		if err != nil {
 			return err
 		}
+		held = right.group
 	}
 	return give(held)
 }
@@ -270,29 +273,31 @@ func (h *shard) nextGroups(ctx context.Context, from, last uint64, ofLeader bool
 	return []*format.Group{g}, err
 }
 
-// exchanged returns the group at a sequence and, unless the hash is in memory, the group after it, by their leader. The caller has read a
-// group there without the expected hash. On one replica that is damage, and if the leader's groups do not fit either: else another replica
-// differs from the leader.
-func (h *shard) exchanged(ctx context.Context, seq uint64, expected expected) (g, next *format.Group, err error) {
+// leaders are a group, and the group after it unless memory has its hash, as the leader has them.
+type leaders struct{ group, next *format.Group }
+
+// exchanged returns the leader's groups at a sequence. The caller has read a group there without the expected hash. On one replica that is
+// damage, and if the leader's groups do not fit either: else another replica differs from the leader.
+func (h *shard) exchanged(ctx context.Context, seq uint64, expected expected) (right leaders, err error) {
 	if h.s.replicas == 1 {
-		return nil, nil, h.notNamed(seq)
+		return leaders{}, h.notNamed(seq)
 	}
-	if g, err = h.mustReadAtLeader(ctx, seq); err != nil {
-		return nil, nil, err
+	if right.group, err = h.mustReadAtLeader(ctx, seq); err != nil {
+		return leaders{}, err
 	}
 	if expected.by != inMemory {
-		if next, err = h.mustReadAtLeader(ctx, seq+1); err != nil {
-			return nil, nil, err
+		if right.next, err = h.mustReadAtLeader(ctx, seq+1); err != nil {
+			return leaders{}, err
 		}
-		expected.hash = next.Before
-		h.cache(next, false)
+		expected.hash = right.next.Before
+		h.cache(right.next, false)
 	}
-	if g.Hash != expected.hash {
-		return nil, nil, h.notNamed(seq)
+	if right.group.Hash != expected.hash {
+		return leaders{}, h.notNamed(seq)
 	}
-	h.cache(g, true)
+	h.cache(right.group, true)
 	h.s.log.Warn().Int("shard", h.n).Uint64("seq", seq).Msg("a replica has another group here or after it than the leader, which has the right one: verify the folders of the NATS servers")
-	return g, next, nil
+	return right, nil
 }
 
 func (h *shard) notNamed(seq uint64) error {
@@ -300,31 +305,31 @@ func (h *shard) notNamed(seq uint64) error {
 }
 
 // storedGroups is Groups for readers that visit old groups, too. A single group stays cached.
-func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
+func (s *Store) storedGroups(ctx context.Context, shard int, from, through uint64, handle func(*format.Group) error) error {
 	if from > through {
 		return nil
 	}
 	if gs := s.shard[shard].from(from); uint64(len(gs)) > through-from { // all of them were applied, and are in memory
 		for _, g := range gs[:through-from+1] {
-			if err := each(g); err != nil {
+			if err := handle(g); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if from != through {
-		return s.shard[shard].readGroups(ctx, from, through, each)
+		return s.shard[shard].readGroups(ctx, from, through, handle)
 	}
 	g, err := s.shard[shard].Group(ctx, from)
 	if err != nil {
 		return err
 	}
-	return each(g)
+	return handle(g)
 }
 
-// Groups calls each with the groups of a shard from one sequence through another, both included, in order. A checkpoint must cover
+// Groups calls handle with the groups of a shard from one sequence through another, both included, in order. A checkpoint must cover
 // the last group.
-func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, each func(*format.Group) error) error {
+func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, handle func(*format.Group) error) error {
 	h := s.shard[shard]
 	end, err := h.reach(ctx, through)
 	if err != nil {
@@ -338,7 +343,7 @@ func (s *Store) Groups(ctx context.Context, shard int, from, through uint64, eac
 			if g.Seq > through { // it was in memory behind the others
 				return nil
 			}
-			return each(g)
+			return handle(g)
 		})
 		if err != nil {
 			return err
@@ -357,37 +362,6 @@ func (h *shard) reach(ctx context.Context, seq uint64) (uint64, error) {
 		end, _ = h.end()
 	}
 	return end.Seq, nil
-}
-
-// awaitGroup reads the log up to a group, unless the tail is faster. The caller holds the lock.
-func (h *shard) awaitGroup(seq uint64, wait time.Duration) {
-	if seq <= max(h.head.Seq, h.exchange.awaited) {
-		return
-	}
-	if h.exchange.awaited == 0 {
-		time.AfterFunc(wait, h.fetch)
-	}
-	h.exchange.awaited = seq
-}
-
-// fetch reads the log up to the awaited group.
-func (h *shard) fetch() {
-	h.mu.Lock()
-	seq := h.exchange.awaited
-	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
-	defer cancel()
-	err := h.tryReadUpTo(ctx, seq)
-	if err != nil && !errors.Is(err, errBusy) && h.s.life.Err() == nil {
-		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("a group that another node appended was not read; the tail brings it")
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	newer := h.exchange.awaited
-	h.exchange.awaited = 0
-	if newer > seq { // it was named meanwhile
-		h.awaitGroup(newer, tailPatience)
-	}
 }
 
 // tellRefusals sends the refusals since the last call to the nodes whose drafts and readers they are. The caller holds the lock.

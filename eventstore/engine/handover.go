@@ -375,8 +375,8 @@ func (h *shard) endHanded() {
 	})
 }
 
-// visits reports whether a group is a visitor's. Older tools leave the header out.
-func visits(g *format.Group) bool {
+// isVisit reports whether a group is a visitor's. Older tools leave the header out.
+func isVisit(g *format.Group) bool {
 	return g.Writer.Visitor || g.Writer.Node == "" && len(g.Frames) == 0
 }
 

@@ -69,7 +69,7 @@ func (o *stranger) lead(t testing.TB, s *engine.Store) {
 	eventually(t, time.Minute, "the store hands over to the stranger", func() error {
 		seq, hash, events, aggregates := s.End(0)
 		g := engine.Group{
-			Kind: engine.KindFence, Shard: 0, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates, WitnessShard: engine.NoShard,
+			Kind: engine.KindEmpty, Shard: 0, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates, WitnessShard: engine.NoShard,
 		}
 		if s.Owner(0) == o.name {
 			return nil

@@ -199,7 +199,7 @@ func slipIn(t *testing.T, r *rig, shard int) {
 	defer nc.Close()
 	seq, hash, events, aggregates := s.End(shard)
 	g := engine.Group{
-		Kind: engine.KindFence, Shard: shard, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates,
+		Kind: engine.KindEmpty, Shard: shard, Log: s.ID(), Seq: seq + 1, Before: hash, Events: events, Aggregates: aggregates,
 		WitnessShard: engine.NoShard,
 	}
 	if code, err := engine.PublishGroup(testContext(t), nc, shard, 1, g.Seq, g.Encode()); err != nil || code != 0 {

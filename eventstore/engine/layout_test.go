@@ -57,14 +57,14 @@ func layoutGroups(t testing.TB) []*engine.Group {
 	all := []*engine.Group{
 		{Seq: 41, Events: 1000, Aggregates: 400, Frames: []*eventstore.Recorded{first, &other}},
 		{Seq: 42, Events: 1002, Aggregates: 402, Frames: []*eventstore.Recorded{next}},
-		{Seq: 43, Events: 1003, Aggregates: 402, Kind: engine.KindFence},
+		{Seq: 43, Events: 1003, Aggregates: 402, Kind: engine.KindEmpty},
 		{Seq: 44, Events: 1003, Aggregates: 402, Kind: engine.KindClosing, Next: 3},
-		{Seq: 45, Events: 1003, Aggregates: 402, Kind: engine.KindFence, Beside: format.Beside{Checkpoints: 9, Secrets: 1 << 33}},
+		{Seq: 45, Events: 1003, Aggregates: 402, Kind: engine.KindEmpty, Beside: format.Beside{Checkpoints: 9, Secrets: 1 << 33}},
 	}
 	for i, g := range all {
 		g.Shard, g.Log = 2, format.LogID([]byte("log id: 16 bytes"))
 		g.WitnessShard, g.WitnessSeq, g.WitnessHash = 3, 77, eventstore.Hash{0xab, 0xcd}
-		if g.Kind == engine.KindFence { // one without a witness
+		if g.Kind == engine.KindEmpty { // one without a witness
 			g.WitnessShard, g.WitnessSeq, g.WitnessHash = engine.NoShard, 0, eventstore.Hash{}
 		}
 		g.Before = eventstore.Hash{0x11, 0x22}

@@ -70,11 +70,11 @@ func (s *Store) Read(ctx context.Context, shard int, address uint64) (*format.Re
 
 // Record returns the event at an address. ErrNotFound: there is none. ErrDropped: if there was one, it was dropped.
 func (h *shard) Record(ctx context.Context, address uint64) (*format.Recorded, error) {
-	return h.record(ctx, address, h.Group)
+	return h.eventAt(ctx, address, h.Group)
 }
 
-// record is Record with the function that reads the group.
-func (h *shard) record(ctx context.Context, address uint64, read func(context.Context, uint64) (*format.Group, error)) (*format.Recorded, error) {
+// eventAt is Record with the function that reads the group.
+func (h *shard) eventAt(ctx context.Context, address uint64, read func(context.Context, uint64) (*format.Group, error)) (*format.Recorded, error) {
 	group := format.GroupOf(address)
 	switch {
 	case group == 0:
@@ -162,24 +162,24 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 func (s *Store) Before(ctx context.Context, shard int, at time.Time) (uint64, error) {
 	end, _ := s.shard[shard].end()
 	last := format.GroupOf(end.Last)
-	low, high := uint64(0), last // groups up to low are before at, those past high are not
-	for low < high {
-		middle := low + (high-low+1)/2
-		g, err := s.shard[shard].eventsAt(ctx, middle, last)
+	before, through := uint64(0), last // groups up to before are before at, those past through are not
+	for before < through {
+		middle := before + (through-before+1)/2
+		g, err := s.shard[shard].firstWithEvents(ctx, middle, last)
 		if err != nil {
 			return 0, err
 		}
-		if g.Seq <= high && g.Frames[0].Time.Before(at) {
-			low = g.Seq
+		if g.Seq <= through && g.Frames[0].Time.Before(at) {
+			before = g.Seq
 		} else {
-			high = middle - 1
+			through = middle - 1
 		}
 	}
-	return format.At(low, 0), nil
+	return format.At(before, 0), nil
 }
 
-// eventsAt returns the first group with events from seq on; the one at last has some.
-func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, error) {
+// firstWithEvents returns the first group with events from seq on; the one at last has some.
+func (h *shard) firstWithEvents(ctx context.Context, seq, last uint64) (*format.Group, error) {
 	for ; ; seq++ {
 		g, err := h.Group(ctx, seq)
 		if err != nil || len(g.Frames) > 0 {
@@ -195,7 +195,7 @@ func (h *shard) eventsAt(ctx context.Context, seq, last uint64) (*format.Group, 
 // first event of the aggregate: an account without workflows is looked up for each batch of its events.
 func (h *shard) tip(key format.Key) (*format.Recorded, error) {
 	h.mu.Lock()
-	r, absent, applied := h.known(key), h.tips.Absent(key), h.head.Seq
+	r, absent, applied := h.tipInMemory(key), h.tips.Absent(key), h.head.Seq
 	h.mu.Unlock()
 	if r != nil || absent {
 		return r, nil
@@ -332,7 +332,7 @@ func (s *Store) withLeft(ctx context.Context, a *format.Core, r *format.Recorded
 func (h *shard) remember(r *format.Recorded, state any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if newest := h.known(r.Key); newest != nil && newest.Revision == r.Revision {
+	if newest := h.tipInMemory(r.Key); newest != nil && newest.Revision == r.Revision {
 		h.s.recent.Put(r.Key, newest.WithState(state))
 	}
 }

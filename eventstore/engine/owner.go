@@ -112,7 +112,7 @@ func (h *shard) noteOwner(g *format.Group) {
 	if h.owner.Owns() {
 		before = h.s.node
 	}
-	w.Visitor = visits(g)
+	w.Visitor = isVisit(g)
 	h.owner.Saw(g.Seq, w)
 	if !h.owner.Owns() {
 		h.need.heir, h.need.lease = "", h.owner.Named() // the first group of this node makes it the owner
@@ -239,7 +239,7 @@ func (s *Store) inShard(n int, err error, take func(*shard)) {
 		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
 		return
 	}
-	take(s.numbered(n))
+	take(s.byNumber(n))
 }
 
 // findOwner looks for the owner's newest group behind visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
@@ -260,7 +260,7 @@ func (h *shard) findOwner(ctx context.Context) error {
 		}
 		h.mu.Lock()
 		switch {
-		case !visits(g):
+		case !isVisit(g):
 			h.owner.Found(g.Writer)
 		case seq == 1:
 			h.owner.Empty()

@@ -205,8 +205,8 @@ func (h *shard) stopReading(b *entry) {
 	h.queue.remove(b)
 }
 
-// wantsFence reports whether an empty group is sent if there are no drafts. The caller holds the lock.
-func (h *shard) wantsFence() bool {
+// wantsEmpty reports whether an empty group is sent if there are no drafts. The caller holds the lock.
+func (h *shard) wantsEmpty() bool {
 	return len(h.queue.readers) > 0 || h.need.lease && !h.departure.isQuiet() || h.leaves()
 }
 
@@ -232,7 +232,7 @@ func (h *shard) gathers() bool {
 }
 
 // wantFence requests the acknowledgement of the group at seq: an empty group follows it, if no other group does.
-func (h *shard) wantFence(seq uint64) {
+func (h *shard) wantAcknowledged(seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.head.Seq >= seq || h.stopped != nil || h.s.closing.Load() {
@@ -266,12 +266,12 @@ func (h *shard) wake(wait time.Duration) {
 }
 
 // jitter returns a random wait before an empty group.
-func jitter() time.Duration { return rand.N(fenceDelay) } //nolint:gosec // not security-relevant
+func jitter() time.Duration { return rand.N(emptyDelay) } //nolint:gosec // not security-relevant
 
-// wantLater delays the request for an empty group. The caller holds the lock.
-func (h *shard) wantLater(delay time.Duration) {
+// wantAcknowledgedLater delays the request for an empty group. The caller holds the lock.
+func (h *shard) wantAcknowledgedLater(delay time.Duration) {
 	if wanted := h.need.through; wanted > h.head.Seq {
 		h.need.through = 0
-		time.AfterFunc(delay, func() { h.wantFence(wanted) })
+		time.AfterFunc(delay, func() { h.wantAcknowledged(wanted) })
 	}
 }

@@ -92,7 +92,7 @@ func (l *rawLog) put(t testing.TB, h *rawShard, keys ...eventstore.Key) {
 	g := h.end
 	g.Frames = l.frames(t, h, keys...)
 	if len(keys) == 0 {
-		g.Kind = engine.KindFence
+		g.Kind = engine.KindEmpty
 	}
 	l.publish(t, h, &g)
 }

@@ -103,7 +103,7 @@ func (s *Store) restoreTips(ctx context.Context) error {
 	for _, h := range shards {
 		h.mu.Unlock()
 	}
-	return errors.Join(workers.Each(len(shards), len(shards), func(i int) error { return shards[i].fenceStart(ctx) })...)
+	return errors.Join(workers.Each(len(shards), len(shards), func(i int) error { return shards[i].makeDurable(ctx) })...)
 }
 
 // reportProgress calls Config.Progress at intervals until the caller calls end.
@@ -122,35 +122,35 @@ func (s *Store) reportProgress(ctx context.Context) (end func()) {
 // eventsInLog returns the number of events of the shard, or of the applied ones if the last group is unreadable: replayAll reports that.
 func (h *shard) eventsInLog(ctx context.Context) uint64 {
 	h.mu.Lock()
-	applied, last := h.head, h.segments.atStart
+	end, last := h.head, h.segments.atStart
 	h.mu.Unlock()
-	if last <= applied.Seq {
-		return applied.Events
+	if last <= end.Seq {
+		return end.Events
 	}
 	g, err := h.Group(ctx, last)
 	if err != nil {
-		return applied.Events
+		return end.Events
 	}
 	return g.Events + uint64(len(g.Frames))
 }
 
 // restoreEnd sets the shard to the end that the tip store has applied.
 func (h *shard) restoreEnd(ctx context.Context) error {
-	applied, err := h.applied(ctx)
+	end, err := h.endInTipStore(ctx)
 	if err != nil {
 		return err
 	}
-	if applied.Seq == 0 && h.segments.oldest().first > 1 {
-		if applied, err = h.base(ctx); err != nil {
+	if end.Seq == 0 && h.segments.oldest().first > 1 {
+		if end, err = h.base(ctx); err != nil {
 			return err
 		}
-		h.segments.begins = applied
+		h.segments.begins = end
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.head, h.beyond.front = applied, applied
-	h.tips.Restore(applied)
-	h.newest.Store(&applied.Link)
+	h.head, h.beyond.front = end, end
+	h.tips.Restore(end)
+	h.newest.Store(&end.Link)
 	if h.n != deliverylog.ShardNumber {
 		return nil
 	}
@@ -160,20 +160,20 @@ func (h *shard) restoreEnd(ctx context.Context) error {
 // replayAll applies the groups between the applied place of the tip store and the end of the log.
 func (h *shard) replayAll(ctx context.Context) error {
 	h.mu.Lock()
-	applied, last := h.head, h.segments.atStart
+	end, last := h.head, h.segments.atStart
 	if open := h.segments.open(); last < open.first {
 		last = open.first - 1
 	}
 	h.mu.Unlock()
-	if last < applied.Seq {
+	if last < end.Seq {
 		return fmt.Errorf("%w: %s ends at %d, but the tip store has applied it up to %d; copy the folder before anything else",
-			fault.ErrUnhealthy, h.name(), last, applied.Seq)
+			fault.ErrUnhealthy, h.name(), last, end.Seq)
 	}
-	return h.readGroups(ctx, applied.Seq+1, last, h.replay)
+	return h.readGroups(ctx, end.Seq+1, last, h.replay)
 }
 
-// applied returns the end of the shard that the tip store has applied. It checks that the log still holds that last group.
-func (h *shard) applied(ctx context.Context) (format.Head, error) {
+// endInTipStore returns the end of the shard that the tip store has applied. It checks that the log still holds that last group.
+func (h *shard) endInTipStore(ctx context.Context) (format.Head, error) {
 	value, err := h.s.tips.Get(tiprow.EndKey(h.n))
 	if errors.Is(err, tipstore.ErrNotFound) {
 		return format.Head{}, nil
@@ -181,31 +181,31 @@ func (h *shard) applied(ctx context.Context) (format.Head, error) {
 	if err != nil {
 		return format.Head{}, err
 	}
-	applied, err := tiprow.ParseEnd(value)
-	if err != nil || applied.Seq == 0 {
-		return applied, err
+	end, err := tiprow.ParseEnd(value)
+	if err != nil || end.Seq == 0 {
+		return end, err
 	}
-	there, err := h.Group(ctx, applied.Seq)
-	if err == nil && there.Hash != applied.Hash && h.s.replicas > 1 { // perhaps in one replica only
-		if there, err = h.mustReadAtLeader(ctx, applied.Seq); err == nil {
-			h.cache(there, there.Hash == applied.Hash)
+	there, err := h.Group(ctx, end.Seq)
+	if err == nil && there.Hash != end.Hash && h.s.replicas > 1 { // perhaps in one replica only
+		if there, err = h.mustReadAtLeader(ctx, end.Seq); err == nil {
+			h.cache(there, there.Hash == end.Hash)
 		}
 	}
 	if errors.Is(err, deliverylog.ErrDropped) { // by another node: the store may hold later records that were dropped, too
 		h.s.tips.Condemn()
-		return applied, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), applied.Seq)
+		return end, fmt.Errorf("%w: %s was applied up to %d, and dropped since", tipstore.ErrDamaged, h.name(), end.Seq)
 	}
 	if errors.Is(err, fault.ErrUnhealthy) {
-		return applied, err
+		return end, err
 	}
-	if err == nil && there.Hash != applied.Hash {
+	if err == nil && there.Hash != end.Hash {
 		err = errors.New("it differs from the group that was applied")
 	}
 	if err != nil {
-		return applied, fault.Damage(h.name(), applied.Seq, err)
+		return end, fault.Damage(h.name(), end.Seq, err)
 	}
 	h.s.side.Named(there.Beside.Checkpoints, there.Beside.Secrets) // the next group names them again
-	return applied, nil
+	return end, nil
 }
 
 // replay applies a group that was in the log at the start.
@@ -234,9 +234,9 @@ func (h *shard) replay(g *format.Group) error {
 	return nil
 }
 
-// fenceStart makes all groups that the server shows durable, before the store answers any caller. On one replica it appends an
+// makeDurable makes all groups that the server shows durable, before the store answers any caller. On one replica it appends an
 // empty group and waits for its acknowledgement.
-func (h *shard) fenceStart(ctx context.Context) error {
+func (h *shard) makeDurable(ctx context.Context) error {
 	if h.s.readOnly {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (h *shard) fenceStart(ctx context.Context) error {
 	if end.Seq == 0 || h.s.replicas > 1 {
 		return nil
 	}
-	h.wantFence(end.Seq + 1)
+	h.wantAcknowledged(end.Seq + 1)
 	return h.await(ctx, end.Seq+1)
 }
 

@@ -117,7 +117,7 @@ func (h *shard) foundInLog(f *flight, writer format.Writer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.repeated, f.g.Writer = true, writer
-	h.againBarriers(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
+	h.returnReaders(f, 0) // the group may be an earlier one of another process: empty groups for one place have the same bytes
 	if h.s.replicas > 1 {
 		f.result = stored
 		return
@@ -221,7 +221,7 @@ func (h *shard) readToEnd(ctx context.Context) error {
 	h.mu.Lock()
 	needed := h.beyond.lastEvents()
 	h.mu.Unlock()
-	h.wantFence(needed)
+	h.wantAcknowledged(needed)
 	return h.await(ctx, needed)
 }
 
@@ -239,14 +239,14 @@ func (h *shard) requeue(f *flight) {
 		again = append(again, d)
 	}
 	h.queue.putBack(again)
-	h.againBarriers(f, 0)
-	if f.g.Kind == format.KindFence && !h.beyond.awaited() {
-		h.wantLater(jitter()) // several writers that retry at once would conflict again
+	h.returnReaders(f, 0)
+	if f.g.Kind == format.KindEmpty && !h.beyond.awaited() {
+		h.wantAcknowledgedLater(jitter()) // several writers that retry at once would conflict again
 	}
 }
 
-// againBarriers returns the barriers of a group that was not stored to the queue, after a pause. The caller holds the lock.
-func (h *shard) againBarriers(f *flight, pause time.Duration) {
+// returnReaders returns the readers of a group that was not stored to the queue, after a pause. The caller holds the lock.
+func (h *shard) returnReaders(f *flight, pause time.Duration) {
 	var again []*entry
 	for _, b := range f.readers {
 		if time.Since(b.began) < h.s.api.Patience() {
@@ -289,16 +289,16 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 		cause = f.err
 	}
 	if errors.Is(kind, fault.ErrRefused) && h.stopped == nil {
-		f.drafts = h.againDrafts(h.awaitLeader(f.drafts, cause))
+		f.drafts = h.returnHanded(h.returnLeaderless(f.drafts, cause))
 	}
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
-	h.againBarriers(f, resolvePause)
-	h.wantLater(recheckPause)
+	h.returnReaders(f, resolvePause)
+	h.wantAcknowledgedLater(recheckPause)
 }
 
-// againDrafts returns the drafts that another node may still append to the queue, after a pause, unless their time is over. It returns the others.
+// returnHanded returns the drafts that another node may still append to the queue, after a pause, unless their time is over. It returns the others.
 // The caller holds the lock.
-func (h *shard) againDrafts(drafts []*entry) (others []*entry) {
+func (h *shard) returnHanded(drafts []*entry) (others []*entry) {
 	var again []*entry
 	for _, d := range drafts {
 		if d.handed != nil && time.Since(d.began) < appendTimeout {

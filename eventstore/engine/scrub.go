@@ -111,7 +111,7 @@ func (c *scrub) run(ctx context.Context) {
 func (c *scrub) pass(ctx context.Context, resume bool) error {
 	began := c.s.Now().Unix()
 	c.groups, c.through = map[int]format.Link{}, map[int]format.Head{}
-	known, beside := c.known() // before the folder is listed: segments are begun meanwhile
+	known, beside := c.streamsInMemory() // before the folder is listed: segments are begun meanwhile
 	names, err := blocks.Streams(c.s.embedded.Folder(), streams.Account)
 	if err != nil {
 		return fmt.Errorf("eventstore: scrub: %w", err)
@@ -147,8 +147,8 @@ func (c *scrub) pass(ctx context.Context, resume bool) error {
 	return c.remember(scrubPlace{})
 }
 
-// known returns the segments and the streams beside the log that this process knows.
-func (c *scrub) known() (segments map[*shard][]segment, beside []string) {
+// streamsInMemory returns the segments and the streams beside the log that this process knows.
+func (c *scrub) streamsInMemory() (segments map[*shard][]segment, beside []string) {
 	segments = map[*shard][]segment{}
 	for _, h := range c.s.all() {
 		h.mu.Lock()
@@ -205,7 +205,7 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	if side {
 		return c.sideStream(ctx, name, options)
 	}
-	h := c.s.numbered(shard)
+	h := c.s.byNumber(shard)
 	seg, known := h.acknowledgedPart(number)
 	if !known || seg.last < seg.first {
 		return nil
@@ -227,11 +227,11 @@ func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	if c.faultOf(report, through) == "" {
 		return nil
 	}
-	return c.confirm(ctx, h, name, through, options)
+	return c.lookAgain(ctx, h, name, through, options)
 }
 
-// confirm reads a segment that looked damaged once more, from its beginning: files may have been replaced meanwhile.
-func (c *scrub) confirm(ctx context.Context, h *shard, name string, through uint64, options blocks.Options) error {
+// lookAgain reads a segment that looked damaged once more, from its beginning: files may have been replaced meanwhile.
+func (c *scrub) lookAgain(ctx context.Context, h *shard, name string, through uint64, options blocks.Options) error {
 	if err := jetapi.Pause(ctx, recheckPause); err != nil {
 		return err
 	}
@@ -269,14 +269,14 @@ func scrubbed(name string, seq uint64, reason string) error {
 func (c *scrub) sideStream(ctx context.Context, name string, options blocks.Options) error {
 	c.torn = ""
 	for try := 0; ; try++ {
-		seq, reason, err := c.side(name, options)
+		found, err := c.side(name, options)
 		switch {
 		case err != nil:
 			return c.broken(name, err)
-		case reason == "":
+		case found.reason == "":
 			return nil
 		case try > 0:
-			damage := scrubbed(name, seq, reason)
+			damage := scrubbed(name, found.seq, found.reason)
 			c.s.markUnhealthy(damage, false)
 			return damage
 		}
@@ -317,32 +317,38 @@ func (h *shard) acknowledgedPart(number uint32) (segment, bool) {
 	return g, known
 }
 
+// finding is a fault of a stream beside the log.
+type finding struct {
+	seq    uint64
+	reason string // "": there is no fault
+}
+
 // side reads a stream beside the log and holds it to its index.
-func (c *scrub) side(name string, options blocks.Options) (uint64, string, error) {
+func (c *scrub) side(name string, options blocks.Options) (finding, error) {
 	acked := c.s.side.Acked(name) // before the view: all of it is there
 	view := c.s.tips.Snapshot()
 	defer view.Close()
 	check, err := sidelog.NewCheck(view, name)
 	if err != nil || check == nil || check.Through == 0 {
-		return 0, "", err
+		return finding{}, err
 	}
 	check.Through = max(check.Through, acked)
 	options.Handle = check.See
 	report, err := blocks.Verify(c.s.embedded.Folder(), streams.Account, name, options)
 	if err != nil {
-		return 0, "", err
+		return finding{}, err
 	}
 	if reason := c.faultOf(report, 0); reason != "" {
-		return report.Last + 1, reason, nil
+		return finding{report.Last + 1, reason}, nil
 	}
 	seq, err := check.End()
 	switch {
 	case err == nil || errors.Is(err, tipstore.ErrDamaged):
-		return 0, "", err
+		return finding{}, err
 	case !errors.Is(err, sidelog.ErrDestroyed) && c.s.side.Changed(name, seq):
-		return 0, "", nil
+		return finding{}, nil
 	}
-	return seq, err.Error(), nil
+	return finding{seq, err.Error()}, nil
 }
 
 // faultOf returns the fault in a report of a stream that must hold everything up to a sequence, or "". After the sequence a

@@ -37,7 +37,7 @@ func (s *Store) appendNext(ctx context.Context, r *format.Recorded) error {
 	if s.readOnly {
 		return fmt.Errorf("%w: opened for reading", fault.ErrRefused)
 	}
-	h := s.numbered(r.Shard)
+	h := s.byNumber(r.Shard)
 	if err := s.awaitConnection(ctx, h); err != nil {
 		return fmt.Errorf("%w: %w", fault.ErrRefused, err)
 	}
@@ -91,10 +91,10 @@ func (h *shard) makeGroup() *flight {
 	if !mine {
 		h.askSoon()
 	}
-	fence := idle && (len(h.exchange.visits) > 0 || h.need.through > h.head.Seq || mine && h.wantsFence())
+	empty := idle && (len(h.exchange.visits) > 0 || h.need.through > h.head.Seq || mine && h.wantsEmpty())
 	open := h.segments.open()
 	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose())
-	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !fence
+	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !empty
 	blocked := h.beyond.resolving || h.beyond.building || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active()
 	if nothing || blocked || len(h.beyond.sent) >= depth {
 		return nil
@@ -102,26 +102,26 @@ func (h *shard) makeGroup() *flight {
 	if !idle && len(h.queue.drafts) < h.s.pipelineFrom {
 		return nil // they share a group, after the group under way is acknowledged
 	}
-	if full && !idle || h.tips.Bytes() > 2*h.s.dirtyLimit || idle && mine && !fence && !full && h.gathers() {
+	if full && !idle || h.tips.Bytes() > 2*h.s.dirtyLimit || idle && mine && !empty && !full && h.gathers() {
 		return nil
 	}
 	f := &flight{began: time.Now(), asOf: h.owner.Now(), seg: open, g: h.next(format.KindEvents)}
 	switch {
 	case !mine:
-		f.g.Kind, f.g.Writer.Visitor = format.KindFence, true
+		f.g.Kind, f.g.Writer.Visitor = format.KindEmpty, true
 	case h.leaves():
-		f.g.Kind, f.g.Writer.Next = format.KindFence, h.need.heir
+		f.g.Kind, f.g.Writer.Next = format.KindEmpty, h.need.heir
 		h.owner.Void()
 	case full:
 		f.g.Kind, f.g.Next = format.KindClosing, open.number+1
 		h.segments.rolling = true
 	default:
 		h.fillGroup(f)
-		if len(f.drafts) == 0 && !fence && (len(h.beyond.read) == 0 || len(h.queue.drafts) == 0) {
+		if len(f.drafts) == 0 && !empty && (len(h.beyond.read) == 0 || len(h.queue.drafts) == 0) {
 			return nil
 		}
 		if len(f.drafts) == 0 {
-			f.g.Kind = format.KindFence
+			f.g.Kind = format.KindEmpty
 		}
 	}
 	f.g.Place()

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	fenceDelay   = 100 * time.Millisecond // wait for another acknowledgement, before an empty group is sent for a group of another writer
+	emptyDelay   = 100 * time.Millisecond // wait for another acknowledgement, before an empty group is sent for a group of another writer
 	witnessEvery = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 )
 
@@ -92,8 +92,8 @@ func (h *shard) end() (format.Head, <-chan struct{}) {
 	return h.head, h.grown
 }
 
-// known is tip for the events in memory. The caller holds the lock.
-func (h *shard) known(key format.Key) *format.Recorded {
+// tipInMemory is tip for the events in memory. The caller holds the lock.
+func (h *shard) tipInMemory(key format.Key) *format.Recorded {
 	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts moved out of the state
 		return r
 	}
@@ -159,7 +159,7 @@ func (h *shard) accept(g *format.Group) {
 	h.beyond.addRead(g)
 	h.rollAfter(g)
 	if len(g.Frames) > 0 {
-		time.AfterFunc(fenceDelay+jitter(), func() { h.wantFence(g.Seq) })
+		time.AfterFunc(emptyDelay+jitter(), func() { h.wantAcknowledged(g.Seq) })
 	}
 	h.sendNext()
 }
@@ -205,7 +205,7 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 }
 
 // CatchUp returns when this process has applied every group that was acknowledged before the call; at once for the sole writer, and for a
-// context of WithStale. On replicas the shard's owner knows the end, or a barrier does; but a start and a read-only store, which cannot append,
+// context of WithStale. On replicas the shard's owner knows the end, or a group does; but a start and a read-only store, which cannot append,
 // read up to the leader's end.
 func (h *shard) CatchUp(ctx context.Context) error { return h.catchUp(ctx, format.Key{}) }
 

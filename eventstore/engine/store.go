@@ -296,7 +296,7 @@ func (s *Store) all() []*shard {
 	return append(s.shard[:len(s.shard):len(s.shard)], s.records)
 }
 
-func (s *Store) numbered(n int) *shard {
+func (s *Store) byNumber(n int) *shard {
 	if n == deliverylog.ShardNumber {
 		return s.records
 	}

@@ -358,7 +358,7 @@ func (s *Store) checkCheckpoint(ctx context.Context) error {
 
 // CheckReader compares a reader's positions with the log: a log that ends before a position has lost events.
 func (s *Store) CheckReader(ctx context.Context, reader string, positions []uint64) error {
-	err := s.confirm(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
+	err := s.untilCertain(ctx, func(ctx context.Context) error { return s.compareReader(ctx, reader, positions) })
 	if errors.Is(err, fault.ErrUnhealthy) {
 		s.markUnhealthy(err, false)
 	}

@@ -33,7 +33,7 @@ const (
 // groups come from memory, older ones from the log.
 func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle func(*format.Recorded) error) error {
 	h := s.shard[shard]
-	each := func(g *format.Group) error {
+	events := func(g *format.Group) error {
 		for _, r := range g.Frames {
 			if r.Seq <= after {
 				continue
@@ -44,14 +44,14 @@ func (s *Store) Subscribe(ctx context.Context, shard int, after uint64, handle f
 		}
 		return ctx.Err()
 	}
-	return h.Follow(ctx, max(1, format.GroupOf(after)), each)
+	return h.Follow(ctx, max(1, format.GroupOf(after)), events)
 }
 
-// Follow calls each with the shard's groups from next on, until ctx ends or each returns an error. It returns that error.
-func (h *shard) Follow(ctx context.Context, next uint64, each func(*format.Group) error) error {
-	var failed error // of each
-	handle := func(g *format.Group) error {
-		failed = each(g)
+// Follow calls handle with the shard's groups from next on, until ctx ends or handle returns an error. It returns that error.
+func (h *shard) Follow(ctx context.Context, next uint64, handle func(*format.Group) error) error {
+	var failed error // of handle
+	noted := func(g *format.Group) error {
+		failed = handle(g)
 		return failed
 	}
 	for {
@@ -66,7 +66,7 @@ func (h *shard) Follow(ctx context.Context, next uint64, each func(*format.Group
 				return ctx.Err()
 			}
 		}
-		through, err := h.Groups(ctx, next, end.Seq, handle)
+		through, err := h.Groups(ctx, next, end.Seq, noted)
 		if err != nil {
 			switch {
 			case failed != nil:
@@ -90,11 +90,11 @@ func (h *shard) Follow(ctx context.Context, next uint64, each func(*format.Group
 	}
 }
 
-// Groups calls each with groups from next up to end, and returns the sequence of the group after them.
-func (h *shard) Groups(ctx context.Context, next, end uint64, each func(*format.Group) error) (uint64, error) {
+// Groups calls handle with groups from next up to end, and returns the sequence of the group after them.
+func (h *shard) Groups(ctx context.Context, next, end uint64, handle func(*format.Group) error) (uint64, error) {
 	if gs := h.from(next); len(gs) > 0 {
 		for _, g := range gs {
-			if err := each(g); err != nil {
+			if err := handle(g); err != nil {
 				return next, err
 			}
 			next++
@@ -102,7 +102,7 @@ func (h *shard) Groups(ctx context.Context, next, end uint64, each func(*format.
 		return next, nil
 	}
 	err := h.readGroups(ctx, next, min(end, next+catchUpGroups-1), func(g *format.Group) error {
-		err := each(g)
+		err := handle(g)
 		if err == nil {
 			next++
 		}
@@ -231,6 +231,37 @@ func (h *shard) readUpTo(ctx context.Context, seq uint64) error {
 		if err := jetapi.Pause(ctx, resolvePause); err != nil {
 			return err
 		}
+	}
+}
+
+// awaitGroup reads the log up to a group, unless the tail is faster. The caller holds the lock.
+func (h *shard) awaitGroup(seq uint64, wait time.Duration) {
+	if seq <= max(h.head.Seq, h.exchange.awaited) {
+		return
+	}
+	if h.exchange.awaited == 0 {
+		time.AfterFunc(wait, h.fetch)
+	}
+	h.exchange.awaited = seq
+}
+
+// fetch reads the log up to the awaited group.
+func (h *shard) fetch() {
+	h.mu.Lock()
+	seq := h.exchange.awaited
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(h.s.life, jetapi.ReadTimeout)
+	defer cancel()
+	err := h.tryReadUpTo(ctx, seq)
+	if err != nil && !errors.Is(err, errBusy) && h.s.life.Err() == nil {
+		h.s.log.Debug().Err(err).Int("shard", h.n).Msg("a group that another node appended was not read; the tail brings it")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newer := h.exchange.awaited
+	h.exchange.awaited = 0
+	if newer > seq { // it was named meanwhile
+		h.awaitGroup(newer, tailPatience)
 	}
 }
 

@@ -83,9 +83,9 @@ func (s *Store) awaitConnection(ctx context.Context, h *shard) error {
 	return err
 }
 
-// awaitLeader returns the drafts of a refused group to the queue if the stream of a cluster has no leader: nothing was stored, and the next leader
+// returnLeaderless returns the drafts of a refused group to the queue if the stream of a cluster has no leader: nothing was stored, and the next leader
 // comes soon. It returns the drafts that do not wait, and those whose time is over. The caller holds the lock.
-func (h *shard) awaitLeader(drafts []*entry, cause error) (others []*entry) {
+func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry) {
 	if h.s.replicas == 1 || !errors.Is(cause, nats.ErrNoResponders) {
 		return drafts
 	}
@@ -162,7 +162,7 @@ func (s *Store) watch(ctx context.Context) {
 func (s *Store) recheck(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	err := s.confirm(ctx, s.recheckSegments)
+	err := s.untilCertain(ctx, s.recheckSegments)
 	switch {
 	case errors.Is(err, fault.ErrUnhealthy):
 		s.markUnhealthy(err, false)
@@ -171,8 +171,8 @@ func (s *Store) recheck(ctx context.Context) {
 	}
 }
 
-// confirm repeats a check until it passes, its damage is certain, or ctx ends.
-func (s *Store) confirm(ctx context.Context, check func(context.Context) error) error {
+// untilCertain repeats a check until it passes, its damage is certain, or ctx ends.
+func (s *Store) untilCertain(ctx context.Context, check func(context.Context) error) error {
 	damagedSince := time.Time{}
 	for {
 		err := check(ctx)
@@ -244,7 +244,7 @@ type Timed interface {
 // noteAppend hands the duration of an append to Timed.
 func (s *Store) noteAppend(r *format.Recorded, began time.Time, err error) {
 	if s.timed != nil {
-		s.timed.Append(s.numbered(r.Shard) == s.records, time.Since(began), err, r.CorrelationID)
+		s.timed.Append(s.byNumber(r.Shard) == s.records, time.Since(began), err, r.CorrelationID)
 	}
 }
 

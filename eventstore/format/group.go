@@ -21,7 +21,7 @@ type Kind byte
 
 const (
 	KindEvents  Kind = 0 // one or more events
-	KindFence   Kind = 1 // no event: its acknowledgement covers all groups before it
+	KindEmpty   Kind = 1 // no event: its acknowledgement covers all groups before it
 	KindClosing Kind = 2 // no event: the last group of its segment
 )
 
@@ -238,7 +238,7 @@ func ParseGroup(data []byte) (*Group, error) {
 }
 
 func (g *Group) parseFrames(rest []byte, count int) error {
-	fits := g.Kind == KindEvents && count > 0 && count <= MaxFrames || g.Kind == KindFence && count == 0 ||
+	fits := g.Kind == KindEvents && count > 0 && count <= MaxFrames || g.Kind == KindEmpty && count == 0 ||
 		g.Kind == KindClosing && count == 0 && len(rest) == 4
 	if !fits {
 		return fmt.Errorf("%w: kind %d with %d frames", ErrGroup, g.Kind, count)

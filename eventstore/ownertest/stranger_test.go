@@ -107,7 +107,7 @@ func (o *stranger) append(writer format.Writer, frames ...*format.Recorded) {
 		head = g.After(head)
 	}
 	g := &format.Group{
-		Kind: format.KindFence, Log: o.w.nodes[0].store.ID(), Seq: head.Seq + 1, Before: head.Hash, Events: head.Events, Aggregates: head.Aggregates,
+		Kind: format.KindEmpty, Log: o.w.nodes[0].store.ID(), Seq: head.Seq + 1, Before: head.Hash, Events: head.Events, Aggregates: head.Aggregates,
 		Witness: format.Witness{Shard: format.NoShard}, Frames: frames,
 	}
 	if len(frames) > 0 {

@@ -339,7 +339,7 @@ func (l *Log) confirm(ctx context.Context, shard int, at end, leader string) err
 			return errMoved
 		}
 		g := &format.Group{
-			Kind: format.KindFence, Shard: shard, Log: e.log, Seq: e.head.Seq + 1, Before: e.head.Hash,
+			Kind: format.KindEmpty, Shard: shard, Log: e.log, Seq: e.head.Seq + 1, Before: e.head.Hash,
 			Events: e.head.Events, Aggregates: e.head.Aggregates, Witness: format.Witness{Shard: format.NoShard},
 		}
 		header := nats.Header{nats.ExpectedLastSeqHdr: {strconv.FormatUint(e.head.Seq, 10)}}
