@@ -231,9 +231,16 @@ func (l *lane) shortenWaits(now time.Time) {
 	l.overflow.shortenWaits(jump)
 }
 
-// pick returns the next delivery to send now. If there is none, mustRead reports whether the lane must read the stream, and
-// wakeAt is the time of the next call, by the monotonic clock; if it is zero, only a signal leads to another call.
-func (l *lane) pick() (e entry, found, mustRead bool, wakeAt time.Time) {
+// picked is what a lane does next.
+type picked struct {
+	found bool
+	entry entry // the delivery to send now, if one was found; else:
+
+	mustRead bool      // the lane must read the stream
+	wakeAt   time.Time // the next call of pick, by the monotonic clock; zero: only a signal leads to another call
+}
+
+func (l *lane) pick() picked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shortenWaits(l.now())
@@ -243,18 +250,20 @@ func (l *lane) pick() (e entry, found, mustRead bool, wakeAt time.Time) {
 	switch {
 	case isDue && (!l.retried || len(l.queue) == 0):
 		l.retried = true
-		return entry{at: heap.Pop(&l.waiting).(waiter).at}, true, false, wakeAt
+		return picked{found: true, entry: entry{at: heap.Pop(&l.waiting).(waiter).at}}
 	case len(l.queue) > 0:
-		e, l.retried = l.queue[0], false
+		e := l.queue[0]
+		l.retried = false
 		l.queue[0] = entry{}
 		if l.queue = l.queue[1:]; len(l.queue) == 0 {
 			l.queue = nil
 		}
-		return e, true, false, wakeAt
+		return picked{found: true, entry: e}
 	}
+	var wakeAt time.Time
 	if l.overflow.open {
 		if !now.Before(l.overflow.due) {
-			return e, false, true, wakeAt
+			return picked{mustRead: true}
 		}
 		wakeAt = l.overflow.due
 	}
@@ -264,7 +273,7 @@ func (l *lane) pick() (e entry, found, mustRead bool, wakeAt time.Time) {
 			wakeAt = top
 		}
 	}
-	return e, false, false, wakeAt
+	return picked{wakeAt: wakeAt}
 }
 
 // forget removes deliveries that left the lane from the heads of queue and heap. The caller holds the lock.

@@ -297,14 +297,14 @@ func TestLaneAlternates(t *testing.T) {
 	l.moved(0, 30, delivery.Delivery{Status: delivery.Failed, NextAt: time.Now().Add(time.Hour)})
 	var order []uint64
 	for {
-		e, found, _, again := l.pick()
-		if !found {
-			if wait := time.Until(again); wait < 59*time.Minute {
+		picked := l.pick()
+		if !picked.found {
+			if wait := time.Until(picked.wakeAt); wait < 59*time.Minute {
 				t.Errorf("looks again in %s", wait)
 			}
 			break
 		}
-		order = append(order, e.at)
+		order = append(order, picked.entry.at)
 	}
 	if want := []uint64{20, 10, 21, 11, 22, 12, 23, 13}; !slices.Equal(order, want) {
 		t.Errorf("taken as %d, want %d", order, want)

@@ -169,17 +169,17 @@ func (f *slot) release() {
 // next waits for a delivery that is due and returns it. It reports false if the lane has no delivery, or ctx ends first.
 func (l *lane) next(ctx context.Context) (entry, bool) {
 	for failures := 0; ctx.Err() == nil; {
-		e, found, mustRead, wakeAt := l.pick()
-		if found {
-			return e, true
+		picked := l.pick()
+		if picked.found {
+			return picked.entry, true
 		}
-		if !mustRead {
+		if !picked.mustRead {
 			if l.rest() {
 				return entry{}, false
 			}
 			wait := time.Duration(math.MaxInt64) // without a time, a signal ends the wait
-			if !wakeAt.IsZero() {
-				wait = time.Until(wakeAt)
+			if !picked.wakeAt.IsZero() {
+				wait = time.Until(picked.wakeAt)
 			}
 			_ = due.Rest(ctx, wait, l.wake)
 			continue

@@ -40,25 +40,31 @@ func (p *postgres) cpuSeconds() (float64, error) {
 		if err != nil {
 			continue // the process has ended
 		}
-		if pid, parent, ticks := parseStat(text); servers[pid] || servers[parent] {
-			seconds += float64(ticks) / ticksPerSecond
+		if s := parseStat(text); servers[s.pid] || servers[s.parent] {
+			seconds += float64(s.ticks) / ticksPerSecond
 		}
 	}
 	return seconds, nil
 }
 
-// parseStat returns the ids of a process and its parent, and the ticks of the process and of the children that it waited for.
-func parseStat(text []byte) (pid, parent, ticks int) {
-	before, _, _ := bytes.Cut(text, []byte(" "))
-	pid, _ = strconv.Atoi(string(before))
+// stat is what Linux says of a process.
+type stat struct {
+	pid, parent int
+	ticks       int // of CPU, of the process and of the children that it waited for
+}
+
+// parseStat returns the zero value for an incomplete text.
+func parseStat(text []byte) (s stat) {
+	pid, _, _ := bytes.Cut(text, []byte(" "))
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name in parentheses may have spaces
 	if len(fields) < 15 {
-		return 0, 0, 0
+		return s
 	}
-	parent, _ = strconv.Atoi(string(fields[1]))
+	s.pid, _ = strconv.Atoi(string(pid))
+	s.parent, _ = strconv.Atoi(string(fields[1]))
 	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
 		n, _ := strconv.Atoi(string(field))
-		ticks += n
+		s.ticks += n
 	}
-	return pid, parent, ticks
+	return s
 }

@@ -96,7 +96,7 @@ func TestStandbys(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if pid, _, _ := parseStat(stat); syscall.Kill(pid, syscall.SIGINT) == nil {
+		if syscall.Kill(parseStat(stat).pid, syscall.SIGINT) == nil {
 			ended++
 		}
 	}

@@ -258,11 +258,11 @@ func checkWebhook(t *testing.T, v *service) {
 // TestParseStat checks that a process whose name has spaces and parentheses is counted with its children.
 func TestParseStat(t *testing.T) {
 	text := "42 (a (b) c) S 7 1 1 0 -1 4194304 1 2 3 4 10 20 300 4000 20 0 1 0 5 6 7"
-	if pid, parent, ticks := parseStat([]byte(text)); pid != 42 || parent != 7 || ticks != 4330 {
-		t.Errorf("pid %d, parent %d, ticks %d", pid, parent, ticks)
+	if s := parseStat([]byte(text)); s != (stat{42, 7, 4330}) {
+		t.Errorf("%+v", s)
 	}
-	if pid, _, _ := parseStat(nil); pid != 0 {
-		t.Errorf("pid %d of an empty text", pid)
+	if s := parseStat(nil); s.pid != 0 {
+		t.Errorf("pid %d of an empty text", s.pid)
 	}
 }
 

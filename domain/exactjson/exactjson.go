@@ -152,24 +152,24 @@ func (w *walker) object(of reflect.Type) error {
 				return err
 			}
 		}
-		field, known, resembles := member(of, name)
+		m := memberOf(of, name)
 		if _, twice := seen[name]; twice {
-			if known && of != nil && of.Kind() == reflect.Struct {
+			if m.known && of != nil && of.Kind() == reflect.Struct {
 				return fmt.Errorf("%w: %q", ErrTwice, name)
 			}
 			return ErrTwice
 		}
 		seen[name] = struct{}{}
 		switch {
-		case !known && w.strict:
-			if resembles != "" {
-				return fmt.Errorf("%w: the field is spelled %q", ErrUnknown, resembles)
+		case !m.known && w.strict:
+			if m.resembles != "" {
+				return fmt.Errorf("%w: the field is spelled %q", ErrUnknown, m.resembles)
 			}
 			return ErrUnknown
-		case !known && resembles != "":
+		case !m.known && m.resembles != "":
 			w.replace(w.at-len(quoted)+1, w.at-1)
 		}
-		if err := w.value(field); err != nil {
+		if err := w.value(m.of); err != nil {
 			return err
 		}
 	}
@@ -206,34 +206,40 @@ var (
 	raw           = reflect.TypeFor[json.RawMessage]()
 )
 
-// member returns the type of an object's member, whether a type of objects has the member, and the name of the field that encoding/json
-// would take for it.
-func member(of reflect.Type, name string) (field reflect.Type, known bool, resembles string) {
+// member is a member of an object.
+type member struct {
+	of        reflect.Type // nil: any
+	known     bool         // a type of objects has the member
+	resembles string       // the field that encoding/json would take for it; "" for none
+}
+
+func memberOf(of reflect.Type, name string) member {
 	switch {
 	case of == nil:
-		return nil, true, ""
+		return member{known: true}
 	case of.Kind() == reflect.Map:
-		return of.Elem(), true, ""
+		return member{of: of.Elem(), known: true}
 	case of.Kind() != reflect.Struct:
-		return nil, true, "" // the decoder refuses the object
+		return member{known: true} // the decoder refuses the object
 	}
+	resembles := ""
 	for i := range of.NumField() {
 		f := of.Field(i)
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case tag == "-":
 		case f.Anonymous && tag == "":
-			inner, found, like := member(plain(f.Type), name)
-			if found && plain(f.Type) != nil {
-				return inner, true, ""
+			inner := memberOf(plain(f.Type), name)
+			if inner.known && plain(f.Type) != nil {
+				return member{of: inner.of, known: true}
 			}
-			resembles += like
+			resembles += inner.resembles
 		case !f.IsExported():
 		case tag == name || tag == "" && f.Name == name:
-			return f.Type, true, ""
+			return member{of: f.Type, known: true}
 		case strings.EqualFold(tag, name) || tag == "" && strings.EqualFold(f.Name, name):
 			resembles = cmp.Or(tag, f.Name)
 		}
 	}
-	return nil, false, resembles
+	return member{resembles: resembles}
 }

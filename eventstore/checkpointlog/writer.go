@@ -195,17 +195,17 @@ func (w *Writer) write(ctx context.Context) error {
 	w.log.deciding.Lock()
 	defer w.log.deciding.Unlock()
 	for {
-		lastSeq, events, leaves := w.cover(w.log.bound(w.newest))
-		if len(leaves) == 0 {
+		next := w.cover(w.log.bound(w.newest))
+		if len(next.leaves) == 0 {
 			return nil
 		}
 		t := w.newest.Tree()
-		for _, hash := range leaves {
+		for _, hash := range next.leaves {
 			if err := t.Add(hash); err != nil {
 				return fmt.Errorf("%w: checkpoint %d: %w", fault.ErrUnhealthy, w.newest.Number, err)
 			}
 		}
-		written, err := w.log.write(ctx, w.signer, w.newest, t, lastSeq, events)
+		written, err := w.log.write(ctx, w.signer, w.newest, t, next.lastSeq, next.events)
 		if err != nil {
 			// Another node's checkpoint came first, or this one is stored and its answer was lost: continue from the stored one.
 			newest, readErr := w.stored(ctx)
@@ -216,32 +216,38 @@ func (w *Writer) write(ctx context.Context) error {
 		} else {
 			w.other = false
 			if w.Covered != nil {
-				w.Covered(w.newest.Size, leaves)
+				w.Covered(w.newest.Size, next.leaves)
 			}
 		}
 		w.dropCovered(written)
 	}
 }
 
+// covered is what the next checkpoint covers: of each shard its last group and the number of its events, and the new leaves.
+type covered struct {
+	lastSeq, events []uint64
+	leaves          []format.Hash
+}
+
 // cover returns the hashes of the pending events in the order of the next checkpoint, whole groups only. With a bound, it returns all events
 // up to the bound, or none while one of them is not pending yet.
-func (w *Writer) cover(bound []uint64) (lastSeq, events []uint64, leaves []format.Hash) {
-	lastSeq, events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
+func (w *Writer) cover(bound []uint64) (c covered) {
+	c.lastSeq, c.events = make([]uint64, len(w.pending)), make([]uint64, len(w.pending))
 	for shard, pending := range w.pending {
-		lastSeq[shard], events[shard] = w.newest.LastGroup(shard), w.newest.EventsOf(shard)
+		c.lastSeq[shard], c.events[shard] = w.newest.LastGroup(shard), w.newest.EventsOf(shard)
 		whole := len(pending)
 		for whole > 0 && (!pending[whole-1].ends || bound != nil && pending[whole-1].number > bound[shard]) {
 			whole--
 		}
 		for _, e := range pending[:whole] {
-			lastSeq[shard], events[shard] = e.seq, e.number
-			leaves = append(leaves, e.hash)
+			c.lastSeq[shard], c.events[shard] = e.seq, e.number
+			c.leaves = append(c.leaves, e.hash)
 		}
-		if bound != nil && events[shard] < bound[shard] {
-			return nil, nil, nil
+		if bound != nil && c.events[shard] < bound[shard] {
+			return covered{}
 		}
 	}
-	return lastSeq, events, leaves
+	return c
 }
 
 // dropCovered sets the newest checkpoint, and drops the pending events that it covers.

@@ -6,8 +6,8 @@ import (
 
 // ReadMessage is readMessage without the decoded answer.
 func ReadMessage(request func() ([]byte, error), within func() bool) (text []byte, lost bool, err error) {
-	text, _, lost, err = readMessage(request, within)
-	return text, lost, err
+	a, err := readMessage(request, within)
+	return a.text, a.lost, err
 }
 
 // Pull returns the request that the gate forwards for a request for messages.

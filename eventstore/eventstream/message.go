@@ -35,7 +35,7 @@ func (g *gate) message(ctx context.Context, r request) {
 		g.none(r)
 		return
 	}
-	text, found, lost, err := readMessage(func() ([]byte, error) {
+	answer, err := readMessage(func() ([]byte, error) {
 		answer, err := g.conn.RequestWithContext(ctx, userAPI+"STREAM.MSG.GET."+Name, body)
 		if err != nil {
 			return nil, err
@@ -43,32 +43,40 @@ func (g *gate) message(ctx context.Context, r request) {
 		return answer.Data, nil
 	}, func() bool { return asked.Last+asked.Next == "" && g.within(ctx, asked.Sequence) })
 	switch {
-	case lost:
+	case answer.lost:
 		g.suspect("the server cannot read a message")
 		g.refuse(r, 503, notThere)
 		return
 	case err != nil:
 		g.refuse(r, 503, notThere)
 		return
-	case found.Message != nil && !strings.HasPrefix(found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")):
+	case answer.found.Message != nil && !strings.HasPrefix(answer.found.Message.Subject, strings.TrimSuffix(filter(r.account), ">")):
 		g.none(r)
 		return
 	}
-	g.send(r.inbox, "", text)
+	g.send(r.inbox, "", answer.text)
 }
 
-// readMessage returns the server's answer to a request for one message. lost reports that the server does not have, or cannot read, a message
-// that the stream must have. readMessage repeats the request before that: the message may have been published, or have left, meanwhile.
-func readMessage(request func() ([]byte, error), within func() bool) (text []byte, found storedAnswer, lost bool, err error) {
+// answered is the server's answer to a request for one message.
+type answered struct {
+	text  []byte
+	found storedAnswer // text, decoded
+	lost  bool         // the server does not have, or cannot read, a message that the stream must have
+}
+
+// readMessage returns the server's answer. Before it says that a message is lost, it repeats the request: the message may have been
+// published, or have left, meanwhile.
+func readMessage(request func() ([]byte, error), within func() bool) (a answered, err error) {
 	for range 2 {
-		if text, err = request(); err != nil {
-			return nil, found, false, err
+		if a.text, err = request(); err != nil {
+			return answered{}, err
 		}
-		if found, err = stored(text); err != nil || !found.missing() || !within() {
-			return text, found, false, err
+		if a.found, err = stored(a.text); err != nil || !a.found.missing() || !within() {
+			return a, err
 		}
 	}
-	return text, found, true, nil
+	a.lost = true
+	return a, nil
 }
 
 // storedAnswer is the server's answer to a request for one message.

@@ -204,7 +204,7 @@ func (r *reader) skip(depth int, kept bool) error {
 	case 'n':
 		return r.word("null")
 	}
-	if _, ok := r.skipNumber(); !ok {
+	if r.skipNumber() == noNumber {
 		return r.wrongByte()
 	}
 	return nil

@@ -13,12 +13,12 @@ const plainDigits = 15 // the length up to which every integer is exact as a flo
 // number reads a number as a float64. Within the limits of the contract (§8) no fraction becomes whole, and no integer changes.
 func (p *parser) number() (float64, error) {
 	start := p.at
-	plain, ok := p.skipNumber()
-	if !ok {
+	numeral := p.skipNumber()
+	if numeral == noNumber {
 		return 0, p.wrongByte()
 	}
 	text := string(p.text[start:p.at])
-	if plain && len(text) <= plainDigits {
+	if numeral == plainNumber && len(text) <= plainDigits {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return float64(n), err
 	}
@@ -29,35 +29,44 @@ func (p *parser) number() (float64, error) {
 	case tooLarge:
 		return approximate(text), nil
 	}
-	if !plain {
+	if numeral != plainNumber {
 		p.replace(start, p.at, digits)
 	}
 	return approximate(digits), nil
 }
 
-// skipNumber skips a number of RFC 8259's grammar; plain reports that it has no fraction and no exponent.
-func (p *parser) skipNumber() (plain, ok bool) {
+// numeral is a kind of text.
+type numeral int
+
+const (
+	noNumber    numeral = iota
+	plainNumber         // without fraction and exponent
+	otherNumber
+)
+
+// skipNumber skips a number of RFC 8259's grammar.
+func (p *parser) skipNumber() numeral {
 	if p.at < len(p.text) && p.text[p.at] == '-' {
 		p.at++
 	}
 	if p.at < len(p.text) && p.text[p.at] == '0' {
 		p.at++
 	} else if p.skipDigits() == 0 {
-		return false, false
+		return noNumber
 	}
 	if p.at >= len(p.text) || p.text[p.at] != '.' && p.text[p.at]|0x20 != 'e' {
-		return true, true
+		return plainNumber
 	}
 	if p.skip(".") && p.skipDigits() == 0 {
-		return false, false
+		return noNumber
 	}
 	if p.skip("eE") {
 		p.skip("+-")
 		if p.skipDigits() == 0 {
-			return false, false
+			return noNumber
 		}
 	}
-	return false, true
+	return otherNumber
 }
 
 func (p *parser) skip(set string) bool {

@@ -56,7 +56,7 @@ func (a *Archive) DisputesOf(_ context.Context, name processor.Name, reference d
 // DisputesReported calls handle with each dispute notification between two of the processor's times, both included, oldest first.
 func (a *Archive) DisputesReported(ctx context.Context, name processor.Name, from, to time.Time, handle func(processor.Notification) error) error {
 	for cursor := ""; ; {
-		page, more, _, err := a.books.ReportsSince(name, from, cursor, protocol.MaxDisputePage)
+		page, more, err := a.books.ReportsSince(name, from, cursor, protocol.MaxDisputePage)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -50,15 +51,15 @@ func (s *Simulator) getDisputes(w http.ResponseWriter, r *http.Request) error {
 		reports, err := s.books.ReportsOf(name, domain.PaymentID(reference))
 		return respond(w, disputeList(reports, "", false), err)
 	}
-	since, after, limit, err := disputesAsked(r)
+	asked, err := disputesAsked(r)
 	if err != nil {
 		return err
 	}
-	reports, more, known, err := s.books.ReportsSince(name, since, after, limit)
-	if err == nil && !known {
+	reports, more, err := s.books.ReportsSince(name, asked.since, asked.after, asked.limit)
+	if errors.Is(err, books.ErrUnknownReport) {
 		return invalid("after is no cursor of this list")
 	}
-	return respond(w, disputeList(reports, after, more), err)
+	return respond(w, disputeList(reports, asked.after, more), err)
 }
 
 func disputeList(reports []books.DisputeReport, next string, more bool) protocol.DisputeList {
@@ -69,20 +70,27 @@ func disputeList(reports []books.DisputeReport, next string, more bool) protocol
 	return list
 }
 
-func disputesAsked(r *http.Request) (since time.Time, after string, limit int, err error) {
+// reportPage is a page of a list of dispute reports.
+type reportPage struct {
+	since time.Time
+	after string // a report's id
+	limit int
+}
+
+func disputesAsked(r *http.Request) (p reportPage, err error) {
 	q := r.URL.Query()
 	if text := q.Get("since"); text != "" {
-		if since, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return since, "", 0, invalid("since is not an RFC 3339 time")
+		if p.since, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			return p, invalid("since is not an RFC 3339 time")
 		}
 	}
-	limit = protocol.MaxDisputePage
+	p.after, p.limit = q.Get("after"), protocol.MaxDisputePage
 	if text := q.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > protocol.MaxDisputePage {
-			return since, "", 0, invalid("limit must be from 1 to " + strconv.Itoa(protocol.MaxDisputePage))
+		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 1 || p.limit > protocol.MaxDisputePage {
+			return p, invalid("limit must be from 1 to " + strconv.Itoa(protocol.MaxDisputePage))
 		}
 	}
-	return since, q.Get("after"), limit, nil
+	return p, nil
 }
 
 func disputeBody(t books.DisputeReport) json.RawMessage {

@@ -29,15 +29,15 @@ const succeeded = "SUCCEEDED"
 
 // listQuery returns the query of a page. It merges one SELECT for each value of the index's column, in the index's order.
 func listQuery(account domain.AccountID, f Filter, from *listing.Place, n int) (string, []any) {
-	index, column, values := indexFor(f)
+	index := indexFor(f)
 	where := conditions(f, from)
 	var selects []string
 	var args []any
-	for _, value := range values {
-		one := "SELECT rowid AS row, planned_at, id FROM deliveries INDEXED BY " + index + " WHERE account = ?"
+	for _, value := range index.values {
+		one := "SELECT rowid AS row, planned_at, id FROM deliveries INDEXED BY " + index.name + " WHERE account = ?"
 		args = append(args, string(account))
-		if column != "" {
-			one += " AND " + column + " = ?"
+		if index.column != "" {
+			one += " AND " + index.column + " = ?"
 			args = append(args, value)
 		}
 		selects = append(selects, one+" AND "+where.SQL())
@@ -52,21 +52,26 @@ func listQuery(account domain.AccountID, f Filter, from *listing.Place, n int) (
 // alwaysFailed are the statuses whose deliveries all have a failed attempt.
 var alwaysFailed = []string{"EXHAUSTED", "FAILED"}
 
-// indexFor returns the index for a filter, and the values of its first column.
-func indexFor(f Filter) (index, column string, values []string) {
+// index is an index of the table, and the values of its first column that a filter selects.
+type index struct {
+	name, column string
+	values       []string
+}
+
+func indexFor(f Filter) index {
 	statuses := slices.Compact(slices.Sorted(slices.Values(f.Statuses)))
 	other := func(status string) bool { return !slices.Contains(alwaysFailed, status) }
 	switch {
 	case f.Payment != "":
-		return "deliveries_about", "aggregate_id", []string{string(f.Payment)}
+		return index{"deliveries_about", "aggregate_id", []string{string(f.Payment)}}
 	case f.EverFailed && (len(statuses) == 0 || slices.ContainsFunc(statuses, other)):
-		return "deliveries_failed", "", []string{""}
+		return index{"deliveries_failed", "", []string{""}}
 	case len(statuses) > 0 && (f.Endpoint == "" || !slices.Contains(statuses, succeeded)):
-		return "deliveries_status", "status", statuses
+		return index{"deliveries_status", "status", statuses}
 	case f.Endpoint != "":
-		return "deliveries_endpoint", "endpoint", []string{string(f.Endpoint)}
+		return index{"deliveries_endpoint", "endpoint", []string{string(f.Endpoint)}}
 	}
-	return "deliveries_planned", "", []string{""}
+	return index{"deliveries_planned", "", []string{""}}
 }
 
 // conditions returns the conditions of all filters. They may repeat the filter of indexFor.

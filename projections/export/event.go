@@ -64,7 +64,8 @@ func (e Event) paymentRow(before PaymentRow) (PaymentRow, error) {
 		Exponent: int64(p.CurrencyCode.Digits()), Amount: int64(p.Amount), PaymentMethodType: p.PaymentMethod.PaymentMethodType,
 		Network: string(p.PaymentMethod.PaymentMethodData.Network),
 	}
-	row.ReasonType, row.DeclineType, row.DeclineCode = reason(p.StatusReason)
+	why := reason(p.StatusReason)
+	row.ReasonType, row.DeclineType, row.DeclineCode = string(why.Type), why.DeclineType, why.Code
 	if of := p.Processor; of != nil {
 		row.Processor, row.ProcessorMerchantID = string(of.Name), of.ProcessorMerchantID
 		row.AmountCaptured, row.AmountRefunded = int64(of.AmountCaptured), int64(of.AmountRefunded)
@@ -80,11 +81,11 @@ func (e Event) paymentRow(before PaymentRow) (PaymentRow, error) {
 	return row, err
 }
 
-func reason(r *paymentjson.StatusReason) (kind, declineType, code string) {
+func reason(r *paymentjson.StatusReason) paymentjson.StatusReason {
 	if r == nil {
-		return "", "", ""
+		return paymentjson.StatusReason{}
 	}
-	return string(r.Type), r.DeclineType, r.Code
+	return *r
 }
 
 func (e Event) transactionRows() (all []TransactionRow, refunds []RefundRow) {
@@ -95,7 +96,8 @@ func (e Event) transactionRows() (all []TransactionRow, refunds []RefundRow) {
 			Exponent: int64(t.CurrencyCode.Digits()), Amount: int64(t.Amount), OrderID: t.OrderID, Processor: string(t.ProcessorName),
 			ProcessorMerchantID: t.ProcessorMerchantID, ProcessorTransactionID: t.ProcessorTransactionID,
 		}
-		row.ReasonType, row.DeclineType, row.DeclineCode = reason(t.ProcessorStatusReason)
+		why := reason(t.ProcessorStatusReason)
+		row.ReasonType, row.DeclineType, row.DeclineCode = string(why.Type), why.DeclineType, why.Code
 		all = append(all, row)
 		if t.TransactionType != "REFUND" {
 			continue

@@ -75,22 +75,22 @@ func (p *startProgress) String() string {
 	return text
 }
 
-func (p *startProgress) now() (stage string, done, of uint64) {
+func (p *startProgress) now() metrics.Start {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stage, p.done, p.of
+	return metrics.Start{Stage: p.stage, Done: p.done, Of: p.of}
 }
 
 func (p *startProgress) adminStarting() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Starting(p.now))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		stage, done, of := p.now()
+		now := p.now()
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Retry-After", "2")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
-			"ready": false, "reason": p.String(), "stage": stage, "events": done, "of": of,
+			"ready": false, "reason": p.String(), "stage": now.Stage, "events": now.Done, "of": now.Of,
 		})
 	})
 	return mux

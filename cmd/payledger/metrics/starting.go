@@ -12,13 +12,19 @@ var (
 	startOf     = prometheus.NewDesc("payledger_start_events_wanted", "Events that the current stage of the start must do.", []string{"stage"}, nil)
 )
 
+// Start is the progress of a start.
+type Start struct {
+	Stage    string
+	Done, Of uint64 // events
+}
+
 // Starting serves the metrics of a service that starts: its progress.
-func Starting(progress func() (stage string, done, of uint64)) http.Handler {
+func Starting(progress func() Start) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{[]*prometheus.Desc{startEvents, startOf}, func(out chan<- prometheus.Metric) {
-		stage, done, of := progress()
-		out <- prometheus.MustNewConstMetric(startEvents, prometheus.GaugeValue, float64(done), stage)
-		out <- prometheus.MustNewConstMetric(startOf, prometheus.GaugeValue, float64(of), stage)
+		now := progress()
+		out <- prometheus.MustNewConstMetric(startEvents, prometheus.GaugeValue, float64(now.Done), now.Stage)
+		out <- prometheus.MustNewConstMetric(startOf, prometheus.GaugeValue, float64(now.Of), now.Stage)
 	}})
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

@@ -41,10 +41,16 @@ func (p *Port) HoldBack() (held, holds chan struct{}) {
 	return p.held, p.holds
 }
 
-func (p *Port) is() (dead, silent bool, held, holds chan struct{}) {
+// portState is what a Port does with calls now.
+type portState struct {
+	dead, silent bool
+	held, holds  chan struct{}
+}
+
+func (p *Port) now() portState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.dead, p.silent, p.held, p.holds
+	return portState{p.dead, p.silent, p.held, p.holds}
 }
 
 // ErrLost is the error of a call without an answer.
@@ -52,7 +58,7 @@ var ErrLost = errors.Join(processor.ErrUnknown, ErrGone)
 
 // Send carries one operation to its processor.
 func (p *Port) Send(ctx context.Context, op processor.Operation) (processor.Answer, error) {
-	if dead, _, _, _ := p.is(); dead {
+	if p.now().dead {
 		return processor.Answer{}, ErrLost
 	}
 	if !p.fault.triggers("send " + string(op.Kind)) {
@@ -108,13 +114,13 @@ func (p *Port) dies(ctx context.Context) (processor.Answer, error) {
 // hold sends an operation, and holds an authorization's answer back while that is switched on.
 func (p *Port) hold(ctx context.Context, op processor.Operation) (processor.Answer, error) {
 	answer, err := p.Port.Send(ctx, op)
-	_, _, held, holds := p.is()
-	if held == nil || op.Kind != processor.Authorize {
+	now := p.now()
+	if now.held == nil || op.Kind != processor.Authorize {
 		return answer, err
 	}
-	CloseOnce(holds)
+	CloseOnce(now.holds)
 	select {
-	case <-held:
+	case <-now.held:
 	case <-ctx.Done():
 		return processor.Answer{}, ErrLost
 	}
@@ -123,15 +129,15 @@ func (p *Port) hold(ctx context.Context, op processor.Operation) (processor.Answ
 
 // Lookup looks up the outcome of an operation.
 func (p *Port) Lookup(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
-	dead, silent, _, _ := p.is()
-	if silent {
+	now := p.now()
+	if now.silent {
 		select {
 		case <-p.fault.Resume:
-			silent = false
+			now.silent = false
 		default:
 		}
 	}
-	if dead || silent {
+	if now.dead || now.silent {
 		return processor.Lookup{}, ErrLost
 	}
 	return p.Port.Lookup(ctx, name, key)
@@ -139,7 +145,7 @@ func (p *Port) Lookup(ctx context.Context, name processor.Name, key domain.Opera
 
 // Fence makes a key refused.
 func (p *Port) Fence(ctx context.Context, name processor.Name, key domain.OperationKey) (processor.Lookup, error) {
-	if dead, _, _, _ := p.is(); dead {
+	if p.now().dead {
 		return processor.Lookup{}, ErrLost
 	}
 	return p.Port.Fence(ctx, name, key)
@@ -147,7 +153,7 @@ func (p *Port) Fence(ctx context.Context, name processor.Name, key domain.Operat
 
 // ByReference returns all operations of a payment.
 func (p *Port) ByReference(ctx context.Context, name processor.Name, reference domain.PaymentID) ([]processor.Record, error) {
-	if dead, _, _, _ := p.is(); dead {
+	if p.now().dead {
 		return nil, ErrLost
 	}
 	if !p.fault.triggers(LookUp) {

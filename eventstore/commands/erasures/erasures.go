@@ -77,14 +77,14 @@ func (s *Erasures) erase(ctx context.Context, by commands.Caller, w who) (person
 			return tip.State, err
 		}
 	}
-	something, known, err := s.left(ctx, w, tip.State)
+	left, err := s.left(ctx, w, tip.State)
 	switch {
 	case err != nil:
 		return tip.State, err
-	case !known && !tip.State.Exists():
+	case !left.known && !tip.State.Exists():
 		return tip.State, domain.Refuse(domain.KindNotFound, domain.ReasonEntityNotFound,
 			"The customer is unknown: no client session, payment or saved card has this customerId.")
-	case !something && tip.State.Exists():
+	case !left.data && tip.State.Exists():
 		return tip.State, nil
 	}
 	tip, err = commands.Request(ctx, s.Base, by, s.Log.Persons.Execute, w.id(), func(state person.State, at time.Time) (person.Event, error) {
@@ -98,22 +98,29 @@ func (s *Erasures) erase(ctx context.Context, by commands.Caller, w who) (person
 	return s.finish(ctx, by, tip.State, always)
 }
 
-// left reports whether there is data of a person that is not erased, and whether the person is known at all.
-func (s *Erasures) left(ctx context.Context, w who, state person.State) (something, known bool, err error) {
-	something, err = s.Secrets.HasKey(ctx, w.key(), state.Number())
+// remains is what an erasure finds of a person.
+type remains struct {
+	data  bool // not erased yet
+	known bool // there was data once, or there is
+}
+
+func (s *Erasures) left(ctx context.Context, w who, state person.State) (found remains, err error) {
+	found.data, err = s.Secrets.HasKey(ctx, w.key(), state.Number())
 	if err != nil {
-		return false, false, domain.Unavailable(err)
+		return remains{}, domain.Unavailable(err)
 	}
 	if w.customer == "" {
-		return something, true, nil
+		found.known = true
+		return found, nil
 	}
 	sessions, known, err := s.guests(ctx, w, always)
 	if err != nil {
-		return false, false, err
+		return remains{}, err
 	}
 	cards, err := s.Customers.Instruments(ctx, w.account, w.customer)
-	something = something || len(sessions) > 0 || slices.ContainsFunc(cards, instrument.State.Good)
-	return something, known || something, err
+	found.data = found.data || len(sessions) > 0 || slices.ContainsFunc(cards, instrument.State.Good)
+	found.known = known || found.data
+	return found, err
 }
 
 // finish carries out a recorded erasure, from any point of it. If it is finished, only the erased keys are destroyed again.

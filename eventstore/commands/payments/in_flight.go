@@ -262,16 +262,16 @@ func (s *Payments) await(ctx context.Context, f *operationInFlight, deadline due
 func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send bool) {
 	for ; ; send = lookUpFirst {
 		f.setNext(time.Time{})
-		ended, known := s.try(ctx, f, send)
-		if ended {
-			s.release(f)
+		tried := s.try(ctx, f, send)
+		if tried == hasOutcome {
+			s.answer(f)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		now := s.Store.Now()
-		if !known && !f.logFailed && f.deadline.Over(now) {
+		if tried == noAnswer && !f.logFailed && f.deadline.Over(now) {
 			s.timedOut(ctx, f)
 		}
 		wait := f.tries.wait(f.logFailed)
@@ -287,17 +287,25 @@ func (s *Payments) callUntilDone(ctx context.Context, f *operationInFlight, send
 	}
 }
 
-// try calls the processor once and records its answer. ended reports that the operation has its
-// outcome; known, that the processor's answer is known. While the log takes no events, a try
-// without send calls no processor and sets f.logFailed.
-func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) (ended, known bool) {
+// tried is the result of one call to a processor.
+type tried int
+
+const (
+	noAnswer   tried = iota // or its answer counts as none
+	noOutcome               // the answer is known, and the operation is still open, or the answer was not recorded
+	hasOutcome              // of the operation; it is recorded
+)
+
+// try calls the processor once and records its answer. While the log takes no events, a try without
+// send calls no processor and sets f.logFailed.
+func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) tried {
 	op, _ := f.tip.State.Operation(f.revision)
 	at := logPlace{f.tip.Recorded.Shard, op.Target.Processor}
 	if !send {
 		f.logFailed = s.Store.Accepts(f.tip.Recorded.Key) != nil ||
 			!s.inFlight.hasCallers(f) && !s.inFlight.logFailures.startTry(at, f.key)
 		if f.logFailed {
-			return false, false
+			return noAnswer
 		}
 	}
 	f.logFailed = false
@@ -306,16 +314,16 @@ func (s *Payments) try(ctx context.Context, f *operationInFlight, send bool) (en
 	answer, known := s.callProcessor(attempt, f, send)
 	cancel()
 	if !known {
-		return false, false
+		return noAnswer
 	}
 	return s.record(ctx, f, answer)
 }
 
-// release starts the operation that the answer requested, waits for it, and then answers the
-// callers. The two operations share one payment timeout (D8). Without callers, release waits only
+// answer starts the operation that the processor's answer requested, waits for it, and then answers
+// the callers. The two operations share one payment timeout (D8). Without callers, answer waits only
 // for an operation at the same processor, which bounds the calls to it: an operation at another
 // processor may hang, and would occupy a look-up here.
-func (s *Payments) release(f *operationInFlight) {
+func (s *Payments) answer(f *operationInFlight) {
 	f.publish(f.tip.State, false)
 	next := s.launchRequested(f.tip, f.deadline)
 	if next == nil || next == f || !s.inFlight.hasCallers(f) && next.processor() != f.processor() {

@@ -124,42 +124,41 @@ func (s *Payments) logNoAnswer(f *operationInFlight, err error) {
 	s.Logger.Debug().Err(err).Str("operation", string(f.key)).Int("asked", f.asked).Msg("no answer from the processor yet")
 }
 
-// record appends the outcome. ended reports that the operation has its outcome. known is false if
-// the answer, or the list of operations that a refusal needs, counts as no answer. If the log
-// fails, record sets f.logFailed: the next look-up gets the same answer.
-func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) (ended, known bool) {
+// record appends the outcome. The answer counts as none if the list of operations that a refusal
+// needs does. If the log fails, record sets f.logFailed: the next look-up gets the same answer.
+func (s *Payments) record(ctx context.Context, f *operationInFlight, answer processor.Answer) tried {
 	before, _ := f.tip.State.Operation(f.revision)
 	if answer.State == processor.Pending && before.State == payment.StatePending {
-		return false, true // it was recorded before
+		return noOutcome // it was recorded before
 	}
 	var err error
 	f.tip, err = s.recordAnswer(ctx, f.tip, f.revision, answer)
 	switch {
 	case errors.Is(err, payment.ErrRunning):
-		return false, true // wait for the other operation's answer
+		return noOutcome // wait for the other operation's answer
 	case errors.Is(err, processor.ErrUnknown):
 		s.logNoAnswer(f, err)
-		return false, false
+		return noAnswer
 	case err != nil:
 		level := zerolog.WarnLevel
 		if f.logFailed = logFailed(err); f.failures > 0 { // it was logged
 			level = zerolog.DebugLevel
 		}
 		s.Logger.WithLevel(level).Err(err).Str("operation", string(f.key)).Msg("outcome not recorded; trying again")
-		return false, true
+		return noOutcome
 	}
 	if why := f.tip.State.Contradiction(f.revision, answer); why != "" { // another outcome may have been recorded meanwhile
 		s.Logger.Warn().Str("operation", string(f.key)).Str("reason", why).Msg("the processor's answer contradicts its earlier answer")
 	}
 	op, _ := f.tip.State.Operation(f.revision)
 	if !op.State.Open() {
-		return true, true
+		return hasOutcome
 	}
 	if op.State != before.State {
 		f.asked = 0
-		s.release(f)
+		s.answer(f)
 	}
-	return false, true
+	return noOutcome
 }
 
 // recordAnswer records a processor's answer. Before a refusal it records out-of-band operations. If

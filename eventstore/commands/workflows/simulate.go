@@ -192,17 +192,17 @@ func (t *trial) event(ctx context.Context, r *eventstore.Recorded) error {
 		return err
 	}
 	t.report.count(&t.report.Triggered)
-	holds, personal, failed := t.condition.Holds(subject.Values)
-	if personal { // the condition needs personal data, which was not decrypted: evaluate again with it
+	verdict, failed := t.condition.Holds(subject.Values)
+	if verdict.Personal { // the condition needs personal data, which was not decrypted: evaluate again with it
 		if subject, err = t.engine.Subjects.Subject(ctx, r, kind, true); err != nil {
 			return err
 		}
-		holds, _, failed = t.condition.Holds(subject.Values)
+		verdict, failed = t.condition.Holds(subject.Values)
 	}
 	if failed != nil {
 		t.report.count(&t.report.Errors)
 	}
-	if holds {
+	if verdict.Holds {
 		cause, err := t.engine.causeOf(ctx, r)
 		if err != nil || cause != nil && cause.Workflow.ID == t.ID {
 			return err

@@ -34,7 +34,7 @@ func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	if form.Review {
 		return v.Redirect(pathProcessors, "")
 	}
-	saved, _, err := change(v, &form, before, after)
+	result, err := change(v, &form, before, after)
 	if err != nil {
 		if err := form.Refused(err); err != nil {
 			return err
@@ -42,7 +42,7 @@ func finish(v *frame.Visit, form frame.Form, before, after routing) error {
 	}
 	if form.Sound() {
 		done := ""
-		if saved {
+		if result == savedChange {
 			done = "saved"
 		}
 		return v.Redirect(pathProcessors, done)

@@ -55,20 +55,31 @@ func (r routing) place(text string) (int, bool) {
 	return n - 1, err == nil && n >= 1 && n <= len(r.Rules)
 }
 
-// change saves changed rules, if the rules are still those with the form's mark. same reports that they are the changed ones already.
-func change(v *frame.Visit, form *frame.Form, before, after routing) (saved, same bool, err error) {
+// changed is the result of a change of the rules.
+type changed int
+
+const (
+	refusedChange changed = iota // the form says why, or there is an error
+	savedChange
+	noChange // the rules are the changed ones already
+)
+
+// change saves changed rules, if the rules are still those with the form's mark.
+func change(v *frame.Visit, form *frame.Form, before, after routing) (changed, error) {
 	mark := before.mark()
 	if form.Values.Get("mark") != mark {
 		form.Refusal = frame.Refusal{
 			Text: "The routing rules have changed since this page was opened.", Advice: "Look at them as they are now, then repeat your change.",
 		}
-		return false, false, nil
+		return refusedChange, nil
 	}
 	if after.mark() == mark {
-		return false, true, nil
+		return noChange, nil
 	}
-	err = v.Send(http.MethodPut, apiRouting, after, "", nil)
-	return err == nil, false, err
+	if err := v.Send(http.MethodPut, apiRouting, after, "", nil); err != nil {
+		return refusedChange, err
+	}
+	return savedChange, nil
 }
 
 type condition struct{ Name, Text string }

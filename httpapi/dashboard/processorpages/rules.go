@@ -164,11 +164,11 @@ func saveRule(v *frame.Visit, out ruleForm, sent frame.Form) error {
 func (f ruleForm) save(v *frame.Visit, after routing, path string) error {
 	status := f.Status()
 	if f.Sound() && !f.Review {
-		saved, same, err := change(v, &f.Form, f.before, after)
+		result, err := change(v, &f.Form, f.before, after)
 		switch {
-		case saved:
+		case result == savedChange:
 			return v.Redirect(pathProcessors, "saved")
-		case err == nil && same:
+		case result == noChange:
 			return v.Redirect(pathProcessors, "")
 		case err == nil:
 			status = http.StatusConflict

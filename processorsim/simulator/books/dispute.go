@@ -213,14 +213,19 @@ func (b *Books) Unreported() []DisputeReport {
 	return left
 }
 
-// ReportsSince returns up to n reports of a processor, oldest first: after the report after, or from since. known: there is such a report.
-func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more, known bool, err error) {
+// ErrUnknownReport means that there is no report with the id.
+var ErrUnknownReport = errors.New("the report is unknown")
+
+// ReportsSince returns up to n reports of a processor, oldest first, and whether there are more: after the report after, or from since.
+func (b *Books) ReportsSince(name processor.Name, since time.Time, after string, n int) (page []DisputeReport, more bool, err error) {
 	err = b.durably(func() error {
 		reports, start := b.disputes.reports, 0
 		if after != "" {
 			start = 1 + slices.IndexFunc(reports, func(t *DisputeReport) bool { return t.ID == after })
 		}
-		known = after == "" || start > 0
+		if after != "" && start == 0 {
+			return ErrUnknownReport
+		}
 		for _, t := range reports[start:] {
 			if t.Dispute.Processor != name || after == "" && t.Dispute.UpdatedAt.Before(since) {
 				continue
@@ -232,7 +237,7 @@ func (b *Books) ReportsSince(name processor.Name, since time.Time, after string,
 		}
 		return nil
 	})
-	return page, more, known, err
+	return page, more, err
 }
 
 // ReportsOf returns all reports of a processor about the disputes of a payment, oldest first.

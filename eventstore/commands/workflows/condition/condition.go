@@ -135,10 +135,16 @@ func (b bound) ResolveName(name string) (any, bool) {
 // Parent returns nil: there is no outer scope.
 func (b bound) Parent() cel.Activation { return nil }
 
-// Holds evaluates the condition. err is an evaluation error; personal reports whether the condition read personal data.
-func (c *Condition) Holds(v Values) (holds, personal bool, err error) {
+// Verdict is the result of an evaluation.
+type Verdict struct {
+	Holds    bool
+	Personal bool // the condition read personal data
+}
+
+// Holds evaluates the condition. The error is one of the evaluation.
+func (c *Condition) Holds(v Values) (Verdict, error) {
 	o, l := c.guarded(v, true)
-	return o.holds, l.touched, o.err
+	return Verdict{o.holds, l.touched}, o.err
 }
 
 // Evaluate evaluates the condition, and returns the values that it read and its cost in CEL's units.

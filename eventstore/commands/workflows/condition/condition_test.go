@@ -79,8 +79,8 @@ func TestHolds(t *testing.T) {
 		`timestamp(payment.date).getHours() == 12`:                                                 true,
 		`payment.orderId.matches("^order-[0-9]+$")`:                                                true,
 	} {
-		if holds, _, err := compile(t, text).Holds(sample()); err != nil || holds != want {
-			t.Errorf("%s: %v %v", text, holds, err)
+		if got, err := compile(t, text).Holds(sample()); err != nil || got.Holds != want {
+			t.Errorf("%s: %v %v", text, got.Holds, err)
 		}
 		if v, _ := compile(t, text).Evaluate(sample()); v.Holds != want || v.Error != "" {
 			t.Errorf("%s: %+v", text, v)
@@ -197,7 +197,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	values := sample()
 	b.ReportAllocs()
 	for b.Loop() {
-		if holds, _, err := made.Holds(values); !holds || err != nil {
+		if got, err := made.Holds(values); !got.Holds || err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -32,7 +32,7 @@ func TestGivenUp(t *testing.T) {
 			t.Errorf("%+v at %d", v, cost)
 		}
 	}
-	if _, _, err := made.Holds(stuck); !errors.Is(err, errTooLong) {
+	if _, err := made.Holds(stuck); !errors.Is(err, errTooLong) {
 		t.Errorf("simulated: %v", err)
 	}
 	if <-calls; len(calls) > 0 { // the first may begin late
