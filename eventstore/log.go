@@ -96,39 +96,41 @@ type Health interface {
 	Patience() time.Duration
 }
 
-// Consistency is the required recency of a load.
+// Consistency is the required recency of a read.
 type Consistency int
 
 const (
-	// AllowStale returns the state that this process has applied. On a replicated log that state can be old. An append on an
-	// old state is refused, and Execute repeats it on the Latest state. On a log with one writer AllowStale equals Latest.
-	AllowStale Consistency = iota
+	// Applied returns the state that this process has applied. On a replicated log that state can be
+	// old. An append on an old state is refused, and Execute repeats it on the Latest state. On a log
+	// with one writer Applied equals Latest.
+	Applied Consistency = iota
+	// Leased returns a state with every change that was acknowledged before the call, if changes are
+	// acknowledged only after every node has applied them (nodes.Registry.Await). While this node has
+	// its lease, that is the state that it has applied; the lease is checked after the read, so that a
+	// process that was stopped in between does not use an old state. Without a lease Leased equals
+	// Latest.
+	Leased
 	// Latest returns a state with every event that any node acknowledged before the call.
 	Latest
-	// Leased returns a state with every change that was acknowledged before the call, if changes are acknowledged only after every node has applied
-	// them (nodes.Registry.Await). While this node has its lease, that is the state that it has applied; the lease is checked after the read, so
-	// that a process that was stopped in between does not use an old state. Without a lease Leased equals Latest.
-	Leased
+	// Majority is Latest that rests on no lease and no clock: it waits for an acknowledgement of a
+	// majority.
+	Majority
 )
 
-type majorityKey struct{}
+type consistencyKey struct{}
 
-// WithMajority returns a context for reads that wait for an acknowledgement of a majority, and rest on no lease and no clock.
-func WithMajority(ctx context.Context) context.Context {
-	return context.WithValue(ctx, majorityKey{}, true)
+// Reading returns a context in which all reads have a consistency, whichever they ask for: Applied
+// for an answer that may be old (D11), or Majority. With Applied, no command is executed and no
+// personal data is opened: only the log shows whether it was erased.
+func Reading(ctx context.Context, c Consistency) context.Context {
+	return context.WithValue(ctx, consistencyKey{}, c)
 }
 
-// Majority reports whether a context is one of WithMajority.
-func Majority(ctx context.Context) bool { return ctx.Value(majorityKey{}) != nil }
-
-type staleKey struct{}
-
-// WithStale returns a context for reads that return the state that this process has applied. They wait for no majority, and can
-// be old (D11). With this context no command is executed, and no personal data is opened: only the log shows whether it was erased.
-func WithStale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
-
-// Stale reports whether a context is one of WithStale.
-func Stale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }
+// Demands reports whether a context is one of Reading with a consistency.
+func Demands(ctx context.Context, c Consistency) bool {
+	demanded, is := ctx.Value(consistencyKey{}).(Consistency)
+	return is && demanded == c
+}
 
 // EveryAccount selects all accounts in a call of Newest.
 const EveryAccount domain.AccountID = "*"

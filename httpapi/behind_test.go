@@ -27,7 +27,7 @@ func (r *rig) act(at string, kind processor.Kind, amount ...domain.Amount) {
 func (r *rig) agrees(at string) {
 	r.t.Helper()
 	id := strings.TrimPrefix(at, "/payments/")
-	tip, err := eventstore.Load(r.t.Context(), r.store, eventstore.Payments, eventstore.Payments.Key(r.account.AccountID, id), eventstore.AllowStale)
+	tip, err := eventstore.Load(r.t.Context(), r.store, eventstore.Payments, eventstore.Payments.Key(r.account.AccountID, id), eventstore.Applied)
 	must(r.t, err)
 	if err := eventstoretest.Audit(tip.State, r.books(id)); err != nil {
 		r.t.Error(err)

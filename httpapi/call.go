@@ -165,7 +165,7 @@ func (c *call) find() (allowed []string, known bool) {
 		c.found = true
 		c.operation = c.api.operations[c.route.operation]
 		if c.allowsStale() {
-			c.Ctx = eventstore.WithStale(c.Ctx)
+			c.Ctx = eventstore.Reading(c.Ctx, eventstore.Applied)
 		}
 		return nil, true
 	}

@@ -101,7 +101,7 @@ func (r *rig) applied(id domain.PaymentID) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
-		tip, err := eventstore.Load(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.AllowStale)
+		tip, err := eventstore.Load(context.Background(), r.store, eventstore.Inboxes, eventstore.InboxKey(string(id)), eventstore.Applied)
 		must(r.t, err)
 		if tip.Recorded != nil && len(tip.State.Waiting()) == 0 {
 			return

@@ -134,7 +134,7 @@ func openLoop(b *testing.B, r *rig, inbox *counter, rate, seconds, endpoints int
 		paying.Go(func() {
 			s := r.pay(processor.Succeeded)
 			at := time.Now()
-			e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+			e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.Applied)
 			r.must(err)
 			mu.Lock()
 			defer mu.Unlock()

@@ -165,7 +165,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 			}
 			before = after
 		}
-		if _, err := r.store.Load(context.Background(), key, eventstore.AllowStale); err != nil {
+		if _, err := r.store.Load(context.Background(), key, eventstore.Applied); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestForeignPredecessor(t *testing.T) {
 	r.start()
 	id := newPaymentID()
 	r.lead(id, creation(id, nil), answer(succeeded), capture(400, false), answer(succeeded))
-	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.AllowStale)
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.Applied)
 	r.must(err)
 	wrong := *e
 	wrong.PrevSeq = 1

@@ -234,7 +234,7 @@ func TestTakenUp(t *testing.T) {
 	r.start()
 	id := r.endpoint(inbox.url, "DISPUTE.OPENED")
 	s := r.pay(processor.Succeeded)
-	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.Applied)
 	r.must(err)
 	stream := r.store.Deliveries()
 	d := delivery.Plan(e, id, webhook.PaymentStatus, "an earlier process", time.Now().UTC())

@@ -159,7 +159,7 @@ func TestPlanMeanwhile(t *testing.T) {
 	r.start()
 	s := r.pay(processor.Succeeded)
 	ctx := context.Background()
-	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.Applied)
 	r.must(err)
 	r.plannedAll() // without a waiting caller
 	first, second := r.endpoint(inbox.url+"/first"), r.endpoint(inbox.url+"/second")

@@ -162,7 +162,7 @@ func TestFailedCapture(t *testing.T) {
 		payload.Failed
 	}
 	r.must(json.Unmarshal(hook.body, &body))
-	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.AllowStale)
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(id)), eventstore.Applied)
 	r.must(err)
 	want := payload.FailedPayment{ID: id, Amount: 2500, CurrencyCode: "EUR", OrderID: "order-1"}
 	if body.EventType != webhook.CaptureFailed || body.Version != "2.4" || body.Payment != want || body.EventID != e.EventID || body.Sequence != 4 {

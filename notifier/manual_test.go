@@ -203,7 +203,7 @@ func TestPlan(t *testing.T) {
 	old.waitFor(1)
 	id := r.endpoint(late.url)
 	ctx := context.Background()
-	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+	e, err := r.store.Load(ctx, eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.Applied)
 	r.must(err)
 	for i, want := range []int{1, 0} {
 		created, err := r.notifier.Plan(ctx, e, id, nil)

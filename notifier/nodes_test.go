@@ -180,7 +180,7 @@ func TestPlannedByTheAuthor(t *testing.T) {
 	pay := func() {
 		s := r.pay(processor.Succeeded)
 		var err error
-		last, err = r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+		last, err = r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.Applied)
 		r.must(err)
 	}
 	for range payments {
@@ -230,7 +230,7 @@ func TestNodeGone(t *testing.T) {
 	living := newTown()
 	stays := r.node(1, &citizen{town: living, name: "stays"}, asTheyAre)
 	s := r.pay(processor.Succeeded)
-	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.AllowStale)
+	e, err := r.store.Load(context.Background(), eventstore.Payments.Key(merchantID, string(s.ID)), eventstore.Applied)
 	r.must(err)
 	stays.isPast(e) // no caller waits for it, and no process plans it again
 	id := r.endpoint(inbox.url)

@@ -182,7 +182,7 @@ func execute[S any, E domain.Event](r *rig, a *eventstore.Aggregate[S, E], key e
 func (r *rig) account() {
 	r.t.Helper()
 	key := eventstore.Accounts.Key(merchantID, string(merchantID))
-	if _, err := r.store.Load(context.Background(), key, eventstore.AllowStale); !errors.Is(err, eventstore.ErrNotFound) {
+	if _, err := r.store.Load(context.Background(), key, eventstore.Applied); !errors.Is(err, eventstore.ErrNotFound) {
 		r.must(err)
 		return
 	}

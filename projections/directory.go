@@ -93,7 +93,7 @@ func (p *Projections) APIKey(id domain.APIKeyID) (account.APIKey, bool) {
 
 // AccountByKey returns the account of an API key with every change that was acknowledged before the call: a revoked key is not among its keys,
 // even if the views lag (D2). A change is acknowledged when all nodes have applied it, so this node reads its own state, under its lease. The views
-// must have applied a new key of another node. With a context of eventstore.WithStale the account can be old. The caller checks whether
+// must have applied a new key of another node. With a context of eventstore.Reading(ctx, Applied) the account can be old. The caller checks whether
 // the key may be used.
 func (p *Projections) AccountByKey(ctx context.Context, id domain.APIKeyID) (account.State, bool, error) {
 	owner, found := p.directory.now().byKey[id]
@@ -194,7 +194,7 @@ func (p *Projections) sessionOwner(ctx context.Context, id domain.SessionID) (do
 	}
 	for waited := false; ; waited = true {
 		for owner := range p.directory.now().byID {
-			_, err := p.Store.Load(ctx, eventstore.Sessions.Key(owner, string(id)), eventstore.AllowStale)
+			_, err := p.Store.Load(ctx, eventstore.Sessions.Key(owner, string(id)), eventstore.Applied)
 			switch {
 			case err == nil:
 				return owner, true, nil

@@ -190,7 +190,7 @@ var errAhead = errors.New("projections: the read model is ahead of the log")
 
 // tipOf reads one state. If a replica of the log is behind this node's views, it reads from the leader.
 func tipOf[S any, E domain.Event](ctx context.Context, store eventstore.Store, a *eventstore.Aggregate[S, E], row rowKey) (S, error) {
-	tip, err := eventstore.Load(ctx, store, a, row.key, eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, store, a, row.key, eventstore.Applied)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < row.revision {
 		tip, err = eventstore.Load(ctx, store, a, row.key, eventstore.Latest)
 	}

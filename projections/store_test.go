@@ -274,7 +274,7 @@ func TestPoisonInTheLog(t *testing.T) {
 		return payment.AuthorizationTimedOut{NoAnswer: payment.NoAnswer{At: m.At, Request: 1}}, nil
 	})
 	answerPayment(t, store, s.ID, approved())
-	bad, err := store.Load(ctx, key, eventstore.AllowStale)
+	bad, err := store.Load(ctx, key, eventstore.Applied)
 	if err != nil {
 		t.Fatal(err)
 	}

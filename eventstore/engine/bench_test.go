@@ -115,7 +115,7 @@ func benchmarkLoad(b *testing.B, s *engine.Store, keys []eventstore.Key) {
 	for b.Loop() {
 		key := keys[mathrand.IntN(len(keys))]
 		start := time.Now()
-		tip, err := eventstore.Load(context.Background(), s, eventstore.Payments, key, eventstore.AllowStale)
+		tip, err := eventstore.Load(context.Background(), s, eventstore.Payments, key, eventstore.Applied)
 		took = append(took, time.Since(start))
 		if err != nil || !tip.State.Exists() {
 			b.Fatal(err)

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,7 +14,7 @@ import (
 )
 
 // BenchmarkLatest loads one aggregate as Latest on a cluster of three servers, with a number of readers on one node and on all nodes, by the lease
-// of the shard's owner and by a majority (WithMajority).
+// of the shard's owner and by a majority.
 // B/read is the growth of the log by the empty groups of the readers, on one replica. leader-ms is the median of one read at the
 // leader of the stream, which cannot prove that it still leads.
 func BenchmarkLatest(b *testing.B) {
@@ -23,13 +22,13 @@ func BenchmarkLatest(b *testing.B) {
 	key := keyIn(r.store(), 0)
 	mustAdd(b, r.store(), key, added{N: 1})
 	for _, c := range []struct {
-		reads   string
-		nodes   int
-		context func(context.Context) context.Context
+		reads string
+		nodes int
+		least eventstore.Consistency
 	}{
-		{"lease", 1, func(ctx context.Context) context.Context { return ctx }},
-		{"lease", 3, func(ctx context.Context) context.Context { return ctx }},
-		{"majority", 1, eventstore.WithMajority},
+		{"lease", 1, eventstore.Latest},
+		{"lease", 3, eventstore.Latest},
+		{"majority", 1, eventstore.Majority},
 	} {
 		for _, readers := range []int{1, 16, 64} {
 			b.Run(fmt.Sprintf("reads=%s/nodes=%d/readers=%d", c.reads, c.nodes, readers), func(b *testing.B) {
@@ -38,7 +37,7 @@ func BenchmarkLatest(b *testing.B) {
 					b.Fatal(err)
 				}
 				times := concurrently(b, readers, func(i int) error {
-					return second(eventstore.Load(c.context(testContext(b)), r.nodes[i%c.nodes].store, tallies, key, eventstore.Latest))
+					return second(eventstore.Load(testContext(b), r.nodes[i%c.nodes].store, tallies, key, c.least))
 				})
 				after, err := r.store().Size(b.Context())
 				if err != nil {

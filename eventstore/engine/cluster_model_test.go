@@ -132,7 +132,7 @@ func (m *model) call(t *testing.T, c *clusterCall, node int) {
 	case readAll:
 		tip, c.err = eventstore.Load(ctx, s, tallies, c.key, eventstore.Latest)
 	case readHere:
-		tip, c.err = eventstore.Load(ctx, s, tallies, c.key, eventstore.AllowStale)
+		tip, c.err = eventstore.Load(ctx, s, tallies, c.key, eventstore.Applied)
 	default:
 		tip, c.err = eventstore.Execute(ctx, s, tallies, c.key, newMeta(t, s), func(state tally) (added, error) {
 			if c.kind == addSecond && state.Count%2 == 1 {

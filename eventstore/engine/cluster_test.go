@@ -126,7 +126,7 @@ func testCutOffReplica(t *testing.T, r *rig) {
 	key := keyIn(r.store(), 0)
 	mustAdd(t, r.nodes[leader].store, key, added{N: 1})
 	eventually(t, 2*time.Minute, "the replica has the first event", func() error {
-		return second(r.nodes[far].store.Load(testContext(t), key, eventstore.AllowStale))
+		return second(r.nodes[far].store.Load(testContext(t), key, eventstore.Applied))
 	})
 	r.leave(far)
 	mustAdd(t, r.nodes[leader].store, key, added{N: 1})

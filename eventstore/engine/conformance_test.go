@@ -115,21 +115,21 @@ func testHistory(t testing.TB, r *rig) {
 
 func testNotFound(t testing.TB, r *rig) {
 	ctx := testContext(t)
-	_, load := r.store().Load(ctx, newKey(), eventstore.AllowStale)
+	_, load := r.store().Load(ctx, newKey(), eventstore.Applied)
 	_, leader := r.store().Load(ctx, newKey(), eventstore.Latest)
 	_, read := r.store().Read(ctx, 0, format.At(1<<40, 0))
 	_, none := r.store().Read(ctx, 0, 0)
 	_, shard := r.store().Read(ctx, 99, format.At(1, 0))
 	there := mustAdd(t, r.store(), newKey(), added{}).Recorded
 	_, frame := r.store().Read(ctx, there.Shard, format.At(format.GroupOf(there.Seq), engine.MaxFrames-1))
-	_, wild := r.store().Load(ctx, tallies.Key("acct", ">"), eventstore.AllowStale)
+	_, wild := r.store().Load(ctx, tallies.Key("acct", ">"), eventstore.Applied)
 	_, history := r.store().History(ctx, newKey())
 	for i, err := range []error{load, leader, read, none, shard, frame, wild, history} {
 		if !errors.Is(err, eventstore.ErrNotFound) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	tip, err := eventstore.Load(ctx, r.store(), tallies, newKey(), eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, r.store(), tallies, newKey(), eventstore.Applied)
 	if err != nil || tip.Recorded != nil {
 		t.Error(err, tip)
 	}

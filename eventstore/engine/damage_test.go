@@ -193,7 +193,7 @@ func checkDamaged(t *testing.T, s *engine.Store, filled []*eventstore.Recorded) 
 	lost := 0
 	for _, r := range filled {
 		read, readErr := s.Read(ctx, r.Shard, r.Seq)
-		loaded, loadErr := s.Load(ctx, r.Key, eventstore.AllowStale)
+		loaded, loadErr := s.Load(ctx, r.Key, eventstore.Applied)
 		for got, err := range map[*eventstore.Recorded]error{read: readErr, loaded: loadErr} {
 			switch {
 			case err == nil && got.Hash == r.Hash && string(got.Body) == string(r.Body):

@@ -39,7 +39,7 @@ func (s *Store) ExecuteUntyped(ctx context.Context, c eventstore.Command) (event
 		return command{c, s}.execute(ctx, *c.On, false)
 	}
 	latest := !s.readsMayBeStale
-	loaded, err := s.LoadUntyped(ctx, c.Aggregate, c.Key, eventstore.AllowStale)
+	loaded, err := s.LoadUntyped(ctx, c.Aggregate, c.Key, eventstore.Applied)
 	if err != nil {
 		return loaded, err
 	}
@@ -48,7 +48,7 @@ func (s *Store) ExecuteUntyped(ctx context.Context, c eventstore.Command) (event
 
 // execute decides on tip and appends. latest reports that tip was loaded as Latest.
 func (c command) execute(ctx context.Context, tip tip, latest bool) (tip, error) {
-	if eventstore.Stale(ctx) {
+	if eventstore.Demands(ctx, eventstore.Applied) {
 		return tip, errors.New("eventstore: a command cannot rest on a stale read")
 	}
 	tip.Appended = false

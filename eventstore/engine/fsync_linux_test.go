@@ -198,7 +198,7 @@ func readOn(ctx context.Context, s *engine.Store, key eventstore.Key, fact func(
 	pace := time.NewTicker(2 * time.Millisecond) // the children share the machine for ten seconds
 	defer pace.Stop()
 	for ctx.Err() == nil {
-		for _, consistency := range []eventstore.Consistency{eventstore.AllowStale, eventstore.Latest} {
+		for _, consistency := range []eventstore.Consistency{eventstore.Applied, eventstore.Latest} {
 			if r, err := s.Load(ctx, key, consistency); err == nil {
 				fact(r)
 			}

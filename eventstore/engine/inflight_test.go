@@ -95,7 +95,7 @@ func TestClaimsInFlight(t *testing.T) {
 	if err := s.WaitWaiting(ctx, 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Load(ctx, key, eventstore.AllowStale); !errors.Is(err, eventstore.ErrNotFound) {
+	if r, err := s.Load(ctx, key, eventstore.Applied); !errors.Is(err, eventstore.ErrNotFound) {
 		t.Errorf("a claim that is not acknowledged is shown: %+v, %v", r, err)
 	}
 	publish(t, flight, 0)
@@ -155,7 +155,7 @@ func TestSecondWriterIsFound(t *testing.T) {
 		if err := second(add(t, s, keyIn(s, 0), added{})); !errors.Is(err, eventstore.ErrUnhealthy) {
 			t.Errorf("a further append: %v", err)
 		}
-		if _, err := s.Load(ctx, keyIn(s, 0), eventstore.AllowStale); !errors.Is(err, eventstore.ErrUnhealthy) {
+		if _, err := s.Load(ctx, keyIn(s, 0), eventstore.Applied); !errors.Is(err, eventstore.ErrUnhealthy) {
 			t.Errorf("what is not known here may stand there: %v", err)
 		}
 	})

@@ -102,7 +102,7 @@ func (l *longLife) capture(t *testing.T, s *engine.Store, a *eventstore.Aggregat
 func (l *longLife) check(t *testing.T, s *engine.Store) {
 	t.Helper()
 	ctx := testContext(t)
-	tip, err := eventstore.Load(ctx, s, l.reads, l.key, eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, s, l.reads, l.key, eventstore.Applied)
 	if err != nil || !reflect.DeepEqual(tip.State.Whole(), l.said[len(l.said)-1]) {
 		t.Fatalf("the newest state is another one: %v %s", err, cmp.Diff(l.said[len(l.said)-1], tip.State.Whole()))
 	}
@@ -272,7 +272,7 @@ func TestLeftInMemory(t *testing.T) {
 	dir := t.TempDir()
 	var life *longLife
 	look := func(s *engine.Store, rowsThere bool) {
-		if _, err := eventstore.Load(testContext(t), s, eventstore.Payments, life.key, eventstore.AllowStale); err != nil {
+		if _, err := eventstore.Load(testContext(t), s, eventstore.Payments, life.key, eventstore.Applied); err != nil {
 			t.Fatal(err)
 		}
 		if tip, known := eventstore.Remembered(s, eventstore.Payments, life.key); !known || !tip.State.HasPast() {

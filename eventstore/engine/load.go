@@ -32,17 +32,23 @@ func (s *Store) Load(ctx context.Context, key format.Key, consistency eventstore
 	if err := key.Valid(); err != nil {
 		return nil, fmt.Errorf("%w: %w", fault.ErrNotFound, err)
 	}
+	if consistency == eventstore.Majority {
+		ctx = eventstore.Reading(ctx, eventstore.Majority)
+	}
+	if eventstore.Demands(ctx, eventstore.Majority) {
+		consistency = eventstore.Majority
+	}
 	h := s.shard[s.ShardOf(key)]
 	lease := s.lease.Load()
 	leased := consistency == eventstore.Leased && lease != nil && s.readsMayBeStale && !s.majority
-	if consistency != eventstore.AllowStale && !leased || !s.readsMayBeStale {
+	if consistency != eventstore.Applied && !leased || !s.readsMayBeStale {
 		if err := h.catchUp(ctx, key); err != nil {
 			return nil, err
 		}
 	}
 	r, err := h.tip(key)
 	switch {
-	case leased && !eventstore.Stale(ctx) && (*lease)() != nil:
+	case leased && !eventstore.Demands(ctx, eventstore.Applied) && (*lease)() != nil:
 		return s.Load(ctx, key, eventstore.Latest)
 	case err != nil:
 		return nil, err

@@ -98,7 +98,7 @@ func testReadBesideFlight(t testing.TB, r *rig) {
 	}
 	publish(t, flight, 0)
 	eventually(t, time.Minute, "another node shows the event", func() error {
-		got, err := eventstore.Load(ctx, other, tallies, key, eventstore.AllowStale)
+		got, err := eventstore.Load(ctx, other, tallies, key, eventstore.Applied)
 		if err == nil && got.State.Count != 2 {
 			err = errors.New("not yet")
 		}

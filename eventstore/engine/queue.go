@@ -162,7 +162,7 @@ func (h *shard) refuseWaiting(cause error) {
 // before the call. A read at the leader would be wrong: a leader that lost its connections answers with an old end for up to jetapi.StaleLeader.
 func (h *shard) askEnd(ctx context.Context, key format.Key) error {
 	h.mu.Lock()
-	if group := eventstore.Majority(ctx); !group && h.readable(key) {
+	if group := eventstore.Demands(ctx, eventstore.Majority); !group && h.readable(key) {
 		h.sendNext()
 		h.mu.Unlock()
 		return nil
@@ -170,7 +170,7 @@ func (h *shard) askEnd(ctx context.Context, key format.Key) error {
 	h.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, h.s.api.Patience())
 	defer cancel()
-	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || h.s.mixed.Load() || eventstore.Majority(ctx)}
+	b := &entry{began: time.Now(), done: make(chan struct{}), group: h.s.majority || h.s.mixed.Load() || eventstore.Demands(ctx, eventstore.Majority)}
 	if key != (format.Key{}) {
 		b.keys = []format.Key{key}
 	}

@@ -134,7 +134,7 @@ func readHistory(t *testing.T, l *rawLog, s *engine.Store) {
 				t.Fatal(err, len(events))
 			}
 			checkChain(t, events)
-			loaded, err := eventstore.Load(ctx, s, tallies, key, eventstore.AllowStale)
+			loaded, err := eventstore.Load(ctx, s, tallies, key, eventstore.Applied)
 			if err != nil || loaded.Recorded.Hash != tip.Hash || loaded.State.Count != int64(tip.Revision) {
 				t.Errorf("%+v, %v", loaded, err)
 			}

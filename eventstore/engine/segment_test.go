@@ -47,7 +47,7 @@ func TestSegmentsRoll(t *testing.T) {
 			}
 			again := open()
 			for key, hash := range written {
-				loaded, err := again.Load(testContext(t), key, eventstore.AllowStale)
+				loaded, err := again.Load(testContext(t), key, eventstore.Applied)
 				if err != nil || loaded.Hash != hash {
 					t.Fatalf("%+v, %v", loaded, err)
 				}

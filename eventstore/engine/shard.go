@@ -205,7 +205,7 @@ func (h *shard) await(ctx context.Context, seq uint64) error {
 }
 
 // CatchUp returns when this process has applied every group that was acknowledged before the call; at once for the sole writer, and for a
-// context of WithStale. On replicas the shard's owner knows the end, or a group does; but a start and a read-only store, which cannot append,
+// context of Reading(ctx, Applied). On replicas the shard's owner knows the end, or a group does; but a start and a read-only store, which cannot append,
 // read up to the leader's end.
 func (h *shard) CatchUp(ctx context.Context) error { return h.catchUp(ctx, format.Key{}) }
 
@@ -214,7 +214,7 @@ func (h *shard) catchUp(ctx context.Context, key format.Key) error {
 	if h.s.sole {
 		return nil
 	}
-	if err := h.healthy(); err != nil || eventstore.Stale(ctx) {
+	if err := h.healthy(); err != nil || eventstore.Demands(ctx, eventstore.Applied) {
 		return err
 	}
 	if h.s.replicas > 1 && !h.s.readOnly && !h.s.starting.Load() {

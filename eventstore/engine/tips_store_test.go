@@ -95,7 +95,7 @@ func TestTipStoreAtStart(t *testing.T) {
 			}
 			defer s.Close()
 			for i, key := range keys {
-				loaded, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.AllowStale)
+				loaded, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Applied)
 				if err != nil || loaded.State.Sum != 11 || loaded.Recorded.Hash != tips[i].Recorded.Hash {
 					t.Errorf("%+v, %v", loaded, err)
 				}
@@ -134,7 +134,7 @@ func TestFlippedTips(t *testing.T) {
 			}
 			damaged = 0
 			for key, hash := range tips {
-				r, err := s.Load(testContext(t), key, eventstore.AllowStale)
+				r, err := s.Load(testContext(t), key, eventstore.Applied)
 				switch {
 				case err == nil && r.Hash == hash:
 				case err != nil && !errors.Is(err, eventstore.ErrNotFound):
@@ -186,7 +186,7 @@ func TestReadOnlyTips(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.AllowStale)
+			tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Applied)
 			if err != nil || tip.State.Sum != 3 {
 				t.Errorf("%+v, %v", tip, err)
 			}

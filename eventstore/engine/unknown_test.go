@@ -380,7 +380,7 @@ func TestDoubtIsNotRemembered(t *testing.T) {
 				publish(t, flight, 10071) // too late: its place is taken
 			}
 			for range 2 {
-				tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.AllowStale)
+				tip, err := eventstore.Load(testContext(t), s, tallies, key, eventstore.Applied)
 				if err != nil || tip.State.Sum != want {
 					t.Errorf("%+v, %v, want %d", tip.State, err, want)
 				}

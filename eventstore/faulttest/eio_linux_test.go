@@ -133,7 +133,7 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 		var err error
 		switch kind {
 		case "note":
-			_, err = o.store.Load(ctx, notes.Key("acct", name), eventstore.AllowStale)
+			_, err = o.store.Load(ctx, notes.Key("acct", name), eventstore.Applied)
 		case "secret":
 			_, err = o.secrets.Get(ctx, name)
 		case "delivery":

@@ -132,7 +132,7 @@ func run(ctx context.Context, s *engine.Store, o operation) answer {
 	case even:
 		tip, err = countEven(ctx, s, key, meta, event)
 	case load:
-		tip, err = eventstore.Load(ctx, s, tallies, key, eventstore.AllowStale)
+		tip, err = eventstore.Load(ctx, s, tallies, key, eventstore.Applied)
 	case fresh:
 		tip, err = eventstore.Load(ctx, s, tallies, key, eventstore.Latest)
 	}

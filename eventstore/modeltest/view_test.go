@@ -126,7 +126,7 @@ func auditorsHash(before eventstore.Hash, r *eventstore.Recorded) eventstore.Has
 // compareKey compares an aggregate's tip and history with its events in the log.
 func compareKey(ctx context.Context, s *engine.Store, id string, events []standing) error {
 	newest := events[len(events)-1]
-	tip, err := eventstore.Load(ctx, s, tallies, keyOf(id), eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, s, tallies, keyOf(id), eventstore.Applied)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (n *node) register(older bool) *nodes.Registry {
 		WaitFor: func(context.Context, []uint64) error { return nil }, // a store shows what it has applied
 		CatchUp: func(ctx context.Context) error {
 			for shard := range n.w.shards {
-				if _, err := n.store.LastSeq(eventstore.WithMajority(ctx), shard); err != nil {
+				if _, err := n.store.LastSeq(eventstore.Reading(ctx, eventstore.Majority), shard); err != nil {
 					return err
 				}
 			}

@@ -68,7 +68,7 @@ func (v *Store) personKey(ctx context.Context, key domain.SecretID, number uint6
 	if err != nil {
 		return ready, err
 	}
-	if err := v.unlessErased(ctx, key, number, eventstore.AllowStale); err != nil {
+	if err := v.unlessErased(ctx, key, number, eventstore.Applied); err != nil {
 		return ready, err
 	}
 	return ready, v.keep(moment, key, number, ready)
@@ -96,7 +96,7 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 	}
 	for {
 		moment := v.Moment()
-		of, err := v.person(ctx, key, eventstore.AllowStale)
+		of, err := v.person(ctx, key, eventstore.Applied)
 		if err != nil {
 			return dataKey{}, 0, err
 		}
@@ -114,7 +114,7 @@ func (v *Store) newestKey(ctx context.Context, key domain.SecretID) (dataKey, ui
 		if err != nil {
 			return dataKey{}, 0, err
 		}
-		consistency := eventstore.AllowStale
+		consistency := eventstore.Applied
 		if !there || created {
 			consistency = eventstore.Latest // another node may have erased the number and destroyed the key
 		}

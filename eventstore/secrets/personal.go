@@ -50,7 +50,7 @@ func (v *Store) Open(ctx context.Context, s *domain.Sealed) (domain.Personal, er
 
 // openSealed decrypts a person's data with a label; nil for erased data, for nil and for a stale read.
 func (v *Store) openSealed(ctx context.Context, s *domain.Sealed, label string) (plain []byte, err error) {
-	if s == nil || eventstore.Stale(ctx) { // another node may have erased it
+	if s == nil || eventstore.Demands(ctx, eventstore.Applied) { // another node may have erased it
 		return nil, nil
 	}
 	k, err := v.personKey(ctx, s.Key, s.KeyNumber)

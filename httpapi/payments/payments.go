@@ -77,7 +77,7 @@ func (h *Handlers) answer(c *request.Call, p payment.State, err error, events bo
 	if err != nil {
 		return nil, err
 	}
-	if eventstore.Stale(c.Ctx) || !cacheable(p) { // without personal data, or with a new token
+	if eventstore.Demands(c.Ctx, eventstore.Applied) || !cacheable(p) { // without personal data, or with a new token
 		return h.render(c, p, events)
 	}
 	key := renderedKey{c.Merchant.ID, p.ID, events, c.Merchant.Settings.First6Digits}

@@ -36,7 +36,7 @@ const HeaderStale = "Payledger-Stale"
 
 // ShowStale sets the header of an answer that may be old, if the caller allowed it. Call it before the read; now is the call's time.
 func (c *Call) ShowStale(views Lagging, now time.Time) error {
-	if !eventstore.Stale(c.Ctx) {
+	if !eventstore.Demands(c.Ctx, eventstore.Applied) {
 		return nil
 	}
 	at, err := views.Fresh(c.Ctx)

@@ -140,7 +140,7 @@ func (e *Reader) loadState(ctx context.Context) error {
 	if e.state != nil {
 		return nil
 	}
-	newest, err := e.Store.Load(ctx, eventstore.Accounts.Key(e.Account, string(e.Account)), eventstore.AllowStale)
+	newest, err := e.Store.Load(ctx, eventstore.Accounts.Key(e.Account, string(e.Account)), eventstore.Applied)
 	if err == nil {
 		e.state, err = stateOf(newest)
 	}

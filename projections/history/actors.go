@@ -63,7 +63,7 @@ func (a *actors) named(ctx context.Context, actor string) (string, error) {
 }
 
 func (a *actors) tip(ctx context.Context) (eventstore.Tip[account.State], error) {
-	tip, err := eventstore.Load(ctx, a.store, eventstore.Accounts, eventstore.Accounts.Key(a.account, string(a.account)), eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, a.store, eventstore.Accounts, eventstore.Accounts.Key(a.account, string(a.account)), eventstore.Applied)
 	if err != nil {
 		err = fmt.Errorf("history: the account: %w", err)
 	}
@@ -117,7 +117,7 @@ func (a *actors) run(ctx context.Context, correlationID string) (workflow.RunSta
 	if run, known := a.runs[id]; known {
 		return run, nil
 	}
-	tip, err := eventstore.Load(ctx, a.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(a.account, string(id)), eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, a.store, eventstore.WorkflowRuns, eventstore.WorkflowRuns.Key(a.account, string(id)), eventstore.Applied)
 	if err != nil {
 		return workflow.RunState{}, fmt.Errorf("history: the run %s: %w", id, err)
 	}

@@ -131,7 +131,7 @@ func (r *replay) prepare(ctx context.Context, account domain.AccountID, id domai
 			return fmt.Errorf("history: settings: %w", err)
 		}
 	}
-	if !eventstore.Stale(ctx) { // a checkpoint is read at a majority
+	if !eventstore.Demands(ctx, eventstore.Applied) { // a checkpoint is read at a majority
 		if r.order, err = r.Store.Checkpoints().Order(ctx); err != nil {
 			return fmt.Errorf("history: positions: %w", err)
 		}
@@ -199,7 +199,7 @@ func (r *replay) entry(ctx context.Context, e *eventstore.Recorded) (Entry, erro
 	if e.Revision == r.newest {
 		r.schedule(&entry)
 	}
-	if eventstore.Stale(ctx) {
+	if eventstore.Demands(ctx, eventstore.Applied) {
 		return entry, nil
 	}
 	position, covered, err := r.order.Position(ctx, e)

@@ -149,7 +149,7 @@ func TestEmitFails(t *testing.T) {
 func TestTrailMemory(t *testing.T) {
 	store, _ := ledger(t)
 	longLife(t, store, 150)
-	tip, err := eventstore.Load(context.Background(), store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), eventstore.AllowStale)
+	tip, err := eventstore.Load(context.Background(), store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), eventstore.Applied)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (a *App) joinNodes(ctx context.Context) error {
 		Applied: a.Views.Positions, Settle: a.settle, WaitFor: a.applied, Healthy: a.Views.Healthy,
 		Acknowledged: a.acknowledged,
 		// Membership rests on the log itself, and on no lease of a shard's owner.
-		CatchUp: func(ctx context.Context) error { return a.Views.Barrier(eventstore.WithMajority(ctx)) },
+		CatchUp: func(ctx context.Context) error { return a.Views.Barrier(eventstore.Reading(ctx, eventstore.Majority)) },
 		Clock:   a.leaseClock, Logger: a.log,
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *App) everywhere(ctx context.Context, position []uint64) error {
 // leftBy returns a function that reports whether another node that is gone wrote the last event of an aggregate.
 func (a *App) leftBy(aggregate string) func(context.Context, pending.Item) bool {
 	return func(ctx context.Context, i pending.Item) bool {
-		last, err := a.Ledger.Store.Load(ctx, eventstore.Key{Aggregate: aggregate, Account: i.Account, ID: i.ID}, eventstore.AllowStale)
+		last, err := a.Ledger.Store.Load(ctx, eventstore.Key{Aggregate: aggregate, Account: i.Account, ID: i.ID}, eventstore.Applied)
 		if err != nil { // the wheel finds it later
 			a.log.Warn().Err(err).Str("id", i.ID).Msg("cannot tell which node last worked on it")
 			return false

@@ -122,7 +122,7 @@ func (s *Approvals) payApproved(ctx context.Context, by commands.Caller, a attem
 
 // terms returns the session as it was approved, without later changes.
 func (s *Approvals) terms(ctx context.Context, a attempt.State) (session.State, error) {
-	tip, err := s.Log.Sessions.Load(ctx, a.Account, a.Session, eventstore.AllowStale)
+	tip, err := s.Log.Sessions.Load(ctx, a.Account, a.Session, eventstore.Applied)
 	if err != nil || tip.State.Revision == a.Terms {
 		return tip.State, err
 	}

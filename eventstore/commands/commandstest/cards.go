@@ -100,7 +100,7 @@ func (r *Rig) TokenOf(s *service.Service, number string) domain.Token {
 // Instrument reads a token as this process knows it.
 func (r *Rig) Instrument(token domain.Token) instrument.State {
 	r.T.Helper()
-	tip, err := eventstore.NewRepositories(r.Store).Instruments.Load(context.Background(), r.By.Account, token, eventstore.AllowStale)
+	tip, err := eventstore.NewRepositories(r.Store).Instruments.Load(context.Background(), r.By.Account, token, eventstore.Applied)
 	if err != nil {
 		r.T.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (r *Rig) NewNodeOn(t testing.TB, w *FaultyConn, paymentTimeout time.Duratio
 			return r.By.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.Applied)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

@@ -62,11 +62,11 @@ func (r *Rig) InboxService(known *atomic.Bool, change ...func(*commands.Config))
 		Store: r.Store, Secrets: r.Vault, Processors: r.Sim, Disputes: r.Sim, PaymentTimeout: PaymentTimeout, ActionTimeout: time.Hour,
 		ClientTokenTTL: time.Hour, Random: rand.Reader, Logger: zerolog.Nop(),
 		PaymentAccount: func(ctx context.Context, id domain.PaymentID) (domain.AccountID, bool, error) {
-			tip, err := eventstore.NewRepositories(r.Store).Payments.Load(ctx, r.By.Account, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.Store).Payments.Load(ctx, r.By.Account, id, eventstore.Applied)
 			return r.By.Account, known.Load() && tip.State.Exists(), err
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.Applied)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	}

@@ -94,7 +94,7 @@ func (r *Rig) Service(port processor.Port) *service.Service {
 			return r.By.Account, true, nil
 		},
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(context.Background(), id, id, eventstore.Applied)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

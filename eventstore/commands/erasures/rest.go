@@ -25,7 +25,7 @@ func (s *Erasures) guests(ctx context.Context, w who, belongs func(since time.Ti
 	}
 	for _, linked := range all {
 		guest := who{account: w.account, session: linked.ID}
-		tip, err := s.Log.Persons.Load(ctx, w.account, guest.id(), eventstore.AllowStale)
+		tip, err := s.Log.Persons.Load(ctx, w.account, guest.id(), eventstore.Applied)
 		if err != nil {
 			return nil, known, err
 		}

@@ -164,7 +164,7 @@ func (s *Instruments) before(ctx context.Context, inst instrument.State, cards [
 // recorded returns the address at which a token was recorded first.
 func (s *Instruments) recorded(ctx context.Context, account domain.AccountID, token domain.Token) (shard int, seq uint64, err error) {
 	key := eventstore.Instruments.Key(account, string(token))
-	tip, err := s.Store.Load(ctx, key, eventstore.AllowStale)
+	tip, err := s.Store.Load(ctx, key, eventstore.Applied)
 	if errors.Is(err, eventstore.ErrNotFound) {
 		tip, err = s.Store.Load(ctx, key, eventstore.Latest)
 	}

@@ -132,7 +132,7 @@ func (s *Instruments) DeleteInstrument(ctx context.Context, by commands.Caller, 
 // deletedEverywhere returns when no node takes a payment with a deleted token: each decides by what it has applied. A repeat of the deletion waits,
 // too: the first call may have failed here.
 func (s *Instruments) deletedEverywhere(ctx context.Context, after instrument.State) error {
-	tip, err := s.Log.Instruments.Load(ctx, after.Account, after.Token, eventstore.AllowStale)
+	tip, err := s.Log.Instruments.Load(ctx, after.Account, after.Token, eventstore.Applied)
 	if err != nil {
 		return err
 	}

@@ -225,7 +225,7 @@ func TestNoBearerInTheLog(t *testing.T) {
 		Store: r.Store, Secrets: r.Vault, Processors: r.Sim, PaymentTimeout: commandstest.PaymentTimeout, ActionTimeout: time.Hour, ClientTokenTTL: time.Hour,
 		Random: rand.Reader, Logger: zerolog.New(log),
 		Account: func(id domain.AccountID) (account.State, bool) {
-			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(background, id, id, eventstore.AllowStale)
+			tip, err := eventstore.NewRepositories(r.Store).Accounts.Load(background, id, id, eventstore.Applied)
 			return tip.State, err == nil && tip.State.Exists()
 		},
 	})

@@ -59,7 +59,7 @@ func (s *Instruments) verifiers(ctx context.Context, by commands.Caller, inst in
 	if err != nil {
 		return nil, err
 	}
-	tip, err := s.Log.Sessions.Load(ctx, by.Account, inst.Session, eventstore.AllowStale)
+	tip, err := s.Log.Sessions.Load(ctx, by.Account, inst.Session, eventstore.Applied)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (s *Notifications) sealForPayment(ctx context.Context, reference domain.Pay
 	if err != nil || !known {
 		return nil, err
 	}
-	tip, err := s.Log.Payments.Load(ctx, account, reference, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, account, reference, eventstore.Applied)
 	if err != nil || !tip.State.Exists() {
 		return nil, err
 	}

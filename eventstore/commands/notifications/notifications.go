@@ -78,7 +78,7 @@ func noRoom(err error) bool {
 
 // ApplyPendingNotifications applies the pending notifications of a payment as far as possible now. Repeated calls are safe.
 func (s *Notifications) ApplyPendingNotifications(ctx context.Context, reference domain.PaymentID) error {
-	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
+	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(reference), eventstore.Applied)
 	if err != nil {
 		return err
 	}

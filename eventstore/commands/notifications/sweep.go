@@ -104,7 +104,7 @@ func (s *Notifications) loadCursor(ctx context.Context, name processor.Name, at 
 	if at.loaded {
 		return nil
 	}
-	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.AllowStale)
+	tip, err := s.Log.Inboxes.Load(ctx, eventstore.InboxOwner, string(name), eventstore.Applied)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // received returns the newest notification of an inbox.
 func (r *rig) received(reference domain.PaymentID) inbox.Received {
 	r.T.Helper()
-	tip, err := eventstore.NewRepositories(r.Store).Inboxes.Load(background, eventstore.InboxOwner, string(reference), eventstore.AllowStale)
+	tip, err := eventstore.NewRepositories(r.Store).Inboxes.Load(background, eventstore.InboxOwner, string(reference), eventstore.Applied)
 	if err != nil {
 		r.T.Fatal(err)
 	}

@@ -199,7 +199,7 @@ func TestReplicaBehind(t *testing.T) {
 	from := r.Opened(n.Service, session.Fields{CustomerID: "customer-1"})
 	behind := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true}, time.Minute)
 	token := r.EnteredIn(n.Service, from, commandstest.ApprovedCard, true)
-	tip, err := eventstore.NewRepositories(behind.Store).Instruments.Load(background, r.By.Account, token, eventstore.AllowStale)
+	tip, err := eventstore.NewRepositories(behind.Store).Instruments.Load(background, r.By.Account, token, eventstore.Applied)
 	if err != nil || tip.Recorded != nil {
 		t.Fatalf("the node is not behind: %+v, %v", tip, err)
 	}

@@ -172,7 +172,7 @@ func (s *Payments) addEarlierPayment(ctx context.Context, account domain.Account
 	if !is || refused.Reason != domain.ReasonPayment || refused.Payment != "" || refused.Recovery != "" {
 		return err
 	}
-	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.AllowStale)
+	inst, loadErr := s.Log.Instruments.Load(ctx, account, c.Token, eventstore.Applied)
 	if loadErr != nil {
 		return loadErr
 	}

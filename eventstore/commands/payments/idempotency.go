@@ -29,7 +29,7 @@ func (s *Payments) checkKey(ctx context.Context, by commands.Caller, o operation
 	if !needed {
 		return nil
 	}
-	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, by.Account, id, eventstore.Applied)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *Payments) addOwnerStatus(ctx context.Context, account domain.AccountID,
 		refused.Recovery = payment.KeyOfNoPayment
 		return refused
 	}
-	owner, loadErr := s.Log.Payments.Load(ctx, account, refused.Payment, eventstore.AllowStale)
+	owner, loadErr := s.Log.Payments.Load(ctx, account, refused.Payment, eventstore.Applied)
 	if loadErr != nil { // the key is used: an earlier request with it was recorded
 		return domain.OutcomeUnknown(loadErr)
 	}

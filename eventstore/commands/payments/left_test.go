@@ -193,7 +193,7 @@ func TestManyCaptures(t *testing.T) {
 			t.Fatal(err)
 		}
 		took = append(took, time.Since(start))
-		tip, err := eventstore.NewRepositories(r.Store).Payments.Load(background, r.By.Account, p.ID, eventstore.AllowStale)
+		tip, err := eventstore.NewRepositories(r.Store).Payments.Load(background, r.By.Account, p.ID, eventstore.Applied)
 		if err != nil || tip.State.Captured() != domain.Amount(i+1) || now.Captured() != domain.Amount(i+1) {
 			t.Fatal(tip.State.Captured(), now.Captured(), err)
 		}

@@ -119,7 +119,7 @@ func (s *Payments) Resume(ctx context.Context, by commands.Caller, in ResumeInpu
 			if late := s.waitForRunning(ctx, after, deadline); late != nil {
 				return after, stillProcessing(after)
 			}
-			tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.AllowStale)
+			tip, err := s.Log.Payments.Load(ctx, by.Account, in.Payment, eventstore.Applied)
 			if after = tip.State; err != nil {
 				return after, err
 			}

@@ -99,7 +99,7 @@ func (s *Payments) appendRequest(ctx context.Context, by commands.Caller, o oper
 // the key belongs to another payment comes first (D3). It records nothing. An accepted operation
 // may rest on an old state: an append on it is refused.
 func (s *Payments) accepting(ctx context.Context, by commands.Caller, o operation, request payment.Request) (tip eventstore.Tip[payment.State], err error) {
-	for _, consistency := range []eventstore.Consistency{eventstore.AllowStale, eventstore.Latest} {
+	for _, consistency := range []eventstore.Consistency{eventstore.Applied, eventstore.Latest} {
 		if tip, err = s.Log.Payments.Load(ctx, by.Account, o.payment, consistency); err != nil {
 			return tip, err
 		}

@@ -71,7 +71,7 @@ const slowest = 48 * time.Hour
 // (D5.5). On a lagging log it may return a later time.
 func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, token domain.Token, expires time.Time) (time.Time, error) {
 	none := time.Time{}
-	tip, err := s.Log.Instruments.Load(ctx, account, token, eventstore.AllowStale)
+	tip, err := s.Log.Instruments.Load(ctx, account, token, eventstore.Applied)
 	inst := tip.State
 	switch {
 	case err != nil || !inst.Exists():
@@ -89,7 +89,7 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 	if inst.UsedBy == "" {
 		return expires, nil
 	}
-	used, err := s.Log.Payments.Load(ctx, account, inst.UsedBy, eventstore.AllowStale)
+	used, err := s.Log.Payments.Load(ctx, account, inst.UsedBy, eventstore.Applied)
 	paid := used.State
 	switch {
 	case err != nil || !paid.Exists(): // claimed, and not created yet

@@ -71,7 +71,7 @@ func (s *Payments) scheduleExpiry(p payment.State, action *payment.RequiredActio
 // loadUnfinished loads a payment with unfinished work. If the local state shows none, it loads the
 // Latest state.
 func (s *Payments) loadUnfinished(ctx context.Context, account domain.AccountID, id domain.PaymentID) (eventstore.Tip[payment.State], error) {
-	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, account, id, eventstore.Applied)
 	if err != nil || len(process.Open(tip.State)) > 0 || process.Abandoned(tip.State, s.Store.Now()) {
 		return tip, err
 	}

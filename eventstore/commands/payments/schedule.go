@@ -231,7 +231,7 @@ func (s *Payments) lookUpScheduled(ctx context.Context, l *lookup) {
 		s.retry(l, true)
 		return
 	}
-	tip, err := s.Log.Payments.Load(ctx, l.account, l.payment, eventstore.AllowStale)
+	tip, err := s.Log.Payments.Load(ctx, l.account, l.payment, eventstore.Applied)
 	if err != nil || tip.Recorded == nil || tip.Recorded.Revision < l.revision { // the log fails, or a replica lags
 		s.retry(l, err == nil || logFailed(err))
 		return

@@ -50,7 +50,7 @@ func (r *run) dispute(ctx context.Context, newest *eventstore.Recorded) error {
 }
 
 func (r *run) disputeThere(ctx context.Context, n processor.Notification) error {
-	d, err := r.disputeOf(ctx, n, eventstore.AllowStale)
+	d, err := r.disputeOf(ctx, n, eventstore.Applied)
 	if err != nil {
 		return err
 	}

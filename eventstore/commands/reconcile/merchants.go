@@ -84,6 +84,6 @@ func (r *run) claims(ctx context.Context, reference domain.PaymentID, merchant s
 }
 
 func (r *run) has(ctx context.Context, id domain.AccountID, reference domain.PaymentID) (bool, error) {
-	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)), eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, r.Store, eventstore.Payments, eventstore.Payments.Key(id, string(reference)), eventstore.Applied)
 	return tip.State.Exists(), err
 }

@@ -78,7 +78,7 @@ func compare(t *testing.T, r reconcile.Reconciler, q reconcile.Scope) (counts re
 }
 
 func (m mirror) ByReference(ctx context.Context, _ processor.Name, id domain.PaymentID) ([]processor.Record, error) {
-	tip, err := eventstore.Load(ctx, m.store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), eventstore.AllowStale)
+	tip, err := eventstore.Load(ctx, m.store, eventstore.Payments, eventstore.Payments.Key(owner, string(id)), eventstore.Applied)
 	return m.records(tip.State), err
 }
 

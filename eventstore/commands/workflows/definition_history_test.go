@@ -49,7 +49,7 @@ func TestBooks(t *testing.T) {
 	b.refresh()
 	same := func(after time.Duration) {
 		t.Helper()
-		tip, err := eventstore.Load(ctx, store, eventstore.Workflows, key, eventstore.AllowStale)
+		tip, err := eventstore.Load(ctx, store, eventstore.Workflows, key, eventstore.Applied)
 		if err != nil {
 			t.Fatal(err)
 		}

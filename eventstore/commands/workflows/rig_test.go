@@ -179,7 +179,7 @@ func (r *rig) start(c nodeConfig) *node {
 }
 
 func (n *node) account(id domain.AccountID) (account.State, bool) {
-	tip, err := eventstore.Load(background, n.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.AllowStale)
+	tip, err := eventstore.Load(background, n.store, eventstore.Accounts, eventstore.Accounts.Key(id, string(id)), eventstore.Applied)
 	return tip.State, err == nil && tip.State.Exists()
 }
 

@@ -63,7 +63,7 @@ func TestReconcileArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := app.Credentials.AccountID
-	tip, err := eventstore.Load(context.Background(), app.Ledger.Store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)), eventstore.AllowStale)
+	tip, err := eventstore.Load(context.Background(), app.Ledger.Store, eventstore.Accounts, eventstore.Accounts.Key(owner, string(owner)), eventstore.Applied)
 	if err := errors.Join(err, app.Stop()); err != nil {
 		t.Fatal(err)
 	}

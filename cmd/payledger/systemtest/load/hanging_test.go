@@ -234,7 +234,7 @@ func payAt(t *testing.T, m *apptest.Merchant, name processor.Name) string {
 // cardGone reports whether the card behind a token is destroyed.
 func cardGone(t *testing.T, app *app.App, account domain.AccountID, token domain.Token) bool {
 	t.Helper()
-	tip, err := eventstore.Load(context.Background(), app.Ledger.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.AllowStale)
+	tip, err := eventstore.Load(context.Background(), app.Ledger.Store, eventstore.Instruments, eventstore.Instruments.Key(account, string(token)), eventstore.Applied)
 	if err != nil || !tip.State.Exists() {
 		t.Fatal("no such token", err)
 	}
