@@ -29,7 +29,7 @@ type table struct {
 var tables = map[string]table{
 	"payments": {[]string{
 		"id", "account", "shard", "seq", "revision", "created_at", "updated_at", "status", "order_id", "customer_id", "session",
-		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "key_number", "due_at", "due_turn",
+		"currency", "amount", "processor", "merchant_id", "payment_method_type", "last4", "network", "email_hash", "key_number", "due_at", "due_slot",
 		"due_state", "due_kind", "tries", "captured", "refunded",
 	}, true},
 	"sessions":    {[]string{"id", "account", "expires_at", "customer"}, true},
