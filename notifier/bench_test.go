@@ -95,6 +95,9 @@ func (r *rig) drained(n int) {
 	done := 0
 	_ = stream.Follow(context.Background(), 1, func(page []deliverylog.Record) error {
 		for _, stored := range page {
+			if !stored.IsDelivery() {
+				continue
+			}
 			d, err := delivery.Decode(stored)
 			r.must(err)
 			if d.Status == delivery.Succeeded {
@@ -220,6 +223,6 @@ func percentile(all []time.Duration, p float64) time.Duration {
 
 func newBenchRig(b *testing.B) *rig {
 	r := newRig(b)
-	r.shards, r.sole = engine.DefaultShards, true
+	r.shards, r.sole, r.eager = engine.DefaultShards, true, false
 	return r
 }

@@ -32,7 +32,7 @@ type started struct {
 func startWith(t testing.TB, n, at int) (s started) {
 	t.Helper()
 	dir, ctx := t.TempDir(), context.Background()
-	open := func() (func(), records) {
+	open := func() (func(), stream) {
 		server, err := embedded.Start(embedded.Config{Dir: dir, Name: "test"})
 		if err != nil {
 			t.Fatal(err)
@@ -43,10 +43,6 @@ func startWith(t testing.TB, n, at int) (s started) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored, err := openRecords(ctx, store)
-		if err != nil {
-			t.Fatal(err)
-		}
 		return func() {
 			if err := store.Close(); err != nil {
 				t.Error(err)
@@ -54,7 +50,7 @@ func startWith(t testing.TB, n, at int) (s started) {
 			if err := server.Close(); err != nil {
 				t.Error(err)
 			}
-		}, stored
+		}, store.Deliveries()
 	}
 	stop, stored := open()
 	var writers sync.WaitGroup
@@ -98,7 +94,7 @@ func startWith(t testing.TB, n, at int) (s started) {
 }
 
 // putOver puts a delivery and its success.
-func putOver(t testing.TB, s records, i int) {
+func putOver(t testing.TB, s stream, i int) {
 	id := func() string {
 		id, err := eventstore.NewUUID(rand.Reader)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"payledger/domain/processor"
 	"payledger/domain/webhook"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
 	"payledger/notifier/message"
 )
@@ -20,31 +22,26 @@ var errCrashed = errors.New("crashed")
 type crashing struct {
 	stream
 	dead   atomic.Bool
-	refuse func(name string, expected uint64, replace bool) bool
+	refuse func(name string, expected uint64, position bool) bool
 	puts   chan uint64   // expected sequence of every Put that was carried out
 	saves  chan []uint64 // positions that were written
 }
 
 func (c *crashing) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
-	if c.dead.Load() || c.refuse(name, expected, false) {
+	of := deliverylog.Record{Name: name, Body: body}
+	if c.dead.Load() || c.refuse(name, expected, !of.IsDelivery()) {
 		return 0, errCrashed
 	}
 	seq, err := c.stream.Put(ctx, name, expected, body, open)
-	if err == nil {
+	switch {
+	case err != nil:
+	case of.IsDelivery():
 		c.puts <- expected
-	}
-	return seq, err
-}
-
-func (c *crashing) Save(ctx context.Context, reader string, at []uint64) error {
-	if c.dead.Load() || c.refuse(reader, 0, true) {
-		return errCrashed
-	}
-	err := c.stream.Save(ctx, reader, at)
-	if err == nil {
+	default:
+		at, _ := position.Parse(of)
 		c.saves <- at
 	}
-	return err
+	return seq, err
 }
 
 // held are views that show nothing until they are let go: no webhook leaves.
@@ -62,7 +59,7 @@ func (h held) Shown(ctx context.Context, aggregate string, shard int, seq uint64
 }
 
 // crashRig starts a rig whose notifier can crash. With hold the notifier sends nothing.
-func crashRig(t *testing.T, hold bool, refuse func(name string, expected uint64, replace bool) bool) (*rig, *crashing) {
+func crashRig(t *testing.T, hold bool, refuse func(name string, expected uint64, position bool) bool) (*rig, *crashing) {
 	r := newRig(t)
 	c := &crashing{refuse: refuse, puts: make(chan uint64, 1024), saves: make(chan []uint64, 1024)}
 	r.config.Grace = time.Millisecond
@@ -109,9 +106,9 @@ func (c *crashing) saved(r *rig) {
 	}
 }
 
-func nothing(string, uint64, bool) bool          { return false }
-func positions(_ string, _ uint64, r bool) bool  { return r }
-func outcomes(_ string, exp uint64, _ bool) bool { return exp > 0 }
+func nothing(string, uint64, bool) bool           { return false }
+func positions(_ string, _ uint64, pos bool) bool { return pos }
+func outcomes(_ string, e uint64, pos bool) bool  { return e > 0 && !pos }
 func outcomesAndPosition(n string, e uint64, r bool) bool {
 	return positions(n, e, r) || outcomes(n, e, r)
 }

@@ -7,8 +7,8 @@
 // # Words
 //
 // A lane is the queue of one endpoint. A place is a record's address in the stream of deliveries. The position is the planner's progress
-// in the event log: the address of the last planned event of each shard. The floor records the last dropped place and the position at that
-// drop: the planner never plans events up to that position again. A node is one process on the event log. It owns deliveries under its
+// in the event log: the address of the last planned event of each shard, as a record beside the deliveries (package
+// position). The floor records the last dropped place and the position at that drop: the planner never plans events up to that position again. A node is one process on the event log. It owns deliveries under its
 // owner id (package nodes).
 //
 // # A webhook and its retry, step by step
@@ -70,7 +70,8 @@
 // steps (retention.go):
 //
 //  1. The position is written. It must have passed every event of the segment's deliveries.
-//  2. The segment's open deliveries are copied to the end of the stream, each while this node makes no attempt of it.
+//  2. The segment's open deliveries are copied to the end of the stream, each while this node makes no attempt of it. The same holds for the
+//     newest position of each reader, which is open.
 //  3. The index shows all of the segment.
 //  4. The floor is recorded, with the position of step 1.
 //
@@ -101,8 +102,8 @@
 // same attempt only if the first one ended during it, as above, or was paused between the last check and the first byte. A person or a
 // replay on another node can resend a delivery during an attempt.
 //
-// The position is one record for all nodes: events up to it are planned, and the stream lists their open deliveries. Any node may drop old
-// segments. A node whose last indexed record was dropped meanwhile empties its index at its next start.
+// The position is the same for all nodes: events up to it are planned, and the stream lists their open deliveries. A node that writes it keeps
+// the later address of each shard (package position). Any node may drop old segments. A node whose last indexed record was dropped meanwhile empties its index at its next start.
 //
 // # Changes while a webhook is under way
 //

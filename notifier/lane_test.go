@@ -28,7 +28,7 @@ import (
 type laneRig struct {
 	t      *testing.T
 	lane   *lane
-	stream records
+	stream stream
 	hold   chan struct{}        // holds every delivery
 	slow   chan struct{}        // holds the one of event "last" besides
 	done   chan delivery.Status // of each attempt
@@ -119,7 +119,7 @@ func sharedOf(s stream, l limits) shared {
 	return shared{stream: s, health: &health.Health{}, log: zerolog.Nop(), now: time.Now, limits: l}
 }
 
-func newLaneRig(t *testing.T, s records, n int) *laneRig {
+func newLaneRig(t *testing.T, s stream, n int) *laneRig {
 	l := newLane("acct1."+string(goldenDelivery.Endpoint), sharedOf(s, limits{queue: 4, waiting: 4, page: 20}))
 	return &laneRig{
 		t: t, lane: l, stream: s, hold: make(chan struct{}), slow: make(chan struct{}), done: make(chan delivery.Status, n), sent: map[string]int{},
@@ -150,12 +150,8 @@ func TestLane(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s, err := openRecords(ctx, eventstoretest.Open(t, t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
 	const n = 300
-	r := newLaneRig(t, s, n+2)
+	r := newLaneRig(t, eventstoretest.Open(t, t.TempDir()).Deliveries(), n+2)
 	l := r.lane
 	var running sync.WaitGroup
 	w := workers.New()

@@ -8,12 +8,11 @@ import (
 
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/due"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/workers"
 	"payledger/notifier/health"
 )
 
-// stream is the part of deliverylog.Stream and sidelog.Positions that the notifier uses.
+// stream is the part of deliverylog.Stream that the notifier uses.
 type stream interface {
 	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
 	Last(ctx context.Context, name string) (deliverylog.Record, error)
@@ -24,18 +23,6 @@ type stream interface {
 	End(ctx context.Context) (uint64, error)
 	Follow(ctx context.Context, from uint64, batch func([]deliverylog.Record) error) error
 	Floor() deliverylog.Floor
-	Load(ctx context.Context, reader string) ([]uint64, error)
-	Save(ctx context.Context, reader string, at []uint64) error
-}
-
-type records struct {
-	*deliverylog.Stream
-	*sidelog.Positions
-}
-
-func openRecords(ctx context.Context, s Store) (records, error) {
-	positions, err := s.Positions(ctx)
-	return records{s.Deliveries(), positions}, err
 }
 
 // lanes holds the lanes of all endpoints that have had a delivery. A lane without deliveries has no goroutine.

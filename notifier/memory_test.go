@@ -22,13 +22,12 @@ import (
 
 // memory is the stream of deliveries without a server, for tests with their own time. TestMemory compares it with the real one.
 type memory struct {
-	mu       sync.Mutex
-	records  []deliverylog.Record
-	last     map[string]uint64
-	open     map[string]bool
-	position []uint64
-	dead     bool // the process that writes has crashed
-	refuse   bool // outcomes are not carried out: it crashes before them
+	mu      sync.Mutex
+	records []deliverylog.Record
+	last    map[string]uint64
+	open    map[string]bool
+	dead    bool // the process that writes has crashed
+	refuse  bool // outcomes are not carried out: it crashes before them
 }
 
 func newMemory() *memory { return &memory{last: map[string]uint64{}, open: map[string]bool{}} }
@@ -130,22 +129,6 @@ func (m *memory) End(context.Context) (uint64, error) {
 
 func (*memory) Floor() deliverylog.Floor { return deliverylog.Floor{} }
 
-func (m *memory) Load(context.Context, string) ([]uint64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.position), nil
-}
-
-func (m *memory) Save(_ context.Context, _ string, at []uint64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.dead {
-		return errCrashed
-	}
-	m.position = slices.Clone(at)
-	return nil
-}
-
 // decoded returns the newest record of every delivery.
 func (m *memory) decoded(t testing.TB) map[string]delivery.Delivery {
 	t.Helper()
@@ -181,10 +164,7 @@ func (m *memory) firstOpen() (first uint64) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	stored, err := openRecords(ctx, eventstoretest.Open(t, t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := eventstoretest.Open(t, t.TempDir()).Deliveries()
 	model, round := newMemory(), 0
 	places := map[uint64]uint64{0: 0} // in the real stream
 	back := map[uint64]uint64{0: 0}

@@ -101,6 +101,7 @@ func (r *rig) node(n int, nodes delivery.Nodes, views func(message.Views) messag
 	c.Store, c.Fanout, c.Secrets, c.Views, c.Now, c.Random, c.Nodes = other.store, fanout, other.vault, views(shown), time.Now, rand.Reader, nodes
 	other.notifier, err = New(ctx, c)
 	r.must(err)
+	other.notifier.position.Events = 0
 	other.run(shown.Run, fanout.Run)
 	r.t.Cleanup(other.stop)
 	return other
@@ -214,9 +215,9 @@ func TestPlannedByTheAuthor(t *testing.T) {
 func (r *rig) isPast(e *eventstore.Recorded) {
 	r.t.Helper()
 	poll(r.t, func() bool {
-		at, err := readPosition(context.Background(), r.notifier.stream, r.shards)
+		at, err := openPosition(context.Background(), r.notifier.stream, r.shards)
 		r.must(err)
-		return at[e.Shard] >= e.Seq
+		return at.At()[e.Shard] >= e.Seq
 	}, func() string { return "the position does not pass the event" })
 }
 

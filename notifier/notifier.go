@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/position"
 	"payledger/eventstore/secrets"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/turns"
 	"payledger/notifier/delivery"
 	"payledger/notifier/guard"
@@ -40,11 +38,10 @@ const (
 	retentionProblem = "retention of deliveries"
 )
 
-// Store is a store with the streams that a notifier writes.
+// Store is a store with the stream that a notifier writes.
 type Store interface {
 	eventstore.Store
 	Deliveries() *deliverylog.Stream
-	Positions(ctx context.Context) (*sidelog.Positions, error)
 }
 
 // Config is what a notifier needs. Zero durations take their defaults.
@@ -102,11 +99,7 @@ type Notifier struct {
 // New opens the stream of deliveries, finds the endpoints with open deliveries, and registers with the fan-out at the
 // stored position. It fails if the event log is shorter than that position.
 func New(ctx context.Context, c Config) (*Notifier, error) {
-	s, err := openRecords(ctx, c.Store)
-	if err != nil {
-		return nil, err
-	}
-	return open(ctx, c, s)
+	return open(ctx, c, c.Store.Deliveries())
 }
 
 func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
@@ -115,10 +108,11 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := readPosition(ctx, s, c.Store.Shards())
+	stored, err := openPosition(ctx, s, c.Store.Shards())
 	if err != nil {
 		return nil, err
 	}
+	at := stored.At()
 	if err := c.Store.CheckReader(ctx, plannerName, at); err != nil {
 		return nil, err
 	}
@@ -136,10 +130,10 @@ func open(ctx context.Context, c Config, s stream) (*Notifier, error) {
 	if err := n.scanLanes(ctx); err != nil {
 		return nil, err
 	}
-	n.position = position.New(plannerName, s, at)
+	n.position = stored
 	n.planner = &planner{
 		Notifier: n, reader: c.Fanout.Reader(plannerName, at), id: id,
-		registered: registrations{Notifier: n, started: slices.Clone(at), evaluated: position.New(plannerName, s, slices.Clone(at)), read: map[domain.AccountID]readAccount{}},
+		registered: registrations{Notifier: n, started: at, evaluated: position.NewPlaces(at), read: map[domain.AccountID]readAccount{}},
 	}
 	n.planner.others = turns.NewQueue(n.planner.taken, n.planner.planOthers, n.position.Advance)
 	n.planner.others.Patience = cmp.Or(c.turn, turns.DefaultPatience)
@@ -180,7 +174,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	d := &dispatcher{Notifier: n, compose: n.messages.Compose, cut: cut}
 	n.lanes.run(ctx, d.deliver)
 	var keeping sync.WaitGroup
-	keeping.Go(func() { position.Run(ctx, func(ctx context.Context) { n.savePosition(ctx) }) })
+	keeping.Go(func() { n.position.Run(ctx, func(err error) { n.positionSaved(ctx, err) }) })
 	if n.Nodes != nil {
 		keeping.Go(func() { n.watch(ctx) })
 	}

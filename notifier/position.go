@@ -6,30 +6,33 @@ import (
 	"time"
 
 	"payledger/eventstore/due"
+	"payledger/eventstore/position"
 )
 
-// readPosition returns the address of the last planned event of each shard. Events whose deliveries were dropped count as planned.
-func readPosition(ctx context.Context, s stream, shards int) ([]uint64, error) {
-	log, err := s.Load(ctx, plannerName)
+// openPosition returns the planner's position. Events whose deliveries were dropped count as planned.
+func openPosition(ctx context.Context, s stream, shards int) (*position.Position, error) {
+	p, err := position.Open(ctx, s, plannerName, shards)
 	if err != nil {
 		return nil, fmt.Errorf("notifier: %w", err)
 	}
-	floor := s.Floor().Log
-	for shard := range min(shards, len(floor)) {
-		log[shard] = max(log[shard], floor[shard])
-	}
-	return log, nil
+	p.Raise(s.Floor().Log)
+	return p, nil
 }
 
+// savePosition returns the stored position: this process's own is not behind it, or could not be saved now.
 func (n *Notifier) savePosition(ctx context.Context) []uint64 {
-	durable, err := n.position.Save(ctx)
+	stored, err := n.position.Save(ctx)
+	n.positionSaved(ctx, err)
+	return stored
+}
+
+func (n *Notifier) positionSaved(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		n.health.Clear(positionProblem)
 	case ctx.Err() == nil && n.health.Set(positionProblem, err):
 		n.Logger.Error().Err(err).Msg("the notifier's position is not written")
 	}
-	return durable
 }
 
 const (

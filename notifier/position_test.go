@@ -14,11 +14,18 @@ import (
 // TestPositionAbove checks that a start plans no dropped event again, whatever the recorded position.
 func TestPositionAbove(t *testing.T) {
 	t.Parallel()
-	m := newMemory()
-	m.position = []uint64{5, 9, 0}
-	at, err := readPosition(context.Background(), floored{m, deliverylog.Floor{Log: []uint64{7, 3, 1}}}, 3)
-	if err != nil || !slices.Equal(at, []uint64{7, 9, 1}) {
-		t.Errorf("%d %v", at, err)
+	ctx, m := context.Background(), newMemory()
+	p, err := position.Open(ctx, m, plannerName, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Raise([]uint64{5, 9, 0})
+	if _, err := p.Save(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p, err = openPosition(ctx, floored{m, deliverylog.Floor{Log: []uint64{7, 3, 1}}}, 3)
+	if err != nil || !slices.Equal(p.At(), []uint64{7, 9, 1}) {
+		t.Errorf("%d %v", p.At(), err)
 	}
 }
 
@@ -39,9 +46,7 @@ func TestPlannedBefore(t *testing.T) {
 	over := b.put("00000000-0000-4000-8000-000000000002", goldenDelivery.Endpoint)
 	b.record(over.at, over.Cancel())
 	h := &health.Health{}
-	p := &planner{Notifier: &Notifier{
-		stream: b.stream, lanes: newLanes(sharedOf(b.stream, limits{})), health: h, position: position.New(plannerName, b.stream, make([]uint64, 1)),
-	}}
+	p := &planner{Notifier: &Notifier{stream: b.stream, lanes: newLanes(sharedOf(b.stream, limits{})), health: h}}
 	for _, d := range []plannedDelivery{open, over} {
 		d.Planner = "another"
 		if err := p.createOne(context.Background(), d.Delivery); err != nil {
@@ -70,8 +75,8 @@ func TestPlanFails(t *testing.T) {
 			t.Parallel()
 			inbox := newReceiver(t, nil)
 			refused := make(chan string, 1024)
-			r, faults := crashRig(t, false, func(name string, expected uint64, replace bool) bool {
-				if !replace && expected == 0 {
+			r, faults := crashRig(t, false, func(name string, expected uint64, position bool) bool {
+				if !position && expected == 0 {
 					refused <- name
 					return true
 				}

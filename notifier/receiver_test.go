@@ -182,5 +182,3 @@ func TestControl(t *testing.T) {
 	}
 	var _ = net.Dialer{Control: g.Control}
 }
-
-var _ stream = records{}

@@ -21,7 +21,7 @@ type registrations struct {
 	*Notifier
 	started []uint64 // the planner's position at the start of this process
 	// evaluated are the addresses of the last events whose endpoints were determined. The position may be behind: it waits for other nodes.
-	evaluated *position.Position
+	evaluated *position.Places
 	// read is the newest state of each account that this process has read.
 	read map[domain.AccountID]readAccount
 	// batch has the accounts that were read for the events that are being planned.

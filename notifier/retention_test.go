@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"payledger/domain"
 	"payledger/domain/processor"
+	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/eventstoretest"
+	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -136,9 +141,11 @@ func TestRetentionWatermark(t *testing.T) {
 // forgotten is a stream without its position.
 type forgotten struct{ stream }
 
-func (f forgotten) Load(ctx context.Context, reader string) ([]uint64, error) {
-	at, err := f.stream.Load(ctx, reader)
-	return make([]uint64, len(at)), err
+func (f forgotten) Last(ctx context.Context, name string) (deliverylog.Record, error) {
+	if name == deliverylog.PositionName(plannerName) {
+		return deliverylog.Record{}, eventstore.ErrNotFound
+	}
+	return f.stream.Last(ctx, name)
 }
 
 // TestRetentionHolds: nothing is dropped before its time, or before the position has passed its event; and it is dropped
@@ -211,4 +218,33 @@ func (c copying) Put(ctx context.Context, name string, expected uint64, body []b
 		return 0, err
 	}
 	return c.stream.Put(ctx, name, expected, body, open)
+}
+
+// TestRetentionPositions checks that the position of a reader without new events stands when the segment of its record is dropped, and that
+// the drops of an idle log come to an end: no position goes from segment to segment.
+func TestRetentionPositions(t *testing.T) {
+	t.Parallel()
+	inbox := newReceiver(t, nil)
+	r := newOldRig(t)
+	r.endpoint(inbox.url)
+	ctx := context.Background()
+	r.must(eventstoretest.SavePosition(ctx, r.log.stream, "workflows", []uint64{5, 7}))
+	r.pay(processor.Succeeded)
+	inbox.waitFor(1)
+	r.settled(1, deliveries.Filter{Statuses: []string{"SUCCEEDED"}})
+	r.notifier.savePosition(ctx)
+	var ends []uint64
+	poll(t, func() bool {
+		r.must(r.log.dropOld(ctx, time.Nanosecond))
+		end, err := r.log.stream.End(ctx)
+		r.must(err)
+		ends = append(ends, end)
+		n := len(ends)
+		return r.log.stream.Floor().Segment > 0 && n > 50 && ends[n-50] == end
+	}, func() string { return fmt.Sprintf("the stream grows on: %d", ends[len(ends)-50:]) })
+	for reader, want := range map[string][]uint64{"workflows": {5, 7}, plannerName: r.notifier.position.At()} {
+		if p, err := position.Open(ctx, r.log.stream, reader, 2); err != nil || !slices.Equal(p.At(), want) {
+			t.Errorf("the position of %s is %d %v, want %d", reader, p.At(), err, want)
+		}
+	}
 }

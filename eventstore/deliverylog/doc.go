@@ -1,4 +1,5 @@
-// Package deliverylog stores the records of webhook deliveries: the plans of package notifier, and their outcomes.
+// Package deliverylog stores the records of webhook deliveries: the plans of package notifier, and their outcomes. The positions of the log's
+// readers (package position) are records beside them.
 //
 // # Rules
 //
@@ -8,7 +9,9 @@
 //   - The places of the open deliveries are in the tip store, by endpoint. So a start reads only open deliveries,
 //     and finished ones take no memory.
 //   - The oldest segment is dropped as a whole, and only if it holds no open record. The floor is durable before anything is removed.
-//   - The body of a record belongs to the notifier. This package reads only the floor's.
+//   - A position is open for ever, so it is copied forward before its segment is dropped. The newest one of a reader is no content of its
+//     segment: if it was, an idle log would copy it from segment to segment.
+//   - The body of a record belongs to its writer. This package reads only the floor's.
 //
 // Package eventstore imports this package and implements Shard: the restore at a start, the scrub and the inspection of a
 // stopped folder need the floor, and the tip store's writer needs the index of open deliveries.
@@ -18,7 +21,8 @@
 // # Place
 //
 //	outside       cmd, notifier, projections
-//	log           engine, verify
+//	application   commands/workflows
+//	log           engine, position, verify
 //	servers       archive, backup, backup/restore, remote
 //	streams       applied, streams
 //	streams     ► deliverylog

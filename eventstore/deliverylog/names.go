@@ -26,6 +26,16 @@ func keyOf(name string) (format.Key, error) {
 	return key, key.Valid()
 }
 
+// positionPrefix begins the names of the positions of the log's readers.
+const positionPrefix = "position."
+
+// PositionName returns the name of the record of a reader's position (package position).
+func PositionName(reader string) string { return positionPrefix + reader }
+
+func isPosition(key format.Key) bool {
+	return key.Aggregate == format.BesideAggregate && strings.HasPrefix(key.ID, positionPrefix)
+}
+
 func isDelivery(name string) bool { return strings.Count(name, ".") == deliveryParts-1 }
 
 func nameOf(key format.Key) string {

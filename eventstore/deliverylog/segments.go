@@ -31,7 +31,7 @@ type Bounds struct {
 // Segment is one segment of the stream.
 type Segment struct {
 	Number         uint32
-	First, Last    uint64 // places of its first and last record without floors; 0 if it has none
+	First, Last    uint64 // places of its first and last record that counts (Stream.counts); 0 if it has none
 	Oldest, Newest time.Time
 	Closed         bool // no more records are appended
 }
@@ -60,8 +60,15 @@ func (d *Stream) Segments(ctx context.Context) (oldest, open Segment, err error)
 	return oldest, open, nil
 }
 
-// isKept reports whether a record counts as content of its segment. If a floor did, there would always be a segment to drop.
-func isKept(r *format.Recorded) bool { return r.Key != FloorKey }
+// counts reports whether a record counts as content of its segment. If a floor or the newest position of a reader did, there would always be
+// a segment to drop.
+func (d *Stream) counts(r *format.Recorded) (bool, error) {
+	if !isPosition(r.Key) {
+		return r.Key != FloorKey, nil
+	}
+	tip, err := d.h.Tip(r.Key)
+	return tip == nil || tip.Seq != r.Seq, err
+}
 
 // describe reads the first and the last record of a segment; end is the last group of the stream.
 func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, error) {
@@ -75,8 +82,13 @@ func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, e
 		if err != nil {
 			return r, err
 		}
-		if i := slices.IndexFunc(in.Frames, isKept); i >= 0 {
-			r.First, r.Oldest = in.Frames[i].Seq, in.Frames[i].Time
+		for _, f := range in.Frames {
+			if counts, err := d.counts(f); err != nil {
+				return r, err
+			} else if counts {
+				r.First, r.Oldest = f.Seq, f.Time
+				break
+			}
 		}
 	}
 	for seq := through; seq >= g.First && r.First > 0 && r.Last == 0; seq-- {
@@ -85,7 +97,9 @@ func (d *Stream) describe(ctx context.Context, g Bounds, end uint64) (Segment, e
 			return r, err
 		}
 		for _, f := range in.Frames {
-			if isKept(f) {
+			if counts, err := d.counts(f); err != nil {
+				return r, err
+			} else if counts {
 				r.Last, r.Newest = f.Seq, f.Time
 			}
 		}

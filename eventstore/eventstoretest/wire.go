@@ -12,6 +12,15 @@ import (
 // Sent finds a message of the log with an event of the given type in what a client sends to a NATS server: where its
 // line begins, or -1.
 func Sent(p []byte, eventType string) int {
+	return sent(p, "ledger.", func(r *eventstore.Recorded) bool { return r.Type == eventType })
+}
+
+// SentBeside finds the message of a record of deliveries, by its name, which is not a delivery's.
+func SentBeside(p []byte, name string) int {
+	return sent(p, "deliveries.", func(r *eventstore.Recorded) bool { return r.Aggregate == format.BesideAggregate && r.ID == name })
+}
+
+func sent(p []byte, subjects string, is func(*eventstore.Recorded) bool) int {
 	for at := 0; at < len(p); {
 		line, rest, found := bytes.Cut(p[at:], []byte("\r\n"))
 		if !found {
@@ -27,7 +36,7 @@ func Sent(p []byte, eventType string) int {
 		if err != nil || err2 != nil || head > size || size > len(rest) {
 			return -1
 		}
-		if bytes.HasPrefix(words[1], []byte("ledger.")) && holds(rest[head:size], eventType) {
+		if bytes.HasPrefix(words[1], []byte(subjects)) && holds(rest[head:size], is) {
 			return at
 		}
 		at += len(line) + 2 + size + 2
@@ -35,9 +44,9 @@ func Sent(p []byte, eventType string) int {
 	return -1
 }
 
-func holds(message []byte, eventType string) bool {
+func holds(message []byte, is func(*eventstore.Recorded) bool) bool {
 	group, err := format.ParseGroup(message)
-	return err == nil && slices.ContainsFunc(group.Frames, func(r *eventstore.Recorded) bool { return r.Type == eventType })
+	return err == nil && slices.ContainsFunc(group.Frames, is)
 }
 
 // Divert returns p with the message at a place sent where nobody listens.

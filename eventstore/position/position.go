@@ -2,78 +2,191 @@ package position
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"payledger/eventstore"
+	"payledger/eventstore/codec"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/format"
 )
 
-// Every is the time between two writes of a position.
-const Every = 250 * time.Millisecond
+const (
+	// look is the time between two looks whether a record is due.
+	look = 250 * time.Millisecond
+	// defaultEvents and defaultAfter are the values of Position.Events and Position.After.
+	defaultEvents = 1024
+	defaultAfter  = time.Minute
+	// mergings bounds the records that one Save tries to write: each conflict is a record of another node.
+	mergings = 4
 
-// Stream is the part of sidelog.Positions that stores positions.
+	schema = 1
+)
+
+// Stream is the part of deliverylog.Stream that stores positions.
 type Stream interface {
-	Save(ctx context.Context, reader string, at []uint64) error
+	Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error)
+	Last(ctx context.Context, name string) (deliverylog.Record, error)
+	Known(name string) (deliverylog.Record, error)
 }
 
-// Position is the position of one reader: for each shard, the address of the last event that the reader is done with.
+type record struct {
+	Schema int      `json:"schema"`
+	Log    []uint64 `json:"log"` // per shard: the address of the last event that the reader is done with
+}
+
+// Position is the position of one reader.
 type Position struct {
-	reader string
+	Places
+	// Events and After bound how far the stored position is behind, in events that were advanced past, and in time. Set them before Run.
+	Events int
+	After  time.Duration
+
+	name   string
 	stream Stream
 
-	mu sync.Mutex
-	at []uint64
-
-	saving  sync.Mutex
-	durable []uint64
+	saving sync.Mutex // held during a save
+	stored stored
+	mine   uint64    // place of the newest record that this process wrote
+	since  time.Time // when the stored position was first seen to be behind; zero: it is not
 }
 
-// New returns a reader's position, loaded from the stream.
-func New(reader string, s Stream, loaded []uint64) *Position {
-	return &Position{reader: reader, stream: s, at: slices.Clone(loaded), durable: loaded}
+// stored is the newest record that this process knows.
+type stored struct {
+	place uint64 // 0: there is none
+	log   []uint64
 }
 
-// Advance moves the position past events.
-func (p *Position) Advance(events []*eventstore.Recorded) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range events {
-		p.at[r.Shard] = max(p.at[r.Shard], r.Seq)
+// Open returns the position of a reader. If no record has it, its addresses are 0.
+func Open(ctx context.Context, s Stream, reader string, shards int) (*Position, error) {
+	p := &Position{Events: defaultEvents, After: defaultAfter, name: deliverylog.PositionName(reader), stream: s}
+	p.at = make([]uint64, shards)
+	err := p.note(s.Last(ctx, p.name))
+	if err == nil {
+		p.at = slices.Clone(p.stored.log)
 	}
+	return p, err
 }
 
-// At returns the position.
-func (p *Position) At() []uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.at)
+// Parse returns the addresses in the record of a position.
+func Parse(r deliverylog.Record) ([]uint64, error) {
+	var found record
+	if err := codec.Unmarshal(r.Body, &found); err != nil {
+		return nil, err
+	}
+	if found.Schema > schema {
+		return nil, fmt.Errorf("%w: schema %d, known is %d", format.ErrNewerSchema, found.Schema, schema)
+	}
+	return found.Log, nil
 }
 
-// Save writes the position if it changed, and returns the durable position. A failure does no harm: the next call tries again.
+// note takes the result of a look-up of the newest record.
+func (p *Position) note(r deliverylog.Record, err error) error {
+	log := make([]uint64, len(p.at))
+	if errors.Is(err, eventstore.ErrNotFound) {
+		r, err = deliverylog.Record{}, nil
+	}
+	if err == nil && r.Seq == p.stored.place && p.stored.log != nil {
+		return nil
+	}
+	if err == nil && r.Seq > 0 {
+		if log, err = Parse(r); err == nil && len(log) != len(p.at) {
+			err = fmt.Errorf("it is of a log with %d shards, not %d", len(log), len(p.at))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("eventstore: %s: %w", p.name, err)
+	}
+	p.stored, p.since = stored{r.Seq, log}, time.Time{}
+	p.restart()
+	return nil
+}
+
+// Save writes the position if the newest record is behind it, and returns the stored position. It may be ahead of this process's own in some
+// shards: another node has written it. A failure does no harm: the next call tries again.
 func (p *Position) Save(ctx context.Context) ([]uint64, error) {
 	p.saving.Lock()
 	defer p.saving.Unlock()
-	at := p.At()
-	if !slices.Equal(at, p.durable) {
-		if err := p.stream.Save(ctx, p.reader, at); err != nil {
-			return p.durable, err
-		}
-		p.durable = at
-	}
-	return p.durable, nil
+	return p.save(ctx)
 }
 
-// Run calls save periodically until ctx ends. save calls Position.Save.
-func Run(ctx context.Context, save func(context.Context)) {
-	tick := time.NewTicker(Every)
+func (p *Position) save(ctx context.Context) ([]uint64, error) {
+	for range mergings {
+		if err := p.note(p.stream.Known(p.name)); err != nil {
+			return p.stored.log, err
+		}
+		log, behind := p.merged()
+		if !behind {
+			break
+		}
+		body, err := codec.Marshal(record{Schema: schema, Log: log})
+		if err != nil {
+			return p.stored.log, err
+		}
+		place, err := p.stream.Put(ctx, p.name, p.stored.place, body, true)
+		if errors.Is(err, eventstore.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return p.stored.log, fmt.Errorf("eventstore: %s: %w", p.name, err)
+		}
+		p.mine = place
+		p.stored, p.since = stored{place, log}, time.Time{}
+		p.restart()
+		break
+	}
+	return p.stored.log, nil
+}
+
+// merged returns for each shard the later address of the stored position and this process's own, and whether the stored one is behind.
+func (p *Position) merged() (log []uint64, behind bool) {
+	log = p.At()
+	for shard, stored := range p.stored.log {
+		behind = behind || log[shard] > stored
+		log[shard] = max(log[shard], stored)
+	}
+	return log, behind
+}
+
+// saveIfDue saves the position if a record is due.
+func (p *Position) saveIfDue(ctx context.Context) error {
+	p.saving.Lock()
+	defer p.saving.Unlock()
+	if err := p.note(p.stream.Known(p.name)); err != nil {
+		return err
+	}
+	_, behind := p.merged()
+	if !behind {
+		p.since = time.Time{}
+		return nil
+	}
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	turn := 1
+	if p.mine != p.stored.place {
+		turn = 2
+	}
+	if p.events() < turn*p.Events && time.Since(p.since) < time.Duration(turn)*p.After {
+		return nil
+	}
+	_, err := p.save(ctx)
+	return err
+}
+
+// Run saves the position when a record is due, until ctx ends. It calls looked after each look.
+func (p *Position) Run(ctx context.Context, looked func(error)) {
+	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			save(ctx)
+			looked(p.saveIfDue(ctx))
 		}
 	}
 }

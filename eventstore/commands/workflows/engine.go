@@ -12,8 +12,8 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/cache"
 	"payledger/eventstore/commands/workflows/condition"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/position"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/turns"
 )
 
@@ -24,10 +24,10 @@ const (
 	lastSave = 2 * time.Second
 )
 
-// Store is a store with the positions of its readers.
+// Store is a store with the stream that has the positions of its readers.
 type Store interface {
 	eventstore.Store
-	Positions(ctx context.Context) (*sidelog.Positions, error)
+	Deliveries() *deliverylog.Stream
 }
 
 // Config is the configuration of an engine.
@@ -75,14 +75,11 @@ type Engine struct {
 
 // New returns an engine that continues at the stored position. It fails if the log is shorter than that position.
 func New(ctx context.Context, c Config) (*Engine, error) {
-	positions, err := c.Store.Positions(ctx)
+	stored, err := position.Open(ctx, c.Store.Deliveries(), readerName, c.Store.Shards())
 	if err != nil {
 		return nil, err
 	}
-	at, err := positions.Load(ctx, readerName)
-	if err != nil {
-		return nil, err
-	}
+	at := stored.At()
 	if err := c.Store.CheckReader(ctx, readerName, at); err != nil {
 		return nil, err
 	}
@@ -90,7 +87,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 		c.Lost = func() uint64 { return 0 }
 	}
 	e := &Engine{
-		Config: c, fanout: eventstore.NewFanout(c.Store), position: position.New(readerName, positions, at), definitions: definitionHistory{store: c.Store},
+		Config: c, fanout: eventstore.NewFanout(c.Store), position: stored, definitions: definitionHistory{store: c.Store},
 		conditions: cache.New[compiledKey](maxCompiled, func(compiled) int { return 1 }, nil),
 		swept:      map[domain.WorkflowID]sweepPlace{}, patience: unreadable,
 	}
@@ -110,7 +107,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			stop(err)
 		}
 	})
-	beside.Go(func() { position.Run(background, e.save) })
+	beside.Go(func() { e.position.Run(background, func(err error) { e.saved(background, err) }) })
 	beside.Go(func() { e.runSweeps(background) })
 	err := e.plan(background)
 	if cause := context.Cause(background); err == nil && ctx.Err() == nil {
@@ -125,7 +122,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.Close()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
 	defer cancel()
-	e.save(last)
+	_, failed := e.position.Save(last)
+	e.saved(last, failed)
 	return err
 }
 
@@ -139,8 +137,8 @@ func (e *Engine) Close() { e.active.close() }
 // Healthy returns nil while every event is planned, else the problem that holds up or ended the planner.
 func (e *Engine) Healthy() error { return e.health.err() }
 
-func (e *Engine) save(ctx context.Context) {
-	if _, err := e.position.Save(ctx); err != nil && ctx.Err() == nil {
+func (e *Engine) saved(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
 		e.Logger.Warn().Err(err).Msg("the position of the workflows is not written; trying again")
 	}
 }

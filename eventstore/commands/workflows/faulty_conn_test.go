@@ -12,6 +12,7 @@ import (
 	"payledger/domain"
 	"payledger/domain/processor"
 	"payledger/eventstore/commands/workflows"
+	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -62,12 +63,12 @@ func (f *fault) triggers(effect string) bool {
 	return f.seen == f.nth
 }
 
-// isIn reports whether the effect is in the bytes that are sent to the log's server.
-func (f *fault) isIn(p []byte) bool {
+// isAt returns where the effect is in the bytes that are sent to the log's server, or -1.
+func (f *fault) isAt(p []byte) int {
 	if f.effect == writePosition {
-		return bytes.Contains(p, []byte("PUB positions.workflows "))
+		return eventstoretest.SentBeside(p, deliverylog.PositionName("workflows"))
 	}
-	return eventstoretest.Sent(p, f.effect) >= 0
+	return eventstoretest.Sent(p, f.effect)
 }
 
 // faultyConn is a node's connections to everything else. It loses bytes of real connections.
@@ -150,13 +151,13 @@ type link struct {
 // Write sends the store's bytes to the server.
 func (l *link) Write(p []byte) (int, error) {
 	f := l.conn.fault
-	if f == nil || !f.isIn(p) || !f.triggers(f.effect) {
+	if f == nil || f.isAt(p) < 0 || !f.triggers(f.effect) {
 		return l.Conn.Write(p)
 	}
 	switch f.mode {
 	case refuses:
 		defer close(f.hit)
-		return l.Conn.Write(eventstoretest.Divert(p, eventstoretest.Sent(p, f.effect)))
+		return l.Conn.Write(eventstoretest.Divert(p, f.isAt(p)))
 	case lostBefore, crashBefore:
 		l.lose()
 		return 0, errGone
@@ -173,7 +174,7 @@ func (l *link) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	deaf := l.deaf
 	l.mu.Unlock()
-	if deaf && (bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) || bytes.Contains(p[:n], []byte(`"stream":"POSITIONS"`))) {
+	if deaf && (bytes.Contains(p[:n], []byte(`"stream":"LEDGER_`)) || bytes.Contains(p[:n], []byte(`"stream":"DELIVERIES_`))) {
 		l.lose()
 		return 0, errGone
 	}

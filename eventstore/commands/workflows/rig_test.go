@@ -212,6 +212,7 @@ func (n *node) run(ctx context.Context, c nodeConfig) {
 		OpenRuns: n.views, SweepEvery: 300 * time.Millisecond, Left: c.left, Lost: c.lost,
 	})
 	must(t, err)
+	n.engine.SaveOften()
 	if c.patience > 0 {
 		n.engine.SetPatience(c.patience)
 	}
