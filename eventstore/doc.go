@@ -66,8 +66,7 @@
 // Nearly every package imports this one, and compiles again when it changes. So a line of the log's implementation must not stand here:
 // with the engine in this package, a changed line made 58 packages of the program compile again (41 s of CPU time); now it makes 2 to 9
 // (10 to 16 s, of which the link takes 7). A method that is needed above goes into the interface. A stream beside the log (checkpoints,
-// secrets, deliveries, positions) does not, because its package reaches JetStream: its few users name an interface of their own, as
-// ordered.Store.
+// secrets, deliveries) does not, because its package reaches JetStream: its few users name an interface of their own, as ordered.Store.
 //
 // # Deliveries
 //
@@ -76,6 +75,12 @@
 // but they are no events: no checkpoint covers them, and no reader of the log reads them. ce-subject is
 // <accountId>.delivery.<endpointId>.<eventId>.<kind>, or system.beside.<name> for a record of no delivery; ce-type is "open" or
 // "settled"; ids, correlation and actor are empty; the body is the notifier's.
+//
+// The positions of the readers that have no store of their own, the planners of package notifier and of package workflows, are records
+// of no delivery: system.beside.position.notifier and system.beside.position.workflows. The body is a msgpack map of "schema", 1, and "log", for
+// each shard the address of the last event that the reader is done with. A record is never behind the one before it, in any shard
+// (package position). A log that ends before a position has lost events, and its reader does not start (CheckReader). A stream POSITIONS
+// of an early build is not read.
 //
 // The oldest segment can be dropped as a whole (package deliverylog, floor.go). Segments that are missing without a floor are damage. The
 // first remaining record of a name may have any revision: its predecessors may have been dropped. The hash of its group still covers it.

@@ -128,9 +128,6 @@ func damagedTips(dir string, err error) error {
 // Running reports whether a server runs on the files.
 func (a *Archive) Running() bool { return a.running != nil }
 
-// HasPositions reports whether the stream of positions exists. The first start of a service creates it.
-func (a *Archive) HasPositions() bool { return slices.Contains(a.streams, sidelog.PositionStream) }
-
 // HasTips reports whether there is a readable tip store.
 func (a *Archive) HasTips() bool { return a.view != nil }
 

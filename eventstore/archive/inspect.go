@@ -148,7 +148,10 @@ func (in *inspection) readWitnesses() error {
 	in.heads, err = tiprow.Ends(view)
 	if err == nil {
 		err = view.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
-			in.required[string(key[1:])], _ = sidelog.ParseWitness(value)
+			name := string(key[1:])
+			if _, beside := sidelog.Beside(name); beside {
+				in.required[name], _ = sidelog.ParseWitness(value)
+			}
 			return nil
 		})
 	}

@@ -21,11 +21,7 @@ import (
 // Archive returns the log of a back-up, as verify reads it. The keys are in another folder, so SECRETS is not in it.
 func (c *Chain) Archive() *archive.Archive {
 	newest := c.Newest()
-	names := slices.Clone(newest.Streams)
-	if newest.Positions != nil {
-		names = append(names, sidelog.PositionStream)
-	}
-	return archive.From(newest.Shards, names, copied{c})
+	return archive.From(newest.Shards, slices.Clone(newest.Streams), copied{c})
 }
 
 // copied reads the log from the files of a back-up.

@@ -30,7 +30,7 @@ func TestRestored(t *testing.T) {
 		t.Errorf("run %d and keys %d instead of %d", b.Number, b.KeysNumber, stopped.Number)
 	}
 	segments := compare(t, messages(t, r.dir), messages(t, dir))
-	for _, of := range []string{"LEDGER_0_2", "DELIVERIES_1", "CHECKPOINTS_1", "SECRETS_2", "POSITIONS"} {
+	for _, of := range []string{"LEDGER_0_2", "DELIVERIES_1", "CHECKPOINTS_1", "SECRETS_2"} {
 		if !segments[of] {
 			t.Errorf("the log has no %s: %v", of, segments)
 		}

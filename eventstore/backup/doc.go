@@ -15,18 +15,18 @@
 //
 // # Contents of a back-up
 //
-//   - The groups of every shard and of the records of deliveries, and the checkpoints: the exact messages with their sequences.
-//   - POSITIONS: the newest record of each reader.
+//   - The groups of every shard and of the records of deliveries, and the checkpoints: the exact messages with their sequences. The positions
+//     of readers are records of deliveries.
 //   - SECRETS, into the folder of the keys: sealed keys of personal data, signing secrets, cards, the signer of the checkpoints.
 //
 // Views, tip store and the stream EVENTS are derived from the log, and are not copied; nor are the books of the simulated processors.
 //
 // # The moment
 //
-// The running service returns a Cut, over its socket; the command reads the files itself. Positions are read first. Then the acknowledged
-// ends of all shards are read at one moment, with all of them locked. So no position or delivery refers to an event behind the ends, and no
-// witness of a group (package eventstore, Byte layout) names a group behind them. SECRETS is copied last: every sealed event of the back-up
-// has its key there, unless it was destroyed.
+// The running service returns a Cut, over its socket; the command reads the files itself. The acknowledged ends of all shards and of the
+// records of deliveries are read at one moment, with all of them locked. A position or a delivery is written after the events that it refers
+// to were acknowledged. So none of the back-up refers to an event behind the ends, and no witness of a group (package eventstore, Byte
+// layout) names a group behind them. SECRETS is copied last: every sealed event of the back-up has its key there, unless it was destroyed.
 //
 // A back-up ends at a checkpoint, because the positions of events without one are not fixed yet: the service could publish an order of them
 // that the restored log does not get (D22.10). The writer of checkpoints ends the next one exactly at the moment of the cut, and the cut waits

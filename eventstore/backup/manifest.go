@@ -60,8 +60,6 @@ type Manifest struct {
 	// Checkpoint is the newest checkpoint, which covers no event behind the ends; 0 if there is none.
 	Checkpoint     uint64 `json:"checkpoint"`
 	CheckpointHash string `json:"checkpointHash"` // SHA-256 of its message
-	// Positions are the newest records of the readers without a store of their own, by reader; null if the log has no such stream yet.
-	Positions map[string][]byte `json:"positions"`
 	// Streams are all streams of the log at the time of the run. Only these are restored.
 	Streams []string `json:"streams"`
 	Files   []File   `json:"files"` // new ones

@@ -24,7 +24,6 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/secretlog"
 	"payledger/eventstore/secrets"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 	"payledger/eventstore/verify"
 )
@@ -132,20 +131,16 @@ func (r *rig) fill(t testing.TB, name string, payments int) []domain.PaymentID {
 	if err != nil {
 		t.Fatal(err)
 	}
-	positions, err := r.store.Positions(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	for w := range 8 {
-		running.Go(func() { r.fillBeside(t, name, w, 2*payments, positions) })
+		running.Go(func() { r.fillBeside(t, name, w, 2*payments) })
 	}
 	return ids
 }
 
 // fillBeside appends every eighth of n records beside the log, from a first one on.
-func (r *rig) fillBeside(t testing.TB, name string, from, n int, positions *sidelog.Positions) {
+func (r *rig) fillBeside(t testing.TB, name string, from, n int) {
 	ctx := context.Background()
 	for i := from; i < n; i += 8 {
 		secret := fmt.Sprintf("personal.%s.%d", name, i)
@@ -157,7 +152,7 @@ func (r *rig) fillBeside(t testing.TB, name string, from, n int, positions *side
 			_, err = r.store.Deliveries().Put(ctx, fmt.Sprintf("account.delivery.endpoint.%s%d.kind", name, i), 0, []byte(secret), i%2 == 0)
 		}
 		if err == nil {
-			err = eventstoretest.Again(ctx, func() error { return positions.Save(ctx, fmt.Sprint("reader", i%3), []uint64{0, 0, uint64(i)}) })
+			err = eventstoretest.SavePosition(ctx, r.store.Deliveries(), fmt.Sprint("reader", i%3), []uint64{0, 0, uint64(i)})
 		}
 		if err != nil {
 			t.Error(err)
@@ -248,9 +243,6 @@ func messages(t testing.TB, dir string) map[string]string {
 	for _, name := range names {
 		_, err := blocks.Verify(dir, streams.Account, name, blocks.Options{Deletes: true, Handle: func(m blocks.Record) error {
 			place := fmt.Sprint(name, " ", m.Seq)
-			if name == "POSITIONS" {
-				place = name + " " + m.Subject
-			}
 			if delete(all, place); !m.Tombstone && !m.Erased {
 				all[place] = fmt.Sprintf("%s %s %x", m.Subject, m.Header, m.Body)
 			}

@@ -107,7 +107,6 @@ func (r *run) run(ctx context.Context) error {
 			return err
 		}
 	}
-	r.manifest.Positions = r.Source.cut.Positions
 	if err := r.copyKeys(ctx); err != nil {
 		return err
 	}

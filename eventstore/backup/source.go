@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 
 	"payledger/domain/exactjson"
@@ -26,9 +25,8 @@ type Cut struct {
 	Events  uint64         `json:"events"` // of the log, up to the ends
 	Dropped uint32         `json:"dropped"`
 	// Checkpoints and Secrets are the last acknowledged messages of these streams.
-	Checkpoints uint64            `json:"checkpoints"`
-	Secrets     uint64            `json:"secrets"`
-	Positions   map[string][]byte `json:"positions"` // the newest records, by reader
+	Checkpoints uint64 `json:"checkpoints"`
+	Secrets     uint64 `json:"secrets"`
 }
 
 // Source is a log that a back-up is made of: the folder of a server that runs or is stopped, opened for reading only, or an external cluster.
@@ -125,8 +123,6 @@ func (s *Source) begin(ctx context.Context) error {
 		if s.cut, err = s.now(ctx); err != nil {
 			return err
 		}
-	} else if s.cut.Positions, err = s.stoppedPositions(ctx); err != nil {
-		return err
 	}
 	config, _, err := s.config(streams.Name(0, 1))
 	if err != nil {
@@ -143,18 +139,6 @@ func (s *Source) begin(ctx context.Context) error {
 		return fault.Damage(streams.Name(0, 1), 1, errors.New("its description names neither the log nor its shards"))
 	}
 	return nil
-}
-
-// stoppedPositions returns the newest records of positions in a stopped folder; nil if the stream does not exist.
-func (s *Source) stoppedPositions(ctx context.Context) (map[string][]byte, error) {
-	if !s.files.HasPositions() {
-		return nil, nil
-	}
-	newest := map[string][]byte{}
-	return newest, s.read(ctx, part{stream: sidelog.PositionStream, deletes: true}, 1, func(r blocks.Record) error {
-		newest[sidelog.RecordName(sidelog.PositionStream, r.Subject)] = slices.Clone(r.Body)
-		return nil
-	})
 }
 
 type part struct {

@@ -108,7 +108,7 @@ func (c cluster) secrets(ctx context.Context) (secretlog.Reader, []string, error
 
 func (c cluster) cut(ctx context.Context) (cut Cut, err error) {
 	moment, err := c.log.Cut(ctx)
-	cut = Cut{Ends: map[int]uint64{}, Dropped: moment.Dropped, Checkpoints: moment.Checkpoints, Secrets: moment.Secrets, Positions: moment.Positions}
+	cut = Cut{Ends: map[int]uint64{}, Dropped: moment.Dropped, Checkpoints: moment.Checkpoints, Secrets: moment.Secrets}
 	for shard, head := range moment.Heads {
 		if cut.Ends[shard] = head.Seq; shard < c.log.Shards {
 			cut.Events += head.Events

@@ -133,7 +133,7 @@ func (l *Log) must() (stream string, must sidelog.Entry) {
 	all := l.stream.All()
 	for i := len(all) - 1; i >= 0 && must.Seq == 0; i-- {
 		stream = all[i].Stream
-		must = l.Index.Must(stream, "")
+		must = l.Index.Must(stream)
 	}
 	return stream, must
 }
@@ -210,7 +210,7 @@ func (l *Log) put(ctx context.Context, c checkpoint.Checkpoint, after uint64, ed
 	}
 	l.fixed.raise(ack.Seq)
 	l.stream.Stored(len(data) + len(m.Subject))
-	l.Index.Replace(g.Stream, ack.Seq, "", data)
+	l.Index.Newest(g.Stream, ack.Seq, data)
 	return ack.Seq, nil
 }
 

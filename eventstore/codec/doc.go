@@ -12,8 +12,8 @@
 //
 //	outside       notifier, projections
 //	application   commands/users, secrets
-//	log           eventstore, verify
-//	streams       deliverylog, sidelog
+//	log           eventstore, position, verify
+//	streams       deliverylog
 //	bytes         format
 //	bytes       ► codec
 package codec

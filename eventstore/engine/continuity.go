@@ -12,7 +12,6 @@ import (
 	"payledger/eventstore/deliverylog"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
-	"payledger/eventstore/sidelog"
 )
 
 // check verifies that a group from the log follows h.beyond.front, and that every event continues its aggregate. The caller holds the lock.
@@ -112,15 +111,11 @@ func continues(r, tip *format.Recorded) error {
 	return nil
 }
 
-// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. Positions are read before that moment, so
-// they refer to nothing behind it. The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is read
+// Cut returns the ends of all streams at one moment, for a back-up of the running server's files. The newest checkpoint of the cut covers exactly the events up to the ends. The end of SECRETS is read
 // after them.
 func (s *Store) Cut(ctx context.Context) (cut backup.Cut, err error) {
 	if s.embedded == nil || s.replicas > 1 {
 		return cut, errors.New("eventstore: the log of a cluster has no files in this process")
-	}
-	if cut.Positions, err = sidelog.NewestPositions(ctx, s.beside); err != nil {
-		return cut, err
 	}
 	newest, err := s.checkpoints.EndAt(ctx, func() []uint64 { return s.ends(&cut) })
 	if err != nil {

@@ -260,11 +260,6 @@ func (s *Store) open(ctx context.Context, c Config, memory int64) error {
 	return nil
 }
 
-// Positions opens the positions of readers that have no store of their own.
-func (s *Store) Positions(ctx context.Context) (*sidelog.Positions, error) {
-	return sidelog.OpenPositions(ctx, s.beside, &s.side, s.shards, s.room)
-}
-
 // Checkpoints returns the stream of checkpoints.
 func (s *Store) Checkpoints() *checkpointlog.Log { return s.checkpoints }
 

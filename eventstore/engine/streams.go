@@ -19,7 +19,6 @@ import (
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 	"payledger/eventstore/streams"
 )
 
@@ -158,9 +157,6 @@ func (s *Store) createLog(ctx context.Context, c Config, segments map[int][]*jet
 	if c.Server == nil { // the streams that an embedded log gets at their first use
 		s.api.Replicas = s.replicas
 		if err := secretlog.Make(ctx, s.beside, s.streamConfig); err != nil {
-			return err
-		}
-		if err := sidelog.MakePositions(ctx, s.beside); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -46,44 +45,5 @@ func TestAsOf(t *testing.T) {
 	}
 	if got, err := eventstore.AsOf(ctx, s, eventstore.Workflows, nil, noon); err != nil || got.Revision != 0 {
 		t.Errorf("of nothing: %+v %v", got, err)
-	}
-}
-
-// TestPositions checks that a reader's position is the last saved one, also after the store was opened again, and that a position of
-// another log is refused.
-func TestPositions(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	server := eventstoretest.Server(t, t.TempDir())
-	config := eventstoretest.Config(server)
-	config.Shards = 8
-	want := make([]uint64, config.Shards)
-	for round := range 3 {
-		p, err := eventstoretest.OpenOn(t, config).Positions(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := p.Load(ctx, "reader"); err != nil || !slices.Equal(got, want) {
-			t.Errorf("round %d: %v %v, want %v", round, got, err, want)
-		}
-		if got, err := p.Load(ctx, "other"); err != nil || slices.Max(got) != 0 {
-			t.Errorf("another reader: %v %v", got, err)
-		}
-		for n := range uint64(5) {
-			want[n] = want[n]*10 + n + 1
-			if err := p.Save(ctx, "reader", want); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	p, err := eventstoretest.OpenOn(t, config).Positions(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Save(ctx, "reader", []uint64{1, 2}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := p.Load(ctx, "reader"); err == nil {
-		t.Errorf("a position of two shards reads as %v", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	notepkg "golang.org/x/mod/sumdb/note"
 
 	"payledger/eventstore"
+	"payledger/eventstore/position"
 )
 
 func newSigner() (notepkg.Signer, error) {
@@ -53,8 +54,6 @@ func (a answers) differ(b answers) string {
 	}
 	return fmt.Sprintf("%s (and %d others)", all[0], len(all)-1)
 }
-
-const positionOf = "position of "
 
 const absent = "there is none"
 
@@ -155,8 +154,8 @@ func (o *open) askDeliveries(ctx context.Context, b *books, a answers) error {
 func (o *open) askPositions(ctx context.Context, b *books, a answers) error {
 	var errs []error
 	for _, reader := range b.readers {
-		at, err := o.positions.Load(ctx, reader)
-		errs = append(errs, a.put(positionOf+reader, at, err))
+		p, err := position.Open(ctx, o.deliveries, reader, shards)
+		errs = append(errs, a.put("position of "+reader, p.At(), err))
 	}
 	return errors.Join(errs...)
 }

@@ -51,7 +51,7 @@ func TestDiskFailsUnderOneStream(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "POSITIONS", "CHECKPOINTS_"}
+	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "CHECKPOINTS_"}
 	if seedtest.Sampled() {
 		streams = streams[:2]
 	}
@@ -111,9 +111,6 @@ func (w *writer) write(ctx context.Context, stream string) (string, error) {
 		name := fmt.Sprintf("acct.endpoint.%d.created", w.n)
 		_, err := w.o.deliveries.Put(ctx, name, 0, []byte(name), true)
 		return "delivery " + name, err
-	case "POSITIONS":
-		name := fmt.Sprintf("reader%d", w.n)
-		return "position " + name, w.o.positions.Save(ctx, name, []uint64{uint64(w.n), 0})
 	default:
 		return "checkpoint", w.o.checkpoint(ctx)
 	}
@@ -138,11 +135,6 @@ func checkAcknowledged(t *testing.T, stream, dir string, acknowledged []string) 
 			_, err = o.secrets.Get(ctx, name)
 		case "delivery":
 			_, err = o.deliveries.Last(ctx, name)
-		case "position":
-			var at []uint64
-			if at, err = o.positions.Load(ctx, name); err == nil && at[0] == 0 {
-				err = eventstore.ErrNotFound
-			}
 		default:
 			_, err = o.store.Checkpoints().Last(ctx)
 		}
@@ -165,7 +157,7 @@ func runFailingDisk(t *testing.T) {
 	}
 	result, failing := eioResult{}, os.Getenv(eioStream)
 	w := &writer{o: o}
-	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "POSITIONS", "CHECKPOINTS_"}
+	streams := []string{"LEDGER_", "SECRETS_", "DELIVERIES_", "CHECKPOINTS_"}
 	for range 3 {
 		for _, stream := range streams {
 			var what string

@@ -109,17 +109,6 @@ type experiment struct {
 	counts *tally
 	what   string
 	fault  fault
-	behind bool // positions of readers may be older: a reader then reads some events again
-}
-
-// asked returns the answers that must be as before.
-func (e *experiment) asked(all answers) answers {
-	if !e.behind {
-		return all
-	}
-	all = maps.Clone(all)
-	maps.DeleteFunc(all, func(question, _ string) bool { return strings.HasPrefix(question, positionOf) })
-	return all
 }
 
 func (e *experiment) fail(format string, args ...any) {
@@ -205,8 +194,7 @@ func (e *experiment) look(ctx context.Context, o *open) (found string) {
 		if err != nil && !errors.Is(err, eventstore.ErrUnhealthy) && o.store.Healthy() == nil {
 			e.fail("a read says %v", err)
 		}
-		want := e.asked(e.m.answers)
-		got = e.asked(got)
+		want := e.m.answers
 		for question, answer := range got {
 			if was := want[question]; was != answer {
 				e.fail("%q is answered otherwise; other error: %v", question, err)
@@ -290,7 +278,7 @@ func (e *experiment) again(ctx context.Context) {
 		return
 	}
 	got, err := o.ask(ctx, e.b)
-	if question := e.asked(e.m.answers).differ(e.asked(got)); err != nil || question != "" {
+	if question := e.m.answers.differ(got); err != nil || question != "" {
 		e.fail("nothing was noticed, and after a restart: %v; %s", err, question)
 	}
 	if err := o.stop(); err != nil {

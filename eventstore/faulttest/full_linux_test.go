@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/jetapi"
 )
 
@@ -52,7 +53,7 @@ func TestFullDiskOfEveryStream(t *testing.T) {
 			_, err := o.deliveries.Put(ctx, fmt.Sprintf("acct.endpoint.%d.created", n), 0, []byte("record"), true)
 			return err
 		},
-		"a position":   func() error { return o.positions.Save(ctx, "reader", []uint64{0, 0}) },
+		"a position":   func() error { return eventstoretest.SavePosition(ctx, o.deliveries, "reader", []uint64{uint64(n), 0}) },
 		"a checkpoint": func() error { return o.checkpoint(ctx) },
 	}
 	all := func(want error) {

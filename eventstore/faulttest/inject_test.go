@@ -40,7 +40,6 @@ var classes = map[string]func(path string) bool{
 	"large":       func(p string) bool { return strings.HasSuffix(p, "/3.blk") || strings.HasSuffix(p, "/4.blk") },
 	"deliveries":  func(p string) bool { return strings.Contains(p, "/DELIVERIES_") && strings.HasSuffix(p, ".blk") },
 	"secrets":     func(p string) bool { return strings.Contains(p, "/SECRETS_") && strings.HasSuffix(p, ".blk") },
-	"positions":   func(p string) bool { return strings.Contains(p, "/POSITIONS/") && strings.HasSuffix(p, ".blk") },
 	"checkpoints": func(p string) bool { return strings.Contains(p, "/CHECKPOINTS_") && strings.HasSuffix(p, ".blk") },
 	"index":       func(p string) bool { return strings.HasSuffix(p, "index.db") },
 	"meta":        func(p string) bool { return strings.HasSuffix(p, "meta.inf") || strings.HasSuffix(p, "meta.sum") },

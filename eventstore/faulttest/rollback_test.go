@@ -17,7 +17,7 @@ import (
 
 // wholes are the streams, each with all its segments, and the tip store, that can be rolled back on their own. "no tips" is the tip store that
 // is gone: a start makes it again from the log.
-var wholes = []string{"LEDGER_0", "LEDGER_1", "DELIVERIES", "SECRETS", "CHECKPOINTS", "POSITIONS", "tips", "no tips"}
+var wholes = []string{"LEDGER_0", "LEDGER_1", "DELIVERIES", "SECRETS", "CHECKPOINTS", "tips", "no tips"}
 
 // combinations returns all sets of one, two and three of them.
 func combinations() (all [][]string) {
@@ -65,12 +65,11 @@ func (i *injector) rollBackWhole(what string) error {
 }
 
 // TestRollbacks: whole streams that are rolled back together, in every combination of one, two and three, are noticed at the start and by
-// verify, also with the tip store, which is the witness of the streams beside the log. A position of a reader that is rolled back with the tip
-// store is harmless: the reader reads some events again, and finds that it has acted on them. The gate takes a part of the combinations.
+// verify, also with the tip store, which is a witness of the streams beside the log. The gate takes a part of the combinations.
 func TestRollbacks(t *testing.T) {
 	t.Parallel()
 	all := combinations()
-	if len(all) != 8+28-1+56-6 {
+	if len(all) != 7+21-1+35-5 {
 		t.Fatalf("%d combinations", len(all))
 	}
 	rollbacks(t, all, 6)
@@ -113,14 +112,13 @@ func (e *experiment) rollBackAll(state string, these []string) {
 		}
 	}
 	e.what = state + " rolled back: " + strings.Join(these, " + ")
-	e.behind = slices.Contains(these, "POSITIONS") && len(these) > 1
 }
 
 // rolledBack rolls streams of a stopped log back, verifies it and starts it.
 func (e *experiment) rolledBack(ctx context.Context, these []string) {
 	e.rollBackAll("stopped", these)
-	// The tip store is derived: a start brings it up to the log. A position is no fact.
-	if !slices.ContainsFunc(these, func(what string) bool { return what != "tips" && what != "no tips" && what != "POSITIONS" }) {
+	// The tip store is derived: a start brings it up to the log.
+	if !slices.ContainsFunc(these, func(what string) bool { return what != "tips" && what != "no tips" }) {
 		o, err := start(ctx, e.dir)
 		if err != nil {
 			e.refused(err, digest(e.dir))

@@ -23,7 +23,6 @@ import (
 	"payledger/eventstore/eventstoretest"
 	"payledger/eventstore/format"
 	"payledger/eventstore/secretlog"
-	"payledger/eventstore/sidelog"
 )
 
 // The aggregate of these tests: a list of texts.
@@ -44,7 +43,6 @@ type open struct {
 	store      *engine.Store
 	secrets    *secretlog.Stream
 	deliveries *deliverylog.Stream
-	positions  *sidelog.Positions
 }
 
 const (
@@ -67,11 +65,8 @@ func start(ctx context.Context, dir string, changes ...func(*engine.Config)) (o 
 	if o.store, err = engine.Open(ctx, c); err != nil {
 		return nil, errors.Join(errOpen, err, o.server.Close())
 	}
-	if o.secrets, err = o.store.OpenSecrets(ctx); err == nil {
-		o.deliveries = o.store.Deliveries()
-		o.positions, err = o.store.Positions(ctx)
-	}
-	if err != nil {
+	o.deliveries = o.store.Deliveries()
+	if o.secrets, err = o.store.OpenSecrets(ctx); err != nil {
 		return nil, errors.Join(errOpen, err, o.stop())
 	}
 	return o, nil
@@ -178,7 +173,7 @@ func (o *open) use(ctx context.Context, b *books, phase int) error {
 		err = o.useDelivery(ctx, b, phase, i)
 	}
 	for i := 0; i < 3 && err == nil; i++ {
-		err = eventstoretest.Again(ctx, func() error { return o.positions.Save(ctx, b.readers[i%2], []uint64{format.At(uint64(phase), i), 0}) })
+		err = eventstoretest.SavePosition(ctx, o.deliveries, b.readers[i%2], []uint64{format.At(uint64(phase), i), 0})
 		if err == nil {
 			b.beside, err = o.deliveries.Put(ctx, "beside", b.beside, fmt.Appendf(nil, "%d.%d", phase, i), false)
 		}

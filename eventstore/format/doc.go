@@ -16,9 +16,9 @@
 //
 //	outside       cmd, notifier, projections
 //	application   commands/causes, commands/workflows, secrets
-//	log           engine, eventstore, ordered, turns, verify
+//	log           engine, eventstore, ordered, position, turns, verify
 //	servers       archive, backup, backup/restore, remote
-//	streams       applied, checkpointlog, deliverylog, handover, ownership, sidelog and 2 others
+//	streams       applied, checkpointlog, deliverylog, handover, ownership, streams, tiprow
 //	bytes         checkpoint
 //	bytes       ► format
 //	bytes         codec

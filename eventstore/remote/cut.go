@@ -53,12 +53,10 @@ var ErrNoNode = errors.New("a segment of the log is closed, and no node has made
 var ErrUncovered = errors.New("the newest events have no position yet, because no node has written their checkpoint, and a restore could give them other positions than the ledger does: " +
 	"start a node, which writes it within a second, and repeat the command")
 
-// Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. Positions are from before it, and the end of SECRETS is
-// from after it.
+// Cut is a moment of the log. The newest checkpoint covers exactly the events up to it. The end of SECRETS is from after it.
 type Cut struct {
 	Heads       map[int]format.Head // by shard, the records of deliveries included
 	Checkpoints uint64              // the newest one; 0: the log has no event
-	Positions   map[string][]byte   // the newest records, by reader
 	Secrets     uint64              // all messages of SECRETS up to it are acknowledged
 	Dropped     uint32              // the newest segment of deliveries that is gone
 }
@@ -73,9 +71,6 @@ type end struct {
 // Cut returns a moment of the log that is not before the call.
 func (l *Log) Cut(ctx context.Context) (c Cut, err error) {
 	if err := l.list(ctx); err != nil { // before the ends: a segment of deliveries is dropped after the record that says so
-		return c, err
-	}
-	if c.Positions, err = sidelog.NewestPositions(ctx, l.Server()); err != nil {
 		return c, err
 	}
 	if left := l.Segments(deliverylog.ShardNumber); len(left) > 0 {

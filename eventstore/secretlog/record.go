@@ -73,7 +73,7 @@ func (r record) isValue() bool {
 	return r.kind == kindValue || r.kind == kindLater || r.kind == kindResealed
 }
 
-func (r record) digest() sidelog.Digest { return sidelog.DigestOf("", r.body) }
+func (r record) digest() sidelog.Digest { return sidelog.DigestOf(r.body) }
 
 func newValue(name string, value []byte) record {
 	b := appendText([]byte(magic+"\x00"), name)

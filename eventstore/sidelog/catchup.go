@@ -8,11 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"payledger/eventstore/blocks"
+	"payledger/eventstore/checkpoint"
 )
 
-const batchBytes = 1 << 20 // the size from which a batch of the index is written
-
-// CatchUp adds the records in the files of an embedded server that the index does not have yet. It leaves SECRETS out.
+// CatchUp adds the newest record of CHECKPOINTS in the files of an embedded server, if the index does not have it yet.
 func (x *Index) CatchUp(ctx context.Context, js jetstream.JetStream, dir, account string) error {
 	if x.Tips == nil {
 		return nil
@@ -21,10 +20,7 @@ func (x *Index) CatchUp(ctx context.Context, js jetstream.JetStream, dir, accoun
 	if err != nil {
 		return fmt.Errorf("eventstore: %w", err)
 	}
-	for _, stream := range names {
-		if _, beside := Beside(stream); !beside || IsSecrets(stream) {
-			continue
-		}
+	for _, stream := range SegmentsOf(checkpoint.Stream, names) {
 		info, err := js.Stream(ctx, stream)
 		if err == nil {
 			err = x.enterNew(stream, info.CachedInfo().State.LastSeq, dir, account)
@@ -36,22 +32,21 @@ func (x *Index) CatchUp(ctx context.Context, js jetstream.JetStream, dir, accoun
 	return nil
 }
 
-// enterNew adds the records of a stream between the safe and the last sequence.
+// enterNew adds the last record of a stream, unless the index is whole up to it.
 func (x *Index) enterNew(stream string, last uint64, dir, account string) error {
 	acked, safe := ParseWitness(x.Value(WitnessKey(stream)))
 	if safe < last {
-		batch := x.Tips.NewBatch()
+		var newest Entry
 		_, err := blocks.Verify(dir, account, stream, blocks.Options{Deletes: true, Handle: blocks.Standing(func(r blocks.Record) error {
-			if r.Seq <= safe {
-				return nil
+			if r.Seq > safe {
+				newest = Entry{r.Seq, DigestOf(r.Body)}
 			}
-			if err := setNewest(batch, stream, r.Seq, RecordName(stream, r.Subject), r.Body); err != nil || batch.Len() < batchBytes {
-				return err
-			}
-			err := batch.Commit()
-			batch = x.Tips.NewBatch()
-			return err
+			return nil
 		})})
+		batch := x.Tips.NewBatch()
+		if err == nil && newest.Seq > 0 {
+			err = batch.Set(newestKey(stream), newest.Encode())
+		}
 		if err = errors.Join(err, batch.Commit()); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ const checkChunk = 4096 // how many records are compared at once
 var ErrDestroyed = errors.New("the file has a record that was destroyed, by the tip store")
 
 // Check compares the records in the files of a stream beside the log with the index as of the beginning of the check.
-// Its memory grows only with the names whose records are replaced, and with deleted records that are still in a file.
+// Its memory grows only with deleted records that are still in a file.
 type Check struct {
 	stream  string
 	view    tipstore.View
@@ -24,18 +24,15 @@ type Check struct {
 	Part    bool   // only the newest block is read: earlier records are not compared
 	began   bool   // See has had its first record
 
-	replaced map[string]*replacedName
-	dying    map[uint64]bool
-	chunk    []Entry
-	done     uint64          // everything up to it was compared
-	extra    map[uint64]bool // destroyed records that are in a file
-	dead     map[uint64]bool // records with a tombstone
-	fault    error           // the first
-	at       uint64          // its sequence
+	must, there Entry // of CHECKPOINTS, of which only the newest record counts: by the index, and in the file
+	dying       map[uint64]bool
+	chunk       []Entry
+	done        uint64          // everything up to it was compared
+	extra       map[uint64]bool // destroyed records that are in a file
+	dead        map[uint64]bool // records with a tombstone
+	fault       error           // the first
+	at          uint64          // its sequence
 }
-
-// replacedName is a name of which only the newest record counts.
-type replacedName struct{ must, there Entry }
 
 // NewCheck returns a check, or nil if there is no index of the stream.
 func NewCheck(view tipstore.View, stream string) (*Check, error) {
@@ -43,14 +40,11 @@ func NewCheck(view tipstore.View, stream string) (*Check, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerror // no index is no damage: a start makes it from the stream
 	}
-	c := &Check{stream: stream, view: view, replaced: map[string]*replacedName{}, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
+	c := &Check{stream: stream, view: view, dying: map[uint64]bool{}, extra: map[uint64]bool{}, dead: map[uint64]bool{}}
 	c.Through, c.safe = ParseWitness(value)
-	start := len(Key(ReplacePrefix, stream, ""))
-	err = view.Each(Key(ReplacePrefix, stream, ""), func(key, value []byte) error {
-		c.replaced[string(key[start:])] = &replacedName{must: ParseEntry(value)}
-		return nil
-	})
-	if err != nil {
+	if value, err = view.Get(newestKey(stream)); err == nil {
+		c.must = ParseEntry(value)
+	} else if !errors.Is(err, tipstore.ErrNotFound) {
 		return nil, err
 	}
 	return c, view.Each(Key(DyingPrefix, stream, ""), func(_, value []byte) error {
@@ -79,11 +73,10 @@ func (c *Check) See(r blocks.Record) error {
 	if r.Erased || r.Seq > c.Through || r.Seq <= c.done {
 		return nil
 	}
-	name := RecordName(c.stream, r.Subject)
-	e := Entry{Seq: r.Seq, Digest: DigestOf(name, r.Body)}
-	if known := c.replaced[name]; known != nil {
-		if e.Seq >= known.there.Seq {
-			known.there = e
+	e := Entry{Seq: r.Seq, Digest: DigestOf(r.Body)}
+	if c.must.Seq > 0 {
+		if e.Seq >= c.there.Seq {
+			c.there = e
 		}
 		return nil
 	}
@@ -133,14 +126,12 @@ func (c *Check) End() (uint64, error) {
 			return 0, err
 		}
 	}
-	for name, r := range c.replaced {
-		switch {
-		case r.must.Seq > c.Through || r.there.Seq > r.must.Seq:
-		case r.there.Seq < r.must.Seq:
-			c.failed(r.must.Seq, "the record of %q is missing, but the tip store has it", name)
-		case r.there.Digest != r.must.Digest:
-			c.failed(r.must.Seq, "the record of %q differs from the acknowledged one in the tip store", name)
-		}
+	switch must, there := c.must, c.there; {
+	case must.Seq > c.Through || there.Seq > must.Seq:
+	case there.Seq < must.Seq:
+		c.failed(must.Seq, "the newest record is missing, but the tip store has it")
+	case there.Digest != must.Digest:
+		c.failed(must.Seq, "the newest record differs from the acknowledged one in the tip store")
 	}
 	for seq := range c.dead {
 		if _, err := c.view.Get(RecordKey(c.stream, seq)); err == nil && !c.dying[seq] && seq <= c.Through {

@@ -1,4 +1,4 @@
-// Package sidelog is the streams beside the log, CHECKPOINTS, SECRETS and POSITIONS, and the index that is their witness.
+// Package sidelog is the streams beside the log, CHECKPOINTS and SECRETS, and the index that is their witness.
 //
 // # Rules
 //
@@ -14,12 +14,10 @@
 //
 // # Place
 //
-//	outside       notifier
-//	application   commands/workflows
 //	log           engine
 //	servers       archive, backup, backup/restore, external, remote
 //	streams       checkpointlog, secretlog, streams
 //	streams     ► sidelog
 //	streams       blocks, jetapi, tipstore
-//	bytes         checkpoint, codec, fault, format
+//	bytes         checkpoint, fault
 package sidelog

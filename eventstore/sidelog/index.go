@@ -115,22 +115,18 @@ func (x *Index) Write(batch tipstore.Batch, changed map[string]uint64) error {
 	return nil
 }
 
-// Replace enters an acknowledged record in place of the older records of its name.
-func (x *Index) Replace(stream string, seq uint64, name string, body []byte) {
-	if ParseEntry(x.Value(Key(ReplacePrefix, stream, name))).Seq > seq {
+// Newest enters an acknowledged record of CHECKPOINTS, if it is the newest one.
+func (x *Index) Newest(stream string, seq uint64, body []byte) {
+	if x.Must(stream).Seq > seq {
 		return
 	}
 	if x.Tips != nil {
 		batch := x.Tips.NewBatch()
-		if err := errors.Join(setNewest(batch, stream, seq, name, body), batch.Commit()); err != nil {
+		if err := errors.Join(batch.Set(newestKey(stream), Entry{seq, DigestOf(body)}.Encode()), batch.Commit()); err != nil {
 			x.Log.Error().Err(err).Str("stream", stream).Uint64("sequence", seq).Msg("a record is not in the index")
 		}
 	}
 	x.Witnessed(stream, seq)
-}
-
-func setNewest(b tipstore.Batch, stream string, seq uint64, name string, body []byte) error {
-	return b.Set(Key(ReplacePrefix, stream, name), Entry{seq, DigestOf(name, body)}.Encode())
 }
 
 // Value returns a value of the index, or nil if the index has no such key.
@@ -145,41 +141,23 @@ func (x *Index) Value(key []byte) []byte {
 	return value
 }
 
-// Must returns the entry of a name. Call it before the read from the server, so that it has no later record.
-func (x *Index) Must(stream, name string) Entry {
-	return ParseEntry(x.Value(Key(ReplacePrefix, stream, name)))
-}
+// Must returns the entry of the newest record of CHECKPOINTS. Call it before the read from the server, so that it has no later record.
+func (x *Index) Must(stream string) Entry { return ParseEntry(x.Value(newestKey(stream))) }
 
-// Missing returns the error for a record that the server lacks: damage if the index still has the record, else ErrNotFound.
-func (x *Index) Missing(stream, name string, must Entry) error {
-	if must.Seq == 0 || x.Must(stream, name).Seq == 0 {
-		return fault.ErrNotFound
-	}
-	return x.Damage(stream, must.Seq, "the record is missing")
-}
-
-// Older returns an error if the server returned an older record of a name than the index has.
+// Older returns an error if the server returned an older record than the newest one of the index.
 func (x *Index) Older(stream string, seq uint64, must Entry) error {
 	if must.Seq <= seq {
 		return nil
 	}
-	return x.Damage(stream, must.Seq, "the record is missing; an older one of its name stands there")
+	return x.Damage(stream, must.Seq, "the record is missing; an older one stands there")
 }
 
-// Changed reports whether the record at a sequence was replaced, or must be destroyed.
+// Changed reports whether the record at a sequence must be destroyed, or is not the newest one any more.
 func (x *Index) Changed(stream string, seq uint64) bool {
 	if x.Value(RecordKey(stream, seq)) != nil {
 		return x.Value(EndKey(stream, seq)) != nil
 	}
-	if x.Tips == nil {
-		return true
-	}
-	replaced := true
-	err := x.Tips.Each(Key(ReplacePrefix, stream, ""), func(_, value []byte) error {
-		replaced = replaced && ParseEntry(value).Seq != seq
-		return nil
-	})
-	return replaced && err == nil
+	return x.Tips == nil || x.Must(stream).Seq != seq
 }
 
 // Answered notes the result of a publish. A publish that its caller gave up says nothing about the server.

@@ -9,7 +9,7 @@ import (
 //
 //	"s" stream 0 sequence   digest                     a record that stays until it is destroyed
 //	"n" stream 0 name       sequence, digest           the newest such record of a name
-//	"r" stream 0 name       sequence, digest           a name whose newer record replaces the older one
+//	"r" stream 0            sequence, digest           the newest record of CHECKPOINTS
 //	"x" stream 0 sequence   sequence, state            a value of SECRETS that must be destroyed
 //	"w" stream              sequence, safe sequence    the newest acknowledged sequence; the index is whole up to the safe one
 //	"g" stream 0            sequences, proof           the generations of SECRETS
@@ -19,24 +19,22 @@ import (
 // A start adds the records after the safe sequence; if the tip store was lost, it adds all of them.
 const (
 	NamePrefix    = 'n'
-	ReplacePrefix = 'r'
 	DyingPrefix   = 'x'
 	WitnessPrefix = 'w'
 	GenerationKey = 'g'
 	SpentPrefix   = 'd'
 	EndedPrefix   = 'e'
 	recordPrefix  = 's'
+	newestPrefix  = 'r'
 )
 
 // Digest is a digest of a record.
 type Digest [16]byte
 
 // DigestOf returns the digest of a record.
-func DigestOf(name string, body []byte) (d Digest) {
-	sum := sha256.New()
-	sum.Write(append([]byte(name), 0))
-	sum.Write(body)
-	copy(d[:], sum.Sum(nil))
+func DigestOf(body []byte) (d Digest) {
+	sum := sha256.Sum256(body)
+	copy(d[:], sum[:])
 	return d
 }
 
@@ -50,6 +48,8 @@ func Key(prefix byte, stream, name string) []byte {
 func RecordKey(stream string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(Key(recordPrefix, stream, ""), seq)
 }
+
+func newestKey(stream string) []byte { return Key(newestPrefix, stream, "") }
 
 // RecordsOf is the beginning of the keys of a stream's records.
 func RecordsOf(stream string) []byte { return Key(recordPrefix, stream, "") }
@@ -75,13 +75,13 @@ func ParseWitness(b []byte) (acked, safe uint64) {
 	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 }
 
-// Entry is the place and the digest of a name's record.
+// Entry is the place and the digest of a record.
 type Entry struct {
 	Seq    uint64 // 0: the index has no such record
 	Digest Digest
 }
 
-// Encode returns the value of the name's key.
+// Encode returns the value of the record's key.
 func (e Entry) Encode() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, e.Seq), e.Digest[:]...)
 }

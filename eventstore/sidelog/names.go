@@ -12,11 +12,8 @@ import (
 // SecretStream is the stream of sealed secrets.
 const SecretStream = "SECRETS"
 
-// streams are the streams beside the log. The value reports whether single messages of a stream are deleted.
-var streams = map[string]bool{checkpoint.Stream: false, SecretStream: true, PositionStream: true}
-
-// Segmented are the streams that consist of segments.
-var Segmented = []string{checkpoint.Stream, SecretStream}
+// Streams are the streams beside the log. Each consists of segments.
+var Streams = []string{checkpoint.Stream, SecretStream}
 
 // Name returns the name of a segment.
 func Name(of string, number uint32) string {
@@ -27,7 +24,7 @@ func Name(of string, number uint32) string {
 func ParseName(name string) (of string, number uint32, ok bool) {
 	of, digits, _ := strings.Cut(name, "_")
 	n, err := strconv.ParseUint(digits, 10, 32)
-	return of, uint32(n), err == nil && slices.Contains(Segmented, of) && Name(of, uint32(n)) == name
+	return of, uint32(n), err == nil && slices.Contains(Streams, of) && Name(of, uint32(n)) == name
 }
 
 // Number returns the number of a segment. For another name the result has no meaning.
@@ -47,15 +44,10 @@ func SegmentsOf(stream string, names []string) (all []string) {
 	return all
 }
 
-// Beside reports whether a stream stands beside the log, and whether single messages of it are deleted.
+// Beside reports whether a stream is a segment of one beside the log, and whether single messages of it are deleted.
 func Beside(name string) (deletes, beside bool) {
-	if of, _, ok := ParseName(name); ok {
-		name = of
-	} else if slices.Contains(Segmented, name) {
-		return false, false
-	}
-	deletes, beside = streams[name]
-	return deletes, beside
+	_, _, beside = ParseName(name)
+	return IsSecrets(name), beside
 }
 
 // IsSecrets reports whether a stream is a segment of SECRETS.
@@ -64,7 +56,7 @@ func IsSecrets(stream string) bool {
 	return ok && of == SecretStream
 }
 
-// Newest returns the number of the newest segment of each segmented stream.
+// Newest returns the number of the newest segment of each stream.
 func Newest(names []string) map[string]uint32 {
 	newest := map[string]uint32{}
 	for _, name := range names {
@@ -73,12 +65,4 @@ func Newest(names []string) map[string]uint32 {
 		}
 	}
 	return newest
-}
-
-// RecordName returns the name of a record of a stream. Only records of POSITIONS have names.
-func RecordName(stream, subject string) string {
-	if stream == PositionStream {
-		return strings.TrimPrefix(subject, positionRoot+".")
-	}
-	return ""
 }

@@ -33,7 +33,7 @@ const (
 var Roots = []string{root, deliveryRoot}
 
 // Needed returns the number of streams that a log needs room for: those of a new log, their next segments, and the registry of nodes.
-func Needed(shards int) int { return 2*(shards+3) + 2 }
+func Needed(shards int) int { return 2*(shards+3) + 1 }
 
 // Shard returns the beginning of the names of a shard's segments.
 func Shard(shard int) string {
@@ -94,7 +94,7 @@ func OldFormat(found string) error {
 // Old reports whether a name is of an older version's log.
 func Old(name string) bool {
 	_, _, ok := Parse(name)
-	return !ok && (strings.HasPrefix(name, prefix) || strings.HasPrefix(name, deliverylog.StreamName)) || slices.Contains(sidelog.Segmented, name)
+	return !ok && (strings.HasPrefix(name, prefix) || strings.HasPrefix(name, deliverylog.StreamName)) || slices.Contains(sidelog.Streams, name)
 }
 
 // Subject returns the subject of a segment.

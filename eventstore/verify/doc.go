@@ -15,7 +15,7 @@
 // Config.Newest gets the newest state of each aggregate, so that the caller can compare its views. Config.Shown gets the events at the
 // views' positions, and Config.Delivery the records of deliveries.
 //
-// Without the tip store, missing newest records of SECRETS, POSITIONS and DELIVERIES cannot be noticed.
+// Without the tip store, missing newest records of SECRETS and DELIVERIES cannot be noticed.
 //
 // # How it needs little memory
 //

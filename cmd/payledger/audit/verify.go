@@ -176,17 +176,12 @@ func (c *checker) finish(ctx context.Context, files *archive.Archive, checkpoint
 			return err
 		}
 	}
-	if checkpoints > 0 && !files.HasPositions() { // the service that wrote the checkpoints also created the stream of positions
-		if err := c.report(verify.Fault{Stream: "POSITIONS", Sequence: 1, Difference: "the stream is gone"}); err != nil {
-			return err
-		}
-	}
 	switch {
 	case files.HasTips():
 	case c.backup:
-		c.note = joined(c.note, "missing newest records of POSITIONS and DELIVERIES, and an older POSITIONS, cannot be noticed without a tip store, and a back-up has none")
+		c.note = joined(c.note, "missing newest records of DELIVERIES cannot be noticed without a tip store, and a back-up has none")
 	default:
-		c.note = joined(c.note, "there is no tip store, so missing newest records of SECRETS, POSITIONS and DELIVERIES, and an older POSITIONS, cannot be noticed: a start makes the tip store again")
+		c.note = joined(c.note, "there is no tip store, so missing newest records of SECRETS and DELIVERIES cannot be noticed: a start makes the tip store again")
 	}
 	return nil
 }

@@ -208,20 +208,16 @@ func (t *target) complete(ctx context.Context) error {
 	return t.step("complete")
 }
 
-// beside makes the streams of a cluster's log that a log in a folder gets at their first use.
-func (b *Backup) beside(ctx context.Context, t *target) error {
+// beside checks that a cluster's log gets the streams that a log in a folder gets at their first use.
+func (b *Backup) beside(t *target) error {
 	if t.replicas == 1 {
 		return nil
 	}
-	server := sidelog.Server{JS: t.js, API: &jetapi.Client{Replicas: t.replicas, Placement: t.placement}}
 	if len(sidelog.SegmentsOf(checkpoint.Stream, b.Streams)) == 0 {
 		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, checkpoint.Stream)
 	}
 	if len(streams.Segments(deliverylog.ShardNumber, b.Streams)) == 0 {
 		return fmt.Errorf("%w: it has no %s", backup.ErrDamaged, deliverylog.StreamName)
-	}
-	if err := sidelog.MakePositions(ctx, server); err != nil {
-		return err
 	}
 	if len(sidelog.SegmentsOf(sidelog.SecretStream, slices.Collect(maps.Keys(t.streams)))) == 0 {
 		return fmt.Errorf("%w: the keys have no segment of %s", backup.ErrDamaged, sidelog.SecretStream)

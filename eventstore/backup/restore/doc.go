@@ -15,8 +15,7 @@
 //
 // A stream begins with the first_seq of its description, so the messages of the log, of deliveries and of checkpoints get their
 // sequences by themselves. SECRETS has gaps, where values were destroyed. In place of each gap an empty message is published. One purge
-// deletes all of them at the end. Only the newest record of each reader's position is kept. POSITIONS begins at 1 again, because nothing
-// refers to its sequences.
+// deletes all of them at the end.
 //
 // Publishing was chosen instead of copying the server's files: it does not depend on the format of these files, it checks each sequence,
 // and it also writes to a cluster. The receive times of the messages are new; nothing uses them.

@@ -30,13 +30,7 @@ func (b *Backup) into(ctx context.Context, t *target, progress func(done, of uin
 	if err := b.secrets(ctx, t); err != nil {
 		return err
 	}
-	if err := b.beside(ctx, t); err != nil {
-		return err
-	}
-	if b.Positions == nil {
-		return nil
-	}
-	return sidelog.RestorePositions(ctx, t.js, t.replicas, b.Positions)
+	return b.beside(t)
 }
 
 // stream restores one segment of a shard, of the records of deliveries, or of CHECKPOINTS.

@@ -62,12 +62,12 @@ func TestClusterRefused(t *testing.T) {
 		t.Errorf("a refused init made %v", names)
 	}
 	js := apptest.StreamsOf(t, c, clustertest.User)
-	one, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "POSITIONS", Subjects: []string{"positions.*"}})
+	one, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "CHECKPOINTS_1", Subjects: []string{"checkpoints.1.>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "stream POSITIONS with 1 replicas", "init")
-	refused(t, "stream POSITIONS has 1 replica(s)", serveArguments(t)...)
+	refused(t, "stream CHECKPOINTS_1 with 1 replicas", "init")
+	refused(t, "stream CHECKPOINTS_1 has 1 replica(s)", serveArguments(t)...)
 	if err := js.DeleteStream(t.Context(), one.CachedInfo().Config.Name); err != nil {
 		t.Fatal(err)
 	}

@@ -169,13 +169,13 @@ func TestVerifyMissing(t *testing.T) {
 	shard := domain.Shard(ids[0], engine.DefaultShards)
 	streams := map[string]string{}
 	for path := range files(t, events) {
-		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", "POSITIONS", fmt.Sprintf("LEDGER_%d_1", shard)} {
+		for _, name := range []string{"CHECKPOINTS_1", "SECRETS_1", "DELIVERIES_1", fmt.Sprintf("LEDGER_%d_1", shard)} {
 			if dir, _, found := strings.Cut(path, "/"+name+"/"); found {
 				streams[name], _ = filepath.Rel(base, filepath.Join(dir, name))
 			}
 		}
 	}
-	if len(streams) != 5 {
+	if len(streams) != 4 {
 		t.Fatalf("the folder has the streams %v", streams)
 	}
 	for name, stream := range streams {
