@@ -227,6 +227,9 @@
 //     again, finds nothing, and continues.
 //  4. The index forgets the value. Failure: the same.
 //
+// After a rotation of the master key (package secretlog, A rotation) whole segments are dropped, so the first one may have any number. A durable
+// message names them and destroys all their messages; only then are their streams deleted. A missing segment that it does not name is damage.
+//
 // # One append, and a power failure after each step
 //
 //  1. A draft was made on the newest acknowledged event of its aggregate, and waits. Failure: nothing was recorded.

@@ -35,7 +35,8 @@ type inspection struct {
 	tips     *tipstore.Store          // nil if there is none, or it is unreadable
 
 	newestSide map[string]uint32 // number of the newest segment of each stream beside the log
-	secrets    uint32            // number of the first segment of SECRETS that no rotation of the master key replaced
+	secrets    uint32            // number of the first segment of SECRETS that was not dropped
+	dropped    []byte            // the newest drop of segments of SECRETS, by the tip store
 	whole      bool              // every block is read, also blocks that the server will not read
 
 	report Damaged         // called with each damage; nil: the first damage ends the run
@@ -79,9 +80,7 @@ func (in *inspection) run() error {
 	if err := in.readTips(); err != nil {
 		return err
 	}
-	if in.secrets, err = secretlog.First(in.dir, names); err != nil {
-		return err
-	}
+	in.secrets = secretlog.FirstIn(in.dir, names, in.dropped)
 	if len(names) == 0 {
 		if len(in.heads) > 0 {
 			return in.damaged(streams.Shard(0), 0, "the log's streams are gone, but there is a tip store of them")
@@ -99,7 +98,7 @@ func (in *inspection) run() error {
 		}
 	}
 	for _, name := range names {
-		if in.beingDeleted(name) || in.replaced(name) {
+		if in.beingDeleted(name) || in.secretsDropped(name) {
 			continue
 		}
 		if err := in.readStream(name); err != nil {
@@ -134,7 +133,7 @@ func (in *inspection) readTips() error {
 	if err == nil || in.report != nil && !errors.Is(err, tipstore.ErrDamaged) {
 		return err
 	}
-	in.tips, in.heads, in.required = nil, nil, map[string]uint64{}
+	in.tips, in.heads, in.required, in.dropped = nil, nil, map[string]uint64{}, nil
 	if in.report == nil {
 		return nil
 	}
@@ -154,6 +153,12 @@ func (in *inspection) readWitnesses() error {
 			}
 			return nil
 		})
+	}
+	if err != nil {
+		return damagedTips(in.dir, err)
+	}
+	if in.dropped, err = view.Get(sidelog.Key(sidelog.DroppedKey, sidelog.SecretStream, "")); errors.Is(err, tipstore.ErrNotFound) {
+		err = nil
 	}
 	if err != nil {
 		return damagedTips(in.dir, err)
@@ -318,7 +323,7 @@ func (in *inspection) compare() error {
 	}
 	for of, newest := range in.newestSide {
 		for number := uint32(1); number < newest; number++ {
-			if name := sidelog.Name(of, number); in.reports[name].Stream == "" && !in.replaced(name) {
+			if name := sidelog.Name(of, number); in.reports[name].Stream == "" && !in.secretsDropped(name) {
 				if err := in.missed(name, in.required[name], "the stream is gone"); err != nil {
 					return err
 				}
@@ -331,7 +336,7 @@ func (in *inspection) compare() error {
 	for name, required := range in.required {
 		report, there := in.reports[name]
 		switch {
-		case in.replaced(name):
+		case in.secretsDropped(name):
 		case !there:
 			if err := in.missed(name, required, "the stream is gone"); err != nil {
 				return err
@@ -366,8 +371,8 @@ func (in *inspection) compareBeside(of string, required uint64) error {
 	return in.missed(newest, last+1, fmt.Sprintf("it ends here, but the log names its record %d", required))
 }
 
-// replaced reports whether a stream is a segment of SECRETS that a rotation of the master key replaced.
-func (in *inspection) replaced(name string) bool {
+// secretsDropped reports whether a stream is a segment of SECRETS that was dropped after a rotation of the master key.
+func (in *inspection) secretsDropped(name string) bool {
 	return sidelog.IsSecrets(name) && sidelog.Number(name) < in.secrets
 }
 

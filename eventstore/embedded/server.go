@@ -46,7 +46,6 @@ type Server struct {
 	ns       native // nil before the start
 	lock     *flock.Flock
 	password string
-	swept    int // number of segments of SECRETS that a rotation replaced, and that the start removed
 }
 
 // native is what the package needs of a NATS server. No exported type names a type of nats-server: an importer of this package would
@@ -59,9 +58,6 @@ type native interface {
 
 // Folder returns the folder of the streams.
 func (s *Server) Folder() string { return s.Dir }
-
-// Completed reports whether the start completed a rotation of the master key that was cut short.
-func (s *Server) Completed() bool { return s.swept > 0 }
 
 const serviceUser = "payledger"
 
@@ -106,9 +102,6 @@ func (s *Server) start(c Config) error {
 		}
 	}
 	if err := folder.Repair(streamsFolder(c.Dir)); err != nil {
-		return err
-	}
-	if s.swept, err = secretlog.Sweep(c.Dir); err != nil {
 		return err
 	}
 	ns, err := server.NewServer(opts)

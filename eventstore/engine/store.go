@@ -270,8 +270,12 @@ func (s *Store) OpenSecrets(ctx context.Context) (*secretlog.Stream, error) {
 	if s.secrets != nil {
 		return s.secrets, nil
 	}
+	dir := ""
+	if s.embedded != nil {
+		dir = s.embedded.Folder()
+	}
 	b, err := secretlog.Open(ctx, secretlog.Config{
-		Server: s.beside, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
+		Server: s.beside, Folder: dir, Index: &s.side, Tips: s.tips, Fixed: s.tipsFixed, Stream: s.streamConfig, Reader: s.shards + 1, Room: s.room, Life: s.life,
 	})
 	if err != nil {
 		return nil, err

@@ -45,24 +45,27 @@ func CheckStopped(dir string, check Check) error { return CheckRead(inStopped(di
 func CheckRead(read func(handle func(blocks.Record) error) error, check Check) error {
 	var seen bool
 	var failed error // of the oldest value
-	var newest record
+	var generations []record
+	var floor record
 	opened, err := find(read, func(m blocks.Record) bool {
 		r, err := parse(m.Seq, m.Body)
 		switch {
 		case err != nil: // it is damaged
-		case r.kind == kindGeneration && r.generation == newest.seq:
+		case r.kind == kindGeneration:
 			r.value = bytes.Clone(r.value)
-			newest = r
+			generations = append(generations, r)
+		case r.kind == kindDropped:
+			floor = r
 		case r.isValue() && !seen && strings.HasSuffix(m.Subject, "."+valueTopic):
 			seen, failed = true, check(r.name, r.value)
 			return failed == nil
 		}
 		return false
 	})
-	switch {
-	case err != nil || opened:
+	if err != nil || opened {
 		return err
-	case newest.seq > 0:
+	}
+	if newest := newestOf(generations, floor); newest.seq > 0 {
 		return check(ProofName, newest.value)
 	}
 	return failed
@@ -72,10 +75,7 @@ func CheckRead(read func(handle func(blocks.Record) error) error, check Check) e
 // It needs no tip store. The files must be undamaged.
 func Unnamed(dir string, names []string, damaged func(stream string, seq uint64, reason string) error) error {
 	stand, named, last := blocks.Sequences{}, blocks.Sequences{}, map[string]uint64{}
-	segments, err := countingIn(dir, names)
-	if err != nil {
-		return err
-	}
+	segments := segmentsIn(dir, names)
 	for _, stream := range segments {
 		err := each(dir, stream, func(r blocks.Record) error {
 			stand.Add(r.Seq)
@@ -170,6 +170,11 @@ const ProofName = "generation-proof"
 
 // newestGeneration returns the message that began the generation in force; without a sequence in the first generation.
 func newestGeneration(ctx context.Context, server sidelog.Server, segments []string) (newest record, err error) {
+	floor, err := floorOn(ctx, server, segments)
+	if err != nil {
+		return newest, err
+	}
+	var generations []record
 	for _, stream := range segments {
 		for from := uint64(1); ; {
 			m, err := server.API.AtLeader(ctx, stream, jetapi.Get{Seq: from, NextBySubject: subjectOf(stream, generationTopic)})
@@ -183,13 +188,11 @@ func newestGeneration(ctx context.Context, server sidelog.Server, segments []str
 			if err != nil {
 				return newest, fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
 			}
-			if r.generation == newest.seq {
-				newest = r
-			}
+			generations = append(generations, r)
 			from = m.Seq + 1
 		}
 	}
-	return newest, nil
+	return newestOf(generations, floor), nil
 }
 
 // Fence appends a message without effect on a server of a cluster, and returns its sequence. Its acknowledgement covers all messages before.

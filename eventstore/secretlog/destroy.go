@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
@@ -106,7 +107,7 @@ func (b *Stream) Purge(ctx context.Context, group string) error {
 	if err := b.index.refresh(ctx); err != nil {
 		return fmt.Errorf("eventstore: secrets: %w", err)
 	}
-	if err := b.finish(ctx); err != nil { // the purge also deletes surplus values, which a destruction must name first
+	if err := b.finishSome(ctx, func(name string) bool { return strings.HasPrefix(name, group+".") }); err != nil { // the purge also deletes surplus values, which a destruction must name first
 		return err
 	}
 	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, group+"."))
@@ -208,18 +209,24 @@ func (b *Stream) purge(ctx context.Context, group string, last uint64) error {
 	return nil
 }
 
-// finish completes the destructions that have begun, by the index. On a full disk they wait.
+// finish completes the destructions that have begun, by the index. On a full disk they wait. A surplus value in a segment that is to be
+// dropped waits for that.
 func (b *Stream) finish(ctx context.Context) error {
-	err := b.finishSome(ctx, func(string) bool { return true })
+	err := b.finishSome(ctx, nil)
 	if errors.Is(err, fault.ErrFull) {
 		err = nil
 	}
 	return err
 }
 
-// finishSome completes the destructions that have begun for the wanted names.
+// finishSome completes the destructions that have begun for the wanted names; nil: those that do not wait for a drop.
 func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) error {
-	found, err := b.index.under(append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...))
+	return b.finishIn(ctx, append([]byte{sidelog.DyingPrefix}, sidelog.SecretStream+"_"...), want)
+}
+
+// finishIn is finishSome for the destructions under a prefix of their keys.
+func (b *Stream) finishIn(ctx context.Context, prefix []byte, want func(name string) bool) error {
+	found, err := b.index.under(prefix)
 	if err != nil {
 		return err
 	}
@@ -230,13 +237,17 @@ func (b *Stream) finishSome(ctx context.Context, want func(name string) bool) er
 			continue
 		}
 		seq := binary.BigEndian.Uint64(value)
+		g := b.log.Of(seq)
+		if want == nil && value[8] == endSurplus && !b.index.begun(g.Number) {
+			continue
+		}
 		b.index.mu.Lock()
-		record, err := b.index.value(sidelog.RecordKey(b.log.Of(seq).Stream, seq))
+		record, err := b.index.value(sidelog.RecordKey(g.Stream, seq))
 		b.index.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		if len(record) < len(sidelog.Digest{}) || !want(string(record[len(sidelog.Digest{}):])) {
+		if len(record) < len(sidelog.Digest{}) || want != nil && !want(string(record[len(sidelog.Digest{}):])) {
 			continue
 		}
 		if ends[seq] = ""; value[8] == endGroup {

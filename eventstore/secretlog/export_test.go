@@ -2,6 +2,7 @@ package secretlog
 
 import (
 	"context"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -82,6 +83,35 @@ func EncodeGeneration(kind byte, generation, replaced uint64, name string, value
 	}
 }
 
+// EncodeDropped encodes a message of SECRETS that drops segments.
+func EncodeDropped(segment uint32, through, generation uint64) []byte {
+	return newDropped(segment, through, generation).body
+}
+
+// Rotate begins a generation, and seals all values anew.
+func (b *Stream) Rotate(ctx context.Context, stepped func(step string)) (int, error) {
+	before, _ := b.Generation()
+	if err := b.Begin(ctx, before, []byte("proof")); err != nil {
+		return 0, err
+	}
+	reach(stepped, "the generation has begun")
+	return b.Resume(ctx, stepped)
+}
+
+// Resume completes the rotation of the generation in force.
+func (b *Stream) Resume(ctx context.Context, stepped func(step string)) (int, error) {
+	generation, _ := b.Generation()
+	return b.Reseal(ctx, Resealing{
+		Generation: generation, Stepped: stepped, Skip: func(name string) bool { return strings.HasPrefix(name, "card.") },
+		Seal: func(name string, value []byte) (group string, changed []byte, err error) {
+			if parts := strings.Split(name, "."); parts[0] == "card" {
+				group = parts[0] + "." + parts[1]
+			}
+			return group, value, nil
+		},
+	})
+}
+
 // DestroyedUnread begins a generation, and destroys a name by a node that has not read its value. A value sealed anew comes late. Then the
 // value is named and deleted.
 func (b *Stream) DestroyedUnread(ctx context.Context, name string, value []byte) error {
@@ -117,7 +147,7 @@ func (b *Stream) Spend(ctx context.Context, name string, value []byte) error {
 		seq, err = b.put(ctx, valueTopic, resealed)
 	}
 	if err == nil {
-		err = b.finishAll(ctx)
+		err = b.finishOf(ctx, []string{name})
 	}
 	if err == nil {
 		_, err = b.destroy(ctx, "", "", []uint64{seq})

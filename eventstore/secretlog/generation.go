@@ -1,20 +1,23 @@
 package secretlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"payledger/eventstore/fault"
 	"payledger/eventstore/jetapi"
 	"payledger/eventstore/sidelog"
+	"payledger/eventstore/workers"
 )
 
-// A generation is the time between two rotations of the master key of a log with several nodes. It is named by the sequence of the message
-// that began it; the first generation is 0. The order of the stream decides everything:
+// A generation is the time between two rotations of the master key. It is named by the sequence of the message that began it; the first
+// generation is 0. The order of the stream decides everything:
 //
 //  1. A message of generationTopic begins a generation, if it names the generation in force. Of two rotations at the same moment the second
 //     one names a generation that is over, and is void.
@@ -22,7 +25,8 @@ import (
 //     with the old key: such a value is surplus, and its writer seals it again.
 //  3. A value sealed anew replaces the value that it names, unless this one is spent: destroyed in this generation, by its sequence or by its
 //     name, or replaced. The replaced value is surplus then, and spent. Nothing else counts: a reader may find the replaced value deleted already, and a duplicate of it not.
-//  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the server deletes it.
+//  4. When the value sealed anew is acknowledged, a destruction names the replaced one, and the server deletes it. A replaced value in a
+//     segment that ended before the generation began stays until the segment is dropped as a whole (drop.go).
 //
 // After a crash at any place every value stands once, under the old key or under the new one.
 
@@ -31,8 +35,12 @@ const generationTopic = "generation"
 // ErrGeneration means that a value, or a rotation, names a generation that is over.
 var ErrGeneration = errors.New("the master key was rotated meanwhile")
 
-// resealedAtOnce is the number of values after which the replaced ones are destroyed.
-const resealedAtOnce = 1000
+const (
+	// resealedAtOnce is the number of values after which the replaced ones are destroyed.
+	resealedAtOnce = 1000
+	// writers is the number of values that are written at the same moment.
+	writers = 32
+)
 
 func (x *index) loadGenerations() error {
 	stored, err := x.value(sidelog.Key(sidelog.GenerationKey, sidelog.SecretStream, ""))
@@ -90,6 +98,8 @@ func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) 
 		return known.Seq == 0, nil
 	case known.Seq > r.seq: // a replica lacked it, and a later one replaced it
 		return false, nil
+	case r.replaced <= x.floor.through && r.seq > x.floor.seq: // every value there was replaced or destroyed before the drop
+		return false, nil
 	}
 	// The replaced value stood at this place, unless it is spent. It may be deleted already: then nothing is known, or another value of the
 	// name that was surplus when it was written.
@@ -103,7 +113,7 @@ func (x *index) counts(r record, known sidelog.Entry, change map[string][]byte) 
 		return false, err
 	}
 	change[string(key)] = []byte{1}
-	for _, seq := range []uint64{r.replaced, known.Seq} {
+	for _, seq := range slices.Compact([]uint64{r.replaced, known.Seq}) {
 		stream := x.log.Of(seq).Stream
 		old, err := x.value(sidelog.RecordKey(stream, seq))
 		if err != nil {
@@ -143,10 +153,13 @@ func (b *Stream) OnGeneration(accept func(proof []byte) error) {
 	b.index.onGeneration = accept
 }
 
-// Begin begins a generation after another one. It returns ErrGeneration if another rotation was faster. After another error it is not known
-// whether the generation has begun.
+// Begin begins a generation after another one; with one process, in a new segment. It returns ErrGeneration if another rotation was faster.
+// After another error it is not known whether the generation has begun.
 func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
 	if err := b.Room(); err != nil {
+		return err
+	}
+	if err := b.cut(ctx); err != nil {
 		return err
 	}
 	seq, err := b.put(ctx, generationTopic, newGeneration(before, proof))
@@ -159,13 +172,27 @@ func (b *Stream) Begin(ctx context.Context, before uint64, proof []byte) error {
 	return nil
 }
 
+// cut begins a segment for the values of a generation, so that the segments before it can be dropped. Several processes share one segment.
+func (b *Stream) cut(ctx context.Context) error {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	switch applied, _ := b.index.place(); {
+	case !b.Sole:
+		return nil
+	case b.before < b.failed || !b.index.whole():
+		return fmt.Errorf("%w: %s: the answer to a message was lost", fault.ErrRefused, sidelog.SecretStream)
+	default:
+		return b.log.Cut(ctx, applied)
+	}
+}
+
 // Resealing is how a rotation seals values anew.
 type Resealing struct {
 	Generation uint64
-	// Skip reports whether a value does not depend on the master key.
+	// Skip reports whether a value does not depend on the master key. It is copied only if its segment is to be dropped.
 	Skip func(name string) bool
-	// Seal returns a value sealed with the key of the generation. It is called from several goroutines.
-	Seal func(name string, value []byte) ([]byte, error)
+	// Seal returns a value as it is to be stored in the generation, and its group; "" if it has none. It is called from several goroutines.
+	Seal func(name string, value []byte) (group string, changed []byte, err error)
 	// Stepped, if set, is called after each step (tests that crash there).
 	Stepped func(step string)
 }
@@ -174,6 +201,8 @@ type Resealing struct {
 const (
 	stepReplaced = "values are sealed anew"
 	stepOverOld  = "the replaced values are destroyed"
+	stepDropped  = "the drop of the earlier segments is recorded"
+	stepSwept    = "the earlier segments are deleted"
 )
 
 // Reseal seals all values of earlier generations anew, and destroys the earlier ones. Nodes may use the stream meanwhile. Reseal may be
@@ -183,12 +212,15 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 		if err := b.index.refresh(ctx); err != nil {
 			return count, err
 		}
-		names, err := b.earlier(r)
+		values, err := b.earlier(r, true)
 		if err != nil {
 			return count, err
 		}
-		for part := range slices.Chunk(names, resealedAtOnce) {
-			err := inParallel(ctx, part, func(ctx context.Context, name string) error { return b.resealOne(ctx, name, r) })
+		for part := range slices.Chunk(values, resealedAtOnce) {
+			err := b.Room()
+			if err == nil {
+				err = b.resealAll(ctx, part, r)
+			}
 			if err != nil {
 				return count, err
 			}
@@ -199,22 +231,34 @@ func (b *Stream) Reseal(ctx context.Context, r Resealing) (count int, err error)
 			}
 			reach(r.Stepped, stepOverOld)
 		}
-		if len(names) == 0 { // an earlier run may have left replaced values
-			return count, b.finishAll(ctx)
+		if len(values) > 0 {
+			continue
 		}
+		if err := b.finishAll(ctx); err != nil { // an earlier run may have left replaced values
+			return count, err
+		}
+		return count, b.dropEarlier(ctx, r)
 	}
 }
 
-// finishAll completes all destructions that have begun. A full disk is an error.
+// finishAll completes all destructions that have begun, apart from those of segments that are to be dropped. A full disk is an error.
 func (b *Stream) finishAll(ctx context.Context) error {
-	return b.finishSome(ctx, func(string) bool { return true })
+	for _, g := range b.log.All() {
+		if b.index.begun(g.Number) {
+			if err := b.finishIn(ctx, sidelog.Key(sidelog.DyingPrefix, g.Stream, ""), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Earlier calls use with one value of a generation before the one in force. It does nothing if there is none. skip is Resealing.Skip.
 func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use func(name string, value []byte) error) error {
 	generation, _ := b.Generation()
-	names, err := b.earlier(Resealing{Generation: generation, Skip: skip})
-	for _, name := range names {
+	values, err := b.earlier(Resealing{Generation: generation, Skip: skip}, false)
+	for _, v := range values {
+		name := v.name
 		e, there, entryErr := b.index.entry(name)
 		if entryErr != nil {
 			return entryErr
@@ -234,44 +278,86 @@ func (b *Stream) Earlier(ctx context.Context, skip func(name string) bool, use f
 	return err
 }
 
-func (b *Stream) earlier(r Resealing) (names []string, err error) {
-	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
-	for name, value := range all {
-		if sidelog.ParseEntry(value).Seq < r.Generation && !r.Skip(name) {
-			names = append(names, name)
-		}
-	}
-	return names, err
+// earlierValue is a value of an earlier generation.
+type earlierValue struct {
+	name  string
+	entry sidelog.Entry
 }
 
-// resealOne seals one value anew, unless it is destroyed or replaced meanwhile. It repeats the message until it is acknowledged.
-func (b *Stream) resealOne(ctx context.Context, name string, r Resealing) error {
+// earlier returns the values of earlier generations in their order. copied includes those that are only copied.
+func (b *Stream) earlier(r Resealing, copied bool) (values []earlierValue, err error) {
+	begun := b.log.Of(r.Generation).Number
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
+	for name, value := range all {
+		e := sidelog.ParseEntry(value)
+		if e.Seq < r.Generation && (!r.Skip(name) || copied && b.log.Of(e.Seq).Number < begun) {
+			values = append(values, earlierValue{name, e})
+		}
+	}
+	slices.SortFunc(values, func(a, b earlierValue) int { return cmp.Compare(a.entry.Seq, b.entry.Seq) })
+	return values, err
+}
+
+// resealAll seals values anew. The index is brought up to the messages once, at the end.
+func (b *Stream) resealAll(ctx context.Context, values []earlierValue, r Resealing) error {
+	var last atomic.Uint64
+	err := workers.Pool(ctx, writers, func(_ context.Context, submit func(earlierValue) error) error {
+		for _, v := range values {
+			if err := submit(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(ctx context.Context, v earlierValue) error {
+		seq, err := b.resealOne(ctx, v, r)
+		for was := last.Load(); seq > was && !last.CompareAndSwap(was, seq); was = last.Load() {
+		}
+		return err
+	})
+	if entered := b.entered(ctx, last.Load()); err == nil {
+		err = entered
+	}
+	if now, _ := b.Generation(); err == nil && now != r.Generation {
+		err = ErrGeneration
+	}
+	return err
+}
+
+// resealOne seals one value anew, unless it is destroyed or replaced meanwhile. It repeats the message until it is acknowledged, and returns
+// its sequence; 0 if there is none. Then the index may not have it yet.
+func (b *Stream) resealOne(ctx context.Context, v earlierValue, r Resealing) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	for {
-		e, there, err := b.index.entry(name)
-		if err != nil || !there || e.Seq > r.Generation {
-			return err
-		}
+	for name, e := v.name, v.entry; ; {
 		value, err := b.index.read(ctx, name, e)
 		if err == nil {
-			changed, sealErr := r.Seal(name, value)
+			group, changed, sealErr := r.Seal(name, value)
 			if sealErr != nil {
-				return sealErr
+				return 0, sealErr
 			}
-			_, err = b.put(ctx, valueTopic, newResealed(r.Generation, name, e.Seq, changed))
+			topic := valueTopic
+			if group != "" {
+				topic = groupTopic + group
+			}
+			var seq uint64
+			if seq, err = b.send(ctx, topic, newResealed(r.Generation, name, e.Seq, changed)); err == nil {
+				return seq, nil
+			}
 		}
 		if errors.Is(err, fault.ErrUnhealthy) || errors.Is(err, ErrGeneration) {
-			return err
+			return 0, err
 		}
-		if err != nil {
-			if jetapi.Pause(ctx, createPause) != nil {
-				kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
-				return fmt.Errorf("eventstore: secret of kind %s: %w", kind, err)
-			}
-			_ = b.index.refresh(ctx) // the message may be stored although its answer was lost; the next try shows an error
-		} else if now, _ := b.Generation(); now != r.Generation {
-			return ErrGeneration
+		if jetapi.Pause(ctx, createPause) != nil {
+			kind, _, _ := strings.Cut(name, ".") // the rest may contain a session id
+			return 0, fmt.Errorf("eventstore: secret of kind %s: %w", kind, err)
+		}
+		_ = b.index.refresh(ctx) // the message may be stored although its answer was lost; the next try shows an error
+		if now, _ := b.Generation(); now != r.Generation {
+			return 0, ErrGeneration
+		}
+		var there bool
+		if e, there, err = b.index.entry(name); err != nil || !there || e.Seq > r.Generation {
+			return 0, err
 		}
 	}
 }

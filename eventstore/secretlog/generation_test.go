@@ -12,7 +12,7 @@ import (
 )
 
 // TestResealedBesideDuplicate: a reader without an index finds a replaced value deleted, and a duplicate of it not yet. The value sealed
-// anew counts for it too. A later rotation of the folder keeps the value: its messages name no generation.
+// anew counts for it too. A later rotation keeps the value.
 func TestResealedBesideDuplicate(t *testing.T) {
 	t.Parallel()
 	dir, name := t.TempDir(), secretName(1)
@@ -30,10 +30,7 @@ func TestResealedBesideDuplicate(t *testing.T) {
 		}
 	}
 	k = mustKeep(t, dir)
-	_, err := k.secrets.Rotate(testContext(t), secretlog.Rotation{
-		Keep:   func() error { return nil },
-		Reseal: func(_ string, value []byte) (string, []byte, error) { return "", value, nil },
-	})
+	_, err := k.secrets.Rotate(testContext(t), nil)
 	if err := errors.Join(err, k.close()); err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,8 @@ type index struct {
 	proof        []byte                   // of the newest generation
 	onGeneration func(proof []byte) error // see Stream.OnGeneration
 
+	floor record // the newest drop of segments; its sequence is 0 if there was none
+
 	reading sync.Mutex
 }
 
@@ -130,11 +132,8 @@ func (x *index) apply(r record) error {
 	stream := x.log.Of(r.seq).Stream
 	change := map[string][]byte{string(sidelog.RecordKey(stream, r.seq)): digest[:]}
 	switch r.kind {
-	case kindRotation:
-		if err := x.replace(r); err != nil {
-			return err
-		}
-		return x.write(change)
+	case kindDropped:
+		return x.drop(r, change)
 	case kindDestruction:
 		ended, err := x.destructionChanges(r, change)
 		if err == nil {
@@ -253,28 +252,36 @@ func (x *index) drain() error {
 	}
 }
 
-// enterAcknowledged enters an acknowledged message into the index, and all messages before it.
-func (x *index) enterAcknowledged(ctx context.Context, r record) error {
+// enter enters an acknowledged message into the index, or leaves it pending while a message before it is missing.
+func (x *index) enter(r record) error {
 	x.mu.Lock()
+	defer x.mu.Unlock()
 	if r.seq > x.applied {
 		x.pending[r.seq] = r
 	}
-	err := x.drain()
-	x.mu.Unlock()
-	if err != nil {
-		return err
-	}
+	return x.drain()
+}
+
+// whole reports whether no acknowledged message is pending.
+func (x *index) whole() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.pending) == 0
+}
+
+// await waits until the index has all messages up to an acknowledged one.
+func (x *index) await(ctx context.Context, seq uint64) error {
 	late := time.NewTimer(answerPause)
 	defer late.Stop()
 	for {
 		applied, changed := x.place()
-		if applied >= r.seq {
+		if applied >= seq {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-late.C: // an earlier answer was lost, or another node wrote
-			return x.catchUp(ctx, r.seq)
+			return x.catchUp(ctx, seq)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

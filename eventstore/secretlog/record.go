@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"payledger/eventstore/sidelog"
@@ -14,7 +15,7 @@ import (
 // The layout of a message of SECRETS. Numbers are big-endian; "varints" are unsigned varints:
 //
 //	4 bytes  "PLS1"
-//	1        kind: 0 a value, 1 a destruction, 2 a rotation of a folder, 3 a value of a generation, 4 a value sealed anew, 5 a generation
+//	1        kind: 0 a value, 1 a destruction, 2 a drop of segments, 3 a value of a generation, 4 a value sealed anew, 5 a generation
 //
 // of a value:
 //
@@ -29,7 +30,8 @@ import (
 //	…        the group, if all of it is purged; "removed" for values whose encryption key is destroyed; may be empty
 //	varints  the number of destroyed sequences; then each sequence as its distance from the sequence before, the first from 0
 //
-// of a rotation: 2 zeroes. It destroys all messages before it.
+// of a drop: 2 zeroes; varints: the number of the newest dropped segment, its last sequence, and the generation in force there. It destroys
+// all messages up to that sequence (drop.go).
 //
 // of a value of a generation, and of a value sealed anew:
 //
@@ -40,15 +42,14 @@ import (
 //
 // of a generation: 2 zeroes; the generation before as a varint; the proof (generation.go).
 //
-// A rotation is the first message of its segment, with the subject secrets.<segment>.rotation. The segment counts when it has a message
-// with the subject secrets.<segment>.complete, a destruction of nothing. A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is
-// secrets.<segment>.destroyed. A destruction is never deleted, so it explains each missing sequence. A generation's subject is
-// secrets.<segment>.generation, and it is never deleted either.
+// A value's subject is secrets.<segment>.value, or secrets.<segment>.group.<group>. A destruction's subject is secrets.<segment>.destroyed. A
+// destruction is only deleted with its segment, so it explains each missing sequence. The same holds for a generation, with the subject
+// secrets.<segment>.generation, and for a drop, secrets.<segment>.dropped.
 const (
 	magic           = "PLS1"
 	kindValue       = 0
 	kindDestruction = 1
-	kindRotation    = 2
+	kindDropped     = 2
 	kindLater       = 3
 	kindResealed    = 4
 	kindGeneration  = 5
@@ -65,8 +66,10 @@ type record struct {
 	ended []uint64
 	body  []byte // the whole message
 
-	generation uint64 // of a value; of a generation, the one before it
+	generation uint64 // of a value; of a generation, the one before it; of a drop, the one in force at the end of the dropped segments
 	replaced   uint64 // by a value sealed anew
+	through    uint64 // of a drop: the last sequence of the dropped segments
+	dropped    uint32 // of a drop: the number of the newest dropped segment
 }
 
 func (r record) isValue() bool {
@@ -109,13 +112,19 @@ func newDestruction(name, group string, ended []uint64) record {
 	return record{kind: kindDestruction, name: name, group: group, ended: ended, body: b}
 }
 
+func newDropped(segment uint32, through, generation uint64) record {
+	b := binary.AppendUvarint(appendText([]byte(magic+"\x02"), ""), uint64(segment))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, through), generation)
+	return record{kind: kindDropped, dropped: segment, through: through, generation: generation, body: b}
+}
+
 // destroyed returns the sequences that the message destroys, without those of an earlier value of its name.
 func (r record) destroyed() iter.Seq[uint64] {
-	if r.kind != kindRotation {
+	if r.kind != kindDropped {
 		return slices.Values(r.ended)
 	}
 	return func(yield func(uint64) bool) {
-		for seq := uint64(1); seq < r.seq; seq++ {
+		for seq := uint64(1); seq <= r.through; seq++ {
 			if !yield(seq) {
 				return
 			}
@@ -149,12 +158,26 @@ func (r *record) parseRest(b []byte) (ok bool) {
 		if r.group, b, ok = cutText(b); ok {
 			r.ended, ok = cutSequences(b, r.seq)
 		}
-	case kindRotation:
-		ok = r.name == "" && len(b) == 0
+	case kindDropped:
+		ok = r.parseDropped(b)
 	case kindLater, kindResealed, kindGeneration:
 		ok = r.parseGeneration(b)
 	}
 	return ok
+}
+
+// parseDropped decodes the rest of a drop.
+func (r *record) parseDropped(b []byte) bool {
+	var fields [3]uint64
+	for i := range fields {
+		var n int
+		if fields[i], n = binary.Uvarint(b); n <= 0 {
+			return false
+		}
+		b = b[n:]
+	}
+	r.dropped, r.through, r.generation = uint32(min(fields[0], math.MaxUint32)), fields[1], fields[2]
+	return r.name == "" && len(b) == 0 && r.dropped > 0 && r.through < r.seq && r.generation <= r.through
 }
 
 // parseGeneration decodes the rest of a message that names a generation.

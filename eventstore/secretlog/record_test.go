@@ -18,9 +18,10 @@ func FuzzParse(f *testing.F) {
 	f.Add(uint64(900), secretlog.EncodeGeneration(3, 7, 0, "a.b", []byte("box")))
 	f.Add(uint64(900), secretlog.EncodeGeneration(4, 700, 300, "a.b", []byte("box")))
 	f.Add(uint64(900), secretlog.EncodeGeneration(5, 7, 0, "", []byte("proof")))
+	f.Add(uint64(900), secretlog.EncodeDropped(3, 300, 7))
 	f.Fuzz(func(t *testing.T, seq uint64, data []byte) {
 		kind, name, group, value, ended, err := secretlog.Parse(seq, data)
-		if err != nil || kind > 2 { // the fields of generations are not in the answer
+		if err != nil || kind > 1 { // the fields of generations and drops are not in the answer
 			return
 		}
 		for i, e := range ended {
@@ -40,6 +41,7 @@ func TestLayout(t *testing.T) {
 		"PLS1\x00\x00\x03a.bbox":                             secretlog.Encode(0, "a.b", "", []byte("box"), nil),
 		"PLS1\x01\x00\x03a.b\x00\x00\x01\x07":                secretlog.Encode(1, "a.b", "", nil, []uint64{7}),
 		"PLS1\x03\x00\x03a.b\x07box":                         secretlog.EncodeGeneration(3, 7, 0, "a.b", []byte("box")),
+		"PLS1\x02\x00\x00\x03\xac\x02\x07":                   secretlog.EncodeDropped(3, 300, 7),
 		"PLS1\x04\x00\x03a.b\xac\x02\x07box":                 secretlog.EncodeGeneration(4, 300, 7, "a.b", []byte("box")),
 		"PLS1\x05\x00\x00\x00proof":                          secretlog.EncodeGeneration(5, 0, 0, "", []byte("proof")),
 		"PLS1\x01\x00\x00\x00\x06card.7\x03\x01\x01\xaa\x02": secretlog.Encode(1, "", "card.7", nil, []uint64{1, 2, 300}),
@@ -52,7 +54,7 @@ func TestLayout(t *testing.T) {
 		}
 		for cut := range len(text) {
 			_, _, _, value, _, err := secretlog.Parse(301, []byte(text[:cut]))
-			if err == nil && text[4] == 1 || err == nil && strings.HasPrefix(string(value), "box") {
+			if err == nil && (text[4] == 1 || text[4] == 2) || err == nil && strings.HasPrefix(string(value), "box") {
 				t.Errorf("%q was read", text[:cut])
 			}
 		}

@@ -31,6 +31,7 @@ type Config struct {
 	Index  *sidelog.Index
 	Tips   *tipstore.Store // holds the index of the names
 	Fixed  bool            // Tips is not written
+	Folder string          // of the server's files; "" if this process does not have them
 	Stream func(name, subject string) jetstream.StreamConfig
 	Reader int             // number of the connection for look-ups
 	Room   func() error    // returns an error while the disk is full
@@ -61,19 +62,16 @@ type Stream struct {
 func Open(ctx context.Context, c Config) (*Stream, error) {
 	log := newLog(c.Server, c.Stream)
 	b := &Stream{Config: c, log: log, index: newIndex(c, log)}
+	log.Dropped = b.index.droppedOn
 	return b, b.open(ctx)
 }
 
 func newLog(server sidelog.Server, stream func(name, subject string) jetstream.StreamConfig) *sidelog.Log {
-	log := &sidelog.Log{Server: server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
+	return &sidelog.Log{Server: server, Name: sidelog.SecretStream, Root: root, Config: func(name, subject string) jetstream.StreamConfig {
 		config := stream(name, subject)
 		config.DenyDelete, config.DenyPurge = false, false
 		return config
 	}}
-	log.Counts = func(ctx context.Context, infos []*jetstream.StreamInfo) ([]*jetstream.StreamInfo, bool, error) {
-		return countingInfos(ctx, server, infos)
-	}
-	return log
 }
 
 // Make makes the stream. It may exist.
@@ -83,12 +81,12 @@ func Make(ctx context.Context, server sidelog.Server, stream func(name, subject 
 }
 
 func (b *Stream) open(ctx context.Context) error {
-	last, err := b.log.Open(ctx, !b.ReadOnly && !b.Complete)
-	if err != nil {
+	x := b.index
+	if err := errors.Join(x.loadGenerations(), x.loadFloor()); err != nil {
 		return err
 	}
-	x := b.index
-	if err := x.loadGenerations(); err != nil {
+	last, err := b.log.Open(ctx, !b.ReadOnly && !b.Complete)
+	if err != nil {
 		return err
 	}
 	for _, g := range b.log.All() {
@@ -114,6 +112,9 @@ func (b *Stream) open(ctx context.Context) error {
 	}
 	if err == nil && !b.ReadOnly {
 		err = b.finish(ctx)
+	}
+	if err == nil && b.Room() == nil {
+		err = b.sweep(ctx)
 	}
 	return err
 }
@@ -214,18 +215,28 @@ func (b *Stream) store(ctx context.Context, subject string, r record, tried bool
 
 // put publishes a message once. It enters the message, and all messages before it, into the index. Only an acknowledgement is a success.
 func (b *Stream) put(ctx context.Context, subject string, r record) (uint64, error) {
-	seq, full, err := b.publish(ctx, subject, r)
-	if err == nil && full {
-		b.roll()
+	seq, err := b.send(ctx, subject, r)
+	if err == nil {
+		err = b.entered(ctx, seq)
 	}
 	return seq, err
 }
 
-func (b *Stream) publish(ctx context.Context, subject string, r record) (seq uint64, full bool, err error) {
+// entered waits until the index has all messages up to an acknowledged one, and begins the next segment if that is due.
+func (b *Stream) entered(ctx context.Context, seq uint64) error {
+	err := b.index.await(ctx, seq)
+	if err == nil && b.log.Full() {
+		b.roll()
+	}
+	return err
+}
+
+// send is put without the wait for the messages before: they may be missing in the index.
+func (b *Stream) send(ctx context.Context, subject string, r record) (seq uint64, err error) {
 	b.gate.RLock()
 	defer b.gate.RUnlock()
 	if now, _ := b.Generation(); r.isValue() && r.generation < now { // it would not count, and its bytes would stay in the logs of the servers
-		return 0, false, ErrGeneration
+		return 0, ErrGeneration
 	}
 	b.mu.Lock()
 	failed := b.failed
@@ -244,21 +255,22 @@ func (b *Stream) publish(ctx context.Context, subject string, r record) (seq uin
 	b.mu.Unlock()
 	switch {
 	case err != nil:
-		return 0, false, err
+		return 0, err
 	case ack.Error != nil:
-		return 0, false, ack.Error
+		return 0, ack.Error
 	case ack.Seq < g.First:
-		return 0, false, errors.New("answer to a publish names no sequence")
+		return 0, errors.New("answer to a publish names no sequence")
 	}
 	r.seq = ack.Seq
-	return ack.Seq, b.log.Stored(len(m.Data) + len(m.Subject)), b.index.enterAcknowledged(ctx, r)
+	b.log.Stored(len(m.Data) + len(m.Subject))
+	return ack.Seq, b.index.enter(r)
 }
 
 // roll creates the next segment. If that fails, the next value tries again.
 func (b *Stream) roll() {
 	b.gate.Lock()
 	defer b.gate.Unlock()
-	if b.before < b.failed { // a message without an answer may still be stored
+	if b.before < b.failed || !b.index.whole() || !b.log.Full() { // a message without an answer may still be stored
 		return
 	}
 	ctx, cancel := context.WithTimeout(b.Life, jetapi.ReadTimeout) // the context of the last writer may end

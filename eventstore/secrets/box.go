@@ -88,18 +88,74 @@ func MasterKeyPath(dir string) string { return filepath.Join(dir, "master.key") 
 
 func nextKeyPath(dir string) string { return MasterKeyPath(dir) + ".next" }
 
+func previousKeyPath(dir string) string { return MasterKeyPath(dir) + ".previous" }
+
+// previousName is the name under which KeepPrevious seals.
+const previousName = "previous-master-key"
+
+// KeepPrevious stores the master key of a data folder, sealed with the next one, until a rotation is complete. With the next key a process
+// opens all values then. The folder does not have either key in clear.
+func KeepPrevious(dir string, previous, next Key, random io.Reader) error {
+	aead, err := next.aead()
+	if err != nil {
+		return err
+	}
+	box, err := seal(aead, random, previousName, previous[:])
+	if err != nil {
+		return err
+	}
+	return writeDurably(previousKeyPath(dir), []byte(hex.EncodeToString(box)+"\n"))
+}
+
+// PreviousKey returns the key that KeepPrevious stored: os.ErrNotExist without one, and ErrSealed if another key was the next one.
+func PreviousKey(dir string, next Key) (k Key, err error) {
+	stored, err := os.ReadFile(previousKeyPath(dir))
+	if err != nil {
+		return k, fmt.Errorf("secrets: previous master key: %w", err)
+	}
+	box, err := hex.DecodeString(strings.TrimSpace(string(stored)))
+	if err != nil {
+		return k, ErrSealed
+	}
+	aead, err := next.aead()
+	if err != nil {
+		return k, err
+	}
+	plain, err := open(aead, previousName, box)
+	if err == nil && copy(k[:], plain) != KeySize {
+		err = ErrSealed
+	}
+	return k, err
+}
+
+// DropPrevious removes the previous key, which may not exist.
+func DropPrevious(dir string) error { return removeFile(previousKeyPath(dir)) }
+
 // KeepNext stores the key that a rotation is about to make the master key of a data folder.
 func KeepNext(dir string, next Key) error {
 	return writeDurably(nextKeyPath(dir), []byte(next.Text()+"\n"))
 }
 
-// NextKey returns the key of a rotation that was cut short, or os.ErrNotExist. It seals the ledger only if the rotation was decided.
+// NextKey returns the key of a rotation that is not complete, or os.ErrNotExist. It seals no value if the rotation has not begun.
 func NextKey(dir string) (Key, error) {
 	stored, err := os.ReadFile(nextKeyPath(dir))
 	if err != nil {
 		return Key{}, fmt.Errorf("secrets: next master key: %w", err)
 	}
 	return ParseKey(string(stored))
+}
+
+// OtherKeys returns the keys in a data folder that open values beside its master key, while a rotation is not complete. own reports whether the
+// master key is the folder's own.
+func OtherKeys(dir string, master Key, own bool) (keys []Key) {
+	other, err := PreviousKey(dir, master)
+	if own {
+		other, err = NextKey(dir)
+	}
+	if err == nil { // else there is none, or it was not written to its end: the rotation has not begun
+		keys = append(keys, other)
+	}
+	return keys
 }
 
 // TakeNext makes the next key the master key of a data folder.
@@ -111,8 +167,11 @@ func TakeNext(dir string) error {
 }
 
 // DropNext removes the next key, which may not exist.
-func DropNext(dir string) error {
-	for _, path := range []string{nextKeyPath(dir), nextKeyPath(dir) + ".new"} {
+func DropNext(dir string) error { return removeFile(nextKeyPath(dir)) }
+
+// removeFile removes a file of writeDurably, also an unfinished one.
+func removeFile(path string) error {
+	for _, path := range []string{path, path + ".new"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("secrets: %w", err)
 		}

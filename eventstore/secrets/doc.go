@@ -19,10 +19,11 @@
 // such a value is one that no value of the codec has: nodes of a version that knows cards in clear only refuse it. Deleting the token overwrites it. After an erasure the customer's key is destroyed, so its cards are only removed (kept.go): 4,000 cards
 // took 25 s of CPU when each was overwritten, because each rewrites a file of the stream, and take 1.7 s. The card with its CVV is destroyed after the authorization's outcome, whether the card is vaulted or not.
 //
-// A rotation of the master key of a data folder (rotate.go) seals every value anew, in a new segment of the stream, and destroys the old one.
-// It carries no destroyed value over. In a cluster (rolling.go) it seals the values anew one by one, beside nodes that have both keys. The keys of the e-mail hashes come from the first master key of the ledger; a rotation keeps their root as a value.
-// The stream does not name the master key: a start opens the proof of the newest
-// generation, or the oldest value of the segment that counts, and refuses a key that does not open it.
+// A rotation of the master key (rotate.go) seals the values anew one by one, and destroys the old ones. In a cluster it runs beside nodes that have
+// both keys. A stopped data folder has both keys until the rotation is complete: its own keys in two files, and of keys that are kept elsewhere
+// the old one, sealed with the new one (box.go, KeepPrevious). The keys of the e-mail hashes come from the first master key of the ledger; a
+// rotation keeps their root as a value. The stream does not name the master key: a start opens the oldest value or the proof of the newest
+// generation, and refuses a key that opens neither.
 //
 // A key is never written twice, but for a rotation. Destroying is a secure delete: the server overwrites the value in a new copy of its file, and
 // removes the old file. No program can read the value any more. The disk should be encrypted, because it may keep blocks

@@ -61,7 +61,7 @@ func (v *Store) openEmailRoot(ctx context.Context) ([]byte, error) {
 		}
 	}
 	if errors.Is(err, ErrGone) {
-		root, err = hkdf.Extract(sha256.New, v.master[:], nil)
+		root, err = hkdf.Extract(sha256.New, v.masters[0][:], nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("secrets: e-mail hash: %w", err)

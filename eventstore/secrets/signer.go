@@ -43,32 +43,30 @@ func (v *Store) CheckpointSigner(ctx context.Context) (note.Signer, string, erro
 	return signer, public, err
 }
 
-// StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key. It changes no byte.
-func StoppedVerifier(dir string, master Key) (public string, err error) {
+// StoppedVerifier returns the verifier key of the checkpoints in a stopped folder, given its master key, or several during a rotation. It
+// changes no byte.
+func StoppedVerifier(dir string, master ...Key) (public string, err error) {
 	err = secretlog.ReadStopped(dir, string(checkpointSigner), verifierOf(master, &public))
 	return public, err
 }
 
 // VerifierOn returns the verifier key of the checkpoints on a cluster, given its master key, or several during a rotation.
 func VerifierOn(ctx context.Context, read secretlog.Reader, master ...Key) (public string, err error) {
-	err = secretlog.ReadOn(ctx, read, string(checkpointSigner), func(stored []byte) (err error) {
-		for _, key := range master {
-			if err = verifierOf(key, &public)(stored); err == nil {
-				return nil
-			}
-		}
-		return err
-	})
+	err = secretlog.ReadOn(ctx, read, string(checkpointSigner), verifierOf(master, &public))
 	return public, err
 }
 
-func verifierOf(master Key, public *string) func(stored []byte) error {
+func verifierOf(masters []Key, public *string) func(stored []byte) error {
 	return func(stored []byte) error {
-		box, err := master.aead()
-		if err != nil {
-			return err
+		var ring keyring
+		for _, master := range masters {
+			box, err := master.aead()
+			if err != nil {
+				return err
+			}
+			ring = append(ring, box)
 		}
-		plain, err := open(box, string(checkpointSigner), stored)
+		plain, err := ring.open(string(checkpointSigner), stored)
 		if err != nil {
 			return err
 		}

@@ -21,14 +21,14 @@ var ErrGone = errors.New("secrets: the value is not there")
 
 // Store encrypts, stores and decrypts secrets. The name of a value contains its kind and its owner.
 type Store struct {
-	bytes  *secretlog.Stream
-	master Key
-	random io.Reader
-	log    format.LogID
-	origin string  // of the checkpoints of a new ledger; "": by the log's id
-	ring   keyring // of the master key, and of a key that a rotation replaces, or is about to take
-	now    func() time.Time
-	keys   valueCache[dataKey]
+	bytes   *secretlog.Stream
+	masters []Key // the master key, and a key that a rotation replaces, or is about to take
+	random  io.Reader
+	log     format.LogID
+	origin  string  // of the checkpoints of a new ledger; "": by the log's id
+	ring    keyring // of masters
+	now     func() time.Time
+	keys    valueCache[dataKey]
 	// numbers are the numbers of the keys for persons' new data, by the name of the keys.
 	numbers   valueCache[uint64]
 	erasures  atomic.Uint64
@@ -53,13 +53,11 @@ func Open(ctx context.Context, store Log, master Key, random io.Reader, others .
 	if err != nil {
 		return nil, err
 	}
-	v := &Store{bytes: b, master: master, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons}
+	v := &Store{bytes: b, random: random, log: store.ID(), now: store.Now, persons: &eventstore.NewRepositories(store).Persons}
 	for _, key := range append([]Key{master}, others...) {
-		box, err := key.aead()
-		if err != nil {
+		if err := v.add(key); err != nil {
 			return nil, err
 		}
-		v.ring = append(v.ring, box)
 	}
 	if err := b.Refresh(ctx); err != nil {
 		return nil, err

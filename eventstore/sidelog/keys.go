@@ -13,6 +13,7 @@ import (
 //	"x" stream 0 sequence   sequence, state            a value of SECRETS that must be destroyed
 //	"w" stream              sequence, safe sequence    the newest acknowledged sequence; the index is whole up to the safe one
 //	"g" stream 0            sequences, proof           the generations of SECRETS
+//	"f" stream 0            sequence, message          the newest message of SECRETS that drops segments
 //	"d" stream 0 sequence   1                          a value of an earlier generation that can be sealed anew no more
 //	"e" stream 0 name       sequence                   the last message of a generation that destroyed all values of a name
 //
@@ -22,6 +23,7 @@ const (
 	DyingPrefix   = 'x'
 	WitnessPrefix = 'w'
 	GenerationKey = 'g'
+	DroppedKey    = 'f'
 	SpentPrefix   = 'd'
 	EndedPrefix   = 'e'
 	recordPrefix  = 's'

@@ -39,8 +39,8 @@ type Log struct {
 	Name   string // of the whole stream
 	Root   string // of the subjects
 	Config func(name, subject string) jetstream.StreamConfig
-	// Counts, if set, returns the segments that belong to the stream. A segment that replaces all segments before it is the first one.
-	Counts func(context.Context, []*jetstream.StreamInfo) (counting []*jetstream.StreamInfo, replaces bool, err error)
+	// Dropped, if set, returns the number of the newest segment that was dropped, given the segments that exist; 0 if none was.
+	Dropped func(context.Context, []*jetstream.StreamInfo) (uint32, error)
 
 	mu       sync.Mutex
 	segments []Segment // without Last
@@ -86,14 +86,16 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 		return 0, fmt.Errorf("eventstore: %s: %w", l.Name, err)
 	}
 	first := uint32(1)
-	if l.Counts != nil {
-		replaces := false
-		if infos, replaces, err = l.Counts(ctx, infos); err != nil {
+	if l.Dropped != nil {
+		dropped, err := l.Dropped(ctx, infos)
+		if err != nil {
 			return 0, err
 		}
-		if replaces {
-			first = Number(infos[0].Config.Name)
-		}
+		first = dropped + 1
+		infos = slices.DeleteFunc(infos, func(info *jetstream.StreamInfo) bool { return Number(info.Config.Name) < first })
+	}
+	if len(infos) == 0 {
+		return 0, missing(l.Name, first)
 	}
 	l.segments, l.bytes = nil, 0
 	last := uint64(0)
@@ -109,12 +111,16 @@ func (l *Log) Open(ctx context.Context, create bool) (uint64, error) {
 		}
 		g := l.segment(Number(info.Config.Name), max(1, info.Config.FirstSeq))
 		if due := first + uint32(i); g.Number != due || i > 0 && g.First <= l.segments[i-1].First || due == 1 && g.First != 1 {
-			return 0, fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, l.Name, due)
+			return 0, missing(l.Name, due)
 		}
 		l.segments, l.bytes = append(l.segments, g), info.State.Bytes
 		last = max(g.First-1, info.State.LastSeq)
 	}
 	return last, nil
+}
+
+func missing(stream string, number uint32) error {
+	return fmt.Errorf("%w: %s: segment %d is missing; copy the folder before anything else", fault.ErrUnhealthy, stream, number)
 }
 
 // Segments returns the segments of a stream in their order, given the root of its subjects.
@@ -174,16 +180,30 @@ func (l *Log) Stored(bytes int) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes += uint64(bytes) + recordOverhead
-	return l.Sole && l.bytes >= l.Bytes
+	return l.full()
 }
 
-// Next begins a segment after the last sequence. Nothing may be under way.
-func (l *Log) Next(ctx context.Context, last uint64) error {
+// Full reports whether the next segment is due.
+func (l *Log) Full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full()
+}
+
+func (l *Log) full() bool { return l.Sole && l.bytes >= l.Bytes }
+
+// Next begins a segment after the last sequence if the newest one is full. Nothing may be under way.
+func (l *Log) Next(ctx context.Context, last uint64) error { return l.begin(ctx, last, l.Bytes) }
+
+// Cut is Next for a segment of any size that holds a message.
+func (l *Log) Cut(ctx context.Context, last uint64) error { return l.begin(ctx, last, 0) }
+
+func (l *Log) begin(ctx context.Context, last, full uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	newest := l.segments[len(l.segments)-1]
 	g := l.segment(newest.Number+1, last+1)
-	if newest.First > last || l.bytes < l.Bytes {
+	if newest.First > last || l.bytes < full {
 		return nil
 	}
 	_, err := l.JS.CreateStream(ctx, l.segmentConfig(g))
@@ -197,30 +217,11 @@ func (l *Log) Next(ctx context.Context, last uint64) error {
 	return nil
 }
 
-// Aside makes a segment after the last sequence. It takes no message of the stream, and the next Open asks Counts about it. It replaces
-// a segment of its number.
-func (l *Log) Aside(ctx context.Context, last uint64, metadata map[string]string) (Segment, error) {
+// Forget removes the segments up to a number, which were dropped.
+func (l *Log) Forget(number uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.segment(l.segments[len(l.segments)-1].Number+1, last+1)
-	if err := l.Drop(ctx, g); err != nil {
-		return g, err
-	}
-	config := l.segmentConfig(g)
-	config.Metadata = metadata
-	_, err := l.JS.CreateStream(ctx, config)
-	if err != nil {
-		err = fmt.Errorf("eventstore: create %s: %w", g.Stream, err)
-	}
-	return g, err
-}
-
-// Drop deletes a segment, which may not exist.
-func (l *Log) Drop(ctx context.Context, g Segment) error {
-	if err := l.JS.DeleteStream(ctx, g.Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("eventstore: delete %s: %w", g.Stream, err)
-	}
-	return nil
+	l.segments = slices.DeleteFunc(slices.Clone(l.segments), func(g Segment) bool { return g.Number <= number })
 }
 
 // remake makes a segment again that was made with another beginning. It must be empty.

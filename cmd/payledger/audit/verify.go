@@ -296,10 +296,7 @@ func (c *Verify) verifier(events string) (note.Verifier, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	key, err := secrets.StoppedVerifier(events, master)
-	if next, none := secrets.NextKey(c.Data); errors.Is(err, secrets.ErrSealed) && text == "" && none == nil { // a rotation was cut short
-		key, err = secrets.StoppedVerifier(events, next)
-	}
+	key, err := secrets.StoppedVerifier(events, append([]secrets.Key{master}, secrets.OtherKeys(c.Data, master, text == "")...)...)
 	switch {
 	case errors.Is(err, secrets.ErrSealed):
 		return nil, "", errors.New("the master key is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with")

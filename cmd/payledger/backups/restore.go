@@ -155,7 +155,7 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 	err = c.openOnce(ctx, bar, room)
 	bar.Clear()
 	if errors.Is(err, secrets.ErrIncomplete) {
-		err = errors.New("this back-up was made while the master key of a cluster was rotated: restore it to a cluster with --nats-url and both keys, and complete the rotation there; or use a later back-up")
+		err = errors.New("this back-up was made while the master key was rotated: give the key before, too, in PAYLEDGER_MASTER_KEY_PREVIOUS or --master-key-previous-file, or use a later back-up")
 	}
 	if err != nil {
 		return "", err
@@ -173,7 +173,12 @@ func (c *Restore) fill(ctx context.Context, stderr io.Writer, b *restore.Backup,
 
 // openOnce opens the ledger as a start does: it makes the tip store and the index of SECRETS from the log.
 func (c *Restore) openOnce(ctx context.Context, bar *terminal.Bar, room string) error {
-	l, err := ledger.Open(ctx, options.Options{Data: room, MasterKey: c.MasterKey}, ledger.Existing, ledger.Config{
+	previous, err := options.ReadSecret("--master-key-previous", c.MasterKeyPrevious, c.MasterKeyPreviousFile)
+	if err != nil {
+		return err
+	}
+	o := options.Options{Data: room, MasterKey: c.MasterKey, PreviousKey: options.PreviousKey{MasterKeyPrevious: previous}}
+	l, err := ledger.Open(ctx, o, ledger.Existing, ledger.Config{
 		Logger: zerolog.Nop(), Progress: func(done, of uint64) { bar.Show("tips", done, of) },
 	})
 	if err != nil {

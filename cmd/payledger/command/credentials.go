@@ -172,7 +172,7 @@ type rotateCommand struct {
 func (rotateCommand) Help() string {
 	return "Of a data folder: stop the service before. Of a cluster: restart every node with the new master key, and with the old one as --master-key-previous, " +
 		"run this command with the same two keys, and take the old key away from the nodes when it has exited with 0. Back-ups from before the rotation are restored with the old master key: keep it as long as you keep them. " +
-		"Make a back-up right after the rotation. If the command is interrupted, run it again. It then completes the rotation, or does it from the beginning."
+		"Make a back-up right after the rotation. If the command is interrupted, run it again: for a data folder with the key that it printed as --new-master-key-file. It then completes the rotation, or does it from the beginning."
 }
 
 func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args options.Arguments) error {
@@ -189,7 +189,7 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 		if c.JSON {
 			return printed(json.NewEncoder(std.Out).Encode(map[string]string{"masterKey": key}))
 		}
-		_, err := fmt.Fprintf(std.Out, "new master key      %s\n\nThis is shown once. Keep it and the old key until the service has started with one of them.\n", key)
+		_, err := fmt.Fprintf(std.Out, "new master key      %s\n\nThis is shown once. Keep it and the old key until this command has exited with 0.\n", key)
 		return printed(errors.Join(err, syncFile(std.Out)))
 	}
 	done, err := rotation.Run(ctx)
@@ -198,8 +198,8 @@ func (c *rotateCommand) Run(ctx context.Context, std terminal.Streams, args opti
 		return fmt.Errorf("a service runs on %s: stop it, and rotate the master key then; nothing was changed", c.Data)
 	case errors.Is(err, secrets.ErrSameKey):
 		return errors.New("the ledger has this master key already: give a new key with --new-master-key-file; nothing was changed")
-	case errors.Is(err, secrets.ErrUndecided) && shown:
-		return fmt.Errorf("%w: keep the old master key and the new one, and start the service with the key that it accepts", err)
+	case err != nil && shown:
+		return fmt.Errorf("%w: keep the old master key and the new one, and run the command again with the new one in --new-master-key-file", err)
 	case err != nil:
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *rotateCommand) roll(ctx context.Context, std terminal.Streams, args opt
 	if err := options.UsageOf(faults); err != nil {
 		return err
 	}
-	done, err := ledger.Rolling{Options: o}.Run(ctx)
+	done, err := ledger.ClusterRotation{Options: o}.Run(ctx)
 	if errors.Is(err, secrets.ErrSameKey) {
 		return errors.New("the ledger has this master key already: give the new key in PAYLEDGER_MASTER_KEY, and the old key in PAYLEDGER_MASTER_KEY_PREVIOUS; nothing was changed")
 	}
@@ -284,7 +284,10 @@ func (c *rotateCommand) report(std terminal.Streams, done ledger.Rotated) error 
 	if done.Completed {
 		text = "An earlier rotation of the master key was interrupted. It is complete now: its new key is the key of the ledger.\n"
 	}
-	if done.Before {
+	switch {
+	case done.Before && c.NatsURL == "":
+		text = "Nothing was changed: the new key is the key of the ledger already, and the rotation to it is complete.\n"
+	case done.Before:
 		text = "Nothing was changed: the key in PAYLEDGER_MASTER_KEY (or --master-key-file) seals the ledger already, and the rotation to it is complete.\n" +
 			"For another rotation give the nodes and this command a new key there, and this key as PAYLEDGER_MASTER_KEY_PREVIOUS.\n"
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"payledger/cmd/payledger/limits"
 	"payledger/cmd/payledger/options"
 	"payledger/eventstore"
@@ -33,12 +35,12 @@ var ProofFile = filepath.Join(ViewsFolder, "proof-hashes")
 
 // Ledger is the log with its secrets, embedded or in an external cluster.
 type Ledger struct {
-	server   *embedded.Server // nil with an external cluster
-	presence *external.Presence
-	Store    *engine.Store
-	Secrets  *secrets.Store
-	master   secrets.Key
-	tookNext bool // this open completed a rotation of the folder's own key
+	server    *embedded.Server // nil with an external cluster
+	presence  *external.Presence
+	Store     *engine.Store
+	Secrets   *secrets.Store
+	master    secrets.Key
+	completed bool // this open completed a rotation of the folder that was interrupted
 }
 
 // Mode limits the changes that Open may make to a ledger.
@@ -97,18 +99,41 @@ func Open(ctx context.Context, o options.Options, mode Mode, config engine.Confi
 		l.master = key.key
 	}
 	if l.Secrets, err = secrets.Open(ctx, l.Store, l.master, rand.Reader, key.others...); err != nil {
-		return nil, errors.Join(incomplete(err), l.Close())
+		return nil, errors.Join(incomplete(err, o), l.Close())
 	}
 	l.Secrets.SetOrigin(o.Origin)
 	if l.presence != nil {
 		l.presence.Reads(l.Secrets.Settle)
 	}
-	if mode != ReadOnly {
-		if l.tookNext, err = key.took, key.settle(); err != nil {
+	if l.server != nil {
+		if err := l.settle(ctx, key, mode, config.Logger); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
 	return l, nil
+}
+
+// settle takes the master key in force of a folder, and completes a rotation that was interrupted.
+func (l *Ledger) settle(ctx context.Context, key *masterKey, mode Mode, logger zerolog.Logger) error {
+	inForce, complete, err := l.Secrets.Master()
+	if err != nil {
+		return err
+	}
+	if l.master = inForce; key.held && !key.own && inForce != key.given { // the rotation to the given key has not begun
+		return key.other()
+	}
+	if mode == ReadOnly {
+		return nil
+	}
+	if !complete {
+		logger.Info().Msg("a rotation of the master key was interrupted: the remaining secrets are sealed with the new key")
+		if _, _, err := l.Secrets.Rotate(ctx, secrets.Rotation{Next: inForce}); err != nil {
+			return fmt.Errorf("a rotation of the master key was interrupted, and cannot be completed now; nothing is lost, and the next start continues it: %w", err)
+		}
+	}
+	took, err := key.settle(inForce)
+	l.completed = took || !complete
+	return err
 }
 
 // writable explains what a command needs that opens a folder on which nothing can be written, such as a mounted snapshot.

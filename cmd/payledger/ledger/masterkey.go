@@ -17,10 +17,9 @@ type masterKey struct {
 	data string
 	from string // source of the key, for error texts
 	own  bool   // the key comes from the data folder
-	// others are the other keys during a rotation in a cluster: the previous master key, or a new key that seals no value yet.
+	// others are the other keys during a rotation: the previous master key, or a new key that may seal no value yet.
 	others []secrets.Key
-	next   *secrets.Key
-	took   bool // next opens the ledger: a rotation was cut short after it was decided
+	given  secrets.Key
 }
 
 // readMasterKey returns the key of the options, or the data folder's own key. It creates none.
@@ -34,9 +33,6 @@ func readMasterKey(o options.Options) (m *masterKey, err error) {
 	}
 	if text == "" {
 		m.from, m.own = secrets.MasterKeyPath(o.Data), true
-		if next, err := secrets.NextKey(o.Data); err == nil { // else it was not written to its end, and is not used yet
-			m.next = &next
-		}
 	}
 	if o.MasterKeyPrevious != "" {
 		previous, err := secrets.ParseKey(o.MasterKeyPrevious)
@@ -49,7 +45,10 @@ func readMasterKey(o options.Options) (m *masterKey, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return m, nil
 	}
-	m.held = err == nil
+	m.given = m.key
+	if m.held = err == nil; m.held && o.NatsURL == "" {
+		m.others = append(m.others, secrets.OtherKeys(o.Data, m.key, m.own)...)
+	}
 	return m, err
 }
 
@@ -69,31 +68,28 @@ func (m *masterKey) check(name string, value []byte) error {
 	if m.key.Check(name, value) == nil {
 		return nil
 	}
-	if m.next != nil && m.next.Check(name, value) == nil {
-		m.key, m.took = *m.next, true
-		return nil
-	}
 	for i, other := range m.others {
-		if other.Check(name, value) == nil { // the rotation has not begun
+		if other.Check(name, value) == nil {
 			m.key, m.others[i] = other, m.key
 			return nil
 		}
 	}
+	return m.other()
+}
+
+func (m *masterKey) other() error {
 	return otherKeyError{fmt.Errorf("the master key in %s is not the one of this ledger: set PAYLEDGER_MASTER_KEY or --master-key-file to the key that the ledger was made with, or that the last rotation gave it; nothing was changed", m.from)}
 }
 
 type otherKeyError struct{ error }
 
-// settle ends a rotation of the folder's own key that was cut short: the key that opens the ledger stays.
-func (m *masterKey) settle() error {
-	switch {
-	case m.took:
-		return secrets.TakeNext(m.data)
-	case m.own && m.data != "":
-		return secrets.DropNext(m.data)
-	default:
-		return nil
+// settle ends a rotation of a folder that is complete or has not begun: of its keys only the one in force stays. took reports whether that is
+// a new key of the folder's own.
+func (m *masterKey) settle(inForce secrets.Key) (took bool, err error) {
+	if next, err := secrets.NextKey(m.data); m.own && err == nil && next == inForce {
+		return true, secrets.TakeNext(m.data)
 	}
+	return false, errors.Join(secrets.DropNext(m.data), secrets.DropPrevious(m.data))
 }
 
 // orNew returns the key, and creates one for a ledger without a sealed value.

@@ -20,22 +20,26 @@ const nodesWait = 3 * time.Second // for another answer of a node
 
 const settleWait = time.Minute // for a node that has not read that the rotation has begun
 
-func incomplete(err error) error {
-	if errors.Is(err, secrets.ErrIncomplete) {
+func incomplete(err error, o options.Options) error {
+	switch {
+	case !errors.Is(err, secrets.ErrIncomplete):
+	case o.NatsURL == "":
+		err = fmt.Errorf("%w: it needs the key before, which is in %s, or in the master.key.previous or master.key.next of this folder: put the missing file back", err, secrets.MasterKeyPath(o.Data))
+	default:
 		err = fmt.Errorf("%w: set PAYLEDGER_MASTER_KEY_PREVIOUS (or --master-key-previous-file) to the master key before, and run `payledger rotate-master-key` with both keys until it exits with 0", err)
 	}
 	return err
 }
 
-// Rolling is a change of the master key of a cluster's ledger. Its nodes may run if they have both keys.
-type Rolling struct {
+// ClusterRotation is a change of the master key of a cluster's ledger. Its nodes may run if they have both keys.
+type ClusterRotation struct {
 	options.Options // of a node: the new master key, and the one before
 	// Stepped, if set, is called after each step (tests that crash there).
 	Stepped func(step string)
 }
 
 // Run rotates the master key, or completes a rotation to it. After an error both keys are needed, unless the error says otherwise.
-func (r Rolling) Run(ctx context.Context) (done Rotated, err error) {
+func (r ClusterRotation) Run(ctx context.Context) (done Rotated, err error) {
 	next, err := secrets.ParseKey(r.MasterKey)
 	if err != nil {
 		return done, err
@@ -58,7 +62,7 @@ func (r Rolling) Run(ctx context.Context) (done Rotated, err error) {
 	if err != nil {
 		return done, err
 	}
-	done.Values, done.Before, err = l.Secrets.Roll(ctx, secrets.Rolling{Next: next, Stepped: r.Stepped, Settled: r.settled})
+	done.Values, done.Before, err = l.Secrets.Rotate(ctx, secrets.Rotation{Next: next, Stepped: r.Stepped, Settled: r.settled})
 	switch {
 	case errors.Is(err, secrets.ErrIncomplete):
 		err = errors.New("an earlier rotation of the master key is not complete: run `payledger rotate-master-key` with the keys of that one until it exits with 0; nothing was changed")
@@ -72,7 +76,7 @@ func (r Rolling) Run(ctx context.Context) (done Rotated, err error) {
 }
 
 // settled returns when no node seals for a generation before the given one.
-func (r Rolling) settled(ctx context.Context, generation uint64) error {
+func (r ClusterRotation) settled(ctx context.Context, generation uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, settleWait)
 	defer cancel()
 	for {

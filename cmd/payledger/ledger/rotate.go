@@ -31,8 +31,8 @@ type Rotated struct {
 	File      string // file of the data folder that holds the new key; "" if the key is kept elsewhere
 }
 
-// Run rotates the master key, or completes a rotation that was cut short. Without an error exactly the new key opens the ledger. After
-// an error it is the old one, unless the error is secrets.ErrUndecided, or says that the rotation is decided.
+// Run rotates the master key, or completes a rotation that was interrupted. After an error the folder opens with the key that it has, and
+// with a given one: the old key if the rotation has not begun, else the new one, as the folder has the old key until the rotation is complete.
 func (r Rotation) Run(ctx context.Context) (done Rotated, err error) {
 	next, err := keyOrNew(r.Next)
 	if err != nil {
@@ -43,47 +43,41 @@ func (r Rotation) Run(ctx context.Context) (done Rotated, err error) {
 		done.File = secrets.MasterKeyPath(r.Data)
 	}
 	l, err := r.open(ctx, r.Options)
-	if _, other := errors.AsType[otherKeyError](err); other && r.Next != "" { // the new one, if an earlier run was cut short
+	_, other := errors.AsType[otherKeyError](err)
+	if r.Next != "" && (other || errors.Is(err, secrets.ErrRotated)) { // an earlier run began, or completed, this rotation
 		if l, newErr := r.open(ctx, r.sealed(next)); newErr == nil {
-			done.Completed, done.File = true, ""
+			done.Completed, done.Before, done.File = l.completed, !l.completed, ""
 			return done, l.Close()
 		}
+	}
+	if errors.Is(err, secrets.ErrRotated) {
+		err = fmt.Errorf("a rotation to another master key has begun, and is not complete: repeat the command with that key in --new-master-key-file: %w", err)
 	}
 	if err != nil {
 		return done, err
 	}
-	if done.Completed = l.completed(r.Next, next); done.Completed {
+	if done.Completed = l.completed && (r.Next == "" || l.master == next); done.Completed {
 		return done, l.Close()
 	}
-	done.Values, err = l.Secrets.Rotate(ctx, secrets.Rotation{Next: next, Stepped: r.Stepped, Keep: func() error {
-		switch {
-		case own:
+	if l.master == next {
+		return done, errors.Join(secrets.ErrSameKey, l.Close())
+	}
+	previous := l.master
+	done.Values, _, err = l.Secrets.Rotate(ctx, secrets.Rotation{Next: next, Stepped: r.Stepped, Keep: func() error {
+		if own {
 			return secrets.KeepNext(r.Data, next)
-		case r.Next == "":
-			return r.Show(next.Text())
-		default:
-			return nil
 		}
+		if err := secrets.KeepPrevious(r.Data, previous, next, rand.Reader); err != nil || r.Next != "" {
+			return err
+		}
+		return r.Show(next.Text())
 	}})
-	if own && err != nil && !errors.Is(err, secrets.ErrUndecided) {
-		err = errors.Join(err, secrets.DropNext(r.Data))
+	if err == nil {
+		_, err = (&masterKey{data: r.Data, own: own}).settle(next)
+	} else if !errors.Is(err, secrets.ErrUnbegun) {
+		err = fmt.Errorf("the rotation is not complete; nothing is lost: %w", err)
 	}
-	closed := l.Close()
-	if err != nil {
-		return done, errors.Join(err, closed)
-	}
-	// The rotation is decided. The open removes the old values, and takes the new key of the folder.
-	after := r.Options
-	if !own {
-		after = r.sealed(next)
-	}
-	if l, err = r.open(ctx, after); err != nil {
-		return done, fmt.Errorf("the rotation is decided, and the new master key is the key of the ledger, but the old values are not removed yet: %w; the next start removes them", err)
-	}
-	if err := errors.Join(closed, l.Close()); err != nil {
-		return done, fmt.Errorf("the rotation is decided, and the new master key is the key of the ledger: %w", err)
-	}
-	return done, nil
+	return done, errors.Join(err, l.Close())
 }
 
 func (r Rotation) open(ctx context.Context, o options.Options) (*Ledger, error) {
@@ -101,12 +95,4 @@ func keyOrNew(text string) (secrets.Key, error) {
 		return secrets.ParseKey(text)
 	}
 	return secrets.NewKey(rand.Reader)
-}
-
-// completed reports whether this open completed the wanted rotation, to the given or the folder's random key, and not an earlier one.
-func (l *Ledger) completed(given string, next secrets.Key) bool {
-	if given == "" {
-		return l.tookNext
-	}
-	return l.master == next && (l.tookNext || l.server.Completed())
 }

@@ -86,7 +86,7 @@ type NATS struct {
 
 // PreviousKey are the flags of the master key that a rotation in a cluster replaces.
 type PreviousKey struct {
-	MasterKeyPrevious     string `help:"With --nats-url, while the master key is rotated: the master key before." placeholder:"HEX"`
+	MasterKeyPrevious     string `help:"While the master key is rotated: the master key before. For --nats-url, and for restore." placeholder:"HEX"`
 	MasterKeyPreviousFile string `help:"File that holds the master key before." type:"path"`
 }
 

@@ -3,11 +3,13 @@
 package kills
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,8 +145,17 @@ func (r *rotationRig) serves(t *testing.T, data string) {
 	}
 }
 
-// TestRotateMasterKey cuts a rotation short after each of its steps. Then exactly one key opens the ledger, and the next run completes the
-// rotation. After that no byte of the folder holds the old key, or a value that it opens (I1).
+// The steps of a rotation of a folder that change which keys it needs.
+const (
+	rotationBegun    = "the generation has begun"
+	rotationDropped  = "the drop of the earlier segments is recorded"
+	rotationSwept    = "the earlier segments are deleted"
+	rotationComplete = "the rotation is complete"
+)
+
+// TestRotateMasterKey cuts a rotation short after each of its steps. Until it begins the old key opens the ledger, and from then on both keys of
+// the folder do; the new one alone when the old values are gone. The next run completes the rotation. After that no byte of the folder holds the
+// old key, or a value that it opens (I1).
 func TestRotateMasterKey(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -157,30 +168,34 @@ func TestRotateMasterKey(t *testing.T) {
 		crashed[step], steps = copyOf(t, whole), append(steps, step)
 	}}
 	done, err := rotation.Run(t.Context())
-	if err != nil || done.Values != len(r.old) || done.Completed || len(steps) != 5 {
+	if err != nil || done.Values != len(r.old)+1 || done.Completed || len(steps) != 8 { // the root of the hashes is a value now
 		t.Fatalf("a rotation seals %+v of %d values in steps %q: %v", done, len(r.old), steps, err)
 	}
 	r.holds(t, whole)
 	r.serves(t, whole)
-	last := steps[len(steps)-1]
 	for name, change := range map[string]func(streams string) error{
 		"an old segment has another name": func(s string) error { return os.Rename(filepath.Join(s, "SECRETS_1"), filepath.Join(s, ".SECRETS_1")) },
 		"an old segment is half removed":  func(s string) error { return os.Remove(filepath.Join(s, "SECRETS_1", "meta.inf")) },
 	} {
-		crashed[name], steps = copyOf(t, crashed[last]), append(steps, name)
+		crashed[name] = copyOf(t, crashed[rotationDropped])
+		steps = slices.Insert(steps, slices.Index(steps, rotationSwept), name)
 		if err := change(filepath.Join(crashed[name], "events", "jetstream", "LEDGER", "streams")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	decided := false
+	begun, swept := false, false
 	for _, step := range steps {
 		data := crashed[step]
-		decided = decided || step == last
+		begun, swept = begun || step == rotationBegun, swept || step == rotationSwept
 		candidate, err := secrets.NextKey(data)
-		if old, now := opensWith(t, data, r.key), err == nil && opensWith(t, data, candidate.Text()); old == decided || now != decided {
+		gone := swept || strings.HasPrefix(step, "an old segment") // it holds the values of the old key
+		if old, now := opensWith(t, data, r.key), err == nil && opensWith(t, data, candidate.Text()); old == gone || now != begun {
 			t.Errorf("%s: the old key opens the ledger: %v, the new one: %v", step, old, now)
 		}
-		if status, out, stderr := apptest.Invoke(t, "rotate-master-key", "--data", data); status != 0 || strings.Contains(out, "interrupted") != decided {
+		if status, out, stderr := apptest.Invoke(t, "verify", "--data", copyOf(t, data)); status != 0 || strings.Contains(out, "note") {
+			t.Errorf("%s: verify exits %d: %s%s", step, status, out, stderr)
+		}
+		if status, out, stderr := apptest.Invoke(t, "rotate-master-key", "--data", data); status != 0 || strings.Contains(out, "interrupted") != begun {
 			t.Errorf("%s: the next run exits %d: %s%s", step, status, out, stderr)
 		}
 		r.holds(t, data)
@@ -197,7 +212,7 @@ func TestRotateAfterOtherRotation(t *testing.T) {
 	var crashed, given string
 	first, second := strings.Repeat("56", 32), strings.Repeat("78", 32)
 	_, err := ledger.Rotation{Options: options.Options{Data: r.data, MasterKey: r.key}, Next: first, Stepped: func(step string) {
-		if step == "the segment counts" {
+		if step == rotationDropped {
 			given = copyOf(t, r.data)
 		}
 	}}.Run(t.Context())
@@ -208,7 +223,7 @@ func TestRotateAfterOtherRotation(t *testing.T) {
 	_, err = ledger.Rotation{Options: options.Options{Data: own, MasterKey: first}, Next: r.key}.Run(t.Context()) // the key of its file again
 	if err == nil {
 		_, err = ledger.Rotation{Options: options.Options{Data: own}, Stepped: func(step string) {
-			if step == "the segment counts" {
+			if step == rotationDropped {
 				crashed = copyOf(t, own)
 			}
 		}}.Run(t.Context())
@@ -236,13 +251,117 @@ func TestServeAfterRotationCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []string{"the new key is kept", "the segment counts"} {
+	for _, step := range []string{"both keys are kept", rotationBegun, rotationDropped, rotationComplete} {
 		data := crashed[step]
 		r.serves(t, data)
 		if ownKey(t, data) != r.key {
 			r.holds(t, data)
-		} else if step == "the segment counts" {
+		} else if step != "both keys are kept" {
 			t.Error("the service did not complete the rotation")
 		}
+	}
+}
+
+// TestRotateGivenKeyCutShort: the keys of a folder are kept elsewhere, and a rotation is cut short after each of its steps. The same command
+// completes it, and from its beginning on the new key alone does. The folder never has a key in clear.
+func TestRotateGivenKeyCutShort(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	if err := os.Remove(filepath.Join(r.data, "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	next, steps, crashed := strings.Repeat("9a", 32), []string{}, map[string]string{}
+	_, err := ledger.Rotation{Options: options.Options{Data: r.data, MasterKey: r.key}, Next: next, Stepped: func(step string) {
+		crashed[step], steps = copyOf(t, r.data), append(steps, step)
+	}}.Run(t.Context())
+	if err != nil || len(steps) != 8 {
+		t.Fatal(steps, err)
+	}
+	begun := false
+	for _, step := range steps {
+		begun = begun || step == rotationBegun
+		data, alone := crashed[step], copyOf(t, crashed[step])
+		for file, content := range everyByte(t, data) {
+			for _, key := range []string{r.key, next} {
+				if raw, _ := hex.DecodeString(key); bytes.Contains(content, []byte(key)) || bytes.Contains(content, raw) {
+					t.Errorf("%s: %s has a key", step, file)
+				}
+			}
+		}
+		l, err := ledger.Open(t.Context(), options.Options{Data: copyOf(t, data), MasterKey: next}, ledger.ReadOnly, ledger.Config{})
+		if (err == nil) != begun {
+			t.Errorf("%s: with the new key alone: %v", step, err)
+		}
+		if err == nil {
+			err = errors.Join(l.Close(), started(t, alone, next))
+			r.hasOnly(t, alone, next)
+		} else if err = started(t, alone, next); err == nil {
+			t.Errorf("%s: a service starts with the new key", step)
+		}
+		if err != nil && begun {
+			t.Errorf("%s: a service: %v", step, err)
+		}
+		if _, err := (ledger.Rotation{Options: options.Options{Data: data, MasterKey: r.key}, Next: next}).Run(t.Context()); err != nil {
+			t.Errorf("%s: again: %v", step, err)
+		}
+		r.hasOnly(t, data, next)
+	}
+}
+
+// started opens a ledger as a start of the service does.
+func started(t *testing.T, data, key string) error {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), options.Options{Data: data, MasterKey: key}, ledger.Existing, ledger.Config{})
+	if err == nil {
+		err = l.Close()
+	}
+	return err
+}
+
+// hasOnly checks that only a new key opens the ledger in a folder without keys.
+func (r *rotationRig) hasOnly(t *testing.T, data, key string) {
+	t.Helper()
+	if !opensWith(t, data, key) || opensWith(t, data, r.key) {
+		t.Error("the new key is not the only one that opens the ledger")
+	}
+	if found, err := filepath.Glob(filepath.Join(data, "master.key*")); err != nil || len(found) > 0 {
+		t.Errorf("%v stays: %v", found, err)
+	}
+}
+
+// TestRestoreWhileRotated: a back-up of a folder whose rotation is not complete is restored with both keys, and the restore completes the
+// rotation.
+func TestRestoreWhileRotated(t *testing.T) {
+	if eventstoretest.LeftToWholeRun(t) {
+		return
+	}
+	t.Parallel()
+	r := newRotationRig(t)
+	crashed, next := map[string]string{}, strings.Repeat("bc", 32)
+	_, err := ledger.Rotation{Options: options.Options{Data: r.data}, Next: next, Stepped: func(step string) { crashed[step] = copyOf(t, r.data) }}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{rotationBegun, rotationDropped, rotationComplete} {
+		from := t.TempDir()
+		out, keys, to := filepath.Join(from, "out"), filepath.Join(from, "keys"), filepath.Join(from, "data")
+		if status, _, stderr := apptest.Invoke(t, "backup", "--data", crashed[step], "--out", out, "--keys-out", keys); status != 0 {
+			t.Fatalf("%s: backup exits %d: %s", step, status, stderr)
+		}
+		restore := []string{"restore", "--from", out, "--keys", keys, "--data", to, "--master-key-file", apptest.SecretFile(t, next)}
+		if step != rotationComplete {
+			if status, _, stderr := apptest.Invoke(t, restore...); status == 0 || !strings.Contains(stderr, "PAYLEDGER_MASTER_KEY_PREVIOUS") {
+				t.Errorf("%s: with one key restore exits %d: %s", step, status, stderr)
+			}
+			restore = append(restore, "--master-key-previous-file", apptest.SecretFile(t, r.key))
+		}
+		if status, _, stderr := apptest.Invoke(t, restore...); status != 0 {
+			t.Errorf("%s: restore exits %d: %s", step, status, stderr)
+			continue
+		}
+		r.hasOnly(t, to, next)
 	}
 }

@@ -62,7 +62,7 @@ func (r *rolling) both(t *testing.T) (next secrets.Key) {
 func (r *rolling) roll(t *testing.T, node int, next secrets.Key) {
 	t.Helper()
 	eventually(t, 2*time.Minute, "the rotation ends", func() error {
-		_, _, err := r.vaults[node].Roll(testContext(t), secrets.Rolling{Next: next})
+		_, _, err := r.vaults[node].Rotate(testContext(t), secrets.Rotation{Next: next})
 		return err
 	})
 	r.key++
@@ -74,7 +74,7 @@ func (r *rolling) cutAt(t *testing.T, node int, next secrets.Key, step string) (
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _, err := r.vaults[node].Roll(testContext(t), secrets.Rolling{Next: next, Stepped: func(s string) {
+		_, _, err := r.vaults[node].Rotate(testContext(t), secrets.Rotation{Next: next, Stepped: func(s string) {
 			if s == step {
 				cut = true
 				runtime.Goexit()
@@ -242,7 +242,7 @@ func (r *rolling) besideWriters(t *testing.T) {
 		w.running.Go(func() { w.write(t, v) })
 	}
 	began := time.Now()
-	count, completed, err := r.vaults[0].Roll(testContext(t), secrets.Rolling{Next: next, Stepped: func(step string) {
+	count, completed, err := r.vaults[0].Rotate(testContext(t), secrets.Rotation{Next: next, Stepped: func(step string) {
 		if !slices.Contains(r.steps, step) {
 			r.steps = append(r.steps, step)
 		}
@@ -272,7 +272,7 @@ func (r *rolling) besideWriters(t *testing.T) {
 	if _, err := secrets.Open(testContext(t), r.nodes[2].store, old, rand.Reader); err == nil || !strings.Contains(err.Error(), "start the service again with the new master key") {
 		t.Errorf("with the old key: %v", err)
 	}
-	if count, completed, err := r.vaults[0].Roll(testContext(t), secrets.Rolling{Next: next}); err != nil || count != 0 || !completed {
+	if count, completed, err := r.vaults[0].Rotate(testContext(t), secrets.Rotation{Next: next}); err != nil || count != 0 || !completed {
 		t.Errorf("again: %d %v %v", count, completed, err)
 	}
 }
@@ -288,7 +288,7 @@ func (r *rolling) cutAfter(t *testing.T, i int, step string, majorityLost bool) 
 		r.leave(0)
 		r.leave(1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if _, completed, err := r.vaults[1].Roll(ctx, secrets.Rolling{Next: next}); err == nil && !completed {
+		if _, completed, err := r.vaults[1].Rotate(ctx, secrets.Rotation{Next: next}); err == nil && !completed {
 			t.Error("without a majority the rotation ends")
 		}
 		cancel()
@@ -319,7 +319,7 @@ func (r *rolling) cutAfter(t *testing.T, i int, step string, majorityLost bool) 
 func (r *rolling) serverAway(t *testing.T) {
 	next := r.both(t)
 	r.leave(2)
-	if _, _, err := r.vaults[0].Roll(testContext(t), secrets.Rolling{Next: next}); !errors.Is(err, secrets.ErrUnbegun) {
+	if _, _, err := r.vaults[0].Rotate(testContext(t), secrets.Rotation{Next: next}); !errors.Is(err, secrets.ErrUnbegun) {
 		t.Errorf("while a server is away: %v", err)
 	}
 	r.join(2)
@@ -333,7 +333,7 @@ func (r *rolling) twoAtOnce(t *testing.T) {
 	var both sync.WaitGroup
 	for node := range 2 {
 		both.Go(func() {
-			if _, _, err := r.vaults[node].Roll(testContext(t), secrets.Rolling{Next: next}); err != nil {
+			if _, _, err := r.vaults[node].Rotate(testContext(t), secrets.Rotation{Next: next}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -420,8 +420,8 @@ func (r *rolling) twoKeys(t *testing.T) {
 	first, second := r.vault(t, 0, old, one), r.vault(t, 1, old, two)
 	errs := make([]error, 2)
 	var both sync.WaitGroup
-	both.Go(func() { _, _, errs[0] = first.Roll(testContext(t), secrets.Rolling{Next: one}) })
-	both.Go(func() { _, _, errs[1] = second.Roll(testContext(t), secrets.Rolling{Next: two}) })
+	both.Go(func() { _, _, errs[0] = first.Rotate(testContext(t), secrets.Rotation{Next: one}) })
+	both.Go(func() { _, _, errs[1] = second.Rotate(testContext(t), secrets.Rotation{Next: two}) })
 	both.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
 		t.Fatalf("two rotations at once: %v, %v", errs[0], errs[1])
@@ -437,7 +437,7 @@ func (r *rolling) twoKeys(t *testing.T) {
 		t.Errorf("a node without the new key writes: %v", err)
 	}
 	r.holds(t, node, winner)
-	if _, completed, err := []*secrets.Store{first, second}[node].Roll(testContext(t), secrets.Rolling{Next: winner}); err != nil || !completed { // it destroys what does not count, as every node's cleaning does
+	if _, completed, err := []*secrets.Store{first, second}[node].Rotate(testContext(t), secrets.Rotation{Next: winner}); err != nil || !completed { // it destroys what does not count, as every node's cleaning does
 		t.Errorf("again: %v %v", completed, err)
 	}
 	if _, err := r.vault(t, node, winner).Get(testContext(t), "webhook.acct.late"); !errors.Is(err, secrets.ErrGone) {

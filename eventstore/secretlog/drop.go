@@ -1,0 +1,342 @@
+package secretlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"payledger/eventstore/blocks"
+	"payledger/eventstore/fault"
+	"payledger/eventstore/jetapi"
+	"payledger/eventstore/sidelog"
+	"payledger/eventstore/streams"
+)
+
+// A rotation replaces every value of the segments that ended before its generation began. These segments are dropped as a whole, so that
+// a folder does not pay a deletion for each value. A crash may come between any two steps.
+//
+//  1. Every value of the segments is sealed anew, copied or destroyed, in acknowledged messages.
+//  2. A message of droppedTopic is durable. It names the segments, and destroys all their messages. From then on no reader needs them.
+//  3. The index has the message, and no entry of the segments, and is synced.
+//  4. The streams of the segments are deleted, the oldest first.
+//
+// A start continues at step 3 or 4. A missing segment that no such message names is damage.
+
+const droppedTopic = "dropped"
+
+// keysAtOnce is the number of keys of the index that one batch deletes.
+const keysAtOnce = 10_000
+
+var errPage = errors.New("eventstore: the page is full")
+
+func (x *index) loadFloor() error {
+	stored, err := x.value(sidelog.Key(sidelog.DroppedKey, sidelog.SecretStream, ""))
+	if err == nil {
+		x.floor = storedFloor(stored)
+	}
+	return err
+}
+
+// storedFloor returns the drop that the tip store has under sidelog.DroppedKey; the zero value without one.
+func storedFloor(stored []byte) record {
+	if len(stored) < 8 {
+		return record{}
+	}
+	r, err := parse(binary.BigEndian.Uint64(stored), slices.Clone(stored[8:]))
+	if err != nil || r.kind != kindDropped {
+		return record{}
+	}
+	return r
+}
+
+// droppedOn returns the number of the newest dropped segment. If the index does not know it, the messages on the server do. The index of the
+// remaining messages begins with the generation in force at the end of the dropped segments.
+func (x *index) droppedOn(ctx context.Context, infos []*jetstream.StreamInfo) (uint32, error) {
+	if len(infos) == 0 || sidelog.Number(infos[0].Config.Name) <= x.floor.dropped+1 {
+		return x.floor.dropped, nil
+	}
+	var segments []string
+	for _, info := range infos {
+		segments = append(segments, info.Config.Name)
+	}
+	floor, err := floorOn(ctx, x.Server, segments)
+	if err == nil && len(x.generations) == 0 && floor.generation > 0 {
+		x.generations = []uint64{floor.generation}
+	}
+	return floor.dropped, err
+}
+
+// begun reports whether a segment belongs to the generation in force. An earlier segment is to be dropped.
+func (x *index) begun(number uint32) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return number >= x.log.Of(x.generationAt(1<<64-1)).Number
+}
+
+// drop removes dropped segments from the index. The caller holds the lock.
+func (x *index) drop(r record, change map[string][]byte) error {
+	if r.through <= x.floor.through && r.seq != x.floor.seq { // another node was faster
+		return x.write(change)
+	}
+	floor := append(binary.BigEndian.AppendUint64(nil, r.seq), r.body...)
+	if err := x.write(map[string][]byte{string(sidelog.Key(sidelog.DroppedKey, sidelog.SecretStream, "")): floor}); err != nil { // before an entry is removed
+		return err
+	}
+	x.floor = r
+	x.log.Forget(r.dropped)
+	all := func(_, _ []byte) bool { return true }
+	for number := uint32(1); number <= r.dropped; number++ {
+		stream := sidelog.Name(sidelog.SecretStream, number)
+		change[string(sidelog.WitnessKey(stream))] = nil
+		if x.overlay == nil {
+			x.Index.Forget(stream)
+		}
+		if err := errors.Join(x.remove(sidelog.RecordsOf(stream), all), x.remove(sidelog.Key(sidelog.DyingPrefix, stream, ""), all)); err != nil {
+			return err
+		}
+	}
+	// No message after the drop can replace a value of the dropped segments (counts).
+	spent := sidelog.Key(sidelog.SpentPrefix, sidelog.SecretStream, "")
+	err := x.remove(spent, func(key, _ []byte) bool { return binary.BigEndian.Uint64(key[len(spent):]) <= r.through })
+	if err == nil {
+		err = x.remove(sidelog.Key(sidelog.EndedPrefix, sidelog.SecretStream, ""), func(_, value []byte) bool {
+			return len(value) == 8 && binary.BigEndian.Uint64(value) <= r.through
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for seq := range r.destroyed() {
+		x.gaps.Remove(seq)
+	}
+	return x.write(change)
+}
+
+// remove deletes keys with a prefix from the index.
+func (x *index) remove(prefix []byte, which func(key, value []byte) bool) error {
+	for {
+		change := map[string][]byte{}
+		err := x.Tips.Each(prefix, func(key, value []byte) error {
+			if !which(key, value) {
+				return nil
+			}
+			if len(change) == keysAtOnce && x.overlay == nil {
+				return errPage
+			}
+			change[string(key)] = nil
+			return nil
+		})
+		full := errors.Is(err, errPage)
+		for key, value := range x.overlay {
+			if strings.HasPrefix(key, string(prefix)) && value != nil && which([]byte(key), value) {
+				change[key] = nil
+			}
+		}
+		if err != nil && !full {
+			return err
+		}
+		if err := x.write(change); err != nil || !full {
+			return err
+		}
+	}
+}
+
+// dropEarlier drops the segments before the generation in force in which no value counts.
+func (b *Stream) dropEarlier(ctx context.Context, r Resealing) error {
+	all, err := b.index.under(sidelog.Key(sidelog.NamePrefix, sidelog.SecretStream, ""))
+	if err != nil {
+		return err
+	}
+	oldest := r.Generation
+	for _, value := range all {
+		oldest = min(oldest, sidelog.ParseEntry(value).Seq)
+	}
+	kept := b.log.Of(oldest)
+	if b.log.All()[0].Number == kept.Number {
+		return nil
+	}
+	b.index.mu.Lock()
+	generation := b.index.generationAt(kept.First)
+	b.index.mu.Unlock()
+	if _, err := b.put(ctx, droppedTopic, newDropped(kept.Number-1, kept.First-1, generation)); err != nil {
+		return fmt.Errorf("eventstore: drop secrets: %w", err)
+	}
+	reach(r.Stepped, stepDropped)
+	if err := b.sweep(ctx); err != nil {
+		return err
+	}
+	reach(r.Stepped, stepSwept)
+	return nil
+}
+
+// sweep deletes the dropped segments. Any node may call it, also repeatedly.
+func (b *Stream) sweep(ctx context.Context) error {
+	b.index.mu.Lock()
+	floor := b.index.floor
+	b.index.mu.Unlock()
+	if floor.seq == 0 || b.ReadOnly || b.Fixed {
+		return nil
+	}
+	infos, err := b.log.Segments(ctx, sidelog.SecretStream, root)
+	if err != nil {
+		return fmt.Errorf("eventstore: drop secrets: %w", err)
+	}
+	kept := []string{}
+	for _, info := range infos {
+		if sidelog.Number(info.Config.Name) > floor.dropped {
+			kept = append(kept, info.Config.Name)
+		}
+	}
+	remains := b.remains(floor.dropped)
+	if len(kept) == len(infos) && len(remains) == 0 {
+		return nil
+	}
+	if err := b.secure(ctx, kept); err != nil {
+		return err
+	}
+	for _, info := range infos[:len(infos)-len(kept)] {
+		if err := b.JS.DeleteStream(ctx, info.Config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("eventstore: delete %s: %w", info.Config.Name, err)
+		}
+	}
+	for _, path := range b.remains(floor.dropped) { // the server removes the files later, or a crash came between
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+	}
+	return nil
+}
+
+// secure ensures that all messages of the kept segments are on the disk, and that the index knows the drop. The process that wrote the
+// messages may have been killed before they were synced.
+func (b *Stream) secure(ctx context.Context, kept []string) error {
+	if err := b.Room(); err != nil {
+		return err
+	}
+	_, err := b.put(ctx, destroyedTopic, newDestruction("", "", nil)) // makes all messages before it durable
+	if err == nil {
+		err = b.Tips.Flush()
+	}
+	if err == nil && b.Folder != "" {
+		err = syncSegments(b.Folder, kept)
+	}
+	return err
+}
+
+// remains returns the folders of dropped segments that exist. The server renames a folder before it removes the folder's files.
+func (b *Stream) remains(dropped uint32) (paths []string) {
+	if b.Folder == "" {
+		return nil
+	}
+	for number := uint32(1); number <= dropped; number++ {
+		path := blocks.Folder(b.Folder, streams.Account, sidelog.Name(sidelog.SecretStream, number))
+		for _, path := range []string{path, filepath.Join(filepath.Dir(path), "."+filepath.Base(path))} {
+			if _, err := os.Stat(path); err == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// syncSegments writes the files of segments to the disk, with their folders.
+func syncSegments(dir string, those []string) error {
+	paths := []string{filepath.Dir(blocks.Folder(dir, streams.Account, those[0]))}
+	for _, stream := range those {
+		err := filepath.WalkDir(blocks.Folder(dir, streams.Account, stream), func(path string, _ fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) { // the server replaces its index
+				return nil
+			}
+			paths = append(paths, path)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("eventstore: %w", err)
+		}
+	}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("eventstore: the values under the new master key are not on the disk, so the old ones stay: %w", err)
+		}
+	}
+	return nil
+}
+
+// floorOn returns the newest drop on a server, given the segments; the zero value if there was none.
+func floorOn(ctx context.Context, server sidelog.Server, segments []string) (record, error) {
+	for _, stream := range slices.Backward(segments) {
+		m, err := server.API.AtLeader(ctx, stream, jetapi.Get{LastBySubject: subjectOf(stream, droppedTopic)})
+		if errors.Is(err, fault.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return record{}, err
+		}
+		r, err := parse(m.Seq, m.Data)
+		if err != nil {
+			err = fmt.Errorf("%w: %s: %w", fault.ErrUnhealthy, stream, err)
+		}
+		return r, err
+	}
+	return record{}, nil
+}
+
+// floorIn is floorOn for a stopped folder. The inspection reports damaged segments.
+func floorIn(dir string, segments []string) (floor record) {
+	for _, stream := range slices.Backward(segments) {
+		_ = each(dir, stream, func(m blocks.Record) error {
+			if r, err := parse(m.Seq, m.Body); err == nil && r.kind == kindDropped && r.seq > floor.seq {
+				floor = r
+			}
+			return nil
+		})
+		if floor.seq > 0 {
+			return floor
+		}
+	}
+	return floor
+}
+
+// newestOf returns the message that began the generation in force, given all generations and the newest drop; without a sequence in the first
+// generation.
+func newestOf(generations []record, floor record) record {
+	newest := record{seq: floor.generation}
+	for _, r := range generations {
+		if r.seq > floor.through && r.generation == newest.seq {
+			newest = r
+		}
+	}
+	return newest
+}
+
+// FirstIn returns the number of the first segment in a stopped folder that was not dropped, given the value of sidelog.DroppedKey in the tip
+// store; nil without one. Files are only read if segments are missing that the tip store does not name.
+func FirstIn(dir string, names []string, stored []byte) uint32 {
+	first := storedFloor(stored).dropped + 1
+	segments := slices.DeleteFunc(sidelog.SegmentsOf(sidelog.SecretStream, names), func(name string) bool { return sidelog.Number(name) < first })
+	if len(segments) > 0 && (sidelog.Number(segments[0]) > first || halfDeleted(dir, segments)) {
+		first = max(first, floorIn(dir, segments).dropped+1)
+	}
+	return first
+}
+
+// halfDeleted reports whether the server was deleting the first segment: it removes the description first.
+func halfDeleted(dir string, segments []string) bool {
+	_, err := metaOf(dir, segments[0])
+	return len(segments) > 1 && errors.Is(err, fs.ErrNotExist)
+}

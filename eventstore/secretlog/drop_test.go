@@ -1,0 +1,226 @@
+package secretlog_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"payledger/eventstore"
+	"payledger/eventstore/eventstoretest"
+)
+
+const rotatedCard = "card.7.acct.token"
+
+// fillForRotation makes a folder with values in several segments, some of them destroyed.
+func fillForRotation(t *testing.T, dir string) *keeper {
+	t.Helper()
+	k := mustKeep(t, dir)
+	for i := range 100 {
+		create(t, k.secrets, secretName(i))
+	}
+	err := errors.Join(
+		k.secrets.CreateIn(testContext(t), "card.7", rotatedCard, secretOf(rotatedCard)),
+		k.secrets.Destroy(testContext(t), secretName(3)),
+		k.secrets.Remove(testContext(t), secretName(4), secretName(60)),
+		flushTips(k.store),
+	)
+	if err != nil || k.secrets.Segments() < 3 {
+		t.Fatal(k.secrets.Segments(), err)
+	}
+	return k
+}
+
+// has checks the values of fillForRotation. later reports whether a value and the card were destroyed, too.
+func has(t *testing.T, k *keeper, later bool) {
+	t.Helper()
+	for i := range 100 {
+		holds(t, k.secrets, secretName(i), !isGone(i, later))
+	}
+	holds(t, k.secrets, rotatedCard, !later)
+}
+
+func isGone(i int, later bool) bool { return i == 3 || i == 4 || i == 60 || later && i == 50 }
+
+// isRotated is has, and checks that each value stands once on the disk. It closes the folder.
+func isRotated(t *testing.T, k *keeper, dir string, later bool) {
+	t.Helper()
+	has(t, k, later)
+	if err := errors.Join(k.store.Scrub(testContext(t)), k.store.Healthy(), k.close()); err != nil {
+		t.Error(err)
+	}
+	for i := range 100 {
+		want := 1
+		if isGone(i, later) {
+			want = 0
+		}
+		if n := countBytes(t, dir, secretOf(secretName(i))); n != want {
+			t.Errorf("value %d stands %d times on the disk", i, n)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*SECRETS_1")); len(left) > 0 {
+		t.Errorf("%q stays", left)
+	}
+}
+
+// TestRotationCrashes cuts a rotation of a folder short after each of its steps. After the next start, with the tip store and without it,
+// each value is there, and a second run completes the rotation. Then each value stands once on the disk. A rotation follows another one.
+func TestRotationCrashes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := fillForRotation(t, dir)
+	copies, steps := map[string]string{}, []string{}
+	stepped := func(step string) {
+		if copies[step] == "" {
+			copies[step], steps = copyFolder(t, dir), append(steps, step)
+		}
+	}
+	count, err := k.secrets.Rotate(testContext(t), stepped)
+	if err != nil || count != 98 {
+		t.Fatal(count, err)
+	}
+	isRotated(t, k, dir, false)
+	last := steps[len(steps)-1]
+	for _, what := range []string{"meta.inf", ""} { // the server removes the description first, and renames the folder then
+		name := "a dropped segment is half removed: " + what
+		copies[name], steps = copyFolder(t, copies["the drop of the earlier segments is recorded"]), append(steps, name)
+		streams := filepath.Join(copies[name], "jetstream", "LEDGER", "streams")
+		remove(t, filepath.Join(streams, "SECRETS_1", "meta.inf"))
+		if what == "" {
+			if err := os.Rename(filepath.Join(streams, "SECRETS_1"), filepath.Join(streams, ".SECRETS_1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(steps) != 7 || last != "the earlier segments are deleted" {
+		t.Fatalf("%q", steps)
+	}
+	for _, step := range steps {
+		for _, tips := range []bool{true, false} {
+			t.Run(fmt.Sprint(step, " tips ", tips), func(t *testing.T) {
+				t.Parallel()
+				dir := copyFolder(t, copies[step])
+				if !tips {
+					remove(t, filepath.Join(dir, "tips"))
+				}
+				k := mustKeep(t, dir)
+				has(t, k, false)
+				if err := errors.Join(k.secrets.Destroy(testContext(t), secretName(50)), k.secrets.Purge(testContext(t), "card.7")); err != nil {
+					t.Fatal(err)
+				}
+				if n := countBytes(t, dir, secretOf(secretName(50))); n != 0 {
+					t.Errorf("a value that is destroyed meanwhile stands %d times on the disk", n)
+				}
+				if err := k.close(); err != nil {
+					t.Fatal(err)
+				}
+				if !tips {
+					remove(t, filepath.Join(dir, "tips"))
+				}
+				k = mustKeep(t, dir)
+				has(t, k, true)
+				for range 2 {
+					if _, err := k.secrets.Resume(testContext(t), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				isRotated(t, k, dir, true)
+				for _, lost := range []bool{false, true} {
+					if lost {
+						remove(t, filepath.Join(dir, "tips"))
+					}
+					k = mustKeep(t, dir)
+					isRotated(t, k, dir, true)
+				}
+				k = mustKeep(t, dir)
+				if count, err := k.secrets.Rotate(testContext(t), nil); err != nil || count != 96 {
+					t.Errorf("again: %d %v", count, err)
+				}
+				isRotated(t, k, dir, true)
+			})
+		}
+	}
+}
+
+// TestMissingSegment: a segment of the secrets that is gone without a drop is damage, with the tip store and without it. So is one that
+// follows dropped ones.
+func TestMissingSegment(t *testing.T) {
+	t.Parallel()
+	for _, rotated := range []bool{false, true} {
+		for _, tips := range []bool{true, false} {
+			t.Run(fmt.Sprint("rotated ", rotated, " tips ", tips), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				k := fillForRotation(t, dir)
+				if rotated {
+					if _, err := k.secrets.Rotate(testContext(t), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := k.close(); err != nil {
+					t.Fatal(err)
+				}
+				all, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "SECRETS_*"))
+				if err != nil || len(all) < 2 {
+					t.Fatal(all, err)
+				}
+				remove(t, all[0])
+				if !tips {
+					remove(t, filepath.Join(dir, "tips"))
+				}
+				if k, err := keep(dir); !errors.Is(err, eventstore.ErrUnhealthy) || !strings.Contains(err.Error(), "SECRETS") {
+					t.Errorf("a start without %s: %v", filepath.Base(all[0]), err)
+					if err == nil {
+						k.close()
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestRotationOfRestored: a log with several segments, as a restore of a folder makes it on a cluster, has several nodes. One rotates: the closed
+// segments are dropped, and the values in the open segment are destroyed one by one. Another node, which runs, and a later one go on.
+func TestRotationOfRestored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := fillForRotation(t, dir).close(); err != nil {
+		t.Fatal(err)
+	}
+	server := eventstoretest.Server(t, dir)
+	node := func() *keeper {
+		c := eventstoretest.Config(server)
+		c.Tips = t.TempDir()
+		s := eventstoretest.OpenOn(t, c)
+		b, err := s.OpenSecrets(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &keeper{server, s, b}
+	}
+	first, second := node(), node()
+	if _, err := first.secrets.Rotate(testContext(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	create(t, second.secrets, "customer-key.acct.more")
+	for _, k := range []*keeper{first, second, node()} {
+		if err := k.secrets.Refresh(testContext(t)); err != nil {
+			t.Error(err)
+		}
+		has(t, k, false)
+		holds(t, k.secrets, "customer-key.acct.more", true)
+		if k.secrets.Segments() != 1 {
+			t.Errorf("%d segments", k.secrets.Segments())
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*SECRETS_*")); len(left) != 1 {
+		t.Errorf("%q stays", left)
+	}
+	for i := range 100 {
+		if n := countBytes(t, dir, secretOf(secretName(i))); n > 1 {
+			t.Errorf("value %d stands %d times on the disk", i, n)
+		}
+	}
+}
