@@ -148,7 +148,7 @@ func (in *inspection) readWitnesses() error {
 	if err == nil {
 		err = view.Each([]byte{sidelog.WitnessPrefix}, func(key, value []byte) error {
 			name := string(key[1:])
-			if _, beside := sidelog.Beside(name); beside {
+			if sidelog.Beside(name) {
 				in.required[name], _ = sidelog.ParseWitness(value)
 			}
 			return nil
@@ -172,11 +172,11 @@ func (in *inspection) readWitnesses() error {
 // readStream verifies the parts of one stream that the server will read or trust.
 func (in *inspection) readStream(name string) error {
 	shard, number, ours := streams.Parse(name)
-	deletes, side := sidelog.Beside(name)
+	side := sidelog.Beside(name)
 	if !ours && !side {
 		return nil
 	}
-	options := blocks.Options{Deletes: deletes, Pace: in.pace}
+	options := blocks.Options{Deletes: sidelog.IsSecrets(name), Pace: in.pace}
 	if ours {
 		options.Subject = streams.Subject(shard, number)
 		options.Handle = func(r blocks.Record) error { return in.see(shard, r) }

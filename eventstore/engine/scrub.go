@@ -194,12 +194,12 @@ type scrubPlace struct {
 
 func (c *scrub) stream(ctx context.Context, name string, resume bool) error {
 	shard, number, ours := streams.Parse(name)
-	deletes, side := sidelog.Beside(name)
+	side := sidelog.Beside(name)
 	if !ours && !side {
 		return nil
 	}
 	options := blocks.Options{
-		Deletes: deletes, Uncached: resume,
+		Deletes: sidelog.IsSecrets(name), Uncached: resume,
 		Pace: func(n int) error { return c.paced(ctx, n) },
 	}
 	if side {

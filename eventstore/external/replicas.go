@@ -25,7 +25,7 @@ func CheckReplicas(ctx context.Context, js jetstream.JetStream, planned *Plan) e
 	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if _, beside := sidelog.Beside(name); !ours && !beside {
+		if !ours && !sidelog.Beside(name) {
 			continue
 		}
 		most = max(most, info.Config.Replicas)

@@ -84,7 +84,7 @@ func (l *Log) list(ctx context.Context) error {
 	for _, info := range all {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if _, beside := sidelog.Beside(name); ours || beside {
+		if ours || sidelog.Beside(name) {
 			found[name] = info.Config
 		}
 	}

@@ -44,13 +44,13 @@ func SegmentsOf(stream string, names []string) (all []string) {
 	return all
 }
 
-// Beside reports whether a stream is a segment of one beside the log, and whether single messages of it are deleted.
-func Beside(name string) (deletes, beside bool) {
-	_, _, beside = ParseName(name)
-	return IsSecrets(name), beside
+// Beside reports whether a stream is a segment of one beside the log.
+func Beside(name string) bool {
+	_, _, is := ParseName(name)
+	return is
 }
 
-// IsSecrets reports whether a stream is a segment of SECRETS.
+// IsSecrets reports whether a stream is a segment of SECRETS, the only stream whose messages are deleted one by one.
 func IsSecrets(stream string) bool {
 	of, _, ok := ParseName(stream)
 	return ok && of == SecretStream

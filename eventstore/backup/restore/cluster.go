@@ -101,7 +101,7 @@ func (t *target) leftovers(ctx context.Context) (names []string, err error) {
 	for _, info := range list {
 		name := info.Config.Name
 		_, _, ours := streams.Parse(name)
-		if _, beside := sidelog.Beside(name); !ours && !beside {
+		if !ours && !sidelog.Beside(name) {
 			continue
 		}
 		if name == firstStream {
