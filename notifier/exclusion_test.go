@@ -10,6 +10,7 @@ import (
 
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
 	"payledger/notifier/delivery"
 )
 
@@ -142,7 +143,7 @@ type manualPlans struct {
 
 func (m *manualPlans) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
 	at, err := m.stream.Put(ctx, name, expected, body, open)
-	if err == nil && expected == 0 && m.meanwhile != nil {
+	if err == nil && expected == 0 && m.meanwhile != nil && (deliverylog.Record{Name: name}).IsDelivery() {
 		err = m.meanwhile(at)
 	}
 	return at, err
