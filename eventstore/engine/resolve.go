@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
 	"payledger/eventstore/jetapi"
@@ -294,6 +296,26 @@ func (h *shard) giveUp(f *flight, kind, cause error) {
 	endAll(f.drafts, fmt.Errorf("%w: %w", kind, cause))
 	h.returnReaders(f, resolvePause)
 	h.wantAcknowledgedLater(recheckPause)
+}
+
+// returnLeaderless returns the drafts of a refused group to the queue if the stream of a cluster has no leader: nothing was stored, and the next leader
+// comes soon. It returns the drafts that do not wait, and those whose time is over. The caller holds the lock.
+func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry) {
+	if h.s.replicas == 1 || !errors.Is(cause, nats.ErrNoResponders) {
+		return drafts
+	}
+	var again []*entry
+	for _, d := range drafts {
+		if time.Since(d.began) < appendTimeout {
+			again = append(again, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	h.queue.putBack(again)
+	h.departure.leaderless = time.Now().Add(resolvePause)
+	h.lookAfter(resolvePause)
+	return others
 }
 
 // returnHanded returns the drafts that another node may still append to the queue, after a pause, unless their time is over. It returns the others.

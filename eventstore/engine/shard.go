@@ -28,9 +28,8 @@ const (
 // shard is one sequence of groups, as this process knows it. The log is the truth: head is its last acknowledged group, and the tips are the
 // fold of all groups up to head. Readers see no group past head.
 type shard struct {
-	s       *Store
-	n       int
-	witness witness
+	s *Store
+	n int
 
 	mu      sync.Mutex // guards the rest
 	head    format.Head
@@ -47,12 +46,13 @@ type shard struct {
 	segments  segments       // the streams
 	owner     ownership.State
 	exchange  exchange // with other nodes
+	witness   witness
 }
 
 // witness is the newest acknowledged group of another shard, which a group names at intervals.
 type witness struct {
-	newest func() format.Witness
-	named  time.Time // when a group last had it
+	newest func() format.Witness // it needs no lock
+	named  time.Time             // when a group last had it
 }
 
 func newShard(s *Store, n int) *shard {

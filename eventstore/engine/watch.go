@@ -83,26 +83,6 @@ func (s *Store) awaitConnection(ctx context.Context, h *shard) error {
 	return err
 }
 
-// returnLeaderless returns the drafts of a refused group to the queue if the stream of a cluster has no leader: nothing was stored, and the next leader
-// comes soon. It returns the drafts that do not wait, and those whose time is over. The caller holds the lock.
-func (h *shard) returnLeaderless(drafts []*entry, cause error) (others []*entry) {
-	if h.s.replicas == 1 || !errors.Is(cause, nats.ErrNoResponders) {
-		return drafts
-	}
-	var again []*entry
-	for _, d := range drafts {
-		if time.Since(d.began) < appendTimeout {
-			again = append(again, d)
-		} else {
-			others = append(others, d)
-		}
-	}
-	h.queue.drafts = append(again, h.queue.drafts...)
-	h.departure.leaderless = time.Now().Add(resolvePause)
-	h.lookAfter(resolvePause)
-	return others
-}
-
 // noteDamagedShard logs the damage of one shard, which accepts no more appends.
 func (s *Store) noteDamagedShard(shard int, err error) {
 	s.log.Error().Err(err).Int("shard", shard).Msg("the log is damaged: this shard takes no more appends")
