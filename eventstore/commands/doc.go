@@ -84,8 +84,8 @@
 //     reference is derived from the token. Failure: nothing is vaulted; a repeat looks the key up at the processor. The verification
 //     moves no money.
 //  2. instrument.vaulted is durable. If a payment vaults the card, payment.authorized is durable before. Failure: the entered card with
-//     its CVV is still there. The janitor (package recovery) completes the vaulting before it destroys the entered card, expired or not.
-//  3. The card's copy without its CVV is durable in SECRETS. Failure: the janitor destroys the entered card.
+//     its CVV is still there. The cleaner (package recovery) completes the vaulting before it destroys the entered card, expired or not.
+//  3. The card's copy without its CVV is durable in SECRETS. Failure: the cleaner destroys the entered card.
 //
 // # One capture, and a power failure after each step
 //

@@ -35,7 +35,7 @@ func (r *rig) rotate(s *service.Service) accounts.RotatedSecret {
 	return rotated
 }
 
-// clean runs the janitor at a later time, and returns the number of destroyed secrets.
+// clean runs the cleaner at a later time, and returns the number of destroyed secrets.
 func (r *rig) clean(later time.Duration) int {
 	r.T.Helper()
 	n, err := r.Vault.CleanSigning(context.Background(), r.Now().Add(later), r.Merchant)
@@ -122,7 +122,7 @@ func TestRotation(t *testing.T) {
 }
 
 // TestRotationCutShort: a secret that a crash left before its event signs nothing, is no obstacle to the next
-// rotation, and goes when that is done; the janitor leaves it alone until then, as it may be a rotation under way.
+// rotation, and goes when that is done; the cleaner leaves it alone until then, as it may be a rotation under way.
 func TestRotationCutShort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -142,7 +142,7 @@ func TestRotationCutShort(t *testing.T) {
 	r.clean(0)
 	r.holds("after the next rotation", 1, 4)
 
-	// The janitor is cut short between two secrets, and runs on an account as it was before: it makes good the one
+	// The cleaner is cut short between two secrets, and runs on an account as it was before: it makes good the one
 	// and takes nothing away for the other.
 	stale, _ := r.Merchant(r.By.Account)
 	r.rotate(s)

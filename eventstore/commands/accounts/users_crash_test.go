@@ -226,7 +226,7 @@ func underWay(s account.State, name string) bool {
 }
 
 // TestUserCommandsCutShort: the process of a command on users ends before or after each of its effects. Every secret that the account names is
-// there, the admin signs in with the old password or the new one, and never with both; the janitor destroys the secrets that the account has replaced, and a further run completes.
+// there, the admin signs in with the old password or the new one, and never with both; the cleaner destroys the secrets that the account has replaced, and a further run completes.
 func TestUserCommandsCutShort(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(*staff) error{"password": changePassword, "second factor": secondFactor, "another user": another} {
@@ -270,7 +270,7 @@ func TestUserCommandsCutShort(t *testing.T) {
 						_, err := s.vault.CleanUsers(s.ctx, func(domain.AccountID) (account.State, bool) { return state, true })
 						for _, name := range s.stored() {
 							if !slices.Contains(named(state), name) && !underWay(state, name) {
-								t.Errorf("after the janitor the account names %q, and %s is stored", named(state), name)
+								t.Errorf("after the cleaner the account names %q, and %s is stored", named(state), name)
 							}
 						}
 						return errors.Join(err, run(s))

@@ -107,7 +107,7 @@ func (r *Rig) Instrument(token domain.Token) instrument.State {
 	return tip.State
 }
 
-// Cleaned runs the janitor late enough for every card of now.
+// Cleaned runs the cleaner late enough for every card of now.
 func (r *Rig) Cleaned(s *service.Service) {
 	r.T.Helper()
 	_, err := r.Vault.Clean(context.Background(), r.Store.Now().Add(3*time.Minute), s.CardNeeded)

@@ -7,7 +7,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// queueLength is how many cards may wait to be destroyed. The janitor destroys the others.
+// queueLength is how many cards may wait to be destroyed. The cleaner destroys the others.
 const queueLength = 8192
 
 // Instruments carries out the commands of tokens and vaulted cards.

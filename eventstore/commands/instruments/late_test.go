@@ -49,7 +49,7 @@ func TestUnusedCardsEndTogether(t *testing.T) {
 		return n
 	}
 	r.Ahead.Store(int64(3 * time.Minute))
-	r.janitor(s) // all of them are needed after their minute
+	r.cleaner(s) // all of them are needed after their minute
 	if n := readable(); n != len(refs) {
 		t.Fatalf("%d of %d cards are kept after their minute", n, len(refs))
 	}
@@ -65,9 +65,9 @@ func TestUnusedCardsEndTogether(t *testing.T) {
 		t.Errorf("%d of %d cards are left after a payment", n, len(refs))
 	}
 	r.Ahead.Store(int64(61 * time.Minute)) // the client token has just ended: the cards end with their minute
-	r.janitor(s)
+	r.cleaner(s)
 	r.Ahead.Store(int64(64 * time.Minute))
-	r.janitor(s)
+	r.cleaner(s)
 	if n := readable(); n != 1 {
 		t.Errorf("%d cards are left, expected the card of the payment that waits", n)
 	}
@@ -75,7 +75,7 @@ func TestUnusedCardsEndTogether(t *testing.T) {
 		t.Errorf("%d values are overwritten for %d cards", n, len(refs))
 	}
 	for range 2 {
-		r.janitor(s)
+		r.cleaner(s)
 	}
 	if n := overwritten(); n != 0 || readable() != 1 {
 		t.Errorf("a repeat overwrites %d values; %d cards are left", n, readable())
@@ -89,7 +89,7 @@ func TestUnusedCardsEndTogether(t *testing.T) {
 		}
 	}
 	r.Ahead.Store(int64(100 * time.Hour)) // nobody waits for the payment any more
-	r.janitor(s)
+	r.cleaner(s)
 	if n := readable(); n != 0 {
 		t.Errorf("%d cards are left for ever", n)
 	}

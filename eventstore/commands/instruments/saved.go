@@ -104,7 +104,7 @@ func (s *Instruments) saving(ctx context.Context, from session.State) (release f
 // nodes do not wait for each other, so that each may find room for one more card: the cards that were recorded first stay. Only cards of
 // the card's own shard count, because their order is known: every node, at every time, comes to the same result. A card of another shard, from
 // before the merchant changed the session's customer, ends no card that was answered as saved. The node that saved the card calls EndAboveLimit;
-// if the node ends before, the janitor of any node does, with known: what this node knows is then enough to find no card above a limit.
+// if the node ends before, the cleaner of any node does, with known: what this node knows is then enough to find no card above a limit.
 func (s *Instruments) EndAboveLimit(ctx context.Context, by commands.Caller, inst instrument.State, known bool) error {
 	if s.Store.Sole() || !inst.Good() || !inst.Vaulted() || inst.VaultedAt != nil {
 		return nil

@@ -172,16 +172,16 @@ func TestSavedOnTwoNodes(t *testing.T) {
 	if all[instruments.SavedPerSession].Good() {
 		t.Error("the card that was recorded last stays")
 	}
-	for _, n := range nodes { // the janitor comes to the same result
+	for _, n := range nodes { // the cleaner comes to the same result
 		r.Cleaned(n.Service)
 	}
 	if good, _ := r.good(from); good != instruments.SavedPerSession {
-		t.Errorf("%d cards are left after the janitor", good)
+		t.Errorf("%d cards are left after the cleaner", good)
 	}
 }
 
 // TestSavedCardAboveTheLimitAfterACrash: a node saves a card, while another node saves the last one, and ends before it deletes its card. The
-// janitor of another node deletes it.
+// cleaner of another node deletes it.
 func TestSavedCardAboveTheLimitAfterACrash(t *testing.T) {
 	t.Parallel()
 	for effect, mode := range map[string]commandstest.FailureMode{"instrument.tokenized": commandstest.CrashAfter, "instrument.deleted": commandstest.CrashBefore} {
@@ -207,7 +207,7 @@ func TestSavedCardAboveTheLimitAfterACrash(t *testing.T) {
 			}
 			r.Cleaned(s)
 			if good, all = r.good(from); good != instruments.SavedPerSession || all[instruments.SavedPerSession].Good() {
-				t.Errorf("%d cards are left after the janitor", good)
+				t.Errorf("%d cards are left after the cleaner", good)
 			}
 			if kept, err := r.Vault.Kept(background, r.ref(all[instruments.SavedPerSession].Token)); kept || err != nil {
 				t.Errorf("the number of the deleted card is there: %t, %v", kept, err)
@@ -246,7 +246,7 @@ func (k *knows) SavedCards(ctx context.Context, of commands.SavedCards) ([]comma
 }
 
 // TestSavedBeforeTheCustomerChanged: the merchant changed the customer of a session, so that its cards are in two shards. The node that saved
-// a card had not applied the other shard, and answered that the card is saved: the janitor, who knows all of them, does not delete it.
+// a card had not applied the other shard, and answered that the card is saved: the cleaner, which knows all of them, does not delete it.
 func TestSavedBeforeTheCustomerChanged(t *testing.T) {
 	t.Parallel()
 	r := newRigFor(t, false)
@@ -274,7 +274,7 @@ func TestSavedBeforeTheCustomerChanged(t *testing.T) {
 	}
 	r.Cleaned(s)
 	if good, all := r.good(from); good != instruments.SavedPerSession+1 || len(all) != good {
-		t.Errorf("%d of %d cards are left after the janitor", good, len(all))
+		t.Errorf("%d of %d cards are left after the cleaner", good, len(all))
 	}
 	if refused := r.save(s, from); refused == nil {
 		t.Error("a node that knows all cards saves one more")

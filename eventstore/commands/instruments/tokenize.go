@@ -81,7 +81,7 @@ func (s *Instruments) Tokenize(ctx context.Context, by commands.Caller, in Token
 		if err = s.KeepVaulted(ctx, tip.State); err == nil {
 			err = s.EndAboveLimit(context.WithoutCancel(ctx), by, tip.State, false)
 			if err != nil && domain.ReasonOf(err) != domain.ReasonRateLimitExceeded {
-				err = domain.OutcomeUnknown(err) // the card is recorded; the janitor ends it if it is above a limit
+				err = domain.OutcomeUnknown(err) // the card is recorded; the cleaner ends it if it is above a limit
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Instruments) VaultInstrument(ctx context.Context, by commands.Caller, i
 	return s.Vault(ctx, by, tip.State, validAt, command)
 }
 
-// Vault records the vaulting and then copies the card; after a crash in between, the janitor does (CardNeeded). The token was valid at validAt.
+// Vault records the vaulting and then copies the card; after a crash in between, the cleaner does (CardNeeded). The token was valid at validAt.
 func (s *Instruments) Vault(ctx context.Context, by commands.Caller, inst instrument.State, validAt time.Time, command instrument.Vault) (instrument.State, error) {
 	if _, err := s.Secrets.Card(ctx, CardRef(inst), validAt); err != nil {
 		return inst, domain.Unavailable(err) // no card to keep

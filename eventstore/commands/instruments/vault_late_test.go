@@ -27,8 +27,8 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// janitor runs the janitor at the rig's time.
-func (r *rig) janitor(s *service.Service) {
+// cleaner runs the cleaner at the rig's time.
+func (r *rig) cleaner(s *service.Service) {
 	r.T.Helper()
 	if _, err := r.Vault.Clean(background, r.Now(), s.CardNeeded); err != nil {
 		r.T.Fatal(err)
@@ -53,7 +53,7 @@ func TestVaultedAfterTheTokenExpired(t *testing.T) {
 				t.Fatal(err, made.Status())
 			}
 			r.Ahead.Store(int64(65 * time.Minute)) // the client token has ended, the action has not
-			r.janitor(s)
+			r.cleaner(s)
 			after, err := s.Resume(background, r.By, payments.ResumeInput{
 				Payment: made.ID, Action: made.RequiredAction().Revision, Outcome: processor.Authenticated,
 			})
@@ -63,7 +63,7 @@ func TestVaultedAfterTheTokenExpired(t *testing.T) {
 			if err != nil || !inst.Vaulted() || inst.CustomerID != "customer-1" || card.Number != commandstest.ChallengeCard || card.CVV != "" {
 				t.Errorf("%+v: %v", inst, err)
 			}
-			r.janitor(s)
+			r.cleaner(s)
 			if card, err := r.Vault.Card(background, r.ref(token), made.CreatedAt); err != nil || card.CVV != "" {
 				t.Errorf("the card as it was entered, with %d digits of CVV: %v", len(card.CVV), err)
 			}
@@ -87,7 +87,7 @@ func TestReroutedAfterTheTokenExpired(t *testing.T) {
 	<-given
 	r.Ahead.Store(int64(61 * time.Minute))
 	healthy := r.NewNode(t, time.Minute, nil)
-	r.janitor(healthy.Service)
+	r.cleaner(healthy.Service)
 	id := domain.PaymentIDForToken(r.By.Account, token)
 	if err := healthy.Recover(background, r.By.Account, id); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 		used, unused bool
 	}{{59 * time.Minute, true, true}, {2 * time.Hour, true, false}, {48 * time.Hour, true, false}, {50 * time.Hour, false, false}} {
 		r.Ahead.Store(int64(c.after))
-		r.janitor(n.Service)
+		r.cleaner(n.Service)
 		for i, want := range []bool{c.used, c.unused} {
 			if _, err := r.Vault.Card(background, refs[i], began); (err == nil) != want {
 				t.Errorf("after %s, card %d: %v", c.after, i, err)
@@ -129,7 +129,7 @@ func TestCardOfAnEndlessPayment(t *testing.T) {
 }
 
 // TestVaultedThenCrashed: a card that was vaulted by a process which ended before it copied it is copied, also by the
-// first janitor after the end of its client token (D5).
+// first run of the cleaner after the end of its client token (D5).
 func TestVaultedThenCrashed(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"in its minute": false, "by itself": true} {
@@ -138,14 +138,14 @@ func TestVaultedThenCrashed(t *testing.T) {
 		token := r.TokenOf(healthy.Service, commandstest.ApprovedCard)
 		if late {
 			r.Ahead.Store(int64(5 * time.Minute))
-			r.janitor(healthy.Service)
+			r.cleaner(healthy.Service)
 		}
 		r.Dies("instrument.vaulted", commandstest.CrashAfter, func(n *commandstest.Node) error {
 			_, err := n.VaultInstrument(background, r.By, instruments.VaultInput{Token: token, CustomerID: "customer-1"})
 			return err
 		})
 		r.Ahead.Store(int64(2 * time.Hour))
-		r.janitor(healthy.Service)
+		r.cleaner(healthy.Service)
 		if p, err := r.PayAgain(healthy.Service, token); err != nil || p.Status() != payment.StatusAuthorized {
 			t.Errorf("%s: %s %v", name, p.Status(), err)
 		}
@@ -179,7 +179,7 @@ func TestLostCard(t *testing.T) {
 			p, err := r.PayAgain(s, token)
 			commandstest.HasStatus(t, p, err, payment.StatusFailed)
 		},
-		"the janitor": func(token domain.Token) {
+		"the cleaner": func(token domain.Token) {
 			if until, err := s.CardNeeded(background, r.By.Account, token, r.Now().Add(time.Hour)); err != nil || !until.IsZero() {
 				t.Error(until, err)
 			}

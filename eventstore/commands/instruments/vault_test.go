@@ -105,7 +105,7 @@ func TestDestroyedOnce(t *testing.T) {
 	}
 }
 
-// TestVaultingCrashes checks that an interrupted vaulting is completed: by the janitor if a payment requested it, otherwise by the repeat
+// TestVaultingCrashes checks that an interrupted vaulting is completed: by the cleaner if a payment requested it, otherwise by the repeat
 // (D5).
 func TestVaultingCrashes(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestVaultingCrashes(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s: %s %s", name, e, w), func(t *testing.T) {
 					t.Parallel()
-					r := newRigFor(t, false) // the janitor sees to every card that it finds
+					r := newRigFor(t, false) // the cleaner sees to every card that it finds
 					healthy := r.NewNode(t, time.Minute, nil)
 					token := r.TokenOf(healthy.Service, commandstest.ApprovedCard)
 					n := r.NewNode(t, time.Minute, commandstest.NewFault(e, w))

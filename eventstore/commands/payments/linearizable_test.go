@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -15,8 +16,11 @@ import (
 	"payledger/eventstore/commands/service"
 )
 
-// keyUse is a request with a key. Its answer names the payment that the key belongs to.
-type keyUse struct{ key, what string }
+// keyUse is a request with a key about a payment. Its answer names the payment that the key belongs to.
+type keyUse struct {
+	key, what string
+	payment   domain.PaymentID
+}
 
 type keyAnswer struct {
 	accepted bool
@@ -24,8 +28,15 @@ type keyAnswer struct {
 	err      error
 }
 
-// keyModel: the first request under a key takes effect and its payment owns the key; every other is
-// refused.
+// keyState is a key: the payment that it belongs to, and whether a request under it took effect.
+type keyState struct {
+	owner domain.PaymentID
+	taken bool
+}
+
+// keyModel: the first accepted request under a key takes effect, its payment owns the key, and every
+// other request is refused. A request about another payment is refused from the claim on, which comes
+// before the effect (D9): the request that takes effect may then be a later one about the owner.
 var keyModel = porcupine.Model{
 	Partition: func(list []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}
@@ -39,13 +50,18 @@ var keyModel = porcupine.Model{
 		}
 		return parts
 	},
-	Init: func() any { return domain.PaymentID("") },
-	Step: func(state, _, output any) (bool, any) {
-		owner, got := state.(domain.PaymentID), output.(keyAnswer)
-		if owner == "" {
-			return got.accepted, got.owner
+	Init: func() any { return keyState{} },
+	Step: func(state, input, output any) (bool, any) {
+		key, got := state.(keyState), output.(keyAnswer)
+		belongs := key.owner == "" || key.owner == got.owner
+		switch {
+		case key.taken:
+			return !got.accepted && got.err == nil && got.owner == key.owner, key
+		case got.accepted:
+			return belongs, keyState{got.owner, true}
+		default:
+			return belongs && got.err == nil && got.owner != input.(keyUse).payment, keyState{owner: got.owner}
 		}
-		return !got.accepted && got.err == nil && got.owner == owner, owner
 	},
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
@@ -95,6 +111,7 @@ func TestKeysAreLinearizable(t *testing.T) {
 		}
 	}
 	h := commandstest.NewHistory()
+	var effects [keys]atomic.Int64 // accepted requests
 	start := make(chan struct{})
 	var ready sync.WaitGroup
 	ready.Add(clients)
@@ -104,19 +121,32 @@ func TestKeysAreLinearizable(t *testing.T) {
 		<-start
 		for i, key := range plans {
 			p, name := key[client], fmt.Sprintf("key-%d", i)
-			h.Call(client, keyUse{name, []string{"create", "capture", "refund"}[p.what]}, func() any {
+			if p.what == 0 {
+				p.id = domain.PaymentIDForKey(r.By.Account, name)
+			}
+			h.Call(client, keyUse{name, []string{"create", "capture", "refund"}[p.what], p.id}, func() any {
+				var got keyAnswer
 				switch p.what {
 				case 0:
-					return answered(s.CreatePayment(background, r.By, payments.PaymentInput{Token: p.token, IdempotencyKey: name}))
+					got = answered(s.CreatePayment(background, r.By, payments.PaymentInput{Token: p.token, IdempotencyKey: name}))
 				case 1:
-					return answered(s.Capture(background, r.By, p.id, payment.Capture{Request: payment.Request{IdempotencyKey: name}, Amount: commandstest.Amount(1)}))
+					got = answered(s.Capture(background, r.By, p.id, payment.Capture{Request: payment.Request{IdempotencyKey: name}, Amount: commandstest.Amount(1)}))
 				default:
-					return answered(s.Refund(background, r.By, p.id, payment.Refund{Request: payment.Request{IdempotencyKey: name}, Amount: commandstest.Amount(1)}))
+					got = answered(s.Refund(background, r.By, p.id, payment.Refund{Request: payment.Request{IdempotencyKey: name}, Amount: commandstest.Amount(1)}))
 				}
+				if got.accepted {
+					effects[i].Add(1)
+				}
+				return got
 			})
 		}
 	})
 	h.Linearizable(t, keyModel)
+	for i := range effects {
+		if n := effects[i].Load(); n != 1 {
+			t.Errorf("%d requests under key-%d took effect", n, i)
+		}
+	}
 	for _, id := range paid {
 		r.Audit(id)
 	}

@@ -18,13 +18,13 @@ func cardOf(p payment.State) secrets.CardRef {
 	return secrets.CardRef{Account: p.Account, Token: p.Method.Token, TokenizedAt: p.Method.TokenizedAt}
 }
 
-// destroyCards destroys queued cards. The janitor destroys those that a crash leaves.
+// destroyCards destroys queued cards. The cleaner destroys those that a crash leaves.
 func (s *Payments) destroyCards() {
 	for {
 		select {
 		case ref := <-s.instruments.Discarded():
 			if err := s.Secrets.DestroyCard(s.Life, ref, s.Store.Now(), s.CardNeeded); err != nil && s.Life.Err() == nil {
-				s.Logger.Warn().Err(err).Msg("card not destroyed; the janitor tries again")
+				s.Logger.Warn().Err(err).Msg("card not destroyed; the cleaner tries again")
 			}
 		case <-s.Life.Done():
 			return
@@ -32,7 +32,7 @@ func (s *Payments) destroyCards() {
 	}
 }
 
-// vaultOrDestroyCard vaults the card of a paid payment (D5.5), or destroys it (D5.13). The janitor
+// vaultOrDestroyCard vaults the card of a paid payment (D5.5), or destroys it (D5.13). The cleaner
 // repeats what fails here.
 func (s *Payments) vaultOrDestroyCard(ctx context.Context, p payment.State) {
 	if p.Vaults() && !p.Method.Vaulted {
@@ -107,7 +107,7 @@ func (s *Payments) CardNeeded(ctx context.Context, account domain.AccountID, tok
 // keepSaved copies the card of a vaulted token, and then deletes the token if it is above a limit
 // of saved cards: the node that saved it may have ended before. Once the copy stands, no other
 // error is returned: the CVV of a card that has paid does not wait for a count, nor for the log of
-// the token. The janitor repeats the count while the card is unused.
+// the token. The cleaner repeats the count while the card is unused.
 func (s *Payments) keepSaved(ctx context.Context, inst instrument.State) error {
 	err := s.instruments.Keep(ctx, inst)
 	if err == nil {

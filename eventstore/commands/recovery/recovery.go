@@ -98,7 +98,7 @@ func (r *Recoverer) Run(ctx context.Context) {
 		Every: max(100*time.Millisecond, min(every, r.ActionTimeout/10)),
 	}
 	r.running.Go(func() { scanner.Run(ctx) })
-	r.running.Go(func() { repeat(ctx, secrets.JanitorInterval, func() { r.RunOnce(ctx, r.Now()) }) })
+	r.running.Go(func() { repeat(ctx, secrets.CleanInterval, func() { r.RunOnce(ctx, r.Now()) }) })
 	for _, name := range processor.Names {
 		r.running.Go(func() { repeat(ctx, r.DisputeLookup, func() { r.sweepDisputes(ctx, name) }) })
 	}

@@ -9,8 +9,8 @@ import (
 	"payledger/domain"
 )
 
-// JanitorInterval is the interval of Clean: with epochs of a minute, a card is unreadable 2.5 minutes after its outcome at most.
-const JanitorInterval = 30 * time.Second
+// CleanInterval is the interval of Clean, by the cleaner (package recovery): with epochs of a minute, a card is unreadable 2.5 minutes after its outcome at most.
+const CleanInterval = 30 * time.Second
 
 // Needed returns the time until which a token's card may have to be sent to a processor, given the token's expiry. A card that is not
 // needed after now is destroyed. Before Needed returns such a time, it completes the remaining work with the card.
