@@ -352,6 +352,29 @@ func (f *Flight) Wait(ctx context.Context) error {
 // Seq is the group's place.
 func (f *Flight) Seq() uint64 { return f.f.g.Seq }
 
+// Make makes the next group of r, as append does. The function that it returns encodes and sends the
+// group, and waits for the outcome.
+func (s *Store) Make(r *format.Recorded) (drive func(context.Context) error, err error) {
+	h := s.shard[r.Shard]
+	d := &entry{r: r, began: time.Now(), done: make(chan struct{})}
+	h.mu.Lock()
+	h.enqueue(d)
+	f := h.makeGroup()
+	h.mu.Unlock()
+	if f == nil {
+		return nil, errors.New("no group was made")
+	}
+	return func(ctx context.Context) error {
+		go h.drive(f, nil)
+		select {
+		case <-d.done:
+			return d.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, nil
+}
+
 // DepartBehind is Depart while other groups are under way.
 func (s *Store) DepartBehind(ctx context.Context, r *format.Recorded) (*Flight, error) {
 	h := s.shard[r.Shard]

@@ -58,7 +58,7 @@ type beyond struct {
 	sent      []*flight
 	events    map[format.Key]int   // the number of groups that have an event of the aggregate, the group that is being made included
 	doubted   map[format.Hash]bool // groups of this process whose outcome stayed unknown
-	building  bool                 // the next group is being encoded
+	building  *flight              // it is made, and being encoded: it is sent next; nil: none
 	resolving bool                 // a goroutine resolves the outcome of the first group sent
 }
 
@@ -67,7 +67,7 @@ func newBeyond() beyond {
 }
 
 // busy reports whether a group of this process is under way.
-func (b *beyond) busy() bool { return len(b.sent) > 0 || b.building }
+func (b *beyond) busy() bool { return len(b.sent) > 0 || b.building != nil }
 
 // holds reports whether a group has an event of the aggregate.
 func (b *beyond) holds(key format.Key) bool { return b.events[key] > 0 }
@@ -86,9 +86,15 @@ func (b *beyond) forget(g *format.Group) {
 
 // encoded adds the group that was being made: it is sent next. Its aggregates were reserved.
 func (b *beyond) encoded(f *flight) {
-	b.building = false
+	b.building = nil
 	b.front = f.g.After(b.front)
 	b.sent = append(b.sent, f)
+}
+
+// unmade removes the group that was being made: it is not sent.
+func (b *beyond) unmade() {
+	b.forget(b.building.g)
+	b.building = nil
 }
 
 // saw notes that the next group was read from the log.
@@ -155,6 +161,9 @@ func (b *beyond) drop(head format.Head) {
 	for _, later := range b.sent {
 		later.orphan = true
 		b.front = later.g.After(b.front)
+	}
+	if b.building != nil {
+		b.building.orphan = true
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 	"payledger/eventstore/format"
 )
 
-// TestTwoGroupsInFlight checks two groups in flight: the first is lost, refused or given up after the second was sent. A stored group is
-// acknowledged once, the other is not in the log, and the shard continues.
+// TestTwoGroupsInFlight checks two groups in flight: the first is lost, refused or given up after
+// the second was sent. A stored group is acknowledged once, the other is not in the log, and the
+// shard continues.
 func TestTwoGroupsInFlight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -64,6 +65,46 @@ func TestTwoGroupsInFlight(t *testing.T) {
 			if n := countOf(t, events, "first"); n != c.there || len(events) != 2+c.there {
 				t.Errorf("the first stands there %d times among %d, want %d", n, len(events), c.there)
 			}
+			if err := s.Healthy(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestGroupMadeBehindALostOne checks a group that is made, and not sent yet, when the group before
+// it is refused or given up: it could never be stored at its place. It is not sent there, and its
+// events are stored at once.
+func TestGroupMadeBehindALostOne(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(context.Context, *engine.Flight) error{
+		"refused":  func(ctx context.Context, f *engine.Flight) error { return f.Refuse(ctx) },
+		"given up": func(ctx context.Context, f *engine.Flight) error { return f.GiveUp(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testContext(t)
+			s := sole(t, 1).store()
+			s.PipelineFrom(1)
+			key := newKey()
+			before := mustAdd(t, s, key, added{Who: "before"})
+			first, err := s.Depart(ctx, draft(t, s, key, before.Recorded, added{Who: "first"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := newKey()
+			drive, err := s.Make(draft(t, s, other, nil, added{Who: "second"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := end(ctx, first); err == nil {
+				t.Error("the first was stored")
+			}
+			if err := drive(ctx); err != nil { // it was unknown, after 15 seconds
+				t.Errorf("the second: %v", err)
+			}
+			checkOnce(t, s, other, "second")
+			mustAdd(t, s, key, added{Who: "after"})
 			if err := s.Healthy(); err != nil {
 				t.Error(err)
 			}

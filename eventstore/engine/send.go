@@ -95,7 +95,7 @@ func (h *shard) makeGroup() *flight {
 	open := h.segments.open()
 	full := mine && !h.departure.isQuiet() && (open.bytes >= h.s.segmentBytes || h.segments.toClose())
 	nothing := (!mine || len(h.queue.drafts) == 0 && !h.segments.toClose()) && !empty
-	blocked := h.beyond.resolving || h.beyond.building || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active()
+	blocked := h.beyond.resolving || h.beyond.building != nil || h.segments.rolling || h.s.opening || h.departure.isLeaderless() || h.s.hold.Active()
 	if nothing || blocked || len(h.beyond.sent) >= depth {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (h *shard) makeGroup() *flight {
 	if mine {
 		f.readers, h.queue.readers, h.need.lease = append(f.readers, h.queue.readers...), nil, false
 	}
-	h.beyond.building = true
+	h.beyond.building = f
 	return f
 }
 
@@ -167,10 +167,12 @@ func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 	if f.data == nil {
 		f.data = f.g.Encode()
 		h.mu.Lock()
-		h.beyond.encoded(f)
-		h.send(f)
+		made := h.sendMade(f)
 		h.sendNext()
 		h.mu.Unlock()
+		if !made {
+			return true
+		}
 		runtime.Gosched() // the connection's goroutine sends the group first
 		format.RefreshEncoder()
 	}
@@ -199,6 +201,24 @@ func (h *shard) drive(f *flight, abandon <-chan struct{}) bool {
 		h.s.api.Done(reply)
 		return true
 	}
+}
+
+// sendMade sends the group that was encoded. If the group before it was not stored meanwhile, or the shard stopped, it is not sent: its
+// entries return to the queue. The caller holds the lock.
+func (h *shard) sendMade(f *flight) bool {
+	if !f.orphan && h.stopped == nil {
+		h.beyond.encoded(f)
+		h.send(f)
+		return true
+	}
+	h.beyond.unmade()
+	if f.g.Kind == format.KindClosing {
+		h.segments.rolling = false
+	}
+	h.need.lease = h.need.lease || h.owner.Named()
+	h.queue.putBack(f.drafts)
+	h.returnReaders(f, 0)
+	return false
 }
 
 // send publishes the group. Groups of a shard are sent in their order: the caller holds the lock.
