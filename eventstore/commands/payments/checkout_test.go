@@ -190,6 +190,28 @@ func TestRepeatAfterVaulting(t *testing.T) {
 	}
 }
 
+// TestCardNeededBehind: a node that lags behind the use of a token does not give its card up when
+// the token expires: the payment may still be sent with it.
+func TestCardNeededBehind(t *testing.T) {
+	t.Parallel()
+	r := newRigFor(t, false)
+	s := r.Service(nil)
+	token := r.TokenIn(s, r.Opened(s, session.Fields{}), commandstest.ChallengeCard)
+	behind := r.NewNodeOn(t, &commandstest.FaultyConn{Behind: true}, time.Minute)
+	waits, err := s.CreatePayment(background, r.By, payments.PaymentInput{Token: token})
+	if err != nil || waits.RequiredAction() == nil {
+		t.Fatal(err)
+	}
+	expires := r.Now()
+	r.Ahead.Store(int64(time.Minute))
+	for name, node := range map[string]*service.Service{"ahead": s, "behind": behind.Service} {
+		until, err := node.CardNeeded(background, r.By.Account, token, expires)
+		if err != nil || !until.After(r.Now()) {
+			t.Errorf("the node that is %s needs the card until %s, and now is %s: %v", name, until, r.Now(), err)
+		}
+	}
+}
+
 // TestReplicaBehind: a payment that is first decided on a replica that lags behind the token, or
 // its vaulting, has the id of its repeat (D12).
 func TestReplicaBehind(t *testing.T) {
