@@ -102,8 +102,9 @@
 // same attempt only if the first one ended during it, as above, or was paused between the last check and the first byte. A person or a
 // replay on another node can resend a delivery during an attempt.
 //
-// The position is the same for all nodes: events up to it are planned, and the stream lists their open deliveries. A node that writes it keeps
-// the later address of each shard (package position). Any node may drop old segments. A node whose last indexed record was dropped meanwhile empties its index at its next start.
+// The position is the same for all nodes: events up to it are planned, and the stream lists their open deliveries. A node writes its own
+// only if it is ahead of the stored one (package position). Any node may drop old segments. A node whose last indexed record was dropped
+// meanwhile empties its index at its next start.
 //
 // # Changes while a webhook is under way
 //

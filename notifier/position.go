@@ -19,7 +19,7 @@ func openPosition(ctx context.Context, s stream, shards int) (*position.Position
 	return p, nil
 }
 
-// savePosition returns the stored position: this process's own is not behind it, or could not be saved now.
+// savePosition writes the position if it is ahead of the stored one, and returns the stored one.
 func (n *Notifier) savePosition(ctx context.Context) []uint64 {
 	stored, err := n.position.Save(ctx)
 	n.positionSaved(ctx, err)

@@ -13,6 +13,8 @@ import (
 	"payledger/domain/payment"
 	"payledger/domain/processor"
 	"payledger/eventstore"
+	"payledger/eventstore/deliverylog"
+	"payledger/eventstore/position"
 	"payledger/notifier/delivery"
 	"payledger/projections/deliveries"
 )
@@ -218,4 +220,58 @@ func TestReplayBeforePlanner(t *testing.T) {
 	r.isDone(r.replay(all(endpoint), 3), 3)
 	inbox.waitFor(3)
 	inbox.none()
+}
+
+// latest is the stream of deliveries of the rig's store of the moment.
+type latest struct{ r *rig }
+
+func (l latest) Put(ctx context.Context, name string, expected uint64, body []byte, open bool) (uint64, error) {
+	return l.r.store.Deliveries().Put(ctx, name, expected, body, open)
+}
+
+func (l latest) Last(ctx context.Context, name string) (deliverylog.Record, error) {
+	return l.r.store.Deliveries().Last(ctx, name)
+}
+
+func (l latest) Known(name string) (deliverylog.Record, error) {
+	return l.r.store.Deliveries().Known(name)
+}
+
+// TestRegistrationBetweenNodes checks that no webhook is lost if all nodes end while one has passed an event and not the registration of an
+// endpoint that gets it, and another has passed the registration and not the event. Each of them has something left to plan, so no start may
+// begin behind both.
+func TestRegistrationBetweenNodes(t *testing.T) {
+	t.Parallel()
+	ctx, inbox := context.Background(), newReceiver(t, nil)
+	r := newRig(t)
+	r.start()
+	other, err := position.Open(ctx, latest{r}, plannerName, r.shards)
+	r.must(err)
+	home := r.store.ShardOf(eventstore.Accounts.Key(merchantID, string(merchantID)))
+	after := r.ends()
+	var meanwhile []payment.State
+	for len(meanwhile) < 3 { // in the shard without the account
+		if p := r.pay(processor.Succeeded); r.store.ShardOf(eventstore.Payments.Key(merchantID, string(p.ID))) != home {
+			meanwhile = append(meanwhile, p)
+		}
+	}
+	r.plannedAll()
+	r.stop() // this node has passed the events
+	r.hold = make(chan struct{})
+	r.start()
+	id := r.endpointAfter(after, inbox.url+"/new")
+	registered := make([]uint64, r.shards)
+	registered[home] = r.ends()[home]
+	other.Raise(registered) // the other node has passed the registration
+	_, err = other.Save(ctx)
+	r.must(err)
+	r.stop()
+	r.hold = nil
+	r.start()
+	got := r.planned(id)
+	for _, p := range idsOf(meanwhile...) {
+		if !slices.Contains(got, p) {
+			t.Errorf("payment %s has no webhook, only %q", p, got)
+		}
+	}
 }

@@ -4,9 +4,12 @@
 //
 //   - Only progress that is durable elsewhere counts: a reader calls Advance after the effects of events are durable. After a crash
 //     the events since the last record are read again, and their effects must not happen twice.
-//   - A record follows the reader's newest one, and has for each shard the later address of that one and the reader's own. So a position
-//     never moves back, whichever node writes it: every node that runs the reader makes the same statement, that events up to here are
-//     done. Put is a compare-and-swap: if another node was faster, Save merges again, a few times at most.
+//   - A position is one statement about all shards: everything that its events lead to together is done. An event of one shard may change what
+//     an event of another shard leads to: an endpoint is registered, and gets the webhook of a payment. So a record has the addresses of one
+//     node. With the later address of two nodes for each shard, a start could begin behind two such events although each node had one left.
+//   - A record follows the reader's newest one only if no address of it is earlier. So a position never moves back, whichever node writes it. A
+//     node that has passed some of the stored addresses and not all of them waits until it has: it reads the same events.
+//   - Put is a compare-and-swap: if another node was faster, Save compares again, a few times at most.
 //   - A record is written when the stored position is Events events or After behind, and when the reader ends. The node that wrote the
 //     newest record writes the next one. Other nodes wait twice as long, so a cluster writes as many records as one node.
 //   - No node writes a record that says nothing new: an idle log gets none.

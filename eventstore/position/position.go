@@ -20,8 +20,8 @@ const (
 	// defaultEvents and defaultAfter are the values of Position.Events and Position.After.
 	defaultEvents = 1024
 	defaultAfter  = time.Minute
-	// mergings bounds the records that one Save tries to write: each conflict is a record of another node.
-	mergings = 4
+	// tries bounds the records that one Save tries to write: each conflict is a record of another node.
+	tries = 4
 
 	schema = 1
 )
@@ -51,7 +51,7 @@ type Position struct {
 	saving sync.Mutex // held during a save
 	stored stored
 	mine   uint64    // place of the newest record that this process wrote
-	since  time.Time // when the stored position was first seen to be behind; zero: it is not
+	since  time.Time // when this process's position was first seen to be ahead of the stored one; zero: it is not
 }
 
 // stored is the newest record that this process knows.
@@ -105,8 +105,8 @@ func (p *Position) note(r deliverylog.Record, err error) error {
 	return nil
 }
 
-// Save writes the position if the newest record is behind it, and returns the stored position. It may be ahead of this process's own in some
-// shards: another node has written it. A failure does no harm: the next call tries again.
+// Save writes the position if it is ahead of the newest record, and returns the stored position. That one may be ahead of this process's own in
+// some shards: another node has written it. A failure does no harm: the next call tries again.
 func (p *Position) Save(ctx context.Context) ([]uint64, error) {
 	p.saving.Lock()
 	defer p.saving.Unlock()
@@ -114,12 +114,12 @@ func (p *Position) Save(ctx context.Context) ([]uint64, error) {
 }
 
 func (p *Position) save(ctx context.Context) ([]uint64, error) {
-	for range mergings {
+	for range tries {
 		if err := p.note(p.stream.Known(p.name)); err != nil {
 			return p.stored.log, err
 		}
-		log, behind := p.merged()
-		if !behind {
+		log, ahead := p.ahead()
+		if !ahead {
 			break
 		}
 		body, err := codec.Marshal(record{Schema: schema, Log: log})
@@ -141,14 +141,16 @@ func (p *Position) save(ctx context.Context) ([]uint64, error) {
 	return p.stored.log, nil
 }
 
-// merged returns for each shard the later address of the stored position and this process's own, and whether the stored one is behind.
-func (p *Position) merged() (log []uint64, behind bool) {
+// ahead returns this process's addresses, and whether they may follow the stored ones: none is earlier, and they are not the same.
+func (p *Position) ahead() (log []uint64, ahead bool) {
 	log = p.At()
 	for shard, stored := range p.stored.log {
-		behind = behind || log[shard] > stored
-		log[shard] = max(log[shard], stored)
+		if log[shard] < stored {
+			return log, false
+		}
+		ahead = ahead || log[shard] > stored
 	}
-	return log, behind
+	return log, ahead
 }
 
 // saveIfDue saves the position if a record is due.
@@ -158,8 +160,7 @@ func (p *Position) saveIfDue(ctx context.Context) error {
 	if err := p.note(p.stream.Known(p.name)); err != nil {
 		return err
 	}
-	_, behind := p.merged()
-	if !behind {
+	if _, ahead := p.ahead(); !ahead {
 		p.since = time.Time{}
 		return nil
 	}
