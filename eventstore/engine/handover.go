@@ -164,24 +164,6 @@ func (h *shard) ownerBehind(node string) string {
 	return node
 }
 
-// readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait for a group.
-func readsOf(readers []*entry) (keys []format.Key, group bool) {
-	whole := false
-	for _, b := range readers {
-		group = group || b.group
-		whole = whole || b.keys == nil
-		for _, key := range b.keys {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
-	}
-	if whole || len(keys) > handover.MaxKeys {
-		return nil, group
-	}
-	return keys, group
-}
-
 // localOnly ends the entries of other nodes, which ask the owner themselves, and returns the others; relayed ones, too, if they can go to the
 // owner. The caller holds the lock.
 func (h *shard) localOnly(entries []*entry, relayed bool) []*entry {

@@ -234,14 +234,6 @@ func (s *Store) openHandover(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) inShard(n int, err error, take func(*shard)) {
-	if err != nil || n != deliverylog.ShardNumber && (n < 0 || n >= len(s.shard)) {
-		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
-		return
-	}
-	take(s.byNumber(n))
-}
-
 // findOwner looks for the owner's newest group behind visitors' groups at the end of the shard. Without one the owner stays unknown for a while.
 func (h *shard) findOwner(ctx context.Context) error {
 	h.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"payledger/eventstore"
 	"payledger/eventstore/fault"
 	"payledger/eventstore/format"
+	"payledger/eventstore/handover"
 	"payledger/eventstore/pace"
 )
 
@@ -274,4 +275,22 @@ func (h *shard) wantAcknowledgedLater(delay time.Duration) {
 		h.need.through = 0
 		time.AfterFunc(delay, func() { h.wantAcknowledged(wanted) })
 	}
+}
+
+// readsOf returns the aggregates that readers read, none for the whole shard, and whether they wait for a group.
+func readsOf(readers []*entry) (keys []format.Key, group bool) {
+	whole := false
+	for _, b := range readers {
+		group = group || b.group
+		whole = whole || b.keys == nil
+		for _, key := range b.keys {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if whole || len(keys) > handover.MaxKeys {
+		return nil, group
+	}
+	return keys, group
 }

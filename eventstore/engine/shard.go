@@ -259,3 +259,11 @@ func (h *shard) from(seq uint64) []*format.Group {
 	}
 	return slices.Clone(h.recent.From(seq))
 }
+
+func (s *Store) inShard(n int, err error, take func(*shard)) {
+	if err != nil || n != deliverylog.ShardNumber && (n < 0 || n >= len(s.shard)) {
+		s.log.Warn().Err(err).Int("shard", n).Msg("a message of another node is unreadable")
+		return
+	}
+	take(s.byNumber(n))
+}

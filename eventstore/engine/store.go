@@ -345,3 +345,15 @@ func (s *Store) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// maxRecent is the largest size of the cache of newest events, in bytes. The cache is full of pointers: with a heap of 324 MB, a garbage
+// collection took 0.35 s of CPU time, and requests waited. The tip store's blocks, which have no pointers, get the rest of Memory.
+const maxRecent = 24 << 20
+
+func recentSize(memory int64) int { return int(min(memory/2, maxRecent)) }
+
+// newRecent returns a cache of newest events, bounded by its size in memory. Events are immutable and shared. An event in the
+// cache is never an old one: every applied event enters the cache.
+func newRecent(capacity int) *cache.Cache[format.Key, *format.Recorded] {
+	return cache.New[format.Key](capacity, (*format.Recorded).Size, func(a, b *format.Recorded) bool { return a.Seq < b.Seq })
+}
