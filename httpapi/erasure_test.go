@@ -50,7 +50,7 @@ func showsHer(text string) (found []string) {
 	return found
 }
 
-// read reads everything that shows a payment.
+// readAll reads everything that shows a payment.
 func (r *rig) readAll(id, clientToken string) string {
 	r.t.Helper()
 	text := ""

@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/secrets"
 )
 
-// account reads the rig's account at the log.
+// accountNow reads the rig's account at the log.
 func (r *rig) accountNow() account.State {
 	r.t.Helper()
 	id := r.views.Accounts()[0].ID

@@ -17,7 +17,7 @@ func (r *rig) vault(token, body string) answer {
 	return r.post("/payment-instruments/"+token+"/vault", body)
 }
 
-// kept lists the tokens of a customer's vaulted instruments, the default one marked.
+// keptFor lists the tokens of a customer's vaulted instruments, the default one marked.
 func (r *rig) keptFor(customer string) (tokens []string) {
 	r.t.Helper()
 	for _, one := range r.want(r.get("/payment-instruments?customer_id="+customer), 200, "").field("data").([]any) {

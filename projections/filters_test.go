@@ -102,7 +102,7 @@ type question struct {
 	from   *listing.Place
 }
 
-// look-ups are all filters alone and in pairs; of each the first page, the one from the middle of the time, the last one from
+// questions returns look-ups with all filters alone and in pairs: of each the first page, the one from the middle of the time, the last one from
 // shortly before the oldest payment, and the last one on the way back.
 func questions(facts []manyFact) (alone, pairs []question) {
 	place := func(i int, newer bool) *listing.Place {

@@ -38,7 +38,7 @@ type report struct {
 	}
 }
 
-// The figures, in the order of the table.
+// run measures the figures, in the order of the table.
 func (m *measurement) run(ctx context.Context) error {
 	middle := m.flags.middle()
 	var usual report

@@ -28,8 +28,8 @@ var becomes = []struct {
 	to   processor.DisputeType
 }{{"RETRIEVAL", "", "DISPUTE"}, {"DISPUTE", "LOST CHALLENGED", "PREARBITRATION"}}
 
-// places lists every place of the contract, and leads which leads to which, in any number of steps: worked out from
-// the text above and by another algorithm than the rules'.
+// modelOf returns every place of the contract, the single steps between places, and leads: the pairs of places that any number
+// of steps joins. It reads the text above, and uses another algorithm than the rules.
 func modelOf() (places []dispute.Place, steps, leads map[[2]dispute.Place]bool) {
 	steps, leads = map[[2]dispute.Place]bool{}, map[[2]dispute.Place]bool{}
 	for _, typ := range processor.DisputeTypes {

@@ -40,7 +40,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// compare checks that a restored log has the messages of a log, and returns the streams. Its start appended fences and a copy of the newest
+// compare checks that a restored log has the messages of a log, and returns the streams. Its start appended empty groups and a copy of the newest
 // checkpoint.
 func compare(t *testing.T, before, after map[string]string) (segments map[string]bool) {
 	t.Helper()

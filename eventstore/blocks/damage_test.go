@@ -66,8 +66,8 @@ func flip(bit int) func([]byte) []byte {
 	}
 }
 
-// Every flipped bit is found, in streams that only grow and in those with deleted messages: in the middle it is damage, in the
-// newest record of the newest block it may pass for a torn tail.
+// TestFlippedBits: every flipped bit is found, in streams that only grow and in those with deleted messages: in the middle it
+// is damage, in the newest record of the newest block it may pass for a torn tail.
 func TestFlippedBits(t *testing.T) {
 	random := seeded(t, 21)
 	s := stoppedStore(t, random)
@@ -146,7 +146,7 @@ func sameCut(t *testing.T, dir string, report blocks.Report) {
 	}
 }
 
-// A tail of garbage or of zeroes after the last record is a torn tail; garbage before a valid record is damage.
+// TestGarbage: a tail of garbage or of zeroes after the last record is a torn tail; garbage before a valid record is damage.
 func TestGarbage(t *testing.T) {
 	random := seeded(t, 23)
 	s := stoppedStore(t, random)
@@ -173,7 +173,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// A lost page in the middle of a block is damage, and everything after it is found again.
+// TestZeroedPage: a lost page in the middle of a block is damage, and everything after it is found again.
 func TestZeroedPage(t *testing.T) {
 	random := seeded(t, 24)
 	s := stoppedStore(t, random)
@@ -230,7 +230,7 @@ func TestMovedRecords(t *testing.T) {
 	}
 }
 
-// A block file that is gone, or another's contents under its name.
+// TestMovedBlocks: a block file that is gone, or another's contents under its name.
 func TestMovedBlocks(t *testing.T) {
 	s := stoppedStore(t, seeded(t, 26))
 	for i, f := range files(t, s.dir, "PAST") {
@@ -258,7 +258,7 @@ func TestMovedBlocks(t *testing.T) {
 	}
 }
 
-// A folder of a purge that the next start would end.
+// TestBegunPurge: a folder of a purge that the next start would end.
 func TestBegunPurge(t *testing.T) {
 	s := stoppedStore(t, seeded(t, 27))
 	folder := filepath.Join(blocks.Folder(s.dir, account, "PAST"), "__new_msgs__")
@@ -272,7 +272,7 @@ func TestBegunPurge(t *testing.T) {
 	}
 }
 
-// Every single bit of a block with every sort of record, with and without deletes.
+// TestEveryBit: every single bit of a block with every sort of record, with and without deletes.
 func TestEveryBit(t *testing.T) {
 	r := start(t, t.TempDir())
 	s := r.stream(jetstream.StreamConfig{Name: "KEPT", Subjects: []string{"kept"}}, false)
@@ -300,8 +300,8 @@ func TestEveryBit(t *testing.T) {
 	t.Logf("each of %d bits, %d apart: %v", len(good)*8, step, seen)
 }
 
-// Without the stream's subjects one error stays unnoticed: a wrong length of the subject in a message without a header. The
-// server does not notice it either.
+// TestSubjectLength: without the stream's subjects one error stays unnoticed: a wrong length of the subject in a message
+// without a header. The server does not notice it either.
 func TestSubjectLength(t *testing.T) {
 	r := start(t, t.TempDir())
 	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past.*"}}, false)

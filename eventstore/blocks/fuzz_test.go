@@ -90,7 +90,7 @@ func FuzzBlock(f *testing.F) {
 	})
 }
 
-// The seeds are judged as they should be.
+// TestSeeds: the seeds are judged as they should be.
 func TestSeeds(t *testing.T) {
 	want := []Kind{Clean, Clean, Clean, Torn, Torn, Damaged, Torn, Damaged, Damaged, Damaged, Torn}
 	for i, kind := range want {
@@ -102,7 +102,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// A body that looks like records, all plausible and none valid, ends the search with the answer damage.
+// TestSearchIsBounded: a body that looks like records, all plausible and none valid, ends the search with the answer damage.
 func TestSearchIsBounded(t *testing.T) {
 	d := newDigest("OTHER", 1)
 	record := encode(d, 9, 0, "a", "", string(make([]byte, 1<<16)))

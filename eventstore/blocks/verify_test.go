@@ -94,7 +94,7 @@ func TestFirstSequence(t *testing.T) {
 	}
 }
 
-// Deleted and erased messages, in small blocks and in blocks that the server compacts.
+// TestDeletes: deleted and erased messages, in small blocks and in blocks that the server compacts.
 func TestDeletes(t *testing.T) {
 	for _, small := range []bool{true, false} {
 		t.Run(fmt.Sprintf("small %t", small), func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestDeletes(t *testing.T) {
 	}
 }
 
-// A deleted message of a stream that must only grow is damage.
+// TestDeletedFromAppendOnly: a deleted message of a stream that must only grow is damage.
 func TestDeletedFromAppendOnly(t *testing.T) {
 	for _, secure := range []bool{true, false} {
 		r := start(t, t.TempDir())
@@ -161,7 +161,7 @@ func TestDeletedFromAppendOnly(t *testing.T) {
 	}
 }
 
-// Reading while the server appends, deletes, rolls and compacts finds no damage.
+// TestWhileRunning: reading while the server appends, deletes, rolls and compacts finds no damage.
 func TestWhileRunning(t *testing.T) {
 	random := seeded(t, 15)
 	r := start(t, t.TempDir())
@@ -274,7 +274,7 @@ func TestGrownMeanwhile(t *testing.T) {
 	}
 }
 
-// Pace sees every byte, and ends the work with its error; so does Handle.
+// TestPace: Pace sees every byte, and ends the work with its error; so does Handle.
 func TestPace(t *testing.T) {
 	r := start(t, t.TempDir())
 	r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past"}}, false)
@@ -310,7 +310,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A purge that stopped between its two renames, and a folder of messages that is gone.
+// TestPurge: a purge that stopped between its two renames, and a folder of messages that is gone.
 func TestPurge(t *testing.T) {
 	r := start(t, t.TempDir())
 	s := r.stream(jetstream.StreamConfig{Name: "KEPT", Subjects: []string{"kept"}}, true)
@@ -340,7 +340,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// meta.inf and meta.sum of streams and consumers.
+// TestMeta: meta.inf and meta.sum of streams and consumers.
 func TestMeta(t *testing.T) {
 	r := start(t, t.TempDir())
 	s := r.stream(jetstream.StreamConfig{Name: "PAST", Subjects: []string{"past"}, FirstSeq: 7}, false)

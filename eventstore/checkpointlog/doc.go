@@ -11,7 +11,7 @@
 //     an event has the same position in the old log and in a log that was restored from a back-up (D22.10).
 //   - It is damage if the stream ends before the newest checkpoint in the index (package sidelog).
 //
-// Package eventstore imports this package, because a start compares the log with the newest checkpoint. Package checkpoint
+// Package engine imports this package, because a start compares the log with the newest checkpoint. Package checkpoint
 // has the message, the text and the tree.
 //
 // The package must not know: how shards append, read and recover, and which events exist.

@@ -13,7 +13,7 @@
 //     segment: if it was, an idle log would copy it from segment to segment.
 //   - The body of a record belongs to its writer. This package reads only the floor's.
 //
-// Package eventstore imports this package and implements Shard: the restore at a start, the scrub and the inspection of a
+// Package engine imports this package and implements Shard: the restore at a start, the scrub and the inspection of a
 // stopped folder need the floor, and the tip store's writer needs the index of open deliveries.
 //
 // The package must not know: JetStream, webhooks, and how a shard appends, reads and restores its tips.

@@ -89,7 +89,7 @@ func TestCheckpointSegments(t *testing.T) {
 	}
 }
 
-// One checkpoint a second is the steady load: a day of it takes less than 20 MB, edges and the server's own bytes included.
+// TestCheckpointBytesADay: one checkpoint a second is the steady load: a day of it takes less than 20 MB, edges and the server's own bytes included.
 func TestCheckpointBytesADay(t *testing.T) {
 	t.Parallel()
 	const shards, checkpoints, perDay = 8, 512, 24 * 60 * 60

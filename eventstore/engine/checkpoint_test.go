@@ -142,9 +142,9 @@ func positionOf(t testing.TB, s *engine.Store, shard int, address uint64) (uint6
 	return position, covered
 }
 
-// Checkpoints of two nodes that race give one order: an auditor who reads them and the log finds every
-// event once, the root of RFC 6962 over all hashes, and signatures that verify. After a restart the order
-// is the same.
+// TestCheckpoints: checkpoints of two nodes that race give one order: an auditor who reads them and the
+// log finds every event once, the root of RFC 6962 over all hashes, and signatures that verify. After a
+// restart the order is the same.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := single(t, 3)
@@ -319,7 +319,7 @@ func growTree(size uint64, edge []checkpoint.Node, leaves [][]byte) (tlog.Hash, 
 	return root, t.Edge(), err
 }
 
-// However the events are split into checkpoints, the edge is enough to go on from, and the root the same.
+// TestAnySplitGivesTheSameRoot: however the events are split into checkpoints, the edge is enough to go on from, and the root the same.
 func TestAnySplitGivesTheSameRoot(t *testing.T) {
 	t.Parallel()
 	seedtest.Check(t, func(t *rapid.T) {
@@ -343,7 +343,7 @@ func TestAnySplitGivesTheSameRoot(t *testing.T) {
 	})
 }
 
-// A checkpoint that cannot be gone on from ends the checkpointer, instead of being tried for ever.
+// TestBrokenCheckpoint: a checkpoint that cannot be gone on from ends the checkpointer, instead of being tried for ever.
 func TestBrokenCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]checkpoint.Checkpoint{

@@ -110,7 +110,7 @@ func runPromises(t *testing.T, build func(testing.TB, int) *rig, all []promise) 
 	}
 }
 
-// A run distinguishes an unavailable store from a wrong result.
+// TestClusterRun: a run distinguishes an unavailable store from a wrong result.
 func TestClusterRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		test                func(testing.TB)

@@ -72,7 +72,7 @@ func testAppendLoad(t testing.TB, r *rig) {
 	same(t, "event by its place", at, appended.Recorded)
 }
 
-// An append returns the same state as its stored bytes give, together with the parts moved out of the state.
+// testMadeIsRead: an append returns the same state as its stored bytes give, together with the parts moved out of the state.
 func testMadeIsRead(t testing.TB, r *rig) {
 	created, _ := codecs()[0].full("payment.created")
 	full := created.(payment.Created)

@@ -109,8 +109,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// A closed segment with a block less is never opened, though its blocks are not read at a start; without its first or its
-// last one not even the server is started.
+// TestMissingBlockOfClosedSegment: a closed segment with a block less is never opened, though its blocks are not read at
+// a start; without its first or its last one not even the server is started.
 func TestMissingBlockOfClosedSegment(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()
@@ -308,7 +308,7 @@ func edit(t *testing.T, file string, change func([]byte) []byte) {
 	}
 }
 
-// A log that is shorter than the events that a reader has seen has lost events, too.
+// TestLogShorterThanReader: a log that is shorter than the events that a reader has seen has lost events, too.
 func TestLogShorterThanReader(t *testing.T) {
 	t.Parallel()
 	s := single(t, 2).store()

@@ -18,7 +18,7 @@ import (
 	"payledger/eventstore/format"
 )
 
-// A frame is the same after encoding and decoding, and the following bytes are returned.
+// TestFrameRoundTrip: a frame is the same after encoding and decoding, and the following bytes are returned.
 func TestFrameRoundTrip(t *testing.T) {
 	t.Parallel()
 	first, next := examples(t)
@@ -77,8 +77,8 @@ func TestStateDecodedOnce(t *testing.T) {
 	}
 }
 
-// A frame with a missing, doubled, moved or changed line is no event: its hash would not cover its text. A frame that ends too soon is no
-// event either.
+// TestMalformedFrames: a frame with a missing, doubled, moved or changed line is no event: its hash would not cover its text. A frame
+// that ends too soon is no event either.
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
 	r := example(t, payment.AuthorizationTimedOut{}, payment.State{}, 2, format.At(7, 3), time.Unix(0, 0))
@@ -144,7 +144,7 @@ func withLine(frame []byte, name, value string) []byte {
 	return withLines(frame, lines)
 }
 
-// Text from outside may contain characters that end a line. They are recorded as spaces, and the recorded text is hashed.
+// TestControlCharacters: text from outside may contain characters that end a line. They are recorded as spaces, and the recorded text is hashed.
 func TestControlCharacters(t *testing.T) {
 	t.Parallel()
 	s := single(t, 1).store()

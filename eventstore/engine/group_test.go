@@ -56,7 +56,7 @@ func groupOf(frames []*eventstore.Recorded) *engine.Group {
 	}
 }
 
-// A group comes back as it was written, however many events it has and however it is stored.
+// TestGroupRoundTrip: a group comes back as it was written, however many events it has and however it is stored.
 func TestGroupRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -94,7 +94,7 @@ func TestGroupRoundTrip(t *testing.T) {
 	}
 }
 
-// A message that is no group of this log's format is refused, its hash right or wrong.
+// TestMalformedGroups: a message that is no group of this log's format is refused, its hash right or wrong.
 func TestMalformedGroups(t *testing.T) {
 	t.Parallel()
 	whole := groupOf(chain(t, 9, 2, 1, 10)).EncodePlain()
@@ -117,7 +117,7 @@ func TestMalformedGroups(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"another format":               func(b []byte) []byte { return set(b, 3, '2') },
 		"an unknown kind":              func(b []byte) []byte { return set(b, kind, 0x83) },
-		"a fence with events":          func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindEmpty)) },
+		"an empty group with events":   func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindEmpty)) },
 		"a closing group with events":  func(b []byte) []byte { return set(b, kind, b[kind]&0x80|byte(engine.KindClosing)) },
 		"an unknown compression":       func(b []byte) []byte { return set(b, compression, 2) },
 		"not compressed as it says":    func(b []byte) []byte { return set(b, compression, 1) },
@@ -139,7 +139,7 @@ func TestMalformedGroups(t *testing.T) {
 	}
 }
 
-// A compressed group that claims another size than it has, or much more, is refused within the bounds of the format.
+// TestCompressedBounds: a compressed group that claims another size than it has, or much more, is refused within the bounds of the format.
 func TestCompressedBounds(t *testing.T) {
 	t.Parallel()
 	g := groupOf(chain(t, 9, 1, 1, 10))

@@ -199,7 +199,7 @@ func testGoneSequencer(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "kept")
 }
 
-// The stranger gives the drafts to two nodes, and to one of them twice. Both nodes answer.
+// testDraftsTwice: the stranger gives the drafts to two nodes, and to one of them twice. Both nodes answer.
 func testDraftsTwice(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "twice")
 	answers := make(chan *nats.Msg, 1024)
@@ -236,7 +236,7 @@ func testDraftsTwice(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "next")
 }
 
-// The refusal names the group that holds the draft: the draft's own node reads it before it returns a conflict.
+// testWrongRefusal: the refusal names the group that holds the draft: the draft's own node reads it before it returns a conflict.
 func testWrongRefusal(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "wrong")
 	got, reply := o.request(t)
@@ -259,7 +259,7 @@ func testWrongRefusal(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "handed")
 }
 
-// The node has not read the group that the refusal names when it takes its draft back.
+// testEarlyRefusal: the node has not read the group that the refusal names when it takes its draft back.
 func testEarlyRefusal(t testing.TB, r *rig) {
 	o, s, key, done := addBeside(t, r, "early")
 	for answered := false; ; {
@@ -290,7 +290,7 @@ func testEarlyRefusal(t testing.TB, r *rig) {
 	}
 }
 
-// Two nodes add to one aggregate: the loser's draft is on an old event. It is decided again.
+// testDraftBehind: two nodes add to one aggregate: the loser's draft is on an old event. It is decided again.
 func testDraftBehind(t testing.TB, r *rig) {
 	key := keyIn(r.nodes[0].store, 0)
 	mustAdd(t, r.nodes[0].store, key, added{N: 1})

@@ -120,8 +120,8 @@ func waitFlights(t testing.TB, s *engine.Store, n int) {
 	}
 }
 
-// Two drafts of one aggregate are never in one group, and the second is not sent before the first is acknowledged: the second claim is a
-// conflict, whatever the outcome of the first.
+// TestClaimsInFlight: two drafts of one aggregate are never in one group, and the second is not sent before the first is acknowledged:
+// the second claim is a conflict, whatever the outcome of the first.
 func TestClaimsInFlight(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -149,7 +149,7 @@ func TestClaimsInFlight(t *testing.T) {
 	checkOnce(t, s, key, "first")
 }
 
-// A draft whose caller has left before the group is sent is not sent.
+// TestWithdrawnDraft: a draft whose caller has left before the group is sent is not sent.
 func TestWithdrawnDraft(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -176,8 +176,8 @@ func TestWithdrawnDraft(t *testing.T) {
 	checkOnce(t, s, key, "first")
 }
 
-// Another process writes between the groups of a sole writer: at the place of its next group, or below a group that was sent by its number
-// alone. The hash shows both, and the shard accepts nothing more.
+// TestSecondWriterIsFound: another process writes between the groups of a sole writer: at the place of its next group, or below a group
+// that was sent by its number alone. The hash shows both, and the shard accepts nothing more.
 func TestSecondWriterIsFound(t *testing.T) {
 	t.Parallel()
 	t.Run("at the next place", func(t *testing.T) {
@@ -261,7 +261,8 @@ func TestPredictedOnAnothersGroup(t *testing.T) {
 	l.refuses(t)
 }
 
-// A store that opens the log finds any group that does not continue the log, although each group is well formed and has the right hash.
+// TestGroupsThatDoNotFollow: a store that opens the log finds any group that does not continue the log, although each group is well
+// formed and has the right hash.
 func TestGroupsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*engine.Group){
@@ -307,7 +308,7 @@ func relink(r *eventstore.Recorded, change func(*eventstore.Recorded)) {
 	r.Hash = r.Link(eventstore.Hash{})
 }
 
-// 32 appends wait while a group is under way, and the next group has all of them, in the order of their arrival.
+// TestWhatWaitsGoesTogether: 32 appends wait while a group is under way, and the next group has all of them, in the order of their arrival.
 func TestWhatWaitsGoesTogether(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -348,9 +349,9 @@ func TestWhatWaitsGoesTogether(t *testing.T) {
 	}
 }
 
-// Two stores make sure of each other's events at the same moment: of two empty groups for one place only one is stored, and
-// the other store tries again behind it instead of waiting for ever.
-func TestFencesRace(t *testing.T) {
+// TestEmptyGroupsRace: two stores make sure of each other's events at the same moment: of two empty groups for one place only
+// one is stored, and the other store tries again behind it instead of waiting for ever.
+func TestEmptyGroupsRace(t *testing.T) {
 	t.Parallel()
 	r := single(t, 1)
 	for range scale(20, 60) {

@@ -84,8 +84,8 @@ func layoutGroups(t testing.TB) []*engine.Group {
 // compressedGroup is the group of testdata/group.json that is stored compressed.
 const compressedGroup = 1
 
-// The bytes of a frame and of a group are those of doc.go, for ever: old bytes are read, and bytes that are not compressed are the same
-// after writing them again.
+// TestLayoutVectors: the bytes of a frame and of a group are those of doc.go, for ever: old bytes are read, and bytes that are not
+// compressed are the same after writing them again.
 func TestLayoutVectors(t *testing.T) {
 	t.Parallel()
 	_, next := examples(t)
@@ -154,7 +154,7 @@ func layoutOf(name string, data []byte, g *engine.Group) layout {
 	return l
 }
 
-// Another language reads the same from the same bytes: the script knows nothing but doc.go.
+// TestLayoutInPython: another language reads the same from the same bytes: the script knows nothing but doc.go.
 func TestLayoutInPython(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")

@@ -62,7 +62,7 @@ func latest(t testing.TB, s *engine.Store, key eventstore.Key) (tally, error) {
 	return tip.State, err
 }
 
-// A lease is renewed at most twice in its time, whatever the number of reads.
+// testReadsWriteNothing: a lease is renewed at most twice in its time, whatever the number of reads.
 func testReadsWriteNothing(t testing.TB, r *rig) {
 	r.own(t, 0)
 	s := r.store()
@@ -85,7 +85,8 @@ func testReadsWriteNothing(t testing.TB, r *rig) {
 	}
 }
 
-// Another node shows the event before its writer has the acknowledgement. A reader that knows it from there must find it at the owner.
+// testReadBesideFlight: another node shows the event before its writer has the acknowledgement. A reader that knows it from there must
+// find it at the owner.
 func testReadBesideFlight(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	r.own(t, 0)
@@ -149,7 +150,8 @@ func testOneFlight(t testing.TB, r *rig) {
 	checkOnce(t, s, key, "next")
 }
 
-// The owner is stopped between two lines. Another node takes the shard over. The owner goes on, and its first read must not be from memory.
+// testStoppedOwner: the owner is stopped between two lines. Another node takes the shard over. The owner goes on, and its first read must
+// not be from memory.
 func testStoppedOwner(t testing.TB, r *rig) {
 	r.own(t, 0)
 	owner, other := r.nodes[0], r.nodes[1]
@@ -184,7 +186,8 @@ func testStoppedOwner(t testing.TB, r *rig) {
 	}
 }
 
-// The owner's last group is stored, and it receives nothing more. Readers go on; the next writer waits since it saw that group, not longer.
+// testGoneOwner: the owner's last group is stored, and it receives nothing more. Readers go on; the next writer waits since it saw that
+// group, not longer.
 func testGoneOwner(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	r.own(t, 0)
@@ -225,7 +228,7 @@ func testGoneOwner(t testing.TB, r *rig) {
 	checkOnce(t, writer.store, key, "last")
 }
 
-// No request fails, and none waits for the absence of a node that left.
+// testLeave: no request fails, and none waits for the absence of a node that left.
 func testLeave(t testing.TB, r *rig) {
 	r.own(t, 0)
 	s := r.store()
@@ -307,7 +310,7 @@ func testShare(t testing.TB, r *rig) {
 	})
 }
 
-// A node that keeps no shard still appends, and hands over what it owns.
+// testGuest: a node that keeps no shard still appends, and hands over what it owns.
 func testGuest(t testing.TB, r *rig) {
 	r.own(t, 0)
 	s, all := r.store(), []string{}

@@ -232,7 +232,7 @@ func (h *shard) gathers() bool {
 	return wait > 0
 }
 
-// wantFence requests the acknowledgement of the group at seq: an empty group follows it, if no other group does.
+// wantAcknowledged requests the acknowledgement of the group at seq: an empty group follows it, if no other group does.
 func (h *shard) wantAcknowledged(seq uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -302,8 +302,8 @@ func readChecks(t *testing.T, l *rawLog, s *engine.Store) {
 	}
 }
 
-// Positions do not depend on the groups: checkpoints end with groups, empty groups are no leaves, and two checkpointers that race, or
-// start again, make one order.
+// TestCheckpointsOfGroups: positions do not depend on the groups: checkpoints end with groups, empty groups are no leaves, and two
+// checkpointers that race, or start again, make one order.
 func TestCheckpointsOfGroups(t *testing.T) {
 	t.Parallel()
 	l := newRawLog(t, t.TempDir(), 2)

@@ -177,7 +177,7 @@ func valueAt(t testing.TB, s *engine.Store, name string) uint64 {
 	return 0
 }
 
-// An answer that is lost leaves two messages: one is the value, the other is destroyed.
+// TestSecretAnswerLost: an answer that is lost leaves two messages: one is the value, the other is destroyed.
 func TestSecretAnswerLost(t *testing.T) {
 	t.Parallel()
 	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {

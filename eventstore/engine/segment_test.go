@@ -16,8 +16,8 @@ import (
 	"payledger/eventstore/eventstoretest"
 )
 
-// Segments roll while 32 writers append and readers read: every event is there once, in an unbroken order, for those who
-// follow, for those who come later, and after a restart with or without the tip store.
+// TestSegmentsRoll: segments roll while 32 writers append and readers read: every event is there once, in an unbroken
+// order, for those who follow, for those who come later, and after a restart with or without the tip store.
 func TestSegmentsRoll(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []bool{true, false} {
@@ -188,8 +188,8 @@ func checkSegments(t *testing.T, server *embedded.Server, s *engine.Store) {
 	}
 }
 
-// A crash happens between a closing group, the creation of the next segment and the sealing of the closed one. The next start completes
-// the steps, and continues.
+// TestCrashWhileRolling: a crash happens between a closing group, the creation of the next segment and the sealing of the closed one.
+// The next start completes the steps, and continues.
 func TestCrashWhileRolling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -249,7 +249,8 @@ func TestCrashWhileRolling(t *testing.T) {
 	}
 }
 
-// A log that lacks a segment is not opened, and neither is a log whose closed segment has a group after its closing group.
+// TestSegmentsThatDoNotFollow: a log that lacks a segment is not opened, and neither is a log whose closed segment has a
+// group after its closing group.
 func TestSegmentsThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	build := func(t *testing.T) (*rawLog, jetstream.JetStream) {

@@ -92,8 +92,8 @@ func countOf(t testing.TB, events []*eventstore.Recorded, who string) (n int) {
 	return n
 }
 
-// The answer is lost after the publish was stored: it is dropped silently, or the connection ends. The writer asks the leader, finds its
-// command and succeeds; the log has the event once.
+// TestLostAck: the answer is lost after the publish was stored: it is dropped silently, or the connection ends. The writer asks the
+// leader, finds its command and succeeds; the log has the event once.
 func TestLostAck(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*proxy){
@@ -125,8 +125,8 @@ func TestLostAck(t *testing.T) {
 	}
 }
 
-// The group is stored, its answer is lost, and others append after it. The writer looks at the group's place, finds it there and succeeds,
-// once. If another event is at the place, the result is a conflict.
+// testOwnBelowTip: the group is stored, its answer is lost, and others append after it. The writer looks at the group's place, finds it
+// there and succeeds, once. If another event is at the place, the result is a conflict.
 func testOwnBelowTip(t testing.TB, r *rig) {
 	ctx := testContext(t)
 	s := r.store()
@@ -181,7 +181,7 @@ func publish(t testing.TB, f *engine.Flight, want int) {
 	}
 }
 
-// No server receives the publish: that is a definite refusal.
+// TestNoResponders: no server receives the publish: that is a definite refusal.
 func TestNoResponders(t *testing.T) {
 	t.Parallel()
 	r := single(t, 2)
@@ -257,7 +257,7 @@ func checkWhole(t *testing.T, server *embedded.Server, key eventstore.Key, who .
 	}
 }
 
-// Closing the store ends an append under way at once, with an outcome that is said to be unknown.
+// TestCloseDuringAppend: closing the store ends an append under way at once, with an outcome that is said to be unknown.
 func TestCloseDuringAppend(t *testing.T) {
 	t.Parallel()
 	eachWriter(t, func(t *testing.T, _ *embedded.Server, s *engine.Store, p *proxy, _ <-chan struct{}) {
@@ -291,7 +291,7 @@ func TestCloseDuringAppend(t *testing.T) {
 	})
 }
 
-// Closing the store ends appends that wait behind one under way, too: each gets ErrRefused or ErrUnknown.
+// TestCloseWithQueue: closing the store ends appends that wait behind one under way, too: each gets ErrRefused or ErrUnknown.
 func TestCloseWithQueue(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -323,7 +323,8 @@ func TestCloseWithQueue(t *testing.T) {
 	}
 }
 
-// A subscription continues at its place after its connection was lost. Another store appends, so only the server has the new events.
+// TestSubscriptionSurvivesReconnect: a subscription continues at its place after its connection was lost. Another store appends, so
+// only the server has the new events.
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	t.Parallel()
 	server, s, p, reconnected := remoteOn(t, writers["one of several"])
@@ -351,8 +352,8 @@ func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	}
 }
 
-// A sole writer does not append after its remembered state while an earlier append may still arrive: it finds the late group at its own
-// next place, and decides again on top of it.
+// TestDoubtIsNotRemembered: a sole writer does not append after its remembered state while an earlier append may still arrive: it finds
+// the late group at its own next place, and decides again on top of it.
 func TestDoubtIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	for _, arrives := range []bool{true, false} {
@@ -397,7 +398,7 @@ func TestDoubtIsNotRemembered(t *testing.T) {
 	}
 }
 
-// The caller stops waiting while its group is under way: the outcome is unknown to it, the group goes on.
+// TestCallerStopsWaiting: the caller stops waiting while its group is under way: the outcome is unknown to it, the group goes on.
 func TestCallerStopsWaiting(t *testing.T) {
 	t.Parallel()
 	s := sole(t, 1).store()

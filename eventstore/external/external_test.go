@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The answers of all members of the JetStream cluster are needed, and no more.
+// TestSilence: the answers of all members of the JetStream cluster are needed, and no more.
 func TestSilence(t *testing.T) {
 	member := func(name, leader string, size int, others ...string) Server {
 		s := sound(name)

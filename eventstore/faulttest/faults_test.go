@@ -63,7 +63,7 @@ func (c *tally) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Every fault is noticed, or harmless.
+// TestFaults: every fault is noticed, or harmless.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	m, b := logOf(t)

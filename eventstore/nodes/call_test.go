@@ -74,7 +74,7 @@ func answerIsWhole(t *testing.T, a, b *testNode) {
 	}
 }
 
-// A node sends four pieces ahead of the caller, and not more.
+// answerWaitsForReader: a node sends four pieces ahead of the caller, and not more.
 func answerWaitsForReader(t *testing.T, a, b *testNode) {
 	var sent atomic.Int64
 	answering(t, b, func(_ context.Context, _ []byte, send func([]byte) error) error {
@@ -141,7 +141,7 @@ func answerIsCut(t *testing.T, a, b *testNode) {
 	}
 }
 
-// A node that does not exist, that has stopped answering, or that has as many calls as it takes, takes no call.
+// callIsNotTaken: a node that does not exist, that has stopped answering, or that has as many calls as it takes, takes no call.
 func callIsNotTaken(t *testing.T, a, b *testNode) {
 	if _, err := a.Call(t.Context(), b.Self.Node, nil); !errors.Is(err, nodes.ErrNotTaken) {
 		t.Errorf("without anybody: %v", err)
@@ -186,7 +186,7 @@ func callIsNotTaken(t *testing.T, a, b *testNode) {
 	}
 }
 
-// A caller that died reads nothing: the node does not wait for it.
+// callerDies: a caller that died reads nothing: the node does not wait for it.
 func callerDies(t *testing.T, a, b *testNode) {
 	ended := make(chan error, 1)
 	answering(t, b, func(ctx context.Context, _ []byte, send func([]byte) error) error {
@@ -208,7 +208,7 @@ func callerDies(t *testing.T, a, b *testNode) {
 	}
 }
 
-// The requests that a node works on at once have a bound in bytes, too.
+// largeCalls: the requests that a node works on at once have a bound in bytes, too.
 func largeCalls(t *testing.T, a, b *testNode) {
 	free := make(chan struct{})
 	answering(t, b, func(context.Context, []byte, func([]byte) error) error { <-free; return nil })
@@ -234,7 +234,7 @@ func largeCalls(t *testing.T, a, b *testNode) {
 	small.Close()
 }
 
-// A node that may answer no requests takes no calls: another node may answer them.
+// noLease: a node that may answer no requests takes no calls: another node may answer them.
 func noLease(t *testing.T, a, b *testNode) {
 	answering(t, b, func(context.Context, []byte, func([]byte) error) error { return nil })
 	b.fail(errors.New("the views stopped"))
@@ -243,7 +243,7 @@ func noLease(t *testing.T, a, b *testNode) {
 	}
 }
 
-// Each message of an answer comes once: not also to the connection's subscription for the answers to its requests.
+// comesOnce: each message of an answer comes once: not also to the connection's subscription for the answers to its requests.
 func comesOnce(t *testing.T, a, b *testNode) {
 	piece := make([]byte, nodes.MaxPiece)
 	answering(t, b, func(_ context.Context, _ []byte, send func([]byte) error) error {
@@ -268,7 +268,7 @@ func comesOnce(t *testing.T, a, b *testNode) {
 	}
 }
 
-// A node does nothing on account of a call whose caller has not said go: that caller may have asked another node.
+// nothingBeforeGo: a node does nothing on account of a call whose caller has not said go: that caller may have asked another node.
 func nothingBeforeGo(t *testing.T, a, b *testNode) {
 	stop := answering(t, b, func(context.Context, []byte, func([]byte) error) error {
 		t.Error("the node worked on a call that its caller gave up")
@@ -284,7 +284,7 @@ func nothingBeforeGo(t *testing.T, a, b *testNode) {
 	stop(over)
 }
 
-// Each node without views has one stand-in, which plans its events at once.
+// TestStandIn: each node without views has one stand-in, which plans its events at once.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 1, nil)

@@ -82,8 +82,8 @@ func hear(t *testing.T, c *clustertest.Cluster, subject string) chan *nats.Msg {
 	return heard
 }
 
-// Ends returns the largest end that any node knew at the call, also of nodes that do not serve yet and of nodes that joined just before, and
-// appends nothing. A node that does not answer, and one that has ended, make it wait for the end of the log, the latter once.
+// TestEnds: Ends returns the largest end that any node knew at the call, also of nodes that do not serve yet and of nodes that joined just
+// before, and appends nothing. A node that does not answer, and one that has ended, make it wait for the end of the log, the latter once.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -126,8 +126,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A node that asked nobody for longer than a tenure waits for the end of the log: nodes may have come and gone meanwhile, whose
-// records are no longer kept.
+// TestEndsAfterAWhile: a node that asked nobody for longer than a tenure waits for the end of the log: nodes may have come and
+// gone meanwhile, whose records are no longer kept.
 func TestEndsAfterAWhile(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)

@@ -306,7 +306,7 @@ func states(r *nodes.Registry) map[string]nodes.State {
 	return all
 }
 
-// Await returns when every serving node has applied the position. Nodes that start do not count, and a node that left does not.
+// TestAwait: Await returns when every serving node has applied the position. Nodes that start do not count, and a node that left does not.
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -347,8 +347,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A node that is cut off has no lease by the time at which the others stop waiting for it. It serves again after it has applied the log.
-// The clocks of the nodes are far apart.
+// TestCutOff: a node that is cut off has no lease by the time at which the others stop waiting for it. It serves again after it has
+// applied the log. The clocks of the nodes are far apart.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -436,7 +436,7 @@ func TestLostRequests(t *testing.T) {
 	}
 }
 
-// A short cut changes nothing: the node keeps its record, and does not apply the log again.
+// TestShortCut: a short cut changes nothing: the node keeps its record, and does not apply the log again.
 func TestShortCut(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -457,7 +457,7 @@ func TestShortCut(t *testing.T) {
 	}
 }
 
-// A node that joins answers no request before its record says that it serves: until then other nodes do not wait for it.
+// TestServesByItsRecord: a node that joins answers no request before its record says that it serves: until then other nodes do not wait for it.
 func TestServesByItsRecord(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -482,7 +482,7 @@ func TestServesByItsRecord(t *testing.T) {
 	}
 }
 
-// A node that leaves ends its record, although its last beat was stored without an answer.
+// TestLeavesAfterLostAnswer: a node that leaves ends its record, although its last beat was stored without an answer.
 func TestLeavesAfterLostAnswer(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -511,7 +511,7 @@ func TestLeavesAfterLostAnswer(t *testing.T) {
 	}
 }
 
-// A node whose views stopped stops serving, with the reason. Other nodes do not wait for it.
+// TestViewsStopped: a node whose views stopped stops serving, with the reason. Other nodes do not wait for it.
 func TestViewsStopped(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)
@@ -532,7 +532,7 @@ func TestViewsStopped(t *testing.T) {
 	}
 }
 
-// A node that another node waits for gives up its lease when Lease is over, and serves again after it has applied the log.
+// TestViewsBehind: a node that another node waits for gives up its lease when Lease is over, and serves again after it has applied the log.
 func TestViewsBehind(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, 3, nil).Formed(t)

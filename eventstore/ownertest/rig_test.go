@@ -30,7 +30,7 @@ import (
 // takeover is the most time in which a shard gets a new owner.
 const takeover = 2500 * time.Millisecond
 
-// The tests run one after the other: see play.
+// TestMain: the tests run one after the other: see play.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	format.MakeEncoders(64)

@@ -7,7 +7,7 @@
 //   - An endless stream consists of segments. Only the sole writer of a log begins one, when nothing is under way.
 //   - An embedded server that is silent for five seconds has lost its disk: the process stops, as for the log itself.
 //
-// The package is below package eventstore. Package eventstore opens it with the tip store and a function for damage.
+// The package is below package engine. Package engine opens it with the tip store and a function for damage.
 // Inspection, scrub and checkpoints read the index. So the package takes no store of events.
 //
 // It must not know: groups, events, shards, and what the records mean.

@@ -35,7 +35,7 @@ func set(t *testing.T, s *tipstore.Store, pairs ...string) {
 	}
 }
 
-// A batch is visible at once and after a restart, unset keys are not found, and a view stays unchanged.
+// TestStore: a batch is visible at once and after a restart, unset keys are not found, and a view stays unchanged.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
@@ -130,8 +130,8 @@ func TestCrash(t *testing.T) {
 // with the square of the block's size.
 const someKeys = 250
 
-// A damaged table is found by the read that meets it or by the next Open, which says so until the store is discarded. The
-// damage is reported, and the folder of a store that is only read is left as it is.
+// TestDamage: a damaged table is found by the read that meets it or by the next Open, which says so until the store is
+// discarded. The damage is reported, and the folder of a store that is only read is left as it is.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []bool{false, true} {
@@ -260,7 +260,7 @@ func TestDamageIsReadOnce(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A flipped bit anywhere in a table, its filter included, never makes a key that is there look as if it were not.
+// TestDamagedFilter: a flipped bit anywhere in a table, its filter included, never makes a key that is there look as if it were not.
 func TestDamagedFilter(t *testing.T) {
 	t.Parallel()
 	whole := t.TempDir()

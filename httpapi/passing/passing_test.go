@@ -152,7 +152,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// A header and a target may have any bytes: two keys that are no UTF-8 stay two.
+// TestBytes: a header and a target may have any bytes: two keys that are no UTF-8 stay two.
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
@@ -180,7 +180,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// A short answer has its length, also to HEAD; an answer whose end comes late has none.
+// TestLength: a short answer has its length, also to HEAD; an answer whose end comes late has none.
 func TestLength(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, request *http.Request) {
@@ -207,7 +207,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// A request whose caller goes away is no 503: neither while no node takes it, nor while one works on it.
+// TestGone: a request whose caller goes away is no 503: neither while no node takes it, nor while one works on it.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{false, true} {
@@ -240,7 +240,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// A body of which the client sent a half is not a whole one at the other node.
+// TestCutBody: a body of which the client sent a half is not a whole one at the other node.
 func TestCutBody(t *testing.T) {
 	t.Parallel()
 	type got struct {
@@ -275,7 +275,7 @@ func TestCutBody(t *testing.T) {
 	}
 }
 
-// A client that sends its body slowly takes no place from others.
+// TestSlowBodies: a client that sends its body slowly takes no place from others.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "list") })
@@ -294,7 +294,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// A request that came over TLS is one at the other node: its pages set cookies for TLS only.
+// TestTLS: a request that came over TLS is one at the other node: its pages set cookies for TLS only.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	secure := false
@@ -320,7 +320,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A list waits until it shows what the first node knows.
+// TestSeen: a list waits until it shows what the first node knows.
 func TestSeen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "list") })

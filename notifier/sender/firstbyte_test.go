@@ -19,7 +19,7 @@ import (
 
 var errStale = errors.New("stale")
 
-// A message that is not fresh is not sent, on a new connection and on a used one, and the next message is.
+// TestFresh: a message that is not fresh is not sent, on a new connection and on a used one, and the next message is.
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	var came, connections atomic.Int64

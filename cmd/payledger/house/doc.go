@@ -236,6 +236,15 @@
 // What to do: write the unit, the range and the errors that a caller cannot see in the signature, or do not export the
 // name.
 //
+// # TestFunctionComments: the comment of a function begins with its name
+//
+// A comment right above a function begins with the name of the function. Examples, which the documentation shows with their
+// comments, and init are excepted.
+//
+// Reason: a comment that keeps the old name after a function was renamed sends a reader to a function that does not exist.
+//
+// What to do: begin with the name: "end returns …" for a function, "TestHold: a hold ends by itself" for a test.
+//
 // # TestDependencies: a dependency has a reason
 //
 // Every imported module is a direct requirement in go.mod and has a reason in deploy/DEPENDENCIES.md, which has no

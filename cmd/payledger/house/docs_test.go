@@ -155,3 +155,24 @@ func moduleOf(modules map[string]bool, imported string) string {
 	}
 	return ""
 }
+
+// firstWord matches the first word of a comment.
+var firstWord = regexp.MustCompile(`^\w+`)
+
+func TestFunctionComments(t *testing.T) {
+	check(t)
+	for _, s := range sources(t) {
+		if s.generated() {
+			continue
+		}
+		for _, decl := range s.file.Decls {
+			d, is := decl.(*ast.FuncDecl)
+			if !is || d.Doc.Text() == "" || d.Name.Name == "init" || s.isTest() && strings.HasPrefix(d.Name.Name, "Example") {
+				continue
+			}
+			if first := firstWord.FindString(d.Doc.Text()); first != d.Name.Name {
+				t.Errorf("%s: the comment of %s begins with %q", s.at(d.Pos()), d.Name.Name, first)
+			}
+		}
+	}
+}

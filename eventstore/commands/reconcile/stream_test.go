@@ -98,7 +98,7 @@ func (m mirror) Operations(ctx context.Context, _ processor.Name, from, to time.
 	})
 }
 
-// A mirror has no disputes.
+// DisputesOf returns nothing: a mirror has no disputes.
 func (mirror) DisputesOf(context.Context, processor.Name, domain.PaymentID) ([]processor.Notification, error) {
 	return nil, nil
 }

@@ -89,7 +89,7 @@ func (r *rig) live(i int) {
 	}
 }
 
-// simulation tries a definition on the rig's account.
+// simulate tries a definition on the rig's account.
 func (n *node) simulate(t testing.TB, d workflow.Definition, from, to *time.Time) workflows.Report {
 	t.Helper()
 	report, err := n.engine.Simulate(background, workflows.Simulation{Account: n.rig.by.Account, Workflow: d, From: from, To: to})

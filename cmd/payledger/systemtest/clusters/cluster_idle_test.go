@@ -32,7 +32,7 @@ func ends(t *testing.T, js jetstream.JetStream) (streams map[string]uint64, beat
 	return streams, beats
 }
 
-// An idle cluster writes the records of its nodes and nothing else, also while lists are read.
+// TestIdleCluster: an idle cluster writes the records of its nodes and nothing else, also while lists are read.
 func TestIdleCluster(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	url := c.URL(clustertest.User)

@@ -39,7 +39,7 @@ func serveArguments(t *testing.T) []string {
 	return []string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
 }
 
-// One cluster after another has one fault: init and serve refuse it with one line, and leave nothing behind.
+// TestClusterRefused: one cluster after another has one fault: init and serve refuse it with one line, and leave nothing behind.
 func TestClusterRefused(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -93,7 +93,7 @@ func untilLed(t *testing.T, js jetstream.JetStream) {
 	}
 }
 
-// init checks every server of the cluster: here the faulty server is not the server that init connects to.
+// TestClusterServersRefused: init checks every server of the cluster: here the faulty server is not the server that init connects to.
 func TestClusterServersRefused(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -119,7 +119,7 @@ func TestClusterServersRefused(t *testing.T) {
 	refused(t, "NATS server n2 does not sync every write", serveArguments(t)...)
 }
 
-// A ledger whose streams lost replicas is not served.
+// TestClusterFewerReplicas: a ledger whose streams lost replicas is not served.
 func TestClusterFewerReplicas(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

@@ -15,7 +15,7 @@ import (
 	"payledger/eventstore/clustertest"
 )
 
-// Two nodes serve the ledger that one init made; a second init is refused.
+// TestClusterOfTwoNodes: two nodes serve the ledger that one init made; a second init is refused.
 func TestClusterOfTwoNodes(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	url := c.URL(clustertest.User)
@@ -49,7 +49,7 @@ func TestClusterOfTwoNodes(t *testing.T) {
 	a.Stop()
 }
 
-// Of inits that run at the same moment one makes the ledger, or all give way to each other and the next one makes it.
+// TestClusterInitsAtOnce: of inits that run at the same moment one makes the ledger, or all give way to each other and the next one makes it.
 func TestClusterInitsAtOnce(t *testing.T) {
 	c := clustertest.Start(t, 3, nil).Formed(t)
 	url := c.URL(clustertest.User)

@@ -104,8 +104,8 @@ func newOperated(t *testing.T) *operated {
 	return o
 }
 
-// Between payledger and the servers, and between the servers, mutual TLS; users have credentials files. Without one of the files nothing
-// works.
+// TestClusterTLS: between payledger and the servers, and between the servers, mutual TLS; users have credentials files. Without one of
+// the files nothing works.
 func TestClusterTLS(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

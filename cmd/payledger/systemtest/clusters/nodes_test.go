@@ -184,8 +184,8 @@ func TestNodes(t *testing.T) {
 	t.Run("views stopped", func(t *testing.T) { testNodeViewsStopped(t, r) }) // of node b, for good
 }
 
-// After the answer of one node, the other one has applied the change (D20): a revoked key, a rotated secret, a deleted endpoint, an erased
-// customer.
+// testNodesApplyChanges: after the answer of one node, the other one has applied the change (D20): a revoked key, a rotated secret, a
+// deleted endpoint, an erased customer.
 func testNodesApplyChanges(t *testing.T, r *nodeRig) {
 	for range 5 {
 		id, other := r.newKey(t)

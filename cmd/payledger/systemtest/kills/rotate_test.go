@@ -202,7 +202,8 @@ func TestRotateMasterKey(t *testing.T) {
 	}
 }
 
-// A run that completes an earlier rotation to another key goes on to the key that it was given: it does not answer that all is done.
+// TestRotateAfterOtherRotation: a run that completes an earlier rotation to another key goes on to the key that it was given: it
+// does not answer that all is done.
 func TestRotateAfterOtherRotation(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return
@@ -239,7 +240,7 @@ func TestRotateAfterOtherRotation(t *testing.T) {
 	}
 }
 
-// A service that starts after a rotation was cut short completes it, or removes it.
+// TestServeAfterRotationCutShort: a service that starts after a rotation was cut short completes it, or removes it.
 func TestServeAfterRotationCutShort(t *testing.T) {
 	if eventstoretest.LeftToWholeRun(t) {
 		return

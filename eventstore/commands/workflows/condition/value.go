@@ -155,7 +155,7 @@ func (e entries) Contains(key ref.Val) ref.Val {
 	return types.Bool(there)
 }
 
-// The interfaces of CEL values.
+// Type and Value are of the interface of CEL values.
 func (v *value) Type() ref.Type { return v.object.typ }
 func (v *value) Value() any     { return v }
 
