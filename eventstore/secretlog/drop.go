@@ -160,8 +160,8 @@ func (b *Stream) dropEarlier(ctx context.Context, r Resealing) error {
 		oldest = min(oldest, sidelog.ParseEntry(value).Seq)
 	}
 	kept := b.log.Of(oldest)
-	if b.log.All()[0].Number == kept.Number {
-		return nil
+	if b.log.All()[0].Number == kept.Number { // another run may have recorded the drop, and been cut before the deletion
+		return b.sweep(ctx)
 	}
 	b.index.mu.Lock()
 	generation := b.index.generationAt(kept.First)

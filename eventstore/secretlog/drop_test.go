@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"payledger/eventstore"
+	"payledger/eventstore/embedded"
 	"payledger/eventstore/eventstoretest"
 )
 
@@ -181,6 +183,48 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
+// joinNode opens the secrets as one of several nodes.
+func joinNode(t *testing.T, server *embedded.Server) *keeper {
+	t.Helper()
+	c := eventstoretest.Config(server)
+	c.Tips = t.TempDir()
+	s := eventstoretest.OpenOn(t, c)
+	b, err := s.OpenSecrets(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &keeper{server, s, b}
+}
+
+// TestDropOfAnotherRun: of two runs that complete one rotation, one is cut after it recorded the drop. The other one deletes the segments.
+func TestDropOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := fillForRotation(t, dir).close(); err != nil {
+		t.Fatal(err)
+	}
+	server := eventstoretest.Server(t, dir)
+	first, second := joinNode(t, server), joinNode(t, server)
+	cut := make(chan struct{})
+	go func() {
+		defer close(cut)
+		_, err := first.secrets.Rotate(testContext(t), func(step string) {
+			if step == "the drop of the earlier segments is recorded" {
+				runtime.Goexit()
+			}
+		})
+		t.Error("the rotation was not cut:", err)
+	}()
+	<-cut
+	if _, err := second.secrets.Resume(testContext(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	has(t, second, false)
+	if left, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*SECRETS_*")); len(left) != 1 {
+		t.Errorf("%q stays", left)
+	}
+}
+
 // TestRotationOfRestored: a log with several segments, as a restore of a folder makes it on a cluster, has several nodes. One rotates: the closed
 // segments are dropped, and the values in the open segment are destroyed one by one. Another node, which runs, and a later one go on.
 func TestRotationOfRestored(t *testing.T) {
@@ -190,26 +234,18 @@ func TestRotationOfRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := eventstoretest.Server(t, dir)
-	node := func() *keeper {
-		c := eventstoretest.Config(server)
-		c.Tips = t.TempDir()
-		s := eventstoretest.OpenOn(t, c)
-		b, err := s.OpenSecrets(testContext(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &keeper{server, s, b}
-	}
+	node := func() *keeper { return joinNode(t, server) }
 	first, second := node(), node()
 	if _, err := first.secrets.Rotate(testContext(t), nil); err != nil {
 		t.Fatal(err)
 	}
+	has(t, second, false) // it has not read that the segments are dropped
 	create(t, second.secrets, "customer-key.acct.more")
 	for _, k := range []*keeper{first, second, node()} {
+		has(t, k, false)
 		if err := k.secrets.Refresh(testContext(t)); err != nil {
 			t.Error(err)
 		}
-		has(t, k, false)
 		holds(t, k.secrets, "customer-key.acct.more", true)
 		if k.secrets.Segments() != 1 {
 			t.Errorf("%d segments", k.secrets.Segments())

@@ -290,9 +290,11 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 			return nil, err
 		}
 		value, err := b.index.read(ctx, name, e)
-		if err == nil || !errors.Is(err, fault.ErrNotFound) && !errors.Is(err, errRecord) {
+		lost := errors.Is(err, fault.ErrNotFound) || errors.Is(err, errRecord)
+		if err == nil || !lost && (b.Sole || errors.Is(err, fault.ErrNoMajority)) {
 			return value, err
 		}
+		// Another node may have destroyed the value, or dropped its segment: then there is no stream that answers.
 		if refreshErr := b.index.refresh(ctx); refreshErr != nil {
 			return nil, refreshErr
 		}
@@ -300,7 +302,9 @@ func (b *Stream) Get(ctx context.Context, name string) ([]byte, error) {
 		case entryErr != nil:
 			return nil, entryErr
 		case !there || now != e:
-			continue // destroyed meanwhile
+			continue // destroyed or replaced meanwhile
+		case !lost:
+			return nil, err
 		case since.IsZero():
 			since = time.Now()
 		}
