@@ -31,6 +31,8 @@
 //
 // # Rules
 //
+// §, D and I with a number are rules of the contract, httpapi/CONTRACT.md.
+//
 //   - One decision is one event, and one event is one frame. Events that wait at the same moment share a message, a group (I2).
 //   - A shard is one sequence of groups. Every append names the sequence that must precede it, so a writer has applied the whole shard.
 //     Only an acknowledgement is success (D3, D8).
@@ -106,7 +108,8 @@
 //	42        the witness, if there is one: 2 bytes shard, 8 sequence, 32 hash. It names the newest acknowledged group of the
 //	          next shard (the shard of deliveries follows the last one)
 //	16        the ends of the streams beside the log, if they are there: 8 bytes CHECKPOINTS, 8 SECRETS. They are the newest acknowledged
-//	          sequences that the group's writer knew; 0 for none. Every group has them as soon as one of the streams has a message
+//	          sequences that the group's writer knew; 0 for none. Every group of the engine has them as soon as its process knows
+//	          a message of one of the streams; the empty groups of package remote never have them
 //	 …        the frames; of a closing group the number of the next segment (4 bytes)
 //	 8        check: the first bytes of the group's hash, which is SHA-256 over all bytes before the check
 //
@@ -220,12 +223,13 @@
 //
 // One destruction, and a power failure after each step:
 //
-//  1. A message that names the sequences and the name is durable. Failure: the value is unreadable; the next start continues here. On
-//     several nodes the next cleaning of any node does.
-//  2. The index has the message, and is synced. Failure: the same; a start does not report the value as lost.
+//  1. A message that names the sequences is durable; it has the name, too, if one name alone is destroyed. The index enters the message:
+//     the name leads to no value any more. Failure: no name leads to the value, and its bytes are on the disk until step 3. The next start
+//     continues here. On several nodes the next cleaning of any node does.
+//  2. The index is synced. Failure: the same; a start does not report the value as lost.
 //  3. The server deleted the value, or purged the cards of a minute, whose key was destroyed before. Failure: the next start deletes
 //     again, finds nothing, and continues.
-//  4. The index forgets the value. Failure: the same.
+//  4. The index removes the record of the sequence, and the note that its destruction had begun. Failure: the same.
 //
 // After a rotation of the master key (package secretlog, A rotation) whole segments are dropped, so the first one may have any number. A durable
 // message names them and destroys all their messages; only then are their streams deleted. A missing segment that it does not name is damage.
@@ -261,8 +265,8 @@
 // On several replicas the owner of a shard answers a read of the newest state, and a refusal that rests on one, from memory, while its lease
 // holds; other nodes ask it for its end in one message (package ownership). A read writes nothing. Without a lease, and with --reads=majority, a
 // read waits for the acknowledgement of a group that was sent after the call. All readers of a moment share the group, which is the owner's next
-// one, or an empty one of 187 bytes. The leader's own answer proves nothing: a leader that lost its connections without noticing answers with an
-// old state for up to 20 s. Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
+// one, or an empty one of 94 to 152 bytes (TestEmptyGroupBytes). The leader's own answer proves nothing: a leader that lost its connections
+// without noticing answers with an old state for up to 20 s. Considered: the terms of two members of the Raft group ($SYS…RAFTZ; 0.8 ms). It writes nothing, but needs rights on the
 // servers' system account at every node, and rests on a page made for monitoring. Three servers on two cores
 // (BenchmarkLatest): 5 µs at the owner; 1.9 ms by a group, or 83 µs each for 64 readers, with one group for 31 of them.
 //

@@ -41,8 +41,8 @@ func TestAbsentUntilFirstEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, generation := 0, s.recent.Generation(); s.recent.Generation() < generation+2; n++ {
-		s.recent.Put(eventstore.Logs.Key("account1", fmt.Sprint("other", n)), &format.Recorded{Body: make([]byte, 1<<20)})
+	for n, generation := 0, s.recentEvents.Generation(); s.recentEvents.Generation() < generation+2; n++ {
+		s.recentEvents.Put(eventstore.Logs.Key("account1", fmt.Sprint("other", n)), &format.Recorded{Body: make([]byte, 1<<20)})
 	}
 	if h.remembers(key) {
 		t.Fatal("the first event is still in memory")

@@ -3,11 +3,11 @@
 //
 // # The life of a group
 //
-//	   append: a draft waits ◄──────────────────────────────┐          queue.go
+//	   append: a draft waits ◄──────────────────────────────┐          send.go, queue.go
 //	         │ makeGroup                                    │
 //	   a group is made of the drafts; it follows front      │          send.go
 //	         │ drive                                        │
-//	   the group is sent: a flight ◄──────────────┐         │          flight.go
+//	   the group is sent: a flight ◄──────────────┐         │          send.go, flight.go
 //	         │ noteOutcome                        │         │
 //	   ┌─────┴─────┬────────────────┐             │         │
 //	stored      refused          unknown          │         │
@@ -26,15 +26,56 @@
 //	         │ writeTips, within a second
 //	   the tip store has its events                                    recover.go
 //
-// A group of another process comes by the tail (subscribe.go: tail, accept), or when a group of this process found its place taken. On several
+// A group of another process comes by the tail (subscribe.go: tail; shard.go: accept), or when a group of this process found its place taken. On several
 // replicas it is applied at once: a quorum has committed it. On one replica it waits as a flight until a later group is stored.
+//
+// # A group without a clear outcome
+//
+// The first row that fits counts (resolve.go). Rows with "place" are of the look-up at the leader. A draft that returns to the queue does so
+// up to 15 s after its append began; then it ends with ErrRefused, or with ErrUnknown if another node may still append it.
+//
+//	known                                     what happens                                   function
+//	─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//	made, not sent, and the group before it   its drafts return to the queue                 send.go: sendMade
+//	  was not stored, or the shard stopped
+//	the store closes                          ErrUnknown                                     giveUp
+//	refused, and no copy of it is uncertain   ErrRefused; but these drafts return to the     giveUp
+//	                                          queue:
+//	  the stream of a cluster has no leader   all                                            returnLeaderless
+//	  otherwise                               those that another node may have               returnHanded
+//	refused, and an earlier copy is           as if it had no answer: the rows below         resolveFirst
+//	  uncertain
+//	orphan, stored                            the shard is damaged; ErrUnknown               markDamaged, giveUp
+//	orphan, not stored, no copy was silent    it can never be stored: its drafts return      requeue
+//	                                          to the queue
+//	orphan, a copy was silent                 it may still arrive: Fatal; ErrUnknown         stop
+//	place: this group, several replicas       it is stored                                   foundInLog
+//	place: this group, one replica            it waits for the acknowledgement of a later    foundInLog, expire
+//	                                          group; after 15 s its callers get ErrUnknown
+//	place: another group, which is not a      the shard is damaged; ErrRefused               superseded
+//	  doubted one; this is the sole writer
+//	place: another group, otherwise           its drafts return to the queue, and the log    superseded, requeue
+//	                                          is read on
+//	place: no well-formed group               the shard is damaged; ErrUnknown               lookUp
+//	place: nothing, or it cannot be read:
+//	  a copy was silent, the server is        the disk is lost: Fatal; ErrUnknown            timedOut, stop
+//	    embedded with one replica, and the
+//	    group is older than PublishTimeout
+//	    and ReadTimeout (8 s)
+//	  the group is older than 15 s            ErrUnknown; the group is doubted               timedOut, giveUp
+//	  nothing is there, the shard stopped     ErrUnknown                                     sendAgain
+//	  nothing is there                        the same bytes are sent again                  sendAgain
+//	  it cannot be read                       it is looked up again                          waitOrEnd
+//
+// A copy is silent if its publish timed out. It is uncertain if its answer was neither an acknowledgement nor a definite refusal.
 //
 // # Rules for a change
 //
 //   - The lock of the shard guards all its parts. The methods of a part (queue, beyond, segments, applied.Tips) touch nothing else and take no
 //     lock.
-//   - The point of no return is send. Before it, a failure is ErrRefused. After it only an acknowledgement is success, and only a definite
-//     refusal, or another group at the place, shows that nothing was stored. All else is unknown until resolve knows better.
+//   - The point of no return is send. Before it, a failure is ErrRefused. After it only an acknowledgement is success. Three things
+//     show that nothing was stored: a definite refusal, if no earlier copy is uncertain; another group at the place; and of an orphan, that no
+//     copy was silent and none was acknowledged. All else is unknown until resolve knows better.
 //   - A flight gets its place and is published under one lock: so publishes have the order of their places. One goroutine drives a flight, and
 //     one resolves for the whole shard; while it does, no group leaves.
 //   - A copy that is sent again has the same bytes: the server can store one of them at most.
@@ -45,16 +86,16 @@
 //
 // # Concepts
 //
-// A test compares this list with the code.
+// A test checks that each identifier exists where this list says (TestConcepts). It does not compare the meanings.
 //
 //   - Group: a message of the log, up to 256 events; it has the hash of the group before it (package format: Group).
 //   - Empty group: has no event; its acknowledgement covers all groups before it (package format: KindEmpty).
 //   - Closing group: ends a segment, and names the next one (package format: KindClosing).
 //   - Witness: the newest acknowledged group of another shard, which a group names at intervals (shard.go: witness).
 //   - Shard: one sequence of groups, as this process knows it (shard.go: shard).
-//   - Head: the last acknowledged group, and the end of what readers see (package format: Head).
+//   - Head: the last acknowledged group, during a start the last one that was read; the end of what readers see (package format: Head).
 //   - Tips: the newest events of aggregates, until the tip store has them (package applied: Tips).
-//   - Recent groups: in memory for readers (package applied: Groups).
+//   - Recent groups: the newest groups up to head, in memory for readers (package applied: Groups).
 //   - Segment: a stream of a shard; the newest one takes groups (segment.go: segments).
 //   - Floor: the end of the part of the deliveries that was dropped (package deliverylog: Floor).
 //   - Entry: a draft that waits to be appended, or a reader that waits for an acknowledgement (queue.go: entry).
@@ -64,7 +105,7 @@
 //   - Hold: no group begins, because a back-up requested it (package handover: Hold).
 //   - Flight: a group beyond head, sent by this process or read from the log (flight.go: flight).
 //   - Outcome: the result of a publish: stored, refused or unknown (flight.go: outcome).
-//   - Orphan: a flight behind a group that was not stored; it must never be acknowledged (flight.go: orphan).
+//   - Orphan: a flight that follows a group that was not stored; it must never be acknowledged (flight.go: orphan).
 //   - Beyond: all flights of a shard, first those that were read (flight.go: beyond).
 //   - Front: the end of the shard if all flights are stored; the next group follows it (flight.go: front).
 //   - Doubted: a group of this process whose outcome stayed unknown (flight.go: doubted).

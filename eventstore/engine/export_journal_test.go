@@ -196,7 +196,7 @@ func (s *Store) FlushTips() error { return s.writeTips() }
 func (s *Store) ForgetGroups() {
 	for _, h := range s.shard {
 		h.mu.Lock()
-		h.recent = applied.Groups{}
+		h.recentGroups = applied.Groups{}
 		h.mu.Unlock()
 	}
 	for range 2 { // each is larger than a generation

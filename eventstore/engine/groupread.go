@@ -98,7 +98,7 @@ const (
 func (h *shard) expected(seq uint64) expected {
 	h.mu.Lock()
 	head, next := h.head, (*format.Group)(nil)
-	if after := h.recent.From(seq + 1); len(after) > 0 && seq < head.Seq {
+	if after := h.recentGroups.From(seq + 1); len(after) > 0 && seq < head.Seq {
 		next = after[0]
 	}
 	h.mu.Unlock()

@@ -172,3 +172,23 @@ func TestLayoutInPython(t *testing.T) {
 		t.Errorf("%v\n%s", err, output)
 	}
 }
+
+// TestEmptyGroupBytes: an empty group has 94 bytes, 42 more with a witness, and 16 more with the ends of the streams beside the log.
+func TestEmptyGroupBytes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		witness bool
+		beside  format.Beside
+		want    int
+	}{
+		{false, format.Beside{}, 94}, {false, format.Beside{Secrets: 1}, 110}, {true, format.Beside{}, 136}, {true, format.Beside{Checkpoints: 1}, 152},
+	} {
+		g := format.Group{Kind: format.KindEmpty, Seq: 7, Beside: c.beside, Witness: format.Witness{Shard: format.NoShard}}
+		if c.witness {
+			g.Witness.Shard = 1
+		}
+		if got := len(g.Encode()); got != c.want {
+			t.Errorf("%d bytes instead of %d, with a witness: %t, beside: %v", got, c.want, c.witness, c.beside)
+		}
+	}
+}

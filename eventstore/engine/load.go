@@ -155,7 +155,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	for _, h := range s.shard {
 		h.mu.Lock()
 		all.Events += h.head.Events
-		n, bytes := h.recent.EventBytes()
+		n, bytes := h.recentGroups.EventBytes()
 		h.mu.Unlock()
 		events, size = events+n, size+bytes
 	}
@@ -223,7 +223,7 @@ func (h *shard) noteAbsent(key format.Key, applied uint64) {
 
 // storedTip reads a tip from the tip store. It returns nil if the store has none; fresh: the tip is probably missing.
 func (s *Store) storedTip(shard int, key format.Key, fresh bool) (*format.Recorded, error) {
-	generation := s.recent.Generation()
+	generation := s.recentEvents.Generation()
 	get := s.tips.Get
 	if fresh {
 		get = s.tips.Find
@@ -235,7 +235,7 @@ func (s *Store) storedTip(shard int, key format.Key, fresh bool) (*format.Record
 	case err != nil:
 		return nil, s.unreadable(key, err)
 	}
-	s.recent.PutSince(r.Key, r, generation)
+	s.recentEvents.PutSince(r.Key, r, generation)
 	return r, nil
 }
 
@@ -301,7 +301,7 @@ func (s *Store) Newest(ctx context.Context, account domain.AccountID, aggregate 
 // withLeft returns the state after r with the parts moved out of it. If the tip store lacks some of them, because an older
 // schema wrote the events, withLeft folds the events again.
 func (s *Store) withLeft(ctx context.Context, a *format.Core, r *format.Recorded, state any) (any, error) {
-	if newest, ok := s.recent.Get(r.Key); ok && newest.Revision >= r.Revision {
+	if newest, ok := s.recentEvents.Get(r.Key); ok && newest.Revision >= r.Revision {
 		if newer := newest.State(); a.Made(newer) && a.Whole(newer) {
 			if earlier := a.Earlier(state, newer); a.Whole(earlier) {
 				return earlier, nil
@@ -326,7 +326,7 @@ func (h *shard) remember(r *format.Recorded, state any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if newest := h.tipInMemory(r.Key); newest != nil && newest.Revision == r.Revision {
-		h.s.recent.Put(r.Key, newest.WithState(state))
+		h.s.recentEvents.Put(r.Key, newest.WithState(state))
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 	witnessEvery = 100 * time.Millisecond // between two groups of a shard with a witness: the newest group of the next shard
 )
 
-// shard is one sequence of groups, as this process knows it. The log is the truth: head is its last acknowledged group, and the tips are the
-// fold of all groups up to head. Readers see no group past head.
+// shard is one sequence of groups, as this process knows it. The log is the truth: head is its last acknowledged group, during a start the last
+// one that was read. The tips are the fold of all groups up to head. Readers see no group past head.
 type shard struct {
 	s *Store
 	n int
@@ -37,16 +37,16 @@ type shard struct {
 	newest  atomic.Pointer[format.Link] // head, for the witness of another shard: it needs no lock
 	stopped error                       // the shard is damaged: it takes no appends
 
-	tips      applied.Tips   // of the groups up to head, until the tip store has them
-	recent    applied.Groups // the newest groups up to head, for readers
-	beyond    beyond         // the groups beyond head
-	queue     queue          // who waits for the next group
-	need      need           // why an empty group is sent
-	departure departure      // when the next group leaves
-	segments  segments       // the streams
-	owner     ownership.State
-	exchange  exchange // with other nodes
-	witness   witness
+	tips         applied.Tips   // of the groups up to head, until the tip store has them
+	recentGroups applied.Groups // the newest groups up to head, for readers
+	beyond       beyond         // the groups beyond head
+	queue        queue          // who waits for the next group
+	need         need           // why an empty group is sent
+	departure    departure      // when the next group leaves
+	segments     segments       // the streams
+	owner        ownership.State
+	exchange     exchange // with other nodes
+	witness      witness
 }
 
 // witness is the newest acknowledged group of another shard, which a group names at intervals.
@@ -94,7 +94,7 @@ func (h *shard) end() (format.Head, <-chan struct{}) {
 
 // tipInMemory is tip for the events in memory. The caller holds the lock.
 func (h *shard) tipInMemory(key format.Key) *format.Recorded {
-	if r, ok := h.s.recent.Get(key); ok { // first: it may have the parts moved out of the state
+	if r, ok := h.s.recentEvents.Get(key); ok { // first: it may have the parts moved out of the state
 		return r
 	}
 	return h.tips.Tip(key)
@@ -108,13 +108,13 @@ func (h *shard) apply(g *format.Group) {
 	h.newest.Store(&format.Link{Seq: g.Seq, Hash: g.Hash})
 	for _, r := range g.Frames {
 		r := r.Owned()
-		h.s.recent.Put(r.Key, r)
+		h.s.recentEvents.Put(r.Key, r)
 		h.tips.Apply(r)
 		if r.Key == deliverylog.FloorKey {
 			h.noteFloor(r)
 		}
 	}
-	h.recent.Add(g)
+	h.recentGroups.Add(g)
 	close(h.grown)
 	h.grown = make(chan struct{})
 	h.endHanded()
@@ -257,7 +257,7 @@ func (h *shard) from(seq uint64) []*format.Group {
 	if seq > h.head.Seq {
 		return nil
 	}
-	return slices.Clone(h.recent.From(seq))
+	return slices.Clone(h.recentGroups.From(seq))
 }
 
 func (s *Store) inShard(n int, err error, take func(*shard)) {

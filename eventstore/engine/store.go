@@ -106,12 +106,12 @@ type Store struct {
 	shard        []*shard // of the log
 	records      *shard   // of the records of deliveries
 	tips         *tipstore.Store
-	tipsFixed    bool           // the tip store is not written: the folder is only read
-	writing      sync.Mutex     // one writer of the tip store
-	tipsSize     int            // bytes that the next write of tips may have; guarded by writing
-	side         sidelog.Index  // of the streams beside the log
-	beside       sidelog.Server // of the streams beside the log
-	recent       *cache.Cache[format.Key, *format.Recorded]
+	tipsFixed    bool                                       // the tip store is not written: the folder is only read
+	writing      sync.Mutex                                 // one writer of the tip store
+	tipsSize     int                                        // bytes that the next write of tips may have; guarded by writing
+	side         sidelog.Index                              // of the streams beside the log
+	beside       sidelog.Server                             // of the streams beside the log
+	recentEvents *cache.Cache[format.Key, *format.Recorded] // the newest events of aggregates
 	groups       *cache.Cache[groupPlace, cachedGroup]
 	dirtyLimit   int // bytes of tips that a shard keeps before they are flushed
 	segmentBytes uint64
@@ -160,7 +160,7 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		nc: nc, api: &jetapi.Client{Conn: nc, ReadTimeout: c.ReadTimeout}, log: c.Logger, now: c.Now, random: c.Random, readOnly: c.ReadOnly, sole: c.SoleWriter, embedded: c.Server, progress: c.Progress, timed: c.Timed,
 		dial:  func() (*nats.Conn, error) { return connect(c) },
 		fatal: make(chan error, 1), sickened: make(chan struct{}), flush: make(chan struct{}, 1), opening: true,
-		recent: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
+		recentEvents: newRecent(recentSize(memory)), groups: newGroups(int(memory / 16)), segmentBytes: uint64(c.SegmentBytes), pipelineFrom: defaultPipelineFrom,
 	}
 	s.membership.majority, s.clock = c.MajorityReads, c.Clock
 	if s.clock == nil {

@@ -1,5 +1,5 @@
-// Package remote reads the streams of a log on an external cluster, for a back-up and for package verify. It needs no tip store, and its
-// memory does not grow with the log.
+// Package remote reads the streams of a log on an external cluster, for a back-up and for package verify, and appends empty messages that
+// prove the ends of its reads. It needs no tip store, and its memory does not grow with the log.
 //
 // # Rules
 //
@@ -18,7 +18,8 @@
 // shard, as a compare-and-swap at the end that was read. Its acknowledgement proves that no other group had come. If groups of others came
 // first, two of them, or the acknowledgement at a later place, prove that the leader had its cluster after the reads, and it must lead still.
 //
-// The groups name the node of the group before them, so the other nodes go on to hand their drafts to that node (package handover).
+// The groups are a visitor's and name no node, so the owner of the shard stays the same, and the other nodes go on to hand their drafts to it
+// (packages handover, ownership). They do not name the ends of the streams beside the log.
 //
 // Under load two reads are seldom equal. Then Cut requests all nodes to begin no group for 100 ms (package handover, HoldMessage); if that was
 // too short, for twice that time, up to two seconds, with a pause of three times the hold. With 128 writers and 8 shards on two cores, a

@@ -5,7 +5,8 @@
 //   - Only an acknowledged record enters the index (D3). The server does not report a missing record: a record of the index that the
 //     server does not have, or has in an older state, is damage.
 //   - An endless stream consists of segments. Only the sole writer of a log begins one, when nothing is under way.
-//   - An embedded server that is silent for five seconds has lost its disk: the process stops, as for the log itself.
+//   - An embedded server has lost its disk if a publish fails without an answer more than 5 s (Index.Patience) after the first
+//     one in a row did: the process stops. For the log itself the limit is 8 s from the first publish of a group (package engine).
 //
 // The package is below package engine. Package engine opens it with the tip store and a function for damage.
 // Inspection, scrub and checkpoints read the index. So the package takes no store of events.
